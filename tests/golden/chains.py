@@ -211,7 +211,7 @@ def check_nonsense(scratch):
     refused(1, "exclusive: ", "exclusive", scratch / "cycle.dot")
     refused(1, "No such file", "flat", scratch / "nowhere.json")
     refused(1, "not a profile that can be read", "flat", __file__)
-    refused(1, "folded: folded stacks need a tree", "folded", scratch / "cycle.dot")
+    refused(1, "folded: this form needs call paths", "folded", scratch / "cycle.dot")
     done = subprocess.run(f"'{BUILD}/hpcquery' table '{scratch / 'wide.json'}' | head -n 1; echo ${{PIPESTATUS[0]}}", shell=True,
                           executable="/bin/bash", capture_output=True, text=True, check=True)
     expect(done.stdout.endswith("\n141\n") and not done.stderr, f"a broken pipe: {done}")

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Folded stacks: a line for each node with a cost of its own, the names from the root to it with ; between them, a
- * blank and the value. What flamegraph.pl, inferno, speedscope and others read. Source of the layout:
+/* Folded stacks: a line for each path with a cost of its own, the names from the root on with ; between them, a blank
+ * and the value. What flamegraph.pl, inferno, speedscope and others read. Each path is written in full, so that the
+ * text grows with depth times paths. Source of the layout:
  * https://www.brendangregg.com/FlameGraphs/cpuflamegraphs.html, "Fold stacks". */
-#include <math.h>
 #include <stdlib.h>
 
-#include "export/frames/forms.h"
+#include "export/frames/stacks.h"
 
 extern const struct frame_form form_folded;
 
-/* A name in a line of its own kind: ; separates names, and a line break ends the stack. */
+/* A name within a path: ; separates names. */
 static void put_name(struct buf *out, const char *name)
 {
-    for (const char *c = *name ? name : "?"; *c; c++)
-        buf_append(out, *c == ';' ? ":" : *c == '\n' || *c == '\r' ? " " : c, 1);
+    size_t first = out->len_bytes;
+    stacks_put_name(out, name);
+    for (size_t i = first; i < out->len_bytes; i++)
+        if (out->data[i] == ';')
+            out->data[i] = ':';
 }
 
-/* The path to a node, each with its names, from the root on. path [n_nodes] is room for it. */
-static void put_stack(const struct frame *frame, uint32_t node, uint32_t *path, struct buf *out)
+/* The path to an item. path [n] is room for it. */
+static void put_path(const struct frame *frame, const struct stacks *stacks, uint32_t item, uint32_t *path,
+                     struct buf *out)
 {
-    size_t n = 0, n_parents = 1;
-    while (n_parents) {
-        path[n++] = node;
-        const uint32_t *parents = frame_parents(frame, node, &n_parents);
-        node = n_parents ? parents[0] : node;
-    }
+    size_t n = 0;
+    for (; item != FRAME_NONE; item = stacks->items[item].parent)
+        path[n++] = item;
     while (n--) {
-        put_name(out, frame_name(frame, path[n]));
+        put_name(out, frame_name(frame, stacks->items[path[n]].node));
         if (n)
             buf_append(out, ";", 1);
     }
@@ -34,21 +35,21 @@ static void put_stack(const struct frame *frame, uint32_t node, uint32_t *path, 
 
 static int write_folded(const struct frame_job *job, struct buf *out, struct error *err)
 {
-    size_t n_nodes = frame_n_nodes(job->frame);
-    const double *values;
-    if (!frame_is_tree(job->frame))
-        return error_set(err, ERR_UNSUPPORTED, "folded stacks need a tree, and a node of this graph has two parents");
-    int code = frame_values(job->frame, job->column, &job->view, &values, err);
-    uint32_t *path = code == 0 ? malloc((n_nodes ? n_nodes : 1) * sizeof *path) : NULL;
-    if (code == 0 && !path)
+    struct stacks stacks;
+    uint32_t *path = NULL;
+    int code = stacks_make(job, &stacks, err);
+    if (code == 0)
+        code = stacks_check_length(&stacks, err);
+    if (code == 0 && !(path = malloc(((size_t)stacks.n + 1) * sizeof *path)))
         code = error_set(err, ERR_MEMORY, "out of memory");
-    for (uint32_t node = 0; code == 0 && node < n_nodes; node++) {
-        if (!(values[node] > 0))
+    for (uint32_t i = 0; code == 0 && i < stacks.n; i++) {
+        if (!(stacks.items[i].self > 0))
             continue;
-        put_stack(job->frame, node, path, out);
-        buf_printf(out, " %.15g\n", values[node]);
+        put_path(job->frame, &stacks, i, path, out);
+        buf_printf(out, " %.15g\n", stacks.items[i].self);
     }
     free(path);
+    stacks_fini(&stacks);
     return code;
 }
 

@@ -14,10 +14,12 @@
 #include "fmt/file.h"
 
 extern const struct frame_form form_tree, form_table, form_csv, form_json;
-extern const struct frame_form form_folded;
+extern const struct frame_form form_callgrind, form_callgrind_data, form_chrome, form_dot, form_flamegraph;
+extern const struct frame_form form_folded, form_literal, form_pprof, form_speedscope;
 
 static const struct frame_form *const forms[] = {
-    &form_tree, &form_table, &form_csv, &form_json, &form_folded,
+    &form_tree,      &form_table,          &form_csv,   &form_json,       &form_flamegraph, &form_folded,  &form_dot,
+    &form_callgrind, &form_callgrind_data, &form_pprof, &form_speedscope, &form_chrome,     &form_literal,
 };
 
 const struct frame_form *const *frame_forms(size_t *n)

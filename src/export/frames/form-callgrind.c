@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of callgrind, for KCachegrind and callgrind_annotate, in two forms. "callgrind" has functions and their calls.
+ * "callgrind-data" has variables in the place of called functions: the object is their storage class, the file that of
+ * their allocation or declaration, and what touches them calls them.
+ *
+ * A call path becomes edges between functions, and recursion must not count twice. The inclusive cost of an edge is
+ * what is below the callee without what is below further entries of the same caller there: so a function's own cost
+ * and those of all its edges are together what is below it, once. Calls are not counted by sampling: calls= has the
+ * number of call paths. Costs are whole numbers; others are multiplied by a power of ten.
+ * Format: the manual of callgrind, and what KCachegrind 22.12 and callgrind_annotate 3.19 read. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "export/frames/stacks.h"
+
+extern const struct frame_form form_callgrind;
+extern const struct frame_form form_callgrind_data;
+
+enum { EVENTS_MAX = 200 };
+
+/* A function, or a variable. */
+struct function {
+    uint32_t name, file, object; /* of texts */
+    uint32_t line;               /* not part of its identity */
+};
+
+/* Where costs are: a line of a function, or a call there; callee FRAME_NONE: none. */
+struct place {
+    uint32_t function, callee, file, line;
+    uint64_t n_calls; /* not part of its identity */
+};
+
+/* What a node's costs are added to: indices of places, FRAME_NONE: none. */
+struct node_places {
+    uint32_t own;     /* its own cost */
+    uint32_t touched; /* its own cost as that of a call: what touches a variable */
+    uint32_t call;    /* its inclusive cost: the call that enters it */
+    uint32_t nested;  /* is without its inclusive cost: the call by which its function's entry above leads here */
+};
+
+struct event {
+    size_t column;
+    struct buf name;
+    double factor;
+    uint64_t *costs; /* [n_places] */
+    uint64_t total;
+};
+
+/* A function on the path to a node. */
+struct level {
+    uint32_t function, previous; /* level of its entry above, FRAME_NONE: none */
+    uint32_t call;               /* the place by which it was entered */
+};
+
+struct writing {
+    const struct frame_job *job;
+    bool is_data;
+    struct strtab texts;
+    struct function *functions; /* [n_functions] */
+    size_t n_functions, cap_functions;
+    struct place *places; /* [n_places] */
+    size_t n_places, cap_places;
+    struct slots function_slots, place_slots;
+    struct node_places *of; /* [n_nodes] */
+    struct event *events;   /* [n_events] */
+    size_t n_events;
+    struct buf text;
+    struct buf *out;
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- functions and places --- */
+
+static uint64_t hash_function(const void *item)
+{
+    return bytes_hash(BYTES_HASH_START, item, 3 * sizeof(uint32_t));
+}
+
+static bool is_same_function(const void *a, const void *b)
+{
+    return memcmp(a, b, 3 * sizeof(uint32_t)) == 0;
+}
+
+static uint64_t hash_place(const void *item)
+{
+    return bytes_hash(BYTES_HASH_START, item, 4 * sizeof(uint32_t));
+}
+
+static bool is_same_place(const void *a, const void *b)
+{
+    return memcmp(a, b, 4 * sizeof(uint32_t)) == 0;
+}
+
+static const struct slots_kind functions_kind = {sizeof(struct function), hash_function, is_same_function};
+static const struct slots_kind places_kind = {sizeof(struct place), hash_place, is_same_place};
+
+/* The number of a text, "???" for what is not known; FRAME_NONE when out of memory. */
+static uint32_t find_text(struct writing *writing, const char *text)
+{
+    writing->text.len_bytes = 0;
+    if (!*text || strncmp(text, "<unknown file", 13) == 0)
+        buf_printf(&writing->text, "???");
+    else
+        stacks_put_name(&writing->text, text);
+    int64_t id = writing->text.failed ? -1 : strtab_intern(&writing->texts, writing->text.data);
+    return id < 0 ? FRAME_NONE : (uint32_t)id;
+}
+
+static uint32_t find_function(struct writing *writing, const char *name, const char *file, const char *object,
+                              uint32_t line)
+{
+    struct function like = {find_text(writing, name), find_text(writing, file), find_text(writing, object), line};
+    size_t n = writing->n_functions;
+    if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.object == FRAME_NONE ||
+        !slots_reserve(&writing->function_slots, &functions_kind, writing->functions, n))
+        return FRAME_NONE;
+    size_t found = slots_find(&writing->function_slots, &functions_kind, writing->functions, &like);
+    if (found != SLOTS_NONE)
+        return (uint32_t)found;
+    if (!vec_reserve(&writing->functions, &writing->cap_functions, n + 1, sizeof like))
+        return FRAME_NONE;
+    writing->functions[n] = like;
+    slots_add(&writing->function_slots, &functions_kind, writing->functions, n);
+    return (uint32_t)writing->n_functions++;
+}
+
+/* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. */
+static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const char *file, uint32_t line)
+{
+    struct place like = {function, callee, find_text(writing, file), line, 0};
+    size_t n = writing->n_places;
+    if (like.file == FRAME_NONE || !slots_reserve(&writing->place_slots, &places_kind, writing->places, n))
+        return FRAME_NONE;
+    size_t found = slots_find(&writing->place_slots, &places_kind, writing->places, &like);
+    if (found != SLOTS_NONE)
+        return (uint32_t)found;
+    if (!vec_reserve(&writing->places, &writing->cap_places, n + 1, sizeof like))
+        return FRAME_NONE;
+    writing->places[n] = like;
+    slots_add(&writing->place_slots, &places_kind, writing->places, n);
+    return (uint32_t)writing->n_places++;
+}
+
+/* --- from the tree to functions --- */
+
+/* The state of a node during the walk; a child begins with that of its parent. */
+struct state {
+    uint32_t n_levels; /* functions on the path */
+    uint32_t base;     /* those below it were before the variable */
+    uint32_t target;   /* the variable, a function; FRAME_NONE: none */
+    uint32_t class;    /* node of the storage class; FRAME_NONE: none */
+};
+
+struct walk {
+    struct writing *writing;
+    const struct frame *frame;
+    struct state *states; /* [n_nodes] */
+    struct level *levels; /* [n_levels], room for n_nodes */
+    uint32_t n_levels;
+    uint32_t *last; /* [n_functions] level of the innermost entry, FRAME_NONE: none */
+    size_t cap_last;
+    bool *is_data;
+};
+
+static bool is_function(const struct walk *walk, uint32_t node)
+{
+    enum frame_kind kind = frame_kind(walk->frame, node);
+    return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER ||
+           (!walk->writing->is_data && (kind == FRAME_GROUP || kind == FRAME_VARIABLE));
+}
+
+/* "[heap]" for "<heap allocation>". */
+static const char *class_name(const struct frame *frame, uint32_t node)
+{
+    static const char *const names[][2] = {{"<heap allocation>", "[heap]"},
+                                           {"<static variable>", "[static]"},
+                                           {"<thread-local variable>", "[thread-local]"},
+                                           {"<stack variable>", "[stack]"},
+                                           {"<file mapping>", "[file]"},
+                                           {"<unknown attribute>", "[unknown]"}};
+    for (size_t i = 0; node != FRAME_NONE && i < sizeof names / sizeof *names; i++)
+        if (strcmp(frame_name(frame, node), names[i][0]) == 0)
+            return names[i][1];
+    return node == FRAME_NONE ? "[data]" : frame_name(frame, node);
+}
+
+/* Makes a node the variable of what is below it. */
+static bool enter_target(struct walk *walk, uint32_t node, struct state *state)
+{
+    state->base = state->n_levels;
+    state->target = find_function(walk->writing, frame_name(walk->frame, node), frame_file(walk->frame, node),
+                                  class_name(walk->frame, state->class), frame_line(walk->frame, node));
+    return state->target != FRAME_NONE;
+}
+
+/* Variables, and the groups that stand for them: a storage class, and a group directly below one. */
+static bool find_target(struct walk *walk, uint32_t node, uint32_t parent, struct state *state)
+{
+    bool is_group = frame_kind(walk->frame, node) == FRAME_GROUP;
+    bool is_class = parent != FRAME_NONE && is_group && strcmp(frame_name(walk->frame, parent), "<datacentric>") == 0;
+    bool is_in_class = parent != FRAME_NONE && is_group && state->class == parent;
+    if (is_class)
+        state->class = node;
+    return is_class || is_in_class || frame_kind(walk->frame, node) == FRAME_VARIABLE ? enter_target(walk, node, state)
+                                                                                      : true;
+}
+
+/* Forgets the functions that are not above the node. */
+static void leave_levels(struct walk *walk, uint32_t n_levels)
+{
+    while (walk->n_levels > n_levels) {
+        const struct level *level = &walk->levels[--walk->n_levels];
+        walk->last[level->function] = level->previous;
+    }
+}
+
+/* Where a node is in its function: its own place, or that of the function. */
+static const char *file_at(const struct walk *walk, uint32_t node, uint32_t *line)
+{
+    *line = frame_line(walk->frame, node);
+    return frame_file(walk->frame, node);
+}
+
+/* Enters a function: the call by which it is reached, and the one that its entry above must leave out. */
+static bool enter_function(struct walk *walk, uint32_t node, uint32_t parent, struct state *state)
+{
+    struct writing *writing = walk->writing;
+    struct node_places *of = &writing->of[node];
+    uint32_t line, function = find_function(writing, frame_name(walk->frame, node), frame_file(walk->frame, node),
+                                            frame_module(walk->frame, node), frame_line(walk->frame, node));
+    size_t n_last = walk->cap_last;
+    if (function == FRAME_NONE || !vec_reserve(&walk->last, &walk->cap_last, writing->n_functions, sizeof *walk->last))
+        return false;
+    for (; n_last < walk->cap_last; n_last++)
+        walk->last[n_last] = FRAME_NONE;
+    if (state->n_levels > state->base) {
+        const char *file = file_at(walk, parent, &line);
+        of->call = find_place(writing, walk->levels[state->n_levels - 1].function, function, file, line);
+        if (of->call == FRAME_NONE)
+            return false;
+        writing->places[of->call].n_calls++;
+    }
+    uint32_t above = walk->last[function];
+    walk->levels[state->n_levels] = (struct level){function, above, of->call};
+    if (above != FRAME_NONE && above >= state->base)
+        of->nested = walk->levels[above + 1].call;
+    walk->last[function] = state->n_levels++;
+    walk->n_levels = state->n_levels;
+    return true;
+}
+
+/* Where the node's own cost goes. */
+static bool place_cost(struct walk *walk, uint32_t node, const struct state *state)
+{
+    struct writing *writing = walk->writing;
+    struct node_places *of = &writing->of[node];
+    bool has_function = state->n_levels > state->base;
+    uint32_t line, function = has_function ? walk->levels[state->n_levels - 1].function : FRAME_NONE;
+    const char *file = file_at(walk, node, &line);
+    if (!writing->is_data) {
+        if (!has_function)
+            function = find_function(writing, "", "", "", 0);
+        of->own = function == FRAME_NONE ? FRAME_NONE : find_place(writing, function, FRAME_NONE, file, line);
+        return of->own != FRAME_NONE;
+    }
+    if (state->target == FRAME_NONE)
+        return true;
+    const struct function *target = &writing->functions[state->target];
+    const char *of_target = writing->texts.strings[target->file];
+    of->own = find_place(writing, state->target, FRAME_NONE, of_target, target->line);
+    if (has_function && of->own != FRAME_NONE) {
+        of->touched = find_place(writing, function, state->target, file, line);
+        if (of->touched != FRAME_NONE)
+            writing->places[of->touched].n_calls++;
+    }
+    return of->own != FRAME_NONE && (!has_function || of->touched != FRAME_NONE);
+}
+
+static bool walk_nodes(struct walk *walk, bool is_code_left_out, bool is_data_left_out)
+{
+    uint32_t n = (uint32_t)frame_n_nodes(walk->frame);
+    for (uint32_t node = 0; node < n; node++) {
+        size_t n_parents;
+        const uint32_t *parents = frame_parents(walk->frame, node, &n_parents);
+        uint32_t parent = n_parents ? parents[0] : FRAME_NONE;
+        struct state *state = &walk->states[node];
+        walk->writing->of[node] = (struct node_places){FRAME_NONE, FRAME_NONE, FRAME_NONE, FRAME_NONE};
+        *state = n_parents ? walk->states[parent] : (struct state){0, 0, FRAME_NONE, FRAME_NONE};
+        if (walk->is_data[node] ? is_data_left_out : is_code_left_out)
+            continue;
+        leave_levels(walk, state->n_levels);
+        if (walk->writing->is_data && !find_target(walk, node, parent, state))
+            return false;
+        if (is_function(walk, node) && !enter_function(walk, node, parent, state))
+            return false;
+        if (!place_cost(walk, node, state))
+            return false;
+    }
+    return true;
+}
+
+static int find_places(struct writing *writing, struct error *err)
+{
+    size_t n = frame_n_nodes(writing->job->frame);
+    bool has_code, has_data = false;
+    struct walk walk = {.writing = writing,
+                        .frame = writing->job->frame,
+                        .states = malloc((n + 1) * sizeof *walk.states),
+                        .levels = malloc((n + 1) * sizeof *walk.levels),
+                        .is_data = stacks_data_nodes(writing->job->frame, &has_code)};
+    writing->of = malloc((n + 1) * sizeof *writing->of);
+    bool ok = walk.states && walk.levels && walk.is_data && writing->of;
+    for (size_t i = 0; ok && i < n; i++)
+        has_data |= walk.is_data[i];
+    ok = ok && walk_nodes(&walk, writing->is_data && has_data, !writing->is_data && has_code);
+    free(walk.states);
+    free(walk.levels);
+    free(walk.last);
+    free(walk.is_data);
+    return ok ? 0 : out_of_memory(err);
+}
+
+/* --- costs --- */
+
+static uint64_t whole_of(double value, double factor)
+{
+    double whole = value > 0 && isfinite(value) ? rint(value * factor) : 0;
+    return whole < 9e18 ? (uint64_t)whole : UINT64_C(9000000000000000000);
+}
+
+/* Adds the costs of an event to its places: own costs as they are, inclusive ones from the leaves up. */
+static int add_costs(struct writing *writing, struct event *event, struct error *err)
+{
+    const struct frame *frame = writing->job->frame;
+    uint32_t n = (uint32_t)frame_n_nodes(frame);
+    const double *values;
+    int code = frame_values(writing->job->frame, event->column, &writing->job->view, &values, err);
+    uint64_t *inclusive = code == 0 ? calloc((size_t)n + 1, sizeof *inclusive) : NULL;
+    event->costs = code == 0 ? calloc(writing->n_places + 1, sizeof *event->costs) : NULL;
+    if (!inclusive || !event->costs) {
+        free(inclusive);
+        return code ? code : out_of_memory(err);
+    }
+    event->factor = stacks_scale(values, n);
+    for (uint32_t node = n; node-- > 0;) {
+        const struct node_places *of = &writing->of[node];
+        size_t n_parents;
+        const uint32_t *parents = frame_parents(frame, node, &n_parents);
+        uint64_t own = of->own == FRAME_NONE ? 0 : whole_of(values[node], event->factor);
+        inclusive[node] += own;
+        event->total += own;
+        if (of->own != FRAME_NONE)
+            event->costs[of->own] += own;
+        if (of->touched != FRAME_NONE)
+            event->costs[of->touched] += own;
+        if (of->call != FRAME_NONE)
+            event->costs[of->call] += inclusive[node];
+        if (of->nested != FRAME_NONE)
+            event->costs[of->nested] -= inclusive[node];
+        if (n_parents)
+            inclusive[parents[0]] += inclusive[node];
+    }
+    free(inclusive);
+    return 0;
+}
+
+/* A name of letters, digits and _ that no event before it has. */
+static void name_event(struct writing *writing, struct event *event)
+{
+    const char *name = frame_column_name(writing->job->frame, event->column);
+    if (!isalpha((unsigned char)*name))
+        buf_append(&event->name, "_", 1);
+    for (const char *at = name; *at; at++) {
+        bool is_plain = isalnum((unsigned char)*at) && (unsigned char)*at < 0x80;
+        bool is_end = event->name.len_bytes > 0 && event->name.data[event->name.len_bytes - 1] == '_';
+        if (is_plain || !is_end)
+            buf_append(&event->name, is_plain ? at : "_", 1);
+    }
+    while (event->name.len_bytes > 1 && event->name.data[event->name.len_bytes - 1] == '_')
+        event->name.data[--event->name.len_bytes] = 0;
+    for (const struct event *other = writing->events; other < event; other++)
+        if (other->name.data && event->name.data && strcmp(other->name.data, event->name.data) == 0) {
+            buf_printf(&event->name, "_%zu", (size_t)(event - writing->events) + 1);
+            return;
+        }
+}
+
+/* The exclusive columns that are not hidden, that of the job first. */
+static int find_events(struct writing *writing, struct error *err)
+{
+    const struct frame *frame = writing->job->frame;
+    size_t n = frame_n_columns(frame), first = writing->job->column;
+    if (frame_column_sums(frame, first) == FRAME_INCLUSIVE)
+        first = frame_column_pair(frame, first);
+    writing->events = calloc(n + 1, sizeof *writing->events);
+    if (!writing->events)
+        return out_of_memory(err);
+    if (first != SIZE_MAX && frame_column_sums(frame, first) == FRAME_EXCLUSIVE)
+        writing->events[writing->n_events++].column = first;
+    for (size_t i = 0; i < n; i++)
+        if (i != first && frame_column_sums(frame, i) == FRAME_EXCLUSIVE && stacks_shows(writing->job, i))
+            writing->events[writing->n_events++].column = i;
+    if (writing->n_events == 0)
+        return error_set(err, ERR_UNSUPPORTED, "this form needs the nodes' own costs, and no column has them");
+    if (writing->n_events > EVENTS_MAX)
+        return error_set(err, ERR_RANGE,
+                         "files of callgrind have at most %d events, and here are %zu columns; name one", EVENTS_MAX,
+                         writing->n_events);
+    for (size_t i = 0; i < writing->n_events; i++)
+        name_event(writing, &writing->events[i]);
+    return 0;
+}
+
+/* --- the file --- */
+
+static void put_totals(const struct writing *writing, const char *key)
+{
+    buf_printf(writing->out, "%s:", key);
+    for (size_t i = 0; i < writing->n_events; i++)
+        buf_printf(writing->out, " %" PRIu64, writing->events[i].total);
+    buf_printf(writing->out, "\n");
+}
+
+static void put_head(struct writing *writing)
+{
+    struct buf *out = writing->out;
+    buf_printf(out, "# callgrind format\nversion: 1\ncreator: Locus\ncmd: ");
+    stacks_put_name(out, writing->job->title);
+    buf_printf(out, "\npositions: line\n");
+    for (size_t i = 0; i < writing->n_events; i++) {
+        const struct event *event = &writing->events[i];
+        buf_printf(out, "event: %s : ", event->name.data);
+        stacks_put_name(out, frame_column_name(writing->job->frame, event->column));
+        if (event->factor > 1)
+            buf_printf(out, ", in units of %g", 1 / event->factor);
+        buf_printf(out, "\n");
+    }
+    buf_printf(out, "events:");
+    for (size_t i = 0; i < writing->n_events; i++)
+        buf_printf(out, " %s", writing->events[i].name.data);
+    buf_printf(out, "\n");
+    put_totals(writing, "summary");
+}
+
+/* A compressed name: in full when it is the first time. */
+static void put_name(struct writing *writing, const char *key, bool *is_known, uint32_t text)
+{
+    buf_printf(writing->out, "%s=(%" PRIu32 ")", key, text + 1);
+    if (!is_known[text])
+        buf_printf(writing->out, " %s", writing->texts.strings[text]);
+    buf_printf(writing->out, "\n");
+    is_known[text] = true;
+}
+
+/* A line with the costs of a place; zeros at its end are left out. */
+static void put_costs(const struct writing *writing, uint32_t line, size_t place)
+{
+    size_t n = writing->n_events;
+    while (n > 1 && writing->events[n - 1].costs[place] == 0)
+        n--;
+    buf_printf(writing->out, "%" PRIu32, line);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(writing->out, " %" PRIu64, writing->events[i].costs[place]);
+    buf_printf(writing->out, "\n");
+}
+
+/* Whether a place is written: a call of itself has no costs of its own. */
+static bool has_costs(const struct writing *writing, size_t place)
+{
+    size_t i = 0;
+    if (writing->places[place].callee == writing->places[place].function)
+        return true;
+    while (i < writing->n_events && writing->events[i].costs[place] == 0)
+        i++;
+    return i < writing->n_events;
+}
+
+/* By function; its own file's lines first, then other files, and in each lines before calls. */
+static int compare_places(const void *a, const void *b, void *of)
+{
+    const struct writing *writing = of;
+    const struct place *x = &writing->places[*(const uint32_t *)a], *y = &writing->places[*(const uint32_t *)b];
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    uint32_t file = writing->functions[x->function].file;
+    if (x->file != y->file)
+        return x->file == file ? -1 : y->file == file ? 1 : x->file < y->file ? -1 : 1;
+    if ((x->callee == FRAME_NONE) != (y->callee == FRAME_NONE))
+        return x->callee == FRAME_NONE ? -1 : 1;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->callee < y->callee ? -1 : x->callee > y->callee;
+}
+
+/* Which names have been written, by what they name: [n_texts] each. */
+struct known {
+    bool *objects, *files, *functions;
+};
+
+static void put_call(struct writing *writing, struct known *known, uint32_t index, uint32_t file)
+{
+    const struct place *place = &writing->places[index];
+    const struct function *callee = &writing->functions[place->callee];
+    if (callee->object != writing->functions[place->function].object)
+        put_name(writing, "cob", known->objects, callee->object);
+    if (callee->file != file || file != writing->functions[place->function].file)
+        put_name(writing, "cfi", known->files, callee->file);
+    put_name(writing, "cfn", known->functions, callee->name);
+    buf_printf(writing->out, "calls=%" PRIu64 " %" PRIu32 "\n", place->n_calls, callee->line);
+    put_costs(writing, place->line, index);
+}
+
+/* A function: all its places, order[0] to order[n - 1]. The first line decides what file a function belongs to. */
+static void put_function(struct writing *writing, struct known *known, const uint32_t *order, size_t n)
+{
+    const struct function *function = &writing->functions[writing->places[order[0]].function];
+    uint32_t file = function->file;
+    buf_printf(writing->out, "\n");
+    put_name(writing, "ob", known->objects, function->object);
+    put_name(writing, "fl", known->files, function->file);
+    put_name(writing, "fn", known->functions, function->name);
+    if (writing->places[order[0]].file != file || writing->places[order[0]].callee != FRAME_NONE)
+        buf_printf(writing->out, "%" PRIu32 " 0\n", function->line);
+    for (size_t i = 0; i < n; i++) {
+        const struct place *place = &writing->places[order[i]];
+        if (place->file != file)
+            put_name(writing, place->file == function->file ? "fe" : "fi", known->files, place->file);
+        file = place->file;
+        if (place->callee == FRAME_NONE)
+            put_costs(writing, place->line, order[i]);
+        else
+            put_call(writing, known, order[i], file);
+    }
+}
+
+static int put_body(struct writing *writing, struct error *err)
+{
+    size_t n_texts = writing->texts.n_strings + 1, n = 0;
+    struct known known = {calloc(n_texts, 1), calloc(n_texts, 1), calloc(n_texts, 1)};
+    uint32_t *order = malloc((writing->n_places + 1) * sizeof *order);
+    bool ok = known.objects && known.files && known.functions && order;
+    for (uint32_t i = 0; ok && i < writing->n_places; i++)
+        if (has_costs(writing, i))
+            order[n++] = i;
+    if (ok && n > 0)
+        qsort_r(order, n, sizeof *order, compare_places, writing);
+    for (size_t from = 0, to = 0; ok && from < n; from = to) {
+        while (to < n && writing->places[order[to]].function == writing->places[order[from]].function)
+            to++;
+        put_function(writing, &known, order + from, to - from);
+    }
+    free(known.objects);
+    free(known.files);
+    free(known.functions);
+    free(order);
+    return ok ? 0 : out_of_memory(err);
+}
+
+static bool has_total(const struct writing *writing)
+{
+    size_t i = 0;
+    while (i < writing->n_events && writing->events[i].total == 0)
+        i++;
+    return i < writing->n_events;
+}
+
+static void fini(struct writing *writing)
+{
+    for (size_t i = 0; i < writing->n_events; i++) {
+        buf_fini(&writing->events[i].name);
+        free(writing->events[i].costs);
+    }
+    strtab_fini(&writing->texts);
+    slots_fini(&writing->function_slots);
+    slots_fini(&writing->place_slots);
+    free(writing->functions);
+    free(writing->places);
+    free(writing->of);
+    free(writing->events);
+    buf_fini(&writing->text);
+}
+
+static int write_form(const struct frame_job *job, bool is_data, struct buf *out, struct error *err)
+{
+    struct writing writing = {.job = job, .is_data = is_data, .out = out};
+    int code =
+        frame_is_tree(job->frame)
+            ? find_events(&writing, err)
+            : error_set(err, ERR_UNSUPPORTED, "this form needs call paths: a graph does not say what each call costs");
+    if (code == 0)
+        code = find_places(&writing, err);
+    for (size_t i = 0; code == 0 && i < writing.n_events; i++)
+        code = add_costs(&writing, &writing.events[i], err);
+    if (code == 0 && !has_total(&writing))
+        code = error_set(err, ERR_NOT_FOUND, "there is nothing to show: no %s has a cost of its own",
+                         is_data ? "variable" : "node");
+    if (code == 0) {
+        put_head(&writing);
+        code = put_body(&writing, err);
+        put_totals(&writing, "\ntotals");
+    }
+    fini(&writing);
+    return code;
+}
+
+static int write_callgrind(const struct frame_job *job, struct buf *out, struct error *err)
+{
+    return write_form(job, false, out, err);
+}
+
+static int write_callgrind_data(const struct frame_job *job, struct buf *out, struct error *err)
+{
+    return write_form(job, true, out, err);
+}
+
+const struct frame_form form_callgrind = {.name = "callgrind",
+                                          .summary =
+                                              "functions and their calls, for KCachegrind and callgrind_annotate",
+                                          .write = write_callgrind};
+const struct frame_form form_callgrind_data = {.name = "callgrind-data",
+                                               .summary =
+                                                   "the same for data: variables, and the functions that touch them",
+                                               .write = write_callgrind_data};

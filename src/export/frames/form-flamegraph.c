@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A flame graph as one SVG file that refers to nothing outside: roots at the top, as wide as their costs. As a picture
+ * it is complete; where scripts may run, it fits the window, zooms by click and keyboard, and searches. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "export/frames/stacks.h"
+
+extern const struct frame_form form_flamegraph;
+
+enum { WIDTH = 1200, TOP = 64, ROW = 18, BOTTOM = 10, HUES = 6 };
+
+/* Narrower frames are nothing that anybody sees: a twelfth of a pixel. */
+static const double least_percent = 100.0 / (12.0 * WIDTH);
+static const double character_px = 7.0; /* of the font below, at most */
+
+static const char style[] =
+    "svg{background:var(--paper);font:12px 'DejaVu Sans Mono',ui-monospace,monospace;color-scheme:light dark;"
+    "--paper:#fff;--ink:#1c2330;--dim:#5b6577;--line:#8b95a5;--text:#16181d;--found:#b44ae0;--l:72%;--s:75%}\n"
+    "@media(prefers-color-scheme:dark){svg{--paper:#14181f;--ink:#e4e8ef;--dim:#98a2b3;--line:#5d6778;--text:#fff;"
+    "--found:#a02ccc;--l:34%;--s:52%}}\n"
+    "text{fill:var(--ink);white-space:pre}.f text{fill:var(--text);pointer-events:none}.dim{fill:var(--dim)}\n"
+    ".f rect{stroke:var(--paper);stroke-width:.5}.f{cursor:pointer;outline:none}\n"
+    ".h0 rect{fill:hsl(8,var(--s),var(--l))}.h1 rect{fill:hsl(18,var(--s),var(--l))}"
+    ".h2 rect{fill:hsl(26,var(--s),var(--l))}.h3 rect{fill:hsl(34,var(--s),var(--l))}"
+    ".h4 rect{fill:hsl(42,var(--s),var(--l))}.h5 rect{fill:hsl(50,var(--s),var(--l))}\n"
+    ".data rect{fill:hsl(205,var(--s),var(--l))}.group rect{fill:hsl(215,12%,var(--l))}"
+    ".loop rect{fill:hsl(160,38%,var(--l))}\n"
+    ".f:hover rect,.f:focus rect{stroke:var(--ink);stroke-width:1.5}.up{opacity:.55}"
+    ".f.found rect{fill:var(--found)}.f.found text{fill:#fff}\n"
+    "input{width:250px;box-sizing:border-box;font:13px sans-serif;padding:2px 6px;background:var(--paper);"
+    "color:var(--ink);border:1px solid var(--line);border-radius:3px}\n";
+
+/* Frames keep what they are in the file: x and width for a picture of 1200, y for their depth. */
+static const char script[] =
+    "'use strict';(function(){\n"
+    "const svg=document.documentElement,all=Array.from(document.querySelectorAll('g.f')),TOP=64,ROW=18,CHAR=7.3;\n"
+    "const F=all.map(g=>{const r=g.querySelector('rect'),n=a=>parseFloat(r.getAttribute(a));"
+    "const title=g.querySelector('title').textContent,cut=title.lastIndexOf(' \\u2014 ');"
+    "return{g,r,t:g.querySelector('text'),x:n('x'),w:n('width'),d:Math.round((n('y')-TOP)/ROW),title,"
+    "name:cut<0?title:title.slice(0,cut),up:null,kids:[]}});\n"
+    "const path=[];for(const f of F){path.length=f.d;f.up=f.d?path[f.d-1]:null;path[f.d]=f;if(f.up)f.up.kids.push(f)}\n"
+    "const input=document.querySelector('input'),status=document.getElementById('status'),"
+    "info=document.getElementById('info'),full={x:0,w:1200,d:-1,up:null};\n"
+    "let zoomed=full,focused=F[0];\n"
+    "function draw(){const W=Math.max(200,svg.clientWidth||1200),k=(W-20)/zoomed.w,above=new Set();\n"
+    "for(let f=zoomed;f&&f!==full;f=f.up)above.add(f);\n"
+    "for(const f of F){const up=above.has(f)&&f!==zoomed;let x=10+(f.x-zoomed.x)*k,w=f.w*k;\n"
+    "const inside=f.x>=zoomed.x-1e-4&&f.x+f.w<=zoomed.x+zoomed.w+1e-4&&f.d>=zoomed.d;\n"
+    "if(up){x=10;w=W-20}\n"
+    "const shown=(up||inside)&&w>=.3;f.g.style.display=shown?'':'none';f.shown=shown;f.g.classList.toggle('up',up);\n"
+    "if(!shown)continue;f.r.setAttribute('x',x.toFixed(2));f.r.setAttribute('width',w.toFixed(2));\n"
+    "f.t.setAttribute('x',(x+4).toFixed(2));const room=Math.floor((w-8)/CHAR),c=room<3?[]:Array.from(f.name);\n"
+    "f.t.textContent=room<3?'':c.length<=room?f.name:c.slice(0,room-1).join('')+'\\u2026'}}\n"
+    "function say(f){info.textContent=f?f.title:''}\n"
+    "function focus(f){if(!f)return;focused.g.setAttribute('tabindex','-1');focused=f;"
+    "f.g.setAttribute('tabindex','0');f.g.focus();say(f)}\n"
+    "function zoom(f){zoomed=f;draw();svg.setAttribute('data-zoom',f===full?'':f.name)}\n"
+    "function search(){const words=input.value.trim().toLowerCase();let sum=0,end=-1,n=0;\n"
+    "for(const f of F){const is=words!==''&&f.name.toLowerCase().includes(words);f.g.classList.toggle('found',is);\n"
+    "if(is){n++;if(f.x>=end-1e-4){sum+=f.w;end=f.x+f.w}}}\n"
+    "status.textContent=words===''?'':n+(n===1?' frame, ':' frames, ')+(sum/12).toFixed(2)+' %'}\n"
+    "const widest=l=>l.filter(f=>f.shown).reduce((a,b)=>!a||b.w>a.w?b:a,null);\n"
+    "function beside(f,step){const row=F.filter(o=>o.d===f.d&&o.shown).sort((a,b)=>a.x-b.x);"
+    "return row[row.indexOf(f)+step]}\n"
+    "all.forEach((g,i)=>{const f=F[i];g.addEventListener('click',()=>{zoom(f);focus(f)});"
+    "g.addEventListener('mouseenter',()=>say(f));g.addEventListener('mouseleave',()=>say(null));"
+    "g.addEventListener('focus',()=>say(f))});\n"
+    "input.addEventListener('input',search);\n"
+    "document.addEventListener('keydown',e=>{if(e.ctrlKey&&e.key!=='f'||e.altKey||e.metaKey)return;\n"
+    "if(e.key==='Escape'){if(e.target===input&&input.value!==''){input.value='';search()}else{zoom(full);focus(focused)"
+    "}}\n"
+    "else if(e.target===input){if(e.key!=='Enter')return;focus(F.find(f=>f.shown&&f.g.classList.contains('found')))}\n"
+    "else if(e.key==='/'||e.ctrlKey){input.focus();input.select()}\n"
+    "else if(e.key==='ArrowDown')focus(widest(focused.kids));\n"
+    "else if(e.key==='ArrowUp')focus(focused.up);\n"
+    "else if(e.key==='ArrowLeft')focus(beside(focused,-1));\n"
+    "else if(e.key==='ArrowRight')focus(beside(focused,1));\n"
+    "else if(e.key==='Enter'||e.key===' ')zoom(focused);else return;\n"
+    "e.preventDefault()});\n"
+    "window.addEventListener('resize',draw);\n"
+    "svg.removeAttribute('viewBox');document.getElementById('tools').style.display='';\n"
+    "focused.g.setAttribute('tabindex','0');draw()})();\n";
+
+/* --- text --- */
+
+/* The length of a character that XML does not allow though UTF-8 does: U+FFFE and U+FFFF. */
+static bool is_no_character(const char *at)
+{
+    return memcmp(at, "\xef\xbf\xbe", 3) == 0 || memcmp(at, "\xef\xbf\xbf", 3) == 0;
+}
+
+/* Appends a text as content, at most max characters of it, and an ellipsis where more follow. */
+static void put_text(struct buf *out, const char *text, size_t max)
+{
+    struct buf plain = {0};
+    size_t n = 0;
+    stacks_put_name(&plain, text);
+    for (const char *at = plain.data ? plain.data : ""; *at; n++) {
+        size_t len = printable_utf8(at);
+        len = len ? len : 1;
+        if (n + 1 >= max && at[len]) {
+            buf_printf(out, "\u2026");
+            break;
+        }
+        if (*at == '&' || *at == '<' || *at == '>')
+            buf_printf(out, *at == '&' ? "&amp;" : *at == '<' ? "&lt;" : "&gt;");
+        else if (len == 3 && is_no_character(at))
+            buf_printf(out, "\ufffd");
+        else
+            buf_append(out, at, len);
+        at += len;
+    }
+    buf_fini(&plain);
+}
+
+/* --- frames --- */
+
+struct drawing {
+    const struct frame_job *job;
+    struct stacks stacks;
+    double *x;        /* [stacks.n] */
+    uint32_t *depths; /* [stacks.n] */
+    uint32_t n_rows;
+    const char *unit;
+    struct buf *out;
+};
+
+/* Children lie at the left of what is left to their parent. */
+static int place_items(struct drawing *drawing, struct error *err)
+{
+    struct stacks *stacks = &drawing->stacks;
+    double *next = malloc(((size_t)stacks->n + 1) * sizeof *next), at = 0;
+    drawing->x = malloc(((size_t)stacks->n + 1) * sizeof *drawing->x);
+    drawing->depths = malloc(((size_t)stacks->n + 1) * sizeof *drawing->depths);
+    if (!next || !drawing->x || !drawing->depths) {
+        free(next);
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    for (uint32_t i = 0; i < stacks->n; i++) {
+        uint32_t parent = stacks->items[i].parent;
+        double *from = parent == FRAME_NONE ? &at : &next[parent];
+        next[i] = drawing->x[i] = *from;
+        *from += stacks->items[i].total;
+        drawing->depths[i] = parent == FRAME_NONE ? 0 : drawing->depths[parent] + 1;
+        drawing->n_rows = drawing->depths[i] >= drawing->n_rows ? drawing->depths[i] + 1 : drawing->n_rows;
+    }
+    free(next);
+    return 0;
+}
+
+/* The colour of a frame: by kind, and of functions by name, so that the same one always looks the same. */
+static void put_class(struct drawing *drawing, uint32_t node)
+{
+    unsigned hue = 0;
+    for (const char *c = frame_name(drawing->job->frame, node); *c; c++)
+        hue = hue * 31 + (unsigned char)*c;
+    switch (frame_kind(drawing->job->frame, node)) {
+    case FRAME_VARIABLE:
+        buf_printf(drawing->out, "f data");
+        return;
+    case FRAME_GROUP:
+        buf_printf(drawing->out, "f group");
+        return;
+    case FRAME_LOOP:
+        buf_printf(drawing->out, "f loop");
+        return;
+    default:
+        buf_printf(drawing->out, "f h%u", hue % HUES);
+    }
+}
+
+static void put_cost(struct drawing *drawing, double value)
+{
+    buf_printf(drawing->out, "%.6g%s%s, %.2f %%", value, *drawing->unit ? " " : "", drawing->unit,
+               100 * value / drawing->stacks.total);
+}
+
+static void put_item(struct drawing *drawing, uint32_t i)
+{
+    const struct stack *item = &drawing->stacks.items[i];
+    double px = WIDTH / drawing->stacks.total;
+    double x = drawing->x[i] * px, width = item->total * px;
+    uint64_t y = TOP + (uint64_t)drawing->depths[i] * ROW;
+    size_t room = width > 8 ? (size_t)((width - 8) / character_px) : 0;
+    buf_printf(drawing->out, "<g class=\"");
+    put_class(drawing, item->node);
+    buf_printf(drawing->out, "\" tabindex=\"-1\"><title>");
+    put_text(drawing->out, frame_name(drawing->job->frame, item->node), SIZE_MAX);
+    buf_printf(drawing->out, " \u2014 ");
+    put_cost(drawing, item->total);
+    if (item->self > 0 && item->self < item->total) {
+        buf_printf(drawing->out, "; its own ");
+        put_cost(drawing, item->self);
+    }
+    buf_printf(drawing->out, "</title><rect x=\"%.4f\" y=\"%" PRIu64 "\" width=\"%.4f\" height=\"%d\" rx=\"1\"/>", x, y,
+               width, ROW - 1);
+    buf_printf(drawing->out, "<text x=\"%.2f\" y=\"%" PRIu64 "\">", x + 4, y + 13);
+    if (room >= 3)
+        put_text(drawing->out, frame_name(drawing->job->frame, item->node), room);
+    buf_printf(drawing->out, "</text></g>\n");
+}
+
+/* --- the page --- */
+
+static void put_head(struct drawing *drawing)
+{
+    const struct frame_job *job = drawing->job;
+    uint64_t height = TOP + (uint64_t)drawing->n_rows * ROW + BOTTOM;
+    buf_printf(drawing->out,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" "
+               "height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\">\n<title>",
+               height, WIDTH, height);
+    put_text(drawing->out, job->title && *job->title ? job->title : "Flame graph", SIZE_MAX);
+    buf_printf(drawing->out, "</title>\n<style>%s</style>\n<text x=\"10\" y=\"20\" font-size=\"15\">", style);
+    put_text(drawing->out, job->title && *job->title ? job->title : "Flame graph", 80);
+    buf_printf(drawing->out, " \u00b7 ");
+    put_text(drawing->out, frame_column_name(job->frame, job->column), 60);
+    buf_printf(drawing->out, " %.6g%s%s</text>\n", drawing->stacks.total, *drawing->unit ? " " : "", drawing->unit);
+    buf_printf(drawing->out,
+               "<g id=\"tools\" style=\"display:none\"><foreignObject x=\"10\" y=\"28\" width=\"256\" height=\"28\">"
+               "<input xmlns=\"http://www.w3.org/1999/xhtml\" type=\"search\" aria-label=\"Search\" "
+               "placeholder=\"Search: /   Zoom: Enter   Back: Esc\"/></foreignObject>"
+               "<text id=\"status\" x=\"274\" y=\"46\" aria-live=\"polite\"></text>"
+               "<text id=\"info\" class=\"dim\" x=\"420\" y=\"46\"></text></g>\n");
+}
+
+static int write_flamegraph(const struct frame_job *job, struct buf *out, struct error *err)
+{
+    struct frame_job own = *job;
+    struct drawing drawing = {.job = &own, .out = out};
+    own.min_percent = fmax(job->min_percent, least_percent);
+    int code = stacks_make(&own, &drawing.stacks, err);
+    const char *column = frame_column_name(job->frame, job->column);
+    drawing.unit = strcmp(stacks_unit(column, drawing.stacks.is_whole), "seconds") == 0 ? "s" : "";
+    if (code == 0)
+        code = place_items(&drawing, err);
+    if (code == 0) {
+        put_head(&drawing);
+        for (uint32_t i = 0; i < drawing.stacks.n; i++)
+            put_item(&drawing, i);
+        buf_printf(out, "<script><![CDATA[%s]]></script>\n</svg>\n", script);
+    }
+    free(drawing.x);
+    free(drawing.depths);
+    stacks_fini(&drawing.stacks);
+    return code;
+}
+
+const struct frame_form form_flamegraph = {.name = "flamegraph",
+                                           .summary = "a flame graph, as an SVG file that zooms and searches",
+                                           .write = write_flamegraph};
