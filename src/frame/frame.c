@@ -326,9 +326,12 @@ size_t frame_find_column(const struct frame *frame, const char *name, struct err
 size_t frame_default_column(const struct frame *frame)
 {
     size_t first = SIZE_MAX;
-    for (size_t i = frame->n_columns; i-- > 0;)
-        if (!frame->columns[i]->is_hidden && (frame->columns[i]->sums == FRAME_EXCLUSIVE || first == SIZE_MAX))
+    for (size_t i = 0; i < frame->n_columns; i++) {
+        if (!frame->columns[i]->is_hidden && frame->columns[i]->sums == FRAME_EXCLUSIVE)
+            return i;
+        if (!frame->columns[i]->is_hidden && first == SIZE_MAX)
             first = i;
+    }
     return first;
 }
 

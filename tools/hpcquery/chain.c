@@ -80,7 +80,7 @@ static int unknown_step(const char *name)
         buf_printf(&known, "%s%s", i ? ", " : "; and forms: ", forms[i]->name);
     int status = tool_usage("hpcquery",
                             "there is no report or operation '%.100s'; there are the reports vars, functions, "
-                            "lines, annotate, tree, leaks; the operations %s",
+                            "lines, annotate, tree, leaks, export, diff; the operations %s",
                             name, known.data ? known.data : "");
     buf_fini(&known);
     return status;
@@ -219,19 +219,25 @@ static int replace(struct frame **frame, const char *operation, const char *cons
     return 0;
 }
 
+/* The name in "name = expression", malloc'ed; NULL when out of memory. */
+static char *derived_name(const char *text)
+{
+    size_t first = strspn(text, " "), len = strcspn(text, "=");
+    while (len > first && text[len - 1] == ' ')
+        len--;
+    return strndup(text + first, len - first);
+}
+
 /* Adds the columns of --derive. */
 static int derive(const struct settings *settings, struct frame **frame, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < settings->n_derived; i++) {
-        const char *text = settings->derived[i], *equals = strchr(text, '=');
-        size_t len = (size_t)(equals - text);
-        while (len && text[len - 1] == ' ')
-            len--;
-        char *name = strndup(text, len);
+        const char *text = settings->derived[i];
+        char *name = derived_name(text);
         if (!name)
             return error_set(err, ERR_MEMORY, "out of memory");
-        const char *const texts[] = {name, equals + 1};
+        const char *const texts[] = {name, strchr(text, '=') + 1};
         code = replace(frame, "derive", texts, 2, err);
         free(name);
     }
@@ -301,13 +307,33 @@ static const struct frame_form *choose_form(const struct settings *settings, con
     return last->form && !is_given ? last->form : frame_form_find(is_given ? settings->form : "tree", NULL);
 }
 
+/* Prints in a form, with the columns of -M and those that were derived. */
+static int write_named(const struct settings *settings, const struct frame_form *form, struct frame_job *job,
+                       struct buf *out, struct error *err)
+{
+    size_t n = settings->n_metrics + settings->n_derived, n_derived = 0;
+    const char **names = calloc(n + 1, sizeof *names);
+    bool ok = names;
+    for (size_t i = 0; ok && i < settings->n_metrics; i++)
+        names[i] = settings->metrics[i];
+    for (; ok && n_derived < settings->n_derived; n_derived++)
+        ok = (names[settings->n_metrics + n_derived] = derived_name(settings->derived[n_derived]));
+    job->named = names;
+    job->n_named = n;
+    job->is_named = settings->n_metrics > 0;
+    int code = ok ? form->write(job, out, err) : error_set(err, ERR_MEMORY, "out of memory");
+    while (names && n_derived > 0)
+        free((void *)(uintptr_t)names[settings->n_metrics + --n_derived]);
+    free(names);
+    return code;
+}
+
 /* Writes the result in a form. */
 static int print(const struct settings *settings, const struct chain *chain, const struct frame_form *form,
                  struct error *err)
 {
     struct terminal terminal = terminal_get(settings);
     struct frame_job job = {.frame = chain->frames[0],
-                            .is_named = settings->metric,
                             .top = settings->top > 0 ? (size_t)settings->top : 0,
                             .min_percent = settings->min_percent >= 0 ? settings->min_percent : form->min_percent,
                             .title = path_last(chain->inputs[0]),
@@ -321,7 +347,7 @@ static int print(const struct settings *settings, const struct chain *chain, con
         settings->metric ? frame_find_column(job.frame, settings->metric, err) : frame_default_column(job.frame);
     if (job.column == SIZE_MAX && !settings->metric)
         (void)error_set(err, ERR_NOT_FOUND, "there is no column to show");
-    int code = job.column == SIZE_MAX ? ERR_NOT_FOUND : form->write(&job, &out, err);
+    int code = job.column == SIZE_MAX ? ERR_NOT_FOUND : write_named(settings, form, &job, &out, err);
     if (code == 0 && out.failed)
         code = error_set(err, ERR_MEMORY, "out of memory");
     if (code == 0)

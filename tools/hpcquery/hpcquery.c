@@ -53,7 +53,9 @@ static const struct option_row rows[] = {
      "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
-     "reported it, else the first with data addresses."},
+     "reported it, else the first with data addresses. A table of operations shows every metric that is named, and "
+     "what "
+     "is derived; its default is all."},
     {OPT_ALL, "-a --all", NULL,
      "vars: also list variables without samples. leaks: also list allocation paths without live blocks. annotate: all "
      "lines."},
@@ -182,15 +184,21 @@ static int usage(const char *text)
     return tool_usage("hpcquery", "%s", text);
 }
 
+/* Appends a word to words [*n]; as take_option. */
+static int add_word(const char ***words, size_t *n, size_t *capacity, const char *word)
+{
+    if (!vec_reserve(words, capacity, *n + 1, sizeof **words))
+        return 1 + tool_error("hpcquery", "out of memory");
+    (*words)[(*n)++] = word;
+    return 0;
+}
+
 static int take_derived(struct settings *settings, const char *text)
 {
     const char *equals = strchr(text, '=');
     if (!equals || strspn(text, " ") == (size_t)(equals - text))
         return 1 + usage("--derive takes a name, = and an expression: --derive 'miss% = 100 * misses / loads'");
-    if (!vec_reserve(&settings->derived, &settings->cap_derived, settings->n_derived + 1, sizeof *settings->derived))
-        return 1 + tool_error("hpcquery", "out of memory");
-    settings->derived[settings->n_derived++] = text;
-    return 0;
+    return add_word(&settings->derived, &settings->n_derived, &settings->cap_derived, text);
 }
 
 /* Takes one option; 0 when the program goes on, else its exit status + 1. */
@@ -211,7 +219,7 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_METRIC:
         settings->metric = value;
-        break;
+        return add_word(&settings->metrics, &settings->n_metrics, &settings->cap_metrics, value);
     case OPT_ALL:
         settings->with_unused = true;
         settings->report_option = "--all";
@@ -464,6 +472,7 @@ static int run_tool(int argc, char **argv)
         status = list_metrics(argv + scan.index);
     if (status < 0)
         status = answer(&settings, argv + scan.index, (size_t)scan.n_operands);
+    free(settings.metrics);
     free(settings.derived);
     return status;
 }

@@ -13,7 +13,9 @@ struct settings {
     const char *by;            /* NULL: not given */
     const char *profiles;      /* a condition; NULL: all */
     const char *output;        /* a file; NULL: standard output */
-    const char **derived;      /* [n_derived] "name = expression" */
+    const char **metrics;      /* [n_metrics] all that were given; metric is the last one */
+    size_t n_metrics, cap_metrics;
+    const char **derived; /* [n_derived] "name = expression" */
     size_t n_derived, cap_derived;
     const char *report_option; /* one that only reports know was given; NULL: none */
     long top;                  /* -1: not given */

@@ -43,14 +43,20 @@ static bool has_value(const double *values, size_t n)
     return false;
 }
 
-/* Whether a column belongs to the table: of those that are not hidden all, or the one that the user named with its
- * pair. */
+/* Whether a column belongs to the table: of those that are not hidden all, or those that the user named with their
+ * pairs. */
 static bool is_shown(const struct frame_job *job, size_t column)
 {
     if (column == job->column)
         return true;
-    return job->is_named ? frame_column_pair(job->frame, job->column) == column
-                         : !frame_column_is_hidden(job->frame, column);
+    if (job->is_named && column == frame_column_pair(job->frame, job->column))
+        return true;
+    for (size_t i = 0; i < job->n_named; i++) {
+        size_t named = frame_find_column(job->frame, job->named[i], NULL);
+        if (named == column || (named != SIZE_MAX && frame_column_pair(job->frame, named) == column))
+            return true;
+    }
+    return !job->is_named && !frame_column_is_hidden(job->frame, column);
 }
 
 /* Columns without any value are left out of a text. */

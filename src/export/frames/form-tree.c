@@ -278,7 +278,7 @@ static int write_tree(const struct frame_job *job, struct buf *out, struct error
             ok = visit(&walk, &item);
         }
         if (walk.n_left)
-            buf_printf(out, "%zu more (--top 0 shows all)\n", walk.n_left);
+            buf_printf(out, "more (--top 0 shows all)\n");
         code = ok ? 0 : out_of_memory(err);
     }
     free(walk.weights);

@@ -10,8 +10,10 @@
 /* What the user asked for. */
 struct frame_job {
     struct frame *frame;
-    size_t column;          /* of the frame: the one that the form shows, or sorts by */
-    bool is_named;          /* the user named the column, and wants no other one */
+    size_t column;            /* of the frame: the one that the form shows, or sorts by */
+    bool is_named;            /* the user named the column, and wants no other one but those of named */
+    const char *const *named; /* [n_named] names of columns that the user wants, too */
+    size_t n_named;
     struct frame_view view; /* which profiles count */
     size_t top;             /* rows at most; 0 = all */
     double min_percent;     /* what is below this part of the total is left out */
