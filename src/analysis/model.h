@@ -40,6 +40,7 @@ enum scope_role {
     ROLE_VARIABLE, /* a variable: its parent gives the class */
     ROLE_ACCESS,   /* between a heap variable and the paths that access it */
     ROLE_REGION,   /* of the program, above the call paths of its samples */
+    ROLE_PROFILER, /* in place of all functions of the profiler's own */
     ROLE_COUNT
 };
 

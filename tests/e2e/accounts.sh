@@ -79,6 +79,9 @@ judge allocate 'sum(row["share"] for row in r["variables"] if row["variable"] ==
 judge allocate 'not [row["variable"] for row in r["variables"] if row["variable"] != "<profiler>" and any("/src/alloc-wrap/" in
     line["file"] or "/src/runtime/" in line["file"] for line in row["lines"])]'
 expect_text <(tr -s ' \n' ' ' <allocate.txt) " are the profiler's own work"
+"$builddir/hpcquery" tree --csv --threshold 0 d-allocate >allocate.csv
+grep -q '"<profiler>"' allocate.csv || fail "the tree says nothing of the profiler's own work"
+if grep -Eq -- '/src/(alloc-wrap|runtime)/|-(hook|sig)\.[ch]' allocate.csv; then fail "the profiler's functions are in the tree"; fi
 measured spinlock ./accounts spinlock
 judge spinlock 'waited() and all("pthread_spin_lock" in site for site in sites)'
 measured backoff ./backoff backoff

@@ -204,6 +204,40 @@ def check_xml_traces(scratch, directory):
         expect("num-records: 4" in run("hpcproftt", path).stdout, f"hpcproftt reads no trace of {path.name}")
 
 
+def check_own(scratch):
+    """The profiler's own functions and variables are one placeholder, and what they call belongs to what called them."""
+    directory, database = scratch / "own", scratch / "own-db"
+    profile = m.Profile("app", METRICS)
+    own = [(profile.runtime, 0x8100), (profile.runtime, 0x8200)]
+    profile.sample(START + own[:1] + [(LIBC, 0x500)], {0: 1}, VARIABLES["big"](0))
+    profile.sample(START + own, {0: 2}, VARIABLES["grid"](0))
+    profile.sample(own, {0: 4}, m.by_address("DATACENTRIC_Stack", profile.runtime, 0x8010, "stack"))
+    profile.sample(START + own[:1], {0: 8}, m.by_address("DATACENTRIC_Static", profile.runtime, 0x9000, "static", "pool", 999))
+    profile.sample(START + [(APP, 0x5000)], {0: 16}, m.reason("DATACENTRIC_Unknown_NoBlock"))
+    entry = profile.path(profile.root, START + own[:1] + [(profile.runtime, 0x8300)], 0)
+    path = profile.write(directory)
+    path.with_suffix(".hpctrace").write_bytes(b"HPCRUN-trace______01.01b" + bytes(8) + m.be(1000, 8) + m.be(entry, 4))
+    run("hpcprof", "-q", "-o", database, "--xml", scratch / "own-xml", directory)
+    check_rules(scratch / "own-xml", "--time")
+    check_rules_v4(database, "--time")
+    check_same_nodes(database, scratch / "own-xml", "EADDR (usec)")
+    nodes, found = nodes_of_query(database, "EADDR (usec)"), {}
+    for nodes_path, (_, exclusive) in nodes.items():
+        names = [name for kind, name, _ in nodes_path if kind == "function"]
+        if nodes_path[-1][0] == "function" and exclusive and names[0] != "<datacentric>":
+            found[tuple(names)] = exclusive
+    first, second = "0x100f [app]", "0x201f [app]"
+    expect(found == {(first, second, "0x500 [libfoo.so.1]"): 1000, (first, second, "<profiler>"): 10000, ("<profiler>",): 4000,
+                     (first, second, "0x5000 [app]"): 16000}, f"the profiler's own functions: {found}")
+    rows = {(r["variable"], r["class"]): r for r in rows_of(database)}
+    expect({key: float(r["value"]) for key, r in rows.items() if key[0] in ("<profiler>", "<no block>")} ==
+           {("<profiler>", "unknown"): 14000, ("<no block>", "unknown"): 16000}, f"the profiler's own data: {rows.keys()}")
+    expect(rows["<profiler>", "unknown"]["size_bytes"] == "0", "the profiler's own data have a size")
+    for file in (database / "meta.db", scratch / "own-xml" / "experiment.xml"):
+        text = file.read_bytes()
+        expect(b"pool" not in text and b"0x82" not in text, f"{file.name} names what is the profiler's own")
+
+
 def nodes_of_query(database, metric):
     """{path: (inclusive, exclusive)} as hpcquery prints them. A path is what a node is, from the root on."""
     nodes, path = {}, []
@@ -643,6 +677,7 @@ def main():
         check_reports(database)
         check_same_nodes(database, scratch / "xml", "EADDR (usec)", "FAULTS")
         check_nested(scratch)
+        check_own(scratch)
         check_same_bytes(directory, scratch)
         run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", directory)
         check_rules(scratch / "xml", "--time")

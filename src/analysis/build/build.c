@@ -92,10 +92,22 @@ static uint32_t module_name(struct build *build, uint32_t module)
     return model_string(build->model, symbolizer_path(build->symbolizer, module));
 }
 
+/* The profiler's functions are nobody's business: what they call hangs below what called them, and samples in them are
+ * those of one placeholder, without a source line. */
+static uint32_t add_profiler(struct build *build, uint32_t parent)
+{
+    return add_titled(build, parent, ROLE_PROFILER, 0, 0);
+}
+
 static void add_interior(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
+    if (symbolizer_is_runtime(build->symbolizer, node->module)) {
+        node->inner = parent;
+        build->elided[index] = build->elided[node->parent];
+        return;
+    }
     uint64_t vaddr = node->ip ? node->ip - 1 : 0;
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
     if (n == 1 && elide_start(build, index, parent, frames, &node->inner))
@@ -109,6 +121,11 @@ static void add_sampled(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
+    if (symbolizer_is_runtime(build->symbolizer, node->module)) {
+        struct scope line = {.kind = SCOPE_LINE, .file = model_string(build->model, "<unknown file>")};
+        node->own = scopes_child(&build->builder, add_profiler(build, parent), &line);
+        return;
+    }
     /* the innermost address of an allocation path is a return address, that of a sample is not */
     uint64_t vaddr = node->type & HPCRUN_NODE_ALLOCATION && node->ip ? node->ip - 1 : node->ip;
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
@@ -139,6 +156,10 @@ static void add_traced(struct build *build, uint32_t index, uint32_t parent)
     node->traced = node->own ? node->own : node->inner;
     if (node->traced || node->role != ROLE_NONE)
         return;
+    if (symbolizer_is_runtime(build->symbolizer, node->module)) {
+        node->traced = add_profiler(build, parent);
+        return;
+    }
     (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, 1, module_name(build, node->module));
     while (at && build->model->scopes[at].kind != SCOPE_PROC)

@@ -33,6 +33,7 @@ static const struct {
     [ROLE_UNKNOWN] = {"<unknown attribute>", 1},
     [ROLE_ACCESS] = {"<memory access call-path>", 1},
     [ROLE_REGION] = {"<region>", 1},
+    [ROLE_PROFILER] = {"<profiler>", 1},
 };
 
 const char *placeholders_title(enum scope_role role)
@@ -86,8 +87,7 @@ static enum scope_role role_by_shape(const struct raw_tree *tree, uint32_t index
 }
 
 /* The role that follows from the node's parent: variables. */
-static enum scope_role role_by_parent(const struct raw_tree *tree, const struct symbolizer *symbolizer,
-                                      uint32_t index)
+static enum scope_role role_by_parent(const struct raw_tree *tree, const struct symbolizer *symbolizer, uint32_t index)
 {
     const struct raw_node *node = &tree->nodes[index];
     switch (tree->nodes[node->parent].role) {

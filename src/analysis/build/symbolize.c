@@ -557,7 +557,7 @@ size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_
 {
     static const struct code_frame nothing;
     *frames = &nothing;
-    if (!grow_slots(symbolizer))
+    if (symbolizer_is_runtime(symbolizer, module) || !grow_slots(symbolizer))
         return 1;
     /* module 0 (no module) is stored under an id of its own, because 0 marks an empty slot */
     uint32_t key = module ? module : UINT32_MAX;

@@ -74,8 +74,8 @@ bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module);
 /* 1 when the module is the code that some process generated, whose functions side files name. */
 bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module);
 
-/* The functions at vaddr, outermost first; at least one, named after the address when nothing is known. Returns the
- * count; *frames is valid until the next lookup. */
+/* The functions at vaddr, outermost first; at least one, named after the address when nothing is known, and without a
+ * name in the profiler's own library. Returns the count; *frames is valid until the next lookup. */
 size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
                          const struct code_frame **frames);
 

@@ -566,24 +566,6 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
         (void)frame_parts_collect(build, index, symbols, proto);
 }
 
-static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t parent, enum variable_class class)
-{
-    const struct raw_node *node = &build->tree->nodes[index];
-    const char *path = symbolizer_path(build->symbolizer, node->module);
-    struct variable proto = {.class = (uint8_t) class, .module = model_string(build->model, path)};
-    char key[512];
-    if (class == CLASS_STACK)
-        describe_stack(build, index, &proto);
-    else if (class == CLASS_FILE)
-        proto.name = model_string(build->model, *path ? path : "<unknown file mapping>");
-    else
-        describe_static(build, index, &proto);
-    (void)snprintf(key, sizeof key, "%d/%x/%x/%x/%x", class, proto.name, proto.module, proto.file, proto.line);
-    uint32_t row = find_or_add(build, key, &proto);
-    build->tree->nodes[index].variable = row;
-    return finish(build, row, parent, ROLE_VARIABLE, node->type ? node->type : HPCRUN_NODE_GLOBAL_VARIABLE);
-}
-
 static uint32_t add_reason(struct build *build, const char *placeholder, uint32_t parent, uint32_t *out_row)
 {
     char reason[128], key[160], title[132];
@@ -598,6 +580,40 @@ static uint32_t add_reason(struct build *build, const char *placeholder, uint32_
     uint32_t row = find_or_add(build, key, &proto);
     *out_row = row;
     return finish(build, row, parent, ROLE_REASON, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
+}
+
+/* The profiler's own variables and stack: they are one, and not data of the program. */
+static uint32_t add_own(struct build *build, uint32_t index, uint32_t parent)
+{
+    const struct model *model = build->model;
+    struct scope unknown = {.kind = SCOPE_PROC,
+                            .role = ROLE_UNKNOWN,
+                            .node_type = HPCRUN_NODE_UNKNOWN_ATTRIBUTE,
+                            .name = model_string(build->model, placeholders_title(ROLE_UNKNOWN)),
+                            .file = model->scopes[parent].file,
+                            .module = model->scopes[parent].module};
+    parent = scopes_child(&build->builder, model->scopes[parent].parent, &unknown);
+    return add_reason(build, "DATACENTRIC_Unknown_Profiler", parent, &build->tree->nodes[index].variable);
+}
+
+static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t parent, enum variable_class class)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    const char *path = symbolizer_path(build->symbolizer, node->module);
+    struct variable proto = {.class = (uint8_t) class, .module = model_string(build->model, path)};
+    char key[512];
+    if (symbolizer_is_runtime(build->symbolizer, node->module))
+        return add_own(build, index, parent);
+    if (class == CLASS_STACK)
+        describe_stack(build, index, &proto);
+    else if (class == CLASS_FILE)
+        proto.name = model_string(build->model, *path ? path : "<unknown file mapping>");
+    else
+        describe_static(build, index, &proto);
+    (void)snprintf(key, sizeof key, "%d/%x/%x/%x/%x", class, proto.name, proto.module, proto.file, proto.line);
+    uint32_t row = find_or_add(build, key, &proto);
+    build->tree->nodes[index].variable = row;
+    return finish(build, row, parent, ROLE_VARIABLE, node->type ? node->type : HPCRUN_NODE_GLOBAL_VARIABLE);
 }
 
 uint32_t variables_add(struct build *build, uint32_t index, uint32_t parent)
@@ -665,7 +681,7 @@ void variables_apply_sides(struct build *build)
             variable->size_bytes = side->most_bytes;
         if (one_block) {
             variable->n_blocks = variable->size_bytes > 0;
-        } else {
+        } else if (variable->class != CLASS_UNKNOWN) {
             variable->size_bytes += side->bytes;
             variable->n_blocks += side->n_blocks;
         }

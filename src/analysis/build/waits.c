@@ -130,7 +130,8 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
     for (size_t i = 1; i < n; i++) {
         waits->modules[i] = module_meaning(model->strings.strings[i]);
         waits->functions[i] = function_meaning(model->strings.strings[i]);
-        waits->has_profiler |= waits->modules[i] == MODULE_PROFILER;
+        waits->has_profiler |=
+            waits->modules[i] == MODULE_PROFILER || strcmp(model->strings.strings[i], WAITS_PROFILER) == 0;
     }
     return 0;
 }
@@ -169,6 +170,16 @@ static uint32_t function_scope(const struct model *model, uint32_t scope)
     while (scope && model->scopes[scope].kind != SCOPE_PROC)
         scope = model->scopes[scope].parent;
     return scope && model->scopes[scope].role == ROLE_NONE ? scope : 0;
+}
+
+/* Whether a statement lies in a function of the profiler, which older databases have by its name. */
+static bool is_profiler_code(const struct waits *waits, uint32_t scope)
+{
+    const struct model *model = waits->model;
+    while (scope && model->scopes[scope].kind != SCOPE_PROC)
+        scope = model->scopes[scope].parent;
+    return model->scopes[scope].role == ROLE_PROFILER ||
+           (model->scopes[scope].role == ROLE_NONE && waits->modules[model->scopes[scope].module] == MODULE_PROFILER);
 }
 
 static uint32_t caller_scope(const struct model *model, uint32_t scope)
@@ -219,7 +230,7 @@ int64_t waits_label(struct waits *waits, const struct variable *variable, uint32
 {
     const struct model *model = waits->model;
     uint32_t leaf = function_scope(model, scope), at = leaf;
-    if (is_profiler(waits, variable) || (leaf && waits->modules[model->scopes[leaf].module] == MODULE_PROFILER))
+    if (is_profiler(waits, variable) || is_profiler_code(waits, scope))
         return strtab_intern(&waits->labels, WAITS_PROFILER);
     if (!waits->is_time || !is_no_data(waits, variable))
         return -1;

@@ -13,7 +13,7 @@ struct waits {
     uint8_t *modules, *functions; /* [n_strings] what the names mean, by string id */
     struct strtab labels;         /* "libgomp: barrier", WAITS_PROFILER */
     bool is_time;                 /* waiting takes time; for other metrics only the profiler is set aside */
-    bool has_profiler;            /* its library is among the names */
+    bool has_profiler;            /* it is among the names */
 };
 
 #define WAITS_PROFILER "<profiler>" /* the label of the profiler's own work; no library has such a name */

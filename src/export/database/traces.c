@@ -80,6 +80,9 @@ static int mark_traced(const struct model *model, const struct value_source *sou
             layout->max_time_ns = info.max_time_ns;
         code = source->visit_trace(source->self, profile, mark_events, layout, err);
     }
+    for (uint32_t i = (uint32_t)model->n_scopes; i-- > 1;) /* a call site is in its function */
+        if (layout->statements[i] && model->scopes[i].kind == SCOPE_CALL)
+            layout->statements[model->scopes[i].parent] = 1;
     layout->statements[0] = 0; /* of no scope: it is not known where the thread was */
     return code;
 }
@@ -103,7 +106,9 @@ int xml_layout_make(const struct model *model, const struct value_source *source
         if (scope->kind == SCOPE_PROC && scope->parent && is_frame(&model->scopes[scope->parent]))
             layout->calls[i] = ++layout->n_elements;
         layout->elements[i] = ++layout->n_elements;
-        if (layout->statements[i])
+        if (layout->statements[i] && scope->kind == SCOPE_CALL)
+            layout->statements[i] = layout->statements[scope->parent];
+        else if (layout->statements[i])
             layout->statements[i] = scope->kind == SCOPE_LINE ? layout->elements[i] : ++layout->n_elements;
     }
     return code;
