@@ -33,7 +33,7 @@ static const struct special_row rows[] = {
     {"<not data-centric>", "not looked up", "samples for which no data was looked up",
      "hpcquery tree shows their call paths."},
     {"<profiler>", "the profiler itself", "the profiler's own work and memory",
-     "Where its lines are in small_..., switch off the notes on small blocks (DATACENTRIC_SMALL_SITES=0); else record "
+     "Where most blocks are small, switch off the notes on small blocks (DATACENTRIC_SMALL_SITES=0); else record "
      "fewer blocks (a larger DATACENTRIC_MIN_BYTES)."},
     {"<dropped: reentered>", NULL, "samples that came while the profiler was at work",
      "Record fewer blocks: a larger DATACENTRIC_MIN_BYTES."},
