@@ -35,16 +35,22 @@ static bool is_same_line(const void *one, const void *other)
     return a->function == b->function && a->file == b->file && a->line == b->line;
 }
 
+/* Each number reaches the middle bits, which choose a slot, also where the others are all the same. */
+static uint64_t mixed(uint32_t a, uint32_t b, uint32_t c)
+{
+    return a * UINT64_C(0x9e3779b97f4a7c15) ^ b * UINT64_C(0xc2b2ae3d27d4eb4f) ^ c * UINT64_C(0xd6e8feb86659fd93);
+}
+
 static uint64_t hash_of_function(const void *item)
 {
     const struct code_row *row = item;
-    return ((uint64_t)row->function << 32 ^ (uint64_t)row->file << 12 ^ row->module) * 0x9e3779b97f4a7c15u;
+    return mixed(row->function, row->file, row->module);
 }
 
 static uint64_t hash_of_line(const void *item)
 {
     const struct code_row *row = item;
-    return ((uint64_t)row->function << 40 ^ (uint64_t)row->file << 20 ^ row->line) * 0x9e3779b97f4a7c15u;
+    return mixed(row->function, row->file, row->line);
 }
 
 static bool is_same_place(const void *one, const void *other)
@@ -56,7 +62,7 @@ static bool is_same_place(const void *one, const void *other)
 static uint64_t hash_of_place(const void *item)
 {
     const struct code_row *row = item;
-    return ((uint64_t)row->file << 32 ^ row->line) * 0x9e3779b97f4a7c15u;
+    return mixed(0, row->file, row->line);
 }
 
 static const struct slots_kind kinds[] = {
@@ -530,7 +536,7 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
 static uint64_t hash_of_cell(const void *item)
 {
     const struct split_cell *cell = item;
-    return ((uint64_t)cell->row << 32 ^ cell->column) * 0x9e3779b97f4a7c15u;
+    return mixed(cell->row, cell->column, 0);
 }
 
 static bool is_same_cell(const void *one, const void *other)
