@@ -64,7 +64,7 @@ explore() {
 }
 
 case ${1:-} in
-causes | explore | launcher | stress | truth) "$1" || status=$? ;;
+causes | explore | frames | launcher | stress | truth) "$1" || status=$? ;;
 endings) part bash "$e2e/endings.sh" 2000 ;; # each way so many times
 fields) # by other compilers
     "$e2e/fields.sh" clang -O2 clang++ "" || exit
