@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""many-contexts.py N DIRECTORY: writes a database of about N contexts, half of them of code and half of data, the same one for
-the same N: calls, loops and lines, and a variable for each hundred contexts, each with its access paths."""
+"""many-contexts.py N DIRECTORY [chain]: writes a database of about N contexts, half of them of code and half of data, the same
+one for the same N: calls and lines, and a variable for each hundred contexts, each with its access paths. A chain is one call
+path, and one variable at its end."""
 import json
 import pathlib
 import random
 import sys
 
-PROC, INLINED, CALL, LINE, LOOP = 1, 2, 4, 5, 6
+PROC, CALL, LINE = 1, 4, 5
 PROGRAM, DATA, STATIC, VARIABLE = 1, 5, 7, 13
 METRIC = {"name": "EADDR (usec)", "description": "time by data address", "per_sample": 1000.0, "hidden": 0, "period": 1.0,
           "is_integer": 0, "is_multiplexed": 0, "n_samples": 0}
 
 
 class Database:
-    def __init__(self, n):
-        self.rng, self.n = random.Random(n), n
+    def __init__(self, n, is_chain):
+        self.rng, self.n, self.is_chain = random.Random(n), n, is_chain
         self.strings = ["", "<unknown file>", "<program root>", "<datacentric>", "<static variable>", "/opt/app/app"]
         self.functions = [self.string(f"kernel_{i}<double, {i % 7}>") for i in range(max(20, n // 200))]
         self.files = [self.string(f"/opt/app/src/part{i}.c") for i in range(40)]
@@ -41,11 +42,11 @@ class Database:
             file = self.files[index % 40]
             call = self.scope(above, CALL, file=file, line=self.rng.randint(1, 900))
             function = self.scope(call, PROC, 0, self.functions[index], file, 10 * index % 900 + 1)
-            n_lines = self.rng.randint(1, 4)
+            n_lines = self.rng.randint(1, 4) if not self.is_chain else int(left <= 2)
             for _ in range(n_lines):
                 self.line(function, file)
             left -= 2 + n_lines
-            n_parts = min(self.rng.randint(1, 4), (left + 2) // 4)
+            n_parts = min(self.rng.randint(1, 4), (left + 2) // 4) if not self.is_chain else int(left > 0)
             todo += [(function, left // n_parts)] * n_parts if n_parts > 0 else []
 
     def make(self):
@@ -53,10 +54,10 @@ class Database:
         self.below(program, self.n // 2)
         data = self.scope(0, PROC, DATA, 3)
         static = self.scope(data, PROC, STATIC, 4)
-        for i in range(self.n // 200):
+        for i in range(1 if self.is_chain else self.n // 200):
             variable = self.scope(static, PROC, VARIABLE, self.string(f"table_{i}"))
             self.variables.append((self.scopes[variable - 1][4], variable))
-            self.below(variable, 100)
+            self.below(variable, self.n // 2 if self.is_chain else 100)
 
     def write(self, directory):
         taken = int(sum(value for _, _, value in self.values) / 2000)
@@ -79,7 +80,7 @@ class Database:
 
 
 def main():
-    database = Database(int(sys.argv[1]))
+    database = Database(int(sys.argv[1]), sys.argv[3:] == ["chain"])
     database.make()
     database.write(pathlib.Path(sys.argv[2]))
 

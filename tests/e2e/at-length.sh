@@ -75,6 +75,7 @@ kills) part python3 "$e2e/kills.py" --alone 200 --together 50 ;;          # rand
 launcher-failures) part bash "$e2e/launcher-failures.sh" 60 ;;            # calls of each function
 many-threads) part bash "$e2e/many-threads.sh" 10000 10 ;;                # alive at once, and how often
 mirror) part bash "$e2e/mirror.sh" all ;;                                 # ways
+page) LOCUS_PAGE_CONTEXTS=100000 part python3 "$tests/golden/page.py" ;; # contexts
 replay) LOCUS_REPLAY_SAMPLES=100000 part bash "$e2e/replay.sh" ;;         # each
 *)
     sed -n 3p "$0" | cut -c3- >&2

@@ -4,7 +4,7 @@
 run, and no name can end the data. Its rows, tree and lines are those of `hpcquery vars`, `tree` and `lines`. In Chromium,
 where it is there: no load, no message on the console; sorting, search, details, flame graphs, sources and the keyboard;
 nothing wider than the window at 80 to 200 %; and every query that it offers, asked by the library, gives what was chosen.
-`hpcrun --report=FILE.html` writes one."""
+Pages of LOCUS_PAGE_CONTEXTS contexts, as a broad tree and as one call path, work as well. `hpcrun --report=FILE.html` writes one."""
 import base64
 import csv
 import hashlib
@@ -32,6 +32,7 @@ NAMES = [HOSTILE, "</script><!--", "a \"b\" 'c' \\ \\\" \\\\", "two\nlines\tand 
          "bytes \udcff\udcfe", "x" * 10000, "} AND {MATCH (\"*\")} OR p.\"name\"", "wide " + "word " * 100, "@data@ @js@"]
 FIXED_BYTES_MAX = 300 << 10
 VOID = {"meta", "br", "img", "link", "input", "hr"}
+CONTEXTS = os.environ.get("LOCUS_PAGE_CONTEXTS", "4000")
 METRICS = [("EADDR (usec)", m.INT, 1000)]
 failures = []
 
@@ -224,6 +225,11 @@ def make_database(scratch):
     return database, source
 
 
+def make_large(scratch, name, *options):
+    subprocess.run([sys.executable, str(SOURCE / "tests/bench/many-contexts.py"), CONTEXTS, str(scratch / name), *options], check=True)
+    return scratch / name
+
+
 # --- in the browser ------------------------------------------------------------------------------------------------------
 
 
@@ -408,6 +414,25 @@ def check_queries(page, database):
     expect(page.value("byId('query').hidden && document.activeElement.textContent") == "Copy query", "the query does not close")
 
 
+def check_large(page, name):
+    """The deepest box can be reached, and all of the tree is there."""
+    page.value("""(() => {
+        openTab(tabs[1]);
+        let box = flame.root;
+        for (let next; (next = boxesBelow(box, flame.withLines)[0]); box = next);
+        zoomTo(box);
+    })()""")
+    settle(page)
+    level, drawn = page.value("levelOf(flame.chosen)"), page.value("document.querySelectorAll('.box').length")
+    expect(page.value("!!document.querySelector('.box.at')") and level > 3, f"{name}: the box of level {level} is not drawn")
+    expect(0 < drawn < 20000, f"{name}: {drawn} boxes")
+    page.value("byId('boxes').focus()")
+    page.press("Escape")
+    expect(page.value("levelOf(flame.zoomed)") == level - 1, f"{name}: Escape does not zoom out")
+    page.value("showBoxOf(rows[0].nodes[0]); showRow(rows[0])")
+    expect(page.value("document.querySelectorAll('#detail li').length") > 2, f"{name}: no paths in the details")
+
+
 def check_browser(cases, made, source_database, scratch):
     try:
         page = browser.Browser(scratch / "browser")
@@ -419,8 +444,11 @@ def check_browser(cases, made, source_database, scratch):
         page.open(file.as_uri())
         rows = page.value("document.querySelectorAll('#table tbody tr').length")
         expect(rows == min(100, page.value("rows.length")) and rows > 0, f"{name}: {rows} rows")
-        page.value("for (const row of rows) chooseRow(row)")
-        check_layout(name, page)
+        page.value("for (const row of rows.slice(0, 200)) chooseRow(row)")
+        if name.startswith("large"):
+            check_large(page, name)
+        else:
+            check_layout(name, page)
         check_quiet(name, page)
     page.open(cases["made"].as_uri())
     check_table(page)
@@ -466,6 +494,8 @@ def main():
             (scratch / case).mkdir()
             (scratch / case / "locus.json").write_text(json.dumps(data), encoding="utf-8")
             cases[case] = scratch / case
+        cases["large tree"] = make_large(scratch, "large tree")
+        cases["large chain"] = make_large(scratch, "large chain", "chain")
         cases["made"], source = make_database(scratch)
         files = {}
         for case, database in cases.items():

@@ -8,6 +8,7 @@ const texts = data.texts;
 const tree = data.tree;
 const ROWS_AT_ONCE = 100;
 const LINES_AT_ONCE = 200;
+const PATH_AT_MOST = 60; // functions and loops of a path in the details
 const ROW_PIXELS = 22;
 const LEAST_WIDTH = 0.0015; // of the graph: narrower boxes are left out
 const NAMED_PIXELS = 26; // narrower boxes show no name
@@ -139,7 +140,8 @@ const quoted = (text) => '"' + text.replace(/[\\"]/g, "\\$&") + '"';
 function queryOfBox(box, withLines) {
     const path = [];
     for (let at = box; at; at = at.above)
-        path.unshift(at);
+        path.push(at);
+    path.reverse();
     const pattern = [], conditions = ['p0."depth" = 0'];
     path.forEach((at, i) => {
         if (i && !withLines) {
@@ -451,6 +453,10 @@ function pathFrom(node, stop) {
     let at = null;
     for (let i = node; i >= 0 && !stop(i); i = parentOf[i]) {
         const kind = tree.kind[i];
+        if (list.childElementCount === PATH_AT_MOST) {
+            list.append(make("li", "dim", "and so on"));
+            break;
+        }
         if (kind === "s") {
             at = at === null ? i : at; // the innermost position: below a call its line
         } else if (kind === "l") {
@@ -556,9 +562,11 @@ function makeRoot() {
 function layOut() {
     flame.levels = [];
     for (let at = flame.zoomed; at; at = at.above)
-        flame.levels.unshift([{box: at, from: 0, to: 1}]);
+        flame.levels.push([{box: at, from: 0, to: 1}]);
+    flame.levels.reverse();
     flame.zoomLevel = flame.levels.length - 1;
     flame.isComplete = !flame.root;
+    byId("field").style.height = flame.levels.length * ROW_PIXELS + "px"; // so that the box can be scrolled to
 }
 
 function needLevels(n) {
@@ -751,7 +759,8 @@ function showBoxOf(node) {
     const path = [];
     for (let i = node; i >= 0; i = parentOf[i])
         if (flame.withLines || !isHidden(i))
-            path.unshift(i);
+            path.push(i);
+    path.reverse();
     let box = flame.root;
     for (const step of path.slice(1))
         box = boxesBelow(box, flame.withLines).find((each) => each.nodes.includes(step)) || box;
