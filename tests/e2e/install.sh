@@ -66,6 +66,9 @@ expect_text "$scratch/out" '^1 nodes, first main$'
 [ -L "$scratch/moved/lib/liblocus.so" ] && [ -e "$scratch/moved/lib/liblocus.so.0" ] || fail "no liblocus.so.0"
 [ -s "$scratch/moved/share/man/man3/liblocus.3" ] || fail "no man page of liblocus"
 unset LD_LIBRARY_PATH
+expect_status 0 env -u LOCUS_LIBRARY PYTHONPATH="$scratch/moved/lib/python3/dist-packages" python3 -c \
+    "import locus; print(locus.Frame.open('$scratch/one.json'))"
+expect_text "$scratch/out" '^<locus.Frame: 1 nodes, 1 profiles, columns time'
 expect_status 0 env -u LOCUS_SRCDIR -u LOCUS_BUILDDIR "$scratch/moved/bin/hpcrun" --report -o m "$scratch/spin"
 expect_text "$scratch/err" '% .* counts '
 finish

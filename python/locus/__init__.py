@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Profiles of Locus, HPCToolkit, Hatchet, Caliper, callgrind and gprof2dot as frames: opened, queried, changed and compared by
+liblocus, with values as arrays (of numpy where it is there) or as tables of pandas.
+
+    import locus
+    frame = locus.Frame.open("database")
+    frame.values("time")                    one number for each node
+    frame.filter('time > 1 and name =~ "^MPI_"').flat().to_pandas()
+    frame.query('MATCH (".", p)->("*") WHERE p."name" = "solve"')
+    frame.select([4, 7])                    the text of a query that finds these nodes again
+    after - before                          by node and profile
+
+Frames do not change: every operation makes a new one. In a notebook a frame is shown as the table of its hot nodes. Errors are
+locus.Error, whose text says what is wrong and where."""
+import array
+import collections
+import ctypes
+import html
+import math
+import os
+import pathlib
+import weakref
+
+from locus import _library as library
+from locus._library import Error
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+__all__ = ["Error", "Frame", "Profile", "operations"]
+
+NO_NODE = 0xFFFFFFFF
+Profile = collections.namedtuple("Profile", "name rank thread process node")
+Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."
+Difference = collections.namedtuple("Difference", "node before after")
+_AGGREGATES = ("sum", "mean", "min", "max", "std", "count", "percentile")
+_SUMS = ("plain", "exclusive", "inclusive")
+
+
+def _array(code, pointer, n):
+    """A copy of n numbers: an array of numpy, or of the module array."""
+    size = array.array(code).itemsize
+    data = ctypes.string_at(pointer, n * size) if n else b""
+    if numpy:
+        return numpy.frombuffer(data, dtype={"d": numpy.float64, "I": numpy.uint32, "b": numpy.bool_}[code]).copy()
+    made = array.array(code)
+    made.frombytes(data)
+    return made
+
+
+def operations():
+    """The operations that frames have as methods: (name, number of frames, other operands, summary)."""
+    n = ctypes.c_size_t()
+    table = library.call("frame_operations", n)
+    return [(library.text(table[i].name), table[i].n_frames, library.text(table[i].operands), library.text(table[i].summary))
+            for i in range(n.value)]
+
+
+class Frame:
+    """A profile: nodes, their attributes, and columns of values for each profile. Made by Frame.open and by operations."""
+
+    def __init__(self, handle):
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, library.call, "frame_close", handle)
+
+    @classmethod
+    def open(cls, path):
+        """Opens whatever liblocus can read."""
+        handle = ctypes.c_void_p()
+        library.check("frame_open", os.fsencode(path), handle)
+        return cls(handle)
+
+    def close(self):
+        """Frees the frame at once, rather than when nobody refers to it any more."""
+        self._finalizer()
+        self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _open(self):
+        if self._handle is None:
+            raise ValueError("the frame is closed")
+        return self._handle
+
+    def _call(self, function, *operands):
+        return library.call(function, self._open(), *operands)
+
+    def _check(self, function, *operands):
+        library.check(function, self._open(), *operands)
+
+    def _made(self, function, *operands):
+        """The frame that a function makes, whose last operand is where it goes."""
+        handle = ctypes.c_void_p()
+        self._check(function, *operands, handle)
+        return Frame(handle)
+
+    # --- nodes ---
+
+    def __len__(self):
+        return self._call("frame_n_nodes")
+
+    @property
+    def is_tree(self):
+        """Whether every node has at most one parent."""
+        return self._call("frame_is_tree")
+
+    def _texts(self, function):
+        return [library.text(self._call(function, i)) for i in range(len(self))]
+
+    @property
+    def names(self):
+        """The names of the nodes."""
+        return self._texts("frame_name")
+
+    @property
+    def files(self):
+        """The files of the nodes; "" is not known."""
+        return self._texts("frame_file")
+
+    @property
+    def modules(self):
+        """The load modules of the nodes; "" is not known."""
+        return self._texts("frame_module")
+
+    @property
+    def lines(self):
+        """The lines of the nodes; 0 is not known."""
+        return [self._call("frame_line", i) for i in range(len(self))]
+
+    @property
+    def kinds(self):
+        """What the nodes stand for: "function", "line", "variable", ..."""
+        return [library.text(library.call("frame_kind_name", self._call("frame_kind", i))) for i in range(len(self))]
+
+    @property
+    def attributes(self):
+        """The names of further attributes."""
+        return [library.text(self._call("frame_attribute_name", i)) for i in range(self._call("frame_n_attributes"))]
+
+    def attribute(self, name):
+        """The values of a further attribute: texts, or an array of numbers with nan where there is none."""
+        names = self.attributes
+        if name not in names:
+            raise Error(library.NOT_FOUND, f"there is no attribute '{name}'; there are: {', '.join(names) or 'none'}")
+        at = names.index(name)
+        if self._call("frame_attribute_is_text", at):
+            return [library.text(self._call("frame_attribute_text", at, i)) for i in range(len(self))]
+        made = array.array("d", (self._call("frame_attribute_number", at, i) for i in range(len(self))))
+        return numpy.array(made) if numpy else made
+
+    def _neighbours(self, function, *node):
+        n = ctypes.c_size_t()
+        pointer = self._call(function, *node, n)
+        return [pointer[i] for i in range(n.value)]
+
+    @property
+    def roots(self):
+        """The nodes without parent."""
+        return self._neighbours("frame_roots")
+
+    def children(self, node):
+        """The children of a node, in order."""
+        return self._neighbours("frame_children", self._known(node))
+
+    def parents(self, node):
+        """The parents of a node: at most one in a tree."""
+        return self._neighbours("frame_parents", self._known(node))
+
+    def _known(self, node):
+        if not 0 <= node < len(self):
+            raise IndexError(f"there is no node {node}: the frame has {len(self)}")
+        return node
+
+    @property
+    def depths(self):
+        """Steps from the nearest root."""
+        return _array("I", self._call("frame_depths"), len(self))
+
+    # --- columns and profiles ---
+
+    @property
+    def columns(self):
+        """The names of the columns that are not hidden."""
+        return [c for i, c in enumerate(self.all_columns) if not self._call("frame_column_is_hidden", i)]
+
+    @property
+    def all_columns(self):
+        """The names of all columns."""
+        return [library.text(self._call("frame_column_name", i)) for i in range(self._call("frame_n_columns"))]
+
+    def _column(self, name):
+        if name is None:
+            at = self._call("frame_default_column")
+            if at == library.NO_COLUMN:
+                raise Error(library.NOT_FOUND, "the frame has no column")
+            return at
+        error = library.ErrorText()
+        at = self._call("frame_find_column", library.data(name), error)
+        if at == library.NO_COLUMN:
+            raise Error.of(error)
+        return at
+
+    @property
+    def default_column(self):
+        """The column that is meant where none is named."""
+        return self.all_columns[self._column(None)]
+
+    def sums(self, column=None):
+        """"exclusive" (of the nodes alone), "inclusive" (of all below, too) or "plain" (does not add up)."""
+        return _SUMS[self._call("frame_column_sums", self._column(column))]
+
+    @property
+    def profiles(self):
+        """The profiles."""
+        known = (self._call("frame_profile", i).contents for i in range(self._call("frame_n_profiles")))
+        return [Profile(library.text(p.name), *(None if v < 0 else v for v in (p.rank, p.thread, p.process, p.node))) for p in known]
+
+    def values(self, column=None, profiles=None, aggregate="sum", percentile=50):
+        """A number for each node, nan where there is none: of all profiles, or of those whose numbers, or a condition on which, are
+        given. aggregate: sum, mean, min, max, std, count or percentile."""
+        if aggregate not in _AGGREGATES:
+            raise ValueError(f"'{aggregate}' is none of {', '.join(_AGGREGATES)}")
+        view = library.View(None, 0, _AGGREGATES.index(aggregate), percentile)
+        if profiles is not None:
+            chosen = sorted(set(self.find_profiles(profiles) if isinstance(profiles, str) else profiles))
+            view.profiles, view.n_profiles = (ctypes.c_uint32 * (len(chosen) or 1))(*chosen), len(chosen)
+        pointer = ctypes.POINTER(ctypes.c_double)()
+        self._check("frame_values", self._column(column), view, pointer)
+        return _array("d", pointer, len(self))
+
+    def cells(self, column=None):
+        """The values of every node in every profile that has one: arrays of nodes, profiles and values."""
+        at, pointer, n = self._column(column), ctypes.POINTER(library.Cell)(), ctypes.c_size_t()
+        nodes, profiles, values = array.array("I"), array.array("I"), array.array("d")
+        for node in range(len(self)):
+            self._check("frame_cells", at, node, pointer, n)
+            for i in range(n.value):
+                nodes.append(node)
+                profiles.append(pointer[i].profile)
+                values.append(pointer[i].value)
+        return (numpy.array(nodes), numpy.array(profiles), numpy.array(values)) if numpy else (nodes, profiles, values)
+
+    def find_profiles(self, condition):
+        """The numbers of the profiles for which a condition such as "rank = 3" is true."""
+        pointer, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_size_t()
+        self._check("frame_find_profiles", library.data(condition), pointer, n)
+        return library.taken(pointer, n.value)
+
+    def to_pandas(self, columns=None, by_profile=False):
+        """A table of pandas with a row for each node: attributes, and the sums of columns (those that are not hidden, when none are
+        named). by_profile: a row for each node and profile where a column has a value."""
+        import pandas
+        columns = self.columns if columns is None else columns
+        table = pandas.DataFrame({"name": self.names, "kind": self.kinds, "file": self.files, "line": self.lines,
+                                  "module": self.modules, "depth": list(self.depths),
+                                  "parent": [(self.parents(i) or [-1])[0] for i in range(len(self))]})
+        for name in self.attributes:
+            table[name] = self.attribute(name)
+        table.index.name = "node"
+        if not by_profile:
+            for name in columns:
+                table[name] = self.values(name)
+            return table
+        parts = []
+        for name in columns:
+            nodes, profiles, values = self.cells(name)
+            index = pandas.MultiIndex.from_arrays([list(nodes), list(profiles)], names=["node", "profile"])
+            parts.append(pandas.Series(list(values), index=index, name=name, dtype=float))
+        return pandas.concat(parts, axis=1).sort_index().join(table, on="node") if parts else table
+
+    # --- queries ---
+
+    def find(self, query):
+        """The nodes that a query names, in either form of its language."""
+        pointer = ctypes.POINTER(ctypes.c_bool)()
+        self._check("query_run", library.data(query), None, pointer)
+        found = [i for i in range(len(self)) if pointer[i]]
+        library.free(pointer)
+        return found
+
+    def paths(self, query, most=1000, longest=True):
+        """The paths that a pattern matches, as lists of nodes; longest: not those that go on to another match."""
+        made = library.Paths()
+        self._check("query_paths", library.data(query), None, most, longest, made)
+        found = [[made.nodes[k] for k in range(p.first, p.first + p.n)] for p in made.items[:made.n]]
+        library.call("query_paths_fini", made)
+        return found
+
+    def select(self, nodes, by="path"):
+        """The text of a query that finds these nodes again: by the path to them, in other frames too, or by "node" number."""
+        nodes = [int(n) for n in nodes]
+        text = ctypes.c_void_p()
+        for node in nodes:
+            self._known(node)
+        self._check("query_select", (ctypes.c_uint32 * (len(nodes) or 1))(*nodes), len(nodes), ("path", "node").index(by), text)
+        made = library.text(ctypes.string_at(text.value))
+        library.free(text)
+        return made
+
+    # --- operations ---
+
+    def run(self, operation, *operands):
+        """Runs an operation by its name. Operands are other frames, and texts or numbers."""
+        frames = [self] + [o for o in operands if isinstance(o, Frame)]
+        texts = [library.data(str(o)) for o in operands if not isinstance(o, Frame)]
+        handles = (ctypes.c_void_p * len(frames))(*(f._open().value for f in frames))
+        made = ctypes.c_void_p()
+        library.check("frame_run", library.data(operation), handles, len(frames), (ctypes.c_char_p * (len(texts) or 1))(*texts),
+                      len(texts), made)
+        return Frame(made)
+
+    def squash(self, keep):
+        """The nodes with keep[node], below the nearest of them that is above; costs of the others are gone."""
+        return self._made("frame_squash", self._flags(keep))
+
+    def mask(self, keep):
+        """The same nodes, with values only where keep[node]."""
+        return self._made("frame_mask", self._flags(keep))
+
+    def _flags(self, keep):
+        keep = [bool(k) for k in keep]
+        if len(keep) != len(self):
+            raise ValueError(f"{len(keep)} flags for {len(self)} nodes")
+        return (ctypes.c_bool * (len(keep) or 1))(*keep)
+
+    def equal(self, other, tolerance=1e-9):
+        """Whether both have the same nodes, edges, profiles, columns and values."""
+        result = ctypes.c_bool()
+        self._check("frame_equal", other._open(), tolerance, result, None)
+        return result.value
+
+    def diff(self, after, column=None, threshold=0.0):
+        """(frame, differences): the nodes whose value changes by more than threshold percent of the total, largest first."""
+        handle, pointer, n = ctypes.c_void_p(), ctypes.POINTER(library.FoundDifference)(), ctypes.c_size_t()
+        name = self.all_columns[self._column(column)]
+        self._check("frame_diff", after._open(), library.data(name), threshold, handle, pointer, n)
+        found = [Difference(pointer[i].node, pointer[i].before, pointer[i].after) for i in range(n.value)]
+        library.free(pointer)
+        return Frame(handle), found
+
+    def hot_path(self, column=None, share=0.5, start=None):
+        """The way from a node (None: the largest root) along the largest children."""
+        pointer, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_size_t()
+        at = self._column(column)
+        pair = self._call("frame_column_pair", at)
+        if column is None and _SUMS[self._call("frame_column_sums", at)] == "exclusive" and pair != library.NO_COLUMN:
+            at = pair
+        self._check("frame_hot_path", at, None, NO_NODE if start is None else self._known(start), share, pointer, n)
+        return library.taken(pointer, n.value)
+
+    def save(self, path):
+        """Writes the frame into a new directory, which Frame.open and hpcquery open."""
+        pointer, n = ctypes.c_void_p(), ctypes.c_size_t()
+        self._check("frame_save", pointer, n)
+        data = ctypes.string_at(pointer.value, n.value)
+        library.free(pointer)
+        os.mkdir(path)
+        (pathlib.Path(path) / "frame.db").write_bytes(data)
+
+    def __add__(self, other):
+        return self.run("add", other)
+
+    def __sub__(self, other):
+        return self.run("subtract", other)
+
+    def __mul__(self, other):
+        return self.run("multiply", other)
+
+    def __truediv__(self, other):
+        return self.run("divide", other)
+
+    # --- display ---
+
+    def __repr__(self):
+        if self._handle is None:
+            return "<locus.Frame, closed>"
+        return f"<locus.Frame: {len(self)} nodes, {len(self.profiles)} profiles, columns {', '.join(self.columns) or 'none'}>"
+
+    def hot(self, column=None, top=20, only=None):
+        """The nodes with the largest values: (node, value), largest first. only: flags of the nodes that count."""
+        values = self.values(column)
+        known = [i for i in range(len(self)) if not math.isnan(values[i]) and (only is None or only[i])]
+        return [(i, float(values[i])) for i in sorted(known, key=lambda i: (-values[i], i))[:top]]
+
+    def _table(self, column, rows):
+        """A table of nodes with a bar for each value."""
+        most, body = max((abs(v) for _, v in rows), default=0) or 1, []
+        for node, value in rows:
+            file, line = os.path.basename(library.text(self._call("frame_file", node))), self._call("frame_line", node)
+            cells = (library.text(self._call("frame_name", node)), f"{file}:{line}" if file and line else file,
+                     library.text(library.call("frame_kind_name", self._call("frame_kind", node))))
+            bar = f'<div style="background:#5b8bc9;height:0.7em;width:{100 * abs(value) / most:.1f}px"></div>'
+            body.append(f'<tr><td style="text-align:right">{value:.6g}</td><td>{bar}</td>' +
+                        "".join(f'<td style="text-align:left">{html.escape(c)}</td>' for c in cells) + "</tr>")
+        return (f"<table><thead><tr><th>{html.escape(column)}</th><th></th><th>name</th><th>place</th><th>kind</th></tr></thead>"
+                f"<tbody>{''.join(body)}</tbody></table>")
+
+    def _repr_html_(self):
+        """The hot nodes; of a database with data, those of the code, and the hot variables."""
+        head = f"<p>{html.escape(repr(self).strip('<>'))}</p>"
+        if self._handle is None or not self.all_columns:
+            return head
+        column = self._column(None)
+        is_code = [t != "data" for t in self.attribute("tree")] if "tree" in self.attributes else None
+        made = head + self._table(self.default_column, self.hot(only=is_code if is_code and any(is_code) else None))
+        is_variable = [k == "variable" for k in self.kinds]
+        pair = self._call("frame_column_pair", column)
+        if any(is_variable) and pair != library.NO_COLUMN:
+            made += self._table(self.all_columns[pair], self.hot(self.all_columns[pair], only=is_variable))
+        return made
+
+
+def _add_operations():
+    """Every operation of the library that has no method yet becomes one."""
+    def method(name, n_frames, operands, summary):
+        def run(self, *rest):
+            return self.run(name, *rest)
+        run.__name__ = name
+        run.__doc__ = f"{summary[0].upper()}{summary[1:]}. Operands: {'another frame' if n_frames == 2 else 'other frames' * (n_frames == 0)}" \
+                      f"{operands or ('' if n_frames != 1 else 'none')}."
+        return run
+    for name, n_frames, operands, summary in operations():
+        if not hasattr(Frame, name):
+            setattr(Frame, name, method(name, n_frames, operands, summary))
+
+
+_add_operations()

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The package locus of Python: nodes, values and cells of a frame are those that list-frame prints of the same file, with arrays of
+numpy and without; operations, queries, selections, tables of pandas and the display of a notebook say the same; what is wrong is an
+exception. `python-package.py --ask FILE` prints what the package makes of a file, under any interpreter that can run it."""
+import gc
+import html.parser
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+os.environ["LOCUS_LIBRARY"] = str(BUILD / ".libs" / "liblocus.so")
+sys.path.insert(0, str(SOURCE / "python"))
+import locus  # noqa: E402
+
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
+
+failures = []
+TREE = [{"frame": {"name": "main", "type": "function"}, "metrics": {"time": 1.5, "time (inc)": 13.5}, "children": [
+    {"frame": {"name": "f<1>", "type": "function"}, "metrics": {"time": 4, "time (inc)": 12}, "children": [
+        {"frame": {"name": "g", "type": "function"}, "metrics": {"time": 8, "time (inc)": 8}}]}]}]
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def refused(what, kind, words, function, *operands):
+    """The function raises an exception of this kind that says these words."""
+    try:
+        function(*operands)
+    except kind as error:
+        expect(words in str(error), f"{what}: {error}")
+    else:
+        failures.append(f"{what} is not refused")
+
+
+def number(value):
+    return None if math.isnan(value) else float(value)
+
+
+def ask(path):
+    """What the package says of a file."""
+    frame = locus.Frame.open(path)
+    made = {"names": frame.names, "kinds": frame.kinds, "parents": [frame.parents(i) for i in range(len(frame))],
+            "profiles": [p.name for p in frame.profiles], "columns": frame.all_columns, "type": type(frame.depths).__module__,
+            "values": [[number(v) for v in frame.values(c)] for c in frame.all_columns],
+            "cells": [[[float(x) for x in row] for row in zip(*frame.cells(c))] for c in frame.all_columns]}
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        return made
+    table = frame.to_pandas(frame.all_columns)
+    made["table"] = {"names": list(table["name"]), "values": [[number(v) for v in table[c]] for c in frame.all_columns]}
+    rows = frame.to_pandas(frame.all_columns, by_profile=True)
+    made["rows"] = [[[*map(float, index), float(v)] for index, v in rows[c].items() if not math.isnan(v)] for c in frame.all_columns]
+    return made
+
+
+def listed(path):
+    """The same from list-frame: names, kinds, and for each node {column: (sum, {profile: value})}."""
+    text = subprocess.run([str(BUILD / "tests" / "golden" / "list-frame"), "--cells", str(path)], capture_output=True, check=True,
+                          text=True, encoding="utf-8", errors="surrogateescape").stdout
+    rows = []
+    for line in text.split("\n"):
+        found = re.match(r"\d+ +(\w+) '(.*?)'(?: |$)", line)
+        if not found or line.startswith(("profile ", "column ")):
+            continue
+        values = {v[0]: (float(v[1]), {int(c.split(":")[0]): float(c.split(":")[1]) for c in v[2].split()})
+                  for v in re.findall(r"\| (.+?) (-?inf|-?[\d.e+-]+)(?: \(([^)]*)\))?(?= \||$)", line)}
+        rows.append((found[1], found[2], values))
+    return rows
+
+
+def near(a, b):
+    return a is None and b is None or None not in (a, b) and math.isclose(a, b, rel_tol=1e-8)
+
+
+def compare(path, made):
+    rows = listed(path)
+    expect(len(rows) > 2 and [r[1] for r in rows] == made["names"] and [r[0] for r in rows] == made["kinds"], f"{path}: nodes {made}")
+    n_values = 0
+    for i, column in enumerate(made["columns"]):
+        sums = [r[2].get(column, (None,))[0] for r in rows]
+        cells = [[n, p, v] for n, r in enumerate(rows) for p, v in r[2].get(column, (0, {}))[1].items()]
+        for what, found in (("values", made["values"][i]), ("table", made.get("table", made)["values"][i])):
+            expect(len(found) == len(sums) and all(map(near, sums, found)), f"{path}: {what} of {column}: {found}, not {sums}")
+        for what in ("cells", "rows"):
+            found = made.get(what, made["cells"])[i]
+            same = len(found) == len(cells) and all(a[:2] == b[:2] and near(a[2], b[2]) for a, b in zip(sorted(found), sorted(cells)))
+            expect(same, f"{path}: {what} of {column}: {found}, not {cells}")
+        n_values += len(cells)
+    expect(n_values > 2, f"{path}: {n_values} values")
+
+
+def interpreters():
+    """This one, and the first that has numpy and pandas."""
+    yield sys.executable, None
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run([python, "-c", "import numpy, pandas"], capture_output=True, check=False).returncode == 0:
+            yield python, "numpy"
+            return
+    print("SKIP: arrays of numpy and tables of pandas: no interpreter has both (python3-numpy, python3-pandas)")
+
+
+class Tags(html.parser.HTMLParser):
+    """That every element is closed, and the texts in it."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        expect(self.open and self.open.pop() == tag, f"</{tag}> closes something else")
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def check_methods(path, scratch):
+    frame = locus.Frame.open(path)
+    expect((len(frame), frame.is_tree, frame.roots, frame.children(0), list(frame.depths)) == (3, True, [0], [1], [0, 1, 2]), "shape")
+    for name, _, _, _ in locus.operations():
+        expect(callable(getattr(locus.Frame, name, None)), f"frames have no method {name}")
+    expect(list(frame.filter("time > 2").values("time (inc)")) == [12, 8], "filter")
+    expect(list((frame + frame).values()) == [3, 8, 16] and list((frame - frame).values()) == [0, 0, 0], "arithmetic")
+    expect(list(frame.derive("twice", "2 * time").values("twice")) == [3, 8, 16], "derive")
+    expect(frame.hierarchy("function").names == frame.flat().names == ["main", "f<1>", "g"], "hierarchy")
+    expect(list(frame.squash([True, False, True]).values("time (inc)")) == [9.5, 8], "squash")
+    expect(math.isnan(frame.mask([True, False, True]).values("time")[1]), "mask")
+    expect(frame.find('MATCH (".", p)->("*") WHERE p."name" = "f<1>"') == [1, 2], "find")
+    expect(frame.paths('["*", {"name": "g"}]') == [[0, 1, 2], [1, 2], [2]], "paths")
+    for nodes in ([1], [0, 2], [2, 1, 0]):
+        for by in ("path", "node"):
+            expect(frame.find(frame.select(nodes, by)) == sorted(nodes), f"select {nodes} by {by}: {frame.select(nodes, by)}")
+    expect(frame.hot_path() == [0, 1, 2] and frame.hot(top=2) == [(2, 8.0), (1, 4.0)], "what is hot")
+    expect(frame.sums("time (inc)") == "inclusive" and frame.default_column == "time", "columns")
+    expect(list(frame.values("time", profiles=[])) != list(frame.values("time")) and list(frame.values(aggregate="count")) == [1] * 3,
+           "views")
+    both = frame.union(frame)
+    expect(len(both.profiles) == 2 and list(both.values("time", profiles=[1])) == [1.5, 4, 8], "union")
+    after, found = frame.diff(frame + frame, "time", 10)
+    expect([(d.node, d.before, d.after) for d in found] == [(2, 8, 16), (1, 4, 8), (0, 1.5, 3)] and len(after) == 3, f"diff: {found}")
+    frame.save(scratch / "saved")
+    expect(frame.equal(locus.Frame.open(scratch / "saved")) and not frame.equal(both), "what is saved is another frame")
+
+
+def check_display(path):
+    frame = locus.Frame.open(path)
+    page = frame._repr_html_()
+    tags = Tags()
+    tags.feed(page)
+    expect(not tags.open and "f<1>" in tags.texts and "f<1>" not in page, f"the display: {page}")
+    expect(tags.texts.index("g") < tags.texts.index("f<1>") < tags.texts.index("main") and "time" in tags.texts, f"{tags.texts}")
+    expect("3 nodes" in repr(frame), repr(frame))
+
+
+def check_errors(path, scratch):
+    frame = locus.Frame.open(path)
+    (scratch / "bad.json").write_text(json.dumps(TREE)[:90], encoding="ascii")
+    refused("a file that is not there", locus.Error, "No such file", locus.Frame.open, scratch / "nowhere")
+    refused("a file that is cut", locus.Error, "bad.json: line", locus.Frame.open, scratch / "bad.json")
+    refused("an unknown column", locus.Error, "there is no column 'tim'; there are: 'time'", frame.values, "tim")
+    refused("an unknown attribute", locus.Error, "there is no attribute 'size'", frame.attribute, "size")
+    refused("a query", locus.Error, "query: character 12", frame.find, "MATCH (p)->")
+    refused("a filter", locus.Error, "character 7: the end comes", frame.filter, "time >")
+    refused("a filter of nothing", locus.Error, "no node is left", frame.filter, "time > 99")
+    refused("an operation without operands", locus.Error, "filter has the operands", frame.filter)
+    refused("an aggregate", ValueError, "'all' is none of", frame.values, "time", None, "all")
+    refused("a node", IndexError, "there is no node 3", frame.children, 3)
+    refused("a selection", IndexError, "there is no node 7", frame.select, [7])
+    refused("too few flags", ValueError, "2 flags for 3 nodes", frame.squash, [1, 1])
+    refused("a NUL", ValueError, "NUL", frame.filter, "a\0b")
+    with locus.Frame.open(path) as other:
+        flat = other.flat()
+    refused("a closed frame", ValueError, "the frame is closed", len, other)
+    refused("a closed operand", ValueError, "the frame is closed", frame.union, other)
+    expect("closed" in repr(other) and "closed" in other._repr_html_() and flat.names == ["main", "f<1>", "g"], "a closed frame")
+
+
+def check_signatures():
+    """The functions of the package are those of the headers, with as many operands."""
+    spec = importlib.util.find_spec("locus._library")
+    functions = sys.modules[spec.name].FUNCTIONS
+    text = "".join((BUILD / "include" / "locus" / f"{n}.h").read_text(encoding="ascii") for n in ("frame", "ops", "query"))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    for name, (result, *operands) in functions.items():
+        found = re.search(rf"^([\w *]+?){name}\(([^;]*)\);", text, re.M | re.S)
+        n = found[2].count(",") + 1 if found else 0
+        wants_error = bool(found) and "struct error *err" in found[2]
+        n -= wants_error and result is not sys.modules[spec.name].c_size_t
+        expect(found and n == len(operands), f"{name}: {len(operands)} operands, {found and found[0]}")
+
+
+def main():
+    if sys.argv[1:2] == ["--ask"]:
+        print(json.dumps(ask(sys.argv[2])))
+        return
+    golden = bundle.golden("readers") / "inputs"
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        tree = scratch / "tree.json"
+        tree.write_text(json.dumps(TREE), encoding="ascii")
+        for path in (*sorted(golden.iterdir()), tree):
+            compare(path, ask(path))
+        for python, wanted in interpreters():
+            done = subprocess.run([python, __file__, "--ask", str(tree)], capture_output=True, check=False, text=True)
+            expect(done.returncode == 0, f"{python}: {done.stderr}")
+            made = json.loads(done.stdout or "{}")
+            compare(tree, made)
+            expect(not wanted or (made["type"] == wanted and "table" in made), f"{python}: {made}")
+        check_methods(tree, scratch)
+        check_display(tree)
+        check_errors(tree, scratch)
+        check_signatures()
+        gc.collect()
+    for sentence in failures[:20]:
+        print("FAIL:", sentence[:1000])
+    sys.exit(1 if failures else 0)
+
+
+main()
