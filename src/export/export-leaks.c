@@ -88,9 +88,9 @@ static void put_notes(const struct leaks *leaks, const struct export_job *job, s
 static void put_path(const struct leaks *leaks, const struct export_job *job, const struct leak_row *row,
                      struct buf *out)
 {
-    struct leak_frame frames[FRAMES_MAX];
+    static struct leak_frame frames[LEAK_FRAMES_MAX];
     struct buf text = {0};
-    size_t n = leaks_path(leaks, row, frames, FRAMES_MAX);
+    size_t n = leaks_path(&leaks->report, row->row, frames, job->with_paths ? LEAK_FRAMES_MAX : FRAMES_MAX);
     for (size_t i = 0; i < n; i++) {
         const char *function = model_text(job->model, frames[i].function);
         buf_printf(&text, "%s%.*s", i ? " < " : "", (int)strcspn(function, "("), function);
@@ -100,9 +100,13 @@ static void put_path(const struct leaks *leaks, const struct export_job *job, co
     if (n) {
         buf_printf(out, "%*s", TEXT_LABEL_WIDTH + 2, "");
         text_style(out, job, TEXT_DIM);
-        text_cut(out, job, text.data ? text.data : "", job->columns - TEXT_LABEL_WIDTH - 2);
+        if (job->with_paths) {
+            text_wrapped(out, job, text.data ? text.data : "", TEXT_LABEL_WIDTH + 2, TEXT_LABEL_WIDTH + 2);
+        } else {
+            text_cut(out, job, text.data ? text.data : "", job->columns - TEXT_LABEL_WIDTH - 2);
+            buf_append(out, "\n", 1);
+        }
         text_style(out, job, TEXT_PLAIN);
-        buf_append(out, "\n", 1);
     }
     buf_fini(&text);
 }
@@ -167,15 +171,13 @@ const struct exporter export_leaks_text = {"leaks", "text", write_text};
 
 /* The report of leaks as comma-separated values: one row for each allocation path. */
 
-#define FULL_FRAMES_MAX 1024
-
 /* "main (a.c:12) < f (a.c:30)": each function calls the one before it. */
 static void put_csv_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
 {
-    static struct leak_frame frames[FULL_FRAMES_MAX];
+    static struct leak_frame frames[LEAK_FRAMES_MAX];
     const struct model *model = leaks->report.model;
     struct buf text = {0};
-    size_t n = leaks_path(leaks, row, frames, FULL_FRAMES_MAX);
+    size_t n = leaks_path(&leaks->report, row->row, frames, LEAK_FRAMES_MAX);
     for (size_t i = 0; i < n; i++) {
         buf_printf(&text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
         if (frames[i].line)
@@ -241,9 +243,9 @@ static void put_json_sum(struct buf *out, const char *key, const struct leak_sum
 
 static void put_json_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
 {
-    static struct leak_frame frames[FULL_FRAMES_MAX];
+    static struct leak_frame frames[LEAK_FRAMES_MAX];
     const struct model *model = leaks->report.model;
-    size_t n = leaks_path(leaks, row, frames, FULL_FRAMES_MAX);
+    size_t n = leaks_path(&leaks->report, row->row, frames, LEAK_FRAMES_MAX);
     json_put_key(out, "path", 0);
     buf_append(out, "[", 1);
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The call tree. It is walked without recursion, since call chains can be very deep. */
+/* The call tree, and the tree of data: classes, allocation paths, variables and the paths that access them. They are
+ * walked without recursion, since call chains can be very deep. */
 #include "export/exporters.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct tree_node {
 
 struct visible_walk {
     const struct export_job *job;
+    bool is_data; /* the tree of data */
     double least;
     struct tree_node *stack; /* [n_stack] still to be visited, the next one last */
     size_t n_stack, cap_stack;
@@ -57,7 +59,7 @@ static bool push_children(struct visible_walk *walk, uint32_t scope, const struc
     for (uint32_t i = model->scopes[scope].first_child; i; i = model->scopes[i].next_sibling) {
         const struct scope *child = &model->scopes[i];
         double value = model_value(model, i, walk->job->metric);
-        if (value == 0 || value < walk->least)
+        if (value == 0 || value < walk->least || (scope == 0 && (child->role == ROLE_DATACENTRIC) != walk->is_data))
             continue;
         if (!is_visible(child)) {
             if (!push_children(walk, i, above, child->file, child->line))
@@ -100,10 +102,10 @@ static bool visit(struct visible_walk *walk, const struct tree_node *node)
 
 /* Lists all visible nodes in depth-first order, siblings by inclusive value, highest first; nodes below least are left
  * out. *nodes is malloc'ed, the caller frees it.  err: ERR_MEMORY */
-static int tree_walk(const struct export_job *job, double least, struct tree_node **nodes, size_t *n_nodes,
-                     struct error *err)
+static int tree_walk(const struct export_job *job, bool is_data, double least, struct tree_node **nodes,
+                     size_t *n_nodes, struct error *err)
 {
-    struct visible_walk walk = {.job = job, .least = least};
+    struct visible_walk walk = {.job = job, .is_data = is_data, .least = least};
     struct tree_node top = {0};
     bool ok = visit(&walk, &top);
     while (ok && walk.n_stack > 0) {
@@ -125,12 +127,71 @@ static int tree_walk(const struct export_job *job, double least, struct tree_nod
     return error_set(err, ERR_MEMORY, "out of memory");
 }
 
+struct ranked {
+    double value;
+    size_t index;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Marks the top largest of n items, all for 0; of equal ones the first. is_chosen [n]. A node is never larger than the
+ * one above, which comes before it, so that a chosen node's parents are chosen, too. */
+static void choose_largest(struct ranked *items, size_t n, size_t top, bool *is_chosen)
+{
+    if (n)
+        qsort(items, n, sizeof *items, compare_ranked);
+    for (size_t i = 0; i < n && (top == 0 || i < top); i++)
+        is_chosen[items[i].index] = true;
+}
+
+/* Leaves the largest nodes of the list, in its order. */
+static int keep_largest(const struct export_job *job, struct tree_node *nodes, size_t *n_nodes, struct error *err)
+{
+    size_t n = *n_nodes, n_kept = 0;
+    if (job->top == 0 || n <= job->top)
+        return 0;
+    struct ranked *ranked = calloc(n, sizeof *ranked);
+    bool *is_chosen = calloc(n, sizeof *is_chosen), ok = ranked && is_chosen;
+    for (size_t i = 0; ok && i < n; i++)
+        ranked[i] = (struct ranked){nodes[i].inclusive, i};
+    if (ok)
+        choose_largest(ranked, n, job->top, is_chosen);
+    for (size_t i = 0; ok && i < n; i++)
+        if (is_chosen[i])
+            nodes[n_kept++] = nodes[i];
+    free(ranked);
+    free(is_chosen);
+    *n_nodes = ok ? n_kept : n;
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* The nodes that CSV and JSON list. */
+static int list_nodes(const struct export_job *job, bool is_data, struct tree_node **nodes, size_t *n_nodes,
+                      struct error *err)
+{
+    int code = tree_walk(job, is_data, tree_total(job) * job->least / 100, nodes, n_nodes, err);
+    if (code == 0 && (code = keep_largest(job, *nodes, n_nodes, err)) != 0)
+        free(*nodes);
+    return code;
+}
+
 /* --- text --- */
 
-/* The call tree for a terminal: percent with and without callees, and indented names. */
+/* The tree for a terminal: percent with and without callees, and indented names. A node whose one child has all of its
+ * value shares a line with it. */
 
 #define INDENT_MAX 60
 #define LEAST_SHOWN 1.0 /* percent */
+#define CHAIN_MAX 9     /* names in a line, unless paths are to be complete */
+#define CHAIN_FIRST 3   /* of longer chains, so many names at the beginning ... */
+#define CHAIN_LAST 5    /* ... and at the end */
+#define COSTS_WIDTH 19
 
 static void put_loop(struct buf *text, const char *file, const struct scope *scope)
 {
@@ -138,58 +199,153 @@ static void put_loop(struct buf *text, const char *file, const struct scope *sco
     text_lines(text, scope->line, scope->end_line);
 }
 
-static void put_node(const struct export_job *job, const struct tree_node *node, double total, struct buf *out)
+static void put_name(const struct model *model, const struct tree_node *node, struct buf *text)
 {
-    const struct model *model = job->model;
     const struct scope *scope = &model->scopes[node->scope];
-    struct buf text = {0};
-    size_t indent = 2 * (size_t)node->depth;
-    for (size_t i = 0; i < (indent < INDENT_MAX ? indent : INDENT_MAX); i++)
-        buf_append(&text, " ", 1);
-    if (indent > INDENT_MAX)
-        buf_printf(&text, "[%u] ", node->depth);
     const char *file = path_last(model_text(model, scope->file));
     if (scope->kind == SCOPE_LINE && scope->line)
-        buf_printf(&text, "%s:%u", file, scope->line);
+        buf_printf(text, "%s:%u", file, scope->line);
     else if (scope->kind == SCOPE_LOOP)
-        put_loop(&text, file, scope);
+        put_loop(text, file, scope);
     else
-        buf_printf(&text, "%s%s", model_text(model, scope->name), scope->kind == SCOPE_INLINED ? " [inlined]" : "");
-    if (scope->kind != SCOPE_LINE && node->call_line)
-        buf_printf(&text, "  from %s:%u", path_last(model_text(model, node->call_file)), node->call_line);
-    buf_printf(out, "%6.1f %% %6.1f %%  ", 100 * node->inclusive / total, 100 * node->own / total);
-    if (scope->kind == SCOPE_LINE)
+        buf_printf(text, "%s%s", model_text(model, scope->name), scope->kind == SCOPE_INLINED ? " [inlined]" : "");
+}
+
+/* Whether a node shares the line of its parent: it has all of its value. Statements and what lies between allocation,
+ * variable and access begin lines of their own. */
+static bool is_in_chain(const struct model *model, const struct tree_node *above, const struct tree_node *node)
+{
+    const struct scope *scope = &model->scopes[node->scope], *parent = &model->scopes[above->scope];
+    return node->parent == above->scope && node->inclusive == above->inclusive && scope->kind != SCOPE_LINE &&
+           scope->role != ROLE_VARIABLE && scope->role != ROLE_ACCESS && parent->role != ROLE_VARIABLE;
+}
+
+static void put_chain(const struct export_job *job, const struct tree_node *nodes, size_t n, struct buf *text)
+{
+    const struct tree_node *last = &nodes[n - 1];
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(text, "%s", i ? " > " : "");
+        if (n > CHAIN_MAX && i == CHAIN_FIRST && !job->with_paths) {
+            size_t n_left = n - CHAIN_FIRST - CHAIN_LAST;
+            buf_printf(text, "(%zu more) > ", n_left);
+            i += n_left;
+        }
+        put_name(job->model, &nodes[i], text);
+    }
+    if (job->model->scopes[last->scope].kind != SCOPE_LINE && last->call_line)
+        buf_printf(text, "  from %s:%u", path_last(model_text(job->model, last->call_file)), last->call_line);
+}
+
+/* Puts n nodes in one line; depth: of this line. */
+static void put_nodes(const struct export_job *job, const struct tree_node *nodes, size_t n, uint32_t depth,
+                      double total, struct buf *out)
+{
+    bool is_line = job->model->scopes[nodes->scope].kind == SCOPE_LINE;
+    struct buf text = {0};
+    size_t indent = 2 * (size_t)depth < INDENT_MAX ? 2 * (size_t)depth : INDENT_MAX;
+    size_t at = COSTS_WIDTH + indent;
+    if (2 * (size_t)depth > INDENT_MAX)
+        buf_printf(&text, "[%u] ", depth);
+    put_chain(job, nodes, n, &text);
+    buf_printf(out, "%6.1f %% %6.1f %%  %*s", 100 * nodes->inclusive / total, 100 * nodes[n - 1].own / total,
+               (int)indent, "");
+    if (is_line)
         text_style(out, job, TEXT_DIM);
-    text_cut(out, job, text.data ? text.data : "", job->columns - 19);
-    if (scope->kind == SCOPE_LINE)
+    if (n > 1 && job->columns > at + 20) {
+        text_wrapped(out, job, text.data ? text.data : "", at, at + 2);
+    } else {
+        text_cut(out, job, text.data ? text.data : "", job->columns > at ? job->columns - at : 1);
+        buf_append(out, "\n", 1);
+    }
+    if (is_line)
         text_style(out, job, TEXT_PLAIN);
-    buf_append(out, "\n", 1);
     buf_fini(&text);
 }
 
-static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+/* Nodes that share a line. */
+struct tree_line {
+    size_t first, n;
+    uint32_t depth;
+};
+
+/* Joins nodes to lines. depths [deepest + 1] is scratch: the depth of the line that the last node of each depth is in.
+ * lines [n_nodes]; returns how many there are. */
+static size_t list_lines(const struct model *model, const struct tree_node *nodes, size_t n_nodes, uint32_t *depths,
+                         struct tree_line *lines)
+{
+    size_t n_lines = 0;
+    for (size_t i = 0; i < n_nodes; i++) {
+        const struct scope *scope = &model->scopes[nodes[i].scope];
+        uint32_t depth = nodes[i].depth ? depths[nodes[i].depth - 1] : 0;
+        bool is_joined = n_lines && lines[n_lines - 1].first + lines[n_lines - 1].n == i &&
+                         is_in_chain(model, &nodes[i - 1], &nodes[i]);
+        depths[nodes[i].depth] = is_joined ? depth : nodes[i].depth ? depth + 1 : 0;
+        if (is_joined)
+            lines[n_lines - 1].n++;
+        else if (scope->kind != SCOPE_LINE || scope->line)
+            lines[n_lines++] = (struct tree_line){i, 1, depths[nodes[i].depth]};
+    }
+    return n_lines;
+}
+
+/* Puts the largest lines. */
+static int put_lines(const struct export_job *job, const struct tree_node *nodes, size_t n_nodes, double total,
+                     struct buf *out, struct error *err)
+{
+    uint32_t deepest = 0;
+    for (size_t i = 0; i < n_nodes; i++)
+        deepest = nodes[i].depth > deepest ? nodes[i].depth : deepest;
+    uint32_t *depths = calloc((size_t)deepest + 1, sizeof *depths);
+    struct tree_line *lines = calloc(n_nodes + 1, sizeof *lines);
+    struct ranked *ranked = calloc(n_nodes + 1, sizeof *ranked);
+    bool *is_chosen = calloc(n_nodes + 1, sizeof *is_chosen), ok = depths && lines && ranked && is_chosen;
+    size_t n_lines = ok ? list_lines(job->model, nodes, n_nodes, depths, lines) : 0;
+    for (size_t i = 0; i < n_lines; i++)
+        ranked[i] = (struct ranked){nodes[lines[i].first].inclusive, i};
+    if (ok)
+        choose_largest(ranked, n_lines, job->top, is_chosen);
+    for (size_t i = 0; i < n_lines; i++)
+        if (is_chosen[i])
+            put_nodes(job, &nodes[lines[i].first], lines[i].n, lines[i].depth, total, out);
+    if (job->top && job->top < n_lines)
+        buf_printf(out, "%zu more lines (--top 0 shows all)\n", n_lines - job->top);
+    free(depths);
+    free(lines);
+    free(ranked);
+    free(is_chosen);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static int write_text(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
 {
     struct tree_node *nodes;
-    size_t n_nodes, n;
-    double total = tree_total(job), least = job->least < 0 ? LEAST_SHOWN : job->least, shown = total * least / 100;
-    int code = tree_walk(job, shown, &nodes, &n_nodes, err);
+    size_t n_nodes;
+    double total = tree_total(job), least = job->least < 0 ? LEAST_SHOWN : job->least;
+    int code = tree_walk(job, is_data, total * least / 100, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
-    n = job->top && job->top < n_nodes ? job->top : n_nodes;
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%s: %.15g", job->model->metrics[job->metric].name, total);
     text_style(out, job, TEXT_PLAIN);
-    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   what is called\n", least);
-    for (size_t i = 0; i < n; i++)
-        if (job->model->scopes[nodes[i].scope].kind != SCOPE_LINE || job->model->scopes[nodes[i].scope].line)
-            put_node(job, &nodes[i], total > 0 ? total : 1, out);
-    if (n < n_nodes)
-        buf_printf(out, "%zu more nodes (--top 0 shows all)\n", n_nodes - n);
+    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   what is %s\n", least,
+               is_data ? "accessed, and by what" : "called");
+    code = put_lines(job, nodes, n_nodes, total > 0 ? total : 1, out, err);
     free(nodes);
-    return 0;
+    return code;
 }
 
-const struct exporter export_tree_text = {"tree", "text", write_text};
+static int tree_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return write_text(job, false, out, err);
+}
+
+static int datatree_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return write_text(job, true, out, err);
+}
+
+const struct exporter export_tree_text = {"tree", "text", tree_text};
+const struct exporter export_datatree_text = {"datatree", "text", datatree_text};
 
 /* --- CSV --- */
 
@@ -227,21 +383,32 @@ static void put_csv_node(const struct export_job *job, const struct tree_node *n
                total > 0 ? 100 * node->inclusive / total : 0, scope->end_line);
 }
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+static int write_csv(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
 {
     struct tree_node *nodes;
     size_t n_nodes;
-    int code = tree_walk(job, tree_total(job) * job->least / 100, &nodes, &n_nodes, err);
+    int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
     buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line\n");
-    for (size_t i = 0; i < n_nodes && (job->top == 0 || i < job->top); i++)
+    for (size_t i = 0; i < n_nodes; i++)
         put_csv_node(job, &nodes[i], tree_total(job), out);
     free(nodes);
     return 0;
 }
 
-const struct exporter export_tree_csv = {"tree", "csv", write_csv};
+static int tree_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return write_csv(job, false, out, err);
+}
+
+static int datatree_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return write_csv(job, true, out, err);
+}
+
+const struct exporter export_tree_csv = {"tree", "csv", tree_csv};
+const struct exporter export_datatree_csv = {"datatree", "csv", datatree_csv};
 
 /* --- JSON --- */
 
@@ -252,10 +419,7 @@ static void put_json_node(const struct export_job *job, const struct tree_node *
     const struct model *model = job->model;
     const struct scope *scope = &model->scopes[node->scope];
     buf_printf(out, "{\"id\": %u, \"parent\": %u, \"depth\": %u", node->scope, node->parent, node->depth);
-    json_put_text_at(out, "kind",
-                     scope->kind == SCOPE_LINE   ? "statement"
-                     : scope->kind == SCOPE_LOOP ? "loop"
-                                                 : "function");
+    json_put_text_at(out, "kind", kind_name(scope));
     json_put_word_at(out, "inlined", scope->kind == SCOPE_INLINED);
     json_put_word_at(out, "variable", scope->role == ROLE_VARIABLE);
     json_put_text_at(out, "name", model_text(model, scope->name));
@@ -269,18 +433,18 @@ static void put_json_node(const struct export_job *job, const struct tree_node *
     buf_printf(out, "}");
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static int write_json(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
 {
     struct tree_node *nodes;
     size_t n_nodes;
-    int code = tree_walk(job, tree_total(job) * job->least / 100, &nodes, &n_nodes, err);
+    int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"metric\": ");
     json_put_text(out, job->model->metrics[job->metric].name);
     json_put_double_at(out, "total", tree_total(job));
     buf_printf(out, ",\n\"nodes\": [");
-    for (size_t i = 0; i < n_nodes && (job->top == 0 || i < job->top); i++) {
+    for (size_t i = 0; i < n_nodes; i++) {
         buf_printf(out, i ? ",\n" : "\n");
         put_json_node(job, &nodes[i], out);
     }
@@ -289,4 +453,15 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_tree_json = {"tree", "json", write_json};
+static int tree_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return write_json(job, false, out, err);
+}
+
+static int datatree_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return write_json(job, true, out, err);
+}
+
+const struct exporter export_tree_json = {"tree", "json", tree_json};
+const struct exporter export_datatree_json = {"datatree", "json", datatree_json};

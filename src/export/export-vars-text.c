@@ -3,7 +3,8 @@
  * below it what is needed to understand it. */
 #include <stdio.h>
 
-#include "analysis/report/report.h"
+#include "analysis/report/leaks.h"
+#include "base/path.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
@@ -75,11 +76,35 @@ static void put_rest(const struct report *report, size_t n, struct buf *out)
         buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", rest, report->n_rows - n);
 }
 
+/* The complete allocation path: each function calls the one before it. */
+static void put_alloc_path(const struct vars_table *table, const struct report_row *row, struct buf *out)
+{
+    static struct leak_frame frames[LEAK_FRAMES_MAX];
+    const struct model *model = table->report->model;
+    bool is_block = row->variable && (row->variable->class == CLASS_HEAP || row->variable->class == CLASS_MMAP);
+    size_t n = table->job->with_paths && is_block ? leaks_path(table->report, row, frames, LEAK_FRAMES_MAX) : 0;
+    struct buf text = {0};
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(&text, "%s", i ? " < " : "allocated by ");
+        text_function(&text, model_text(model, frames[i].function));
+        if (frames[i].line)
+            buf_printf(&text, " %s:%u", path_last(model_text(model, frames[i].file)), frames[i].line);
+    }
+    if (n) {
+        buf_printf(out, "%*s", (int)table->indent, "");
+        text_style(out, table->job, TEXT_DIM);
+        text_wrapped(out, table->job, text.data ? text.data : "", table->indent, table->indent);
+        text_style(out, table->job, TEXT_PLAIN);
+    }
+    buf_fini(&text);
+}
+
 static void put_row(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     vars_table_put_row(table, row, out);
     put_meaning(table, row, out);
     put_access(table, row, out);
+    put_alloc_path(table, row, out);
     fields_put_row(table->job, row, table->indent, out);
 }
 

@@ -25,8 +25,8 @@ LD_PRELOAD=$scratch/timer.so "$builddir/hpcrun" -e CPUTIME -e MEMLEAK -t -o meas
     fail "hpcprof failed"
     cat out
 }
-"$analysis/hpcquery" tree -M "CPUTIME (usec)" --threshold 5 database >cputime || fail "hpcquery failed"
-"$analysis/hpcquery" tree -M "Bytes Allocated" database >memleak || fail "hpcquery failed"
+"$analysis/hpcquery" tree --paths -M "CPUTIME (usec)" --threshold 5 database >cputime || fail "hpcquery failed"
+"$analysis/hpcquery" tree --paths -M "Bytes Allocated" database >memleak || fail "hpcquery failed"
 
 # expect_path FILE FUNCTION...: the tree has these functions one below the other.
 expect_path() {
@@ -35,7 +35,7 @@ expect_path() {
     awk -v wanted="$*" '
         BEGIN { n = split(wanted, name, " "); at = 1 }
         { match($0, /% +/); split(substr($0, RSTART + 1), part, "%"); }
-        at <= n && index($0, name[at]) { at++ }
+        { while (at <= n && index($0, name[at])) at++ }
         END { exit at <= n }' "$file" && return 0
     fail "$file has no path $*"
     cat "$file"

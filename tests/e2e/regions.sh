@@ -20,6 +20,7 @@ for api in 1 2 3; do
     "$builddir/hpcquery" vars --by region --csv "db$api" >regions.csv || fail "API $api: no table of regions"
     "$builddir/hpcquery" vars --csv "db$api" >vars.csv
     "$builddir/hpcquery" tree --csv "db$api" >tree.csv
+    "$builddir/hpcquery" datatree --csv "db$api" | tail -n +2 >>tree.csv
     python3 - "$api" >out 2>&1 <<'PYTHON' || fail "API $api: $(cat out)"
 import collections, csv
 rows = list(csv.DictReader(open("regions.csv", encoding="utf-8")))

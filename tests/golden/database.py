@@ -241,8 +241,10 @@ def check_own(scratch):
 def nodes_of_query(database, metric):
     """{path: (inclusive, exclusive)} as hpcquery prints them. A path is what a node is, from the root on."""
     nodes, path = {}, []
-    text = run("hpcquery", "tree", "--csv", "--threshold", "0", "-M", metric, database).stdout
-    for row in csv.DictReader(io.StringIO(text)):
+    rows = []
+    for report in ("tree", "datatree"):
+        rows += csv.DictReader(io.StringIO(run("hpcquery", report, "--csv", "-M", metric, database).stdout))
+    for row in rows:
         kind = row["kind"] if row["kind"] in ("statement", "loop") else "function"
         del path[int(row["depth"]):]
         path.append((kind, "" if kind != "function" else row["name"], "" if kind == "function" else row["line"]))
@@ -372,14 +374,28 @@ def check_reports(database):
     expect("5 more" in top and "<compute>" in top and "grid" not in top, f"--top 2 prints {top}")
     data = json.loads(run("hpcquery", "vars", "--json", database).stdout)
     expect(len(data["variables"]) == len(SAMPLES) + 1 and data["total_samples"] == 5 * 101, "vars --json")
-    tree = json.loads(run("hpcquery", "tree", "--json", database).stdout)["nodes"]
+    trees = {report: json.loads(run("hpcquery", report, "--json", database).stdout)["nodes"] for report in ("tree", "datatree")}
+    tree = trees["tree"] + trees["datatree"]
     roots = {n["name"]: n["inclusive"] for n in tree if n["parent"] == 0}
     expect(roots.get("<datacentric>") == 500000 and sum(roots.values()) == 1000000, f"roots of the tree: {roots}")
     own = sum(n["exclusive"] for n in tree if n["kind"] == "statement")
     expect(own == 1000000, f"statements of the tree add up to {own}")
-    expect("<heap allocation>" in run("hpcquery", "tree", database).stdout, "tree as text")
-    lines = list(csv.DictReader(io.StringIO(run("hpcquery", "tree", "--csv", database).stdout)))
-    expect(len(lines) == len(tree), "tree --csv and --json differ")
+    expect("<datacentric>" not in {n["name"] for n in trees["tree"]} and trees["datatree"][0]["name"] == "<datacentric>", "two trees")
+    kinds = {n["name"]: n["kind"] for n in trees["datatree"]}
+    expect((kinds["<datacentric>"], kinds["<heap allocation>"], kinds["grid"], kinds["0x201f [app]"]) ==
+           ("placeholder", "placeholder", "variable", "function"), f"kinds of nodes: {kinds}")
+    for report, nodes in trees.items():
+        lines = list(csv.DictReader(io.StringIO(run("hpcquery", report, "--csv", database).stdout)))
+        same = [{key: str(node[key]) for key in ("id", "parent", "depth", "kind", "name", "file", "line", "module")} for node in nodes]
+        expect([{key: row[key] for key in same[0]} for row in lines] == same, f"{report}: --csv and --json differ")
+        largest = sorted((n["inclusive"] for n in nodes), reverse=True)[:5]
+        found = json.loads(run("hpcquery", report, "--json", "--top", "5", database).stdout)["nodes"]
+        expect(sorted((n["inclusive"] for n in found), reverse=True) == largest, f"{report} --top 5: {found}")
+        known = {n["id"] for n in found}
+        expect(all(n["parent"] == 0 or n["parent"] in known for n in found), f"{report} --top 5 is no tree: {found}")
+    words = " ".join(run("hpcquery", "datatree", database).stdout.split())
+    expect("100.0 % 0.0 % <datacentric>" in words and "<heap allocation> >" in words, f"datatree as text: {words}")
+    expect(" 100.0 %    0.0 %  0x100f [app] > 0x201f [app]\n" in run("hpcquery", "tree", "--min", "30", database).stdout, "a chain")
 
 
 def check_v4_sums(database):

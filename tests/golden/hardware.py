@@ -267,6 +267,7 @@ def outputs(database):
     yield "vars.json", run("hpcquery", "vars", "--json", database)
     yield "vars-stores.txt", run("hpcquery", "vars", "--metric", "mem-stores", database)
     yield "tree-remote.txt", run("hpcquery", "tree", "--metric", "Load-miss-to-rmt-DRAM", database)
+    yield "datatree-remote.txt", run("hpcquery", "datatree", "--metric", "Load-miss-to-rmt-DRAM", database)
     yield "locus.json", run("hpcquery", "export", "json", database)
 
 

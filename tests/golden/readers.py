@@ -191,9 +191,11 @@ def check_ours(scratch):
     kinds = {"placeholder": "group", "statement": "line"}
     n_values = 0
     for metric in ("EADDR (usec)", "FAULTS"):
-        result = subprocess.run([str(BUILD / "hpcquery"), "tree", "--csv", "--top", "0", "--metric", metric, str(database)],
-                                capture_output=True, check=True, text=True)
-        for row in csv.DictReader(result.stdout.splitlines()):
+        rows = []
+        for report in ("tree", "datatree"):
+            command = [str(BUILD / "hpcquery"), report, "--csv", "--top", "0", "--metric", metric, str(database)]
+            rows += csv.DictReader(subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines())
+        for row in rows:
             kind, name, _, _, values = by_id.get(row["id"], (None, None, None, None, {}))
             expect(kind == kinds.get(row["kind"], row["kind"]), f"{row}: the frame has a {kind}")
             expect(row["name"] in (name, ""), f"{row}: the frame has {name}")

@@ -212,6 +212,48 @@ def check_names(text, columns):
     expect(first and LONG.replace(" ", "") in pieces.replace(" ", ""), f"{columns} columns: the name is cut:\n{text}")
 
 
+def check_types(database):
+    """By type and field stands what the fields of the variables add up to."""
+    def table(*options):
+        result = subprocess.run([str(BUILD / "hpcquery"), *options, str(database)], capture_output=True, check=True, text=True)
+        return result.stdout
+    types, fields, variables = {}, {}, {}
+    for row in csv.DictReader(io.StringIO(table("vars", "--fields", "--csv"))):
+        if row["class"] not in ("heap", "mmap", "static", "thread-local", "stack") or row["variable"].startswith("<"):
+            continue
+        key = row["element_type"], int(row["element_bytes"]) if row["element_type"] else 0
+        variables.setdefault(key, set()).add(row["variable"])
+        types[key] = types.get(key, 0) + float(row["share"])
+        path = row["field"][len(row["variable"]):]
+        if row["typed"] == "yes":
+            path = re.sub(r"^(\[[^]]*\]|\([^)]*\))+", "", path)
+        if row["field"]:
+            place = (*key, path.strip() or "(all)", int(row["offset_bytes"]))
+            fields[place] = fields.get(place, 0) + float(row["samples"])
+    rows = list(csv.DictReader(io.StringIO(table("types", "--csv"))))
+    found = {(r["type"], int(r["size_bytes"])): float(r["share"]) for r in rows if not r["field"]}
+    expect(found.keys() == types.keys() and all(abs(found[k] - types[k]) < 1e-3 for k in types), f"types: {found}, not {types}")
+    expect(all(set(r["variables"].split("; ")) == variables[r["type"], int(r["size_bytes"])] for r in rows if not r["field"]), "variables")
+    sizes = iter(rows)
+    found, size = {}, 0
+    for row in sizes:
+        size = int(row["size_bytes"]) if not row["field"] else size
+        if row["field"]:
+            place = row["type"], size, row["field"].strip(), int(row["offset_bytes"])
+            found[place] = found.get(place, 0) + float(row["samples"])
+    expect(found == fields and (len(fields) > 3 or database.name == "hardware"), f"fields: {found}, not {fields}")
+    data = json.loads(table("types", "--json"))["types"]
+    same = [{key: row[key] for key in ("type", "size_bytes", "samples", "share")} for row in data]
+    wanted = [{"type": r["type"], "size_bytes": int(r["size_bytes"]), "samples": float(r["samples"])} for r in rows if not r["field"]]
+    expect([{k: v for k, v in row.items() if k != "share"} for row in same] == wanted, f"types as JSON: {same}")
+    expect(sum(len(row["fields"]) for row in data) == len(fields), "fields as JSON")
+    text, top = table("types", "--top", "0"), table("types", "--top", "1", "--csv")
+    for name, size in types:
+        expect(re.search(rf"^ *[0-9.]+ %  {re.escape(name[:30] or 'type not known')}", text, re.M), f"{name} is not in {text}")
+    first = max(types, key=types.get)
+    expect({row["type"] for row in csv.DictReader(io.StringIO(top))} == {first[0]}, f"types --top 1: {top}")
+
+
 def check_readme(database):
     """Its block is the report at 100 columns, with "..." for what is left out."""
     blocks = re.findall(r"^```\n(program .*?)^```$", (SOURCE / "README.md").read_text(encoding="utf-8"), re.M | re.S)
@@ -251,6 +293,8 @@ def main():
             if record:
                 path.write_text(text, encoding="utf-8")
             expect(path.exists() and text == path.read_text(encoding="utf-8"), f"{path.name} is not the committed one:\n{text}")
+            if case in ("minicg", "hardware", "trouble"):
+                check_types(database)
             if case == "minicg":
                 check_readme(database)
     if record:

@@ -105,7 +105,8 @@ def query(scratch, directory, *options):
                            capture_output=True, text=True, check=False)
     expect(check.returncode == 0, f"rules: {check.stdout}{check.stderr}")
     rows = csv.DictReader(io.StringIO(output(BUILD / "hpcquery", "vars", "--csv", database)))
-    nodes = json.loads(output(BUILD / "hpcquery", "tree", "--json", database))["nodes"]
+    nodes = [node for report in ("tree", "datatree")
+             for node in json.loads(output(BUILD / "hpcquery", report, "--json", database))["nodes"]]
     return {r["variable"]: r for r in rows}, nodes, result.stdout
 
 

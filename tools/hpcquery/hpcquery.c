@@ -49,7 +49,7 @@ static const struct option_row rows[] = {
      "vars: print a page for a browser in one file: variables with their details, flame graphs, sources (export "
      "html)."},
     {OPT_TOP, "--top", "N",
-     "Print at most N rows; 0 prints all. Default: 12 variables, functions, lines or paths, all nodes; all in "
+     "Print the N largest rows; 0 prints all. Default: 12 variables, functions, lines or paths, all nodes; all in "
      "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
@@ -59,7 +59,9 @@ static const struct option_row rows[] = {
     {OPT_ALL, "-a --all", NULL,
      "vars: also list variables without samples. leaks: also list allocation paths without live blocks. annotate: all "
      "lines."},
-    {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, even where name and site are the same."},
+    {OPT_PATHS, "--paths", NULL,
+     "vars: one row for each allocation path, even where name and site are the same, with the complete path. tree, "
+     "datatree, leaks: complete paths in text."},
     {OPT_BY, "--by", "WHAT",
      "vars, functions, lines: split each row by thread, process, rank or region; vars also by node (NUMA) or function. "
      "In "
@@ -117,7 +119,8 @@ static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
-                "DB\ntree [options] DB\nleaks [options] DB\nexport FORM [options] INPUT\ndiff [options] INPUT "
+                "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nleaks [options] DB\nexport FORM "
+                "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
         "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
@@ -135,8 +138,12 @@ static const struct option_spec spec = {
         "cost: the lines with samples and a few around them. A file goes by the end of its path, a function by its "
         "name "
         "without parameters; FILE:FUNCTION tells apart those of the same name.\n\n"
-        "tree prints the call tree with the data-centric tree below <datacentric>. Regions that the program names "
-        "(locus.h, ITT tasks, NVTX ranges) stand above the call paths.\n\n"
+        "types prints the samples in variables by the type of their elements and by field, over all variables of the "
+        "type.\n\n"
+        "tree prints the call tree. Regions that the program names (locus.h, ITT tasks, NVTX ranges) stand above the "
+        "call paths. datatree prints the tree of data: classes, allocation paths, variables, and below each the paths "
+        "that access it. In text a chain of calls without branch is one line, and of long ones the middle is left out "
+        "unless --paths is given.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
@@ -242,7 +249,7 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->lists_metrics = true;
         break;
     case OPT_LIST_COMMANDS:
-        (void)puts("vars\nfunctions\nlines\nannotate\nleaks\nexport\ndiff");
+        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nleaks\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_VERBOSE:
@@ -292,7 +299,7 @@ static int refuse_metric(const struct model *model, const char *name)
 /* Of these all rows are shown in text, too, as long as they are not small. */
 static bool has_all_rows(const char *report)
 {
-    return strcmp(report, "tree") == 0 || strcmp(report, "annotate") == 0;
+    return strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0 || strcmp(report, "annotate") == 0;
 }
 
 static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model,
@@ -355,9 +362,11 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter && strcmp(settings->form, "html") == 0)
         return usage("--html goes with vars only, and not with --by");
     if (!exporter)
-        return tool_usage("hpcquery",
-                          "there is no report '%s': vars, functions, lines, annotate, tree, leaks, export json or html",
-                          report);
+        return tool_usage(
+            "hpcquery",
+            "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, leaks, export "
+            "json or html",
+            report);
     struct model model;
     struct error err = {0};
     if (model_init(&model, &err) != 0)
@@ -424,7 +433,7 @@ static bool is_ours(const char *path)
 /* What the words ask for: a report on one of our databases, an input in a form, or operations. */
 static int answer(struct settings *settings, char **words, size_t n)
 {
-    static const char *const reports[] = {"vars", "functions", "lines", "tree", "leaks"};
+    static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree", "leaks"};
     bool is_report = n == 2 && !settings->profiles && !settings->n_derived;
     if (n > 0 && strcmp(words[0], "export") == 0) {
         if (n != 3)
@@ -449,9 +458,9 @@ static int answer(struct settings *settings, char **words, size_t n)
         if (strcmp(words[0], reports[i]) == 0 && (!chain_knows(words[0]) || (is_report && is_ours(words[1]))))
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
-        return usage(
-            "give a report (vars, functions, lines, annotate, tree or leaks) and a database, or operations and "
-            "inputs");
+        return usage("give a report (vars, functions, lines, annotate, types, tree, datatree or leaks) and a database, "
+                     "or operations and "
+                     "inputs");
     if (settings->report_option || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);

@@ -106,10 +106,10 @@ void leaks_fini(struct leaks *leaks)
     memset(leaks, 0, sizeof *leaks);
 }
 
-size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct leak_frame *frames, size_t max)
+size_t leaks_path(const struct report *report, const struct report_row *row, struct leak_frame *frames, size_t max)
 {
-    const struct model *model = leaks->report.model;
-    const struct variable *variable = row->row->variable;
+    const struct model *model = report->model;
+    const struct variable *variable = row->variable;
     uint32_t file = 0, line = 0, at = variable->n_scopes ? model->scopes[variable->scopes[0]].parent : 0;
     size_t n = 0;
     bool is_ours = true; /* what a pool reports lies below the function that it called */

@@ -41,8 +41,12 @@ int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with
                struct error *err);
 void leaks_fini(struct leaks *leaks);
 
-/* The path of a row, innermost function first: fills at most max frames and returns how many. */
-size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct leak_frame *frames, size_t max);
+/* The allocation path of a row of a report that has a variable, innermost function first: fills at most max frames and
+ * returns how many. */
+size_t leaks_path(const struct report *report, const struct report_row *row, struct leak_frame *frames, size_t max);
+
+/* The longest path that is printed. */
+#define LEAK_FRAMES_MAX 1024
 
 /* --- regions --- */
 

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The samples by type and field, over all variables whose elements are of that type, as text, CSV and JSON. */
+#include "analysis/report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/exporters.h"
+#include "export/text-cells.h"
+#include "fmt/json.h"
+
+#define NAME_WIDTH 34
+#define VARIABLES_SHOWN 3
+#define FIELD_SHARE_MIN 0.05 /* percent: anything less would be printed as 0.0 */
+
+/* A field of a type, whatever variable it is in. */
+struct type_field {
+    const char *path; /* within an element: ".vel.x" */
+    const char *type;
+    uint32_t flags; /* FIELD_* */
+    uint64_t offset_bytes, size_bytes;
+    double samples, share;
+};
+
+struct type_row {
+    const char *type; /* "" = not known */
+    uint64_t element_bytes;
+    double samples, share;          /* of all variables of the type, percent of all samples */
+    const struct report_row **rows; /* [n_rows] of the report, as that orders them */
+    size_t n_rows, cap_rows;
+    struct type_field *fields; /* [n_fields] by samples, most first */
+    size_t n_fields, cap_fields;
+};
+
+struct types {
+    struct report report;
+    struct type_row *types; /* [n_types] by share, highest first */
+    size_t n_types, cap_types;
+    size_t n_left;
+    double rest; /* share of the types that are left out */
+};
+
+static void types_fini(struct types *types)
+{
+    for (size_t i = 0; i < types->n_types; i++) {
+        free(types->types[i].rows);
+        free(types->types[i].fields);
+    }
+    free(types->types);
+    report_fini(&types->report);
+}
+
+/* The part of a field's path that does not say which element it is: ".x" of "[].x" and "[][].x", "%x" of "(:)%x". */
+static const char *path_in_element(const struct report_field *field)
+{
+    const char *path = field->path;
+    while (!(field->flags & FIELD_UNTYPED) && (*path == '[' || *path == '(')) {
+        const char *end = strchr(path, *path == '[' ? ']' : ')');
+        if (!end)
+            break;
+        path = end + 1;
+    }
+    return path;
+}
+
+static uint64_t hash_of_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t hash_of_type(const void *item)
+{
+    const struct type_row *row = item;
+    return hash_of_text(row->type) + row->element_bytes;
+}
+
+static bool is_same_type(const void *one, const void *other)
+{
+    const struct type_row *a = one, *b = other;
+    return a->element_bytes == b->element_bytes && strcmp(a->type, b->type) == 0;
+}
+
+static uint64_t hash_of_field(const void *item)
+{
+    const struct type_field *field = item;
+    return hash_of_text(field->path) + field->offset_bytes + ((uint64_t)field->flags << 32);
+}
+
+static bool is_same_field(const void *one, const void *other)
+{
+    const struct type_field *a = one, *b = other;
+    return a->flags == b->flags && a->offset_bytes == b->offset_bytes && strcmp(a->path, b->path) == 0;
+}
+
+static const struct slots_kind type_kind = {sizeof(struct type_row), hash_of_type, is_same_type};
+static const struct slots_kind field_kind = {sizeof(struct type_field), hash_of_field, is_same_field};
+
+/* The type's row for a row of the report; NULL when out of memory. */
+static struct type_row *find_type(struct types *types, struct slots *slots, const struct report_row *row)
+{
+    bool is_known = row->type && *row->type;
+    const struct type_row like = {.type = is_known ? row->type : "",
+                                  .element_bytes = is_known ? row->element_bytes : 0};
+    if (!slots_reserve(slots, &type_kind, types->types, types->n_types) ||
+        !vec_reserve(&types->types, &types->cap_types, types->n_types + 1, sizeof *types->types))
+        return NULL;
+    size_t index = slots_find(slots, &type_kind, types->types, &like);
+    if (index == SLOTS_NONE) {
+        index = types->n_types++;
+        types->types[index] = like;
+        slots_add(slots, &type_kind, types->types, index);
+    }
+    return &types->types[index];
+}
+
+static bool add_row(struct type_row *type, const struct report_row *row)
+{
+    if (!vec_reserve(&type->rows, &type->cap_rows, type->n_rows + 1, sizeof *type->rows))
+        return false;
+    type->rows[type->n_rows++] = row;
+    type->samples += row->samples;
+    type->share += row->share;
+    return true;
+}
+
+static int compare_fields(const void *a, const void *b)
+{
+    const struct type_field *x = a, *y = b;
+    if (x->samples != y->samples)
+        return x->samples > y->samples ? -1 : 1;
+    if (x->offset_bytes != y->offset_bytes)
+        return x->offset_bytes < y->offset_bytes ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+/* Adds the fields of all rows of a type. */
+static bool add_fields(struct type_row *type)
+{
+    struct slots slots = {0};
+    bool ok = true;
+    for (size_t r = 0; ok && r < type->n_rows; r++)
+        for (size_t f = 0; ok && f < type->rows[r]->n_fields; f++) {
+            const struct report_field *from = &type->rows[r]->fields[f];
+            const struct type_field like = {.path = path_in_element(from),
+                                            .type = from->type,
+                                            .flags = from->flags,
+                                            .offset_bytes = from->offset_bytes,
+                                            .size_bytes = from->size_bytes};
+            ok = slots_reserve(&slots, &field_kind, type->fields, type->n_fields) &&
+                 vec_reserve(&type->fields, &type->cap_fields, type->n_fields + 1, sizeof *type->fields);
+            size_t index = ok ? slots_find(&slots, &field_kind, type->fields, &like) : 0;
+            if (ok && index == SLOTS_NONE) {
+                index = type->n_fields++;
+                type->fields[index] = like;
+                slots_add(&slots, &field_kind, type->fields, index);
+            }
+            if (ok) {
+                type->fields[index].samples += from->samples;
+                type->fields[index].share += from->share;
+            }
+        }
+    slots_fini(&slots);
+    if (type->n_fields)
+        qsort(type->fields, type->n_fields, sizeof *type->fields, compare_fields);
+    return ok;
+}
+
+static int compare_types(const void *a, const void *b)
+{
+    const struct type_row *x = a, *y = b;
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    int order = strcmp(x->type, y->type);
+    return order ? order : x->element_bytes < y->element_bytes ? -1 : x->element_bytes > y->element_bytes;
+}
+
+/* Leaves out types below the least part, and all but the first ones. */
+static void leave_out(struct types *types, const struct export_job *job)
+{
+    size_t n = 0, n_all = types->n_types;
+    for (size_t i = 0; i < n_all; i++) {
+        struct type_row *type = &types->types[i];
+        if (type->share >= job->least && (job->top == 0 || n < job->top)) {
+            types->types[n++] = *type;
+            continue;
+        }
+        types->rest += type->share;
+        types->n_left++;
+        free(type->rows);
+        free(type->fields);
+    }
+    types->n_types = n;
+}
+
+static int types_make(struct types *types, const struct export_job *job, struct error *err)
+{
+    *types = (struct types){0};
+    struct slots slots = {0};
+    int code = report_make(job->model, job->metric, job->with_unused, false, &types->report, err);
+    if (code != 0)
+        return code;
+    bool ok = true;
+    for (size_t i = 0; ok && i < types->report.n_rows; i++) {
+        const struct report_row *row = &types->report.rows[i];
+        bool is_data = row->variable && row->variable->class <= CLASS_STACK && !report_is_special(row);
+        struct type_row *type = is_data ? find_type(types, &slots, row) : NULL;
+        ok = !is_data || (type && add_row(type, row));
+    }
+    slots_fini(&slots);
+    for (size_t i = 0; ok && i < types->n_types; i++)
+        ok = add_fields(&types->types[i]);
+    if (types->n_types)
+        qsort(types->types, types->n_types, sizeof *types->types, compare_types);
+    leave_out(types, job);
+    if (!ok) {
+        types_fini(types);
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+/* --- text --- */
+
+static void end_line(struct buf *out)
+{
+    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
+        out->data[--out->len_bytes] = 0;
+    buf_append(out, "\n", 1);
+}
+
+static void put_bytes(uint64_t bytes, struct buf *out)
+{
+    if (bytes)
+        buf_printf(out, "%8llu  ", (unsigned long long)bytes);
+    else
+        buf_printf(out, "%8s  ", "-");
+}
+
+static void put_type(const struct export_job *job, const struct type_row *type, struct buf *out)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < type->n_rows && i < VARIABLES_SHOWN; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", type->rows[i]->name);
+    if (type->n_rows > VARIABLES_SHOWN)
+        buf_printf(&names, " and %zu more", type->n_rows - VARIABLES_SHOWN);
+    buf_printf(out, "%5.1f %%  ", type->share);
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, *type->type ? type->type : "type not known", NAME_WIDTH, false);
+    text_style(out, job, TEXT_PLAIN);
+    buf_printf(out, "  %8s", "");
+    put_bytes(type->element_bytes, out);
+    text_cut(out, job, names.data ? names.data : "", job->columns - NAME_WIDTH - 30);
+    end_line(out);
+    buf_fini(&names);
+}
+
+/* The fields of a type; nothing where an element has no fields. */
+static void put_type_fields(const struct export_job *job, const struct type_row *type, struct buf *out)
+{
+    for (size_t i = 0; i < type->n_fields && *type->type; i++) {
+        const struct type_field *field = &type->fields[i];
+        if (field->share < FIELD_SHARE_MIN || field->share < job->least || !*field->path)
+            continue;
+        buf_printf(out, "%7.1f %%  ", field->share);
+        text_cell(out, job, field->path, NAME_WIDTH - 2, false);
+        buf_printf(out, "  %8llu", (unsigned long long)field->offset_bytes);
+        put_bytes(field->size_bytes, out);
+        text_cut(out, job, field->flags & FIELD_PADDING ? "padding" : field->type, job->columns - NAME_WIDTH - 30);
+        end_line(out);
+    }
+}
+
+static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct types types;
+    const struct model *model = job->model;
+    int code = types_make(&types, job, err);
+    if (code != 0)
+        return code;
+    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_labelled(out, job, "metric", model->metrics[job->metric].name);
+    text_style(out, job, TEXT_BOLD);
+    buf_printf(out, "\n  share  %-*s  %8s%8s  variables\n", NAME_WIDTH, "type and fields", "offset", "bytes");
+    text_style(out, job, TEXT_PLAIN);
+    for (size_t i = 0; i < types.n_types; i++) {
+        put_type(job, &types.types[i], out);
+        put_type_fields(job, &types.types[i], out);
+    }
+    if (types.n_left)
+        buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", types.rest, types.n_left);
+    types_fini(&types);
+    return 0;
+}
+
+/* --- CSV: a row for each type, without field, followed by one for each field --- */
+
+static void put_csv_names(const struct type_row *type, struct buf *out)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < type->n_rows; i++)
+        buf_printf(&names, "%s%s", i ? "; " : "", type->rows[i]->name);
+    csv_put_text(out, names.data ? names.data : "");
+    out->failed = out->failed || names.failed;
+    buf_fini(&names);
+}
+
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct types types;
+    int code = types_make(&types, job, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "type,field,field_type,offset_bytes,size_bytes,typed,samples,share,n_variables,variables\n");
+    for (size_t i = 0; i < types.n_types; i++) {
+        const struct type_row *type = &types.types[i];
+        csv_put_text(out, type->type);
+        buf_printf(out, ",,,0,%llu,%s,%.15g,%.6f,%zu,", (unsigned long long)type->element_bytes,
+                   *type->type ? "yes" : "no", type->samples, type->share, type->n_rows);
+        put_csv_names(type, out);
+        buf_append(out, "\n", 1);
+        for (size_t k = 0; k < type->n_fields; k++) {
+            const struct type_field *field = &type->fields[k];
+            csv_put_text(out, type->type);
+            buf_append(out, ",", 1);
+            csv_put_text(out, *field->path ? field->path : "(all)");
+            buf_append(out, ",", 1);
+            csv_put_text(out, field->type);
+            buf_printf(out, ",%llu,%llu,%s,%.15g,%.6f,,\n", (unsigned long long)field->offset_bytes,
+                       (unsigned long long)field->size_bytes, field->flags & FIELD_UNTYPED ? "no" : "yes",
+                       field->samples, field->share);
+        }
+    }
+    types_fini(&types);
+    return 0;
+}
+
+/* --- JSON --- */
+
+static void put_json_type(const struct type_row *type, struct buf *out)
+{
+    buf_printf(out, "{\"type\": ");
+    json_put_text(out, type->type);
+    json_put_word_at(out, "size_bytes", type->element_bytes);
+    json_put_double_at(out, "samples", type->samples);
+    json_put_double_at(out, "share", type->share);
+    buf_printf(out, ", \"variables\": [");
+    for (size_t i = 0; i < type->n_rows; i++) {
+        buf_printf(out, "%s", i ? ", " : "");
+        json_put_text(out, type->rows[i]->name);
+    }
+    buf_printf(out, "],\n  \"fields\": [");
+    for (size_t i = 0; i < type->n_fields; i++) {
+        const struct type_field *field = &type->fields[i];
+        buf_printf(out, i ? ",\n    {\"field\": " : "\n    {\"field\": ");
+        json_put_text(out, *field->path ? field->path : "(all)");
+        json_put_text_at(out, "field_type", field->type);
+        json_put_word_at(out, "offset_bytes", field->offset_bytes);
+        json_put_word_at(out, "size_bytes", field->size_bytes);
+        buf_printf(out, ", \"typed\": %s", field->flags & FIELD_UNTYPED ? "false" : "true");
+        json_put_double_at(out, "samples", field->samples);
+        json_put_double_at(out, "share", field->share);
+        buf_append(out, "}", 1);
+    }
+    buf_printf(out, "]}");
+}
+
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct types types;
+    int code = types_make(&types, job, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, job->model->program);
+    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
+    json_put_double_at(out, "total_samples", types.report.total_samples);
+    buf_printf(out, ",\n\"types\": [");
+    for (size_t i = 0; i < types.n_types; i++) {
+        buf_printf(out, i ? ",\n" : "\n");
+        put_json_type(&types.types[i], out);
+    }
+    buf_printf(out, "]}\n");
+    types_fini(&types);
+    return 0;
+}
+
+const struct exporter export_types_text = {"types", "text", write_text};
+const struct exporter export_types_csv = {"types", "csv", write_csv};
+const struct exporter export_types_json = {"types", "json", write_json};
