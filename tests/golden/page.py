@@ -442,6 +442,8 @@ def check_browser(cases, made, source_database, scratch):
     for name, file in cases.items():
         page.size(1280, 900)
         page.open(file.as_uri())
+        heading = page.value("document.querySelector('h1').textContent")
+        expect(page.value("printable(texts[data.title])") in heading and "spend its time" in heading, f"{name}: the heading is {heading}")
         rows = page.value("document.querySelectorAll('#table tbody tr').length")
         expect(rows == min(100, page.value("rows.length")) and rows > 0, f"{name}: {rows} rows")
         page.value("for (const row of rows.slice(0, 200)) chooseRow(row)")

@@ -689,16 +689,16 @@ static void put_head(struct page *page)
     const struct report *report = page->report;
     struct export_job wide = *page->job;
     struct buf head = {0}, foot = {0};
-    const char *program = model->program ? path_last(model->program) : "?";
+    const char *program = model->program ? path_last(model->program) : "?", *name = model->metrics[report->metric].name;
+    bool is_time = metrics_is_time(name) || strcmp(name, MEM_LATENCY_NAME) == 0;
     wide.columns = ONE_LINE;
     wide.color = false;
     wide.unicode = true;
     wide.is_verbose = true;
     buf_printf(page->out, "{\"form\":1,\"title\":%u,\"metric\":%u",
-               text_id(page, model->command ? model->command : program),
-               text_id(page, model->metrics[report->metric].name));
-    buf_printf(page->out, ",\"causes\":%d,\"few\":%d,\"more\":%zu", report->has_causes && !report->has_too_few,
-               report->has_too_few,
+               text_id(page, model->command ? model->command : program), text_id(page, name));
+    buf_printf(page->out, ",\"time\":%d,\"causes\":%d,\"few\":%d,\"more\":%zu", is_time,
+               report->has_causes && !report->has_too_few, report->has_too_few,
                page->job->top && page->job->top < report->n_rows ? report->n_rows - page->job->top : 0);
     head_put(report, &wide, &head);
     put_labelled(page, "head", head.data);

@@ -503,9 +503,12 @@ function accessesOf(row) {
     leaves.sort((a, b) => tree.value[b] - tree.value[a]);
     const inRow = new Set(row.nodes);
     const made = [make("h3", "", `Access paths${leaves.length > 5 ? `, 5 of ${leaves.length}` : ""}`)];
-    for (const leaf of leaves.slice(0, 5))
-        made.push(make("span", "dim", percent(tree.value[leaf] / all)), pathFrom(leaf, (i) => inRow.has(i)));
-    return made;
+    for (const leaf of leaves.slice(0, 5)) {
+        const path = pathFrom(leaf, (i) => inRow.has(i));
+        if (path.childElementCount) // else it was counted where blocks are allocated
+            made.push(make("span", "dim", percent(tree.value[leaf] / all)), path);
+    }
+    return made.length > 1 ? made : [];
 }
 
 function threadsOf(row) {
@@ -932,7 +935,10 @@ function onKey(event) {
 function start() {
     const program = texts[data.title];
     document.title = printable(program).slice(0, 200);
-    byId("program").textContent = printable(program);
+    if (data.time)
+        byId("title").append("Which data does ", named(program), " spend its time on?");
+    else
+        byId("title").append(`${printable(texts[data.metric])}: on which data of `, named(program), "?");
     putNotes();
     putLegend();
     putTitles();
