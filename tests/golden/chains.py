@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -340,6 +341,33 @@ def check_save(scratch, *inputs):
     expect(sorted(p.name for p in scratch.iterdir() if "." in p.name[-8:-6]) == [], "a temporary directory is left")
 
 
+def check_viewers(scratch, source):
+    """The version 4 form beside frame.db keeps the rules of viewers, and holds the same nodes and values."""
+    saved, alone = scratch / "for-viewers", scratch / "v4-alone"
+    run("save", saved, source)
+    check = subprocess.run([sys.executable, str(SOURCE / "tests" / "lib" / "check-v4.py"), str(saved)], capture_output=True, text=True,
+                           check=False)
+    expect(check.returncode == 0, "what is saved for viewers: " + check.stdout + check.stderr)
+    shutil.copytree(saved, alone)
+    (alone / "frame.db").unlink()
+
+    def rows(path, *words):
+        nodes = json.loads(run(*words, "json", path).stdout)["nodes"]
+        parents = [n["parents"] for n in nodes]
+        return sorted((n["kind"], n["name"], n["file"], n["line"], n["module"], len(parents[i]),
+                       str(sorted((k, v and round(v, 9)) for k, v in n["values"].items()))) for i, n in enumerate(nodes))
+    expect(rows(saved) == rows(alone), f"what viewers see differs: {rows(saved)}, {rows(alone)}")
+    function = ("derive", "f", "'time (function)'", ":")
+    expect(rows(source, *function) == rows(alone, *function), "the scope function differs")
+    run("flat", ":", "save", scratch / "flat-saved", source)
+    (scratch / "flat-saved" / "frame.db").unlink()
+    flat = {n["name"]: n["values"]["time"] for n in json.loads(run("json", scratch / "flat-saved").stdout)["nodes"]}
+    same = {n["name"]: n["values"]["time"] for n in json.loads(run("flat", ":", "json", source).stdout)["nodes"]}
+    expect(flat == {source.name: None} | same, f"many roots: {flat}, not {same}")
+    run("save", scratch / "graph", scratch / "cycle.dot")
+    expect([p.name for p in (scratch / "graph").iterdir()] == ["frame.db"], "a graph is written as a version 4 database")
+
+
 def check_databases(scratch):
     """Of HPCToolkit, and of ours: reports stay what they are."""
     v4.write_small(scratch / "small-v4")
@@ -348,16 +376,28 @@ def check_databases(scratch):
     for rank in (0, 1):
         profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], rank=rank, thread=0, pid=100 + rank)
         profile.sample(start, {0: 10 + 20 * rank}, m.heap(start, size=1 << 20))
+        profile.sample([("/nowhere/app", 0x1010)], {0: 5}, m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x404040, "static", "grid", 64))
         profile.write(scratch / "measured")
     ours = scratch / "ours"
     subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(ours), str(scratch / "measured")], check=True)
+    other = scratch / "other"
+    profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], rank=0, thread=0, pid=100)
+    profile.sample(start, {0: 47}, m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x404040, "static", "grid", 64))
+    profile.write(scratch / "measured-other")
+    subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(other), str(scratch / "measured-other")], check=True)
+    rows = json.loads(run("diff", "--by", "variable", "--json", ours, other, status=3).stdout)["differences"]
+    expect([(r["name"], r["before"] and round(r["before"], 6), r["after"] and round(r["after"], 6)) for r in rows if r["name"] == "grid"] ==
+           [("grid", 0.01, 0.047)], f"diff by variable: {rows}")
+    run("diff", "--by", "variable", ours, ours)
+    rows = json.loads(run("diff", "--json", "--threshold", "0", ours, other, status=3).stdout)
+    expect(math.isclose(rows["total_before"], 0.05) and math.isclose(rows["total_after"], 0.047), f"diff counts data twice: {rows}")
     expect("<memory access call-path>\n" in run("tree", ours).stdout and run("tree", ours).stdout != run("export", "tree", ours).stdout,
            "tree alone is not the report")
     expect(json.loads(run("export", "json", ours).stdout)["format"] == "locus-database", "export json is not the database")
     expect(json.loads(run("table", "--json", ours).stdout)["nodes"], "table --json")
     whole, part = (json.loads(run("json", *more, "-M", "EADDR (usec) (inc)", ours).stdout)["nodes"][0]["values"]["EADDR (usec) (inc)"]
                    for more in ((), ("--profiles", "rank = 1")))
-    expect(math.isclose(whole / part, 40 / 30), f"--profiles: {part} of {whole}")
+    expect(math.isclose(whole / part, 50 / 35), f"--profiles: {part} of {whole}")
     refused(2, "--derive and --profiles go with operations and forms", "vars", "--profiles", "rank = 1", ours)
 
 
@@ -388,6 +428,7 @@ def main():
         check_save(scratch, ((), (a,)), ((), (scratch / "cycle.dot",)), ((), (ours,)),
                    (("union", ":"), (a, b, ours)), (("divide", ":"), (ours, ours)), (("callers", ":"), (scratch / "callgrind.out.1",)),
                    (("derive", "x", "100 * 'time (inc)' / time", ":"), (a,)))
+        check_viewers(scratch, ours)
     for failure in failures[:20]:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

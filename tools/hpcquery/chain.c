@@ -368,8 +368,9 @@ static int work(const struct settings *settings, struct chain *chain)
         return status;
     const struct step *last = &chain->steps[chain->n_steps - 1];
     if (is_save(last->name))
-        return frames_save(chain->frames[0], last->texts[0], &err) == 0 ? 0
-                                                                        : step_failed(chain, chain->n_steps - 1, &err);
+        return frames_save(chain->frames[0], last->texts[0], path_last(chain->inputs[0]), &err) == 0
+                   ? 0
+                   : step_failed(chain, chain->n_steps - 1, &err);
     int code = print(settings, chain, form, &err);
     return code < 0 ? tool_error("hpcquery", "%s: %s", form->name, err.text) : code;
 }

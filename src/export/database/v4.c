@@ -329,9 +329,8 @@ static void put_root(struct buf *out, const struct v4_meta *meta, size_t i, bool
                meta->scopes[V4_ID_LEXICAL].name, i, meta->scopes[V4_ID_FUNCTION].name);
 }
 
-/* Appends metrics/default.yaml: how viewers present the metrics, which are those of the columns. */
-static void v4_export_yaml(const struct v4_meta *meta, const struct model *model, const struct columns *columns,
-                           struct buf *out)
+/* Appends metrics/default.yaml: how viewers present the metrics. */
+static void v4_export_yaml(const struct v4_meta *meta, const bool *is_hidden, struct buf *out)
 {
     buf_printf(out, "version: 0\ninputs:%s\n", meta->n_metrics ? "" : " []");
     for (size_t i = 0; i < meta->n_metrics; i++)
@@ -339,7 +338,7 @@ static void v4_export_yaml(const struct v4_meta *meta, const struct model *model
             put_input(out, meta, i, scope);
     buf_printf(out, "roots:%s\n", meta->n_metrics ? "" : " []");
     for (size_t i = 0; i < meta->n_metrics; i++)
-        put_root(out, meta, i, model->metrics[columns->pairs[i].metric].hidden);
+        put_root(out, meta, i, is_hidden[i]);
 }
 
 /* --- the four files --- */
@@ -361,7 +360,7 @@ static int put_file(const char *directory, const char *name, const struct buf *t
     return code;
 }
 
-static int put_v4(const char *directory, const struct v4_file *file, struct error *err)
+int v4_put_file(const char *directory, const struct v4_file *file, struct error *err)
 {
     struct buf out = {0};
     int code = v4_write(file, &out, err);
@@ -371,9 +370,7 @@ static int put_v4(const char *directory, const struct v4_file *file, struct erro
     return code;
 }
 
-/* Writes what says how to read the other files: for viewers, and for people. */
-static int put_notes(const struct model *model, const struct columns *columns, const char *directory,
-                     const struct v4_meta *meta, struct error *err)
+int v4_put_notes(const char *directory, const struct v4_meta *meta, const bool *is_hidden, struct error *err)
 {
     char *path = NULL;
     struct buf yaml = {0}, example = {0}, formats = {0};
@@ -382,7 +379,7 @@ static int put_notes(const struct model *model, const struct columns *columns, c
         return error_set(err, ERR_MEMORY, "out of memory");
     if (mkdir(path, 0755) != 0)
         code = error_set(err, ERR_IO, "The directory %s cannot be made: %s", path, strerror(errno));
-    v4_export_yaml(meta, model, columns, &yaml);
+    v4_export_yaml(meta, is_hidden, &yaml);
     v4_put_metrics_example(&example);
     v4_put_formats(&formats);
     if (code == 0)
@@ -405,9 +402,14 @@ static int put_meta(const struct model *model, const struct columns *columns, co
     struct v4_file file = {.kind = V4_META};
     int code = v4_export_meta(model, columns, title, copies, &texts, &file, err);
     if (code == 0)
-        code = put_v4(directory, &file, err);
+        code = v4_put_file(directory, &file, err);
+    bool *is_hidden = calloc(columns->n_pairs + 1, sizeof *is_hidden);
+    for (size_t i = 0; is_hidden && i < columns->n_pairs; i++)
+        is_hidden[i] = model->metrics[columns->pairs[i].metric].hidden;
     if (code == 0)
-        code = put_notes(model, columns, directory, &file.meta, err);
+        code = is_hidden ? v4_put_notes(directory, &file.meta, is_hidden, err)
+                         : error_set(err, ERR_MEMORY, "out of memory");
+    free(is_hidden);
     v4_fini(&file);
     strtab_fini(&texts);
     return code;

@@ -31,6 +31,12 @@ int v4_ids_per_metric(const char *directory, uint16_t *n_ids, struct error *err)
 void v4_put_formats(struct buf *out);
 void v4_put_metrics_example(struct buf *out);
 
+/* Writes one of the files into a directory, by the name of its kind; or what says how to read the others, for viewers
+ * (default.yaml) and for people. is_hidden [n_metrics]: viewers do not show the metric unless they are asked to.
+ * err: ERR_IO, ERR_RANGE, ERR_MEMORY */
+int v4_put_file(const char *directory, const struct v4_file *file, struct error *err);
+int v4_put_notes(const char *directory, const struct v4_meta *meta, const bool *is_hidden, struct error *err);
+
 /* Names that identify a profile, as v4_meta.kinds numbers them. */
 enum { V4_ID_NODE = 1, V4_ID_RANK = 2, V4_ID_THREAD = 3 };
 

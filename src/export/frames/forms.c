@@ -107,7 +107,7 @@ static int put_in_place(const char *temporary, const char *path, struct error *e
     return 0;
 }
 
-int frames_save(struct frame *frame, const char *path, struct error *err)
+int frames_save(struct frame *frame, const char *path, const char *title, struct error *err)
 {
     char *temporary = NULL;
     struct stat info;
@@ -125,6 +125,8 @@ int frames_save(struct frame *frame, const char *path, struct error *err)
     }
     scratch_note(temporary);
     int code = save_file(frame, temporary, err);
+    if (code == 0 && frame_is_tree(frame))
+        code = frames_save_v4(frame, temporary, title, err);
     if (code == 0)
         code = put_in_place(temporary, path, err);
     if (code != 0)

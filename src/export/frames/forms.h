@@ -50,9 +50,15 @@ const struct frame_form *frame_form_find(const char *name, struct error *err);
 
 /* --- saved --- */
 
-/* Writes the frame into a new directory, which is complete or not there, as frame.db: without any loss but that
- * formulas become values.  err: ERR_IO (the path, and why; something is there), ERR_MEMORY, and as frame_values */
-int frames_save(struct frame *frame, const char *path, struct error *err);
+/* Writes the frame into a new directory, which is complete or not there: frame.db for ourselves, without any loss but
+ * that formulas become values, and beside it, if the frame is a tree, a database for viewers and Hatchet (save-v4.c).
+ * title: of that.  err: ERR_IO (the path, and why; something is there), ERR_RANGE, ERR_MEMORY, and as frame_values */
+int frames_save(struct frame *frame, const char *path, const char *title, struct error *err);
+
+/* Writes a tree into a directory as meta.db, profile.db, cct.db and metrics/default.yaml: functions, loops and lines,
+ * profiles, and the columns that add up, each with and without callees. What else there is becomes a function, or is
+ * left out.  err: as frames_save */
+int frames_save_v4(struct frame *frame, const char *directory, const char *title, struct error *err);
 
 /* --- compared --- */
 
