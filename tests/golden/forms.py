@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames in the forms of other tools. tests/golden/forms.txt holds inputs and what each form makes of them; `forms.py --record`
 writes the latter anew. Every form of random trees adds up to what a model in Python says. Readers of their own try what is
-written: callgrind_annotate, Graphviz, protoc with the fields that are published, and rules for speedscope's format and for trace
-events. Chains of a million nodes, names of 10,000 characters, and graphs with cycles are written or refused by one sentence."""
+written: callgrind_annotate, Graphviz, Chromium, protoc with the fields that are published, and rules for speedscope's format
+and for trace events. Chains of a million nodes, names of 10,000 characters, and graphs with cycles are written or refused by one sentence."""
 import collections
 import difflib
 import gzip
@@ -20,6 +20,7 @@ import xml.etree.ElementTree as ET
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import browser  # noqa: E402
 import bundle  # noqa: E402
 
 GOLDEN = bundle.golden("forms")
@@ -557,6 +558,66 @@ def check_graphviz(scratch, inputs):
         expect(n == len(re.findall(r"^n\d+ \[", graph.read_text(encoding="utf-8"), re.M)) > 0, f"dot: {path.name}: {n} nodes are drawn")
 
 
+WIDTHS = "Array.from(document.querySelectorAll('g.f')).filter(g=>g.style.display!=='none').map(g=>[g.querySelector('title')" \
+    ".textContent,g.querySelector('rect').getBoundingClientRect().width])"
+
+
+def try_page(page, scratch, data, hard):
+    """Search, zoom by mouse and keyboard, at 80 and 200 % and in both schemes; nothing on the console, nothing loaded."""
+    def status():
+        return page.value("document.getElementById('status').textContent")
+
+    def widths():
+        return {title.rsplit(" \u2014 ", 1)[0]: width for title, width in page.value(WIDTHS)}
+
+    for path in (hard, data):
+        svg = scratch / "flames.svg"
+        svg.write_bytes(shown("flamegraph", path))
+        page.open(svg.as_uri())
+        expect(page.loads == [svg.as_uri()] and not page.troubles, f"flamegraph: {path.name}: {page.loads} {page.troubles}")
+        expect(set(widths()) == {name for name, *_ in flames(svg.read_text(encoding="utf-8"))}, f"flamegraph: {path.name}: {widths()}")
+    for zoom in (.8, 1, 2):
+        page.size(1200, 800, zoom)
+        page.value("new Promise(done=>requestAnimationFrame(()=>requestAnimationFrame(done)))")
+        room = page.value("document.documentElement.clientWidth") - 20
+        whole = widths()
+        expect(abs(whole["main"] - room) < 1 and abs(whole["solve"] - .84 * room) < 1, f"flamegraph: at {zoom}: {whole} in {room}")
+        page.press("/")
+        page.type("SOLVE")
+        expect(status() == "2 frames, 84.00 %", f"flamegraph: at {zoom}: the search says {status()}")
+        page.press("Escape")
+        expect(status() == "", f"flamegraph: at {zoom}: the search goes on: {status()}")
+        at = page.value("(r=>[r.x+r.width/2,r.y+r.height/2])(document.querySelectorAll('g.f rect')[5].getBoundingClientRect())")
+        for kind in ("mousePressed", "mouseReleased"):
+            page.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+        zoomed = widths()
+        expect(abs(zoomed["norm"] - room) < 1 and "solve" not in zoomed, f"flamegraph: at {zoom}: a click shows {zoomed}")
+        page.press("Escape")
+        expect(widths() == whole, f"flamegraph: at {zoom}: Escape shows {widths()}")
+        page.press("ArrowLeft", "Enter")
+        expect(abs(widths()["solve"] - room) < 1 and "norm" not in widths(), f"flamegraph: at {zoom}: the keys show {widths()}")
+        page.press("Escape", "ArrowUp", "ArrowDown", "ArrowRight")
+        name = page.value("document.activeElement.querySelector('title').textContent")
+        expect(name.startswith("norm"), f"flamegraph: at {zoom}: the keys lead to {name}")
+    papers = []
+    for scheme in ("light", "dark"):
+        page.scheme(scheme)
+        papers.append(page.value("getComputedStyle(document.documentElement).backgroundColor"))
+    expect(papers == ["rgb(255, 255, 255)", "rgb(20, 24, 31)"] and not page.troubles, f"flamegraph: {papers} {page.troubles}")
+
+
+def check_browser(scratch, data, hard):
+    try:
+        page = browser.Browser(scratch / "browser")
+    except browser.Failure as failure:
+        print(f"SKIP (part): {failure}")
+        return
+    try:
+        try_page(page, scratch, data, hard)
+    finally:
+        page.close()
+
+
 def main():
     inputs = [*sorted((GOLDEN / "inputs").iterdir()), RANKS]
     hard, graph = GOLDEN / "inputs" / "hard.json", GOLDEN / "inputs" / "recursive.json"
@@ -571,6 +632,7 @@ def main():
         check_chains()
         check_protoc(scratch, inputs)
         check_graphviz(scratch, inputs)
+        check_browser(scratch, GOLDEN / "inputs" / "data.json", hard)
     for failure in failures[:20]:
         print("FAIL:", failure[:1500])
     sys.exit(1 if failures else 0)

@@ -31,7 +31,7 @@ static const char style[] =
     ".loop rect{fill:hsl(160,38%,var(--l))}\n"
     ".f:hover rect,.f:focus rect{stroke:var(--ink);stroke-width:1.5}.up{opacity:.55}"
     ".f.found rect{fill:var(--found)}.f.found text{fill:#fff}\n"
-    "input{width:250px;box-sizing:border-box;font:13px sans-serif;padding:2px 6px;background:var(--paper);"
+    "input{width:300px;box-sizing:border-box;font:13px sans-serif;padding:2px 6px;background:var(--paper);"
     "color:var(--ink);border:1px solid var(--line);border-radius:3px}\n";
 
 /* Frames keep what they are in the file: x and width for a picture of 1200, y for their depth. */
@@ -221,11 +221,11 @@ static void put_head(struct drawing *drawing)
     put_text(drawing->out, frame_column_name(job->frame, job->column), 60);
     buf_printf(drawing->out, " %.6g%s%s</text>\n", drawing->stacks.total, *drawing->unit ? " " : "", drawing->unit);
     buf_printf(drawing->out,
-               "<g id=\"tools\" style=\"display:none\"><foreignObject x=\"10\" y=\"28\" width=\"256\" height=\"28\">"
+               "<g id=\"tools\" style=\"display:none\"><foreignObject x=\"10\" y=\"28\" width=\"306\" height=\"28\">"
                "<input xmlns=\"http://www.w3.org/1999/xhtml\" type=\"search\" aria-label=\"Search\" "
                "placeholder=\"Search: /   Zoom: Enter   Back: Esc\"/></foreignObject>"
-               "<text id=\"status\" x=\"274\" y=\"46\" aria-live=\"polite\"></text>"
-               "<text id=\"info\" class=\"dim\" x=\"420\" y=\"46\"></text></g>\n");
+               "<text id=\"status\" x=\"324\" y=\"46\" aria-live=\"polite\"></text>"
+               "<text id=\"info\" class=\"dim\" x=\"480\" y=\"46\"></text></g>\n");
 }
 
 static int write_flamegraph(const struct frame_job *job, struct buf *out, struct error *err)
