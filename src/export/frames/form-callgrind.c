@@ -3,11 +3,12 @@
  * "callgrind-data" has variables in the place of called functions: the object is their storage class, the file that of
  * their allocation or declaration, and what touches them calls them.
  *
- * A call path becomes edges between functions, and recursion must not count twice. The inclusive cost of an edge is
- * what is below the callee without what is below further entries of the same caller there: so a function's own cost
- * and those of all its edges are together what is below it, once. Calls are not counted by sampling: calls= has the
- * number of call paths. Costs are whole numbers; others are multiplied by a power of ten.
- * Format: the manual of callgrind, and what KCachegrind 22.12 and callgrind_annotate 3.19 read. */
+ * A call path becomes edges between functions, and recursion must not count twice. Readers take the sum of the calls to
+ * a function for its inclusive cost, so that only its outermost entry on a path has one; calls below it have none.
+ * Where a function both begins paths and is called, paths begin in a function "<root>", or its inclusive cost would be
+ * that of the calls alone. Calls are not counted by sampling: calls= has the number of call paths. Costs are whole
+ * numbers; others are multiplied by a power of ten. Format: the manual of callgrind, and what KCachegrind 22.12 and
+ * callgrind_annotate 3.19 read. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +32,8 @@ struct function {
 /* Where costs are: a line of a function, or a call there; callee FRAME_NONE: none. */
 struct place {
     uint32_t function, callee, file, line;
-    uint64_t n_calls; /* not part of its identity */
+    uint64_t n_calls; /* not part of its identity, nor is the next */
+    bool is_used;     /* there is a cost at it, or below it */
 };
 
 /* What a node's costs are added to: indices of places, FRAME_NONE: none. */
@@ -39,8 +41,10 @@ struct node_places {
     uint32_t own;     /* its own cost */
     uint32_t touched; /* its own cost as that of a call: what touches a variable */
     uint32_t call;    /* its inclusive cost: the call that enters it */
-    uint32_t nested;  /* is without its inclusive cost: the call by which its function's entry above leads here */
+    bool is_again;    /* the call enters a function that is on the path already: it has no cost */
 };
+
+enum { ROOT = 0 }; /* the function in which paths begin */
 
 struct event {
     size_t column;
@@ -53,7 +57,6 @@ struct event {
 /* A function on the path to a node. */
 struct level {
     uint32_t function, previous; /* level of its entry above, FRAME_NONE: none */
-    uint32_t call;               /* the place by which it was entered */
 };
 
 struct writing {
@@ -135,7 +138,7 @@ static uint32_t find_function(struct writing *writing, const char *name, const c
 /* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. */
 static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const char *file, uint32_t line)
 {
-    struct place like = {function, callee, find_text(writing, file), line, 0};
+    struct place like = {function, callee, find_text(writing, file), line, 0, false};
     size_t n = writing->n_places;
     if (like.file == FRAME_NONE || !slots_reserve(&writing->place_slots, &places_kind, writing->places, n))
         return FRAME_NONE;
@@ -229,29 +232,28 @@ static const char *file_at(const struct walk *walk, uint32_t node, uint32_t *lin
     return frame_file(walk->frame, node);
 }
 
-/* Enters a function: the call by which it is reached, and the one that its entry above must leave out. */
+/* Enters a function: by a call of the one that its parent is in, or as the begin of a path. */
 static bool enter_function(struct walk *walk, uint32_t node, uint32_t parent, struct state *state)
 {
     struct writing *writing = walk->writing;
     struct node_places *of = &writing->of[node];
-    uint32_t line, function = find_function(writing, frame_name(walk->frame, node), frame_file(walk->frame, node),
-                                            frame_module(walk->frame, node), frame_line(walk->frame, node));
+    uint32_t function = find_function(writing, frame_name(walk->frame, node), frame_file(walk->frame, node),
+                                      frame_module(walk->frame, node), frame_line(walk->frame, node));
     size_t n_last = walk->cap_last;
     if (function == FRAME_NONE || !vec_reserve(&walk->last, &walk->cap_last, writing->n_functions, sizeof *walk->last))
         return false;
     for (; n_last < walk->cap_last; n_last++)
         walk->last[n_last] = FRAME_NONE;
-    if (state->n_levels > state->base) {
-        const char *file = file_at(walk, parent, &line);
-        of->call = find_place(writing, walk->levels[state->n_levels - 1].function, function, file, line);
-        if (of->call == FRAME_NONE)
-            return false;
-        writing->places[of->call].n_calls++;
-    }
+    bool is_called = state->n_levels > state->base;
+    uint32_t line = 0, caller = is_called ? walk->levels[state->n_levels - 1].function : ROOT;
+    const char *file = is_called ? file_at(walk, parent, &line) : "";
+    of->call = find_place(writing, caller, function, file, line);
+    if (of->call == FRAME_NONE)
+        return false;
+    writing->places[of->call].n_calls++;
     uint32_t above = walk->last[function];
-    walk->levels[state->n_levels] = (struct level){function, above, of->call};
-    if (above != FRAME_NONE && above >= state->base)
-        of->nested = walk->levels[above + 1].call;
+    of->is_again = above != FRAME_NONE && above >= state->base;
+    walk->levels[state->n_levels] = (struct level){function, above};
     walk->last[function] = state->n_levels++;
     walk->n_levels = state->n_levels;
     return true;
@@ -263,12 +265,10 @@ static bool place_cost(struct walk *walk, uint32_t node, const struct state *sta
     struct writing *writing = walk->writing;
     struct node_places *of = &writing->of[node];
     bool has_function = state->n_levels > state->base;
-    uint32_t line, function = has_function ? walk->levels[state->n_levels - 1].function : FRAME_NONE;
+    uint32_t line, function = has_function ? walk->levels[state->n_levels - 1].function : ROOT;
     const char *file = file_at(walk, node, &line);
     if (!writing->is_data) {
-        if (!has_function)
-            function = find_function(writing, "", "", "", 0);
-        of->own = function == FRAME_NONE ? FRAME_NONE : find_place(writing, function, FRAME_NONE, file, line);
+        of->own = find_place(writing, function, FRAME_NONE, file, line);
         return of->own != FRAME_NONE;
     }
     if (state->target == FRAME_NONE)
@@ -276,12 +276,11 @@ static bool place_cost(struct walk *walk, uint32_t node, const struct state *sta
     const struct function *target = &writing->functions[state->target];
     const char *of_target = writing->texts.strings[target->file];
     of->own = find_place(writing, state->target, FRAME_NONE, of_target, target->line);
-    if (has_function && of->own != FRAME_NONE) {
-        of->touched = find_place(writing, function, state->target, file, line);
-        if (of->touched != FRAME_NONE)
-            writing->places[of->touched].n_calls++;
-    }
-    return of->own != FRAME_NONE && (!has_function || of->touched != FRAME_NONE);
+    of->touched = find_place(writing, function, state->target, has_function ? file : "", has_function ? line : 0);
+    if (of->own == FRAME_NONE || of->touched == FRAME_NONE)
+        return false;
+    writing->places[of->touched].n_calls++;
+    return true;
 }
 
 static bool walk_nodes(struct walk *walk, bool is_code_left_out, bool is_data_left_out)
@@ -292,7 +291,7 @@ static bool walk_nodes(struct walk *walk, bool is_code_left_out, bool is_data_le
         const uint32_t *parents = frame_parents(walk->frame, node, &n_parents);
         uint32_t parent = n_parents ? parents[0] : FRAME_NONE;
         struct state *state = &walk->states[node];
-        walk->writing->of[node] = (struct node_places){FRAME_NONE, FRAME_NONE, FRAME_NONE, FRAME_NONE};
+        walk->writing->of[node] = (struct node_places){FRAME_NONE, FRAME_NONE, FRAME_NONE, false};
         *state = n_parents ? walk->states[parent] : (struct state){0, 0, FRAME_NONE, FRAME_NONE};
         if (walk->is_data[node] ? is_data_left_out : is_code_left_out)
             continue;
@@ -317,7 +316,8 @@ static int find_places(struct writing *writing, struct error *err)
                         .levels = malloc((n + 1) * sizeof *walk.levels),
                         .is_data = stacks_data_nodes(writing->job->frame, &has_code)};
     writing->of = malloc((n + 1) * sizeof *writing->of);
-    bool ok = walk.states && walk.levels && walk.is_data && writing->of;
+    bool ok = walk.states && walk.levels && walk.is_data && writing->of &&
+              find_function(writing, "<root>", "", "", 0) == ROOT;
     for (size_t i = 0; ok && i < n; i++)
         has_data |= walk.is_data[i];
     ok = ok && walk_nodes(&walk, writing->is_data && has_data, !writing->is_data && has_code);
@@ -334,6 +334,15 @@ static uint64_t whole_of(double value, double factor)
 {
     double whole = value > 0 && isfinite(value) ? rint(value * factor) : 0;
     return whole < 9e18 ? (uint64_t)whole : UINT64_C(9000000000000000000);
+}
+
+/* Adds a cost to a place; is_again: only notes that there is one. */
+static void add_cost(struct writing *writing, struct event *event, uint32_t place, uint64_t cost, bool is_again)
+{
+    if (place == FRAME_NONE || cost == 0)
+        return;
+    writing->places[place].is_used = true;
+    event->costs[place] += is_again ? 0 : cost;
 }
 
 /* Adds the costs of an event to its places: own costs as they are, inclusive ones from the leaves up. */
@@ -357,14 +366,9 @@ static int add_costs(struct writing *writing, struct event *event, struct error 
         uint64_t own = of->own == FRAME_NONE ? 0 : whole_of(values[node], event->factor);
         inclusive[node] += own;
         event->total += own;
-        if (of->own != FRAME_NONE)
-            event->costs[of->own] += own;
-        if (of->touched != FRAME_NONE)
-            event->costs[of->touched] += own;
-        if (of->call != FRAME_NONE)
-            event->costs[of->call] += inclusive[node];
-        if (of->nested != FRAME_NONE)
-            event->costs[of->nested] -= inclusive[node];
+        add_cost(writing, event, of->own, own, false);
+        add_cost(writing, event, of->touched, own, false);
+        add_cost(writing, event, of->call, inclusive[node], of->is_again);
         if (n_parents)
             inclusive[parents[0]] += inclusive[node];
     }
@@ -472,15 +476,19 @@ static void put_costs(const struct writing *writing, uint32_t line, size_t place
     buf_printf(writing->out, "\n");
 }
 
-/* Whether a place is written: a call of itself has no costs of its own. */
-static bool has_costs(const struct writing *writing, size_t place)
+/* Whether a function both begins paths and is called: is_root [n_functions] is zeroed room. */
+static bool needs_root(const struct writing *writing, bool *is_root)
 {
-    size_t i = 0;
-    if (writing->places[place].callee == writing->places[place].function)
-        return true;
-    while (i < writing->n_events && writing->events[i].costs[place] == 0)
-        i++;
-    return i < writing->n_events;
+    for (size_t i = 0; i < writing->n_places; i++)
+        if (writing->places[i].is_used && writing->places[i].function == ROOT &&
+            writing->places[i].callee != FRAME_NONE)
+            is_root[writing->places[i].callee] = true;
+    for (size_t i = 0; i < writing->n_places; i++) {
+        const struct place *place = &writing->places[i];
+        if (place->is_used && place->function != ROOT && place->callee != FRAME_NONE && is_root[place->callee])
+            return true;
+    }
+    return false;
 }
 
 /* By function; its own file's lines first, then other files, and in each lines before calls. */
@@ -546,10 +554,14 @@ static int put_body(struct writing *writing, struct error *err)
     size_t n_texts = writing->texts.n_strings + 1, n = 0;
     struct known known = {calloc(n_texts, 1), calloc(n_texts, 1), calloc(n_texts, 1)};
     uint32_t *order = malloc((writing->n_places + 1) * sizeof *order);
-    bool ok = known.objects && known.files && known.functions && order;
-    for (uint32_t i = 0; ok && i < writing->n_places; i++)
-        if (has_costs(writing, i))
+    bool *is_root = calloc(writing->n_functions + 1, sizeof *is_root);
+    bool ok = known.objects && known.files && known.functions && order && is_root;
+    bool has_root = ok && needs_root(writing, is_root);
+    for (uint32_t i = 0; ok && i < writing->n_places; i++) {
+        const struct place *place = &writing->places[i];
+        if (place->is_used && (has_root || place->function != ROOT || place->callee == FRAME_NONE))
             order[n++] = i;
+    }
     if (ok && n > 0)
         qsort_r(order, n, sizeof *order, compare_places, writing);
     for (size_t from = 0, to = 0; ok && from < n; from = to) {
@@ -561,6 +573,7 @@ static int put_body(struct writing *writing, struct error *err)
     free(known.files);
     free(known.functions);
     free(order);
+    free(is_root);
     return ok ? 0 : out_of_memory(err);
 }
 
