@@ -488,6 +488,15 @@ def nodes_of(roots):
     return found
 
 
+def check_data(path):
+    """Variables cost what is spent below them, and functions what they spend on variables; allocations call nobody."""
+    file = Callgrind(text_of("callgrind-data", path))
+    own = {function[0]: cost for function, cost in file.own.items() if cost}
+    expect(own == {"matrix": 38, "table": 7, "<kernel>": 5}, f"callgrind-data: {own}")
+    found = {f[0]: file.inclusive(f) for f in {*file.own, *(callee for _, callee in file.calls)}}
+    expect(found == {**own, "main": 50, "solve": 42, "norm": 8, "<root>": 50}, f"callgrind-data: {found}")
+
+
 def check_least(scratch):
     """What is left out counts for what is above it."""
     roots, path = random_tree(2, False), scratch / "least.json"
@@ -629,6 +638,7 @@ def main():
         check_random(scratch)
         check_profiles(RANKS)
         check_names(scratch, hard)
+        check_data(GOLDEN / "inputs" / "data.json")
         check_least(scratch)
         check_graphs(scratch, graph)
         check_chains()

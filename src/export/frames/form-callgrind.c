@@ -32,8 +32,7 @@ struct function {
 /* Where costs are: a line of a function, or a call there; callee FRAME_NONE: none. */
 struct place {
     uint32_t function, callee, file, line;
-    uint64_t n_calls; /* not part of its identity, nor is the next */
-    bool is_used;     /* there is a cost at it, or below it */
+    uint64_t n_calls; /* of the nodes with a cost; not part of its identity */
 };
 
 /* What a node's costs are added to: indices of places, FRAME_NONE: none. */
@@ -42,6 +41,8 @@ struct node_places {
     uint32_t touched; /* its own cost as that of a call: what touches a variable */
     uint32_t call;    /* its inclusive cost: the call that enters it */
     bool is_again;    /* the call enters a function that is on the path already: it has no cost */
+    bool has_cost[3]; /* own, touched and call have been noted */
+    bool is_target;   /* what is above has called the allocation of the variable, not the accesses to it */
 };
 
 enum { ROOT = 0 }; /* the function in which paths begin */
@@ -138,7 +139,7 @@ static uint32_t find_function(struct writing *writing, const char *name, const c
 /* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. */
 static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const char *file, uint32_t line)
 {
-    struct place like = {function, callee, find_text(writing, file), line, 0, false};
+    struct place like = {function, callee, find_text(writing, file), line, 0};
     size_t n = writing->n_places;
     if (like.file == FRAME_NONE || !slots_reserve(&writing->place_slots, &places_kind, writing->places, n))
         return FRAME_NONE;
@@ -199,6 +200,7 @@ static const char *class_name(const struct frame *frame, uint32_t node)
 static bool enter_target(struct walk *walk, uint32_t node, struct state *state)
 {
     state->base = state->n_levels;
+    walk->writing->of[node].is_target = true;
     state->target = find_function(walk->writing, frame_name(walk->frame, node), frame_file(walk->frame, node),
                                   class_name(walk->frame, state->class), frame_line(walk->frame, node));
     return state->target != FRAME_NONE;
@@ -250,7 +252,6 @@ static bool enter_function(struct walk *walk, uint32_t node, uint32_t parent, st
     of->call = find_place(writing, caller, function, file, line);
     if (of->call == FRAME_NONE)
         return false;
-    writing->places[of->call].n_calls++;
     uint32_t above = walk->last[function];
     of->is_again = above != FRAME_NONE && above >= state->base;
     walk->levels[state->n_levels] = (struct level){function, above};
@@ -277,10 +278,7 @@ static bool place_cost(struct walk *walk, uint32_t node, const struct state *sta
     const char *of_target = writing->texts.strings[target->file];
     of->own = find_place(writing, state->target, FRAME_NONE, of_target, target->line);
     of->touched = find_place(writing, function, state->target, has_function ? file : "", has_function ? line : 0);
-    if (of->own == FRAME_NONE || of->touched == FRAME_NONE)
-        return false;
-    writing->places[of->touched].n_calls++;
-    return true;
+    return of->own != FRAME_NONE && of->touched != FRAME_NONE;
 }
 
 static bool walk_nodes(struct walk *walk, bool is_code_left_out, bool is_data_left_out)
@@ -291,7 +289,7 @@ static bool walk_nodes(struct walk *walk, bool is_code_left_out, bool is_data_le
         const uint32_t *parents = frame_parents(walk->frame, node, &n_parents);
         uint32_t parent = n_parents ? parents[0] : FRAME_NONE;
         struct state *state = &walk->states[node];
-        walk->writing->of[node] = (struct node_places){FRAME_NONE, FRAME_NONE, FRAME_NONE, false};
+        walk->writing->of[node] = (struct node_places){FRAME_NONE, FRAME_NONE, FRAME_NONE, false, {false}, false};
         *state = n_parents ? walk->states[parent] : (struct state){0, 0, FRAME_NONE, FRAME_NONE};
         if (walk->is_data[node] ? is_data_left_out : is_code_left_out)
             continue;
@@ -336,12 +334,14 @@ static uint64_t whole_of(double value, double factor)
     return whole < 9e18 ? (uint64_t)whole : UINT64_C(9000000000000000000);
 }
 
-/* Adds a cost to a place; is_again: only notes that there is one. */
-static void add_cost(struct writing *writing, struct event *event, uint32_t place, uint64_t cost, bool is_again)
+/* Adds a cost to a place; is_again: only notes that there is one. *is_noted: whether a node has been counted there. */
+static void add_cost(struct writing *writing, struct event *event, uint32_t place, uint64_t cost, bool is_again,
+                     bool *is_noted)
 {
     if (place == FRAME_NONE || cost == 0)
         return;
-    writing->places[place].is_used = true;
+    writing->places[place].n_calls += !*is_noted;
+    *is_noted = true;
     event->costs[place] += is_again ? 0 : cost;
 }
 
@@ -360,16 +360,16 @@ static int add_costs(struct writing *writing, struct event *event, struct error 
     }
     event->factor = stacks_scale(values, n);
     for (uint32_t node = n; node-- > 0;) {
-        const struct node_places *of = &writing->of[node];
+        struct node_places *of = &writing->of[node];
         size_t n_parents;
         const uint32_t *parents = frame_parents(frame, node, &n_parents);
         uint64_t own = of->own == FRAME_NONE ? 0 : whole_of(values[node], event->factor);
         inclusive[node] += own;
         event->total += own;
-        add_cost(writing, event, of->own, own, false);
-        add_cost(writing, event, of->touched, own, false);
-        add_cost(writing, event, of->call, inclusive[node], of->is_again);
-        if (n_parents)
+        add_cost(writing, event, of->own, own, false, &of->has_cost[0]);
+        add_cost(writing, event, of->touched, own, false, &of->has_cost[1]);
+        add_cost(writing, event, of->call, inclusive[node], of->is_again, &of->has_cost[2]);
+        if (n_parents && !of->is_target)
             inclusive[parents[0]] += inclusive[node];
     }
     free(inclusive);
@@ -480,12 +480,12 @@ static void put_costs(const struct writing *writing, uint32_t line, size_t place
 static bool needs_root(const struct writing *writing, bool *is_root)
 {
     for (size_t i = 0; i < writing->n_places; i++)
-        if (writing->places[i].is_used && writing->places[i].function == ROOT &&
+        if (writing->places[i].n_calls && writing->places[i].function == ROOT &&
             writing->places[i].callee != FRAME_NONE)
             is_root[writing->places[i].callee] = true;
     for (size_t i = 0; i < writing->n_places; i++) {
         const struct place *place = &writing->places[i];
-        if (place->is_used && place->function != ROOT && place->callee != FRAME_NONE && is_root[place->callee])
+        if (place->n_calls && place->function != ROOT && place->callee != FRAME_NONE && is_root[place->callee])
             return true;
     }
     return false;
@@ -559,7 +559,7 @@ static int put_body(struct writing *writing, struct error *err)
     bool has_root = ok && needs_root(writing, is_root);
     for (uint32_t i = 0; ok && i < writing->n_places; i++) {
         const struct place *place = &writing->places[i];
-        if (place->is_used && (has_root || place->function != ROOT || place->callee == FRAME_NONE))
+        if (place->n_calls && (has_root || place->function != ROOT || place->callee == FRAME_NONE))
             order[n++] = i;
     }
     if (ok && n > 0)
