@@ -47,7 +47,7 @@ for word in vars functions lines annotate tree leaks export diff $(hpcquery --he
     grep -qx "$word" "$scratch/offered" || fail "bash does not offer $word of hpcquery"
 done
 grep -qx union "$scratch/offered" && grep -qx folded "$scratch/offered" || fail "bash does not offer operations and forms"
-offers 'lines leaks' hpcquery -a l
+offers 'leaks' hpcquery -a le
 offers "$scratch/database" hpcquery vars "$scratch/data"
 offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT
 offers 'rank region' hpcquery vars --by r

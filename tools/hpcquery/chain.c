@@ -389,7 +389,7 @@ int chain_run(const struct settings *settings, char **words, size_t n_words)
     struct chain chain = {.steps = calloc(n_words + 1, sizeof(struct step))};
     int status = chain.steps ? parse(&chain, words, n_words) : out_of_memory();
     const struct step *last = status == 0 ? &chain.steps[chain.n_steps - 1] : NULL;
-    if (status == 0 && strcmp(settings->form, "html") == 0)
+    if (status == 0 && strcmp(settings->form, "html") == 0 && !frame_form_find("html", NULL))
         status = tool_usage("hpcquery", "--html goes with vars only");
     if (status == 0 && strcmp(settings->form, "text") != 0 && !last->operation && !(last->form && is_text(last->form)))
         status = tool_usage("hpcquery", "--%s and %s do not go together", settings->form, last->name);

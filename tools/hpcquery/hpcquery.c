@@ -459,8 +459,7 @@ static int answer(struct settings *settings, char **words, size_t n)
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
         return usage("give a report (vars, functions, lines, annotate, types, tree, datatree or leaks) and a database, "
-                     "or operations and "
-                     "inputs");
+                     "or operations and inputs");
     if (settings->report_option || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);
