@@ -413,7 +413,9 @@ bool chain_describe_operation(size_t i, const char **name, char *text, size_t n_
     if (i >= n)
         return false;
     const struct frame_operation *operation = &operations[i];
-    const char *inputs = operation->n_frames == 2 ? " (two inputs)" : operation->n_frames == 0 ? " (any inputs)" : "";
+    const char *inputs = operation->n_frames == 2   ? " (two inputs)"
+                         : operation->n_frames == 0 ? " (any number of inputs)"
+                                                    : "";
     *name = operation->name;
     (void)snprintf(text, n_text, "%s%s%s%s", operation->operands, *operation->operands ? ": " : "", operation->summary,
                    inputs);

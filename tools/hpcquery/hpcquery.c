@@ -117,7 +117,7 @@ static const struct option_section sections[] = {{"OPERATIONS", chain_describe_o
 
 static const struct option_spec spec = {
     .tool = "hpcquery",
-    .summary = "print reports from a database",
+    .summary = "print reports from a database; filter, join, compare and convert profiles",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nleaks [options] DB\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
