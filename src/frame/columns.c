@@ -251,11 +251,24 @@ static int values_by_rows(struct frame_column *column, const struct frame_view *
     return code;
 }
 
+/* Whether a view names every profile of a column. */
+static bool names_all(const struct frame_column *column, const struct frame_view *view)
+{
+    if (!view->profiles || view->n_profiles != column->n_profiles)
+        return false;
+    for (uint32_t i = 0; i < column->n_profiles; i++)
+        if (view->profiles[i] != i)
+            return false;
+    return true;
+}
+
 int column_values(struct frame_column *column, const struct frame_view *view, const double **values, struct error *err)
 {
-    static const struct frame_view everything = {0};
+    struct frame_view wanted = view ? *view : (struct frame_view){0};
     bool done = false;
-    view = view ? view : &everything;
+    if (names_all(column, &wanted)) /* sums of all are known to files, or cheaper */
+        wanted.profiles = NULL;
+    view = &wanted;
     for (const struct column_cache *cache = column->caches; cache; cache = cache->next)
         if (is_for(cache, view)) {
             *values = cache->values;
