@@ -174,11 +174,11 @@ static void put_fields(const struct report_row *row, struct buf *out)
     }
 }
 
-static void write_fields(const struct report *report, const struct export_job *job, struct buf *out)
+static void write_fields(const struct report *report, size_t n_rows, const struct export_job *job, struct buf *out)
 {
     buf_printf(out, "variable,class,alloc_site,field,samples,share,type,offset_bytes,size_bytes,typed,element_type,"
                     "element_bytes,type_source\n");
-    for (size_t i = 0; i < report->n_rows && (job->top == 0 || i < job->top); i++)
+    for (size_t i = 0; i < n_rows && (job->top == 0 || i < job->top); i++)
         put_fields(&report->rows[i], out);
 }
 
@@ -190,8 +190,9 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
+    size_t n_kept = report_keep(&report, job->least);
     if (job->with_fields) {
-        write_fields(&report, job, out);
+        write_fields(&report, n_kept, job, out);
         report_fini(&report);
         return 0;
     }
@@ -206,7 +207,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     if (report.has_hardware)
         put_hardware_titles(job->model, out);
     buf_append(out, "\n", 1);
-    for (size_t i = 0; code == 0 && i < report.n_rows && (job->top == 0 || i < job->top); i++)
+    for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++)
         code = put_row(job, &report, &report.rows[i], out, err);
     if (code == 0)
         code = put_kernel(job, &report, out, err);

@@ -218,6 +218,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
+    size_t n_kept = report_keep(&report, job->least);
     buf_printf(out, "{\"program\": ");
     json_put_text(out, job->model->program);
     json_put_text_at(out, "plan", job->model->plan);
@@ -239,7 +240,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     if (report.has_hardware)
         put_hardware(&report, out);
     buf_printf(out, ",\n\"variables\": [");
-    for (size_t i = 0; code == 0 && i < report.n_rows && (job->top == 0 || i < job->top); i++) {
+    for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++) {
         buf_printf(out, i ? ",\n" : "\n");
         code = put_row(job, &report, &report.rows[i], out, err);
     }

@@ -117,7 +117,10 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n_first, n = report_choose(&report, job->top, &n_first);
+    size_t n_all = report.n_rows, n_first, n;
+    report.n_rows = report_keep(&report, job->least); /* only these are chosen from */
+    n = report_choose(&report, job->top, &n_first);
+    report.n_rows = n_all;
     vars_table_init(&table, &report, job, n);
     head_put(&report, job, out);
     buf_append(out, "\n", 1);

@@ -360,6 +360,20 @@ def check_nodes(scratch):
     expect(found == {("near", "0"): 100, ("far", "0"): 25, ("far", "1"): 75}, f"by node: {found}")
 
 
+def check_least(database):
+    """--min leaves out the same rows of variables in all forms."""
+    rows = table("vars", database)
+    for least in (0, 5, 20, 100):
+        wanted = [row["variable"] for row in rows if float(row["share"]) >= least]
+        found = [row["variable"] for row in table("vars", "--min", least, database)]
+        data = as_json("vars", "--min", least, database)["variables"]
+        text = run("hpcquery", "vars", "--min", least, database)
+        expect(found == wanted == [row["variable"] for row in data], f"vars --min {least}: {found}, {data}, not {wanted}")
+        expect(all((f" {row['variable']} " in text.split("\n\n")[1]) == (row["variable"] in wanted) for row in rows), f"{least}: {text}")
+        n_left = len(rows) - len(wanted)
+        expect(n_left == 0 or f"{n_left} more" in text, f"vars --min {least}: {text}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name).resolve()
@@ -372,6 +386,7 @@ def main():
         check_without_sources(program, database, scratch)
         check_by(program, database)
         check_nodes(scratch)
+        check_least(database)
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

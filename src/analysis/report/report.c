@@ -592,6 +592,21 @@ bool report_is_turned_over(const struct report_row *row)
     return is_several && (double)row->variable->n_blocks_freed >= FREED_PART * (double)row->n_blocks;
 }
 
+size_t report_keep(struct report *report, double least)
+{
+    struct report_row *small = calloc(report->n_rows + 1, sizeof *small);
+    size_t n = 0, n_small = 0;
+    for (size_t i = 0; small && least > 0 && i < report->n_rows; i++)
+        if (report->rows[i].share >= least)
+            report->rows[n++] = report->rows[i];
+        else
+            small[n_small++] = report->rows[i];
+    if (n_small)
+        memcpy(&report->rows[n], small, n_small * sizeof *small);
+    free(small);
+    return report->n_rows - n_small;
+}
+
 size_t report_choose(struct report *report, size_t top, size_t *n_first)
 {
     size_t n = *n_first = top && top < report->n_rows ? top : report->n_rows;

@@ -114,6 +114,10 @@ bool report_is_special(const struct report_row *row);
 /* Whether the row has several blocks, of which nearly all were freed again: their sum was hardly there at one time. */
 bool report_is_turned_over(const struct report_row *row);
 
+/* Puts the rows with less than so many percent of all samples behind the others, and returns the number of those; the
+ * order stays otherwise. 0 or less: all. */
+size_t report_keep(struct report *report, double least);
+
 /* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the remaining special
  * ones with a share worth printing, which are moved to follow them. Returns the number of both. */
 size_t report_choose(struct report *report, size_t top, size_t *n_first);
