@@ -8,6 +8,7 @@ extern const struct exporter export_vars_text, export_vars_csv, export_vars_html
 extern const struct exporter export_regions_text, export_regions_csv, export_regions_json;
 extern const struct exporter export_tree_text, export_tree_csv, export_tree_json;
 extern const struct exporter export_datatree_text, export_datatree_csv, export_datatree_json;
+extern const struct exporter export_advice_text, export_advice_csv, export_advice_json;
 extern const struct exporter export_types_text, export_types_csv, export_types_json;
 extern const struct exporter export_database_json;
 extern const struct exporter export_functions_text, export_functions_csv, export_functions_json;
@@ -32,6 +33,7 @@ static const struct exporter *const exporters[] = {
     &export_lines_by_csv,     &export_lines_by_json,     &export_datatree_text,
     &export_datatree_csv,     &export_datatree_json,     &export_types_text,
     &export_types_csv,        &export_types_json,        &export_html,
+    &export_advice_text,      &export_advice_csv,        &export_advice_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

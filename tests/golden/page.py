@@ -129,7 +129,7 @@ def ids_of(page):
 
 def check_tree(name, page, database):
     tree = page.data["tree"]
-    nodes = json.loads(run("hpcquery", "tree", "--json", "--top", "0", database))["nodes"]
+    nodes = [node for report in ("tree", "datatree") for node in json.loads(run("hpcquery", report, "--json", database))["nodes"]]
     want = {node["id"]: (shown(node["name"]), node["inclusive"]) for node in nodes
             if node["kind"] not in ("statement", "loop")}
     have = {tree["id"][i]: (page.texts[tree["name"][i]], tree["value"][i]) for i, kind in enumerate(tree["kind"]) if kind in "fivg" and i}

@@ -120,6 +120,42 @@ def caller_in(tree, node):
     return at
 
 
+def make_advice(data):
+    """What each rule of advice is about: data in the caches, execution, many small blocks with one hot field."""
+    variable(data, "capacity_table")["causes"] = [[0, 0.0, 0.0, 0.0, 1338.0, 0.0, 1338.0]]
+    variable(data, "state->r")["causes"] = [[0, 0.0, 0.0, 0.0, 122.0, 0.0, 0.0]]
+    blocks = variable(data, "state->p")
+    blocks.update(n_blocks=5000, size_bytes=5000 * 64, n_blocks_freed=10, size_freed_bytes=640, element_bytes=64)
+    for field in blocks["fields"]:
+        field[2] = string(data, "[].x")
+
+
+def check_rules(database):
+    """Each rule has a case; where too few samples are known, none applies."""
+    rules = check_advice(database)
+    wanted = {("capacity_table", "resident"), ("state->r", "execution"), ("state->p", "small-blocks"), ("<compute>", "special")}
+    rows = list(csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "0.2"))))
+    expect(wanted <= rules, f"rules: {rules}")
+    split = [row["advice"] for row in rows if (row["variable"], row["rule"]) == ("state->p", "split")]
+    expect(split == ["keep that field in an array of its own"], f"a hot field: {rows}")
+    evidence = next((row["evidence"] for row in rows if row["rule"] == "small-blocks"), "")
+    expect(evidence.startswith("5000 blocks of 64 bytes on average; 95 %"), f"small blocks: {evidence}")
+    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    data["events"][0]["taken"] = 49
+    (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    expect("none: there are too few samples" in advice_of(database), "advice from 49 samples")
+    data["events"][0]["taken"] = 5000
+    data["variables"] = []
+    for row in data["events"]:
+        row["fates"] = {"named": row["taken"]}
+    (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    expect("state->p" not in advice_of(database, "--min", "0"), "advice about nothing")
+
+
+def advice_of(database, *options):
+    return subprocess.run([str(BUILD / "hpcquery"), "advice", *options, str(database)], capture_output=True, check=True, text=True).stdout
+
+
 def check_paths(database):
     """Shown is the path with the most samples; the page has all of them, in this order."""
     words = " ".join(report(database, 180).split())
@@ -188,6 +224,9 @@ def databases(scratch):
     data = json.loads(texts["minicg"])
     make_paths(data)
     texts["paths"] = json.dumps(data)
+    data = json.loads(texts["minicg"])
+    make_advice(data)
+    texts["advice"] = json.dumps(data)
     hardware = (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8")
     texts["hardware"] = hardware
     data = json.loads(hardware)
@@ -254,6 +293,48 @@ def check_types(database):
     expect({row["type"] for row in csv.DictReader(io.StringIO(top))} == {first[0]}, f"types --top 1: {top}")
 
 
+def check_advice(database):
+    """Advice follows from figures of the table of variables, and from all of them."""
+    def csv_of(*options):
+        result = subprocess.run([str(BUILD / "hpcquery"), *options, "--csv", str(database)], capture_output=True, check=True, text=True)
+        return list(csv.DictReader(io.StringIO(result.stdout)))
+    meanings = {(v["variable"], v["alloc_site"]): (v.get("meaning") or "").split()[:1] for v in
+                json.loads(report(database, 100, "--json"))["variables"]}
+    meant = []
+    for least in (0.2, 5):
+        wanted = []
+        for row in csv_of("vars"):
+            name, share = row["variable"], float(row["share"])
+            nodes = [float(row[key]) for key in sorted(row) if re.fullmatch(r"node\d+_samples", key)]
+            if share < least or share <= 0:
+                continue
+            if name.startswith("<"):
+                wanted += [(name, "special")] * (name not in ("<kernel>", "<unknown>", "<null>"))
+                continue
+            meaning = meanings[name, row["alloc_site"]]
+            wanted += [(name, word) for word in ("resident", "execution") if meaning == [word]]
+            if float(row.get("remote_latency_percent") or 0) >= 25 and sum(nodes):
+                users = sum(n >= 0.2 * sum(nodes) for n in nodes)
+                wanted += [(name, "interleave")] * (users > 1) + [(name, "first-touch")] * (max(nodes) >= 0.9 * sum(nodes))
+            waits = float(row.get("memory_share") or 0) > share / 2
+            blocks = int(row["n_blocks"]) if row["class"] == "heap" else 0
+            wanted += [(name, "small-blocks")] * (waits and blocks >= 1000 and 0 < int(row["size_bytes"]) < 4096 * blocks)
+        rows = csv_of("advice", "--min", str(least))
+        found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in ("split", "leak")]
+        meant = meant or found
+        expect(sorted(found) == sorted(wanted), f"advice from {least} %: {found}, not {wanted}")
+        expect(all(row["evidence"] and float(row["share"]) >= least for row in rows if row["rule"] != "leak"), f"evidence: {rows}")
+    result = subprocess.run([str(BUILD / "hpcquery"), "advice", "--json", "--min", "5", str(database)], capture_output=True, check=True,
+                            text=True)
+    same = [{key: row[key] for key in ("variable", "class", "alloc_site", "rule", "advice", "evidence")} for row in rows]
+    data = json.loads(result.stdout)["advice"]
+    expect([{key: row[key] for key in same[0]} for row in data] == same if same else not data, f"advice as JSON: {data}")
+    text = subprocess.run([str(BUILD / "hpcquery"), "advice", "--top", "0", str(database)], capture_output=True, check=True, text=True).stdout
+    words = " ".join(text.split())
+    expect(all(" ".join(row["evidence"].split()) in words for row in rows) and ("none:" in words) == (not rows), f"advice as text: {text}")
+    return set(meant)
+
+
 def check_readme(database):
     """Its block is the report at 100 columns, with "..." for what is left out."""
     blocks = re.findall(r"^```\n(program .*?)^```$", (SOURCE / "README.md").read_text(encoding="utf-8"), re.M | re.S)
@@ -273,6 +354,9 @@ def main():
         for case, database in databases(pathlib.Path(name)):
             if case == "paths":
                 check_paths(database)
+                continue
+            if case == "advice":
+                check_rules(database)
                 continue
             for columns in WIDTHS:
                 text, path = report(database, columns), GOLDEN / f"{case}-{columns}.txt"
@@ -295,6 +379,7 @@ def main():
             expect(path.exists() and text == path.read_text(encoding="utf-8"), f"{path.name} is not the committed one:\n{text}")
             if case in ("minicg", "hardware", "trouble"):
                 check_types(database)
+            check_advice(database)
             if case == "minicg":
                 check_readme(database)
     if record:

@@ -80,7 +80,7 @@ static int unknown_step(const char *name)
         buf_printf(&known, "%s%s", i ? ", " : "; and forms: ", forms[i]->name);
     int status = tool_usage("hpcquery",
                             "there is no report or operation '%.100s'; there are the reports vars, functions, "
-                            "lines, annotate, types, tree, datatree, leaks, export, diff; the operations %s",
+                            "lines, annotate, types, tree, datatree, advice, leaks, export, diff; the operations %s",
                             name, known.data ? known.data : "");
     buf_fini(&known);
     return status;

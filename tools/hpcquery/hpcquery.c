@@ -119,7 +119,8 @@ static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database; filter, join, compare and convert profiles",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
-                "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nleaks [options] DB\nexport FORM "
+                "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
+                "[options] DB\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -144,6 +145,8 @@ static const struct option_spec spec = {
         "call paths. datatree prints the tree of data: classes, allocation paths, variables, and below each the paths "
         "that access it. In text a chain of calls without branch is one line, and of long ones the middle is left out "
         "unless --paths is given.\n\n"
+        "advice prints what to do about the variables with the most of the time (from 5 % on, or from --min), and the "
+        "figures that it follows from. Where these are missing it says nothing.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
@@ -249,7 +252,7 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->lists_metrics = true;
         break;
     case OPT_LIST_COMMANDS:
-        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nleaks\nexport\ndiff");
+        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_VERBOSE:
@@ -364,7 +367,7 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter)
         return tool_usage(
             "hpcquery",
-            "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, leaks, export "
+            "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, leaks, export "
             "json or html",
             report);
     struct model model;
@@ -433,7 +436,7 @@ static bool is_ours(const char *path)
 /* What the words ask for: a report on one of our databases, an input in a form, or operations. */
 static int answer(struct settings *settings, char **words, size_t n)
 {
-    static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree", "leaks"};
+    static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree", "advice", "leaks"};
     bool is_report = n == 2 && !settings->profiles && !settings->n_derived;
     if (n > 0 && strcmp(words[0], "export") == 0) {
         if (n != 3)
@@ -458,8 +461,8 @@ static int answer(struct settings *settings, char **words, size_t n)
         if (strcmp(words[0], reports[i]) == 0 && (!chain_knows(words[0]) || (is_report && is_ours(words[1]))))
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
-        return usage("give a report (vars, functions, lines, annotate, types, tree, datatree or leaks) and a database, "
-                     "or operations and inputs");
+        return usage("give a report (vars, functions, lines, annotate, types, tree, datatree, advice or leaks) and a "
+                     "database, or operations and inputs");
     if (settings->report_option || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What to do, as text, CSV and JSON: a sentence for each variable, and for what is no variable, as far as the database
+ * has evidence for it. A rule that lacks a figure says nothing. */
+#include "analysis/report/leaks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/exporters.h"
+#include "export/text-cells.h"
+#include "fmt/json.h"
+
+#define SHARE_MIN 5.0       /* percent of all samples that a row must have, unless the job says otherwise */
+#define MEMORY_PART 0.5     /* of a row's samples that must have waited for memory ... */
+#define REMOTE_PERCENT 25.0 /* ... or of its latency, in accesses to other NUMA nodes */
+#define NODE_PART 0.2       /* of its samples: a node from which it is used */
+#define NODE_MOST 0.9       /* ... and one from which alone it is */
+#define BLOCKS_MANY 1000
+#define BLOCK_SMALL 4096.0   /* bytes */
+#define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used */
+
+/* One piece of advice. */
+struct advice {
+    const char *rule; /* "interleave" */
+    const char *name, *class, *site;
+    double share, memory; /* percent of all samples; memory NAN: not known */
+    char *words, *evidence;
+};
+
+struct advices {
+    const struct export_job *job;
+    struct leaks leaks;
+    struct report report;
+    bool has_leaks;
+    struct advice *items; /* [n_items] by the order of the report; leaks last */
+    size_t n_items, cap_items;
+    bool failed;
+};
+
+/* Adds advice about a row. words: static; evidence is taken over. */
+static void add(struct advices *advices, const struct report_row *row, const char *rule, const char *words,
+                struct buf *evidence)
+{
+    char *copy = strdup(words);
+    advices->failed = advices->failed || !copy || evidence->failed ||
+                      !vec_reserve(&advices->items, &advices->cap_items, advices->n_items + 1, sizeof(struct advice));
+    if (advices->failed) {
+        free(copy);
+        buf_fini(evidence);
+        return;
+    }
+    advices->items[advices->n_items++] = (struct advice){
+        .rule = rule,
+        .name = row->name,
+        .class = row->class,
+        .site = row->site,
+        .share = row->share,
+        .memory = advices->report.has_causes && !special_rows_find(row->name) ? row->causes.memory : (double)NAN,
+        .words = copy,
+        .evidence = evidence->data};
+    *evidence = (struct buf){0};
+}
+
+/* The time goes into arithmetic, whatever is done to the data. */
+static void advise_on_arithmetic(struct advices *advices, const struct report_row *row)
+{
+    const struct cause_sum *sum = &row->causes;
+    struct buf evidence = {0};
+    if (sum->resident > MEMORY_PART * row->share) {
+        buf_printf(&evidence, "%.0f %% of its samples found their data in the core's own caches",
+                   100 * sum->resident / row->share);
+        add(advices, row, "resident", "change the arithmetic, not the data", &evidence);
+    } else if (sum->execution > MEMORY_PART * row->share) {
+        buf_printf(&evidence, "%.0f %% of its samples are execution that the data only feed",
+                   100 * sum->execution / row->share);
+        add(advices, row, "execution", "change the arithmetic, not the data", &evidence);
+    }
+}
+
+/* The value of a derived metric, NAN when it is not known. */
+static double derived_value(const struct report_row *row, const char *name)
+{
+    for (size_t i = 0; row->derived && metrics_row(i); i++)
+        if (strcmp(metrics_row(i)->name, name) == 0)
+            return row->derived[i];
+    return (double)NAN;
+}
+
+/* The hardware saw accesses to other nodes, and the samples say on which nodes the threads ran. */
+static void advise_on_nodes(struct advices *advices, const struct report_row *row)
+{
+    uint32_t n_nodes = advices->job->model->n_numa_nodes, n_users = 0;
+    double remote = derived_value(row, "remote_latency_percent"), all = 0, most = 0;
+    struct buf evidence = {0};
+    for (uint32_t i = 0; row->places && i < n_nodes; i++) {
+        all += (double)row->places[i];
+        most = (double)row->places[i] > most ? (double)row->places[i] : most;
+    }
+    for (uint32_t i = 0; row->places && i < n_nodes; i++)
+        n_users += all > 0 && (double)row->places[i] >= NODE_PART * all;
+    if (isnan(remote) || remote < REMOTE_PERCENT || all <= 0 || (n_users < 2 && most < NODE_MOST * all))
+        return;
+    buf_printf(&evidence, "%.0f %% of its latency are accesses to other NUMA nodes; used from", remote);
+    for (uint32_t i = 0; i < n_nodes; i++)
+        if (row->places[i])
+            buf_printf(&evidence, " node %u: %.0f %%", i, 100 * (double)row->places[i] / all);
+    if (n_users < 2)
+        add(advices, row, "first-touch",
+            "let the threads that use it write it first, so that its pages lie on their node", &evidence);
+    else
+        add(advices, row, "interleave",
+            "let each thread write first the part that it uses, or interleave the pages over the nodes", &evidence);
+}
+
+static bool waits_for_memory(const struct advices *advices, const struct report_row *row)
+{
+    return advices->report.has_causes && row->causes.memory > MEMORY_PART * row->share;
+}
+
+/* Many blocks where one would do. */
+static void advise_on_blocks(struct advices *advices, const struct report_row *row)
+{
+    struct buf evidence = {0};
+    bool is_heap = row->variable && row->variable->class == CLASS_HEAP && row->n_blocks >= BLOCKS_MANY;
+    double mean = is_heap ? (double)row->size_bytes / (double)row->n_blocks : 0;
+    if (!is_heap || !waits_for_memory(advices, row) || mean <= 0 || mean >= BLOCK_SMALL)
+        return;
+    buf_printf(&evidence, "%llu blocks of %.0f bytes on average; %.0f %% of its samples waited for memory",
+               (unsigned long long)row->n_blocks, mean, 100 * row->causes.memory / row->share);
+    add(advices, row, "small-blocks", "take the blocks from one array, so that neighbours share cache lines and pages",
+        &evidence);
+}
+
+/* Hot fields among cold ones, where the data are waited for at all or that is not known. */
+static void advise_on_fields(struct advices *advices, const struct report_row *row)
+{
+    struct buf evidence = {0};
+    const char *colon = row->advice ? strstr(row->advice, ": ") : NULL;
+    if (!colon || (advices->report.has_causes && !waits_for_memory(advices, row)))
+        return;
+    buf_append(&evidence, row->advice, (size_t)(colon - row->advice));
+    add(advices, row, "split", colon + 2, &evidence);
+}
+
+static void advise_on_row(struct advices *advices, const struct report_row *row)
+{
+    const struct special_row *special = special_rows_find(row->name);
+    struct buf evidence = {0};
+    if (special) {
+        if (strcmp(special->advice, "Nothing to do.") == 0)
+            return;
+        buf_printf(&evidence, "%s%s%s", special->means, *row->site ? ": " : "", row->site);
+        add(advices, row, "special", special->advice, &evidence);
+        return;
+    }
+    if (!row->variable || report_is_special(row))
+        return;
+    if (advices->report.has_causes)
+        advise_on_arithmetic(advices, row);
+    advise_on_nodes(advices, row);
+    advise_on_fields(advices, row);
+    advise_on_blocks(advices, row);
+}
+
+/* Blocks that were never given back and that no sample fell on. */
+static void advise_on_leaks(struct advices *advices)
+{
+    for (size_t i = 0; advices->has_leaks && advices->leaks.has_use && i < advices->leaks.n_rows; i++) {
+        const struct leak_row *leak = &advices->leaks.rows[i];
+        struct buf evidence = {0};
+        char size[16];
+        if (leak->live_bytes < LEAK_BYTES || leak->row->value > 0)
+            continue;
+        text_size(leak->live_bytes, size);
+        buf_printf(&evidence, "%llu block%s, %s, live at the end; no sample fell on any of the path",
+                   (unsigned long long)leak->n_live, leak->n_live == 1 ? "" : "s", size);
+        add(advices, leak->row, "leak", "free it, or do not allocate it", &evidence);
+    }
+}
+
+static void advices_fini(struct advices *advices)
+{
+    for (size_t i = 0; i < advices->n_items; i++) {
+        free(advices->items[i].words);
+        free(advices->items[i].evidence);
+    }
+    free(advices->items);
+    if (advices->has_leaks)
+        leaks_fini(&advices->leaks);
+    report_fini(&advices->report);
+}
+
+static int advices_make(struct advices *advices, const struct export_job *job, struct error *err)
+{
+    *advices = (struct advices){.job = job};
+    struct error ignored;
+    double least = job->least < 0 ? SHARE_MIN : job->least;
+    int code = report_make(job->model, job->metric, false, false, &advices->report, err);
+    if (code != 0)
+        return code;
+    code = leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored);
+    advices->has_leaks = code == 0;
+    report_order_by_memory(&advices->report);
+    for (size_t i = 0; !advices->report.has_too_few && i < advices->report.n_rows; i++)
+        if (advices->report.rows[i].share >= least && advices->report.rows[i].share > 0)
+            advise_on_row(advices, &advices->report.rows[i]);
+    if (!advices->report.has_too_few)
+        advise_on_leaks(advices);
+    if (!advices->failed && code != ERR_MEMORY)
+        return 0;
+    advices_fini(advices);
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static size_t n_shown(const struct advices *advices)
+{
+    size_t top = advices->job->top;
+    return top && top < advices->n_items ? top : advices->n_items;
+}
+
+static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct advices advices;
+    const struct model *model = job->model;
+    int code = advices_make(&advices, job, err);
+    if (code != 0)
+        return code;
+    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_labelled(out, job, "metric", model->metrics[job->metric].name);
+    if (advices.n_items == 0)
+        text_labelled(out, job, "advice",
+                      advices.report.has_too_few ? "none: there are too few samples"
+                                                 : "none: the database has no evidence that is certain enough");
+    for (size_t i = 0; i < n_shown(&advices); i++) {
+        const struct advice *advice = &advices.items[i];
+        struct buf text = {0};
+        buf_append(out, "\n", 1);
+        text_style(out, job, TEXT_BOLD);
+        buf_printf(out, "%5.1f %%  ", advice->share);
+        text_cut(out, job, advice->name, job->columns - 9);
+        text_style(out, job, TEXT_PLAIN);
+        buf_printf(out, "\n%9s", "");
+        text_wrapped(out, job, advice->words, 9, 9);
+        buf_printf(&text, "because: %s", advice->evidence ? advice->evidence : "");
+        if (!isnan(advice->memory))
+            buf_printf(&text, "; %.1f %% of all samples waited for memory here", advice->memory);
+        buf_printf(out, "%9s", "");
+        text_style(out, job, TEXT_DIM);
+        text_wrapped(out, job, text.data ? text.data : "", 9, 9);
+        text_style(out, job, TEXT_PLAIN);
+        buf_fini(&text);
+    }
+    if (n_shown(&advices) < advices.n_items)
+        buf_printf(out, "\n         %zu more (--top 0 shows all)\n", advices.n_items - n_shown(&advices));
+    advices_fini(&advices);
+    return 0;
+}
+
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct advices advices;
+    int code = advices_make(&advices, job, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "variable,class,alloc_site,share,memory_share,rule,advice,evidence\n");
+    for (size_t i = 0; i < n_shown(&advices); i++) {
+        const struct advice *advice = &advices.items[i];
+        csv_put_text(out, advice->name);
+        buf_printf(out, ",%s,", advice->class);
+        csv_put_text(out, advice->site);
+        buf_printf(out, ",%.6f,", advice->share);
+        if (!isnan(advice->memory))
+            buf_printf(out, "%.6f", advice->memory);
+        buf_printf(out, ",%s,", advice->rule);
+        csv_put_text(out, advice->words);
+        buf_append(out, ",", 1);
+        csv_put_text(out, advice->evidence ? advice->evidence : "");
+        buf_append(out, "\n", 1);
+    }
+    advices_fini(&advices);
+    return 0;
+}
+
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct advices advices;
+    int code = advices_make(&advices, job, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, job->model->program);
+    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
+    buf_printf(out, ",\n\"advice\": [");
+    for (size_t i = 0; i < n_shown(&advices); i++) {
+        const struct advice *advice = &advices.items[i];
+        buf_printf(out, i ? ",\n{\"variable\": " : "\n{\"variable\": ");
+        json_put_text(out, advice->name);
+        json_put_text_at(out, "class", advice->class);
+        json_put_text_at(out, "alloc_site", advice->site);
+        json_put_double_at(out, "share", advice->share);
+        if (!isnan(advice->memory))
+            json_put_double_at(out, "memory_share", advice->memory);
+        json_put_text_at(out, "rule", advice->rule);
+        json_put_text_at(out, "advice", advice->words);
+        json_put_text_at(out, "evidence", advice->evidence ? advice->evidence : "");
+        buf_append(out, "}", 1);
+    }
+    buf_printf(out, "]}\n");
+    advices_fini(&advices);
+    return 0;
+}
+
+const struct exporter export_advice_text = {"advice", "text", write_text};
+const struct exporter export_advice_csv = {"advice", "csv", write_csv};
+const struct exporter export_advice_json = {"advice", "json", write_json};
