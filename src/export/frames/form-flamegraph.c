@@ -17,73 +17,8 @@ enum { WIDTH = 1200, TOP = 64, ROW = 18, BOTTOM = 10, HUES = 6 };
 static const double least_percent = 100.0 / (12.0 * WIDTH);
 static const double character_px = 7.0; /* of the font below, at most */
 
-static const char style[] =
-    "svg{background:var(--paper);font:12px 'DejaVu Sans Mono',ui-monospace,monospace;color-scheme:light dark;"
-    "--paper:#fff;--ink:#1c2330;--dim:#5b6577;--line:#8b95a5;--text:#16181d;--found:#b44ae0;--l:72%;--s:75%}\n"
-    "@media(prefers-color-scheme:dark){svg{--paper:#14181f;--ink:#e4e8ef;--dim:#98a2b3;--line:#5d6778;--text:#fff;"
-    "--found:#a02ccc;--l:34%;--s:52%}}\n"
-    "text{fill:var(--ink);white-space:pre}.f text{fill:var(--text);pointer-events:none}.dim{fill:var(--dim)}\n"
-    ".f rect{stroke:var(--paper);stroke-width:.5}.f{cursor:pointer;outline:none}\n"
-    ".h0 rect{fill:hsl(8,var(--s),var(--l))}.h1 rect{fill:hsl(18,var(--s),var(--l))}"
-    ".h2 rect{fill:hsl(26,var(--s),var(--l))}.h3 rect{fill:hsl(34,var(--s),var(--l))}"
-    ".h4 rect{fill:hsl(42,var(--s),var(--l))}.h5 rect{fill:hsl(50,var(--s),var(--l))}\n"
-    ".data rect{fill:hsl(205,var(--s),var(--l))}.group rect{fill:hsl(215,12%,var(--l))}"
-    ".loop rect{fill:hsl(160,38%,var(--l))}\n"
-    ".f:hover rect,.f:focus rect{stroke:var(--ink);stroke-width:1.5}.up{opacity:.55}"
-    ".f.found rect{fill:var(--found)}.f.found text{fill:#fff}\n"
-    "input{width:300px;box-sizing:border-box;font:13px sans-serif;padding:2px 6px;background:var(--paper);"
-    "color:var(--ink);border:1px solid var(--line);border-radius:3px}\n";
-
-/* Frames keep what they are in the file: x and width for a picture of 1200, y for their depth. */
-static const char script[] =
-    "'use strict';(function(){\n"
-    "const svg=document.documentElement,all=Array.from(document.querySelectorAll('g.f')),TOP=64,ROW=18,CHAR=7.3;\n"
-    "const F=all.map(g=>{const r=g.querySelector('rect'),n=a=>parseFloat(r.getAttribute(a));"
-    "const title=g.querySelector('title').textContent,cut=title.lastIndexOf(' \\u2014 ');"
-    "return{g,r,t:g.querySelector('text'),x:n('x'),w:n('width'),d:Math.round((n('y')-TOP)/ROW),title,"
-    "name:cut<0?title:title.slice(0,cut),up:null,kids:[]}});\n"
-    "const path=[];for(const f of F){path.length=f.d;f.up=f.d?path[f.d-1]:null;path[f.d]=f;if(f.up)f.up.kids.push(f)}\n"
-    "const input=document.querySelector('input'),status=document.getElementById('status'),"
-    "info=document.getElementById('info'),full={x:0,w:1200,d:-1,up:null};\n"
-    "let zoomed=full,focused=F[0];\n"
-    "function draw(){const W=Math.max(200,svg.clientWidth||1200),k=(W-20)/zoomed.w,above=new Set();\n"
-    "for(let f=zoomed;f&&f!==full;f=f.up)above.add(f);\n"
-    "for(const f of F){const up=above.has(f)&&f!==zoomed;let x=10+(f.x-zoomed.x)*k,w=f.w*k;\n"
-    "const inside=f.x>=zoomed.x-1e-4&&f.x+f.w<=zoomed.x+zoomed.w+1e-4&&f.d>=zoomed.d;\n"
-    "if(up){x=10;w=W-20}\n"
-    "const shown=(up||inside)&&w>=.3;f.g.style.display=shown?'':'none';f.shown=shown;f.g.classList.toggle('up',up);\n"
-    "if(!shown)continue;f.r.setAttribute('x',x.toFixed(2));f.r.setAttribute('width',w.toFixed(2));\n"
-    "f.t.setAttribute('x',(x+4).toFixed(2));const room=Math.floor((w-8)/CHAR),c=room<3?[]:Array.from(f.name);\n"
-    "f.t.textContent=room<3?'':c.length<=room?f.name:c.slice(0,room-1).join('')+'\\u2026'}}\n"
-    "function say(f){info.textContent=f?f.title:''}\n"
-    "function focus(f){if(!f)return;focused.g.setAttribute('tabindex','-1');focused=f;"
-    "f.g.setAttribute('tabindex','0');f.g.focus();say(f)}\n"
-    "function zoom(f){zoomed=f;draw();svg.setAttribute('data-zoom',f===full?'':f.name)}\n"
-    "function search(){const words=input.value.trim().toLowerCase();let sum=0,end=-1,n=0;\n"
-    "for(const f of F){const is=words!==''&&f.name.toLowerCase().includes(words);f.g.classList.toggle('found',is);\n"
-    "if(is){n++;if(f.x>=end-1e-4){sum+=f.w;end=f.x+f.w}}}\n"
-    "status.textContent=words===''?'':n+(n===1?' frame, ':' frames, ')+(sum/12).toFixed(2)+' %'}\n"
-    "const widest=l=>l.filter(f=>f.shown).reduce((a,b)=>!a||b.w>a.w?b:a,null);\n"
-    "function beside(f,step){const row=F.filter(o=>o.d===f.d&&o.shown).sort((a,b)=>a.x-b.x);"
-    "return row[row.indexOf(f)+step]}\n"
-    "all.forEach((g,i)=>{const f=F[i];g.addEventListener('click',()=>{zoom(f);focus(f)});"
-    "g.addEventListener('mouseenter',()=>say(f));g.addEventListener('mouseleave',()=>say(null));"
-    "g.addEventListener('focus',()=>say(f))});\n"
-    "input.addEventListener('input',search);\n"
-    "document.addEventListener('keydown',e=>{if(e.ctrlKey&&e.key!=='f'||e.altKey||e.metaKey)return;\n"
-    "if(e.key==='Escape'){if(e.target===input&&input.value!==''){input.value='';search()}else{zoom(full);focus(focused)"
-    "}}\n"
-    "else if(e.target===input){if(e.key!=='Enter')return;focus(F.find(f=>f.shown&&f.g.classList.contains('found')))}\n"
-    "else if(e.key==='/'||e.ctrlKey){input.focus();input.select()}\n"
-    "else if(e.key==='ArrowDown')focus(widest(focused.kids));\n"
-    "else if(e.key==='ArrowUp')focus(focused.up);\n"
-    "else if(e.key==='ArrowLeft')focus(beside(focused,-1));\n"
-    "else if(e.key==='ArrowRight')focus(beside(focused,1));\n"
-    "else if(e.key==='Enter'||e.key===' ')zoom(focused);else return;\n"
-    "e.preventDefault()});\n"
-    "window.addEventListener('resize',draw);\n"
-    "svg.removeAttribute('viewBox');document.getElementById('tools').style.display='';\n"
-    "focused.g.setAttribute('tabindex','0');draw()})();\n";
+/* flames.css and flames.js, as texts. */
+extern const char flames_css[], flames_js[];
 
 /* --- text --- */
 
@@ -215,7 +150,7 @@ static void put_head(struct drawing *drawing)
                "height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\">\n<title>",
                height, WIDTH, height);
     put_text(drawing->out, job->title && *job->title ? job->title : "Flame graph", SIZE_MAX);
-    buf_printf(drawing->out, "</title>\n<style>%s</style>\n<text x=\"10\" y=\"20\" font-size=\"15\">", style);
+    buf_printf(drawing->out, "</title>\n<style>%s</style>\n<text x=\"10\" y=\"20\" font-size=\"15\">", flames_css);
     put_text(drawing->out, job->title && *job->title ? job->title : "Flame graph", 80);
     buf_printf(drawing->out, " \u00b7 ");
     put_text(drawing->out, frame_column_name(job->frame, job->column), 60);
@@ -242,7 +177,7 @@ static int write_flamegraph(const struct frame_job *job, struct buf *out, struct
         put_head(&drawing);
         for (uint32_t i = 0; i < drawing.stacks.n; i++)
             put_item(&drawing, i);
-        buf_printf(out, "<script><![CDATA[%s]]></script>\n</svg>\n", script);
+        buf_printf(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", flames_js);
     }
     free(drawing.x);
     free(drawing.depths);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# page-text.sh HTML CSS JS: prints them as C, with the SHA-256 of the style and of the script in base64, as a policy for
-# browsers wants it. What stands in a file between tags is what is hashed: nothing comes before or behind it.
+# page-text.sh FILE...: prints them as C, page.css as page_css[], with the SHA-256 of styles and scripts in base64, as a policy
+# for browsers wants it. What stands in a file between tags is what is hashed: nothing comes before or behind it.
 set -eu
 
 # text NAME FILE
 text() {
-    printf '\nconst char %s[] =\n' "$1"
+    printf '\nextern const char %s[];\nconst char %s[] =\n' "$1" "$1"
     sed -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$/\\n"/' "$2"
     echo '    "";'
 }
@@ -32,13 +32,15 @@ base64_of() {
 
 # hash NAME FILE
 hash() {
-    printf '\nconst char %s[] = "%s";\n' "$1" "$(base64_of "$(sha256sum <"$2" | cut -c 1-64)")"
+    printf '\nextern const char %s[];\nconst char %s[] = "%s";\n' "$1" "$1" "$(base64_of "$(sha256sum <"$2" | cut -c 1-64)")"
 }
 
 echo '/* Made by page-text.sh. */'
-echo 'extern const char page_html[], page_css[], page_js[], page_css_hash[], page_js_hash[];'
-text page_html "$1"
-text page_css "$2"
-text page_js "$3"
-hash page_css_hash "$2"
-hash page_js_hash "$3"
+for file; do
+    name=${file##*/}
+    name=${name%.*}_${file##*.}
+    text "$name" "$file"
+    case $name in
+    *_css | *_js) hash "${name}_hash" "$file" ;;
+    esac
+done
