@@ -105,12 +105,20 @@ def check_profiles(meta, profiles, blocks):
     by_profile = {(p, c, m): v for p, profile in enumerate(profiles) if p for c, m, v in profile["values"]}
     by_context = {(p, c, m): v for c, cells in enumerate(blocks) for p, m, v in cells}
     expect(by_profile == by_context, "profile.db and cct.db hold different values")
-    expect(0 not in by_profile.values(), "zeros are written")
+    loops = {row[0] for row in meta["contexts"] if row[4] == 1}
+    for (p, c, m), value in by_profile.items():
+        expect(value != 0 or m % len(SCOPES) == LEXICAL, "zeros are written")
+    lexical = {(p, c, m + FUNCTION) for p, c, m in by_profile if m % len(SCOPES) == LEXICAL}
+    wanted = {(p, c, m) for p, c, m in by_profile if m % len(SCOPES) == FUNCTION and c in loops}
+    expect(lexical == wanted, "threads have lex_aware values elsewhere than at loops, or not at all loops")
     columns = collections.defaultdict(list)
     for (_, c, m), value in by_profile.items():
         columns[c, m].append(value)
     summary = {(c, m): v for c, m, v in profiles[0]["values"]}
     whole = {key: sum(values) for key, values in columns.items()}
+    for (c, m), value in list(whole.items()):
+        if m % len(SCOPES) == FUNCTION and c not in loops:
+            whole[c, m - FUNCTION] = value
     expect(summary.keys() == whole.keys(), "the summary has other values than the profiles")
     for key in summary.keys() & whole.keys():
         expect(abs(summary[key] - whole[key]) <= 1e-9 * abs(whole[key]), f"{key} is {summary[key]}, not {whole[key]}")

@@ -350,6 +350,8 @@ static void finish_contexts(const struct context_writer *writer, struct batch *b
         uint64_t before = start;
         for (uint32_t m = 0; m < n_ids; m++) {
             uint64_t number = (before - start) / CELL_BYTES;
+            if (at[m] == before && m % V4_IDS_PER_METRIC == V4_ID_LEXICAL && at[m + V4_ID_FUNCTION] != before)
+                add_up(batch, before, at[m + V4_ID_FUNCTION], m);
             if (at[m] == before)
                 continue;
             memcpy(index, &m, 2);

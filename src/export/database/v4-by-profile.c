@@ -144,13 +144,12 @@ static void put_row(struct profile_maker *maker, size_t i, uint32_t id)
     size_t n = values->model->n_metrics, n_before = maker->n_values;
     const double *exclusive = &maker->exclusive[i * n], *inclusive = &maker->inclusive[i * n];
     bool is_loop = values->model->scopes[maker->scopes[i]].kind == SCOPE_LOOP;
-    const double *lexical = is_loop ? &maker->direct[i * n] : exclusive;
     char *p = maker->bytes + VALUE_BYTES * maker->n_values;
     for (size_t k = 0; k < values->columns->n_pairs; k++) {
         uint32_t m = values->metrics[k];
         uint16_t first = (uint16_t)(V4_IDS_PER_METRIC * k);
-        if (lexical[m] != 0 && maker->scopes[i])
-            p = put_value(p, (uint16_t)(first + V4_ID_LEXICAL), lexical[m] * values->scales[k]);
+        if (is_loop && exclusive[m] != 0)
+            p = put_value(p, (uint16_t)(first + V4_ID_LEXICAL), maker->direct[i * n + m] * values->scales[k]);
         if (exclusive[m] != 0 && maker->scopes[i])
             p = put_value(p, (uint16_t)(first + V4_ID_FUNCTION), exclusive[m] * values->scales[k]);
         if (inclusive[m] != 0)

@@ -129,18 +129,33 @@ int v4_team_profiles(struct v4_values *values, struct error *err)
     return 0;
 }
 
+static bool is_present(const uint64_t *present, uint32_t id)
+{
+    return present[id / 64] >> id % 64 & 1;
+}
+
+/* How many values of V4_ID_LEXICAL a context has in the sum over all profiles, but in none of these. */
+static uint64_t n_only_summed(const uint64_t *present, uint32_t n_ids)
+{
+    uint64_t n = 0;
+    for (uint32_t id = 0; id < n_ids; id += V4_IDS_PER_METRIC)
+        n += !is_present(present, id + V4_ID_LEXICAL) && is_present(present, id + V4_ID_FUNCTION);
+    return n;
+}
+
 struct v4_lengths v4_team_lengths(const struct v4_values *values, uint32_t first, uint32_t end)
 {
     const struct v4_layout *layout = &values->layout;
     struct v4_lengths lengths = {0};
     for (uint32_t c = first; c < end; c++) {
+        const uint64_t *present = &layout->present[c * layout->n_words];
         uint64_t n_metrics = 0;
         if (values->n_values[c] == 0)
             continue;
         for (size_t w = 0; w < layout->n_words; w++)
-            n_metrics += (uint64_t)__builtin_popcountll(layout->present[c * layout->n_words + w]);
+            n_metrics += (uint64_t)__builtin_popcountll(present[w]);
         lengths.n_bytes += round_up(CELL_BYTES * values->n_values[c]) + round_up(METRIC_BYTES * n_metrics);
-        lengths.n_summary += n_metrics;
+        lengths.n_summary += n_metrics + n_only_summed(present, values->n_ids);
         lengths.n_contexts++;
     }
     return lengths;

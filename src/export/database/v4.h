@@ -11,8 +11,9 @@
 #include "fmt/v4.h"
 
 /* Scopes of values. The metric ids of column pair k are these + 3 k. LEXICAL is what hpcviewer shows as exclusive: as
- * FUNCTION, except that a loop has no values of the loops in it. Hatchet puts both into one column, in the order of the
- * ids, so that FUNCTION must come later. */
+ * FUNCTION, except that a loop has no values of the loops in it: threads have it at loops only, with zeros where they
+ * have FUNCTION, and the sum over all has it everywhere. Hatchet puts both into one column, in the order of the ids, so
+ * that FUNCTION must come later. */
 enum { V4_ID_LEXICAL = 0, V4_ID_FUNCTION = 1, V4_ID_EXECUTION = 2, V4_IDS_PER_METRIC = 3 };
 
 /* Reads from the meta.db of one of our databases how many ids each metric has. The last two are always those of
