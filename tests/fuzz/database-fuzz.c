@@ -8,11 +8,48 @@
 
 #include "analysis/load/load.h"
 #include "export/database/database.h"
+#include "fmt/db-variables.h"
 
 #include "database-try.h"
 #include "scratch-dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
+
+/* Frames read the variables of a locus.db alone: they are those of the model. */
+static void check_variables(const struct model *model, const void *bytes, size_t len_bytes)
+{
+    struct db_variables read;
+    struct error err = {0};
+    check(db_variables_read(bytes, len_bytes, "fuzz", &read, &err) == 0, "a database that is read has no variables");
+    check(read.n == model->n_variables, "there are as many variables");
+    for (size_t i = 0; i < read.n; i++) {
+        const struct variable *variable = &model->variables[i];
+        const struct db_variable *same = &read.items[i];
+        check(strcmp(same->name, model_text(model, variable->name)) == 0, "the name is another one");
+        check(strcmp(same->type, model_text(model, variable->type)) == 0, "the type is another one");
+        check(strcmp(same->file, model_text(model, variable->file)) == 0, "the file is another one");
+        check(same->class == variable->class && same->line == variable->line, "class or line is another one");
+        check(strcmp(db_class_name(same->class), model_class_name(variable->class)) == 0, "the class has another name");
+        check(same->size_bytes == variable->size_bytes && same->n_blocks == variable->n_blocks &&
+                  same->element_bytes == variable->element_bytes,
+              "a size is another one");
+        check(same->n_scopes == variable->n_scopes, "there are as many scopes");
+        for (size_t k = 0; k < same->n_scopes; k++)
+            check(read.scopes[same->first_scope + k] == variable->scopes[k], "a scope is another one");
+    }
+    db_variables_fini(&read);
+}
+
+/* The same of the database when it is written again, and of what was read if that is no text. */
+static void try_variables(const struct model *model, const void *bytes, size_t len_bytes)
+{
+    struct buf out = {0};
+    if (bytes)
+        check_variables(model, bytes, len_bytes);
+    check(locus_db_write(model, &out, NULL) == 0, "a database that is read cannot be written");
+    check_variables(model, out.data, out.len_bytes);
+    buf_fini(&out);
+}
 
 static void try_database(const uint8_t *data, size_t len_bytes)
 {
@@ -21,6 +58,8 @@ static void try_database(const uint8_t *data, size_t len_bytes)
     check(model_init(&model, &err) == 0, "out of memory");
     bool is_binary = locus_db_is((const char *)data, len_bytes);
     int code = (is_binary ? locus_db_read : locus_json_read)((const char *)data, len_bytes, "fuzz", &model, &err);
+    if (code == 0)
+        try_variables(&model, is_binary ? data : NULL, len_bytes);
     if (code == 0 && database_goes_on(data, len_bytes))
         database_report(&model);
     else

@@ -299,6 +299,16 @@ def widest_line(database, n_columns):
     return max(len(line.rstrip(b"\r")) for line in text.split(b"\n"))
 
 
+def check_frame(database):
+    """A frame finds the variables behind latencies and places in locus.db."""
+    shown = subprocess.run([str(BUILD / "tests" / "golden" / "list-frame"), str(database)], capture_output=True, check=True, text=True)
+    rows = list(csv.DictReader(io.StringIO(run("hpcquery", "vars", "--csv", database))))
+    for row in rows:
+        expect(row["class"] in ("dropped", "kernel") or f" class={row['class']} variable={row['variable']}" in shown.stdout,
+               f"the frame has no {row['class']} variable {row['variable']}")
+    expect(len(rows) > 3 and " variable 'grid'" in shown.stdout, f"{len(rows)} variables, and no grid")
+
+
 def check_older(database, scratch):
     """A database without the numbers that came later is one without hardware."""
     older, data = scratch / "older", json.loads(run("hpcquery", "export", "json", database))
@@ -324,6 +334,7 @@ def main():
         database = scratch / "database"
         run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", scratch / "m")
         check_xml(scratch / "xml")
+        check_frame(database)
         check_rows(run("hpcquery", "vars", "--csv", database))
         for file, text in outputs(database):
             if record:
