@@ -135,7 +135,8 @@ static int merge_kept(const struct frame *frame, struct kept *kept, uint32_t *gr
     return code;
 }
 
-int frame_squash(const struct frame *frame, const bool *keep, struct frame **result, struct error *err)
+static int squash(const struct frame *frame, const bool *keep, enum regroup_kind kind, struct frame **result,
+                  struct error *err)
 {
     struct kept kept;
     struct frame_graph *graph = NULL;
@@ -147,13 +148,35 @@ int frame_squash(const struct frame *frame, const bool *keep, struct frame **res
         code = merge_kept(frame, &kept, group_of, &graph, &first_of, err);
     if (code == 0) {
         struct frame_nodes *nodes = nodes_choose(frame->nodes, first_of, graph->n);
-        code = regroup_frame(frame, group_of, REGROUP_ANEW, graph, nodes, result, err);
+        code = regroup_frame(frame, group_of, kind, graph, nodes, result, err);
     }
     free(first_of);
     free(group_of);
     free(kept.number_of);
     free(kept.roots);
     free(kept.edges.items);
+    return code;
+}
+
+int frame_squash(const struct frame *frame, const bool *keep, struct frame **result, struct error *err)
+{
+    return squash(frame, keep, REGROUP_ANEW, result, err);
+}
+
+int frame_trees(const struct frame *frame, const bool *keep, struct frame **result, struct error *err)
+{
+    size_t n_parents, n = frame_n_nodes(frame);
+    if (!frame_is_tree(frame))
+        return error_set(err, ERR_UNSUPPORTED, "only trees can be chosen by their roots, and this is a graph");
+    bool *is_kept = malloc(n + 1);
+    if (!is_kept)
+        return out_of_memory(err);
+    for (uint32_t i = 0; i < n; i++) { /* parents come first */
+        const uint32_t *parents = frame_parents(frame, i, &n_parents);
+        is_kept[i] = n_parents ? is_kept[parents[0]] : keep[i];
+    }
+    int code = squash(frame, is_kept, REGROUP_SAME, result, err);
+    free(is_kept);
     return code;
 }
 

@@ -27,7 +27,12 @@ extern "C" {
  * columns without an exclusive one are added up there.  err: ERR_NOT_FOUND: no node is kept */
 int frame_squash(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
 
-/* The same for the nodes for which a condition is true (liblocus(3)), with the values of a view (NULL: sums). */
+/* Keeps the trees whose roots have keep[root], with their values.  err: ERR_NOT_FOUND: none, ERR_UNSUPPORTED: a graph
+ */
+int frame_trees(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
+
+/* The same as frame_squash for the nodes for which a condition is true (liblocus(3)), with the values of a view (NULL:
+ * sums). */
 int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
                  struct error *err);
 

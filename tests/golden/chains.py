@@ -278,7 +278,7 @@ def check_tables(scratch):
     nodes = json.loads(run("json", odd).stdout)["nodes"]
     expect(nodes[0]["name"] == 'a, "b"\n' and nodes[0]["attributes"] == {"value": "x,y", "size": 8} and
            nodes[1]["values"] == {"time": None}, f"json: {nodes}")
-    expect(run("export", "table", scratch / "callgrind.out.1").stdout.splitlines()[1].split()[:4] == ["40", "60", "-", "main"],
+    expect(run("export", "table", scratch / "callgrind.out.1").stdout.splitlines()[1].split()[:3] == ["40", "60", "main"],
            "callgrind: " + run("export", "table", scratch / "callgrind.out.1").stdout)
 
 
@@ -398,6 +398,10 @@ def check_databases(scratch):
     whole, part = (json.loads(run("json", *more, "-M", "EADDR (usec) (inc)", ours).stdout)["nodes"][0]["values"]["EADDR (usec) (inc)"]
                    for more in ((), ("--profiles", "rank = 1")))
     expect(math.isclose(whole / part, 50 / 35), f"--profiles: {part} of {whole}")
+    sums = {words: sum(n["values"]["EADDR (usec)"] or 0 for n in json.loads(run(*words, "json", ours).stdout)["nodes"])
+            for words in (("flat", ":"), ("--tree", "both", "flat", ":"), ("group", "variable", ":"), ("--tree", "data", "flat", ":"))}
+    expect([round(s / 1000) for s in sums.values()] == [50, 100, 50, 50], f"code and data are added up: {sums}")
+    refused(2, "--tree takes code, data or both", "--tree", "x", "flat", ours)
     refused(2, "--derive and --profiles go with operations and forms", "vars", "--profiles", "rank = 1", ours)
 
 

@@ -262,6 +262,70 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
     return status;
 }
 
+/* Whether a text has one of the attributes that only nodes of data have, as a word of its own. */
+static bool names_data(const char *text)
+{
+    static const char *const attributes[] = {"variable", "class",        "element_type", "site",
+                                             "blocks",   "element_size", "tree"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    for (size_t len; *text; text += len ? len : 1) {
+        len = strspn(text, letters);
+        for (size_t i = 0; len && i < sizeof attributes / sizeof *attributes; i++)
+            if (strlen(attributes[i]) == len && strncmp(text, attributes[i], len) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* The tree of a database that the operations are about, "code" or "data"; NULL: both. */
+static const char *choose_tree(const struct settings *settings, const struct chain *chain)
+{
+    bool has_operation = false;
+    if (settings->tree)
+        return strcmp(settings->tree, "both") == 0 ? NULL : settings->tree;
+    for (size_t i = 0; i < chain->n_steps; i++) {
+        has_operation |= chain->steps[i].operation != NULL;
+        for (size_t k = 0; chain->steps[i].operation && k < chain->steps[i].n_texts; k++)
+            if (names_data(chain->steps[i].texts[k]))
+                return "data";
+    }
+    return has_operation ? "code" : NULL;
+}
+
+/* Keeps that tree alone, where a frame has both: they hold the same costs. */
+static int keep_tree(struct frame **frame, const char *tree, struct error *err)
+{
+    size_t n = frame_n_nodes(*frame), n_kept = 0, attribute = 0;
+    while (attribute < frame_n_attributes(*frame) && (strcmp(frame_attribute_name(*frame, attribute), "tree") != 0 ||
+                                                      !frame_attribute_is_text(*frame, attribute)))
+        attribute++;
+    if (attribute == frame_n_attributes(*frame))
+        return 0;
+    bool *keep = malloc(n + 1);
+    if (!keep)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        n_kept += keep[i] = strcmp(frame_attribute_text(*frame, attribute, i), tree) == 0;
+    struct frame *result;
+    int code = n_kept && n_kept < n ? frame_trees(*frame, keep, &result, err) : 0;
+    if (code == 0 && n_kept && n_kept < n) {
+        frame_close(*frame);
+        *frame = result;
+    }
+    free(keep);
+    return code;
+}
+
+static int keep_trees(const struct settings *settings, struct chain *chain)
+{
+    struct error err = {0};
+    const char *tree = choose_tree(settings, chain);
+    for (size_t i = 0; tree && i < chain->n_frames; i++)
+        if (keep_tree(&chain->frames[i], tree, &err) != 0)
+            return tool_error("hpcquery", "%s: %s", chain->inputs[i], err.text);
+    return 0;
+}
+
 static int open_inputs(const struct settings *settings, struct chain *chain)
 {
     int status = 0;
@@ -361,6 +425,7 @@ static int work(const struct settings *settings, struct chain *chain)
     struct error err = {0};
     const struct frame_form *form = choose_form(settings, &chain->steps[chain->n_steps - 1]);
     int status = open_inputs(settings, chain);
+    status = status ? status : keep_trees(settings, chain);
     for (size_t i = 0; status == 0 && i < chain->n_steps; i++)
         if (chain->steps[i].operation && run_operation(chain, &chain->steps[i], &err) != 0)
             status = step_failed(chain, i, &err);

@@ -36,6 +36,7 @@ enum {
     OPT_MIN,
     OPT_DERIVE,
     OPT_PROFILES,
+    OPT_TREE,
     OPT_OUTPUT,
     OPT_VERBOSE,
     OPT_LIST_METRICS,
@@ -82,6 +83,10 @@ static const struct option_row rows[] = {
      "much a change has to be, of all that there was before (default 1)."},
     {OPT_DERIVE, "--derive", "NAME=EXPRESSION",
      "Operations and forms: add a column to each input, such as 'miss% = 100 * misses / loads'. May be repeated."},
+    {OPT_TREE, "--tree", "TREE",
+     "Steps: work on the code of a database, on its data (the same costs once more, by variable), or on both. Default: "
+     "data if an operand names an attribute that only data have (variable, class, element_type, site, ...), else "
+     "code."},
     {OPT_PROFILES, "--profiles", "CONDITION",
      "Operations and forms: only the profiles for which this is true, such as 'rank < 4 and thread = 0'."},
     {OPT_OUTPUT, "-o --output", "FILE", "Write to FILE instead of the standard output."},
@@ -94,6 +99,7 @@ static const struct option_row rows[] = {
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
     {OPT_BY, 0, CHOICE_WORDS, "thread process rank node region function line variable"},
+    {OPT_TREE, 0, CHOICE_WORDS, "code data both"},
     {0, 1, CHOICE_LINES, "--list-commands"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
@@ -270,6 +276,11 @@ static int take_option(int id, const char *value, struct settings *settings)
         return take_derived(settings, value);
     case OPT_PROFILES:
         settings->profiles = value;
+        break;
+    case OPT_TREE:
+        settings->tree = value;
+        if (strcmp(value, "code") != 0 && strcmp(value, "data") != 0 && strcmp(value, "both") != 0)
+            return usage("--tree takes code, data or both") + 1;
         break;
     case OPT_OUTPUT:
         settings->output = value;

@@ -12,6 +12,7 @@ struct settings {
     const char *subject;       /* of annotate; NULL: none */
     const char *by;            /* NULL: not given */
     const char *profiles;      /* a condition; NULL: all */
+    const char *tree;          /* "code", "data", "both"; NULL: not given */
     const char *output;        /* a file; NULL: standard output */
     const char **metrics;      /* [n_metrics] all that were given; metric is the last one */
     size_t n_metrics, cap_metrics;

@@ -43,20 +43,22 @@ static bool has_value(const double *values, size_t n)
     return false;
 }
 
-/* Whether a column belongs to the table: of those that are not hidden all, or those that the user named with their
- * pairs. */
-static bool is_shown(const struct frame_job *job, size_t column)
+/* Whether a column belongs to the table: of those that are not hidden all, or, in a text that many columns would not
+ * fit, the job's; or those that the user named, with their pairs. */
+static bool is_shown(const struct frame_job *job, bool is_text, size_t column)
 {
+    bool has_pair = frame_column_pair(job->frame, job->column) != SIZE_MAX;
     if (column == job->column)
         return true;
-    if (job->is_named && column == frame_column_pair(job->frame, job->column))
+    if ((job->is_named || is_text) && has_pair && column == frame_column_pair(job->frame, job->column))
         return true;
     for (size_t i = 0; i < job->n_named; i++) {
         size_t named = frame_find_column(job->frame, job->named[i], NULL);
         if (named == column || (named != SIZE_MAX && frame_column_pair(job->frame, named) == column))
             return true;
     }
-    return !job->is_named && !frame_column_is_hidden(job->frame, column);
+    /* without a pair they are what an operation made: before, after and change */
+    return !job->is_named && !(is_text && has_pair) && !frame_column_is_hidden(job->frame, column);
 }
 
 /* Columns without any value are left out of a text. */
@@ -69,7 +71,7 @@ static int take_columns(struct table *table, bool is_text, struct error *err)
         table->columns ? frame_values(job->frame, job->column, &job->view, &table->keys, err) : out_of_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
         struct table_column *column = &table->columns[table->n_columns];
-        if (!is_shown(job, i))
+        if (!is_shown(job, is_text, i))
             continue;
         column->name = frame_column_name(job->frame, i);
         code = frame_values(job->frame, i, &job->view, &column->values, err);

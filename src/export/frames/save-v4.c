@@ -196,14 +196,18 @@ static void make_tree(struct v4_saving *saving, const char *title)
 
 /* --- values --- */
 
-static void add_cell(struct v4_saving *saving, struct saved_cell cell)
+static void put_cell(struct v4_saving *saving, struct saved_cell cell)
 {
-    if (cell.value == 0 || isnan(cell.value))
-        return;
     if (!vec_reserve(&saving->cells, &saving->cap_cells, saving->n_cells + 1, sizeof *saving->cells))
         saving->failed = true;
     else
         saving->cells[saving->n_cells++] = cell;
+}
+
+static void add_cell(struct v4_saving *saving, struct saved_cell cell)
+{
+    if (cell.value != 0 && !isnan(cell.value))
+        put_cell(saving, cell);
 }
 
 /* Spreads the values of a column over values [n_nodes][n_profiles], where those that are missing are 0. */
@@ -229,6 +233,20 @@ static void add_cells(struct v4_saving *saving, const double *values, size_t sco
                                                  .profile = p + 1,
                                                  .metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + scope),
                                                  .value = values[i * n_profiles + p]});
+}
+
+/* The values of loops without the loops in them, zeros too: see v4.h. */
+static void add_lexical(struct v4_saving *saving, const double *own, const double *direct, size_t metric)
+{
+    size_t n_profiles = frame_n_profiles(saving->frame);
+    for (uint32_t i = 0; i < frame_n_nodes(saving->frame); i++)
+        for (uint32_t p = 0; lexical_of(saving->frame, i) == V4_LOOP && p < n_profiles; p++)
+            if (own[i * n_profiles + p] != 0)
+                put_cell(saving,
+                         (struct saved_cell){.context = i + 1,
+                                             .profile = p + 1,
+                                             .metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + V4_ID_LEXICAL),
+                                             .value = direct[i * n_profiles + p]});
 }
 
 /* The inclusive values of what stands for several roots: of the total, and of the entry point that was made for them,
@@ -277,10 +295,7 @@ static int add_values(struct v4_saving *saving, const struct pair *pair, size_t 
         add_totals(saving, all, metric);
         add_cells(saving, all, V4_ID_EXECUTION, metric);
         add_cells(saving, own, V4_ID_FUNCTION, metric);
-        for (uint32_t i = 0; i < n; i++)
-            if (lexical_of(frame, i) != V4_LOOP)
-                memcpy(direct + i * n_profiles, own + i * n_profiles, n_profiles * sizeof *own);
-        add_cells(saving, direct, V4_ID_LEXICAL, metric);
+        add_lexical(saving, own, direct, metric);
     }
     free(all);
     free(own);
@@ -373,7 +388,12 @@ static void add_summary(struct v4_saving *saving)
         for (; k < n && saving->cells[k].context == sum.context && saving->cells[k].metric_id == sum.metric_id; k++)
             sum.value += saving->cells[k].value;
         sum.profile = 0;
-        add_cell(saving, sum);
+        put_cell(saving, sum);
+        if (sum.metric_id % V4_IDS_PER_METRIC == V4_ID_FUNCTION &&
+            lexical_of(saving->frame, sum.context - 1) != V4_LOOP) {
+            sum.metric_id -= V4_ID_FUNCTION;
+            put_cell(saving, sum);
+        }
         i = k;
     }
 }
