@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What frames cost: a made database of about 1e5 nodes and 64 profiles is opened and worked on, in seconds and as multiples of
-# reading the database's bytes; where LOCUS_HATCHET_PYTHON names an interpreter with Hatchet, beside that. Then operations on made trees of
+# reading the database's bytes. Where LOCUS_HATCHET_PYTHON names an interpreter with Hatchet, a smaller one of 16 profiles (NODES_HATCHET
+# nodes), which it can handle, is given to both. A file of callgrind is read beside callgrind_annotate. Then operations on made trees of
 # 1e3 to 1e6 nodes: time per node, as multiples of that of the smallest one. Figures are printed, none can fail.
 set -euo pipefail
 builddir=${LOCUS_BUILDDIR:-.} srcdir=${LOCUS_SRCDIR:-$(dirname "$0")/../..}
@@ -12,13 +13,19 @@ make -s -C "$builddir" tests/bench/frame-bench
 # shellcheck source=tests/lib/many-profiles.sh
 . "$srcdir/tests/lib/many-profiles.sh"
 make_module
-python3 "$srcdir/tests/lib/make-profiles.py" --module "$scratch/module.so" --first 0 --profiles 64 --nodes "${NODES:-120000}" \
-    --metrics 2 --density 0.2 "$scratch/measured" >/dev/null
-"$builddir/hpcprof" -q -o "$scratch/db" "$scratch/measured"
-cat "$scratch"/db/*.db >/dev/null
+
+# make_database NAME NODES PROFILES
+make_database() {
+    python3 "$srcdir/tests/lib/make-profiles.py" --module "$scratch/module.so" --first 0 --profiles "$3" --nodes "$2" \
+        --metrics 2 --density 0.2 "$scratch/$1-measured" >/dev/null
+    "$builddir/hpcprof" -q -o "$scratch/$1" "$scratch/$1-measured"
+    cat "$scratch/$1"/*.db >/dev/null
+}
+
+make_database db "${NODES:-120000}" 64
 "$builddir/tests/bench/frame-bench" "$scratch/db" >"$scratch/ours"
 
-cat >"$scratch/hatchet.py" <<'END'
+cat >"$scratch/theirs.py" <<'END'
 import sys
 import time
 
@@ -32,14 +39,51 @@ def timed(name, run):
     return made
 
 
-gf = timed("open and first tree", lambda: hatchet.GraphFrame.from_hpctoolkit_latest(sys.argv[1]))
-timed("filter and squash", lambda: gf.filter(lambda row: row.name[0].depth != 3, squash=True))
-timed("query and squash", lambda: gf.filter([{"name": "f.*[02468]"}, "*"], squash=True))
+def opened():
+    graph_frame = getattr(hatchet.GraphFrame, "from_hpctoolkit_latest", hatchet.GraphFrame.from_hpctoolkit)(sys.argv[1])
+    graph_frame.drop_index_levels(sum)  # filter cannot do with ranks
+    return graph_frame
+
+
+gf = timed("open and first tree", opened)
+timed("filter and squash", lambda: gf.filter(lambda row: "1" not in row["name"], num_procs=1))
+timed("query and squash", lambda: gf.filter([{"name": ".*[02468]"}, "*"]))
 timed("add", lambda: gf.deepcopy().add(gf.deepcopy()))
 END
 if [ -n "${LOCUS_HATCHET_PYTHON:-}" ]; then
-    timeout 1800 "$LOCUS_HATCHET_PYTHON" "$scratch/hatchet.py" "$scratch/db" >"$scratch/theirs" || echo "Hatchet failed"
+    make_database db-hatchet "${NODES_HATCHET:-2000}" 16
+    "$builddir/tests/bench/frame-bench" "$scratch/db-hatchet" >"$scratch/ours-hatchet"
+    timeout 1800 "$LOCUS_HATCHET_PYTHON" "$scratch/theirs.py" "$scratch/db-hatchet" >"$scratch/theirs" || echo "Hatchet failed"
 fi
+
+# seconds COMMAND...: elapsed, the best of three.
+seconds() {
+    python3 -c 'import subprocess, sys, time
+def once():
+    begin = time.monotonic()
+    subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.monotonic() - begin
+print(f"{min(once() for _ in range(3)):.4f}")' "$@"
+}
+
+python3 - >"$scratch/callgrind.out" <<'END'
+print("events: Ir Dr")
+for f in range(4000):
+    print(f"fl=(1) a.c\nfn=({f + 1}) function_{f}")
+    for line in range(60):
+        print(f"{line + 1} {line % 7 + 1} {line % 3}")
+    for k in range(1, 9):
+        if f * 2 + k < 4000:
+            print(f"cfn=({f * 2 + k + 1}) function_{f * 2 + k}\ncalls=3 1\n{k} {4000 - f} {k}")
+END
+echo "callgrind file of $(($(wc -c <"$scratch/callgrind.out") >> 20)) MiB: a flat table takes hpcquery" \
+    "$(seconds "$builddir/hpcquery" flat : table --top 20 "$scratch/callgrind.out") s"
+if command -v callgrind_annotate >/dev/null; then
+    echo "  and callgrind_annotate $(seconds callgrind_annotate "$scratch/callgrind.out") s"
+fi
+for form in folded flamegraph; do
+    echo "export $form: $(seconds "$builddir/hpcquery" export "$form" -o "$scratch/out" "$scratch/db") s (goal of folded 0.2)"
+done
 
 for n in 1000 10000 100000 1000000; do
     "$builddir/tests/bench/frame-bench" --nodes "$n" 4 >"$scratch/nodes-$n"
@@ -66,14 +110,17 @@ def reading():
 
 
 base = min(reading() for _ in range(3))
-ours, theirs = read("ours"), read("theirs")
+ours, beside, theirs = read("ours"), read("ours-hatchet"), read("theirs")
 n_bytes = sum(path.stat().st_size for path in (scratch / "db").glob("*.db"))
 print(f"{ours.pop('nodes'):.0f} nodes, 64 profiles, {n_bytes / 2**20:.0f} MiB, which are read in {base:.3f} s; "
       f"peak memory {ours.pop('peak MiB'):.0f} MiB")
 goals = {"open and first tree": 0.3}
 for name, took in ours.items():
-    hatchet = f", Hatchet {theirs[name]:.2f} s: {theirs[name] / took:.0f} times" if name in theirs else ""
-    print(f"{name}: {took:.3f} s (goal {goals.get(name, 0.15)}), {took / base:.1f} times reading{hatchet}")
+    print(f"{name}: {took:.3f} s (goal {goals.get(name, 0.15)}), {took / base:.1f} times reading")
+if beside:
+    print(f"{beside['nodes']:.0f} nodes, 16 profiles, beside Hatchet (goal: 100 times as fast):")
+for name in theirs:
+    print(f"  {name}: {beside[name]:.4f} s, Hatchet {theirs[name]:.2f} s: {theirs[name] / beside[name]:.0f} times")
 sizes = [1000, 10000, 100000, 1000000]
 made = [read(f"nodes-{n}") for n in sizes]
 print("time per node of 1e3, 1e4, 1e5, 1e6 nodes, as multiples of the first (4 profiles):")
