@@ -92,6 +92,15 @@ bool frame_identity_is_usual(const struct frame *frame, uint32_t node)
     return is_usual;
 }
 
+/* A line or loop lies in the module of the function around it, which formats do not repeat. */
+static uint32_t module_of(struct frame_maker *maker, uint32_t parent, const struct made_node *node)
+{
+    bool is_within = node->kind == FRAME_LINE || node->kind == FRAME_LOOP;
+    if (is_within && !(node->module && *node->module) && parent != FRAME_NONE)
+        return maker->nodes->modules[parent];
+    return intern(maker, node->module);
+}
+
 uint32_t maker_node(struct frame_maker *maker, uint32_t parent, const struct made_node *node)
 {
     struct frame_nodes *nodes = maker->nodes;
@@ -103,7 +112,7 @@ uint32_t maker_node(struct frame_maker *maker, uint32_t parent, const struct mad
     nodes->kinds[number] = (uint8_t)node->kind;
     nodes->names[number] = intern(maker, node->name);
     nodes->files[number] = intern(maker, node->file);
-    nodes->modules[number] = intern(maker, node->module);
+    nodes->modules[number] = module_of(maker, parent, node);
     nodes->lines[number] = node->line;
     nodes->identities[number] = identity_of(maker, node);
     if (parent != FRAME_NONE)

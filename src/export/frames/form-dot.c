@@ -76,8 +76,9 @@ static void put_node(const struct drawing *drawing, uint32_t id, uint32_t node, 
     struct buf *out = drawing->out;
     double share = drawing->total > 0 ? total / drawing->total : 0;
     double of_self = drawing->total > 0 ? self / drawing->total : 0;
+    bool is_within = frame_kind(frame, node) == FRAME_LINE || frame_kind(frame, node) == FRAME_LOOP;
     buf_printf(out, "n%" PRIu32 " [label=\"", id);
-    if (*frame_module(frame, node)) {
+    if (*frame_module(frame, node) && !is_within) {
         put_text(out, path_last(frame_module(frame, node)), LABEL_CHARACTERS);
         buf_printf(out, "\\n");
     }

@@ -83,13 +83,23 @@ static void put_frame(const struct writing *writing, uint32_t node)
     buf_append(writing->out, "}", 1);
 }
 
+/* Whether readers find the module of a line or loop by themselves: it is that of the node above. */
+static bool has_module_from_above(const struct frame *frame, uint32_t node)
+{
+    size_t n_parents;
+    const uint32_t *parents = frame_parents(frame, node, &n_parents);
+    enum frame_kind kind = frame_kind(frame, node);
+    return (kind == FRAME_LINE || kind == FRAME_LOOP) && n_parents == 1 &&
+           strcmp(frame_module(frame, node), frame_module(frame, parents[0])) == 0;
+}
+
 static void put_attributes(const struct writing *writing, uint32_t node)
 {
     const struct frame *frame = writing->frame;
     size_t begin = writing->out->len_bytes;
     bool is_first = true;
     buf_printf(writing->out, ", \"attributes\": {");
-    if (*frame_module(frame, node))
+    if (*frame_module(frame, node) && !has_module_from_above(frame, node))
         put_text_at(writing->out, "module", frame_module(frame, node), &is_first);
     if (frame_line(frame, node) && !has_line_in_frame(frame_kind(frame, node)))
         put_number_at(writing->out, "line", "", frame_line(frame, node), &is_first);
