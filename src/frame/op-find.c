@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frame/formula.h"
+#include "frame/op-shape.h"
 
 static int out_of_memory(struct error *err)
 {
@@ -52,6 +53,35 @@ int frame_hot_path(const struct frame *frame, size_t column, const struct frame_
         free(made);
     else
         *path = made;
+    return code;
+}
+
+int shape_hot_path(const struct frame *frame, size_t column, double share, struct frame **result, struct error *err)
+{
+    uint32_t *path = NULL;
+    size_t n = 0;
+    int code = frame_hot_path(frame, column, NULL, FRAME_NONE, share, &path, &n, err);
+    if (code == 0 && n == 0)
+        code = error_set(err, ERR_NOT_FOUND, "no node has a value of %.200s", frame->columns[column]->name);
+    uint32_t *group_of = malloc((frame->graph->n + 1) * sizeof *group_of), *parents = malloc((n + 1) * sizeof *parents);
+    struct frame_graph *graph = NULL;
+    if (code == 0 && !(group_of && parents))
+        code = out_of_memory(err);
+    for (uint32_t i = 0; code == 0 && i < frame->graph->n; i++)
+        group_of[i] = FRAME_NONE;
+    for (uint32_t i = 0; code == 0 && i < n; i++) {
+        group_of[path[i]] = i;
+        parents[i] = i ? i - 1 : FRAME_NONE;
+    }
+    if (code == 0)
+        code = graph_make_tree((uint32_t)n, parents, &graph, err);
+    if (code == 0) {
+        struct frame_nodes *nodes = nodes_choose(frame->nodes, path, (uint32_t)n);
+        code = regroup_frame(frame, group_of, REGROUP_SAME, graph, nodes, result, err);
+    }
+    free(parents);
+    free(group_of);
+    free(path);
     return code;
 }
 

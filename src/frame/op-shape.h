@@ -40,6 +40,10 @@ void shape_owners(const struct frame *frame, uint32_t *owner_of);
 int shape_outermost(const struct frame_graph *graph, const uint32_t *group_of, uint32_t n_groups, uint32_t *outer_of,
                     struct error *err);
 
+/* op-find.c: a frame of the nodes on the hot path alone (frame_hot_path), one below the other, with their values.
+ * err: ERR_NOT_FOUND: no node has a value; ERR_MEMORY */
+int shape_hot_path(const struct frame *frame, size_t column, double share, struct frame **result, struct error *err);
+
 /* What becomes of inclusive columns. */
 enum regroup_kind {
     REGROUP_ANEW, /* nodes went: they are computed anew */

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "frame/op-shape.h"
 #include "frame/query.h"
+
+#define HOT_SHARE 0.5 /* of Hatchet's hot_path */
 
 /* What a row's function gets. */
 #define OPERANDS                                                                                                       \
@@ -132,6 +135,19 @@ static int run_imbalance(OPERANDS)
     return frame_imbalance(frames[0], texts[0], result, err);
 }
 
+/* Follows what a node costs with those below it, if there is such a column. */
+static int run_hot_path(OPERANDS)
+{
+    (void)n;
+    size_t column = n_texts > 0 ? frame_find_column(frames[0], texts[0], err) : frame_default_column(frames[0]);
+    if (column == SIZE_MAX)
+        return n_texts > 0 ? ERR_NOT_FOUND : error_set(err, ERR_NOT_FOUND, "there is no column to follow");
+    size_t pair = frame_column_pair(frames[0], column);
+    if (frame_column_sums(frames[0], column) == FRAME_EXCLUSIVE && pair != SIZE_MAX)
+        column = pair;
+    return shape_hot_path(frames[0], column, HOT_SHARE, result, err);
+}
+
 static int run_union(OPERANDS)
 {
     (void)n_texts, (void)texts;
@@ -181,6 +197,7 @@ static const struct frame_operation operations[] = {
     {"flat", 1, "", "one node for each function", run_flat},
     {"callers", 1, "[DEPTH]", "upside down: functions, below them who calls them", run_callers},
     {"callgraph", 1, "[collapsed]", "functions and who calls them, with the circles that they form", run_callgraph},
+    {"hotpath", 1, "[COLUMN]", "the path on which each node has at least half of what its caller costs", run_hot_path},
     {"imbalance", 1, "COLUMN", "mean and largest value over the profiles, and their ratio", run_imbalance},
     {"union", 0, "", "all nodes of all, with the profiles of all", run_union},
     {"add", 2, "", "sums by node and profile", run_add},

@@ -486,6 +486,14 @@ static void test_stand_out(void **state)
     assert_true(values[2] == 10 / 6.5 && values[1] == 1 && isnan(values[6]));
     assert_int_equal(frame_outliers(frame, 0, 2, 3, profiles, &n, &err), 0);
     assert_true(n == 2 && profiles[0] == 1 && profiles[1] == 0);
+    struct frame *hot = run("hotpath", all, NULL, "time", NULL);
+    assert_int_equal(frame_n_nodes(hot), 3);
+    assert_string_equal(frame_name(hot, 2), "f");
+    assert_int_equal(frame_values(hot, 0, NULL, &values, &err), 0);
+    assert_true(values[0] == 1 && values[1] == 9 && isinf(values[2]));
+    assert_int_equal(frame_values(hot, 1, NULL, &values, &err), 0);
+    assert_true(isinf(values[0]));
+    frame_close(hot);
     frame_close(frame);
     frame_close(all);
     frame_close(imbalance);
