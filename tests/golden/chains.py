@@ -298,6 +298,14 @@ def check_diff(scratch):
           -          0.5         +0.5     +5.0 %  new
 """, "diff prints " + done.stdout)
     expect("1 more" in run("diff", "--top", "2", before, after, status=3).stdout, "diff --top")
+    expect(run("diff", "--increases", before, after, status=3).stdout == """time: 10 before, 11.55 after (+15.5 %); 2 functions increase by more than 1 % of what was before
+     before        after       change   of all  function
+          5            8           +3    +30.0 %  f  a.c:3
+          -          0.5         +0.5     +5.0 %  new
+""", "diff --increases")
+    expect("1 function increases by" in run("diff", "--increases", "--threshold", "5", before, after, status=3).stdout, "one increase")
+    expect("goes with diff" in run("vars", "--increases", before, status=2).stderr, "--increases without diff")
+    expect("0 functions increase" in run("diff", "--increases", "--threshold", "30", before, after).stdout, "no increase")
     expect("0 functions differ" in run("diff", before, moved).stdout, "what has moved differs")
     run("diff", before, before, "--threshold", "0")
     run("diff", before, after, "--threshold", "29", status=3)

@@ -19,6 +19,7 @@ static int compare(const struct settings *settings, struct frame *const *frames)
                            .by = settings->by ? settings->by : "function",
                            .form = settings->form,
                            .threshold = settings->min_percent >= 0 ? settings->min_percent : THRESHOLD_DEFAULT,
+                           .increases = settings->increases,
                            .top = settings->top > 0 ? (size_t)settings->top : 0,
                            .color = terminal_get(settings).color};
     struct buf out = {0};

@@ -30,6 +30,7 @@ enum {
     OPT_ALL,
     OPT_PATHS,
     OPT_BY,
+    OPT_INCREASES,
     OPT_MARK,
     OPT_ORDER,
     OPT_FIELDS,
@@ -69,6 +70,7 @@ static const struct option_row rows[] = {
      "text, threads, processes and ranks show the extremes where there are many; CSV and JSON have all that is not "
      "zero. "
      "diff: function (default), line or variable."},
+    {OPT_INCREASES, "--increases", NULL, "diff: only what has become more."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_ORDER, "--order", "time",
@@ -249,6 +251,9 @@ static int take_option(int id, const char *value, struct settings *settings)
             return usage("--order takes time or memory") + 1;
         settings->by_time = strcmp(value, "time") == 0;
         settings->report_option = "--order";
+        break;
+    case OPT_INCREASES:
+        settings->increases = true;
         break;
     case OPT_MARK:
         settings->at_mark = true;
@@ -449,6 +454,8 @@ static int answer(struct settings *settings, char **words, size_t n)
 {
     static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree", "advice", "leaks"};
     bool is_report = n == 2 && !settings->profiles && !settings->n_derived;
+    if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
+        return usage("--increases goes with diff");
     if (n > 0 && strcmp(words[0], "export") == 0) {
         if (n != 3)
             return usage("give a form and an input after export");

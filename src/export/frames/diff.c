@@ -121,13 +121,16 @@ static int flatten_side(const struct diff *diff, const struct frame *frame, stru
     return code ? code : flatten(frame, diff->job->by, &side->flat, err);
 }
 
-/* Keeps of all differences those beyond the threshold. */
+/* Keeps of all differences those beyond the threshold, or of these the increases. */
 static void apply_threshold(struct diff *diff)
 {
     double least = diff->job->threshold / 100 * diff->total;
     size_t n = 0;
-    while (n < diff->n_found && fabs(diff->found[n].after - diff->found[n].before) > least)
-        n++;
+    for (size_t i = 0; i < diff->n_found; i++) {
+        double change = diff->found[i].after - diff->found[i].before;
+        if ((diff->job->increases ? change : fabs(change)) > least)
+            diff->found[n++] = diff->found[i];
+    }
     diff->n_found = n;
 }
 
@@ -194,8 +197,9 @@ static void put_text(const struct diff *diff, size_t n, struct buf *out)
     buf_printf(out, ": %.5g before, %.5g after", diff->before.total, diff->after.total);
     if (diff->total > 0)
         buf_printf(out, " (%+.1f %%)", 100 * (diff->after.total - diff->total) / diff->total);
-    buf_printf(out, "; %zu %s%s by more than %g %% of what was before\n", diff->n_found, diff->job->by,
-               diff->n_found == 1 ? " differs" : "s differ", diff->job->threshold);
+    const char *verb = diff->job->increases ? "increase" : "differ";
+    buf_printf(out, "; %zu %s%s %s%s by more than %g %% of what was before\n", diff->n_found, diff->job->by,
+               diff->n_found == 1 ? "" : "s", verb, diff->n_found == 1 ? "s" : "", diff->job->threshold);
     if (n > 0)
         buf_printf(out, "     before        after       change%s  %s\n", diff->total > 0 ? "   of all" : "",
                    diff->job->by);

@@ -69,6 +69,7 @@ struct diff_job {
     const char *by;     /* "function", "line" or "variable" */
     const char *form;   /* "text", "csv" or "json" */
     double threshold;   /* percent of the total before */
+    bool increases;     /* only what has become more */
     size_t top;         /* rows at most; 0 = all */
     bool color;         /* terminal escape sequences may be used */
 };
