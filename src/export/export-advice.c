@@ -219,6 +219,17 @@ static size_t n_shown(const struct advices *advices)
     return top && top < advices->n_items ? top : advices->n_items;
 }
 
+/* Where the row comes from, after its name or on a line of its own. Special rows have it in their evidence. */
+static void put_site(const struct export_job *job, const struct advice *advice, struct buf *out)
+{
+    size_t at = 9 + text_width(advice->name) + 2, needed = at + text_width(advice->site);
+    if (!*advice->site || strcmp(advice->site, advice->name) == 0 || strcmp(advice->rule, "special") == 0)
+        return;
+    bool is_beside = needed <= job->columns;
+    buf_printf(out, is_beside ? "%2s" : "\n%9s", "");
+    text_cut(out, job, advice->site, job->columns - (is_beside ? at : 9));
+}
+
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
@@ -240,6 +251,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         buf_printf(out, "%5.1f %%  ", advice->share);
         text_cut(out, job, advice->name, job->columns - 9);
         text_style(out, job, TEXT_PLAIN);
+        put_site(job, advice, out);
         buf_printf(out, "\n%9s", "");
         text_wrapped(out, job, advice->words, 9, 9);
         buf_printf(&text, "because: %s", advice->evidence ? advice->evidence : "");

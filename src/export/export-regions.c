@@ -201,7 +201,8 @@ struct by_report {
     struct split split;
     double total;
     size_t name_width;
-    size_t *rows; /* [n_rows] those that are shown */
+    bool *is_twin; /* [n_rows of the split] another row has the same name */
+    size_t *rows;  /* [n_rows] those that are shown */
     size_t n_rows;
     size_t n_left;
     double rest; /* of these, percent */
@@ -214,6 +215,7 @@ static void by_fini(struct by_report *by)
     else
         code_table_fini(&by->table);
     split_fini(&by->split);
+    free(by->is_twin);
     free(by->rows);
 }
 
@@ -233,6 +235,55 @@ static int make_split(struct by_report *by, const struct value_source *values, s
     enum code_kind kind = by->subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
     return by->subject == SUBJECT_VARIABLES ? split_variables(&by->report, key, values, &by->split, err)
                                             : split_code(&by->table, kind, key, values, &by->split, err);
+}
+
+static void put_row_name(const struct by_report *by, size_t row, struct buf *name)
+{
+    const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_VARIABLES) {
+        buf_printf(name, "%s", by->report.rows[row].name);
+        return;
+    }
+    const struct code_row *of = &by->table.rows[row];
+    if (by->subject == SUBJECT_FUNCTIONS || !of->line)
+        text_function(name, model_text(model, of->function));
+    else
+        buf_printf(name, "%s:%u", path_last(model_text(model, of->file)), of->line);
+}
+
+/* Where the row comes from. Rows of the same name may have files of the same last name, and lines functions. */
+static void put_row_origin(const struct by_report *by, size_t row, struct buf *origin)
+{
+    const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_VARIABLES) {
+        buf_printf(origin, "%s", by->report.rows[row].site);
+        return;
+    }
+    const struct code_row *of = &by->table.rows[row];
+    if (by->is_twin[row] && by->subject == SUBJECT_LINES) {
+        text_function(origin, model_text(model, of->function));
+        buf_printf(origin, " ");
+    }
+    buf_printf(origin, "%s", by->is_twin[row] ? model_text(model, of->file) : path_last(model_text(model, of->file)));
+}
+
+/* Finds the rows that need more than their names to be told apart. */
+static bool find_twins(struct by_report *by)
+{
+    size_t n = by->split.n_rows;
+    char **names = calloc(n + 1, sizeof *names);
+    bool ok = names && (by->is_twin = calloc(n + 1, sizeof *by->is_twin));
+    for (size_t i = 0; ok && i < n; i++) {
+        struct buf name = {0};
+        put_row_name(by, i, &name);
+        ok = !name.failed;
+        names[i] = name.data;
+    }
+    ok = ok && report_find_twins(names, n, by->is_twin);
+    for (size_t i = 0; names && i < n; i++)
+        free(names[i]);
+    free(names);
+    return ok;
 }
 
 /* Opens the values of the threads where they are needed. */
@@ -281,7 +332,7 @@ static int by_make(struct by_report *by, const struct export_job *job, enum subj
         return code;
     by->total = subject == SUBJECT_VARIABLES ? by->report.total_value : by->table.total;
     code = split_report(by, err);
-    if (code == 0 && !choose_rows(by))
+    if (code == 0 && (!find_twins(by) || !choose_rows(by)))
         code = error_set(err, ERR_MEMORY, "out of memory");
     if (code != 0)
         by_fini(by);
@@ -299,28 +350,6 @@ static const char *column_words(const struct by_report *by, size_t column)
 {
     const char *name = column_name(by, column);
     return *name ? name : by->split.by == SPLIT_REGION ? "outside of all regions" : "no function";
-}
-
-static void put_row_name(const struct by_report *by, size_t row, struct buf *name)
-{
-    const struct model *model = by->job->model;
-    if (by->subject == SUBJECT_VARIABLES) {
-        buf_printf(name, "%s", by->report.rows[row].name);
-        return;
-    }
-    const struct code_row *of = &by->table.rows[row];
-    if (by->subject == SUBJECT_FUNCTIONS || !of->line)
-        text_function(name, model_text(model, of->function));
-    else
-        buf_printf(name, "%s:%u", path_last(model_text(model, of->file)), of->line);
-}
-
-/* Where the row comes from, for what is wide enough. */
-static const char *row_origin(const struct by_report *by, size_t row)
-{
-    if (by->subject == SUBJECT_VARIABLES)
-        return by->report.rows[row].site;
-    return path_last(model_text(by->job->model, by->table.rows[row].file));
 }
 
 static void end_line(struct buf *out)
@@ -353,6 +382,21 @@ static void put_beginning(const struct by_report *by, size_t row, struct buf *ou
     buf_fini(&name);
 }
 
+/* A line of its own for where a row comes from that its name does not tell from another one. */
+static void put_twin(const struct by_report *by, size_t row, struct buf *out)
+{
+    struct buf origin = {0};
+    if (row < by->split.n_rows && by->is_twin[row])
+        put_row_origin(by, row, &origin);
+    if (origin.data && *origin.data) {
+        buf_printf(out, "%9s", "");
+        text_style(out, by->job, TEXT_DIM);
+        text_wrapped(out, by->job, origin.data, 9, 9);
+        text_style(out, by->job, TEXT_PLAIN);
+    }
+    buf_fini(&origin);
+}
+
 static void put_imbalance(const struct split_spread *spread, struct buf *out)
 {
     if (spread->mean > 0)
@@ -377,6 +421,7 @@ static void put_matrix_row(const struct by_report *by, size_t row, struct buf *o
     }
     put_imbalance(&spread, out);
     end_line(out);
+    put_twin(by, row, out);
 }
 
 /* The extremes: "  0.200 %   0.100 % 0.17    0.800 % 3.2        4.00". */
@@ -393,6 +438,7 @@ static void put_extremes_row(const struct by_report *by, size_t row, struct buf 
     put_imbalance(&spread, &text);
     text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
     end_line(out);
+    put_twin(by, row, out);
     buf_fini(&text);
 }
 
@@ -410,6 +456,7 @@ static bool put_parts_row(const struct by_report *by, size_t row, struct buf *ou
     const struct split *split = &by->split;
     size_t n = split->first[row + 1] - split->first[row], n_shown = 0;
     struct split_cell *cells = calloc(n + 1, sizeof *cells);
+    struct buf origin = {0};
     double all = 0, shown = 0;
     if (!cells)
         return false;
@@ -417,8 +464,15 @@ static bool put_parts_row(const struct by_report *by, size_t row, struct buf *ou
     if (n)
         qsort(cells, n, sizeof *cells, compare_cells);
     put_beginning(by, row, out);
-    text_cut(out, by->job, row == split->n_rows ? "" : row_origin(by, row), by->job->columns - by->name_width - 9);
+    if (row < split->n_rows)
+        put_row_origin(by, row, &origin);
+    size_t room = by->job->columns - by->name_width - 9;
+    bool is_below = row < split->n_rows && by->is_twin[row] && text_width(origin.data ? origin.data : "") > room;
+    text_cut(out, by->job, is_below || !origin.data ? "" : origin.data, room);
+    buf_fini(&origin);
     end_line(out);
+    if (is_below)
+        put_twin(by, row, out);
     for (size_t i = 0; i < n; i++)
         all += cells[i].value;
     for (; n_shown < n && n_shown < PARTS_SHOWN; n_shown++) {

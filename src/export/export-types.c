@@ -222,6 +222,17 @@ static int types_make(struct types *types, const struct export_job *job, struct 
     return 0;
 }
 
+/* The variables of a type, with where they come from when others have the same name. */
+static void put_names(const struct type_row *type, size_t most, const char *between, struct buf *names)
+{
+    for (size_t i = 0; i < type->n_rows && i < most; i++) {
+        const struct report_row *row = type->rows[i];
+        buf_printf(names, "%s%s", i ? between : "", row->name);
+        if (row->is_twin && *row->site)
+            buf_printf(names, " from %s", row->site);
+    }
+}
+
 /* --- text --- */
 
 static void end_line(struct buf *out)
@@ -242,8 +253,7 @@ static void put_bytes(uint64_t bytes, struct buf *out)
 static void put_type(const struct export_job *job, const struct type_row *type, struct buf *out)
 {
     struct buf names = {0};
-    for (size_t i = 0; i < type->n_rows && i < VARIABLES_SHOWN; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", type->rows[i]->name);
+    put_names(type, VARIABLES_SHOWN, ", ", &names);
     if (type->n_rows > VARIABLES_SHOWN)
         buf_printf(&names, " and %zu more", type->n_rows - VARIABLES_SHOWN);
     buf_printf(out, "%5.1f %%  ", type->share);
@@ -300,8 +310,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 static void put_csv_names(const struct type_row *type, struct buf *out)
 {
     struct buf names = {0};
-    for (size_t i = 0; i < type->n_rows; i++)
-        buf_printf(&names, "%s%s", i ? "; " : "", type->rows[i]->name);
+    put_names(type, type->n_rows, "; ", &names);
     csv_put_text(out, names.data ? names.data : "");
     out->failed = out->failed || names.failed;
     buf_fini(&names);

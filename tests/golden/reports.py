@@ -360,6 +360,35 @@ def check_nodes(scratch):
     expect(found == {("near", "0"): 100, ("far", "0"): 25, ("far", "1"): 75}, f"by node: {found}")
 
 
+def check_twins(database, program, scratch):
+    """Rows of one name can be told apart: by file and function, by module."""
+    folder = program.folder
+    for report, name in (("functions", "helper"), ("lines", "util.c:4")):
+        for columns in (60, 100, 300):
+            text = run("hpcquery", report, "--by", "rank", database, columns=columns)
+            lines = [line.strip() for line in text.split("\n")]
+            found = [i for i, line in enumerate(lines) if f"  {name} " in line]
+            below = " ".join(lines[found[0] + 1:]).replace(" ", "")
+            expect(len(found) == 2 and all(f"{folder}/{at}/util.c" in below for at in "ab"), f"{report} --by rank: {text}")
+        expect(f"{folder}/app.c" not in text, f"{report} --by rank: an own line for what has one name: {text}")
+    directory, modules = scratch / "twins-measurement", ("/nowhere/app", "/nowhere/libtwin.so")
+    profile = m.Profile("app", METRICS)
+    for i, module in enumerate(modules):
+        profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 60 + i},
+                       m.by_address("DATACENTRIC_Static", module, 0x4000, "static", "twin", 4096))
+    profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x3020)], {0: 50},
+                   m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x8000, "static", "single", 4096))
+    profile.write(directory)
+    run("hpcprof", "-q", "-o", scratch / "twins", directory)
+    for by in ("thread", "function"):
+        text = run("hpcquery", "vars", "--by", by, scratch / "twins")
+        expect(all(f"{name}\n" in text for name in ("app", "libtwin.so")), f"vars --by {by}: {text}")
+    text = run("hpcquery", "types", scratch / "twins", columns=200)
+    expect("twin from libtwin.so, twin from app, single\n" in text, f"types: {text}")
+    rows = table("types", scratch / "twins")
+    expect([row["variables"] for row in rows if not row["field"]] == ["twin from libtwin.so; twin from app; single"], f"types: {rows}")
+
+
 def check_least(database):
     """--min leaves out the same rows of variables in all forms."""
     rows = table("vars", database)
@@ -387,6 +416,7 @@ def main():
         check_by(program, database)
         check_nodes(scratch)
         check_least(database)
+        check_twins(database, program, scratch)
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

@@ -620,6 +620,40 @@ size_t report_choose(struct report *report, size_t top, size_t *n_first)
     return n;
 }
 
+bool report_find_twins(char *const *texts, size_t n, bool *is_twin)
+{
+    struct strtab known = {0};
+    size_t *first = calloc(n + 1, sizeof *first); /* of the texts: which one it was first */
+    bool ok = first != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        size_t n_known = known.n_strings;
+        int64_t index = strtab_intern(&known, texts[i] ? texts[i] : "");
+        ok = index >= 0;
+        if (ok && known.n_strings > n_known)
+            first[index] = i;
+        else if (ok)
+            is_twin[i] = is_twin[first[index]] = true;
+    }
+    strtab_fini(&known);
+    free(first);
+    return ok;
+}
+
+/* Marks the rows that share their names. */
+static int mark_twins(struct report *report, struct error *err)
+{
+    char **names = calloc(report->n_rows + 1, sizeof *names);
+    bool *is_twin = calloc(report->n_rows + 1, sizeof *is_twin), ok = names && is_twin;
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        names[i] = (char *)(uintptr_t)report->rows[i].name; /* is only read */
+    ok = ok && report_find_twins(names, report->n_rows, is_twin);
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        report->rows[i].is_twin = is_twin[i];
+    free(names);
+    free(is_twin);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
                 struct error *err)
 {
@@ -637,6 +671,8 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
         code = report_add_fields(report, err);
     if (code == 0)
         code = report_add_hardware(report, err);
+    if (code == 0)
+        code = mark_twins(report, err);
     if (code != 0) {
         report_fini(report);
         return code;

@@ -39,6 +39,7 @@ struct report_row {
     char *site;                /* "function (file:line)", "file:line", module, or "" */
     double value;              /* of the metric */
     double fraction;           /* of the variable's samples: those that waited have rows of their own */
+    bool is_twin;              /* another row has the same name: the site tells them apart */
     bool is_waiting;           /* samples that waited; site says for what */
     int64_t wait;              /* label of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
     int fate;                  /* why the samples were dropped; FATE_NAMED if they were not */
@@ -98,6 +99,10 @@ struct report {
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
                 struct error *err);
 void report_fini(struct report *report);
+
+/* Sets is_twin [n] where a text of texts [n] (NULL is "") is there more than once; the others stay as they are. False
+ * when out of memory. */
+bool report_find_twins(char *const *texts, size_t n, bool *is_twin);
 
 /* Value of a metric in a row; and its samples, as counted if that is known. For a part of a stack frame it is the
  * part's fraction of the frame's. */
