@@ -161,7 +161,7 @@ def check_damage(found, scratch):
     wide.write_text("[" + ", ".join('{"frame": {"name": "f"}, "metrics": {"m%d": 1}}' % i for i in range(20000)) + "]", encoding="utf-8")
     expect(b"20001 columns and attributes of 20000 nodes are too many" in open_frame(wide).stderr, "a column for each node is read")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    expect(peak < MEMORY_KIB, f"reading damaged files took {peak} KiB")
+    expect(peak < MEMORY_KIB or os.environ.get("LOCUS_SANITIZER"), f"reading damaged files took {peak} KiB")
 
 
 # --- a database of ours ---
