@@ -409,6 +409,9 @@ def check_databases(scratch):
     sums = {words: sum(n["values"]["EADDR (usec)"] or 0 for n in json.loads(run(*words, "json", ours).stdout)["nodes"])
             for words in (("flat", ":"), ("--tree", "both", "flat", ":"), ("group", "variable", ":"), ("--tree", "data", "flat", ":"))}
     expect([round(s / 1000) for s in sums.values()] == [50, 100, 50, 50], f"code and data are added up: {sums}")
+    trees = {words: sum(n["values"]["EADDR (usec)"] or 0 for n in json.loads(run("filter", words, ":", "json", ours).stdout)["nodes"])
+             for words in ('tree = "code"', 'tree = "data"', 'tree = "code" and not (name = "nowhere")')}
+    expect([round(s / 1000) for s in trees.values()] == [50, 50, 50], f"a condition that names the tree chooses it: {trees}")
     refused(2, "--tree takes code, data or both", "--tree", "x", "flat", ours)
     refused(2, "--derive and --profiles go with operations and forms", "vars", "--profiles", "rank = 1", ours)
 

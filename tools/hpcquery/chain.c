@@ -262,34 +262,50 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
     return status;
 }
 
-/* Whether a text has one of the attributes that only nodes of data have, as a word of its own. */
-static bool names_data(const char *text)
+static const char *const attributes_of_data[] = {"variable", "class", "element_type", "site", "blocks", "element_size"};
+static const char *const attributes_of_trees[] = {"tree"};
+
+/* Whether a text has one of n words as a word of its own. */
+static bool names_any(const char *text, const char *const *words, size_t n)
 {
-    static const char *const attributes[] = {"variable", "class",        "element_type", "site",
-                                             "blocks",   "element_size", "tree"};
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     for (size_t len; *text; text += len ? len : 1) {
         len = strspn(text, letters);
-        for (size_t i = 0; len && i < sizeof attributes / sizeof *attributes; i++)
-            if (strlen(attributes[i]) == len && strncmp(text, attributes[i], len) == 0)
+        for (size_t i = 0; len && i < n; i++)
+            if (strlen(words[i]) == len && strncmp(text, words[i], len) == 0)
                 return true;
     }
     return false;
 }
 
-/* The tree of a database that the operations are about, "code" or "data"; NULL: both. */
+/* Whether an operand of an operation has one of n words. */
+static bool operands_name(const struct chain *chain, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < chain->n_steps; i++)
+        for (size_t k = 0; chain->steps[i].operation && k < chain->steps[i].n_texts; k++)
+            if (names_any(chain->steps[i].texts[k], words, n))
+                return true;
+    return false;
+}
+
+static bool has_operation(const struct chain *chain)
+{
+    for (size_t i = 0; i < chain->n_steps; i++)
+        if (chain->steps[i].operation)
+            return true;
+    return false;
+}
+
+/* The tree of a database that the operations are about, "code" or "data"; NULL: both, as the operations say which. */
 static const char *choose_tree(const struct settings *settings, const struct chain *chain)
 {
-    bool has_operation = false;
     if (settings->tree)
         return strcmp(settings->tree, "both") == 0 ? NULL : settings->tree;
-    for (size_t i = 0; i < chain->n_steps; i++) {
-        has_operation |= chain->steps[i].operation != NULL;
-        for (size_t k = 0; chain->steps[i].operation && k < chain->steps[i].n_texts; k++)
-            if (names_data(chain->steps[i].texts[k]))
-                return "data";
-    }
-    return has_operation ? "code" : NULL;
+    if (!has_operation(chain) ||
+        operands_name(chain, attributes_of_trees, sizeof attributes_of_trees / sizeof *attributes_of_trees))
+        return NULL;
+    bool of_data = operands_name(chain, attributes_of_data, sizeof attributes_of_data / sizeof *attributes_of_data);
+    return of_data ? "data" : "code";
 }
 
 /* Keeps that tree alone, where a frame has both: they hold the same costs. */

@@ -87,8 +87,9 @@ static const struct option_row rows[] = {
      "Operations and forms: add a column to each input, such as 'miss% = 100 * misses / loads'. May be repeated."},
     {OPT_TREE, "--tree", "TREE",
      "Steps: work on the code of a database, on its data (the same costs once more, by variable), or on both. Default: "
-     "data if an operand names an attribute that only data have (variable, class, element_type, site, ...), else "
-     "code."},
+     "both if an operand names tree, data if one names an attribute that only data have (variable, class, "
+     "element_type, "
+     "site, ...), else code."},
     {OPT_PROFILES, "--profiles", "CONDITION",
      "Operations and forms: only the profiles for which this is true, such as 'rank < 4 and thread = 0'."},
     {OPT_OUTPUT, "-o --output", "FILE", "Write to FILE instead of the standard output."},
