@@ -383,7 +383,7 @@ def annotated(path):
 def check_callgrind(text, truth, what, scratch):
     """Self costs, and inclusive ones in which recursion counts once."""
     file = Callgrind(text)
-    scale = 10 ** round(-float(found[1][1:]) if (found := re.search(r"units of 1(e-\d+)", text)) else 0)
+    scale = 10 ** (9 if ": time, in nanoseconds\n" in text else 0)
     total = sum(cost for _, cost in truth)
     expect(file.header["summary"] == file.header["totals"], f"{what}: summary and totals differ")
     own = added((path[-1], cost) for path, cost in truth)
@@ -495,6 +495,18 @@ def check_data(path):
     expect(own == {"matrix": 38, "table": 7, "<kernel>": 5}, f"callgrind-data: {own}")
     found = {f[0]: file.inclusive(f) for f in {*file.own, *(callee for _, callee in file.calls)}}
     expect(found == {**own, "main": 50, "solve": 42, "norm": 8, "<root>": 50}, f"callgrind-data: {found}")
+
+
+def check_units(scratch):
+    """Events of time compare: all are nanoseconds, and say so; what costs nothing is no event."""
+    path = scratch / "units.json"
+    path.write_text(json.dumps([{"frame": {"name": "f", "type": "function"}, "metrics":
+                                 {"time": 1.5, "EADDR (usec)": 1500000, "EADDR memory (usec)": 750000.5, "bytes": 7, "none": 0}, "children": []}]),
+                    encoding="utf-8")
+    text = text_of("callgrind", path)
+    events = dict(zip(Callgrind(text).header["events"].split(), map(int, Callgrind(text).header["summary"].split()), strict=True))
+    expect(events == {"time": 1500000000, "EADDR_ns": 1500000000, "EADDR_memory_ns": 750000500, "bytes": 7}, f"callgrind: {events}")
+    expect("\nevent: EADDR_memory_ns : EADDR memory, in nanoseconds\n" in text, f"callgrind's description: {text}")
 
 
 def check_least(scratch):
@@ -639,6 +651,7 @@ def main():
         check_profiles(RANKS)
         check_names(scratch, hard)
         check_data(GOLDEN / "inputs" / "data.json")
+        check_units(scratch)
         check_least(scratch)
         check_graphs(scratch, graph)
         check_chains()

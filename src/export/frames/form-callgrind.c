@@ -345,6 +345,14 @@ static void add_cost(struct writing *writing, struct event *event, uint32_t plac
     event->costs[place] += is_again ? 0 : cost;
 }
 
+/* What costs are multiplied by, to be whole: times are nanoseconds, so that events of time compare. */
+static double factor_of(const char *column, const double *values, size_t n)
+{
+    double factor = stacks_scale(values, n);
+    const char *unit = stacks_unit(column, factor == 1);
+    return strcmp(unit, "microseconds") == 0 ? 1e3 : strcmp(unit, "seconds") == 0 ? 1e9 : factor;
+}
+
 /* Adds the costs of an event to its places: own costs as they are, inclusive ones from the leaves up. */
 static int add_costs(struct writing *writing, struct event *event, struct error *err)
 {
@@ -358,7 +366,7 @@ static int add_costs(struct writing *writing, struct event *event, struct error 
         free(inclusive);
         return code ? code : out_of_memory(err);
     }
-    event->factor = stacks_scale(values, n);
+    event->factor = factor_of(frame_column_name(frame, event->column), values, n);
     for (uint32_t node = n; node-- > 0;) {
         struct node_places *of = &writing->of[node];
         size_t n_parents;
@@ -376,13 +384,19 @@ static int add_costs(struct writing *writing, struct event *event, struct error 
     return 0;
 }
 
-/* A name of letters, digits and _ that no event before it has. */
+/* A name of letters, digits and _ that no event before it has. What is measured in microseconds is "..._ns": see
+ * factor_of. */
 static void name_event(struct writing *writing, struct event *event)
 {
-    const char *name = frame_column_name(writing->job->frame, event->column);
+    const char *name = frame_column_name(writing->job->frame, event->column), *usec = strstr(name, "(usec)");
     if (!isalpha((unsigned char)*name))
         buf_append(&event->name, "_", 1);
     for (const char *at = name; *at; at++) {
+        if (at == usec) {
+            buf_printf(&event->name, "ns");
+            at += strlen("(usec)") - 1;
+            continue;
+        }
         bool is_plain = isalnum((unsigned char)*at) && (unsigned char)*at < 0x80;
         bool is_end = event->name.len_bytes > 0 && event->name.data[event->name.len_bytes - 1] == '_';
         if (is_plain || !is_end)
@@ -433,6 +447,23 @@ static void put_totals(const struct writing *writing, const char *key)
     buf_printf(writing->out, "\n");
 }
 
+/* The name of an event for people, with what one of it is. */
+static void put_title(const struct writing *writing, const struct event *event)
+{
+    struct buf name = {0};
+    const char *column = frame_column_name(writing->job->frame, event->column), *usec = strstr(column, " (usec)");
+    const char *unit = stacks_unit(column, event->factor == 1);
+    buf_printf(&name, "%.*s%s", usec ? (int)(usec - column) : (int)strlen(column), column,
+               usec ? usec + strlen(" (usec)") : "");
+    stacks_put_name(writing->out, name.data ? name.data : "");
+    if (strcmp(unit, "microseconds") == 0 || strcmp(unit, "seconds") == 0)
+        buf_printf(writing->out, ", in nanoseconds");
+    else if (event->factor > 1)
+        buf_printf(writing->out, ", in units of %g", 1 / event->factor);
+    writing->out->failed |= name.failed;
+    buf_fini(&name);
+}
+
 static void put_head(struct writing *writing)
 {
     struct buf *out = writing->out;
@@ -442,9 +473,7 @@ static void put_head(struct writing *writing)
     for (size_t i = 0; i < writing->n_events; i++) {
         const struct event *event = &writing->events[i];
         buf_printf(out, "event: %s : ", event->name.data);
-        stacks_put_name(out, frame_column_name(writing->job->frame, event->column));
-        if (event->factor > 1)
-            buf_printf(out, ", in units of %g", 1 / event->factor);
+        put_title(writing, event);
         buf_printf(out, "\n");
     }
     buf_printf(out, "events:");
@@ -577,6 +606,22 @@ static int put_body(struct writing *writing, struct error *err)
     return ok ? 0 : out_of_memory(err);
 }
 
+/* Leaves out events that cost nothing, except the first one. */
+static void drop_empty(struct writing *writing)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < writing->n_events; i++) {
+        struct event *event = &writing->events[i];
+        if (i == 0 || event->total) {
+            writing->events[n++] = *event;
+            continue;
+        }
+        buf_fini(&event->name);
+        free(event->costs);
+    }
+    writing->n_events = n;
+}
+
 static bool has_total(const struct writing *writing)
 {
     size_t i = 0;
@@ -616,6 +661,7 @@ static int write_form(const struct frame_job *job, bool is_data, struct buf *out
         code = error_set(err, ERR_NOT_FOUND, "there is nothing to show: no %s has a cost of its own",
                          is_data ? "variable" : "node");
     if (code == 0) {
+        drop_empty(&writing);
         put_head(&writing);
         code = put_body(&writing, err);
         put_totals(&writing, "\ntotals");
