@@ -282,6 +282,17 @@ def check_tables(scratch):
            "callgrind: " + run("export", "table", scratch / "callgrind.out.1").stdout)
 
 
+def check_modules(scratch):
+    """A line lies in the module of its function, whose name a group has once."""
+    path = scratch / "modules.json"
+    line = {"frame": {"type": "line", "name": "a.c:3", "file": "a.c", "line": 3}, "metrics": {"time": 4}, "children": []}
+    path.write_text(json.dumps([dict(literal("main", 1, line), attributes={"module": "/bin/app"})]))
+    printed = run("group", "module", ":", "table", path).stdout
+    expect([row.split() for row in printed.splitlines()[1:]] == [["5", "/bin/app"]], "group module: " + printed)
+    kept = json.loads(run("filter", 'module = "/bin/app" and kind = "line"', ":", "json", path).stdout)["nodes"]
+    expect([node["values"]["time"] for node in kept] == [4], f"filter module: {kept}")
+
+
 def check_diff(scratch):
     before, after, moved = scratch / "before.json", scratch / "after.json", scratch / "moved.json"
     before.write_text(json.dumps([literal("main", 1, literal("f", 5, file="/x/a.c", line=3), literal("gone", 2),
@@ -437,6 +448,7 @@ def main():
         check_nonsense(scratch)
         check_tree(scratch)
         check_tables(scratch)
+        check_modules(scratch)
         check_diff(scratch)
         check_databases(scratch)
         a, b, ours = scratch / "a.json", scratch / "b.json", scratch / "ours"

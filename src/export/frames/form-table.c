@@ -144,7 +144,7 @@ static void put_place(const struct frame *frame, uint32_t node, struct buf *out)
     const char *file = path_last(frame_file(frame, node)), *module = path_last(frame_module(frame, node));
     enum frame_kind kind = frame_kind(frame, node);
     const char *place = kind == FRAME_LINE || kind == FRAME_LOOP ? "" : *file ? file : module;
-    if (!*place || *place == '<')
+    if (!*place || *place == '<' || strcmp(path_last(frame_name(frame, node)), place) == 0)
         return;
     buf_printf(out, "  ");
     printable_put(out, place);
