@@ -3,8 +3,10 @@
  * metric-db file has the matrix of one profile, which stays mapped until values are asked for. Without such files the
  * sums are all there is. What is 0 in a matrix counts as not there: the matrices are dense, what they hold is not.
  *
- * Exclusive values are what Hatchet makes of them: those of statements are taken from the element around them. Call
- * sites (C) are no nodes; their line is the attribute call_line of what is called, and part of its identity. */
+ * An exclusive value in the file is that of a scope: of a function with its statements, loops, and in some files with
+ * what is inlined there; of a loop with or without those in it. A node's own value is what its statements and, by the
+ * inclusive values, its other children leave of that. (Hatchet takes statements away alone, and counts loops twice.)
+ * Call sites (C) are no nodes; their line is the attribute call_line of what is called, and part of its identity. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +29,10 @@ extern const struct frame_reader reader_experiment;
 #define METRIC_DB_TAG "HPCPROF-metricdb__"
 
 enum { METRIC_DB_HEAD_BYTES = 32, METRIC_DB_COUNTS_AT = 24 };
+
+/* What is less than this part of an inclusive value is nothing: sums of doubles, and of numbers of six digits. */
+#define MATRIX_PRECISION 1e-9
+#define SUM_PRECISION 1e-5
 
 static int out_of_memory(struct error *err)
 {
@@ -165,29 +171,46 @@ struct matrix_column {
     struct frame_column base;
     struct matrices *matrices;
     struct frame_graph *graph;
-    uint32_t metric;
+    uint32_t metric, partner; /* the inclusive one beside an exclusive one; FRAME_NONE */
 };
 
-/* The value of a node in a profile, with what its statements take away. */
-static double value_at(const struct matrix_column *column, size_t profile, uint32_t node)
+/* A node's own value. own: its exclusive value without those of its statements; inclusive: its inclusive value, and
+ * rest what its children leave of it, both rounded to a part of precision. What is less than nothing was rounded. */
+static double own_value(double own, double inclusive, double rest, double precision)
 {
-    const struct matrices *matrices = column->matrices;
+    if (own <= 0 || rest >= own)
+        return own;
+    return rest > precision * inclusive ? rest : 0;
+}
+
+/* The value of a node in a profile, as the file has it. */
+static double cell_at(const struct matrices *matrices, size_t profile, uint32_t metric, uint32_t node)
+{
     const unsigned char *bytes = matrices->items[profile].bytes + METRIC_DB_HEAD_BYTES;
-    const struct frame_graph *graph = column->graph;
     uint32_t row = matrices->row_of[node];
     if (row == 0 || row > matrices->n_rows)
         return 0;
-    size_t at = (size_t)(row - 1) * matrices->n_metrics + column->metric;
-    double value = bytes_double_of(bytes_get_be(bytes + 8 * at, 8));
+    return bytes_double_of(bytes_get_be(bytes + 8 * ((size_t)(row - 1) * matrices->n_metrics + metric), 8));
+}
+
+/* The same, or in an exclusive column its own value. */
+static double value_at(const struct matrix_column *column, size_t profile, uint32_t node)
+{
+    const struct matrices *matrices = column->matrices;
+    const struct frame_graph *graph = column->graph;
+    double value = cell_at(matrices, profile, column->metric, node);
     if (column->base.sums != FRAME_EXCLUSIVE)
         return value;
-    for (uint32_t i = graph->child_starts[node]; i < graph->child_starts[node + 1]; i++) {
-        uint32_t child = matrices->is_taken[graph->children[i]] ? matrices->row_of[graph->children[i]] : 0;
-        at = child ? (size_t)(child - 1) * matrices->n_metrics + column->metric : 0;
-        if (child && child <= matrices->n_rows)
-            value -= bytes_double_of(bytes_get_be(bytes + 8 * at, 8));
-    }
-    return value;
+    uint32_t end = graph->child_starts[node + 1];
+    for (uint32_t i = graph->child_starts[node]; i < end; i++)
+        if (matrices->is_taken[graph->children[i]])
+            value -= cell_at(matrices, profile, column->metric, graph->children[i]);
+    if (value == 0 || column->partner == FRAME_NONE)
+        return value;
+    double inclusive = cell_at(matrices, profile, column->partner, node), rest = inclusive;
+    for (uint32_t i = graph->child_starts[node]; i < end; i++)
+        rest -= cell_at(matrices, profile, column->partner, graph->children[i]);
+    return own_value(value, inclusive, rest, MATRIX_PRECISION);
 }
 
 static int read_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
@@ -327,6 +350,19 @@ static void column_name(const struct metric *metric, struct buf *out)
     const char *stem = hpctoolkit_metric_name(metric->name, &len);
     out->len_bytes = 0;
     buf_printf(out, "%.*s%s", (int)len, stem, metric->sums == FRAME_INCLUSIVE ? " (inc)" : "");
+}
+
+/* The inclusive metric of the same name: writers put it beside the exclusive one. FRAME_NONE: there is none. */
+static uint32_t partner_of(const struct metrics *metrics, size_t metric)
+{
+    const char *name = metrics->items[metric].name;
+    for (size_t i = metric ? metric - 1 : 0; i < metrics->n && i <= metric + 1; i++) {
+        const struct metric *other = &metrics->items[i];
+        if (metrics->items[metric].sums == FRAME_EXCLUSIVE && other->sums == FRAME_INCLUSIVE &&
+            strlen(name) == strlen(other->name) && strncmp(name, other->name, strlen(name) - strlen("(E)")) == 0)
+            return (uint32_t)i;
+    }
+    return FRAME_NONE;
 }
 
 static uint32_t take_number(const struct reading *reading, const char *name)
@@ -502,6 +538,89 @@ static void add_nodes(struct reading *reading, struct frame_maker *maker)
     buf_fini(&identity);
 }
 
+/* Puts the sums in order of metrics: starts [sums.n + 1] is where each begins. */
+static bool order_sums(struct reading *reading, size_t *starts)
+{
+    struct sum *sorted = malloc((reading->n_values + 1) * sizeof *sorted);
+    if (!sorted)
+        return false;
+    for (size_t i = 0; i < reading->n_values; i++)
+        starts[reading->values[i].metric]++;
+    for (size_t i = 0, n = 0; i <= reading->sums.n; i++) {
+        size_t n_before = n;
+        n += i < reading->sums.n ? starts[i] : 0;
+        starts[i] = n_before;
+    }
+    for (size_t i = 0; i < reading->n_values; i++)
+        sorted[starts[reading->values[i].metric]++] = reading->values[i];
+    for (size_t i = reading->sums.n; i > 0; i--)
+        starts[i] = starts[i - 1];
+    starts[0] = 0;
+    free(reading->values);
+    reading->values = sorted;
+    return true;
+}
+
+/* Hands out the number of a node, if there is any, and leaves 0 there. */
+static void give_own(double *own, uint32_t node, size_t column, struct frame_maker *maker)
+{
+    if (own[node] != 0)
+        maker_value(maker, column, node, 0, own[node]);
+    own[node] = 0;
+}
+
+/* The values of an exclusive metric. own, rest [n_nodes]: space, all 0 before and after. */
+static void add_own_sums(const struct reading *reading, const size_t *starts, size_t metric, double *own, double *rest,
+                         struct frame_maker *maker)
+{
+    const struct sum *sums = reading->values;
+    uint32_t partner = partner_of(&reading->sums, metric);
+    size_t column = reading->sums.items[metric].column;
+    size_t begin = partner == FRAME_NONE ? 0 : starts[partner], end = partner == FRAME_NONE ? 0 : starts[partner + 1];
+    for (size_t i = starts[metric]; i < starts[metric + 1]; i++) {
+        own[sums[i].node] += sums[i].value;
+        if (reading->made[sums[i].node].is_taken)
+            own[reading->nodes[sums[i].node].parent] -= sums[i].value;
+    }
+    for (size_t i = begin; i < end; i++) {
+        uint32_t parent = reading->nodes[sums[i].node].parent;
+        rest[sums[i].node] += sums[i].value;
+        if (parent != FRAME_NONE)
+            rest[parent] -= sums[i].value;
+    }
+    for (size_t i = begin; i < end; i++)
+        own[sums[i].node] = own_value(own[sums[i].node], sums[i].value, rest[sums[i].node], SUM_PRECISION);
+    for (size_t i = begin; i < end; i++) {
+        uint32_t parent = reading->nodes[sums[i].node].parent;
+        rest[sums[i].node] = 0;
+        if (parent != FRAME_NONE)
+            rest[parent] = 0;
+    }
+    for (size_t i = starts[metric]; i < starts[metric + 1]; i++) {
+        give_own(own, sums[i].node, column, maker);
+        if (reading->made[sums[i].node].is_taken)
+            give_own(own, reading->nodes[sums[i].node].parent, column, maker);
+    }
+}
+
+static void add_sum_columns(struct reading *reading, struct frame_maker *maker)
+{
+    size_t *starts = calloc(reading->sums.n + 1, sizeof *starts);
+    double *own = calloc(reading->n_nodes + 1, sizeof *own), *rest = calloc(reading->n_nodes + 1, sizeof *rest);
+    maker->failed |= !starts || !own || !rest || !order_sums(reading, starts);
+    for (size_t metric = 0; !maker->failed && metric < reading->sums.n; metric++) {
+        if (reading->sums.items[metric].sums == FRAME_EXCLUSIVE)
+            add_own_sums(reading, starts, metric, own, rest, maker);
+        else
+            for (size_t i = starts[metric]; i < starts[metric + 1]; i++)
+                maker_value(maker, reading->sums.items[metric].column, reading->values[i].node, 0,
+                            reading->values[i].value);
+    }
+    free(starts);
+    free(own);
+    free(rest);
+}
+
 /* The sums of the M elements, of one profile without a name. */
 static void add_sums(struct reading *reading, struct frame_maker *maker)
 {
@@ -513,13 +632,7 @@ static void add_sums(struct reading *reading, struct frame_maker *maker)
         if (!maker->failed)
             maker->columns[metric->column].is_hidden = metric->is_hidden;
     }
-    for (size_t i = 0; i < reading->n_values; i++) {
-        const struct sum *sum = &reading->values[i];
-        const struct metric *metric = &reading->sums.items[sum->metric];
-        maker_value(maker, metric->column, sum->node, 0, sum->value);
-        if (metric->sums == FRAME_EXCLUSIVE && reading->made[sum->node].is_taken)
-            maker_value(maker, metric->column, reading->nodes[sum->node].parent, 0, -sum->value);
-    }
+    add_sum_columns(reading, maker);
     maker->failed |= name.failed;
     buf_fini(&name);
 }
@@ -570,6 +683,7 @@ static int add_columns(const struct reading *reading, struct matrices *matrices,
             of->matrices = matrices;
             of->graph = graph_keep(frame->graph);
             of->metric = (uint32_t)i;
+            of->partner = partner_of(&reading->dbs, i);
             column->is_hidden = is_hidden(reading, name.data);
         }
         code = frame_add_column(frame, column, err);

@@ -99,6 +99,21 @@ def check_golden(found):
                 known.split("\n"), text.split("\n"), "committed", "now", n=0, lineterm="")]))
 
 
+def check_once(path, tolerance=1e-9):
+    """Of a database in the XML form, whose functions and loops have the values of what is in them once more: each node
+    has its own value and those of its children, so that nothing counts twice."""
+    frame = Frame(path)
+    pairs = [(c, c + " (inc)") for c in frame.columns if c + " (inc)" in frame.columns]
+    expect(pairs, f"{path}: columns {frame.columns}")
+    for own, inclusive in pairs:
+        sums = [node[4].get(own, 0) for node in frame.nodes]
+        for node in frame.nodes:
+            if node[2] is not None:
+                sums[node[2]] += node[4].get(inclusive, 0)
+        for node, found in zip(frame.nodes, sums):
+            expect(math.isclose(found, node[4].get(inclusive, 0), rel_tol=tolerance), f"{path}: {node}: in it are {found} of {own}")
+
+
 def check_depth(scratch):
     """A chain of nodes that no recursion could follow."""
     n, chain = 200000, scratch / "chain.json"
@@ -284,9 +299,10 @@ def check_others():
         n_rows = len(frame.nodes) * len(frame.profiles)
         expect(n_rows in (3280, 136, 29480), f"{name}: {n_rows} rows")
         expect(frame.columns[:2] in (["time", "time (inc)"], ["time (inc)", "time"]), f"{name}: columns {frame.columns}")
-
-
     check_table(hatchet / "hpctoolkit-cpi-database", hatchet / "hpctoolkit-cpi-graphframe.csv")
+    for database, tolerance in ((hatchet / "hpctoolkit-allgather-database", 1e-9), (DATA / "hpcviewer-gauss", 1e-9),
+                                (DATA / "datacentric-03.10" / "database", 1e-4)):
+        check_once(database, tolerance)
 
 
 def check_cells(database):
@@ -353,6 +369,8 @@ def main():
         scratch = pathlib.Path(name)
         found = inputs(scratch)
         check_golden(found)
+        check_once(found["xml-db"])
+        check_once(found["sums.xml"])
         check_depth(scratch)
         check_damage(found, scratch)
         check_ours(scratch)
