@@ -41,6 +41,7 @@ static void free_rows(struct model *model)
         free(model->variables[i].samples);
         free(model->variables[i].latencies);
         free(model->variables[i].causes);
+        free(model->variables[i].walks);
         free(model->variables[i].fields);
     }
     for (size_t i = 0; i < model->n_events; i++) {
@@ -294,5 +295,6 @@ void model_set_capacities(struct model *model)
         variable->cap_part_lines = variable->n_part_lines;
         variable->cap_latencies = variable->n_latencies;
         variable->cap_causes = variable->n_causes;
+        variable->cap_walks = variable->n_walks;
     }
 }

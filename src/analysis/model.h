@@ -138,6 +138,18 @@ struct variable_cause {
     struct cause_sum sum;
 };
 
+/* Samples of one event by all walks of one kind and stride through a variable. What else an unrolled loop reads of a
+ * line, and what one instruction reads of several elements, lies within a stride: such walks count as of stride 0. */
+struct variable_walk {
+    uint32_t event;        /* index into the model's events */
+    uint8_t kind;          /* enum pattern_kind; PATTERN_DERIVED counts as PATTERN_STRIDED */
+    uint32_t stride_bytes; /* of PATTERN_STRIDED, in either direction, at most WALK_STRIDE_MOST; 0: another one */
+    double samples;
+    double memory; /* of samples: waited for memory */
+};
+#define WALK_STRIDE_MOST INT16_MAX /* stands for longer ones too: patterns have no more */
+#define WALKS_MAX 64               /* of a variable; what has no room counts as PATTERN_UNKNOWN, stride 0 */
+
 /* Part of a stack frame: one local variable. */
 struct variable_part {
     uint32_t name, file, line;
@@ -199,6 +211,8 @@ struct variable {
     size_t n_latencies, cap_latencies;
     struct variable_cause *causes; /* [n_causes] by event: those whose addresses were computed in software */
     size_t n_causes, cap_causes;
+    struct variable_walk *walks; /* [n_walks] of the events of causes; none in databases of version 1 */
+    size_t n_walks, cap_walks;
     uint32_t type;                 /* string id: of an element, e.g. "struct particle"; 0 = not known */
     uint8_t type_source;           /* enum type_source */
     uint64_t element_bytes;        /* size of an element, 0 = not known */

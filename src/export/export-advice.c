@@ -4,18 +4,25 @@
 #include "analysis/report/leaks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/access-pattern.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
-#define SHARE_MIN 5.0       /* percent of all samples that a row must have, unless the job says otherwise */
-#define MEMORY_PART 0.5     /* of a row's samples that must have waited for memory ... */
-#define REMOTE_PERCENT 25.0 /* ... or of its latency, in accesses to other NUMA nodes */
-#define NODE_PART 0.2       /* of its samples: a node from which it is used */
-#define NODE_MOST 0.9       /* ... and one from which alone it is */
+#define SHARE_MIN 5.0         /* percent of all samples that a row must have, unless the job says otherwise */
+#define MEMORY_PART 0.5       /* of a row's samples that must have waited for memory ... */
+#define REMOTE_PERCENT 25.0   /* ... or of its latency, in accesses to other NUMA nodes */
+#define NODE_PART 0.2         /* of its samples: a node from which it is used */
+#define NODE_MOST 0.9         /* ... and one from which alone it is */
+#define WALK_BYTES (1 << 20)  /* of a variable: less is in some cache before long, in whatever order it is read */
+#define STRIDE_LEAST 256      /* bytes: compilers that unroll a loop make smaller ones of dense walks ... */
+#define STRIDE_ELEMENTS 2     /* ... and of a walk along one field */
+#define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
+#define MODIFIED_SAMPLES 20   /* ... and its samples */
 #define BLOCKS_MANY 1000
 #define BLOCK_SMALL 4096.0   /* bytes */
 #define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used */
@@ -25,6 +32,7 @@ struct advice {
     const char *rule; /* "interleave" */
     const char *name, *class, *site;
     double share, memory; /* percent of all samples; memory NAN: not known */
+    size_t number;        /* in the order of the report */
     char *words, *evidence;
 };
 
@@ -33,7 +41,7 @@ struct advices {
     struct leaks leaks;
     struct report report;
     bool has_leaks;
-    struct advice *items; /* [n_items] by the order of the report; leaks last */
+    struct advice *items; /* [n_items] what waits most for memory first, else by the order of the report; leaks last */
     size_t n_items, cap_items;
     bool failed;
 };
@@ -50,8 +58,9 @@ static void add(struct advices *advices, const struct report_row *row, const cha
         buf_fini(evidence);
         return;
     }
-    advices->items[advices->n_items++] = (struct advice){
+    advices->items[advices->n_items] = (struct advice){
         .rule = rule,
+        .number = advices->n_items,
         .name = row->name,
         .class = row->class,
         .site = row->site,
@@ -59,6 +68,7 @@ static void add(struct advices *advices, const struct report_row *row, const cha
         .memory = advices->report.has_causes && !special_rows_find(row->name) ? row->causes.memory : (double)NAN,
         .words = copy,
         .evidence = evidence->data};
+    advices->n_items++;
     *evidence = (struct buf){0};
 }
 
@@ -113,6 +123,28 @@ static void advise_on_nodes(struct advices *advices, const struct report_row *ro
             "let each thread write first the part that it uses, or interleave the pages over the nodes", &evidence);
 }
 
+/* The row's samples in a metric of that name, 0 when there is none. */
+static double samples_of(const struct advices *advices, const struct report_row *row, const char *name)
+{
+    int64_t metric = model_metric(advices->job->model, name);
+    return metric < 0 ? 0 : report_samples(&advices->report, row, (size_t)metric);
+}
+
+/* The hardware saw loads of lines that another core had just written. */
+static void advise_on_sharing(struct advices *advices, const struct report_row *row)
+{
+    double loads = samples_of(advices, row, "MEM-Load");
+    double modified = samples_of(advices, row, "MEM-hitm-local") + samples_of(advices, row, "MEM-hitm-rmt");
+    struct buf evidence = {0};
+    if (row->part || modified < MODIFIED_SAMPLES || 100 * modified < MODIFIED_PERCENT * loads)
+        return;
+    buf_printf(&evidence,
+               "%.0f %% of its loads (%.0f of %.0f samples) found their line modified in another core's cache",
+               100 * modified / loads, modified, loads);
+    add(advices, row, "shared-lines",
+        "give what each thread writes cache lines of its own, or write it less often where others read it", &evidence);
+}
+
 static bool waits_for_memory(const struct advices *advices, const struct report_row *row)
 {
     return advices->report.has_causes && row->causes.memory > MEMORY_PART * row->share;
@@ -130,6 +162,80 @@ static void advise_on_blocks(struct advices *advices, const struct report_row *r
                (unsigned long long)row->n_blocks, mean, 100 * row->causes.memory / row->share);
     add(advices, row, "small-blocks", "take the blocks from one array, so that neighbours share cache lines and pages",
         &evidence);
+}
+
+/* The interval of what waited for memory, and how much of it was walked through in one way. */
+static void put_walked(const struct report_row *row, double part, const char *how, struct buf *evidence)
+{
+    const struct cause_sum *sum = &row->causes;
+    char size[16];
+    bool is_turned_over = report_is_turned_over(row);
+    text_size(is_turned_over ? row->variable->max_block_bytes : row->size_bytes, size);
+    buf_printf(evidence, "%.0f %% of its samples waited for memory (%.0f-%.0f %%), %.0f %% of these %s",
+               100 * sum->memory / row->share, 100 * sum->memory_low / row->share, 100 * sum->memory_high / row->share,
+               100 * part, how);
+    buf_printf(evidence, is_turned_over ? "; blocks of up to %s" : "; it has %s", size);
+    if (row->n_blocks > 1 && !is_turned_over)
+        buf_printf(evidence, " in %llu blocks", (unsigned long long)row->n_blocks);
+    if (row->element_bytes)
+        buf_printf(evidence, ", elements of %llu bytes", (unsigned long long)row->element_bytes);
+}
+
+/* Its samples of the report's event that waited for memory, by how the instructions walk through it. */
+struct walked {
+    double all, irregular, chained, strided;
+    uint32_t stride_bytes; /* of the strided ones with the most samples */
+};
+
+static struct walked walks_of(const struct advices *advices, const struct report_row *row)
+{
+    const struct report *report = &advices->report;
+    struct walked sum = {0};
+    double most = 0;
+    for (size_t i = 0; i < row->variable->n_walks; i++) {
+        const struct variable_walk *walk = &row->variable->walks[i];
+        if (&report->model->events[walk->event] != report->event)
+            continue;
+        bool is_far = walk->kind == PATTERN_STRIDED && walk->stride_bytes >= STRIDE_LEAST && row->element_bytes &&
+                      walk->stride_bytes >= STRIDE_ELEMENTS * row->element_bytes;
+        sum.all += walk->memory;
+        sum.irregular += walk->kind == PATTERN_IRREGULAR ? walk->memory : 0;
+        sum.chained += walk->kind == PATTERN_CHAINED ? walk->memory : 0;
+        sum.strided += is_far ? walk->memory : 0;
+        if (is_far && walk->memory > most) {
+            most = walk->memory;
+            sum.stride_bytes = walk->stride_bytes;
+        }
+    }
+    return sum;
+}
+
+/* The order in which it is read is what makes it wait. */
+static void advise_on_walks(struct advices *advices, const struct report_row *row)
+{
+    struct buf evidence = {0};
+    char how[80];
+    if (!waits_for_memory(advices, row) || row->part || row->size_bytes < WALK_BYTES)
+        return;
+    struct walked walked = walks_of(advices, row);
+    if (walked.all <= 0)
+        return;
+    if (walked.strided > MEMORY_PART * walked.all) {
+        (void)snprintf(how, sizeof how, "in steps of %s%u bytes",
+                       walked.stride_bytes < WALK_STRIDE_MOST ? "" : "at least ", walked.stride_bytes);
+        put_walked(row, walked.strided / walked.all, how, &evidence);
+        add(advices, row, "stride", "its loops take large steps: interchange the loops, or transpose it", &evidence);
+    } else if (walked.chained > MEMORY_PART * walked.all) {
+        put_walked(row, walked.chained / walked.all, "at reads that find where to read next", &evidence);
+        add(advices, row, "chain",
+            "each read waits for the one before: put the elements in the order in which they are read, or follow "
+            "several chains at once",
+            &evidence);
+    } else if (walked.irregular > MEMORY_PART * walked.all) {
+        put_walked(row, walked.irregular / walked.all, "at irregular reads", &evidence);
+        add(advices, row, "irregular", "its reads jump: sort or block the index, or make the elements smaller",
+            &evidence);
+    }
 }
 
 /* Hot fields among cold ones, where the data are waited for at all or that is not known. */
@@ -159,6 +265,8 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
     if (advices->report.has_causes)
         advise_on_arithmetic(advices, row);
     advise_on_nodes(advices, row);
+    advise_on_sharing(advices, row);
+    advise_on_walks(advices, row);
     advise_on_fields(advices, row);
     advise_on_blocks(advices, row);
 }
@@ -177,6 +285,16 @@ static void advise_on_leaks(struct advices *advices)
                    (unsigned long long)leak->n_live, leak->n_live == 1 ? "" : "s", size);
         add(advices, leak->row, "leak", "free it, or do not allocate it", &evidence);
     }
+}
+
+static int compare_advice(const void *a, const void *b)
+{
+    const struct advice *x = a, *y = b;
+    if (isnan(x->memory) != isnan(y->memory))
+        return isnan(x->memory) ? 1 : -1;
+    if (!isnan(x->memory) && x->memory != y->memory)
+        return x->memory > y->memory ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static void advices_fini(struct advices *advices)
@@ -205,6 +323,8 @@ static int advices_make(struct advices *advices, const struct export_job *job, s
     for (size_t i = 0; !advices->report.has_too_few && i < advices->report.n_rows; i++)
         if (advices->report.rows[i].share >= least && advices->report.rows[i].share > 0)
             advise_on_row(advices, &advices->report.rows[i]);
+    if (advices->n_items)
+        qsort(advices->items, advices->n_items, sizeof *advices->items, compare_advice);
     if (!advices->report.has_too_few)
         advise_on_leaks(advices);
     if (!advices->failed && code != ERR_MEMORY)

@@ -10,7 +10,7 @@
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
 
-enum { VERSION = 1, MARK_BYTES = 8, DOUBLE_BYTES = 8 };
+enum { VERSION = 2, MARK_BYTES = 8, DOUBLE_BYTES = 8 };
 
 /* Where a string lies. */
 struct place {
@@ -21,6 +21,7 @@ struct place {
 struct scan {
     const unsigned char *data; /* [len] */
     size_t at, len;
+    uint64_t version;
     const char *name;
     struct error *err;
     int code;
@@ -221,6 +222,11 @@ static void skip_sums(struct scan *scan)
         skip_numbers(scan, 1);
         skip_bytes(scan, 6 * DOUBLE_BYTES);
     }
+    n = scan->version > 1 ? take_count(scan) : 0;
+    for (size_t i = 0; i < n && scan->code == 0; i++) { /* walks */
+        skip_numbers(scan, 3);
+        skip_bytes(scan, 2 * DOUBLE_BYTES);
+    }
 }
 
 static void take_variable(struct scan *scan, struct db_variables *variables, struct db_variable *variable)
@@ -272,10 +278,10 @@ int db_variables_read(const void *bytes, size_t len_bytes, const char *name, str
                          len_bytes);
     scan.at = MARK_BYTES;
     scan.len -= MARK_BYTES;
-    uint64_t version = take(&scan);
-    if (scan.code == 0 && version != VERSION)
+    scan.version = take(&scan);
+    if (scan.code == 0 && (scan.version < 1 || scan.version > VERSION))
         return error_set(err, ERR_UNSUPPORTED, "%.600s: offset %d: version %" PRIu64 ", which is not known here", name,
-                         MARK_BYTES, version);
+                         MARK_BYTES, scan.version);
     skip_head(&scan);
     take_strings(&scan);
     skip_runs(&scan);

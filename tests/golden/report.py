@@ -130,6 +130,60 @@ def make_advice(data):
         field[2] = string(data, "[].x")
 
 
+def make_walks(data):
+    """Ways through memory that wait for it, ways that say nothing, and blocks that were never used or freed."""
+    for name, walks in (("state->p", [[4, 0, 3406, 3006], [2, 0, 1400, 1250]]), ("state->rhs", [[2, 4096, 150, 150], [2, 0, 50, 0], [5, 0, 13, 0]]),
+                        ("state->q", [[2, 64, 49, 49]]), ("capacity_table", [[7, 0, 1204, 800], [4, 0, 134, 100]]),
+                        ("state->r", [[2, 32767, 112, 100], [2, 512, 10, 10]]), ("state->z", [[4, 0, 33, 33]]),
+                        ("state->inv_diag", [[4, 0, 49, 20]])):
+        row = variable(data, name)
+        n = sum(walk[2] for walk in walks)
+        row["walks"] = [[0, *walk] for walk in walks]
+        waits = 0.4 if name == "state->inv_diag" else 0.9
+        row["causes"] = [[0, waits * n, 0.8 * waits * n, waits * n, (1 - waits) * n, 0.0, 0.0]]
+    unused = variable(data, "state->z")
+    unused.update(size_freed_bytes=0, n_blocks_freed=0, samples=[0] * len(data["metrics"]), places=[0] * len(unused["places"]))
+    first = unused["scopes"][0]
+    end = min(scope for row in data["variables"] for scope in row["scopes"] if scope > first)
+    data["values"] = [value for value in data["values"] if not first <= value[0] < end]
+
+
+def make_touched(data):
+    """Loads and stores of one node, of what lies on the other; lines that other cores have just written."""
+    grid = variable(data, "grid")
+    grid["places"] = [sum(grid["places"][i // 2 * 2:i // 2 * 2 + 2]) if i % 2 == 0 else 0 for i in range(len(grid["places"]))]
+    names = [metric["name"] for metric in data["metrics"]]
+    for name, n in (("MEM-Load", 180), ("MEM-hitm-local", 26), ("MEM-hitm-rmt", 4)):
+        grid["samples"][names.index(name)] = n
+
+
+def check_walks(database):
+    """The rules by ways through memory, each with its figures; what waits most comes first."""
+    rules = check_advice(database)
+    rows = list(csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "0.2"))))
+    wanted = {("state->p", "irregular"), ("capacity_table", "chain"), ("state->rhs", "stride"), ("state->r", "stride")}
+    expect({rule for rule in rules if rule[1] in ("irregular", "chain", "stride")} == wanted, f"walks: {rules}")
+    said = {row["variable"]: row["evidence"] for row in rows if (row["variable"], row["rule"]) in wanted}
+    for name, words in (("state->p", "90 % of its samples waited for memory (72-90 %), 71 % of these at irregular reads; it has 31.2 MiB, "
+                         "elements of 8 bytes"), ("capacity_table", "89 % of these at reads that find"),
+                        ("state->rhs", "100 % of these in steps of 4096 bytes; it has 31.2 MiB, elements of 8 bytes"),
+                        ("state->r", "100 % of these in steps of at least 32767 bytes")):
+        expect(words in said.get(name, ""), f"evidence for {name}: {said}")
+    shares = [float(row["memory_share"]) for row in rows if row["memory_share"]]
+    expect(rows[0]["variable"] == "state->p" and shares == sorted(shares, reverse=True), f"order: {rows}")
+    leaks = [(row["variable"], row["evidence"]) for row in rows if row["rule"] == "leak"]
+    expect(leaks == [("state->z", "1 block, 31.2 MiB, live at the end; no sample fell on any of the path")], f"leaks: {leaks}")
+
+
+def check_touched(database):
+    rules = check_advice(database)
+    rows = list(csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "5"))))
+    said = {row["rule"]: row["evidence"] for row in rows if row["variable"] == "grid"}
+    expect({("grid", "first-touch"), ("grid", "shared-lines")} <= rules and ("grid", "interleave") not in rules, f"{rules}")
+    expect(said["first-touch"] == "99 % of its latency are accesses to other NUMA nodes; used from node 0: 100 %", f"{said}")
+    expect("17 % of its loads (30 of 180 samples)" in said["shared-lines"], f"{said}")
+
+
 def check_rules(database):
     """Each rule has a case; where too few samples are known, none applies."""
     rules = check_advice(database)
@@ -230,6 +284,12 @@ def databases(scratch):
     hardware = (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8")
     texts["hardware"] = hardware
     data = json.loads(hardware)
+    make_touched(data)
+    texts["touched"] = json.dumps(data)
+    data = json.loads(texts["minicg"])
+    make_walks(data)
+    texts["walks"] = json.dumps(data)
+    data = json.loads(hardware)
     make_saturated(data)
     texts["saturated"] = json.dumps(data)
     for name, text in texts.items():
@@ -300,6 +360,9 @@ def check_advice(database):
         return list(csv.DictReader(io.StringIO(result.stdout)))
     meanings = {(v["variable"], v["alloc_site"]): (v.get("meaning") or "").split()[:1] for v in
                 json.loads(report(database, 100, "--json"))["variables"]}
+    exported = json.loads(subprocess.run([str(BUILD / "hpcquery"), "export", "json", str(database)], capture_output=True, check=True,
+                                         text=True).stdout)
+    walks = {exported["strings"][row["name"]]: row.get("walks", []) for row in exported["variables"]}
     meant = []
     for least in (0.2, 5):
         wanted = []
@@ -318,6 +381,15 @@ def check_advice(database):
                 wanted += [(name, "interleave")] * (users > 1) + [(name, "first-touch")] * (max(nodes) >= 0.9 * sum(nodes))
             waits = float(row.get("memory_share") or 0) > share / 2
             blocks = int(row["n_blocks"]) if row["class"] == "heap" else 0
+            loads, modified = (sum(float(row.get(f"samples:MEM-{key}") or 0) for key in keys)
+                               for keys in (("Load",), ("hitm-local", "hitm-rmt")))
+            wanted += [(name, "shared-lines")] * (modified >= 20 and modified >= loads / 10)
+            walked = [walk for walk in walks.get(name, []) if waits and int(row["size_bytes"]) >= 1 << 20]
+            all_memory = sum(walk[4] for walk in walked)
+            for rule, memory in (("stride", sum(w[4] for w in walked if w[1] == 2 and w[2] >= 256)),
+                                 ("chain", sum(w[4] for w in walked if w[1] == 7)),
+                                 ("irregular", sum(w[4] for w in walked if w[1] == 4))):
+                wanted += [(name, rule)] * (memory > all_memory / 2)
             wanted += [(name, "small-blocks")] * (waits and blocks >= 1000 and 0 < int(row["size_bytes"]) < 4096 * blocks)
         rows = csv_of("advice", "--min", str(least))
         found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in ("split", "leak")]
@@ -355,8 +427,9 @@ def main():
             if case == "paths":
                 check_paths(database)
                 continue
-            if case == "advice":
-                check_rules(database)
+            checks = {"advice": check_rules, "walks": check_walks, "touched": check_touched}
+            if case in checks:
+                checks[case](database)
                 continue
             for columns in WIDTHS:
                 text, path = report(database, columns), GOLDEN / f"{case}-{columns}.txt"

@@ -360,6 +360,22 @@ def check_nodes(scratch):
     expect(found == {("near", "0"): 100, ("far", "0"): 25, ("far", "1"): 75}, f"by node: {found}")
 
 
+def check_first_version(scratch):
+    """Databases made before walks were kept are read: here one is made of a database whose last variable has none."""
+    profile = m.Profile("app", METRICS)
+    profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 100},
+                   m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x4000, "static", "only", 4096))
+    profile.write(scratch / "one-measurement")
+    run("hpcprof", "-q", "-o", scratch / "one", scratch / "one-measurement")
+    content, reports = (scratch / "one/locus.db").read_bytes(), (("vars",), ("advice", "--min", "0"), ("export", "json"))
+    expect(content[8] == 2 and content[-9] == 0 and len(table("vars", scratch / "one")) == 1, f"one variable: {content}")
+    known = [run("hpcquery", *report, scratch / "one") for report in reports]
+    (scratch / "one/locus.db").write_bytes(content[:8] + b"\1" + content[9:-9] + content[-8:])
+    expect([run("hpcquery", *report, scratch / "one") for report in reports] == known, "version 1 gives other reports")
+    (scratch / "one/locus.db").write_bytes(content[:8] + b"\3" + content[9:])
+    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 3")
+
+
 def check_twins(database, program, scratch):
     """Rows of one name can be told apart: by file and function, by module."""
     folder = program.folder
@@ -417,6 +433,7 @@ def main():
         check_nodes(scratch)
         check_least(database)
         check_twins(database, program, scratch)
+        check_first_version(scratch)
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

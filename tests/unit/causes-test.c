@@ -183,6 +183,54 @@ static void test_sums_of_a_variable(void **state)
     assert_true(fabs(sum->memory + sum->execution + sum->unverified - 2100) < 1e-6 && sum->resident == 850);
     causes_fini(&table);
     free(variable.causes);
+    free(variable.walks);
+}
+
+/* The samples of a variable by how they walk through it, and how many have no room of their own. */
+static double walked(const struct variable *variable, uint8_t kind, uint32_t stride_bytes)
+{
+    double samples = 0;
+    for (size_t i = 0; i < variable->n_walks; i++)
+        if (variable->walks[i].kind == kind && variable->walks[i].stride_bytes == stride_bytes)
+            samples += variable->walks[i].samples;
+    return samples;
+}
+
+/* Only a stride that one access takes alone says how far apart the elements are that are read. */
+static void test_walks_of_a_variable(void **state)
+{
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const uint32_t first[] = {0};
+    const uint64_t patterns[] = {pattern_make(PATTERN_STRIDED, 0, 4096, 8),
+                                 pattern_make(PATTERN_DERIVED, 100, -4096, 8),
+                                 pattern_make(PATTERN_STRIDED, 200, -1000000, 8),
+                                 pattern_make(PATTERN_STRIDED, 300, 4096, 32),
+                                 pattern_with_slots(pattern_make(PATTERN_STRIDED, 400, 4096, 8), 8, 1),
+                                 pattern_make(PATTERN_IRREGULAR, 500, 4096, 8)};
+    struct variable variable = {0};
+    struct event_sum event = {0};
+    struct model model = {.variables = &variable, .n_variables = 1, .events = &event, .n_events = 1};
+    struct cause_table table = {0};
+    (void)state;
+    for (unsigned i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        struct cause_access access = {.vaddr = 1000 + i, .pattern = patterns[i], .n_samples = 1u << i};
+        assert_true(causes_add(&table, &access, &caches));
+    }
+    causes_renumber(&table, first);
+    assert_true(causes_apply(&table, &model, first, 1));
+    assert_true(walked(&variable, PATTERN_STRIDED, 4096) == 1 + 2);
+    assert_true(walked(&variable, PATTERN_STRIDED, WALK_STRIDE_MOST) == 4);
+    assert_true(walked(&variable, PATTERN_STRIDED, 0) == 8 + 16 && walked(&variable, PATTERN_IRREGULAR, 0) == 32);
+    for (uint32_t i = 0; i < 2 * WALKS_MAX; i++) {
+        const struct variable_walk walk = {.kind = PATTERN_STRIDED, .stride_bytes = 5000 + i, .samples = 1};
+        assert_true(causes_add_walk(&variable, &walk));
+    }
+    assert_true(variable.n_walks == WALKS_MAX + 1);
+    assert_true(walked(&variable, PATTERN_UNKNOWN, 0) == WALKS_MAX + 4 &&
+                walked(&variable, PATTERN_STRIDED, 4096) == 3);
+    causes_fini(&table);
+    free(variable.causes);
+    free(variable.walks);
 }
 
 /* The sum of a variable that one thread walked: accesses [n], and nothing else. */
@@ -201,6 +249,7 @@ static struct cause_sum judged_alone(const struct cause_access *accesses, unsign
     struct cause_sum sum = *causes_of(&variable, 0);
     causes_fini(&table);
     free(variable.causes);
+    free(variable.walks);
     return sum;
 }
 
@@ -336,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_lines_are_counted),
         cmocka_unit_test(test_footprints),
         cmocka_unit_test(test_sums_of_a_variable),
+        cmocka_unit_test(test_walks_of_a_variable),
         cmocka_unit_test(test_copies_are_judged_together),
         cmocka_unit_test(test_sizes_share_contrast),
         cmocka_unit_test(test_what_is_not_verified),

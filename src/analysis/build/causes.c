@@ -93,17 +93,19 @@ void accesses_fini(struct access_table *table)
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
 #define ENTRIES_MAX 300000
+#define WALK_ACCESS_MOST 16 /* bytes: a larger access is one of several elements */
 #define SPOTS_MAX 1000000
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
 #define CHANCE 1.5    /* standard deviations that may be chance */
 #define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
 #define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
 #define L2_CYCLES 15.0
-#define CHAIN_MOST 0.8   /* of the samples at a chain in the second-level cache, at most this part waited for it */
-#define MISS_PART 0.95   /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
-#define STORED_PART 0.75 /* of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel   \
-                          */
-#define FED_PART 0.15    /* of the samples at instructions without access, at most this part waited for what they use */
+#define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
+#define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
+#define STORED_PART                                                                                                    \
+    0.75              /* of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel      \
+                       */
+#define FED_PART 0.15 /* of the samples at instructions without access, at most this part waited for what they use */
 
 /* Samples of one thread whose lines are judged together. */
 struct cause_pool {
@@ -564,12 +566,29 @@ static void set_spot_parts(struct cause_table *table, const struct cause_entry *
     }
 }
 
+/* Adds the entry's walk, of which sum was found, to its variable. */
+static bool add_walk(const struct cause_entry *entry, const struct cause_sum *sum, struct variable *variable)
+{
+    enum pattern_kind kind = pattern_kind(entry->pattern);
+    bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED;
+    struct variable_walk walk = {.event = entry->event,
+                                 .kind = is_strided ? PATTERN_STRIDED : (uint8_t)kind,
+                                 .samples = (double)entry->n_samples,
+                                 .memory = sum->memory};
+    if (is_strided && !pattern_has_contrast(entry->pattern) && pattern_access_bytes(entry->pattern) <= WALK_ACCESS_MOST)
+        walk.stride_bytes = (uint32_t)abs(pattern_stride_bytes(entry->pattern));
+    if (walk.stride_bytes > WALK_STRIDE_MOST)
+        walk.stride_bytes = WALK_STRIDE_MOST;
+    return causes_add_walk(variable, &walk);
+}
+
 /* Judges the entries of one variable and event, from *i on, and adds their sum to the variable; moves *i past them, and
  * *spot past their spots. */
 static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, struct model *model, uint64_t events,
                            bool is_in_order)
 {
     const struct cause_entry *first = &table->entries[*i];
+    bool has_verdict = first->node < model->n_variables && first->event < 64 && events >> first->event & 1, ok = true;
     struct cause_sum all = {0};
     double fed = 0;
     while (*i < table->n && table->entries[*i].node == first->node && table->entries[*i].event == first->event) {
@@ -579,11 +598,12 @@ static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, s
         struct cause_sum sum = judge(entry, is_in_order);
         add_sum(&all, &sum);
         set_spot_parts(table, entry, &sum, spot);
+        ok = ok && (!has_verdict || add_walk(entry, &sum, &model->variables[first->node]));
         if (pattern_kind(entry->pattern) == PATTERN_FED)
             fed += (double)entry->n_samples;
     }
-    if (first->node >= model->n_variables || first->event >= 64 || !(events >> first->event & 1))
-        return true;
+    if (!has_verdict || !ok)
+        return ok;
     double total = all.memory + all.execution + all.unverified;
     all.memory_high += FED_PART * fed * fmin(1, total > 0 ? 2 * all.memory / total : 0);
     return causes_add_sum(&model->variables[first->node], first->event, &all);
@@ -663,6 +683,35 @@ bool causes_add_sum(struct variable *variable, uint32_t event, const struct caus
         variable->causes[variable->n_causes++] = (struct variable_cause){.event = event};
     }
     add_sum(&variable->causes[i].sum, sum);
+    return true;
+}
+
+static size_t find_walk(const struct variable *variable, const struct variable_walk *like)
+{
+    size_t i = 0;
+    while (i < variable->n_walks && (variable->walks[i].event != like->event || variable->walks[i].kind != like->kind ||
+                                     variable->walks[i].stride_bytes != like->stride_bytes))
+        i++;
+    return i;
+}
+
+bool causes_add_walk(struct variable *variable, const struct variable_walk *walk)
+{
+    const struct variable_walk other = {
+        .event = walk->event, .kind = PATTERN_UNKNOWN, .samples = walk->samples, .memory = walk->memory};
+    size_t i = find_walk(variable, walk);
+    if (i == variable->n_walks && i >= WALKS_MAX) {
+        walk = &other;
+        i = find_walk(variable, walk);
+    }
+    if (i == variable->n_walks) {
+        if (!vec_reserve(&variable->walks, &variable->cap_walks, i + 1, sizeof *variable->walks))
+            return false;
+        variable->walks[variable->n_walks++] =
+            (struct variable_walk){.event = walk->event, .kind = walk->kind, .stride_bytes = walk->stride_bytes};
+    }
+    variable->walks[i].samples += walk->samples;
+    variable->walks[i].memory += walk->memory;
     return true;
 }
 

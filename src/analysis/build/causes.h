@@ -155,6 +155,9 @@ void causes_fini(struct cause_table *table);
 /* Adds to the sums that a variable has for an event; false when out of memory. */
 bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum);
 
+/* Adds to what a variable has of the walk's event, kind and stride; false when out of memory. */
+bool causes_add_walk(struct variable *variable, const struct variable_walk *walk);
+
 /* The variable's sums for an event; NULL when it has none. */
 const struct cause_sum *causes_of(const struct variable *variable, uint32_t event);
 

@@ -372,6 +372,9 @@ static bool merge_variable(const struct model *model, struct variable *into, con
     for (size_t i = 0; i < from->n_causes; i++)
         if (!causes_add_sum(into, from->causes[i].event, &from->causes[i].sum))
             return false;
+    for (size_t i = 0; i < from->n_walks; i++)
+        if (!causes_add_walk(into, &from->walks[i]))
+            return false;
     return merge_places(model, into, from) && merge_samples(model, into, from) &&
            metrics_merge_latencies(into, from->latencies, from->n_latencies) && report_merge_fields(into, from);
 }
@@ -702,6 +705,7 @@ void report_fini(struct report *report)
         free(report->variables[i].samples);
         free(report->variables[i].latencies);
         free(report->variables[i].causes);
+        free(report->variables[i].walks);
         free(report->variables[i].fields);
     }
     free(report->variables);

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "analysis/build/symbolize.h"
+#include "base/access-pattern.h"
 #include "base/bytes.h"
 #include "export/database/database.h"
 
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
-#define VERSION 1
+#define VERSION 2 /* 1: without walks */
 #define MARK_BYTES 8
 
 /* Where writing or reading is. The first failure is remembered; after it, nothing is read or written. */
@@ -20,6 +21,7 @@ struct pass {
     struct buf *out;           /* writing; NULL: reading */
     const unsigned char *data; /* [len] of the whole file */
     size_t at, len;
+    uint64_t version; /* of the file */
     const char *name;
     struct error *err;
     int code;
@@ -457,6 +459,19 @@ static void pass_sums(struct pass *pass, const struct model *model, struct varia
     }
 }
 
+static void pass_walks(struct pass *pass, const struct model *model, struct variable *variable)
+{
+    variable->n_walks = pass_list(pass, &variable->walks, variable->n_walks, sizeof *variable->walks, "walks");
+    for (size_t i = 0; i < variable->n_walks && pass->code == 0; i++) {
+        struct variable_walk *walk = &variable->walks[i];
+        pass_event_index(pass, model, &walk->event);
+        pass_8(pass, &walk->kind, PATTERN_CHAINED, "walk");
+        pass_32(pass, &walk->stride_bytes, WALK_STRIDE_MOST, "walk");
+        pass_double(pass, &walk->samples, "walk");
+        pass_double(pass, &walk->memory, "walk");
+    }
+}
+
 /* Counts that a variable has for each of n things, or for none. */
 static void pass_counts(struct pass *pass, uint64_t **counts, size_t n, const char *what)
 {
@@ -488,6 +503,8 @@ static void pass_variable(struct pass *pass, const struct model *model, struct v
     pass_counts(pass, &variable->samples, model->n_metrics, "samples");
     pass_counts(pass, &variable->places, model->n_metrics * model->n_numa_nodes, "places");
     pass_sums(pass, model, variable);
+    if (pass->version > 1)
+        pass_walks(pass, model, variable);
 }
 
 static void pass_variables(struct pass *pass, struct model *model)
@@ -515,7 +532,7 @@ static void pass_model(struct pass *pass, struct model *model)
 
 int locus_db_write(const struct model *model, struct buf *out, struct error *err)
 {
-    struct pass pass = {.out = out, .err = err};
+    struct pass pass = {.out = out, .version = VERSION, .err = err};
     buf_append(out, BEGINS, MARK_BYTES);
     put_number(out, VERSION);
     pass_model(&pass, (struct model *)(uintptr_t)model); /* nothing is changed when writing */
@@ -536,7 +553,8 @@ int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct 
     if (len_bytes < 2 * MARK_BYTES || memcmp(bytes + len_bytes - MARK_BYTES, ENDS, MARK_BYTES) != 0)
         return error_set(err, ERR_FORMAT, "%s: offset %zu: the end is missing: the file has been cut", name, len_bytes);
     pass.len = len_bytes - MARK_BYTES;
-    if (take_number(&pass, "version") != VERSION && pass.code == 0)
+    pass.version = take_number(&pass, "version");
+    if ((pass.version < 1 || pass.version > VERSION) && pass.code == 0)
         return error_set(err, ERR_UNSUPPORTED, "%s has a version that this program does not know", name);
     pass_model(&pass, model);
     if (pass.code == 0 && pass.at != pass.len)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/build/symbolize.h"
+#include "base/access-pattern.h"
 #include "export/database/database.h"
 #include "fmt/json.h"
 
@@ -307,9 +308,18 @@ static size_t take_by_event(struct json_take *take, const json_t *row, const cha
     return *items ? n : 0;
 }
 
+static void take_walk(struct json_take *take, const json_t *item, struct variable_walk *walk)
+{
+    walk->kind = (uint8_t)json_take_word(take, json_array_get(item, 1), PATTERN_CHAINED, "walks");
+    walk->stride_bytes = (uint32_t)json_take_word(take, json_array_get(item, 2), WALK_STRIDE_MOST, "walks");
+    walk->samples = json_take_double(take, json_array_get(item, 3), "walks");
+    walk->memory = json_take_double(take, json_array_get(item, 4), "walks");
+}
+
 static void take_sums(struct json_take *take, const json_t *row, const struct model *model, struct variable *variable)
 {
-    _Static_assert(offsetof(struct variable_latency, event) == 0 && offsetof(struct variable_cause, event) == 0,
+    _Static_assert(offsetof(struct variable_latency, event) == 0 && offsetof(struct variable_cause, event) == 0 &&
+                       offsetof(struct variable_walk, event) == 0,
                    "an item for an event begins with its index");
     const json_t *list;
     void *items;
@@ -321,6 +331,10 @@ static void take_sums(struct json_take *take, const json_t *row, const struct mo
     variable->causes = items;
     for (size_t i = 0; i < variable->n_causes && !take->code; i++)
         take_cause(take, json_array_get(list, i), &variable->causes[i].sum);
+    variable->n_walks = take_by_event(take, row, "walks", model, sizeof *variable->walks, &items, &list);
+    variable->walks = items;
+    for (size_t i = 0; i < variable->n_walks && !take->code; i++)
+        take_walk(take, json_array_get(list, i), &variable->walks[i]);
 }
 
 /* A list of n words, NULL when there is none; memory is allocated only once the list is known to exist. */

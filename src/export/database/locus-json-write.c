@@ -204,6 +204,16 @@ static void put_samples(const struct model *model, const struct variable *variab
         }
         buf_printf(out, i + 1 < variable->n_causes ? "]" : "]]");
     }
+    for (size_t i = 0; i < variable->n_walks; i++) {
+        const struct variable_walk *walk = &variable->walks[i];
+        if (i == 0)
+            json_put_key(out, "walks", 0);
+        buf_printf(out, "%s[%u, %u, %u, ", i ? ", " : "[", walk->event, walk->kind, walk->stride_bytes);
+        json_put_double(out, walk->samples);
+        buf_printf(out, ", ");
+        json_put_double(out, walk->memory);
+        buf_printf(out, i + 1 < variable->n_walks ? "]" : "]]");
+    }
     for (size_t i = 0; i < variable->n_latencies; i++) {
         if (i == 0)
             json_put_key(out, "latencies", 0);
