@@ -242,7 +242,9 @@ static enum type need(struct parser *parser, enum type type, enum type needed, s
     bool fits = type == needed || (needed == NUMBER && type == CONDITION);
     if (type == FAILED || fits)
         return type;
-    return fail(parser, ERR_USAGE, at, "this is %s, where %s is needed", name_of_type(type), name_of_type(needed));
+    bool is_quoted = type == TEXT && needed == NUMBER && parser->text[at] == '"';
+    return fail(parser, ERR_USAGE, at, "this is %s, where %s is needed%s", name_of_type(type), name_of_type(needed),
+                is_quoted ? "; columns stand in single quotes" : "");
 }
 
 static const struct function {

@@ -336,6 +336,7 @@ static void test_expression_errors(void **state)
         {"time", "character 1: this is a number, where a condition is needed"},
         {"name > 5", "character 8: this is a number, where a text is needed"},
         {"time = \"a\"", "character 8: this is a text, where a number is needed"},
+        {"\"time\" + 1 > 2", "character 1: this is a text, where a number is needed; columns stand in single quotes"},
         {"name + 1 > 2", "character 1: this is a text, where a number is needed"},
         {"time > 1 and 5", "character 14: this is a number, where a condition is needed"},
         {"(time > 1", "character 10: ')' is missing at the end"},
