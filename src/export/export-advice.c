@@ -357,7 +357,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     int code = advices_make(&advices, job, err);
     if (code != 0)
         return code;
-    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
     if (advices.n_items == 0)
         text_labelled(out, job, "advice",

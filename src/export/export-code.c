@@ -14,8 +14,10 @@
 
 #define DATA_SHOWN 3
 #define DATA_SHARE_MIN 5 /* percent of the row, below which data is not shown */
-#define NAME_WIDTH 30
-#define POSITION_WIDTH 20
+#define NAME_PART 30     /* percent of the terminal's width */
+#define POSITION_PART 20
+#define NAME_LEAST 12 /* characters */
+#define POSITION_LEAST 10
 
 /* The name of the variable that a row's data is in. */
 static const char *data_name(const struct code_table *table, const struct code_data *data)
@@ -38,26 +40,54 @@ static void put_data(const struct code_table *table, const struct code_row *row,
     }
 }
 
+static size_t name_width(const struct export_job *job)
+{
+    size_t width = job->columns * NAME_PART / 100;
+    return width < NAME_LEAST ? NAME_LEAST : width;
+}
+
+static size_t position_width(const struct export_job *job)
+{
+    size_t width = job->columns * POSITION_PART / 100;
+    return width < POSITION_LEAST ? POSITION_LEAST : width;
+}
+
+/* Cuts " [module]" off the end of a name where the module stands beside it. */
+static void drop_module(struct buf *name, const char *module)
+{
+    size_t len = strlen(module) + strlen(" []");
+    if (!name->data || name->len_bytes <= len)
+        return;
+    char *end = name->data + name->len_bytes - len;
+    if (strncmp(end, " [", 2) == 0 && strncmp(end + 2, module, len - 3) == 0 && end[len - 1] == ']') {
+        *end = 0;
+        name->len_bytes -= len;
+    }
+}
+
 static void put_text_row(const struct code_table *table, const struct export_job *job, enum code_kind kind,
                          const struct code_row *row, struct buf *out)
 {
     const char *file = path_last(model_text(table->model, row->file));
+    const char *module = path_last(model_text(table->model, row->module));
+    size_t of_name = name_width(job), of_position = position_width(job), used = of_name + of_position + 22;
     struct buf name = {0}, position = {0}, data = {0};
     text_function(&name, model_text(table->model, row->function));
     if (row->line)
         buf_printf(&position, "%s:%u", file, row->line);
     else
-        buf_printf(&position, "%s", *file == '<' ? path_last(model_text(table->model, row->module)) : file);
+        buf_printf(&position, "%s", *file == '<' ? module : file);
+    if (!row->line && *file == '<')
+        drop_module(&name, module);
     put_data(table, row, &data);
     buf_printf(out, "%5.1f %%  %5.1f %%  ", percent(row->own, table->total), percent(row->inclusive, table->total));
     text_style(out, job, TEXT_BOLD);
     text_cell(out, job, kind == CODE_FUNCTION ? name.data : position.data,
-              kind == CODE_FUNCTION ? NAME_WIDTH : POSITION_WIDTH, false);
+              kind == CODE_FUNCTION ? of_name : of_position, false);
     text_style(out, job, TEXT_PLAIN);
     buf_printf(out, "  ");
     text_cell(out, job, kind == CODE_FUNCTION ? position.data : name.data,
-              kind == CODE_FUNCTION ? POSITION_WIDTH : NAME_WIDTH, false);
-    size_t used = NAME_WIDTH + POSITION_WIDTH + 22;
+              kind == CODE_FUNCTION ? of_position : of_name, false);
     buf_printf(out, "  ");
     text_cut(out, job, data.data ? data.data : "", job->columns > used + 2 ? job->columns - used - 2 : 0);
     while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
@@ -106,14 +136,15 @@ static int write_text(const struct export_job *job, enum code_kind kind, struct 
     int code = make_table(job, kind, &table, &n_left, &rest, err);
     if (code != 0)
         return code;
-    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
     text_style(out, job, TEXT_BOLD);
     if (kind == CODE_FUNCTION)
-        buf_printf(out, "\n    own      all  %-*s  %-*s  on data\n", NAME_WIDTH, "function", POSITION_WIDTH,
-                   "begins at");
+        buf_printf(out, "\n    own      all  %-*s  %-*s  on data\n", (int)name_width(job), "function",
+                   (int)position_width(job), "begins at");
     else
-        buf_printf(out, "\n    own      all  %-*s  %-*s  on data\n", POSITION_WIDTH, "line", NAME_WIDTH, "in");
+        buf_printf(out, "\n    own      all  %-*s  %-*s  on data\n", (int)position_width(job), "line",
+                   (int)name_width(job), "in");
     text_style(out, job, TEXT_PLAIN);
     for (size_t i = 0; i < table.n_rows; i++)
         put_text_row(&table, job, kind, &table.rows[i], out);
@@ -646,6 +677,7 @@ static void put_shown(const struct annotation *annotation, const struct shown_li
     const struct code_table *table = &annotation->table;
     const struct code_row *row = shown->row;
     size_t of_data = job->columns / 4, of_source = job->columns - of_data - 29;
+    size_t without_data = of_source + of_data + 2;
     struct buf text = {0}, data = {0};
     if (row)
         buf_printf(out, "%5.1f %%  %5.1f %%  ", percent(row->own, table->total), percent(row->inclusive, table->total));
@@ -665,7 +697,7 @@ static void put_shown(const struct annotation *annotation, const struct shown_li
     else
         buf_printf(out, "     ?  ");
     text_style(out, job, row ? TEXT_PLAIN : TEXT_DIM);
-    text_cell(out, job, text.data ? text.data : "", of_source, false);
+    text_cell(out, job, text.data ? text.data : "", data.len_bytes ? of_source : without_data, false);
     text_style(out, job, TEXT_PLAIN);
     buf_printf(out, "  ");
     text_cut(out, job, data.data ? data.data : "", of_data);
@@ -691,7 +723,7 @@ static void put_annotation_head(const struct annotation *annotation, struct buf 
     const char *file = model_text(model, annotation->file);
     double total = annotation->table.total;
     struct buf text = {0};
-    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_program(out, job);
     for (size_t i = 0; i < annotation->n_names && i < NAMES_SHOWN; i++) {
         buf_printf(&text, "%s", i ? ", " : "");
         text_function(&text, model_text(model, annotation->names[i]));

@@ -34,7 +34,7 @@ static void put_head(const struct leaks *leaks, const struct export_job *job, st
 {
     const struct model *model = job->model;
     struct buf text = {0};
-    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_program(out, job);
     put_moment(leaks, &text);
     put_sum(&text, leaks->is_at_mark ? &leaks->marked : &leaks->live);
     buf_printf(&text, "; allocated in all: ");

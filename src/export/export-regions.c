@@ -377,7 +377,8 @@ static void put_beginning(const struct by_report *by, size_t row, struct buf *ou
         put_row_name(by, row, &name);
     buf_printf(out, "%5.1f %%  ", percent(is_sum ? sum_of(by) : value_of(by, row), by->total));
     text_style(out, by->job, is_sum ? TEXT_PLAIN : TEXT_BOLD);
-    text_cell(out, by->job, is_sum ? "all" : name.data ? name.data : "", by->name_width, false);
+    text_cell(out, by->job, is_sum ? "all" : name.data ? name.data : "", by->name_width - 1, false);
+    buf_append(out, " ", 1);
     text_style(out, by->job, TEXT_PLAIN);
     buf_fini(&name);
 }
@@ -524,7 +525,7 @@ static void put_head(const struct by_report *by, struct buf *out)
     const struct model *model = by->job->model;
     const struct split *split = &by->split;
     struct buf text = {0};
-    text_labelled(out, by->job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_program(out, by->job);
     buf_printf(&text, "%s%s, by %s", model->metrics[by->job->metric].name,
                by->subject == SUBJECT_VARIABLES ? "" : " without callees", split->key);
     if (split->is_spread)
@@ -547,10 +548,10 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
     put_titles(&by, is_matrix, out);
     for (size_t i = 0; ok && i <= by.n_rows; i++) {
         size_t row = i < by.n_rows ? by.rows[i] : by.split.n_rows;
-        if (i == by.n_rows && by.split.by == SPLIT_NODE) /* of variables alone */
-            break;
         if (i == by.n_rows && by.n_left)
             buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", by.rest, by.n_left);
+        if (i == by.n_rows && by.split.by == SPLIT_NODE) /* of variables alone */
+            break;
         if (is_matrix)
             put_matrix_row(&by, row, out);
         else if (is_spread)

@@ -290,7 +290,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     int code = types_make(&types, job, err);
     if (code != 0)
         return code;
-    text_labelled(out, job, "program", model->command ? model->command : model->program ? model->program : "?");
+    text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "\n  share  %-*s  %8s%8s  variables\n", NAME_WIDTH, "type and fields", "offset", "bytes");

@@ -209,6 +209,17 @@ void text_labelled(struct buf *out, const struct export_job *job, const char *la
     text_wrapped(out, job, words, TEXT_LABEL_WIDTH, TEXT_LABEL_WIDTH);
 }
 
+const char *text_program_name(const struct export_job *job)
+{
+    const struct model *model = job->model;
+    return model->command ? model->command : model->program ? model_module_name(model, model->program) : "?";
+}
+
+void text_program(struct buf *out, const struct export_job *job)
+{
+    text_labelled(out, job, "program", text_program_name(job));
+}
+
 void text_lines(struct buf *out, uint32_t first, uint32_t last)
 {
     buf_printf(out, "%u", first);

@@ -41,6 +41,13 @@ void text_wrapped(struct buf *out, const struct export_job *job, const char *wor
 void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words);
 #define TEXT_LABEL_WIDTH 10
 
+/* What a report calls the program: the command that perf recorded, else the program's name, without directories; "?":
+ * not known. Valid as long as the model. */
+const char *text_program_name(const struct export_job *job);
+
+/* The head's line with that name. */
+void text_program(struct buf *out, const struct export_job *job);
+
 /* Appends lines of a file, "77" or "77-79"; last 0: not known. */
 void text_lines(struct buf *out, uint32_t first, uint32_t last);
 

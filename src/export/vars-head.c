@@ -93,10 +93,7 @@ static void put_program(const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
     struct buf text = {0};
-    buf_printf(&text, "%s: ",
-               model->command   ? model->command
-               : model->program ? model_module_name(model, model->program)
-                                : "?");
+    buf_printf(&text, "%s: ", text_program_name(job));
     if (model->runs.n_strings > 1)
         buf_printf(&text, "%zu runs, ", model->runs.n_strings);
     size_t n_processes = model_count_processes(model);

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -405,6 +406,42 @@ def check_twins(database, program, scratch):
     expect([row["variables"] for row in rows if not row["field"]] == ["twin from libtwin.so; twin from app; single"], f"types: {rows}")
 
 
+def check_widths(database):
+    """Tables are as wide as the terminal and use its room; what has no data beside it has the room of that."""
+    for columns in (60, 80, 100, 200):
+        for arguments in (("functions",), ("lines",), ("annotate", "app.c")):
+            text = run("hpcquery", *arguments, database, columns=columns)
+            expect(max(map(len, text.split("\n"))) <= columns, f"{arguments}: a line is too long for {columns}: {text}")
+    own = [line.index("function") - line.index("own") for columns in (60, 200)
+           for line in [run("hpcquery", "functions", database, columns=columns).split("\n")[3]]]
+    data = [run("hpcquery", "functions", database, columns=columns).split("\n")[3].index("on data") for columns in (60, 200)]
+    expect(own[0] == own[1] and data[1] > 2 * data[0] - 20, f"functions: columns {data}")
+
+
+def check_long_names(scratch):
+    """A name that fills its column ends before the next one; a module is named once in a row; programs have no directory."""
+    directory, long = scratch / "long-measurement", "a_name_that_is_longer_than_its_column"
+    profile = m.Profile("app", METRICS)
+    for i, name in enumerate((long, "other")):
+        profile.sample([("/nowhere/app", 0x1010), ("/nowhere/lib/libmodule.so", 0x2020)], {0: 60 - i},
+                       m.by_address("DATACENTRIC_Static", "/nowhere/app", (i + 1) << 14, "static", name, 4096, [[0, 0, 60 - i]]))
+    profile.topology = "topology.xml"
+    profile.write(directory)
+    (directory / "topology.xml").write_text(m.TWO_NODES, encoding="utf-8")
+    run("hpcprof", "-q", "-o", scratch / "long", directory)
+    text = run("hpcquery", "vars", "--by", "function", scratch / "long")
+    rest = next(line for line in text.split("\n") if "a_name" in line).partition("a_name")[2]
+    expect(" " in rest.strip(), f"vars --by function: name and origin have nothing between them: {text}")
+    text = run("hpcquery", "vars", "--by", "node", "--top", "1", scratch / "long")
+    expect(" 1 more (--top 0 shows all)\n" in text, f"vars --by node does not say what it leaves out: {text}")
+    for report in ("functions", "lines"):
+        text = run("hpcquery", report, scratch / "long")
+        expect("libmodule.so" in text and "[libmodule" not in text, f"{report}: a module twice in a row: {text}")
+    for arguments in (("vars",), ("functions",), ("lines",), ("vars", "--by", "thread"), ("types",), ("advice",)):
+        head = run("hpcquery", *arguments, scratch / "long").split("\n")[0]
+        expect(re.fullmatch("program   app(: .*)?", head), f"{arguments}: {head}")
+
+
 def check_least(database):
     """--min leaves out the same rows of variables in all forms."""
     rows = table("vars", database)
@@ -432,6 +469,8 @@ def main():
         check_by(program, database)
         check_nodes(scratch)
         check_least(database)
+        check_widths(database)
+        check_long_names(scratch)
         check_twins(database, program, scratch)
         check_first_version(scratch)
     for failure in failures:
