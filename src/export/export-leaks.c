@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "export/exporters.h"
+#include "export/vars-table.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
@@ -19,6 +20,17 @@ static void put_sum(struct buf *text, const struct leak_sum *sum)
     text_size(sum->bytes, size);
     buf_printf(text, "%llu block%s, %s", (unsigned long long)sum->n_blocks, sum->n_blocks == 1 ? "" : "s",
                sum->bytes ? size : "0 B");
+}
+
+/* The paths that are shown: the first ones, if they have the least part of what is live; later ones have less. */
+static size_t n_shown(const struct leaks *leaks, const struct export_job *job)
+{
+    double all = (double)(leaks->is_at_mark ? leaks->marked.bytes : leaks->live.bytes);
+    size_t n = 0;
+    while (n < leaks->n_rows && (job->top == 0 || n < job->top) &&
+           (job->least <= 0 || 100 * (double)leaks->rows[n].live_bytes >= job->least * all))
+        n++;
+    return n;
 }
 
 static void put_moment(const struct leaks *leaks, struct buf *text)
@@ -141,7 +153,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     if (code != 0)
         return code;
     struct leak_sum rest = {0};
-    size_t n = job->top && job->top < leaks.n_rows ? job->top : leaks.n_rows;
+    size_t n = n_shown(&leaks, job);
     put_head(&leaks, job, out);
     put_notes(&leaks, job, out);
     if (n) {
@@ -171,13 +183,17 @@ const struct exporter export_leaks_text = {"leaks", "text", write_text};
 
 /* The report of leaks as comma-separated values: one row for each allocation path. */
 
-/* "main (a.c:12) < f (a.c:30)": each function calls the one before it. */
-static void put_csv_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
+static bool is_block(const struct report_row *row)
+{
+    return row->variable && (row->variable->class == CLASS_HEAP || row->variable->class == CLASS_MMAP);
+}
+
+void csv_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
 {
     static struct leak_frame frames[LEAK_FRAMES_MAX];
-    const struct model *model = leaks->report.model;
+    const struct model *model = report->model;
     struct buf text = {0};
-    size_t n = leaks_path(&leaks->report, row->row, frames, LEAK_FRAMES_MAX);
+    size_t n = is_block(row) ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
     for (size_t i = 0; i < n; i++) {
         buf_printf(&text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
         if (frames[i].line)
@@ -208,7 +224,7 @@ static void put_csv_row(const struct leaks *leaks, const struct leak_row *leak, 
         buf_printf(out, ",%.15g,%.6f,", row->samples, row->share);
     else
         buf_printf(out, ",,,");
-    put_csv_path(leaks, leak, out);
+    csv_put_alloc_path(&leaks->report, row, out);
     buf_append(out, "\n", 1);
 }
 
@@ -220,7 +236,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         return code;
     buf_printf(out, "variable,class,alloc_site,live_blocks,live_bytes,allocated_blocks,allocated_bytes,freed_blocks,"
                     "freed_bytes,marked_blocks,marked_bytes,samples,share,path\n");
-    for (size_t i = 0; i < leaks.n_rows && (job->top == 0 || i < job->top); i++)
+    for (size_t i = 0; i < n_shown(&leaks, job); i++)
         put_csv_row(&leaks, &leaks.rows[i], out);
     leaks_fini(&leaks);
     return 0;
@@ -241,11 +257,11 @@ static void put_json_sum(struct buf *out, const char *key, const struct leak_sum
     buf_append(out, "}", 1);
 }
 
-static void put_json_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
+void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
 {
     static struct leak_frame frames[LEAK_FRAMES_MAX];
-    const struct model *model = leaks->report.model;
-    size_t n = leaks_path(&leaks->report, row->row, frames, LEAK_FRAMES_MAX);
+    const struct model *model = report->model;
+    size_t n = is_block(row) ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
     json_put_key(out, "path", 0);
     buf_append(out, "[", 1);
     for (size_t i = 0; i < n; i++) {
@@ -278,7 +294,7 @@ static void put_json_row(const struct leaks *leaks, const struct leak_row *leak,
         json_put_double_at(out, "samples", row->samples);
         json_put_double_at(out, "share", row->share);
     }
-    put_json_path(leaks, leak, out);
+    json_put_alloc_path(&leaks->report, row, out);
     buf_append(out, "}", 1);
 }
 
@@ -307,7 +323,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         put_json_sum(out, "live_without_samples", &leaks.unused);
     }
     buf_printf(out, ",\n\"paths\": [");
-    for (size_t i = 0; i < leaks.n_rows && (job->top == 0 || i < job->top); i++) {
+    for (size_t i = 0; i < n_shown(&leaks, job); i++) {
         buf_printf(out, i ? ",\n" : "\n");
         put_json_row(&leaks, &leaks.rows[i], out);
     }

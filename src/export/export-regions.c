@@ -30,10 +30,19 @@ static void put_row(const struct export_job *job, const struct region_row *row, 
     buf_append(out, "\n", 1);
 }
 
+/* The rows of a region that are shown: the first ones, if they have the least part; lower ones have less. */
+static size_t n_shown(const struct export_job *job, const struct region *region)
+{
+    size_t n = 0;
+    while (n < region->n_rows && (job->top == 0 || n < job->top) && region->rows[n].share >= job->least)
+        n++;
+    return n;
+}
+
 static void put_region(const struct export_job *job, const struct region *region, struct buf *out)
 {
     double rest = 0;
-    size_t n = job->top ? job->top : region->n_rows;
+    size_t n = n_shown(job, region);
     buf_append(out, "\n", 1);
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%5.1f %%           ", region->share);
@@ -106,7 +115,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         buf_printf(out, "region,variable,class,alloc_site,samples,share,share_of_region,value\n");
         for (size_t i = 0; i < regions.n_regions; i++) {
             const struct region *region = &regions.regions[i];
-            for (size_t k = 0; k < region->n_rows && (job->top == 0 || k < job->top); k++)
+            for (size_t k = 0; k < n_shown(job, region); k++)
                 put_csv_row(job, region, &region->rows[k], out);
         }
         regions_fini(&regions);
@@ -143,7 +152,7 @@ static void put_json_region(const struct export_job *job, const struct region *r
     json_put_double_at(out, "value", region->value);
     json_put_key(out, "variables", 0);
     buf_printf(out, "[");
-    for (size_t i = 0; i < region->n_rows && (job->top == 0 || i < job->top); i++) {
+    for (size_t i = 0; i < n_shown(job, region); i++) {
         buf_printf(out, i ? ",\n" : "\n");
         put_json_row(job, &region->rows[i], out);
     }
@@ -190,14 +199,24 @@ const struct exporter export_regions_json = {"regions", "json", write_json};
 #define PARTS_SHOWN 4     /* regions or functions below a row, in text ... */
 #define PART_SHARE 1.0    /* ... of at least so many percent of it */
 
-enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES };
+enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES, SUBJECT_TYPES };
+
+/* The variables whose elements are of one type. */
+struct by_type {
+    const char *name; /* "" = not known */
+    uint64_t element_bytes;
+    double value;
+    size_t number; /* in the order of the report */
+};
 
 /* A report and how it is split. */
 struct by_report {
     const struct export_job *job;
     enum subject subject;
-    struct report report;    /* of variables */
-    struct code_table table; /* else */
+    struct report report;  /* of variables, or of those of the types */
+    struct by_type *types; /* [n_types] by value, highest first */
+    size_t n_types, cap_types;
+    struct code_table table; /* of functions and lines */
     struct split split;
     double total;
     size_t name_width;
@@ -208,12 +227,18 @@ struct by_report {
     double rest; /* of these, percent */
 };
 
+static bool is_about_data(enum subject subject)
+{
+    return subject == SUBJECT_VARIABLES || subject == SUBJECT_TYPES;
+}
+
 static void by_fini(struct by_report *by)
 {
-    if (by->subject == SUBJECT_VARIABLES)
+    if (is_about_data(by->subject))
         report_fini(&by->report);
     else
         code_table_fini(&by->table);
+    free(by->types);
     split_fini(&by->split);
     free(by->is_twin);
     free(by->rows);
@@ -221,6 +246,8 @@ static void by_fini(struct by_report *by)
 
 static double value_of(const struct by_report *by, size_t row)
 {
+    if (by->subject == SUBJECT_TYPES)
+        return by->types[row].value;
     return by->subject == SUBJECT_VARIABLES ? by->report.rows[row].value : by->table.rows[row].own;
 }
 
@@ -229,19 +256,98 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
+static uint64_t hash_of_type(const void *item)
+{
+    const struct by_type *type = item;
+    uint64_t hash = 0xcbf29ce484222325u ^ type->element_bytes;
+    for (const char *text = type->name; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static bool is_same_type(const void *one, const void *other)
+{
+    const struct by_type *a = one, *b = other;
+    return a->element_bytes == b->element_bytes && strcmp(a->name, b->name) == 0;
+}
+
+static const struct slots_kind type_kind = {sizeof(struct by_type), hash_of_type, is_same_type};
+
+static int compare_types(const void *a, const void *b)
+{
+    const struct by_type *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The type of the row of the report, with its value added, 1 + its number; 0 when out of memory. */
+static uint32_t add_to_type(struct by_report *by, struct slots *slots, const struct report_row *row)
+{
+    bool is_known = row->type && *row->type;
+    const struct by_type like = {
+        .name = is_known ? row->type : "", .element_bytes = is_known ? row->element_bytes : 0, .number = by->n_types};
+    if (!slots_reserve(slots, &type_kind, by->types, by->n_types) ||
+        !vec_reserve(&by->types, &by->cap_types, by->n_types + 1, sizeof *by->types))
+        return 0;
+    size_t index = slots_find(slots, &type_kind, by->types, &like);
+    if (index == SLOTS_NONE) {
+        index = by->n_types++;
+        by->types[index] = like;
+        slots_add(slots, &type_kind, by->types, index);
+    }
+    by->types[index].value += row->value;
+    return (uint32_t)index + 1;
+}
+
+/* The type that each row of the report counts for [n_rows], 1 + its number by value; 0: it is not data. */
+static bool find_types(struct by_report *by, uint32_t *type_of)
+{
+    struct slots slots = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < by->report.n_rows; i++) {
+        const struct report_row *row = &by->report.rows[i];
+        bool is_data = row->variable && row->variable->class <= CLASS_STACK && !report_is_special(row);
+        type_of[i] = is_data ? add_to_type(by, &slots, row) : 0;
+        ok = !is_data || type_of[i];
+    }
+    slots_fini(&slots);
+    if (by->n_types)
+        qsort(by->types, by->n_types, sizeof *by->types, compare_types);
+    uint32_t *place_of = calloc(by->n_types + 1, sizeof *place_of);
+    for (size_t i = 0; place_of && i < by->n_types; i++)
+        place_of[by->types[i].number] = (uint32_t)i + 1;
+    for (size_t i = 0; ok && place_of && i < by->report.n_rows; i++)
+        type_of[i] = type_of[i] ? place_of[type_of[i] - 1] : 0;
+    ok = ok && place_of;
+    free(place_of);
+    return ok;
+}
+
+/* Adds the rows of variables up to rows of types. */
+static int join_types(struct by_report *by, struct error *err)
+{
+    uint32_t *type_of = calloc(by->report.n_rows + 1, sizeof *type_of);
+    int code = type_of && find_types(by, type_of) ? split_join_rows(&by->split, type_of, by->n_types, err)
+                                                  : error_set(err, ERR_MEMORY, "out of memory");
+    free(type_of);
+    return code;
+}
+
 static int make_split(struct by_report *by, const struct value_source *values, struct error *err)
 {
     enum split_by key = by->job->by;
     enum code_kind kind = by->subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
-    return by->subject == SUBJECT_VARIABLES ? split_variables(&by->report, key, values, &by->split, err)
-                                            : split_code(&by->table, kind, key, values, &by->split, err);
+    return is_about_data(by->subject) ? split_variables(&by->report, key, values, &by->split, err)
+                                      : split_code(&by->table, kind, key, values, &by->split, err);
 }
 
 static void put_row_name(const struct by_report *by, size_t row, struct buf *name)
 {
     const struct model *model = by->job->model;
-    if (by->subject == SUBJECT_VARIABLES) {
-        buf_printf(name, "%s", by->report.rows[row].name);
+    if (is_about_data(by->subject)) {
+        const char *words = by->subject == SUBJECT_TYPES ? by->types[row].name : by->report.rows[row].name;
+        buf_printf(name, "%s", *words ? words : "type not known");
         return;
     }
     const struct code_row *of = &by->table.rows[row];
@@ -255,6 +361,11 @@ static void put_row_name(const struct by_report *by, size_t row, struct buf *nam
 static void put_row_origin(const struct by_report *by, size_t row, struct buf *origin)
 {
     const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_TYPES) {
+        if (by->types[row].element_bytes)
+            buf_printf(origin, "%llu bytes", (unsigned long long)by->types[row].element_bytes);
+        return;
+    }
     if (by->subject == SUBJECT_VARIABLES) {
         buf_printf(origin, "%s", by->report.rows[row].site);
         return;
@@ -325,13 +436,14 @@ static int by_make(struct by_report *by, const struct export_job *job, enum subj
 {
     *by = (struct by_report){.job = job, .subject = subject};
     enum code_kind kind = subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
-    int code = subject == SUBJECT_VARIABLES
-                   ? report_make(job->model, job->metric, false, job->with_paths, &by->report, err)
-                   : code_table_make(job->model, job->metric, kind, NULL, &by->table, err);
+    int code = is_about_data(subject) ? report_make(job->model, job->metric, false, job->with_paths, &by->report, err)
+                                      : code_table_make(job->model, job->metric, kind, NULL, &by->table, err);
     if (code != 0)
         return code;
-    by->total = subject == SUBJECT_VARIABLES ? by->report.total_value : by->table.total;
+    by->total = is_about_data(subject) ? by->report.total_value : by->table.total;
     code = split_report(by, err);
+    if (code == 0 && subject == SUBJECT_TYPES)
+        code = join_types(by, err);
     if (code == 0 && (!find_twins(by) || !choose_rows(by)))
         code = error_set(err, ERR_MEMORY, "out of memory");
     if (code != 0)
@@ -496,7 +608,7 @@ static bool put_parts_row(const struct by_report *by, size_t row, struct buf *ou
     return true;
 }
 
-static const char *const subject_words[] = {"variable", "function", "line"};
+static const char *const subject_words[] = {"variable", "function", "line", "type"};
 
 static void put_titles(const struct by_report *by, bool is_matrix, struct buf *out)
 {
@@ -527,7 +639,7 @@ static void put_head(const struct by_report *by, struct buf *out)
     struct buf text = {0};
     text_program(out, by->job);
     buf_printf(&text, "%s%s, by %s", model->metrics[by->job->metric].name,
-               by->subject == SUBJECT_VARIABLES ? "" : " without callees", split->key);
+               is_about_data(by->subject) ? "" : " without callees", split->key);
     if (split->is_spread)
         buf_printf(&text, " (%zu)", split->columns.n_strings);
     text_labelled(out, by->job, "metric", text.data ? text.data : "");
@@ -574,6 +686,11 @@ static void put_csv_row_name(const struct by_report *by, size_t row, struct buf 
         put_field(out, by->report.rows[row].site);
         return;
     }
+    if (by->subject == SUBJECT_TYPES) {
+        put_field(out, by->types[row].name);
+        buf_printf(out, "%llu,", (unsigned long long)by->types[row].element_bytes);
+        return;
+    }
     const struct code_row *of = &by->table.rows[row];
     put_field(out, model_text(model, of->function));
     put_field(out, model_text(model, of->file));
@@ -588,7 +705,9 @@ static int by_csv(const struct export_job *job, enum subject subject, struct buf
     if (code != 0)
         return code;
     buf_printf(out, "%s,%s,value,share,share_of_row\n",
-               subject == SUBJECT_VARIABLES ? "variable,class,alloc_site" : "function,file,line,module",
+               subject == SUBJECT_VARIABLES ? "variable,class,alloc_site"
+               : subject == SUBJECT_TYPES   ? "type,size_bytes"
+                                            : "function,file,line,module",
                split_by_name(by.split.by));
     for (size_t i = 0; i < by.n_rows; i++) {
         size_t row = by.rows[i];
@@ -614,6 +733,12 @@ static void put_json_row_name(const struct by_report *by, size_t row, struct buf
         json_put_text(out, by->report.rows[row].name);
         json_put_text_at(out, "class", by->report.rows[row].class);
         json_put_text_at(out, "alloc_site", by->report.rows[row].site);
+        return;
+    }
+    if (by->subject == SUBJECT_TYPES) {
+        buf_printf(out, "{\"type\": ");
+        json_put_text(out, by->types[row].name);
+        json_put_word_at(out, "size_bytes", by->types[row].element_bytes);
         return;
     }
     const struct code_row *of = &by->table.rows[row];
@@ -715,6 +840,24 @@ static int lines_json(const struct export_job *job, struct buf *out, struct erro
     return by_json(job, SUBJECT_LINES, out, err);
 }
 
+static int types_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_text(job, SUBJECT_TYPES, out, err);
+}
+
+static int types_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_csv(job, SUBJECT_TYPES, out, err);
+}
+
+static int types_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_json(job, SUBJECT_TYPES, out, err);
+}
+
+const struct exporter export_types_by_text = {"types by", "text", types_text};
+const struct exporter export_types_by_csv = {"types by", "csv", types_csv};
+const struct exporter export_types_by_json = {"types by", "json", types_json};
 const struct exporter export_vars_by_text = {"vars by", "text", vars_text};
 const struct exporter export_vars_by_csv = {"vars by", "csv", vars_csv};
 const struct exporter export_vars_by_json = {"vars by", "json", vars_json};

@@ -139,6 +139,10 @@ static int put_row(const struct export_job *job, const struct report *report, co
         code = put_statistics(job, report, row, out, err);
     if (report->has_hardware)
         put_hardware(report, row, out);
+    if (job->with_paths) {
+        buf_append(out, ",", 1);
+        csv_put_alloc_path(report, row, out);
+    }
     buf_append(out, "\n", 1);
     return code;
 }
@@ -206,7 +210,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         put_statistics_titles(out);
     if (report.has_hardware)
         put_hardware_titles(job->model, out);
-    buf_append(out, "\n", 1);
+    buf_printf(out, job->with_paths ? ",path\n" : "\n");
     for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++)
         code = put_row(job, &report, &report.rows[i], out, err);
     if (code == 0)

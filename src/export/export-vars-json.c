@@ -166,6 +166,8 @@ static int put_row(const struct export_job *job, const struct report *report, co
     }
     if (report->has_hardware)
         put_metrics(report, row, out);
+    if (job->with_paths)
+        json_put_alloc_path(report, row, out);
     put_lines(report, row, out);
     if (report->has_fields)
         put_fields(row, out);

@@ -16,6 +16,7 @@ extern const struct exporter export_lines_text, export_lines_csv, export_lines_j
 extern const struct exporter export_annotate_text, export_annotate_csv, export_annotate_json;
 extern const struct exporter export_vars_by_text, export_vars_by_csv, export_vars_by_json;
 extern const struct exporter export_functions_by_text, export_functions_by_csv, export_functions_by_json;
+extern const struct exporter export_types_by_text, export_types_by_csv, export_types_by_json;
 extern const struct exporter export_lines_by_text, export_lines_by_csv, export_lines_by_json;
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 
@@ -34,6 +35,7 @@ static const struct exporter *const exporters[] = {
     &export_datatree_csv,     &export_datatree_json,     &export_types_text,
     &export_types_csv,        &export_types_json,        &export_html,
     &export_advice_text,      &export_advice_csv,        &export_advice_json,
+    &export_types_by_text,    &export_types_by_csv,      &export_types_by_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

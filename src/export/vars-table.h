@@ -139,6 +139,14 @@ void lines_put_places(const struct report *report, const struct report_row *row,
  * loop. */
 void lines_put_place(const struct report *report, const struct report_row *row, size_t i, struct buf *text);
 
+/* --- allocation paths --- */
+
+/* export-leaks.c: appends the allocation path of a row, innermost function first, nothing or an empty list for what was
+ * not allocated. As a CSV cell "f (a.c:30) < main (a.c:12)": each function calls the one before it; in JSON as the key
+ * "path" and a list of function, file and line. */
+void csv_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out);
+void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out);
+
 /* --- the head --- */
 
 /* What goes above and below the table of variables on a terminal. Above, the answer in short: program and run, what the

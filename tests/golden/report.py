@@ -350,6 +350,12 @@ def check_types(database):
     for name, size in types:
         expect(re.search(rf"^ *[0-9.]+ %  {re.escape(name[:30] or 'type not known')}", text, re.M), f"{name} is not in {text}")
     first = max(types, key=types.get)
+    split = {}
+    for row in csv.DictReader(io.StringIO(table("types", "--by", "function", "--csv"))):
+        split[row["type"], row["size_bytes"]] = split.get((row["type"], row["size_bytes"]), 0) + float(row["share"])
+    whole = {(row["type"], row["size_bytes"]): float(row["share"]) for row in csv.DictReader(io.StringIO(table("types", "--csv")))
+             if not row["field"] and float(row["share"]) > 0}
+    expect(split.keys() == whole.keys() and all(abs(split[key] - whole[key]) < 0.001 for key in whole), f"{split}, not {whole}")
     expect({row["type"] for row in csv.DictReader(io.StringIO(top))} == {first[0]}, f"types --top 1: {top}")
 
 

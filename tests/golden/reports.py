@@ -278,10 +278,12 @@ def sums_by(program, by):
     """Values of variables, and own values of functions and lines, by thread, process, rank or function."""
     columns = {"thread": lambda r, t, f: f"{r}.{t}", "process": lambda r, t, f: str(100 + r), "rank": lambda r, t, f: str(r),
                "function": lambda r, t, f: f}
-    result = {"vars": {}, "functions": {}, "lines": {}}
+    result = {"vars": {}, "functions": {}, "lines": {}, "types": {}}
     for marks, variable, count in SAMPLES:
         function, place = list(frames_of(program, marks))[-1]
         keys = {"vars": variable or "<compute>", "functions": (function, place[0]), "lines": (place[0], str(place[1]))}
+        if variable:
+            keys["types"] = ""  # types come with the places of accesses, which are not in these profiles
         for r in range(RANKS):
             for t in range(THREADS):
                 for report, key in keys.items():
@@ -293,11 +295,11 @@ def sums_by(program, by):
 
 def check_split(program, database, report, by, wanted):
     key = {"vars": lambda row: row["variable"], "functions": lambda row: (row["function"], row["file"]),
-           "lines": lambda row: (row["file"], str(row["line"]))}[report]
+           "lines": lambda row: (row["file"], str(row["line"])), "types": lambda row: row["type"]}[report]
     rows = table(report, "--by", by, database)
     found = {(key(row), row[by]): float(row["value"]) for row in rows}
     expect(found == wanted and len(rows) == len(wanted), f"{report} --by {by}: {found}, not {wanted}")
-    data, total = as_json(report, "--by", by, database), sum(wanted.values())
+    data, total = as_json(report, "--by", by, database), sum(sums_by(program, by)["vars"].values())
     cells = {(key(row), cell[by]): cell["value"] for row in data["rows"] for cell in row["cells"]}
     expect(cells == wanted and data["by"] == by and data["total"] == total, f"{report} --by {by} as JSON: {data}")
     for row in rows:
@@ -315,7 +317,9 @@ def check_by(program, database):
     for by in ("thread", "process", "rank"):
         for report, wanted in sums_by(program, by).items():
             check_split(program, database, report, by, wanted)
-    check_split(program, database, "vars", "function", sums_by(program, "function")["vars"])
+    for report in ("vars", "types"):
+        check_split(program, database, report, "function", sums_by(program, "function")[report])
+    expect({row["size_bytes"] for row in table("types", "--by", "rank", database)} == {"0"}, "bytes of no type")
     wanted = sums_by(program, "thread")["vars"]
     total = sum(wanted.values())
     text = run("hpcquery", "vars", "--by", "thread", database)  # 12 threads: the extremes
@@ -359,6 +363,41 @@ def check_nodes(scratch):
     run("hpcprof", "-q", "-o", scratch / "nodes", directory)
     found = {(row["variable"], row["node"]): float(row["value"]) for row in table("vars", "--by", "node", scratch / "nodes")}
     expect(found == {("near", "0"): 100, ("far", "0"): 25, ("far", "1"): 75}, f"by node: {found}")
+    found = {(row["type"], row["node"]): float(row["value"]) for row in table("types", "--by", "node", scratch / "nodes")}
+    expect(found == {("", "0"): 125, ("", "1"): 75}, f"types by node: {found}")
+
+
+def check_blocks(scratch):
+    """Blocks of one site: --min leaves out the same paths of leaks in all forms, and rows of a region; paths are in CSV
+    and JSON."""
+    profile = m.Profile("app", METRICS)
+    for i, size in enumerate((60000, 30000, 10000)):
+        path = [("/nowhere/app", 0x1010), ("/nowhere/app", 0x4000 + 16 * i), ("/nowhere/libc.so", 0x5000)]
+        profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 50 + i}, m.heap(path, size=size))
+    profile.write(scratch / "blocks-measurement")
+    run("hpcprof", "-q", "-o", scratch / "blocks", scratch / "blocks-measurement")
+    database = scratch / "blocks"
+    for least, n in ((0, 3), (10, 3), (10.1, 2), (31, 1), (61, 0)):
+        rows, data = table("leaks", "--min", least, database), as_json("leaks", "--min", least, database)["paths"]
+        expect([row["live_bytes"] for row in rows] == [str(row["live_bytes"]) for row in data] == ["60000", "30000", "10000"][:n],
+               f"leaks --min {least}: {rows} {data}")
+        text = run("hpcquery", "leaks", "--min", least, database)
+        expect((f"{3 - n} more paths" in text) == (n < 3), f"leaks --min {least}: {text}")
+    rows, data = table("vars", "--paths", database), as_json("vars", "--paths", database)["variables"]
+    said = sorted((row["path"], row["allocated_bytes"]) for row in table("leaks", database))
+    blocks = [row for row in rows if row["class"] == "heap"]
+    expect(sorted((row["path"], row["size_bytes"]) for row in blocks) == said and len(said) == 3 and " < " in said[0][0], f"{rows}")
+    for row, item in zip(rows, data):
+        expect([frame["function"] for frame in item["path"]] == [part.split(" (")[0] for part in row["path"].split(" < ") if part], f"{item}")
+    expect("path" not in table("vars", database)[0] and "path" not in as_json("vars", database)["variables"][0], "paths unasked for")
+    rows = table("vars", "--by", "region", database)
+    for least in (0, 33, 34, 100):
+        wanted = [row for row in rows if float(row["share"]) >= least]
+        data = as_json("vars", "--by", "region", "--min", least, database)["regions"][0]["variables"]
+        expect(table("vars", "--by", "region", "--min", least, database) == wanted and len(data) == len(wanted), f"region {least}")
+        n_left = len(rows) - len(wanted)
+        text = run("hpcquery", "vars", "--by", "region", "--min", least, database)
+        expect((f" {n_left} more" in text) == (n_left > 0), f"regions --min {least}: {text}")
 
 
 def check_first_version(scratch):
@@ -473,6 +512,7 @@ def main():
         check_long_names(scratch)
         check_twins(database, program, scratch)
         check_first_version(scratch)
+        check_blocks(scratch)
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

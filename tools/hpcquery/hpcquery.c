@@ -63,9 +63,10 @@ static const struct option_row rows[] = {
      "lines."},
     {OPT_PATHS, "--paths", NULL,
      "vars: one row for each allocation path, even where name and site are the same, with the complete path. tree, "
-     "datatree, leaks: complete paths in text."},
+     "datatree, leaks: complete paths in text; CSV and JSON of leaks always have them."},
     {OPT_BY, "--by", "WHAT",
-     "vars, functions, lines: split each row by thread, process, rank or region; vars also by node (NUMA) or function. "
+     "vars, functions, lines, types: split each row by thread, process, rank or region; vars and types also by node "
+     "(NUMA) or function. "
      "In "
      "text, threads, processes and ranks show the extremes where there are many; CSV and JSON have all that is not "
      "zero. "
@@ -80,7 +81,8 @@ static const struct option_row rows[] = {
     {OPT_VERBOSE, "-v --verbose", NULL,
      "vars: also print how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
     {OPT_MIN, "--min --threshold", "PERCENT",
-     "Leave out what is below this part of the total. Default in text: 1 for trees, 0.5 for annotate; else 0. diff: "
+     "Leave out what is below this part of the total; leaks: of the bytes that are live. Default in text: 1 for trees, "
+     "0.5 for annotate; else 0. diff: "
      "how "
      "much a change has to be, of all that there was before (default 1)."},
     {OPT_DERIVE, "--derive", "NAME=EXPRESSION",
@@ -378,7 +380,7 @@ static int query(const struct settings *settings, const char *report, const char
     if (settings->n_derived || settings->profiles)
         return usage("--derive and --profiles go with operations and forms, not with reports");
     if (!exporter && by && strcmp(settings->form, "html") != 0)
-        return usage("--by goes with vars, functions and lines only; the tree shows regions as nodes");
+        return usage("--by goes with vars, functions, lines and types only; the tree shows regions as nodes");
     if (!exporter && strcmp(settings->form, "html") == 0)
         return usage("--html goes with vars only, and not with --by");
     if (!exporter)

@@ -772,6 +772,32 @@ int split_code(const struct code_table *table, enum code_kind kind, enum split_b
     return code;
 }
 
+int split_join_rows(struct split *split, const uint32_t *row_of, size_t n, struct error *err)
+{
+    size_t n_kept = 0, n_joined = 0;
+    for (size_t i = 0; i < split->n_cells; i++) {
+        struct split_cell cell = split->cells[i];
+        bool is_sum = cell.row == split->n_rows;
+        if (!is_sum && !row_of[cell.row])
+            continue;
+        cell.row = is_sum ? (uint32_t)n : row_of[cell.row] - 1;
+        split->cells[n_kept++] = cell;
+    }
+    if (n_kept)
+        qsort(split->cells, n_kept, sizeof *split->cells, compare_cells);
+    for (size_t i = 0; i < n_kept; i++) {
+        const struct split_cell cell = split->cells[i];
+        if (n_joined && compare_cells(&split->cells[n_joined - 1], &cell) == 0)
+            split->cells[n_joined - 1].value += cell.value;
+        else
+            split->cells[n_joined++] = cell;
+    }
+    split->n_cells = n_joined;
+    split->n_rows = n;
+    free(split->first);
+    return finish(split, err);
+}
+
 void split_fini(struct split *split)
 {
     strtab_fini(&split->columns);

@@ -109,6 +109,10 @@ int split_variables(const struct report *report, enum split_by by, const struct 
 int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
                struct split *split, struct error *err);
 
+/* Adds rows up: row_of [n_rows] is 1 + the new row of each, 0 for none of the n. The sums of the columns stay.
+ * err: ERR_MEMORY */
+int split_join_rows(struct split *split, const uint32_t *row_of, size_t n, struct error *err);
+
 /* Frees the split. */
 void split_fini(struct split *split);
 
