@@ -416,6 +416,20 @@ def check_first_version(scratch):
     expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 3")
 
 
+def check_profiler(scratch):
+    """The profiler's own work is a row, so that the rows add up to all samples; what it calls is in it."""
+    profile = m.Profile("app", METRICS)
+    start = [("/nowhere/app", 0x1010)]
+    for path, count in (((("/nowhere/app", 0x2020),), 70), (((profile.runtime, 0x5000),), 20), (((profile.runtime, 0x6000),), 10)):
+        profile.sample(start + list(path), {0: count}, m.reason("DATACENTRIC_No_Compute"))
+    profile.write(scratch / "profiler-measurement")
+    run("hpcprof", "-q", "-o", scratch / "profiler", scratch / "profiler-measurement")
+    for report in ("functions", "lines"):
+        rows = table(report, scratch / "profiler")
+        found = [(float(row["own_share"]), float(row["inclusive_share"])) for row in rows if row["function"] == "<profiler>"]
+        expect(found == [(30, 30)] and sum(float(row["own_share"]) for row in rows) == 100, f"{report}: {rows}")
+
+
 def check_twins(database, program, scratch):
     """Rows of one name can be told apart: by file and function, by module."""
     folder = program.folder
@@ -507,6 +521,7 @@ def main():
         check_without_sources(program, database, scratch)
         check_by(program, database)
         check_nodes(scratch)
+        check_profiler(scratch)
         check_least(database)
         check_widths(database)
         check_long_names(scratch)

@@ -73,7 +73,8 @@ static const struct slots_kind kinds[] = {
 
 static bool is_function(const struct scope *scope)
 {
-    return (scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) && scope->role == ROLE_NONE;
+    return scope->role == ROLE_PROFILER ||
+           ((scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) && scope->role == ROLE_NONE);
 }
 
 static bool is_wanted(const struct code_table *table, const struct scope *function)
