@@ -181,16 +181,63 @@ void shape_owners(const struct frame *frame, uint32_t *owner_of)
     }
 }
 
-/* Groups nodes by the identity of their function: first_of [n] gets the function's first node. */
-static int group_functions(const struct frame *frame, uint32_t *group_of, uint32_t *first_of, uint32_t *n_groups,
-                           struct error *err)
+/* The number attribute that is part of identities in some files: where a function was called. NULL: there is none. */
+static const struct frame_attribute *find_call_lines(const struct frame_nodes *nodes)
+{
+    for (size_t i = 0; i < nodes->n_attributes; i++)
+        if (nodes->attributes[i].numbers && strcmp(nodes->attributes[i].name, "call_line") == 0)
+            return &nodes->attributes[i];
+    return NULL;
+}
+
+/* Identities [n], where a function is the same wherever it was called; NULL when out of memory. */
+static uint32_t *function_ids(const struct frame *frame)
+{
+    struct frame_nodes *nodes = frame->nodes;
+    const struct frame_attribute *call_lines = find_call_lines(nodes);
+    uint32_t *ids = numbers(nodes->n);
+    struct buf text = {0};
+    if (ids)
+        memcpy(ids, nodes->identities, nodes->n * sizeof *ids);
+    for (uint32_t i = 0; ids && call_lines && i < nodes->n; i++) {
+        if (isnan(call_lines->numbers[i]) || shape_is_within(nodes->kinds[i]))
+            continue;
+        text.len_bytes = 0;
+        buf_printf(&text, "%s\x1f%s\x1f%s", frame_kind_name(nodes->kinds[i]), frame_name(frame, i),
+                   frame_file(frame, i));
+        if (text.failed || (ids[i] = intern(nodes, text.data)) == FRAME_NONE) {
+            free(ids);
+            ids = NULL;
+        }
+    }
+    buf_fini(&text);
+    return ids;
+}
+
+/* The nodes first_of [n_groups] as functions, wherever these were called. */
+static struct frame_nodes *choose_functions(const struct frame *frame, const uint32_t *ids, const uint32_t *first_of,
+                                            uint32_t n_groups)
+{
+    struct frame_nodes *nodes = nodes_choose(frame->nodes, first_of, n_groups);
+    const struct frame_attribute *call_lines = nodes ? find_call_lines(nodes) : NULL;
+    for (uint32_t i = 0; nodes && i < n_groups; i++) {
+        nodes->identities[i] = ids[first_of[i]];
+        if (call_lines)
+            call_lines->numbers[i] = NAN;
+    }
+    return nodes;
+}
+
+/* Groups nodes by the identity ids [n] of their function: first_of [n] gets the function's first node. */
+static int group_functions(const struct frame *frame, const uint32_t *ids, uint32_t *group_of, uint32_t *first_of,
+                           uint32_t *n_groups, struct error *err)
 {
     uint32_t n = frame->graph->n, *owner_of = numbers(n);
     if (!owner_of)
         return out_of_memory(err);
     shape_owners(frame, owner_of);
     for (uint32_t i = 0; i < n; i++)
-        group_of[i] = frame->nodes->identities[owner_of[i]];
+        group_of[i] = ids[owner_of[i]];
     bool ok = number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, n_groups);
     for (uint32_t i = 0; ok && i < *n_groups; i++)
         first_of[i] = owner_of[first_of[i]];
@@ -200,10 +247,12 @@ static int group_functions(const struct frame *frame, uint32_t *group_of, uint32
 
 int frame_flat(const struct frame *frame, struct frame **result, struct error *err)
 {
-    uint32_t n = frame->graph->n, n_groups, *group_of = numbers(n), *first_of = numbers(n);
-    int code = group_of && first_of ? group_functions(frame, group_of, first_of, &n_groups, err) : out_of_memory(err);
+    uint32_t n = frame->graph->n, n_groups, *group_of = numbers(n), *first_of = numbers(n), *ids = function_ids(frame);
+    int code = group_of && first_of && ids ? group_functions(frame, ids, group_of, first_of, &n_groups, err)
+                                           : out_of_memory(err);
     if (code == 0)
-        code = make_flat(frame, group_of, n_groups, nodes_choose(frame->nodes, first_of, n_groups), result, err);
+        code = make_flat(frame, group_of, n_groups, choose_functions(frame, ids, first_of, n_groups), result, err);
+    free(ids);
     free(group_of);
     free(first_of);
     return code;
@@ -414,11 +463,12 @@ static bool name_circles(struct frame_nodes *nodes, const uint32_t *circle_of)
 
 int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame **result, struct error *err)
 {
-    uint32_t n = frame->graph->n;
+    uint32_t n = frame->graph->n, *ids = function_ids(frame);
     struct calls calls = {.group_of = numbers(n), .first_of = numbers(n)};
     struct frame_nodes *nodes = NULL;
-    int code = calls.group_of && calls.first_of ? group_functions(frame, calls.group_of, calls.first_of, &calls.n, err)
-                                                : out_of_memory(err);
+    int code = calls.group_of && calls.first_of && ids
+                   ? group_functions(frame, ids, calls.group_of, calls.first_of, &calls.n, err)
+                   : out_of_memory(err);
     if (code == 0 && !call_edges(frame->graph, frame->nodes->kinds, calls.group_of, &calls.edges))
         code = out_of_memory(err);
     if (code == 0)
@@ -429,7 +479,7 @@ int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame *
             code = calls_graph(n, &calls, err);
     }
     if (code == 0)
-        nodes = nodes_choose(frame->nodes, calls.first_of, calls.n);
+        nodes = choose_functions(frame, ids, calls.first_of, calls.n);
     if (code == 0 && (!nodes || !(is_collapsed ? name_circles(nodes, calls.tags) : add_cycles(nodes, calls.circle_of))))
         code = out_of_memory(err);
     if (code == 0)
@@ -437,6 +487,7 @@ int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame *
             regroup_frame(frame, calls.group_of, REGROUP_FLAT, graph_keep(calls.graph), nodes_keep(nodes), result, err);
     nodes_drop(nodes);
     graph_drop(calls.graph);
+    free(ids);
     free(calls.group_of);
     free(calls.first_of);
     free(calls.edges.items);
@@ -490,8 +541,8 @@ static uint32_t chain_below(struct chains *chains, const struct chain_node *like
 }
 
 /* Enters the callers of every function; end_of [n] gets the last node of each chain. */
-static int find_chains(const struct frame *frame, const uint32_t *owner_of, uint32_t max_depth, struct chains *chains,
-                       uint32_t *end_of, struct error *err)
+static int find_chains(const struct frame *frame, const uint32_t *ids, const uint32_t *owner_of, uint32_t max_depth,
+                       struct chains *chains, uint32_t *end_of, struct error *err)
 {
     for (uint32_t node = 0; node < frame->graph->n; node++) {
         uint32_t at = FRAME_NONE, depth = 0;
@@ -504,7 +555,7 @@ static int find_chains(const struct frame *frame, const uint32_t *owner_of, uint
                 return error_set(err, ERR_RANGE,
                                  "more than %u chains of callers and their parts; give a depth to end them at",
                                  MAX_STEPS);
-            at = chain_below(chains, &(struct chain_node){at, frame->nodes->identities[owner], owner});
+            at = chain_below(chains, &(struct chain_node){at, ids[owner], owner});
             if (at == FRAME_NONE)
                 return out_of_memory(err);
             uint32_t parent = first_parent(frame->graph, owner);
@@ -555,8 +606,8 @@ static int turn_columns(const struct frame *frame, const uint32_t *end_of, struc
 }
 
 /* The frame of chains; end_of gets their numbers in it. */
-static int make_upside(const struct frame *frame, const struct chains *chains, uint32_t *end_of, struct frame **result,
-                       struct error *err)
+static int make_upside(const struct frame *frame, const uint32_t *ids, const struct chains *chains, uint32_t *end_of,
+                       struct frame **result, struct error *err)
 {
     uint32_t n = (uint32_t)chains->n, *old_of = NULL, *new_of = numbers(n), *first_of = numbers(n);
     struct edge_list edges = {0};
@@ -574,7 +625,7 @@ static int make_upside(const struct frame *frame, const struct chains *chains, u
     for (uint32_t i = 0; code == 0 && i < frame->graph->n; i++)
         end_of[i] = new_of[end_of[i]];
     if (code == 0) {
-        made = frame_new(graph, nodes_choose(frame->nodes, first_of, n), profiles_keep(frame->profiles));
+        made = frame_new(graph, choose_functions(frame, ids, first_of, n), profiles_keep(frame->profiles));
         code = made ? turn_columns(frame, end_of, made, err) : out_of_memory(err);
     }
     free(old_of);
@@ -590,15 +641,16 @@ static int make_upside(const struct frame *frame, const struct chains *chains, u
 
 int frame_bottom_up(const struct frame *frame, uint32_t max_depth, struct frame **result, struct error *err)
 {
-    uint32_t n = frame->graph->n, *owner_of = numbers(n), *end_of = numbers(n);
+    uint32_t n = frame->graph->n, *owner_of = numbers(n), *end_of = numbers(n), *ids = function_ids(frame);
     struct chains chains = {0};
-    int code = owner_of && end_of ? 0 : out_of_memory(err);
+    int code = owner_of && end_of && ids ? 0 : out_of_memory(err);
     if (code == 0) {
         shape_owners(frame, owner_of);
-        code = find_chains(frame, owner_of, max_depth, &chains, end_of, err);
+        code = find_chains(frame, ids, owner_of, max_depth, &chains, end_of, err);
     }
     if (code == 0)
-        code = make_upside(frame, &chains, end_of, result, err);
+        code = make_upside(frame, ids, &chains, end_of, result, err);
+    free(ids);
     free(owner_of);
     free(end_of);
     free(chains.items);

@@ -75,7 +75,8 @@ int frame_aggregate(const struct frame *frame, const char *by, const struct fram
  * the sums of the exclusive column over what the group reaches. */
 int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
 
-/* The same for functions: lines, loops and calls belong to the function around them. */
+/* The same for functions: lines, loops and calls belong to the function around them, which is one wherever it was
+ * called. */
 int frame_flat(const struct frame *frame, struct frame **result, struct error *err);
 
 /* What belongs to what: levels are names, separated by blanks, each the parts of the one before. They are attributes,

@@ -114,6 +114,15 @@ def check_once(path, tolerance=1e-9):
             expect(math.isclose(found, node[4].get(inclusive, 0), rel_tol=tolerance), f"{path}: {node}: in it are {found} of {own}")
 
 
+def check_functions(path):
+    """The function of a database in the XML form that is called at two lines is one function."""
+    for operation, column, value in (("flat", "time (inc)", 930), ("callgraph", "time (inc)", 930), ("callers", "time", 310)):
+        result = subprocess.run([str(BUILD / "hpcquery"), operation, ":", "csv", str(path)], capture_output=True, check=True, text=True)
+        rows = [row for row in csv.DictReader(result.stdout.splitlines()) if row["name"] == "work"]
+        rows = rows if operation == "callgraph" else [row for row in rows if not row["parents"]]
+        expect([float(row[column]) for row in rows] == [value], f"{operation}: {rows}")
+
+
 def check_depth(scratch):
     """A chain of nodes that no recursion could follow."""
     n, chain = 200000, scratch / "chain.json"
@@ -370,6 +379,7 @@ def main():
         found = inputs(scratch)
         check_golden(found)
         check_once(found["xml-db"])
+        check_functions(found["xml-db"])
         check_once(found["sums.xml"])
         check_depth(scratch)
         check_damage(found, scratch)
