@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The call tree, and the tree of data: classes, allocation paths, variables and the paths that access them. They are
  * walked without recursion, since call chains can be very deep. */
-#include "export/exporters.h"
+#include "analysis/report/code-table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
+#include "export/database/database.h"
+#include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
 /* One visible node. */
+#define COSTS_WIDTH 19 /* of the values with and without callees, in text */
+
 struct tree_node {
     uint32_t scope, parent; /* parent: visible scope, 0 = none */
     uint32_t depth;
@@ -181,6 +185,92 @@ static int list_nodes(const struct export_job *job, bool is_data, struct tree_no
     return code;
 }
 
+/* --- by thread, process or rank --- */
+
+/* Splits the nodes as the job asks for; nothing when it does not. */
+static int split_nodes(const struct export_job *job, const struct tree_node *nodes, size_t n_nodes, struct split *split,
+                       struct error *err)
+{
+    struct value_source values = {0};
+    *split = (struct split){0};
+    if (!job->by)
+        return 0;
+    uint32_t *scopes = calloc(n_nodes + 1, sizeof *scopes);
+    for (size_t i = 0; scopes && i < n_nodes; i++)
+        scopes[i] = nodes[i].scope;
+    bool is_known =
+        (job->by != SPLIT_THREAD && job->by != SPLIT_PROCESS && job->by != SPLIT_RANK) || job->model->has_thread_list;
+    int code = scopes ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0 && !is_known)
+        code = error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",
+                         job->directory);
+    if (code == 0)
+        code = database_values_open(job->directory, job->model, &values, err);
+    if (code == 0)
+        code = split_scopes(job->model, job->metric, scopes, n_nodes, (enum split_by)job->by, &values, split, err);
+    values_free(&values);
+    free(scopes);
+    return code;
+}
+
+/* Values in text: as many as there are columns, or the greatest one and where it is. */
+struct tree_columns {
+    struct split split;
+    const struct tree_node *nodes; /* [n_rows] of the split */
+    bool is_matrix;
+    size_t width; /* of all of them */
+};
+
+#define COLUMN_WIDTH 9
+#define COLUMNS_NAME 40 /* what must be left for the names of nodes */
+#define SPREAD_WIDTH 10 /* of max/mean */
+#define MOST_WIDTH 20   /* of the greatest value and its column */
+#define MOST_NAME 10
+
+static void columns_init(struct tree_columns *columns, const struct export_job *job, const struct tree_node *nodes)
+{
+    size_t width = columns->split.columns.n_strings * COLUMN_WIDTH;
+    columns->nodes = nodes;
+    columns->is_matrix = COSTS_WIDTH + width + SPREAD_WIDTH + COLUMNS_NAME <= job->columns;
+    columns->width = !job->by ? 0 : SPREAD_WIDTH + (columns->is_matrix ? width : MOST_WIDTH);
+}
+
+static void put_column_titles(const struct tree_columns *columns, const struct export_job *job, struct buf *out)
+{
+    if (!columns->width)
+        return;
+    for (size_t i = 0; columns->is_matrix && i < columns->split.columns.n_strings; i++) {
+        text_cell(out, job, columns->split.columns.strings[i], COLUMN_WIDTH - 2, true);
+        buf_printf(out, "  ");
+    }
+    if (!columns->is_matrix)
+        buf_printf(out, "%7s  %-*s ", "most", MOST_NAME, "in");
+    buf_printf(out, "%8s  ", "max/mean");
+}
+
+static void put_columns(const struct tree_columns *columns, const struct export_job *job, const struct tree_node *node,
+                        double total, struct buf *out)
+{
+    const struct split *split = &columns->split;
+    if (!columns->width)
+        return;
+    size_t row = (size_t)(node - columns->nodes), at = split->first[row];
+    struct split_spread spread = split_spread_of(split, row);
+    for (uint32_t column = 0; columns->is_matrix && column < split->columns.n_strings; column++) {
+        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
+        if (has_cell)
+            buf_printf(out, "%5.1f %%  ", 100 * split->cells[at++].value / total);
+        else
+            buf_printf(out, "%7s  ", "-");
+    }
+    if (!columns->is_matrix) {
+        buf_printf(out, "%5.1f %%  ", 100 * spread.most / total);
+        text_cell(out, job, split->columns.strings[spread.most_at], MOST_NAME, false);
+        buf_append(out, " ", 1);
+    }
+    buf_printf(out, "%8.2f  ", spread.imbalance);
+}
+
 /* --- text --- */
 
 /* The tree for a terminal: percent with and without callees, and indented names. A node whose one child has all of its
@@ -191,7 +281,6 @@ static int list_nodes(const struct export_job *job, bool is_data, struct tree_no
 #define CHAIN_MAX 9     /* names in a line, unless paths are to be complete */
 #define CHAIN_FIRST 3   /* of longer chains, so many names at the beginning ... */
 #define CHAIN_LAST 5    /* ... and at the end */
-#define COSTS_WIDTH 19
 
 static void put_loop(struct buf *text, const char *file, const struct scope *scope)
 {
@@ -237,18 +326,19 @@ static void put_chain(const struct export_job *job, const struct tree_node *node
 }
 
 /* Puts n nodes in one line; depth: of this line. */
-static void put_nodes(const struct export_job *job, const struct tree_node *nodes, size_t n, uint32_t depth,
-                      double total, struct buf *out)
+static void put_nodes(const struct export_job *job, const struct tree_columns *columns, const struct tree_node *nodes,
+                      size_t n, uint32_t depth, double total, struct buf *out)
 {
     bool is_line = job->model->scopes[nodes->scope].kind == SCOPE_LINE;
     struct buf text = {0};
     size_t indent = 2 * (size_t)depth < INDENT_MAX ? 2 * (size_t)depth : INDENT_MAX;
-    size_t at = COSTS_WIDTH + indent;
+    size_t at = COSTS_WIDTH + columns->width + indent;
     if (2 * (size_t)depth > INDENT_MAX)
         buf_printf(&text, "[%u] ", depth);
     put_chain(job, nodes, n, &text);
-    buf_printf(out, "%6.1f %% %6.1f %%  %*s", 100 * nodes->inclusive / total, 100 * nodes[n - 1].own / total,
-               (int)indent, "");
+    buf_printf(out, "%6.1f %% %6.1f %%  ", 100 * nodes->inclusive / total, 100 * nodes[n - 1].own / total);
+    put_columns(columns, job, nodes, total, out);
+    buf_printf(out, "%*s", (int)indent, "");
     if (is_line)
         text_style(out, job, TEXT_DIM);
     if (n > 1 && job->columns > at + 20) {
@@ -289,8 +379,8 @@ static size_t list_lines(const struct model *model, const struct tree_node *node
 }
 
 /* Puts the largest lines. */
-static int put_lines(const struct export_job *job, const struct tree_node *nodes, size_t n_nodes, double total,
-                     struct buf *out, struct error *err)
+static int put_lines(const struct export_job *job, const struct tree_columns *columns, const struct tree_node *nodes,
+                     size_t n_nodes, double total, struct buf *out, struct error *err)
 {
     uint32_t deepest = 0;
     for (size_t i = 0; i < n_nodes; i++)
@@ -306,7 +396,7 @@ static int put_lines(const struct export_job *job, const struct tree_node *nodes
         choose_largest(ranked, n_lines, job->top, is_chosen);
     for (size_t i = 0; i < n_lines; i++)
         if (is_chosen[i])
-            put_nodes(job, &nodes[lines[i].first], lines[i].n, lines[i].depth, total, out);
+            put_nodes(job, columns, &nodes[lines[i].first], lines[i].n, lines[i].depth, total, out);
     if (job->top && job->top < n_lines)
         buf_printf(out, "%zu more lines (--top 0 shows all)\n", n_lines - job->top);
     free(depths);
@@ -322,14 +412,23 @@ static int write_text(const struct export_job *job, bool is_data, struct buf *ou
     size_t n_nodes;
     double total = tree_total(job), least = job->least < 0 ? LEAST_SHOWN : job->least;
     int code = tree_walk(job, is_data, total * least / 100, &nodes, &n_nodes, err);
+    struct tree_columns columns = {0};
     if (code != 0)
         return code;
+    code = split_nodes(job, nodes, n_nodes, &columns.split, err);
+    if (code != 0) {
+        free(nodes);
+        return code;
+    }
+    columns_init(&columns, job, nodes);
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%s: %.15g", job->model->metrics[job->metric].name, total);
     text_style(out, job, TEXT_PLAIN);
-    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   what is %s\n", least,
-               is_data ? "accessed, and by what" : "called");
-    code = put_lines(job, nodes, n_nodes, total > 0 ? total : 1, out, err);
+    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   ", least);
+    put_column_titles(&columns, job, out);
+    buf_printf(out, "what is %s\n", is_data ? "accessed, and by what" : "called");
+    code = put_lines(job, &columns, nodes, n_nodes, total > 0 ? total : 1, out, err);
+    split_fini(&columns.split);
     free(nodes);
     return code;
 }
@@ -379,8 +478,18 @@ static void put_csv_node(const struct export_job *job, const struct tree_node *n
     put_field(out, model_text(model, scope->file));
     buf_printf(out, "%u,", scope->line);
     put_field(out, model_text(model, scope->module));
-    buf_printf(out, "%u,%.15g,%.15g,%.6f,%u\n", node->call_line, node->inclusive, node->own,
+    buf_printf(out, "%u,%.15g,%.15g,%.6f,%u", node->call_line, node->inclusive, node->own,
                total > 0 ? 100 * node->inclusive / total : 0, scope->end_line);
+}
+
+/* The node's inclusive value in each column. */
+static void put_csv_columns(const struct split *split, size_t row, struct buf *out)
+{
+    size_t at = split->columns.n_strings ? split->first[row] : 0;
+    for (uint32_t column = 0; column < split->columns.n_strings; column++) {
+        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
+        buf_printf(out, ",%.15g", has_cell ? split->cells[at++].value : 0);
+    }
 }
 
 static int write_csv(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
@@ -390,11 +499,21 @@ static int write_csv(const struct export_job *job, bool is_data, struct buf *out
     int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
-    buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line\n");
-    for (size_t i = 0; i < n_nodes; i++)
+    struct split split;
+    code = split_nodes(job, nodes, n_nodes, &split, err);
+    if (code == 0)
+        buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line");
+    for (size_t i = 0; code == 0 && i < split.columns.n_strings; i++)
+        buf_printf(out, ",%s %s", split_by_name(split.by), split.columns.strings[i]);
+    buf_append(out, "\n", code == 0);
+    for (size_t i = 0; code == 0 && i < n_nodes; i++) {
         put_csv_node(job, &nodes[i], tree_total(job), out);
+        put_csv_columns(&split, i, out);
+        buf_append(out, "\n", 1);
+    }
+    split_fini(&split);
     free(nodes);
-    return 0;
+    return code;
 }
 
 static int tree_csv(const struct export_job *job, struct buf *out, struct error *err)
@@ -430,7 +549,21 @@ static void put_json_node(const struct export_job *job, const struct tree_node *
     json_put_word_at(out, "call_line", node->call_line);
     json_put_double_at(out, "inclusive", node->inclusive);
     json_put_double_at(out, "exclusive", node->own);
-    buf_printf(out, "}");
+}
+
+/* The columns in which the node has a value. */
+static void put_json_cells(const struct split *split, size_t row, struct buf *out)
+{
+    if (!split->by)
+        return;
+    buf_printf(out, ", \"cells\": [");
+    for (size_t k = split->first[row]; k < split->first[row + 1]; k++) {
+        buf_printf(out, k > split->first[row] ? ", {\"%s\": " : "{\"%s\": ", split_by_name(split->by));
+        json_put_text(out, split->columns.strings[split->cells[k].column]);
+        json_put_double_at(out, "value", split->cells[k].value);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
 }
 
 static int write_json(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
@@ -440,6 +573,12 @@ static int write_json(const struct export_job *job, bool is_data, struct buf *ou
     int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
+    struct split split;
+    code = split_nodes(job, nodes, n_nodes, &split, err);
+    if (code != 0) {
+        free(nodes);
+        return code;
+    }
     buf_printf(out, "{\"metric\": ");
     json_put_text(out, job->model->metrics[job->metric].name);
     json_put_double_at(out, "total", tree_total(job));
@@ -447,8 +586,11 @@ static int write_json(const struct export_job *job, bool is_data, struct buf *ou
     for (size_t i = 0; i < n_nodes; i++) {
         buf_printf(out, i ? ",\n" : "\n");
         put_json_node(job, &nodes[i], out);
+        put_json_cells(&split, i, out);
+        buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");
+    split_fini(&split);
     free(nodes);
     return 0;
 }

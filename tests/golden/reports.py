@@ -343,11 +343,47 @@ def check_by(program, database):
     for arguments, words in ((("functions", "--by", "node"), "variables only"), (("lines", "--by", "function"), "not split by function"),
                              (("vars", "--by", "node"), "on which NUMA nodes")):
         expect(words in run("hpcquery", *arguments, database, status=1), f"{arguments}")
-    for arguments in (("vars", "--by", "cpu"), ("vars", "--by", "x"), ("tree", "--by", "thread"), ("vars by",),
+    for arguments in (("vars", "--by", "cpu"), ("vars", "--by", "x"), ("vars by",),
                       ("vars", "--html", "--by", "thread")):
         run("hpcquery", *arguments, database, status=2)
     rows = table("vars", "--by", "thread", "--top", "1", database)
     expect({row["variable"] for row in rows} == {"grid"} and len(rows) == 12, f"--top 1: {rows}")
+
+
+def check_trees(program, database):
+    """The columns of a node add up to its value; in each, children are at most their parent, and roots are all of it."""
+    for by in ("thread", "process", "rank"):
+        wanted = {}
+        for (name, column), value in sums_by(program, by)["vars"].items():
+            wanted[column] = wanted.get(column, 0) + value
+        for report in ("tree", "datatree"):
+            rows, data = table(report, "--by", by, database), as_json(report, "--by", by, database)["nodes"]
+            names = [key for key in rows[0] if key.startswith(by + " ")]
+            expect({name.partition(" ")[2] for name in names} == set(wanted), f"{report} --by {by}: {names}")
+            of, roots = {}, {}
+            for row, node in zip(rows, data):
+                cells = {name: float(row[name]) for name in names}
+                expect(sum(cells.values()) == float(row["inclusive"]), f"{report} --by {by}: {row}")
+                expect({f"{by} {cell[by]}": cell["value"] for cell in node["cells"]} == {k: v for k, v in cells.items() if v}, f"{node}")
+                of[row["id"]] = cells
+                above = of.get(row["parent"])
+                expect(above is None or all(cells[name] <= above[name] for name in names), f"{report} --by {by}: {row}")
+                for name in names if above is None else ():
+                    roots[name.partition(" ")[2]] = roots.get(name.partition(" ")[2], 0) + cells[name]
+            expect(len(rows) == len(data) and roots == wanted, f"{report} --by {by}: {roots}, not {wanted}")
+            expect(table(report, "--top", "3", "--by", by, database) == [row for row in rows if row["id"] in
+                   {row["id"] for row in table(report, "--top", "3", database)}], f"{report} --by {by} --top 3")
+    leaf = [row for row in table("tree", "--by", "thread", database) if row["name"] == "leaf" and row["kind"] == "function"]
+    for r in range(RANKS):
+        for t in range(THREADS):
+            own = sum(count(r, t) for marks, _, count in SAMPLES if marks[-1].startswith("leaf"))
+            expect(sum(float(row[f"thread {r}.{t}"]) for row in leaf) == own, f"leaf in {r}.{t}: {leaf}")
+    for columns in (100, 200):
+        text = run("hpcquery", "tree", "--by", "rank", database, columns=columns)
+        expect("max/mean" in text and max(map(len, text.split("\n"))) <= columns, f"tree --by rank: {text}")
+    expect("rank" not in run("hpcquery", "tree", database), "tree")
+    for by in ("node", "region", "function"):
+        expect("by thread, process or rank only" in run("hpcquery", "tree", "--by", by, database, status=1), f"tree --by {by}")
 
 
 def check_nodes(scratch):
@@ -522,6 +558,7 @@ def main():
         check_by(program, database)
         check_nodes(scratch)
         check_profiler(scratch)
+        check_trees(program, database)
         check_least(database)
         check_widths(database)
         check_long_names(scratch)

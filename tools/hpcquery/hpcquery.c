@@ -66,7 +66,7 @@ static const struct option_row rows[] = {
      "datatree, leaks: complete paths in text; CSV and JSON of leaks always have them."},
     {OPT_BY, "--by", "WHAT",
      "vars, functions, lines, types: split each row by thread, process, rank or region; vars and types also by node "
-     "(NUMA) or function. "
+     "(NUMA) or function. tree, datatree: a column for each thread, process or rank. "
      "In "
      "text, threads, processes and ranks show the extremes where there are many; CSV and JSON have all that is not "
      "zero. "
@@ -365,7 +365,8 @@ static const struct exporter *find_exporter(const struct settings *settings, con
 {
     char name[64];
     bool by_region = by == SPLIT_REGION && strcmp(report, "vars") == 0;
-    (void)snprintf(name, sizeof name, "%.32s%s", report, by ? " by" : "");
+    bool is_tree = strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0;
+    (void)snprintf(name, sizeof name, "%.32s%s", report, by && !is_tree ? " by" : "");
     return exporters_find(by_region ? "regions" : name, settings->form);
 }
 
@@ -380,7 +381,7 @@ static int query(const struct settings *settings, const char *report, const char
     if (settings->n_derived || settings->profiles)
         return usage("--derive and --profiles go with operations and forms, not with reports");
     if (!exporter && by && strcmp(settings->form, "html") != 0)
-        return usage("--by goes with vars, functions, lines and types only; the tree shows regions as nodes");
+        return usage("--by goes with vars, functions, lines, types, tree and datatree only");
     if (!exporter && strcmp(settings->form, "html") == 0)
         return usage("--html goes with vars only, and not with --by");
     if (!exporter)

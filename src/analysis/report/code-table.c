@@ -377,6 +377,7 @@ struct splitting {
     bool *is_counted;            /* [n_scopes] part of the sums of the columns */
     uint32_t rest;               /* row + 1 that gets what is counted and in no row; 0 = none */
     double *sums;                /* [n_rows + 1] of the present column; the last: of all that is counted */
+    uint32_t *above; /* [n_rows] row + 1 that the sums of the row are also part of, an earlier one; NULL: none are */
     uint32_t column;
     struct slots slots; /* of the cells, when columns change from statement to statement */
 };
@@ -400,6 +401,7 @@ static void splitting_fini(struct splitting *splitting)
     free(splitting->is_counted);
     free(splitting->shares);
     free(splitting->sums);
+    free(splitting->above);
     slots_fini(&splitting->slots);
 }
 
@@ -439,6 +441,9 @@ static bool end_column(struct splitting *splitting)
         sums[splitting->rest - 1] = sums[split->n_rows] - in_rows;
     if (in_rows > sums[split->n_rows])
         sums[split->n_rows] = in_rows;
+    for (size_t i = split->n_rows; splitting->above && i > 0; i--)
+        if (splitting->above[i - 1])
+            sums[splitting->above[i - 1] - 1] += sums[i - 1];
     for (uint32_t i = 0; ok && i <= split->n_rows; i++)
         ok = sums[i] == 0 || add_cell(split, i, splitting->column, sums[i]);
     memset(sums, 0, (split->n_rows + 1) * sizeof *sums);
@@ -764,6 +769,42 @@ int split_code(const struct code_table *table, enum code_kind kind, enum split_b
                          "functions and lines are not split by function: hpcquery vars --by "
                          "function splits variables");
     if (!make_room(&splitting, table->n_rows) || !code_table_rows(table, kind, splitting.row_of))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    else
+        code = split_rows(&splitting, values, err);
+    splitting_fini(&splitting);
+    if (code != 0)
+        split_fini(split);
+    return code;
+}
+
+/* Each scope counts for the nearest one above it that has a row. */
+static bool give_scopes(struct splitting *splitting, const uint32_t *scopes, size_t n_rows)
+{
+    const struct model *model = splitting->model;
+    splitting->above = calloc(n_rows + 1, sizeof *splitting->above);
+    for (size_t i = 0; splitting->above && i < n_rows; i++)
+        splitting->row_of[scopes[i]] = (uint32_t)i + 1;
+    for (size_t i = 1; splitting->above && i < model->n_scopes; i++) {
+        uint32_t around = splitting->row_of[model->scopes[i].parent];
+        if (splitting->row_of[i])
+            splitting->above[splitting->row_of[i] - 1] = around;
+        else
+            splitting->row_of[i] = around;
+    }
+    return splitting->above != NULL;
+}
+
+int split_scopes(const struct model *model, size_t metric, const uint32_t *scopes, size_t n_rows, enum split_by by,
+                 const struct value_source *values, struct split *split, struct error *err)
+{
+    *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
+    struct splitting splitting = {.split = split, .model = model, .metric = metric};
+    int code = 0;
+    if (by != SPLIT_THREAD && by != SPLIT_PROCESS && by != SPLIT_RANK)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "a tree is split by thread, process or rank only; it shows regions and functions as nodes");
+    if (!make_room(&splitting, n_rows) || !give_scopes(&splitting, scopes, n_rows))
         code = error_set(err, ERR_MEMORY, "out of memory");
     else
         code = split_rows(&splitting, values, err);

@@ -109,6 +109,12 @@ int split_variables(const struct report *report, enum split_by by, const struct 
 int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
                struct split *split, struct error *err);
 
+/* Splits the values of scopes with all that is below them; row i is that of scopes[i] [n_rows], parents come first.
+ * values: of the threads of the database.
+ * err: ERR_UNSUPPORTED (by node, region or function), ERR_MEMORY, errors of the values */
+int split_scopes(const struct model *model, size_t metric, const uint32_t *scopes, size_t n_rows, enum split_by by,
+                 const struct value_source *values, struct split *split, struct error *err);
+
 /* Adds rows up: row_of [n_rows] is 1 + the new row of each, 0 for none of the n. The sums of the columns stay.
  * err: ERR_MEMORY */
 int split_join_rows(struct split *split, const uint32_t *row_of, size_t n, struct error *err);
