@@ -277,6 +277,8 @@ static int write_tree(const struct frame_job *job, struct buf *out, struct error
             struct tree_item item = walk.stack[--walk.n_stack];
             ok = visit(&walk, &item);
         }
+        if (ok && walk.n_lines == 0)
+            buf_printf(out, "no node has a value of its own, and nothing lies below them\n");
         if (walk.n_left)
             buf_printf(out, "more (--top 0 shows all)\n");
         code = ok ? 0 : out_of_memory(err);

@@ -60,6 +60,10 @@ int frame_job_total(const struct frame_job *job, size_t column, double *total, s
     size_t n_roots;
     double code_total = 0, data_total = 0;
     const uint32_t *roots = frame_roots(job->frame, &n_roots);
+    size_t pair = frame_column_pair(job->frame, column);
+    bool is_inclusive = frame_column_sums(job->frame, column) == FRAME_INCLUSIVE;
+    if (is_inclusive && n_roots > 1 && pair != SIZE_MAX) /* groups may hold each other's costs */
+        column = pair;
     enum frame_sums sums = frame_column_sums(job->frame, column);
     *total = 0;
     if (sums == FRAME_PLAIN)

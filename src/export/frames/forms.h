@@ -36,10 +36,10 @@ struct frame_form {
 /* Whether a node is the root of the data-centric tree of a database, which holds costs of its code once more. */
 bool frames_is_data(const struct frame *frame, uint32_t node);
 
-/* What 100 percent of a column are: the sum over the roots of an inclusive column, and over all nodes of an exclusive
- * one, with the values of the job's view. The data-centric tree counts
- * only where there is nothing else. Never negative; 0 for a column that does not add up.  err: as frame_values
- */
+/* What 100 percent of a column are, with the values of the job's view: the root's value of an inclusive column; of an
+ * exclusive one, or where several roots may hold each other's costs, the sum of the exclusive values of all nodes. The
+ * data-centric tree counts only where there is nothing else. Never negative; 0 for a column that does not add up.
+ * err: as frame_values */
 int frame_job_total(const struct frame_job *job, size_t column, double *total, struct error *err);
 
 /* The forms in order; *n: how many. */
