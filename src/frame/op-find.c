@@ -99,6 +99,28 @@ static int add_aggregate(const struct frame_column *from, struct profile_map *ma
     return frame_add_column(to, column, err);
 }
 
+/* Adds the mean of a column that adds up: a profile without a value has spent nothing there. */
+static int add_mean(const struct frame_column *from, struct profile_map *map, uint32_t n, struct frame *to,
+                    struct error *err)
+{
+    struct formula *formula = formula_new(to);
+    struct buf name = {0};
+    struct frame_column *sum = column_aggregated((struct frame_column *)(uintptr_t)from, map, FRAME_SUM, 0, from->name);
+    bool ok = formula && sum &&
+              formula_slot(formula, &(struct formula_slot){.from = FROM_COLUMN, .column = sum}) == 0 &&
+              formula_step(formula, DO_SLOT, 0, 0) && formula_step(formula, DO_NUMBER, 0, n) &&
+              formula_step(formula, DO_DIVIDE, 0, 0);
+    buf_printf(&name, "%s mean", from->name);
+    struct frame_column *column = NULL;
+    if (ok && !name.failed)
+        column = column_formula(formula, name.data, FRAME_PLAIN);
+    else
+        formula_free(formula);
+    column_drop(sum);
+    buf_fini(&name);
+    return frame_add_column(to, column, err);
+}
+
 /* Adds the largest value by the mean. */
 static int add_imbalance(const struct frame_column *from, struct frame *to, struct error *err)
 {
@@ -140,7 +162,11 @@ int frame_imbalance(const struct frame *frame, const char *column, struct frame 
     profiles->items[0].name = name;
     memset(map->new_of, 0, n * sizeof(uint32_t));
     struct frame *made = frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), profiles);
-    int code = made ? add_aggregate(frame->columns[at], map, FRAME_MEAN, "mean", made, err) : out_of_memory(err);
+    int code = made ? 0 : out_of_memory(err);
+    if (code == 0)
+        code = frame->columns[at]->sums == FRAME_PLAIN
+                   ? add_aggregate(frame->columns[at], map, FRAME_MEAN, "mean", made, err)
+                   : add_mean(frame->columns[at], map, n, made, err);
     if (code == 0)
         code = add_aggregate(frame->columns[at], map, FRAME_MAX, "max", made, err);
     if (code == 0)

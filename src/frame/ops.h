@@ -145,8 +145,8 @@ int frame_diff(const struct frame *before, const struct frame *after, const char
 int frame_hot_path(const struct frame *frame, size_t column, const struct frame_view *view, uint32_t from, double share,
                    uint32_t **path, size_t *n, struct error *err);
 
-/* A frame of one profile with "NAME mean", "NAME max" and "NAME imbalance" (max / mean) over the profiles with a value.
- */
+/* A frame of one profile with "NAME mean", "NAME max" and "NAME imbalance" (max / mean) over the profiles: of a column
+ * that adds up over all of them, where one without a value has spent nothing, of another over those with a value. */
 int frame_imbalance(const struct frame *frame, const char *column, struct frame **result, struct error *err);
 
 /* The profiles of a node with the largest values, at most max of them, largest first: profiles [max]. Returns how many
