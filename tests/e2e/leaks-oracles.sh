@@ -19,7 +19,7 @@ import json, sys
 rows = []
 for row in json.load(open(sys.argv[1], encoding="utf-8"))["paths"]:
     path = [[f["function"], f["line"]] for f in row["path"]]
-    if row["class"] == "heap" and path[-1][0] == "main" and "pthread_create" not in (f for f, _ in path) and \
+    if row["class"] == "heap" and path[-1][0] == "main" and not any("pthread_create" in f for f, _ in path) and \
             not (path[0][0] == "hand_out" and row["variable"] != "slab"):
         rows.append([path] + [row[k] for k in ("live_blocks", "live_bytes", "allocated_blocks", "allocated_bytes")])
 json.dump(rows, sys.stdout)

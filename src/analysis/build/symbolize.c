@@ -552,12 +552,20 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
     return (uint32_t)n;
 }
 
+static const struct code_frame nothing;
+
 size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
                          const struct code_frame **frames)
 {
-    static const struct code_frame nothing;
     *frames = &nothing;
-    if (symbolizer_is_runtime(symbolizer, module) || !grow_slots(symbolizer))
+    return symbolizer_is_runtime(symbolizer, module) ? 1 : symbolizer_lookup_any(symbolizer, module, vaddr, frames);
+}
+
+size_t symbolizer_lookup_any(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
+                             const struct code_frame **frames)
+{
+    *frames = &nothing;
+    if (!grow_slots(symbolizer))
         return 1;
     /* module 0 (no module) is stored under an id of its own, because 0 marks an empty slot */
     uint32_t key = module ? module : UINT32_MAX;

@@ -79,6 +79,11 @@ bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module);
 size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
                          const struct code_frame **frames);
 
+/* The same with the names of the profiler's own library: the path of a pool's block ends in the function that announces
+ * it. */
+size_t symbolizer_lookup_any(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
+                             const struct code_frame **frames);
+
 /* Text of a string id of the model. */
 const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id);
 

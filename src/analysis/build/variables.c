@@ -407,7 +407,7 @@ static void push_frames(struct build *build, const struct raw_node *node, struct
 {
     const struct code_frame *frames;
     uint64_t vaddr = node->ip ? node->ip - 1 : 0;
-    size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
+    size_t n_frames = symbolizer_lookup_any(build->symbolizer, node->module, vaddr, &frames);
     if (!vec_reserve(path, capacity, *n + n_frames, sizeof **path)) {
         build->builder.failed = true;
         return;
@@ -493,6 +493,10 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     free(path);
     const struct raw_node *node = &nodes[index];
     const struct code_frame *frames;
+    if (symbolizer_is_runtime(build->symbolizer, node->module)) {
+        build->tree->nodes[index].variable = row;
+        return finish(build, row, parent, ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION);
+    }
     size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n_frames,
                                     model_string(build->model, symbolizer_path(build->symbolizer, node->module)));

@@ -326,6 +326,12 @@ static bool belongs(int directory, const char *name, bool is_complete)
     return is_metrics(directory, name);
 }
 
+/* Whether an entry has a name of ours and is something else, such as a link: that says most about what is wrong. */
+static bool is_in_place_of_ours(const char *name)
+{
+    return is_ours(name) || strcmp(name, SOURCES_DIRECTORY) == 0 || strcmp(name, V4_METRICS_DIRECTORY) == 0;
+}
+
 static DIR *open_directory(const char *path)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -335,7 +341,7 @@ static DIR *open_directory(const char *path)
     return directory;
 }
 
-/* Counts the entries of a directory that are not files of a database, and copies the name of the first into foreign
+/* Counts the entries of a directory that are not files of a database, and copies the name of one into foreign
  * [size_bytes]; -1 when it cannot be read. */
 static int count_foreign(const char *path, char *foreign, size_t size_bytes)
 {
@@ -348,7 +354,7 @@ static int count_foreign(const char *path, char *foreign, size_t size_bytes)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             belongs(dirfd(directory), entry->d_name, is_complete))
             continue;
-        if (n++ == 0)
+        if (n++ == 0 || is_in_place_of_ours(entry->d_name))
             (void)snprintf(foreign, size_bytes, "%s", entry->d_name);
     }
     (void)closedir(directory);
