@@ -3,7 +3,8 @@
 """doc/cookbook.md works: each of its commands, run in order in a new directory, ends with success and prints what the
 page shows, but for the numbers. Lines without numbers (titles of columns) are all there. Of lines with numbers, whose
 order and small rows are those of one run, at least half are. Where nothing is left out (`...`), there are about as many.
-Commands about MPI are left out where no MPI is, and what names a file that no command has made, with them."""
+Commands about MPI are left out where no MPI is, and what names a file that no command has made, with them. With --record
+what no longer fits is written into the page anew, long outputs by their first lines: read the text around it."""
 import os
 import pathlib
 import platform
@@ -18,7 +19,9 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"]).resolve()
 PAGE = SOURCE / "doc" / "cookbook.md"
 NUMBER = re.compile(r"^(?=.*\d)[-+<>(]*[\d.,]+(e[-+]?\d+)?[-\d]*[%);:,]*$|^-$|^unknown$")
 BARS = re.compile(r"[\u2580-\u259f]+")
+SHOWN_MOST = 24  # lines of an output that is recorded
 failures = []
+anew = {}  # what commands print now, where that no longer fits
 
 
 def skip(reason):
@@ -54,12 +57,32 @@ def check_shape(command, shown, printed):
     wanted = [line for line in wanted if line != "..."]
     if is_whole and abs(len(wanted) - len(got)) > 1 + len(wanted) // 4:
         failures.append(f"$ {command}\nprints {len(got)} lines, {len(wanted)} are shown:\n{printed}")
+        anew[command] = printed
         return
     rows = [line for line in wanted if "#" in line]
     titles = [line for line in wanted if "#" not in line and line not in got]
     missing = [line for line in rows if line not in got]
     if titles or 2 * len(missing) > len(rows):
         failures.append(f"$ {command}\nno longer prints {titles + missing}, but:\n{printed}")
+        anew[command] = printed
+
+
+def record(scratch):
+    """The page with what commands print now."""
+    lines, is_old = [], False
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("    $ ") or (line and not line.startswith("    ")):
+            if is_old and not line.startswith("    $ "):
+                lines.append("")
+            is_old = False
+        if not is_old:
+            lines.append(line)
+        if line.startswith("    $ ") and line[6:] in anew:
+            printed = [row.rstrip() for row in anew[line[6:]].replace(str(scratch), "/home/me").rstrip().splitlines()]
+            lines += [("    " + row).rstrip() for row in printed[:SHOWN_MOST]] + ["    ..."] * (len(printed) > SHOWN_MOST)
+            is_old = True
+    text = "\n".join(lines) + "\n"
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def make_hardware(scratch, environment):
@@ -115,6 +138,8 @@ def main():
                 failures.append(f"$ {command}\nexit status {done.returncode}: {done.stderr}")
             else:
                 check_shape(command, shown, done.stdout)
+        if "--record" in sys.argv:
+            record(scratch)
     for failure in failures:
         print("FAIL:", failure)
     print(f"{n_run} commands, {len(failures)} failures")
