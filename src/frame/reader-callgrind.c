@@ -47,6 +47,10 @@ struct costs {
     size_t n, capacity;
     double *part; /* [n_items][n_events + 1] of the part that is being read; the last is the number of calls */
     size_t cap_part;
+    uint32_t *used; /* [n_used] items that have a row there, which is not all zero */
+    size_t n_used, cap_used;
+    bool *is_used; /* [cap_is_used] of each item */
+    size_t cap_is_used;
 };
 
 struct reading {
@@ -148,30 +152,37 @@ static uint32_t find_call(struct reading *reading, uint32_t caller, uint32_t cal
 static double *costs_of(const struct reading *reading, struct costs *costs, uint32_t item)
 {
     size_t width = reading->n_events + 1;
-    if (item == FRAME_NONE || !vec_reserve(&costs->part, &costs->cap_part, (item + 1) * width, sizeof *costs->part))
+    if (item == FRAME_NONE || !vec_reserve(&costs->part, &costs->cap_part, (item + 1) * width, sizeof *costs->part) ||
+        !vec_reserve(&costs->is_used, &costs->cap_is_used, (size_t)item + 1, sizeof *costs->is_used) ||
+        !vec_reserve(&costs->used, &costs->cap_used, costs->n_used + 1, sizeof *costs->used))
         return NULL;
+    if (!costs->is_used[item])
+        costs->used[costs->n_used++] = item;
+    costs->is_used[item] = true;
     return costs->part + item * width;
 }
 
 /* --- parts --- */
 
-/* Keeps the costs of a part that has been read, and clears them. */
-static bool keep_costs(const struct reading *reading, struct costs *costs, size_t n_items, uint32_t profile)
+/* Keeps the costs of a part that has been read, and clears them: the rows that it used, for there may be many parts. */
+static bool keep_costs(const struct reading *reading, struct costs *costs, uint32_t profile)
 {
     size_t width = reading->n_events + 1;
-    size_t n_used = costs->cap_part / width < n_items ? costs->cap_part / width : n_items;
-    for (size_t i = 0; i < n_used; i++)
+    for (size_t i = 0; i < costs->n_used; i++) {
+        uint32_t item = costs->used[i];
+        double *row = costs->part + item * width;
         for (size_t k = 0; k < width; k++) {
-            double value = costs->part[i * width + k];
-            if (value == 0)
+            if (row[k] == 0)
                 continue;
             if (!vec_reserve(&costs->items, &costs->capacity, costs->n + 1, sizeof *costs->items))
                 return false;
             costs->items[costs->n++] =
-                (struct cost){(uint32_t)i, profile, k < reading->n_events ? reading->events[k] : FRAME_NONE, value};
+                (struct cost){item, profile, k < reading->n_events ? reading->events[k] : FRAME_NONE, row[k]};
+            row[k] = 0;
         }
-    if (costs->cap_part)
-        memset(costs->part, 0, costs->cap_part * sizeof *costs->part);
+        costs->is_used[item] = false;
+    }
+    costs->n_used = 0;
     return true;
 }
 
@@ -186,9 +197,8 @@ static bool end_part(struct reading *reading)
         buf_printf(&name, "%s thread %lld", reading->part < 0 ? " ?" : "", reading->thread);
     profile.name = name.failed ? "" : name.data;
     uint32_t number = maker_profile(&reading->maker, &profile);
-    bool ok = !name.failed && !reading->maker.failed &&
-              keep_costs(reading, &reading->own, reading->n_functions, number) &&
-              keep_costs(reading, &reading->called, reading->n_calls, number);
+    bool ok = !name.failed && !reading->maker.failed && keep_costs(reading, &reading->own, number) &&
+              keep_costs(reading, &reading->called, number);
     buf_fini(&name);
     return ok;
 }
@@ -339,7 +349,7 @@ static int take_calls(struct reading *reading, struct error *err)
 {
     char *end;
     reading->n_called = strtod(reading->at, &end);
-    if (end == reading->at || !reading->has_callee)
+    if (end == reading->at || !(reading->n_called >= 0) || isinf(reading->n_called) || !reading->has_callee)
         return bad_line(reading, "a call has no number, or nothing that is called", err);
     return 0;
 }
@@ -414,7 +424,7 @@ static int add_costs(struct reading *reading, double *sums, struct error *err)
         bool is_whole = take_digits(word, &value);
         if (!is_whole)
             value = strtod(word, &end);
-        if (i == reading->n_events || (!is_whole && *end))
+        if (i == reading->n_events || (!is_whole && (*end || end == word)) || !isfinite(value))
             return bad_line(reading, "a cost is no number, or belongs to no event", err);
         sums[i] += value;
     }
@@ -485,7 +495,7 @@ static int read_lines(struct reading *reading, struct buf *text, struct error *e
         line[len] = 0;
         if (len > 0 && line[len - 1] == '\r')
             line[len - 1] = 0;
-        bool is_place = is_jump && strchr("+-*0123456789", *line);
+        bool is_place = is_jump && *line && strchr("+-*0123456789", *line);
         is_jump = *line == 'j' && (strncmp(line, "jump=", 5) == 0 || strncmp(line, "jcnd=", 5) == 0)
                       ? true
                       : is_jump && !is_place;
@@ -635,6 +645,14 @@ static int add_values(struct reading *reading, struct error *err)
     return 0;
 }
 
+static void costs_fini(struct costs *costs)
+{
+    free(costs->items);
+    free(costs->part);
+    free(costs->used);
+    free(costs->is_used);
+}
+
 static void fini(struct reading *reading)
 {
     clear_names(reading);
@@ -644,10 +662,8 @@ static void fini(struct reading *reading)
     slots_fini(&reading->call_slots);
     free(reading->functions);
     free(reading->calls);
-    free(reading->own.items);
-    free(reading->own.part);
-    free(reading->called.items);
-    free(reading->called.part);
+    costs_fini(&reading->own);
+    costs_fini(&reading->called);
     free(reading);
 }
 

@@ -264,6 +264,26 @@ def check_variables(database, frame):
     expect(len(rows) == 4 and sum(found is not None for found in named) > 20, f"{len(rows)} variables")
 
 
+def check_costs(scratch):
+    """Costs of callgrind that are no plain numbers, and more parts than functions with costs in them."""
+    path = scratch / "costs.out"
+    for text, sentence in (("nan", "a cost is no number"), ("inf", "a cost is no number"), ("-", "a cost is no number"),
+                           ("1e999", "a cost is no number"), ("1\ncfn=b\ncalls=-3 1\n1 4", "a call has no number"),
+                           ("1\ncfn=b\ncalls=nan 1\n1 4", "a call has no number")):
+        path.write_text(f"events: Ir\nfn=a\n1 {text}\n", encoding="utf-8")
+        result = open_frame(path)
+        expect(result.returncode == 1 and sentence.encode() in result.stderr, f"a cost of {text}: {result.stderr}")
+    path.write_text("events: Ir\nfn=a\n1 -5\n1 1e3\nfn=b\n1 99999999999999999999999\n",
+                    encoding="utf-8")
+    values = {node[1]: node[4]["Ir"] for node in Frame(path).nodes}
+    expect(values == {"a": 995, "b": 1e23}, f"costs that are no small numbers: {values}")
+    path.write_text("events: Ir Dr\nfn=a\n1 1 2\nfn=b\n1 3 4\nfn=c\n1 5 6\n" +
+                    "".join(f"part: {i}\nevents: Ir\nfn=c\n1 {i}\n" for i in range(2, 50)) +
+                    "part: 50\nevents: Ir Dr\nfn=b\n1 7 8\nfn=a\n1 9\n", encoding="utf-8")
+    values = {node[1]: (node[4]["Ir"], node[4].get("Dr")) for node in Frame(path).nodes}
+    expect(values == {"a": (10, 2), "b": (10, 12), "c": (5 + sum(range(2, 50)), 6)}, f"costs of many parts: {values}")
+
+
 def check_callgrind(scratch):
     """A file that callgrind writes: the functions' own costs add up to its totals, and to those by name."""
     if not shutil.which("valgrind") or not shutil.which("callgrind_annotate"):
@@ -384,6 +404,7 @@ def main():
         check_depth(scratch)
         check_damage(found, scratch)
         check_ours(scratch)
+        check_costs(scratch)
         check_callgrind(scratch)
         check_others()
     for sentence in failures[:20]:
