@@ -522,7 +522,6 @@ struct chains {
     struct chain_node *items;
     size_t n, capacity;
     struct slots slots;
-    size_t n_steps;
 };
 
 /* The node for a function below another one; FRAME_NONE when out of memory. */
@@ -540,6 +539,30 @@ static uint32_t chain_below(struct chains *chains, const struct chain_node *like
     return (uint32_t)chains->n++;
 }
 
+/* Refuses chains with very many parts in all, before they are made. */
+static int check_chains(const struct frame *frame, const uint32_t *owner_of, uint32_t max_depth, struct error *err)
+{
+    uint32_t n = frame->graph->n, *lengths = numbers(n);
+    size_t n_steps = 0;
+    if (!lengths)
+        return out_of_memory(err);
+    for (uint32_t node = 0; node < n; node++) {
+        uint32_t parent = first_parent(frame->graph, node), owner = owner_of[node];
+        if (owner != node) {
+            lengths[node] = lengths[owner];
+            continue;
+        }
+        uint32_t length = parent == FRAME_NONE ? 0 : lengths[owner_of[parent]];
+        lengths[node] = max_depth && length >= max_depth ? max_depth : length + 1;
+        n_steps += lengths[node];
+    }
+    free(lengths);
+    if (n_steps > MAX_STEPS)
+        return error_set(err, ERR_RANGE, "more than %u chains of callers and their parts; give a depth to end them at",
+                         MAX_STEPS);
+    return 0;
+}
+
 /* Enters the callers of every function; end_of [n] gets the last node of each chain. */
 static int find_chains(const struct frame *frame, const uint32_t *ids, const uint32_t *owner_of, uint32_t max_depth,
                        struct chains *chains, uint32_t *end_of, struct error *err)
@@ -551,10 +574,6 @@ static int find_chains(const struct frame *frame, const uint32_t *ids, const uin
             continue;
         }
         for (uint32_t owner = node; owner != FRAME_NONE && (max_depth == 0 || depth < max_depth); depth++) {
-            if (chains->n_steps++ > MAX_STEPS)
-                return error_set(err, ERR_RANGE,
-                                 "more than %u chains of callers and their parts; give a depth to end them at",
-                                 MAX_STEPS);
             at = chain_below(chains, &(struct chain_node){at, ids[owner], owner});
             if (at == FRAME_NONE)
                 return out_of_memory(err);
@@ -646,8 +665,10 @@ int frame_bottom_up(const struct frame *frame, uint32_t max_depth, struct frame 
     int code = owner_of && end_of && ids ? 0 : out_of_memory(err);
     if (code == 0) {
         shape_owners(frame, owner_of);
-        code = find_chains(frame, ids, owner_of, max_depth, &chains, end_of, err);
+        code = check_chains(frame, owner_of, max_depth, err);
     }
+    if (code == 0)
+        code = find_chains(frame, ids, owner_of, max_depth, &chains, end_of, err);
     if (code == 0)
         code = make_upside(frame, ids, &chains, end_of, result, err);
     free(ids);
