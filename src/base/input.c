@@ -88,7 +88,7 @@ static bool is_control(const unsigned char *s, size_t len)
 
 void printable_put(struct buf *out, const char *text)
 {
-    while (*text) {
+    while (text && *text) {
         size_t len = printable_utf8(text), n = len ? len : 1;
         if (len && !is_control((const unsigned char *)text, len))
             buf_append(out, text, len);

@@ -29,7 +29,8 @@ const char *input_reason(int number);
 size_t printable_utf8(const char *text);
 
 /* Appends text in a form that is safe in a terminal and in a UTF-8 table. Control characters, including those above 127
- * and those that change the direction of writing, and bytes that are not UTF-8 become \xNN, byte by byte. */
+ * and those that change the direction of writing, and bytes that are not UTF-8 become \xNN, byte by byte. text
+ * NULL, as of a buffer that ran out of memory: nothing. */
 void printable_put(struct buf *out, const char *text);
 
 #endif

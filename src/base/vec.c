@@ -9,6 +9,19 @@
 
 #include "base/bytes.h"
 
+static bool has_failed;
+
+static bool fail(void)
+{
+    __atomic_store_n(&has_failed, true, __ATOMIC_RELAXED);
+    return false;
+}
+
+bool vec_has_failed(void)
+{
+    return __atomic_load_n(&has_failed, __ATOMIC_RELAXED);
+}
+
 bool vec_reserve(void *items, size_t *capacity, size_t n_needed, size_t elem_bytes)
 {
     void **array = items;
@@ -17,14 +30,12 @@ bool vec_reserve(void *items, size_t *capacity, size_t n_needed, size_t elem_byt
     size_t wanted = *capacity ? *capacity : 16;
     while (wanted < n_needed) {
         if (wanted > SIZE_MAX / 2)
-            return false;
+            return fail();
         wanted *= 2;
     }
-    if (wanted > SIZE_MAX / elem_bytes)
-        return false;
-    char *grown = realloc(*array, wanted * elem_bytes);
+    char *grown = wanted > SIZE_MAX / elem_bytes ? NULL : realloc(*array, wanted * elem_bytes);
     if (!grown)
-        return false;
+        return fail();
     memset(grown + *capacity * elem_bytes, 0, (wanted - *capacity) * elem_bytes);
     *array = grown;
     *capacity = wanted;
@@ -51,7 +62,7 @@ void buf_printf(struct buf *buf, const char *format, ...)
     int len = vasprintf(&text, format, args);
     va_end(args);
     if (len < 0) {
-        buf->failed = true;
+        buf->failed = !fail();
         return;
     }
     buf_append(buf, text, (size_t)len);

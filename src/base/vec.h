@@ -12,6 +12,10 @@
  * leaving both untouched. The caller frees *items. */
 bool vec_reserve(void *items, size_t *capacity, size_t n_needed, size_t elem_bytes);
 
+/* Whether memory has run out in a function of this file since the process began. Asked before a report is put out: a
+ * text that many small buffers were joined to may lack one of them. Any thread. */
+bool vec_has_failed(void);
+
 /* A growing byte buffer; all zero is empty. data is NUL-terminated beyond len_bytes whenever data is non-NULL. */
 struct buf {
     char *data;

@@ -24,7 +24,7 @@ void csv_put_quoted(struct buf *out, const char *text)
 
 void csv_put_text(struct buf *out, const char *text)
 {
-    if (strpbrk(text, ",\""))
+    if (text && strpbrk(text, ",\""))
         csv_put_quoted(out, text);
     else
         printable_put(out, text);
@@ -195,6 +195,7 @@ void text_wrapped(struct buf *out, const struct export_job *job, const char *wor
     for (bool is_first = true; is_first || *rest; is_first = false) {
         size_t begin = is_first ? at : indent;
         char *line = text_take_line(&rest, job->columns > begin + 12 ? job->columns - begin : 12);
+        out->failed |= !line;
         buf_printf(out, "%*s%s\n", is_first ? 0 : (int)indent, "", line ? line : "");
         free(line);
     }
@@ -264,7 +265,7 @@ void text_origin(struct buf *out, const char *origin)
     } words[] = {{"std::__cxx11::", "std::"}, {"std::__1::", "std::"}};
     static const char text[] = "std::basic_string<char>";
     struct buf plain = {0};
-    for (const char *p = origin; *p;) {
+    for (const char *p = origin; p && *p;) {
         const char *end = skip_default(p), *to = "";
         for (size_t i = 0; i < sizeof words / sizeof *words && end == p; i++)
             if (strncmp(p, words[i].from, strlen(words[i].from)) == 0) {

@@ -225,9 +225,13 @@ int thread_values_open(const char *directory, const struct model *model, struct 
         return error_set(err, ERR_MEMORY, "out of memory");
     }
     values->fd = input_open(AT_FDCWD, values->path, O_NOFOLLOW, NULL);
+    int reason = values->fd < 0 ? errno : 0;
     if (values->fd < 0 || !model->has_thread_list) {
+        int code = reason && reason != ENOENT
+                       ? error_set(err, ERR_IO, "%s: cannot open: %s", values->path, input_reason(reason))
+                       : 0;
         thread_values_free(values);
-        return 0;
+        return code;
     }
     values->by_thread = calloc(model->n_threads + 1, sizeof *values->by_thread);
     values->by_process = calloc(model->n_processes + 1, sizeof *values->by_process);

@@ -407,6 +407,7 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
             continue;
         buf_printf(out, "%*s", table->shown[i].at ? (int)table->gap : 0, "");
         char *line = is_last ? strdup(rests[i]) : text_take_line(&rests[i], width);
+        out->failed |= !line;
         if (flags & COLUMN_BOLD)
             text_style(out, job, TEXT_BOLD);
         text_cell(out, job, line ? line : "", width, flags & COLUMN_RIGHT);

@@ -155,8 +155,9 @@ static int aggregated_row(struct frame_column *column, uint32_t node, struct cel
     for (size_t i = 0, end; code == 0 && i < all.n; i = end) {
         for (end = i; end < all.n && all.items[end].profile == all.items[i].profile;)
             end++;
-        double value = cells_aggregate(all.items + i, end - i, &mapped->view, &mapped->scratch);
-        if (!isnan(value) && !cells_add(row, all.items[i].profile, value))
+        double value;
+        if (!cells_aggregate(all.items + i, end - i, &mapped->view, &mapped->scratch, &value) ||
+            (!isnan(value) && !cells_add(row, all.items[i].profile, value)))
             code = out_of_memory(err);
     }
     cells_fini(&all);

@@ -107,7 +107,8 @@ static double reduce(struct cells *cells, const struct frame_view *view)
     }
 }
 
-double cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch)
+bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch,
+                     double *value)
 {
     size_t wanted = 0;
     scratch->n = 0;
@@ -116,9 +117,10 @@ double cells_aggregate(const struct frame_cell *cells, size_t n, const struct fr
             wanted++;
         bool is_wanted = !view->profiles || (wanted < view->n_profiles && view->profiles[wanted] == cells[i].profile);
         if (is_wanted && !isnan(cells[i].value) && !cells_add(scratch, cells[i].profile, cells[i].value))
-            return NAN;
+            return false;
     }
-    return scratch->n ? reduce(scratch, view) : NAN;
+    *value = scratch->n ? reduce(scratch, view) : NAN;
+    return true;
 }
 
 /* --- what all columns have --- */
@@ -244,7 +246,8 @@ static int values_by_rows(struct frame_column *column, const struct frame_view *
     for (uint32_t node = 0; code == 0 && node < column->n_nodes; node++) {
         row.n = 0;
         code = column->class->row(column, node, &row, err);
-        values[node] = code == 0 ? cells_aggregate(row.items, row.n, view, &scratch) : NAN;
+        if (code == 0 && !cells_aggregate(row.items, row.n, view, &scratch, &values[node]))
+            code = out_of_memory(err);
     }
     cells_fini(&row);
     cells_fini(&scratch);
@@ -323,14 +326,14 @@ static int stored_values(struct frame_column *column, const struct frame_view *v
 {
     const struct stored_column *stored = (const struct stored_column *)column;
     struct cells scratch = {0};
-    (void)err;
+    bool ok = true;
     *done = true;
-    for (uint32_t node = 0; node < column->n_nodes; node++) {
+    for (uint32_t node = 0; ok && node < column->n_nodes; node++) {
         const struct frame_cell *cells = stored->cells + stored->starts[node];
-        values[node] = cells_aggregate(cells, stored->starts[node + 1] - stored->starts[node], view, &scratch);
+        ok = cells_aggregate(cells, stored->starts[node + 1] - stored->starts[node], view, &scratch, &values[node]);
     }
     cells_fini(&scratch);
-    return 0;
+    return ok ? 0 : out_of_memory(err);
 }
 
 static void stored_fini(struct frame_column *column)

@@ -78,8 +78,10 @@ int column_values(struct frame_column *column, const struct frame_view *view, co
 int column_cells(struct frame_column *column, uint32_t node, const struct frame_cell **cells, size_t *n,
                  struct error *err);
 
-/* One value of cells [n], of those profiles that the view names; NAN when there is none. scratch: for percentiles. */
-double cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch);
+/* *value: one value of cells [n], of those profiles that the view names; NAN when there is none. scratch: for
+ * percentiles. False when out of memory. */
+bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch,
+                     double *value);
 
 /* Appends a cell; false when out of memory. */
 bool cells_add(struct cells *cells, uint32_t profile, double value);

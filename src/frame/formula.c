@@ -2,6 +2,7 @@
 /* The machine that computes formulas, node by node or profile by profile. */
 #include "frame/formula.h"
 
+#include <errno.h>
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -263,7 +264,9 @@ int formula_pattern(struct formula *formula, const char *text, enum pattern_plac
                    : 0;
     if (code == 0) {
         int failure = regcomp(&pattern->regex, translated.data, REG_EXTENDED | REG_NOSUB);
-        if (failure != 0) {
+        if (failure == REG_ESPACE) {
+            code = out_of_memory(err);
+        } else if (failure != 0) {
             (void)regerror(failure, &pattern->regex, reason, sizeof reason);
             code = error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", text, reason);
         }
@@ -283,7 +286,9 @@ static double matches(struct formula *formula, uint32_t pattern, const char *tex
     struct formula_answer *answer =
         &formula->answers[pattern * N_ANSWERS + ((uintptr_t)text >> 4) * 0x9e3779b1u / 64 % N_ANSWERS];
     if (answer->text != text) {
+        errno = 0; /* glibc says "no match" when it runs out of memory, too */
         answer->matches = regexec(&formula->program->patterns[pattern]->regex, text, 0, NULL, 0) == 0;
+        formula->has_failed |= !answer->matches && errno == ENOMEM;
         answer->text = text;
     }
     return answer->matches;
@@ -495,7 +500,7 @@ int formula_values(struct formula *formula, const struct frame_view *view, doubl
         load(formula, node);
         values[node] = run(formula);
     }
-    return code;
+    return formula->has_failed ? out_of_memory(err) : code;
 }
 
 static union formula_value of_profile(const struct frame_profile *profile, uint32_t number, enum formula_source from)
@@ -523,7 +528,7 @@ int formula_of_profiles(struct formula *formula, double *values, struct error *e
             formula->loaded[i] = of_profile(&formula->profiles->items[profile], profile, formula->slots[i].from);
         values[profile] = run(formula);
     }
-    return 0;
+    return formula->has_failed ? out_of_memory(err) : 0;
 }
 
 /* --- columns --- */
@@ -575,7 +580,7 @@ static int formula_row(struct frame_column *column, uint32_t node, struct cells 
         if (next == FRAME_NONE)
             break;
         double value = run(formula);
-        if (!isnan(value) && !cells_add(row, next, value))
+        if (formula->has_failed || (!isnan(value) && !cells_add(row, next, value)))
             code = out_of_memory(err);
     }
     return code;

@@ -114,6 +114,7 @@ struct formula {
     size_t n_slots, cap_slots;
     union formula_value *loaded, *stack;
     struct formula_answer *answers;
+    bool has_failed; /* a pattern ran out of memory */
 };
 
 /* An empty formula over the nodes and profiles of a frame. NULL when out of memory. */

@@ -3,6 +3,7 @@
 #include "frame/make.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,15 +57,23 @@ static bool reserve_node(struct frame_maker *maker)
     return true;
 }
 
-/* Kind, name and file, and the line of what is a place in the source. */
-static void put_identity(const struct made_node *node, struct buf *out)
+/* The end of an identity: the line of what is a place in the source. */
+static void put_line(const struct made_node *node, char *text, size_t n_text)
 {
     bool is_place = node->kind == FRAME_LOOP || node->kind == FRAME_LINE || node->kind == FRAME_CALL ||
                     node->kind == FRAME_INSTRUCTION;
-    buf_printf(out, "%s\x1f%s\x1f%s", frame_kind_name(node->kind), node->name ? node->name : "",
-               node->file ? node->file : "");
+    *text = 0;
     if (is_place)
-        buf_printf(out, "\x1f%u", node->line);
+        (void)snprintf(text, n_text, "\x1f%u", node->line);
+}
+
+/* Kind, name and file, and the line of what is a place in the source. */
+static void put_identity(const struct made_node *node, struct buf *out)
+{
+    char line[16];
+    put_line(node, line, sizeof line);
+    buf_printf(out, "%s\x1f%s\x1f%s%s", frame_kind_name(node->kind), node->name ? node->name : "",
+               node->file ? node->file : "", line);
 }
 
 static uint32_t identity_of(struct frame_maker *maker, const struct made_node *node)
@@ -85,11 +94,18 @@ bool frame_identity_is_usual(const struct frame *frame, uint32_t node)
                              .name = frame_name(frame, node),
                              .file = frame_file(frame, node),
                              .line = frame_line(frame, node)};
-    struct buf text = {0};
-    put_identity(&like, &text);
-    bool is_usual = !text.failed && strcmp(text.data, frame_identity(frame, node)) == 0;
-    buf_fini(&text);
-    return is_usual;
+    const char *identity = frame_identity(frame, node), *parts[] = {frame_kind_name(like.kind), like.name, like.file};
+    char line[16] = "";
+    for (size_t i = 0; i < 3; i++) {
+        size_t n = strlen(parts[i]);
+        if (strncmp(identity, parts[i], n) != 0)
+            return false;
+        identity += n;
+        if (i < 2 && *identity++ != '\x1f')
+            return false;
+    }
+    put_line(&like, line, sizeof line);
+    return strcmp(identity, line) == 0;
 }
 
 /* A line or loop lies in the module of the function around it, which formats do not repeat. */

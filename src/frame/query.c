@@ -537,6 +537,8 @@ static int run_query(struct asked *asked, bool **found)
         return run_text(asked, found);
     json_error_t reason;
     json_t *json = json_loads(asked->text, JSON_REJECT_DUPLICATES, &reason);
+    if (!json && (json_error_code(&reason) == json_error_out_of_memory || reason.line < 1))
+        return out_of_memory(asked->err);
     if (!json)
         return error_set(asked->err, ERR_USAGE, "query: line %d, character %d: %s", reason.line, reason.column,
                          reason.text);

@@ -309,6 +309,7 @@ static uint32_t add_line(struct filling *filling, uint32_t node, const char *pla
     } else if (filling->places.n_strings > n) {
         buf_append(&file, place, colon ? (size_t)(colon - place) : strlen(place));
         hpctoolkit_place_name(FRAME_LINE, file.data ? file.data : "", line, &text);
+        maker->failed |= file.failed || text.failed;
         filling->lines[id] = maker_node(
             maker, node, &(struct made_node){.kind = FRAME_LINE, .name = text.data, .file = file.data, .line = line});
     }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,18 +49,18 @@ static bool read_head(int fd, size_t n_bytes, struct buf *head)
 
 bool readers_begins(const char *path, const char *file, const char *text)
 {
-    char *name = NULL;
-    struct buf head = {0};
-    if (asprintf(&name, "%s/%s", path, file) < 0)
+    char name[PATH_MAX], head[32]; /* without malloc: no memory is not another kind of file */
+    size_t n = 0, n_text = strlen(text) < sizeof head ? strlen(text) : sizeof head;
+    int len = snprintf(name, sizeof name, "%s/%s", path, file);
+    int fd = len > 0 && (size_t)len < sizeof name ? input_open(AT_FDCWD, name, 0, NULL) : -1;
+    if (fd < 0)
         return false;
-    int fd = input_open(AT_FDCWD, name, 0, NULL);
-    bool ok = fd >= 0 && read_head(fd, strlen(text), &head) && head.len_bytes == strlen(text) &&
-              memcmp(head.data, text, head.len_bytes) == 0;
-    if (fd >= 0)
-        (void)close(fd);
-    buf_fini(&head);
-    free(name);
-    return ok;
+    for (ssize_t step = 1; n < n_text && step > 0; n += step > 0 ? (size_t)step : 0)
+        do
+            step = read(fd, head + n, n_text - n);
+        while (step < 0 && errno == EINTR);
+    (void)close(fd);
+    return n == n_text && memcmp(head, text, n) == 0;
 }
 
 char *readers_directory(const struct frame_input *input)

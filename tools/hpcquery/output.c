@@ -57,7 +57,7 @@ static int put_file(const char *path, const struct buf *out)
 
 int put_output(const struct settings *settings, const struct buf *out)
 {
-    if (out->failed)
+    if (out->failed || vec_has_failed())
         return tool_error("hpcquery", "out of memory");
     if (settings->output)
         return put_file(settings->output, out);

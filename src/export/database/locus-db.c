@@ -182,7 +182,10 @@ static void pass_texts(struct pass *pass, struct strtab *table, const char *what
         pass_text(pass, &text, what);
         if (pass->out)
             continue;
-        if (pass->code == 0 && (!text || strtab_intern(table, text) != (int64_t)i))
+        int64_t id = pass->code == 0 && text ? strtab_intern(table, text) : -1;
+        if (pass->code == 0 && id < 0)
+            pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
+        else if (pass->code == 0 && id != (int64_t)i)
             refuse(pass, what, "a text occurs twice");
         free(text);
     }

@@ -127,6 +127,7 @@ static uint32_t find_text(struct writing *writing, const char *text)
     else
         buf_append(&writing->text, "", 0);
     int64_t id = writing->text.failed ? -1 : strtab_intern(&writing->texts, writing->text.data);
+    writing->out->failed |= id < 0;
     return id < 0 ? FRAME_NONE : (uint32_t)id;
 }
 

@@ -132,7 +132,7 @@ int frames_save(struct frame *frame, const char *path, const char *title, struct
     if (code == 0 && frame_is_tree(frame))
         code = frames_save_v4(frame, temporary, title, err);
     if (code == 0)
-        code = put_in_place(temporary, path, err);
+        code = vec_has_failed() ? out_of_memory(err) : put_in_place(temporary, path, err);
     if (code != 0)
         scratch_remove(temporary);
     free(temporary);
