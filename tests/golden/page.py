@@ -25,6 +25,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import browser  # noqa: E402
 import bundle  # noqa: E402
 import measurement as m  # noqa: E402
+import toolchain  # noqa: E402
 
 DATABASES = {"minicg": bundle.golden("report") / "minicg.json", "hardware": bundle.golden("hardware") / "locus.json"}
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">&amp;'\"</td>"
@@ -195,9 +196,8 @@ def compile_program(scratch):
     source.parent.mkdir()
     source.write_text(PROGRAM, encoding="utf-8")
     program = scratch / "program"
-    compiler = os.environ.get("CC", "cc").split()[-1:]
-    subprocess.run([*compiler, "-g", "-O1", "-o", str(program), str(source)], check=True)
-    symbols = subprocess.run(["nm", str(program)], capture_output=True, check=True, text=True).stdout
+    subprocess.run([*toolchain.COMPILER, "-g", "-O1", "-o", str(program), str(source)], check=True)
+    symbols = subprocess.run([toolchain.utility("nm"), str(program)], capture_output=True, check=True, text=True).stdout
     return source, program, {words[2]: int(words[0], 16) for words in map(str.split, symbols.splitlines()) if len(words) == 3}
 
 
