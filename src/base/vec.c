@@ -119,6 +119,23 @@ void slots_add(struct slots *slots, const struct slots_kind *kind, const void *i
     slots->at[slot_of(slots, kind, items, item)] = (uint32_t)index + 1;
 }
 
+size_t slots_put(struct slots *slots, const struct slots_kind *kind, void *items, size_t *n_items, size_t *capacity,
+                 const void *like)
+{
+    void **array = items;
+    if (!slots_reserve(slots, kind, *array, *n_items))
+        return SLOTS_NONE;
+    size_t index = slots_find(slots, kind, *array, like);
+    if (index != SLOTS_NONE)
+        return index;
+    if (!vec_reserve(items, capacity, *n_items + 1, kind->item_bytes))
+        return SLOTS_NONE;
+    index = (*n_items)++;
+    memcpy((char *)*array + index * kind->item_bytes, like, kind->item_bytes);
+    slots_add(slots, kind, *array, index);
+    return index;
+}
+
 void slots_fini(struct slots *slots)
 {
     free(slots->at);

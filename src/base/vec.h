@@ -63,6 +63,12 @@ size_t slots_find(const struct slots *slots, const struct slots_kind *kind, cons
 /* Enters items[index], whose key is not in the table, and for which there is room. */
 void slots_add(struct slots *slots, const struct slots_kind *kind, const void *items, size_t index);
 
+/* Index of the item with the same key as like in *items [*n_items], which is malloc'ed with room for *capacity (see
+ * vec_reserve); where there is none, a copy of like is added to both. items: address of the pointer. SLOTS_NONE when
+ * out of memory. */
+size_t slots_put(struct slots *slots, const struct slots_kind *kind, void *items, size_t *n_items, size_t *capacity,
+                 const void *like);
+
 /* Frees the table and makes it empty; the items are not touched. */
 void slots_fini(struct slots *slots);
 

@@ -287,15 +287,9 @@ static uint32_t add_to_type(struct by_report *by, struct slots *slots, const str
     bool is_known = row->type && *row->type;
     const struct by_type like = {
         .name = is_known ? row->type : "", .element_bytes = is_known ? row->element_bytes : 0, .number = by->n_types};
-    if (!slots_reserve(slots, &type_kind, by->types, by->n_types) ||
-        !vec_reserve(&by->types, &by->cap_types, by->n_types + 1, sizeof *by->types))
+    size_t index = slots_put(slots, &type_kind, &by->types, &by->n_types, &by->cap_types, &like);
+    if (index == SLOTS_NONE)
         return 0;
-    size_t index = slots_find(slots, &type_kind, by->types, &like);
-    if (index == SLOTS_NONE) {
-        index = by->n_types++;
-        by->types[index] = like;
-        slots_add(slots, &type_kind, by->types, index);
-    }
     by->types[index].value += row->value;
     return (uint32_t)index + 1;
 }

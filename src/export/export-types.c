@@ -104,16 +104,8 @@ static struct type_row *find_type(struct types *types, struct slots *slots, cons
     bool is_known = row->type && *row->type;
     const struct type_row like = {.type = is_known ? row->type : "",
                                   .element_bytes = is_known ? row->element_bytes : 0};
-    if (!slots_reserve(slots, &type_kind, types->types, types->n_types) ||
-        !vec_reserve(&types->types, &types->cap_types, types->n_types + 1, sizeof *types->types))
-        return NULL;
-    size_t index = slots_find(slots, &type_kind, types->types, &like);
-    if (index == SLOTS_NONE) {
-        index = types->n_types++;
-        types->types[index] = like;
-        slots_add(slots, &type_kind, types->types, index);
-    }
-    return &types->types[index];
+    size_t index = slots_put(slots, &type_kind, &types->types, &types->n_types, &types->cap_types, &like);
+    return index == SLOTS_NONE ? NULL : &types->types[index];
 }
 
 static bool add_row(struct type_row *type, const struct report_row *row)
@@ -149,14 +141,8 @@ static bool add_fields(struct type_row *type)
                                             .flags = from->flags,
                                             .offset_bytes = from->offset_bytes,
                                             .size_bytes = from->size_bytes};
-            ok = slots_reserve(&slots, &field_kind, type->fields, type->n_fields) &&
-                 vec_reserve(&type->fields, &type->cap_fields, type->n_fields + 1, sizeof *type->fields);
-            size_t index = ok ? slots_find(&slots, &field_kind, type->fields, &like) : 0;
-            if (ok && index == SLOTS_NONE) {
-                index = type->n_fields++;
-                type->fields[index] = like;
-                slots_add(&slots, &field_kind, type->fields, index);
-            }
+            size_t index = slots_put(&slots, &field_kind, &type->fields, &type->n_fields, &type->cap_fields, &like);
+            ok = index != SLOTS_NONE;
             if (ok) {
                 type->fields[index].samples += from->samples;
                 type->fields[index].share += from->share;

@@ -527,16 +527,8 @@ struct chains {
 /* The node for a function below another one; FRAME_NONE when out of memory. */
 static uint32_t chain_below(struct chains *chains, const struct chain_node *like)
 {
-    size_t at = slots_find(&chains->slots, &chain_kind, chains->items, like);
-    if (at != SLOTS_NONE)
-        return (uint32_t)at;
-    if (chains->n == FRAME_NONE ||
-        !vec_reserve(&chains->items, &chains->capacity, chains->n + 1, sizeof *chains->items) ||
-        !slots_reserve(&chains->slots, &chain_kind, chains->items, chains->n))
-        return FRAME_NONE;
-    chains->items[chains->n] = *like;
-    slots_add(&chains->slots, &chain_kind, chains->items, chains->n);
-    return (uint32_t)chains->n++;
+    size_t at = slots_put(&chains->slots, &chain_kind, &chains->items, &chains->n, &chains->capacity, like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 /* Refuses chains with very many parts in all, before they are made. */

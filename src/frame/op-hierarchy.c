@@ -128,15 +128,9 @@ static int find_level(struct hierarchy *hierarchy, struct level *level, struct e
 static uint32_t group_at(struct hierarchy *hierarchy, uint32_t parent, size_t level, uint32_t node)
 {
     struct group like = {parent, hierarchy->levels[level].keys[node], (uint32_t)level, node};
-    size_t at = slots_find(&hierarchy->slots, &group_kind, hierarchy->groups, &like);
-    if (at != SLOTS_NONE)
-        return (uint32_t)at;
-    if (!vec_reserve(&hierarchy->groups, &hierarchy->cap_groups, hierarchy->n_groups + 1, sizeof *hierarchy->groups) ||
-        !slots_reserve(&hierarchy->slots, &group_kind, hierarchy->groups, hierarchy->n_groups))
-        return FRAME_NONE;
-    hierarchy->groups[hierarchy->n_groups] = like;
-    slots_add(&hierarchy->slots, &group_kind, hierarchy->groups, hierarchy->n_groups);
-    return (uint32_t)hierarchy->n_groups++;
+    size_t at = slots_put(&hierarchy->slots, &group_kind, &hierarchy->groups, &hierarchy->n_groups,
+                          &hierarchy->cap_groups, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 static int find_groups(struct hierarchy *hierarchy, struct error *err)

@@ -118,16 +118,12 @@ static void append_edges(struct merging *merging, uint32_t class, uint32_t first
 static bool enter(struct merging *merging, uint32_t class, uint32_t child)
 {
     struct known_child like = {class, merging->identities[child], child};
-    size_t at = slots_find(&merging->slots, &known_kind, merging->known, &like);
-    if (at != SLOTS_NONE)
-        return find(merging, merging->known[at].child) == find(merging, child) ||
-               edges_add(&merging->open, merging->known[at].child, child);
-    if (!vec_reserve(&merging->known, &merging->cap_known, merging->n_known + 1, sizeof *merging->known) ||
-        !slots_reserve(&merging->slots, &known_kind, merging->known, merging->n_known))
-        return false;
-    merging->known[merging->n_known] = like;
-    slots_add(&merging->slots, &known_kind, merging->known, merging->n_known++);
-    return true;
+    size_t n = merging->n_known,
+           at = slots_put(&merging->slots, &known_kind, &merging->known, &merging->n_known, &merging->cap_known, &like);
+    if (at == SLOTS_NONE || at == n)
+        return at == n;
+    return find(merging, merging->known[at].child) == find(merging, child) ||
+           edges_add(&merging->open, merging->known[at].child, child);
 }
 
 /* Makes one of all pairs that are open, and of those that this opens. */

@@ -119,33 +119,21 @@ static const struct slots_kind calls_kind = {sizeof(struct call), hash_call, is_
 static uint32_t find_function(struct reading *reading, uint32_t name, uint32_t file, uint32_t object)
 {
     struct function like = {name, file, object, 0};
-    size_t n = reading->n_functions;
-    if (n >= FUNCTIONS_MAX || !slots_reserve(&reading->function_slots, &functions_kind, reading->functions, n))
+    if (reading->n_functions >= FUNCTIONS_MAX)
         return FRAME_NONE;
-    size_t found = slots_find(&reading->function_slots, &functions_kind, reading->functions, &like);
-    if (found != SLOTS_NONE)
-        return (uint32_t)found;
-    if (!vec_reserve(&reading->functions, &reading->cap_functions, n + 1, sizeof like))
-        return FRAME_NONE;
-    reading->functions[n] = like;
-    slots_add(&reading->function_slots, &functions_kind, reading->functions, n);
-    return (uint32_t)reading->n_functions++;
+    size_t at = slots_put(&reading->function_slots, &functions_kind, &reading->functions, &reading->n_functions,
+                          &reading->cap_functions, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 static uint32_t find_call(struct reading *reading, uint32_t caller, uint32_t callee)
 {
     struct call like = {caller, callee};
-    size_t n = reading->n_calls;
-    if (n >= FUNCTIONS_MAX || !slots_reserve(&reading->call_slots, &calls_kind, reading->calls, n))
+    if (reading->n_calls >= FUNCTIONS_MAX)
         return FRAME_NONE;
-    size_t found = slots_find(&reading->call_slots, &calls_kind, reading->calls, &like);
-    if (found != SLOTS_NONE)
-        return (uint32_t)found;
-    if (!vec_reserve(&reading->calls, &reading->cap_calls, n + 1, sizeof like))
-        return FRAME_NONE;
-    reading->calls[n] = like;
-    slots_add(&reading->call_slots, &calls_kind, reading->calls, n);
-    return (uint32_t)reading->n_calls++;
+    size_t at =
+        slots_put(&reading->call_slots, &calls_kind, &reading->calls, &reading->n_calls, &reading->cap_calls, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 /* The costs of an item in the part that is being read; NULL when out of memory. */

@@ -93,6 +93,22 @@ static void test_slots(void **state)
     slots_fini(&slots);
 }
 
+static void test_slots_put(void **state)
+{
+    (void)state;
+    static const struct slots_kind kind = {sizeof(struct item), hash, is_same};
+    struct slots slots = {0};
+    struct item *items = NULL;
+    size_t n = 0, capacity = 0;
+    for (uint32_t i = 0; i < 5000; i++) /* each key five times: kept once, where it was put first */
+        assert_true(slots_put(&slots, &kind, &items, &n, &capacity, &(struct item){i % 1000, i}) == i % 1000);
+    assert_true(n == 1000);
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_true(items[i].key == i && items[i].value == i);
+    free(items);
+    slots_fini(&slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +116,7 @@ int main(void)
         cmocka_unit_test(test_buf),
         cmocka_unit_test(test_strtab),
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_slots_put),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

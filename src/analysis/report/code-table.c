@@ -113,17 +113,11 @@ static struct code_row row_like(const struct model *model, enum code_kind kind, 
 static uint32_t row_of(struct code_table *table, enum code_kind kind, uint32_t function, uint32_t statement)
 {
     const struct code_row like = row_like(table->model, kind, function, statement);
-    if (!slots_reserve(&table->slots, &kinds[kind], table->rows, table->n_rows) ||
-        !vec_reserve(&table->rows, &table->cap_rows, table->n_rows + 1, sizeof *table->rows))
+    size_t index = slots_put(&table->slots, &kinds[kind], &table->rows, &table->n_rows, &table->cap_rows, &like);
+    if (index == SLOTS_NONE)
         return NO_ROW;
-    size_t index = slots_find(&table->slots, &kinds[kind], table->rows, &like);
-    if (index == SLOTS_NONE) {
-        index = table->n_rows++;
-        table->rows[index] = like;
-        slots_add(&table->slots, &kinds[kind], table->rows, index);
-    } else if (like.line && (!table->rows[index].line || like.line < table->rows[index].line)) {
+    if (like.line && (!table->rows[index].line || like.line < table->rows[index].line))
         table->rows[index].line = like.line; /* only of functions: of a line it is the same */
-    }
     return (uint32_t)index;
 }
 
@@ -754,12 +748,21 @@ int split_variables(const struct report *report, enum split_by by, const struct 
     return code;
 }
 
+/* Splits the rows that have been prepared (not ok: there was no memory for that), and frees what that took. */
+static int split_prepared(struct splitting *splitting, bool ok, const struct value_source *values, struct error *err)
+{
+    int code = ok ? split_rows(splitting, values, err) : error_set(err, ERR_MEMORY, "out of memory");
+    splitting_fini(splitting);
+    if (code != 0)
+        split_fini(splitting->split);
+    return code;
+}
+
 int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
                struct split *split, struct error *err)
 {
     *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
     struct splitting splitting = {.split = split, .model = table->model, .metric = table->metric};
-    int code = 0;
     if (by == SPLIT_NODE)
         return error_set(err, ERR_UNSUPPORTED,
                          "the NUMA nodes of samples are known for variables only: "
@@ -768,14 +771,8 @@ int split_code(const struct code_table *table, enum code_kind kind, enum split_b
         return error_set(err, ERR_UNSUPPORTED,
                          "functions and lines are not split by function: hpcquery vars --by "
                          "function splits variables");
-    if (!make_room(&splitting, table->n_rows) || !code_table_rows(table, kind, splitting.row_of))
-        code = error_set(err, ERR_MEMORY, "out of memory");
-    else
-        code = split_rows(&splitting, values, err);
-    splitting_fini(&splitting);
-    if (code != 0)
-        split_fini(split);
-    return code;
+    bool ok = make_room(&splitting, table->n_rows) && code_table_rows(table, kind, splitting.row_of);
+    return split_prepared(&splitting, ok, values, err);
 }
 
 /* Each scope counts for the nearest one above it that has a row. */
@@ -800,18 +797,11 @@ int split_scopes(const struct model *model, size_t metric, const uint32_t *scope
 {
     *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
     struct splitting splitting = {.split = split, .model = model, .metric = metric};
-    int code = 0;
     if (by != SPLIT_THREAD && by != SPLIT_PROCESS && by != SPLIT_RANK)
         return error_set(err, ERR_UNSUPPORTED,
                          "a tree is split by thread, process or rank only; it shows regions and functions as nodes");
-    if (!make_room(&splitting, n_rows) || !give_scopes(&splitting, scopes, n_rows))
-        code = error_set(err, ERR_MEMORY, "out of memory");
-    else
-        code = split_rows(&splitting, values, err);
-    splitting_fini(&splitting);
-    if (code != 0)
-        split_fini(split);
-    return code;
+    bool ok = make_room(&splitting, n_rows) && give_scopes(&splitting, scopes, n_rows);
+    return split_prepared(&splitting, ok, values, err);
 }
 
 int split_join_rows(struct split *split, const uint32_t *row_of, size_t n, struct error *err)

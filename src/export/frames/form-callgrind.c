@@ -122,35 +122,22 @@ static uint32_t find_function(struct writing *writing, const char *name, const c
                               uint32_t line)
 {
     struct function like = {find_text(writing, name), find_text(writing, file), find_text(writing, object), line};
-    size_t n = writing->n_functions;
-    if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.object == FRAME_NONE ||
-        !slots_reserve(&writing->function_slots, &functions_kind, writing->functions, n))
+    if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.object == FRAME_NONE)
         return FRAME_NONE;
-    size_t found = slots_find(&writing->function_slots, &functions_kind, writing->functions, &like);
-    if (found != SLOTS_NONE)
-        return (uint32_t)found;
-    if (!vec_reserve(&writing->functions, &writing->cap_functions, n + 1, sizeof like))
-        return FRAME_NONE;
-    writing->functions[n] = like;
-    slots_add(&writing->function_slots, &functions_kind, writing->functions, n);
-    return (uint32_t)writing->n_functions++;
+    size_t at = slots_put(&writing->function_slots, &functions_kind, &writing->functions, &writing->n_functions,
+                          &writing->cap_functions, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 /* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. */
 static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const char *file, uint32_t line)
 {
     struct place like = {function, callee, find_text(writing, file), line, 0};
-    size_t n = writing->n_places;
-    if (like.file == FRAME_NONE || !slots_reserve(&writing->place_slots, &places_kind, writing->places, n))
+    if (like.file == FRAME_NONE)
         return FRAME_NONE;
-    size_t found = slots_find(&writing->place_slots, &places_kind, writing->places, &like);
-    if (found != SLOTS_NONE)
-        return (uint32_t)found;
-    if (!vec_reserve(&writing->places, &writing->cap_places, n + 1, sizeof like))
-        return FRAME_NONE;
-    writing->places[n] = like;
-    slots_add(&writing->place_slots, &places_kind, writing->places, n);
-    return (uint32_t)writing->n_places++;
+    size_t at = slots_put(&writing->place_slots, &places_kind, &writing->places, &writing->n_places,
+                          &writing->cap_places, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 /* --- from the tree to functions --- */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/path.h"
 #include "export/frames/stacks.h"
 
@@ -39,28 +38,20 @@ static bool is_entity(const char *at)
     return n > 1 && at[n] == ';';
 }
 
+static void put_character(struct buf *out, const char *at, size_t len)
+{
+    if (*at == '"' || *at == '\\')
+        buf_append(out, "\\", 1);
+    if (*at == '&' && is_entity(at))
+        buf_printf(out, "&amp;");
+    else
+        buf_append(out, at, len);
+}
+
 /* Appends a text within quotes, at most max characters of it. */
 static void put_text(struct buf *out, const char *text, size_t max)
 {
-    struct buf plain = {0};
-    size_t n = 0;
-    stacks_put_name(&plain, text);
-    for (const char *at = plain.data ? plain.data : ""; *at; n++) {
-        size_t len = printable_utf8(at);
-        len = len ? len : 1;
-        if (n + 1 >= max && at[len]) {
-            buf_printf(out, "\u2026");
-            break;
-        }
-        if (*at == '"' || *at == '\\')
-            buf_append(out, "\\", 1);
-        if (*at == '&' && is_entity(at))
-            buf_printf(out, "&amp;");
-        else
-            buf_append(out, at, len);
-        at += len;
-    }
-    buf_fini(&plain);
+    stacks_put_cut(out, text, max, put_character);
 }
 
 /* From white over yellow to red. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "export/frames/stacks.h"
 
 extern const struct frame_form form_flamegraph;
@@ -28,28 +27,20 @@ static bool is_no_character(const char *at)
     return memcmp(at, "\xef\xbf\xbe", 3) == 0 || memcmp(at, "\xef\xbf\xbf", 3) == 0;
 }
 
+static void put_character(struct buf *out, const char *at, size_t len)
+{
+    if (*at == '&' || *at == '<' || *at == '>')
+        buf_printf(out, *at == '&' ? "&amp;" : *at == '<' ? "&lt;" : "&gt;");
+    else if (len == 3 && is_no_character(at))
+        buf_printf(out, "\ufffd");
+    else
+        buf_append(out, at, len);
+}
+
 /* Appends a text as content, at most max characters of it, and an ellipsis where more follow. */
 static void put_text(struct buf *out, const char *text, size_t max)
 {
-    struct buf plain = {0};
-    size_t n = 0;
-    stacks_put_name(&plain, text);
-    for (const char *at = plain.data ? plain.data : ""; *at; n++) {
-        size_t len = printable_utf8(at);
-        len = len ? len : 1;
-        if (n + 1 >= max && at[len]) {
-            buf_printf(out, "\u2026");
-            break;
-        }
-        if (*at == '&' || *at == '<' || *at == '>')
-            buf_printf(out, *at == '&' ? "&amp;" : *at == '<' ? "&lt;" : "&gt;");
-        else if (len == 3 && is_no_character(at))
-            buf_printf(out, "\ufffd");
-        else
-            buf_append(out, at, len);
-        at += len;
-    }
-    buf_fini(&plain);
+    stacks_put_cut(out, text, max, put_character);
 }
 
 /* --- frames --- */

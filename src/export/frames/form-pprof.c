@@ -160,35 +160,22 @@ static uint32_t find_function(struct writing *writing, uint32_t node)
     struct function like = {find_text(writing, *frame_name(frame, node) ? frame_name(frame, node) : "?"),
                             find_text(writing, frame_file(frame, node)), find_text(writing, frame_module(frame, node)),
                             frame_line(frame, node)};
-    size_t n = writing->n_functions;
-    if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.module == FRAME_NONE ||
-        !slots_reserve(&writing->function_slots, &functions_kind, writing->functions, n))
+    if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.module == FRAME_NONE)
         return FRAME_NONE;
-    size_t found = slots_find(&writing->function_slots, &functions_kind, writing->functions, &like);
-    if (found != SLOTS_NONE)
-        return (uint32_t)found;
-    if (!vec_reserve(&writing->functions, &writing->cap_functions, n + 1, sizeof like))
-        return FRAME_NONE;
-    writing->functions[n] = like;
-    slots_add(&writing->function_slots, &functions_kind, writing->functions, n);
-    return (uint32_t)writing->n_functions++;
+    size_t at = slots_put(&writing->function_slots, &functions_kind, &writing->functions, &writing->n_functions,
+                          &writing->cap_functions, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 /* A line of the function that a node stands for. FRAME_NONE when out of memory. */
 static uint32_t find_location(struct writing *writing, uint32_t function_node, uint32_t line)
 {
     struct location like = {find_function(writing, function_node), line};
-    size_t n = writing->n_locations;
-    if (like.function == FRAME_NONE || !slots_reserve(&writing->location_slots, &locations_kind, writing->locations, n))
+    if (like.function == FRAME_NONE)
         return FRAME_NONE;
-    size_t found = slots_find(&writing->location_slots, &locations_kind, writing->locations, &like);
-    if (found != SLOTS_NONE)
-        return (uint32_t)found;
-    if (!vec_reserve(&writing->locations, &writing->cap_locations, n + 1, sizeof like))
-        return FRAME_NONE;
-    writing->locations[n] = like;
-    slots_add(&writing->location_slots, &locations_kind, writing->locations, n);
-    return (uint32_t)writing->n_locations++;
+    size_t at = slots_put(&writing->location_slots, &locations_kind, &writing->locations, &writing->n_locations,
+                          &writing->cap_locations, &like);
+    return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
 /* --- samples --- */

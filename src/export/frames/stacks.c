@@ -54,6 +54,26 @@ void stacks_put_name(struct buf *out, const char *name)
     printable_put(out, name && *name ? name : "?");
 }
 
+void stacks_put_cut(struct buf *out, const char *name, size_t max,
+                    void (*put)(struct buf *out, const char *at, size_t len_bytes))
+{
+    struct buf plain = {0};
+    size_t n = 0;
+    stacks_put_name(&plain, name);
+    for (const char *at = plain.data ? plain.data : ""; *at; n++) {
+        size_t len = printable_utf8(at);
+        len = len ? len : 1;
+        if (n + 1 >= max && at[len]) {
+            buf_printf(out, "\u2026");
+            break;
+        }
+        put(out, at, len);
+        at += len;
+    }
+    out->failed |= plain.failed;
+    buf_fini(&plain);
+}
+
 /* --- own costs --- */
 
 /* The columns of a node's own costs and, where there are none, of inclusive ones. */
@@ -156,18 +176,9 @@ static bool find_item(struct finding *finding, uint32_t node, uint32_t *of)
         return true;
     }
     struct found like = {.parent = above, .node = node, .identity = frame_identity(finding->frame, node)};
-    if (!slots_reserve(&finding->slots, &founds_kind, finding->items, finding->n))
-        return false;
-    size_t known = slots_find(&finding->slots, &founds_kind, finding->items, &like);
-    of[node] = (uint32_t)known;
-    if (known != SLOTS_NONE)
-        return true;
-    if (!vec_reserve(&finding->items, &finding->capacity, finding->n + 1, sizeof like))
-        return false;
-    finding->items[finding->n] = like;
-    slots_add(&finding->slots, &founds_kind, finding->items, finding->n);
-    of[node] = (uint32_t)finding->n++;
-    return true;
+    size_t at = slots_put(&finding->slots, &founds_kind, &finding->items, &finding->n, &finding->capacity, &like);
+    of[node] = (uint32_t)at;
+    return at != SLOTS_NONE;
 }
 
 /* Items of all nodes, with their own costs and totals. */

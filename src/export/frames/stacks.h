@@ -79,6 +79,11 @@ bool stacks_is_place(const struct frame *frame, uint32_t node);
 /* A name, "?" where there is none (NULL or empty); control characters and bytes that are not UTF-8 are \xNN. */
 void stacks_put_name(struct buf *out, const char *name);
 
+/* Appends a name as stacks_put_name, at most max characters of it and an ellipsis where more follow. put: appends one
+ * character of len_bytes bytes in the way of the format; the text goes on behind it. */
+void stacks_put_cut(struct buf *out, const char *name, size_t max,
+                    void (*put)(struct buf *out, const char *at, size_t len_bytes));
+
 /* How a column's values become whole numbers, for formats that know no others: value * factor, rounded. factor is 1
  * where all are whole, otherwise the power of ten that keeps nine digits of their sum. */
 double stacks_scale(const double *values, size_t n);
