@@ -57,7 +57,7 @@ void model_fini(struct model *model)
     free_rows(model);
     void *owned[] = {model->scopes,  model->metrics,   model->own,    model->inclusive, model->processes,
                      model->threads, model->variables, model->events, model->topology,  model->program,
-                     model->command, model->plan,      model->skid,   model->notes};
+                     model->command, model->plan,      model->skid,   model->notes,     model->builds};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -214,10 +214,43 @@ double model_samples(const struct model *model, size_t metric, double value)
     return per_sample > 0 ? value / per_sample : value;
 }
 
+bool model_has_own(const struct model *model, uint32_t scope)
+{
+    const struct scope *at = &model->scopes[scope];
+    /* in their order, the instructions of a statement come next */
+    bool has_instructions = scope + 1 < model->n_scopes && at[1].kind == SCOPE_INSTRUCTION;
+    return at->kind == SCOPE_INSTRUCTION || (at->kind == SCOPE_LINE && !has_instructions);
+}
+
+bool model_scope_fits(const struct model *model, uint32_t scope)
+{
+    const struct scope *at = &model->scopes[scope], *above = &model->scopes[at->parent];
+    return above->kind != SCOPE_INSTRUCTION && (at->kind != SCOPE_INSTRUCTION || above->kind == SCOPE_LINE);
+}
+
+bool model_has_instructions(const struct model *model)
+{
+    for (size_t i = 1; i < model->n_scopes; i++)
+        if (model->scopes[i].kind == SCOPE_INSTRUCTION)
+            return true;
+    return false;
+}
+
+bool model_add_build(struct model *model, uint32_t module, uint64_t build)
+{
+    for (size_t i = 0; i < model->n_builds; i++)
+        if (model->builds[i].module == module && model->builds[i].build == build)
+            return true;
+    if (!vec_reserve(&model->builds, &model->cap_builds, model->n_builds + 1, sizeof *model->builds))
+        return false;
+    model->builds[model->n_builds++] = (struct module_build){module, build};
+    return true;
+}
+
 bool model_is_lexical(const struct scope *scope)
 {
     return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION ||
-           scope->kind == SCOPE_LOOP;
+           scope->kind == SCOPE_LOOP || scope->kind == SCOPE_INSTRUCTION;
 }
 
 uint32_t model_subtree_end(const struct model *model, uint32_t scope)
@@ -286,6 +319,7 @@ void model_set_capacities(struct model *model)
     model->cap_processes = model->n_processes;
     model->cap_threads = model->n_threads;
     model->cap_events = model->n_events;
+    model->cap_builds = model->n_builds;
     model->cap_variables = model->n_variables;
     for (size_t i = 0; i < model->n_variables; i++) {
         struct variable *variable = &model->variables[i];

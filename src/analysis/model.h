@@ -13,13 +13,14 @@
 #include "base/vec.h"
 
 enum scope_kind {
-    SCOPE_TOP = 0,  /* scope 0, above all roots */
-    SCOPE_PROC,     /* a function that was called; also variables and placeholders */
-    SCOPE_INLINED,  /* a function inlined into its parent */
-    SCOPE_POSITION, /* position in the parent where something was inlined, or in another file */
-    SCOPE_CALL,     /* call site */
-    SCOPE_LINE,     /* statement: the only kind with values of its own */
-    SCOPE_LOOP      /* a loop; line is its first, end_line its last */
+    SCOPE_TOP = 0,    /* scope 0, above all roots */
+    SCOPE_PROC,       /* a function that was called; also variables and placeholders */
+    SCOPE_INLINED,    /* a function inlined into its parent */
+    SCOPE_POSITION,   /* position in the parent where something was inlined, or in another file */
+    SCOPE_CALL,       /* call site */
+    SCOPE_LINE,       /* statement: it has values of its own, unless the instructions in it have them */
+    SCOPE_LOOP,       /* a loop; line is its first, end_line its last */
+    SCOPE_INSTRUCTION /* in a statement; file and line are those of the statement */
 };
 
 /* What a scope stands for if it is not simply code. */
@@ -59,7 +60,7 @@ struct scope {
     uint32_t end_line;           /* LOOP: its last, 0 = not known */
     uint16_t node_type;          /* enum hpcrun_node_type bits, for PROC */
     uint8_t kind, role;
-    uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged */
+    uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged. INSTRUCTION */
 };
 
 struct metric {
@@ -220,6 +221,12 @@ struct variable {
     size_t n_fields, cap_fields;
 };
 
+/* A module with instructions, as it was measured; one that was measured as several builds has several. */
+struct module_build {
+    uint32_t module; /* string id of its path */
+    uint64_t build;  /* modtab_header.id of fnbounds/modtab.h; 0: several, or not known */
+};
+
 /* Sums over all threads for one event. */
 struct event_sum {
     char *metric, *name;
@@ -250,6 +257,8 @@ struct model {
     size_t n_variables, cap_variables;
     struct event_sum *events; /* [n_events] */
     size_t n_events, cap_events;
+    struct module_build *builds; /* [n_builds]; none without instructions */
+    size_t n_builds, cap_builds;
     uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
     char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
@@ -306,8 +315,22 @@ void model_sum_inclusive(const struct model *model, const double *own, double *i
 double model_value(const struct model *model, uint32_t scope, size_t metric);
 double model_samples(const struct model *model, size_t metric, double value);
 
-/* Whether a scope is a part of the function or loop that it lies in: a statement, call site, loop, or place in another
- * file. What it costs without calls is also exclusive cost of the scope above it. */
+/* Whether a scope has its values by itself, and not from what lies in it: an instruction, or a statement without
+ * instructions. Scopes are in their order. */
+bool model_has_own(const struct model *model, uint32_t scope);
+
+/* Whether a scope that was read may be where it is, behind its parent: instructions lie in statements, and nothing lies
+ * in instructions. */
+bool model_scope_fits(const struct model *model, uint32_t scope);
+
+/* Whether instructions are kept below their statements. */
+bool model_has_instructions(const struct model *model);
+
+/* Notes that a module was measured as this build, unless that is noted; false when out of memory. */
+bool model_add_build(struct model *model, uint32_t module, uint64_t build);
+
+/* Whether a scope is a part of the function or loop that it lies in: a statement, its instructions, a call site, loop,
+ * or place in another file. What it costs without calls is also exclusive cost of the scope above it. */
 bool model_is_lexical(const struct scope *scope);
 
 /* First scope after the subtree of a scope. */

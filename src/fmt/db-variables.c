@@ -10,7 +10,7 @@
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
 
-enum { VERSION = 2, MARK_BYTES = 8, DOUBLE_BYTES = 8 };
+enum { VERSION = 3, MARK_BYTES = 8, DOUBLE_BYTES = 8 };
 
 /* Where a string lies. */
 struct place {
@@ -256,6 +256,8 @@ static void take_variables(struct scan *scan, struct db_variables *variables)
         no_memory(scan);
     for (size_t i = 0; i < variables->n && scan->code == 0; i++)
         take_variable(scan, variables, &variables->items[i]);
+    if (scan->version > 2)
+        skip_list(scan, 0, 0, 2); /* builds */
     if (scan->code == 0 && scan->at != scan->len)
         fail(scan, "the file goes on");
 }

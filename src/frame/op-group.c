@@ -228,14 +228,25 @@ static struct frame_nodes *choose_functions(const struct frame *frame, const uin
     return nodes;
 }
 
-/* Groups nodes by the identity ids [n] of their function: first_of [n] gets the function's first node. */
-static int group_functions(const struct frame *frame, const uint32_t *ids, uint32_t *group_of, uint32_t *first_of,
-                           uint32_t *n_groups, struct error *err)
+/* The line around each instruction; of other nodes, the node itself. */
+static void line_owners(const struct frame *frame, uint32_t *owner_of)
+{
+    for (uint32_t node = 0; node < frame->graph->n; node++) {
+        bool is_instruction = frame->nodes->kinds[node] == FRAME_INSTRUCTION;
+        uint32_t parent = is_instruction ? first_parent(frame->graph, node) : FRAME_NONE;
+        owner_of[node] = parent != FRAME_NONE && frame->nodes->kinds[parent] == FRAME_LINE ? parent : node;
+    }
+}
+
+/* Groups nodes by the identity ids [n] of their owner, a function or line: first_of [n] gets the first owner. */
+static int group_owners(const struct frame *frame, void (*find_owners)(const struct frame *, uint32_t *),
+                        const uint32_t *ids, uint32_t *group_of, uint32_t *first_of, uint32_t *n_groups,
+                        struct error *err)
 {
     uint32_t n = frame->graph->n, *owner_of = numbers(n);
     if (!owner_of)
         return out_of_memory(err);
-    shape_owners(frame, owner_of);
+    find_owners(frame, owner_of);
     for (uint32_t i = 0; i < n; i++)
         group_of[i] = ids[owner_of[i]];
     bool ok = number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, n_groups);
@@ -245,10 +256,11 @@ static int group_functions(const struct frame *frame, const uint32_t *ids, uint3
     return ok ? 0 : out_of_memory(err);
 }
 
-int frame_flat(const struct frame *frame, struct frame **result, struct error *err)
+static int flatten(const struct frame *frame, void (*find_owners)(const struct frame *, uint32_t *),
+                   struct frame **result, struct error *err)
 {
     uint32_t n = frame->graph->n, n_groups, *group_of = numbers(n), *first_of = numbers(n), *ids = function_ids(frame);
-    int code = group_of && first_of && ids ? group_functions(frame, ids, group_of, first_of, &n_groups, err)
+    int code = group_of && first_of && ids ? group_owners(frame, find_owners, ids, group_of, first_of, &n_groups, err)
                                            : out_of_memory(err);
     if (code == 0)
         code = make_flat(frame, group_of, n_groups, choose_functions(frame, ids, first_of, n_groups), result, err);
@@ -256,6 +268,16 @@ int frame_flat(const struct frame *frame, struct frame **result, struct error *e
     free(group_of);
     free(first_of);
     return code;
+}
+
+int frame_flat(const struct frame *frame, struct frame **result, struct error *err)
+{
+    return flatten(frame, shape_owners, result, err);
+}
+
+int frame_lines(const struct frame *frame, struct frame **result, struct error *err)
+{
+    return flatten(frame, line_owners, result, err);
 }
 
 /* --- callers and callees --- */
@@ -467,7 +489,7 @@ int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame *
     struct calls calls = {.group_of = numbers(n), .first_of = numbers(n)};
     struct frame_nodes *nodes = NULL;
     int code = calls.group_of && calls.first_of && ids
-                   ? group_functions(frame, ids, calls.group_of, calls.first_of, &calls.n, err)
+                   ? group_owners(frame, shape_owners, ids, calls.group_of, calls.first_of, &calls.n, err)
                    : out_of_memory(err);
     if (code == 0 && !call_edges(frame->graph, frame->nodes->kinds, calls.group_of, &calls.edges))
         code = out_of_memory(err);

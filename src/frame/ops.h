@@ -79,6 +79,9 @@ int frame_group_by(const struct frame *frame, const char *attribute, struct fram
  * called. */
 int frame_flat(const struct frame *frame, struct frame **result, struct error *err);
 
+/* The same for lines: instructions belong to the line that they lie in. What is neither stays as it is. */
+int frame_lines(const struct frame *frame, struct frame **result, struct error *err);
+
 /* What belongs to what: levels are names, separated by blanks, each the parts of the one before. They are attributes,
  * as above; function: the function around a node; line: of statements, calls and instructions; instruction. "module
  * file function line", "class variable function". A node without a level is in that of the level before; one without

@@ -378,6 +378,22 @@ static bool list_nodes(struct tree *tree)
     return hpctoolkit_find_kinds(tree->nodes, tree->n);
 }
 
+/* An instruction lies in a line, whose place is its own; its name is the address, with the module if no place tells it
+ * apart from that of another one. */
+static void describe_instruction(struct tree *tree, const struct v4_context *context, struct made_node *node)
+{
+    const struct v4_context *above = context->parent ? &tree->meta->contexts[context->parent - 1] : NULL;
+    tree->text.len_bytes = 0;
+    if (above && above->lexical == V4_LINE && !context->file) {
+        node->file = file_at(tree->meta, above->file);
+        node->line = above->line;
+    }
+    if (!*node->file)
+        buf_printf(&tree->text, "%s:", path_last(node->module));
+    buf_printf(&tree->text, "%#jx", (uintmax_t)context->offset);
+    node->name = tree->text.data;
+}
+
 /* What the frame says of a context. */
 static struct made_node describe(struct tree *tree, const struct v4_context *context,
                                  const struct hpctoolkit_node *from)
@@ -398,6 +414,8 @@ static struct made_node describe(struct tree *tree, const struct v4_context *con
     if (from->kind == FRAME_LINE || from->kind == FRAME_LOOP) {
         hpctoolkit_place_name(from->kind, node.file, node.line, &tree->text);
         node.name = tree->text.data;
+    } else if (from->kind == FRAME_INSTRUCTION) {
+        describe_instruction(tree, context, &node);
     } else if (!node.name || !*node.name) {
         tree->text.len_bytes = 0;
         uint64_t offset = function ? function->offset : context->offset;

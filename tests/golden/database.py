@@ -264,14 +264,14 @@ def nodes_of_v4(database, metric):
     ids = next(dict(m["instances"]) for m in meta["metrics"] if m["name"] == metric)
     function, execution = (ids[[s[0] for s in meta["scopes"]].index(name) + 1] for name in ("function", "execution"))
     values = {(c, m): v for c, m, v in profiles[0]["values"]}
-    inner, nodes = {row[1] for row in meta["contexts"]}, {}
+    inner, nodes = {row[1] for row in meta["contexts"] if row[4] != 3}, {}
     paths = {identity: () if kind == 1 else (("function", name, ""),) for identity, kind, name in meta["entries"]}
     for identity, path in paths.items():
         if path:
             add_node(nodes, path, values.get((identity, execution), 0), values.get((identity, function), 0))
     for identity, parent, _, _, kind, _, number, _, line, _, _ in meta["contexts"]:
         paths[identity] = paths[parent]
-        if kind == 2 and identity in inner:
+        if kind == 3 or kind == 2 and identity in inner:
             continue
         name = meta["functions"][number - 1][0] if number else ""
         paths[identity] += (("function", "loop", "statement")[kind], name, "" if kind == 0 else str(line)),
@@ -339,7 +339,7 @@ def check_nested(scratch):
     made = subprocess.run(["gcc", "-O2", "-g", "-no-pie", "-o", program, *sources], capture_output=True, check=False, text=True)
     if made.returncode:
         expect(False, f"structure-kernels.c is not compiled: {made.stderr}")
-        return
+        return None
     symbols = subprocess.run(["nm", "-S", program], capture_output=True, check=True, text=True).stdout
     profile = m.Profile("nested", METRICS)
     for start, size in re.findall(r"^(\w+) (\w+) [Tt] ", symbols, re.M):
@@ -354,6 +354,81 @@ def check_nested(scratch):
     places = [line for line in run("hpcproftt", scratch / "nested-db" / "meta.db").stdout.splitlines() if " line 0" in line]
     expect(places, "no line of another file lies in a function")
     check_same_nodes(scratch / "nested-db", scratch / "nested-xml", "EADDR (usec)")
+    return directory
+
+
+def texts_of(database):
+    """What the reports print of a database, without the numbers of contexts."""
+    texts = [run("hpcquery", *words, database).stdout for words in
+             (["vars", "--csv", "--fields"], ["functions", "--csv"], ["lines", "--csv"], ["types", "--csv"], ["tree"],
+              ["datatree", "--top", 0])]
+    texts.append(re.sub(r'"id":\[[0-9,]*\]', "", run("hpcquery", "vars", "--html", database).stdout))
+    return texts + [[row.split(",", 2)[2] for row in run("hpcquery", tree, "--csv", database).stdout.splitlines()]
+                    for tree in ("tree", "datatree")]
+
+
+def instructions_of(database, metric):
+    """{(module, offset): the sum of the metric} of the code, from the summary in profile.db."""
+    meta, profiles = v4.read(database / "meta.db"), v4.read(database / "profile.db")["profiles"]
+    ids = next(dict(row["instances"]) for row in meta["metrics"] if row["name"] == metric)
+    values = {c: v for c, i, v in profiles[0]["values"] if i == ids[3]}
+    root, found = {e[0]: e[1] for e in meta["entries"]}, {}
+    for identity, parent, _, _, kind, _, _, _, _, module, offset in meta["contexts"]:
+        root[identity] = root[parent]
+        if kind == 3 and root[identity] == 1 and values.get(identity):
+            place = meta["modules"][module - 1][1], offset
+            found[place] = found.get(place, 0) + values[identity]
+    return found
+
+
+def check_instructions(directory, nested, scratch):
+    """With --instructions every sampled address of a file is a context below its line, with what it was given; all that
+    has no instructions says the same as without."""
+    sampled = {}
+    for name, one in (("made", directory), ("nested", nested)):
+        with_them, without = scratch / f"{name}-insn", scratch / f"{name}-plain"
+        run("hpcprof", "-q", "--instructions", "-o", with_them, "--xml", scratch / f"{name}-insn-xml", one)
+        run("hpcprof", "-q", "-o", without, "--xml", scratch / f"{name}-plain-xml", one)
+        check_rules_v4(with_them, "--time")
+        expect(b"LOCUS-DB\3" in (with_them / "locus.db").read_bytes()[:9], "the version of locus.db")
+        expect(b"LOCUS-DB\2" in (without / "locus.db").read_bytes()[:9], "the version of locus.db without instructions")
+        for file in sorted((scratch / f"{name}-plain-xml").glob("*.*")):
+            expect(file.read_bytes() == (scratch / f"{name}-insn-xml" / file.name).read_bytes(), f"--instructions: {file.name}")
+        expect(texts_of(with_them) == texts_of(without), f"{name}: --instructions changes a report")
+        check_same_nodes(with_them, scratch / f"{name}-insn-xml", "EADDR (usec)")
+        expect(not instructions_of(without, "EADDR (usec)"), "instructions without --instructions")
+        sampled[name] = instructions_of(with_them, "EADDR (usec)")
+        shown = run("hpcquery", "hierarchy", "instruction", ":", "table", "--csv", "-M", "EADDR (usec)", "--top", 0, with_them)
+        rows = [r for r in csv.DictReader(io.StringIO(shown.stdout)) if r["EADDR (usec)"]]
+        expect(sum(float(r["EADDR (usec)"]) for r in rows) == sum(sampled[name].values()), f"{name}: by instruction: {shown.stdout[:300]}")
+        expect({int(r["name"], 16) for r in rows} == {offset for _, offset in sampled[name]}, f"{name}: {shown.stdout[:300]}")
+        run("hpcquery", "diff", "--by", "line", "--threshold", 0.001, without, with_them)
+        run("hpcquery", "filter", 'kind != "x"', ":", "save", scratch / f"{name}-saved", with_them)
+        check_rules_v4(scratch / f"{name}-saved", "--time")
+    n_threads = sum(THREADS.values())
+    expect(sampled["made"] == {(APP, 0x5000 + 16 * i): 1000 * n_threads * SAMPLES[v] for i, v in enumerate(VARIABLES)},
+           f"the instructions of made samples: {sampled['made']}")
+    program = str(scratch / "nested")
+    symbols = subprocess.run(["nm", "-S", program], capture_output=True, check=True, text=True).stdout
+    wanted = {(program, address): 1000 * (1 + address % 7) for start, size in re.findall(r"^(\w+) (\w+) [Tt] ", symbols, re.M)
+              for address in range(int(start, 16), int(start, 16) + int(size, 16), 3)}
+    expect(sampled["nested"] == wanted, f"the instructions of nested: {list(sampled['nested'].items() ^ wanted.items())[:4]}")
+    check_damaged_database(scratch / "made-insn", scratch)
+    check_made_of_json(scratch / "made-insn", scratch)
+    check_extended_instructions(directory, scratch)
+
+
+def check_extended_instructions(directory, scratch):
+    """A database keeps what it was made with when it is extended."""
+    first = sorted(directory.glob("app-000000-*.hpcrun"))
+    run("hpcprof", "-q", "--instructions", "-o", scratch / "two-steps", *first)
+    run("hpcprof", "-q", "-o", scratch / "two-steps", "--extend", directory)
+    for file in ("meta.db", "profile.db", "cct.db"):
+        same = (scratch / "two-steps" / file).read_bytes() == (scratch / "made-insn" / file).read_bytes()
+        expect(same, f"--extend of instructions: {file} differs")
+    run("hpcprof", "-q", "-o", scratch / "no-steps", *first)
+    result = run("hpcprof", "--instructions", "-o", scratch / "no-steps", "--extend", directory, status=1)
+    expect("was made without --instructions" in result.stderr and result.stderr.count("\n") == 1, f"--extend: {result.stderr}")
 
 
 def check_faults(database):
@@ -614,6 +689,7 @@ def check_damaged_bytes(path, content):
 
 
 def check_damaged_database(database, scratch):
+    shutil.rmtree(scratch / "damaged", ignore_errors=True)
     text = run("hpcquery", "export", "json", database).stdout
     damaged = scratch / "damaged"
     damaged.mkdir()
@@ -692,7 +768,7 @@ def main():
             check_made_of_json(made, scratch)
         check_reports(database)
         check_same_nodes(database, scratch / "xml", "EADDR (usec)", "FAULTS")
-        check_nested(scratch)
+        nested = check_nested(scratch)
         check_own(scratch)
         check_same_bytes(directory, scratch)
         run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", directory)
@@ -704,6 +780,8 @@ def main():
         check_metrics_of_xml(directory, scratch)
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)
+        if nested:
+            check_instructions(directory, nested, scratch)
         check_places(database)
         check_names(scratch)
         check_too_many_threads(scratch)

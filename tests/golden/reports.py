@@ -448,8 +448,8 @@ def check_first_version(scratch):
     known = [run("hpcquery", *report, scratch / "one") for report in reports]
     (scratch / "one/locus.db").write_bytes(content[:8] + b"\1" + content[9:-9] + content[-8:])
     expect([run("hpcquery", *report, scratch / "one") for report in reports] == known, "version 1 gives other reports")
-    (scratch / "one/locus.db").write_bytes(content[:8] + b"\3" + content[9:])
-    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 3")
+    (scratch / "one/locus.db").write_bytes(content[:8] + b"\4" + content[9:])
+    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 4")
 
 
 def check_profiler(scratch):

@@ -83,11 +83,15 @@ def check_sources(meta, directory):
 def check_tree(meta, n_blocks):
     parents = {e[0]: None for e in meta["entries"]}
     expect(meta["entries"] and meta["entries"][0][1] == 1, "the first entry point is not that of the main thread")
-    for identity, parent, flags, relation, lexical, _, function, file, _, _, _ in meta["contexts"]:
+    instructions, lines = set(), set()
+    for identity, parent, flags, relation, lexical, _, function, file, _, module, _ in meta["contexts"]:
         expect(identity not in parents and parent in parents and 0 < identity < n_blocks, f"context {identity}")
         parents[identity] = parent
         is_function, is_line = (lexical, flags, bool(function)), (lexical, flags, bool(file))
-        expect(is_function == (0, 1, True) if relation else is_line in ((1, 2, True), (2, 2, True)),
+        expect(parent in lines if lexical == 3 else parent not in instructions, f"context {identity} in {parent}")
+        (lines if lexical == 2 else instructions if lexical == 3 else set()).add(identity)
+        expect((flags, relation, bool(module)) == (4, 0, True) if lexical == 3 else is_function == (0, 1, True) if relation
+               else is_line in ((1, 2, True), (2, 2, True)),
                f"context {identity}: flags {flags}, lexical {lexical}, relation {relation}")
     depth = {}
     for identity, parent in parents.items():

@@ -318,29 +318,46 @@ static int write_database(const struct settings *settings, const struct job *job
     return code;
 }
 
+/* A database has all its instructions or none: lines that it has cannot be divided any more. */
+static int follow_older(const struct settings *settings, const struct model *older, bool *keeps_instructions,
+                        struct error *err)
+{
+    bool has_them = model_has_instructions(older);
+    if (*keeps_instructions && !has_them)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%s was made without --instructions; make it anew from its measurements to have them",
+                         settings->output);
+    *keeps_instructions = has_them;
+    return 0;
+}
+
 static int combine_into(const struct settings *settings, const struct job *job, const char *const *paths,
                         size_t n_paths, struct model *model, struct error *err)
 {
     size_t n_skipped = 0, n_known = 0;
     struct value_source source = {0}, older = {0};
     struct structures structures = {0};
+    bool keeps_instructions = settings->keeps_instructions;
     int code = team_leads(settings->team)
                    ? structures_read(settings->structures.items, settings->structures.n, &structures, err)
                    : 0;
+    code = team_agree(settings->team, code, err);
+    if (code == 0 && settings->extends)
+        code = database_read(settings->output, model, err);
+    if (code == 0 && settings->extends)
+        code = database_values_open(settings->output, model, &older, err);
+    if (code == 0 && settings->extends)
+        code = follow_older(settings, model, &keeps_instructions, err);
     const struct load_options options = {.search = settings->search.items,
                                          .replace = settings->replace.items,
                                          .structures = structures.files,
+                                         .keeps_instructions = keeps_instructions,
                                          .wait_ms = WAIT_MS,
                                          .job = job,
                                          .prior = settings->extends ? &older : NULL,
                                          .n_known = &n_known,
                                          .message = print_message,
                                          .context = (void *)(uintptr_t)settings};
-    code = team_agree(settings->team, code, err);
-    if (code == 0 && settings->extends)
-        code = database_read(settings->output, model, err);
-    if (code == 0 && settings->extends)
-        code = database_values_open(settings->output, model, &older, err);
     if (code == 0)
         code = load_measurements(paths, n_paths, &options, model, &source, &n_skipped, err);
     progress_end();

@@ -17,6 +17,7 @@ enum {
     OPT_REPLACE,
     OPT_NO_SOURCES,
     OPT_STRUCTURE,
+    OPT_INSTRUCTIONS,
     OPT_METRIC,
     OPT_FORCE_METRIC,
     OPT_METRIC_DB,
@@ -54,6 +55,12 @@ static const struct option_row rows[] = {
      "describes; these need not be on this machine. Names of heap variables and locals are not in such files: they "
      "come from the module if it is here. A directory stands for all its files that end in .hpcstruct. "
      "May be given several times."},
+    {OPT_INSTRUCTIONS, "--instructions", NULL,
+     "Keep the instructions that samples fell on, as contexts below their lines: module and offset. hpcquery annotate "
+     "--instructions shows them with what each cost; sums of lines, functions and variables stay the same. The "
+     "database grows with the number of addresses that have samples. Only code in files has instructions. With "
+     "--extend the "
+     "older database decides."},
     {OPT_METRIC, "-M --metric", "KIND",
      "Which metrics experiment.xml (--xml) has: 'sum' over all threads, the default; 'stats': sum, mean, standard "
      "deviation, coefficient of variation, least and greatest; 'thread': the values of each thread. The version 4 form "
@@ -207,6 +214,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_STRUCTURE:
         return list_add(&settings->structures, value) ? 0 : 2;
+    case OPT_INSTRUCTIONS:
+        settings->keeps_instructions = true;
+        break;
     case OPT_FORCE_METRIC:
         settings->forces_metrics = true;
         break;

@@ -117,6 +117,23 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
     node->inner = scopes_child(&build->builder, at, &call);
 }
 
+/* The scope of a sampled address: its statement, or its instruction there if these are kept. Code without a file is
+ * somewhere else in each run, and the end of an allocation path is no instruction. */
+static uint32_t add_statement(struct build *build, const struct raw_node *node, uint32_t at, const struct scope *line)
+{
+    uint32_t statement = scopes_child(&build->builder, at, line);
+    if (!build->keeps_instructions || node->type & HPCRUN_NODE_ALLOCATION ||
+        *symbolizer_path(build->symbolizer, node->module) != '/')
+        return statement;
+    const struct scope instruction = {.kind = SCOPE_INSTRUCTION,
+                                      .file = line->file,
+                                      .line = line->line,
+                                      .module = module_name(build, node->module),
+                                      .vaddr = node->ip};
+    symbolizer_note_build(build->symbolizer, node->module);
+    return scopes_child(&build->builder, statement, &instruction);
+}
+
 static void add_sampled(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
@@ -131,7 +148,7 @@ static void add_sampled(struct build *build, uint32_t index, uint32_t parent)
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
     struct scope line = {.kind = SCOPE_LINE, .file = frames[n - 1].file, .line = frames[n - 1].line};
-    node->own = scopes_child(&build->builder, at, &line);
+    node->own = add_statement(build, node, at, &line);
     if (node->type & HPCRUN_NODE_MEMACCESS)
         for (uint32_t up = at; up; up = build->model->scopes[up].parent)
             if (build->model->scopes[up].kind == SCOPE_PROC) {

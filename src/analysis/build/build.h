@@ -54,6 +54,7 @@ struct build {
     struct scope_builder builder;
     struct strtab keys; /* of variables; index = variable */
     const struct prior_database *prior;
+    bool keeps_instructions;  /* below the statements of code that lies in files */
     struct typed_node *typed; /* [n_typed] types from the allocation sites of heap nodes, by node */
     size_t n_typed, cap_typed;
     uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */

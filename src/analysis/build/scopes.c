@@ -14,7 +14,8 @@ static bool compares_line(const struct scope *scope)
 static bool same_scope(const struct scope *a, const struct scope *b)
 {
     return a->kind == b->kind && a->role == b->role && a->name == b->name && a->file == b->file &&
-           a->module == b->module && (!compares_line(a) || a->line == b->line);
+           a->module == b->module && (!compares_line(a) || a->line == b->line) &&
+           (a->kind != SCOPE_INSTRUCTION || a->vaddr == b->vaddr);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -27,6 +28,8 @@ static size_t slot_of(const struct scope_builder *builder, uint32_t parent, cons
     uint64_t hash = mix(mix(mix(parent, proto->name), (uint64_t)proto->file << 8 | proto->kind), proto->module);
     if (compares_line(proto))
         hash = mix(hash, proto->line);
+    if (proto->kind == SCOPE_INSTRUCTION)
+        hash = mix(hash, proto->vaddr);
     size_t slot = (size_t)(hash >> 16) & (builder->n_slots - 1);
     for (; builder->slots[slot]; slot = (slot + 1) & (builder->n_slots - 1)) {
         const struct scope *scope = &builder->model->scopes[builder->slots[slot] - 1];
@@ -148,7 +151,7 @@ void scopes_builder_fini(struct scope_builder *builder)
 static int kind_rank(const struct scope *scope)
 {
     static const int ranks[] = {[SCOPE_TOP] = 0,  [SCOPE_PROC] = 4, [SCOPE_INLINED] = 2, [SCOPE_POSITION] = 2,
-                                [SCOPE_CALL] = 3, [SCOPE_LINE] = 1, [SCOPE_LOOP] = 2};
+                                [SCOPE_CALL] = 3, [SCOPE_LINE] = 1, [SCOPE_LOOP] = 2,    [SCOPE_INSTRUCTION] = 1};
     return ranks[scope->kind];
 }
 
@@ -180,6 +183,8 @@ static int compare_scopes(const void *a, const void *b, void *context)
         order = kind_rank(x) - kind_rank(y);
     if (order == 0 && x->kind != SCOPE_PROC)
         order = (x->line > y->line) - (x->line < y->line);
+    if (order == 0 && x->kind == SCOPE_INSTRUCTION)
+        order = (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
     if (order == 0)
         order = compare_text(model, x->name, y->name);
     if (order == 0)

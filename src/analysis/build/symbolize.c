@@ -88,6 +88,7 @@ struct code_module {
     uint64_t build;    /* the build that was measured, 0 = not known */
     bool is_mixed;     /* several builds were measured */
     bool is_foreign;   /* the file on this machine is another build */
+    bool is_noted;     /* the model knows its builds */
     bool tried, is_runtime, is_kernel, is_jit, is_region, is_python, looked_up;
     struct named_function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
@@ -253,16 +254,28 @@ void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t buil
     module->build = build;
 }
 
+void symbolizer_note_build(struct symbolizer *symbolizer, uint32_t id)
+{
+    struct code_module *module = &symbolizer->modules[id - 1];
+    uint32_t path = module->is_noted ? 0 : model_string(symbolizer->model, module->path);
+    if (path && model_add_build(symbolizer->model, path, module->is_mixed ? 0 : module->build))
+        module->is_noted = true;
+}
+
 /* Files without a build id cannot be told apart. */
-static bool is_same_build(const struct code_module *module)
+bool symbolizer_is_build(const char *path, uint64_t build)
 {
     struct elf_shape shape = {0};
-    if (!module->build || elf_shape_read(module->path, &shape, NULL) != 0)
+    if (elf_shape_read(path, &shape, NULL) != 0)
         return true;
-    bool is_same = !shape.n_build_id ||
-                   (!module->is_mixed && modtab_id_of_build_id(shape.build_id, shape.n_build_id) == module->build);
+    bool is_same = !shape.n_build_id || modtab_id_of_build_id(shape.build_id, shape.n_build_id) == build;
     elf_shape_fini(&shape);
     return is_same;
+}
+
+static bool is_same_build(const struct code_module *module)
+{
+    return !module->build || symbolizer_is_build(module->path, module->is_mixed ? 0 : module->build);
 }
 
 struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)

@@ -49,6 +49,13 @@ const char *symbolizer_name(struct symbolizer *symbolizer, uint32_t module);
  * build, or if profiles were measured with several: its code is then shown by offsets. */
 void symbolizer_expect(struct symbolizer *symbolizer, uint32_t module, uint64_t id);
 
+/* Adds the builds of the module that profiles were measured with to the model. */
+void symbolizer_note_build(struct symbolizer *symbolizer, uint32_t module);
+
+/* Whether the file at path is this build (modtab_header.id), as far as it can be known: also where it has no build id,
+ * or cannot be read. */
+bool symbolizer_is_build(const char *path, uint64_t build);
+
 /* 1 when the module is the profiler's own library, which holds the placeholder functions. */
 bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module);
 

@@ -412,6 +412,7 @@ static int build_all(struct load *load, struct error *err)
                           .sides = &load->sides.rows,
                           .accesses = &load->sides.accesses,
                           .causes = &load->sides.causes,
+                          .keeps_instructions = load->options->keeps_instructions,
                           .prior = &load->prior};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");

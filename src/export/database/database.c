@@ -196,6 +196,8 @@ static void lay_out(const struct model *model, const struct xml_layout *layout, 
     size_t width = m->db.n_metrics;
     for (size_t scope = 0; scope < model->n_scopes; scope++) {
         const double *from = m->values + scope * width;
+        if (model->scopes[scope].kind == SCOPE_INSTRUCTION)
+            continue;
         memcpy(m->db.values + (layout->elements[scope] - 1) * width, from, width * sizeof *from);
         for (size_t i = 0; layout->calls[scope] && i < width; i += 2)
             m->db.values[(layout->calls[scope] - 1) * width + i] = from[i];

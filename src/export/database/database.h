@@ -163,7 +163,8 @@ int trace_visit_in_order(const struct value_source *source, size_t profile,
 /* --- the XML form --- */
 
 /* Elements of the tree in experiment.xml, numbered from 1 in the order of the document; number n is row n of the metric
- * files. 1 is the whole. Scopes have elements of their own, and there are two kinds of others. A function that lies
+ * files. 1 is the whole. Scopes have elements of their own, except instructions, whose values are also those of their
+ * statements. There are two kinds of others. A function that lies
  * directly in another one, as variables and placeholders do, is put into a call site without a line: readers take the
  * line of what is around a function for that of its call. Traces can name statements only: a scope of another kind that
  * a trace names has one for that, without values, before all else that it has. */

@@ -263,6 +263,8 @@ static void put_tree(const struct experiment_writer *writer, struct buf *out)
     buf_printf(out, "<SecCallPathProfileData>\n");
     put_values(writer, 0, 1, out);
     for (uint32_t i = 1; i < model->n_scopes; i++) {
+        if (model->scopes[i].kind == SCOPE_INSTRUCTION)
+            continue;
         for (; open != model->scopes[i].parent; open = model->scopes[open].parent)
             close_scope(writer, open, out);
         open_scope(writer, i, out);

@@ -13,7 +13,7 @@
 
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
-#define VERSION 2 /* 1: without walks */
+#define VERSION 3 /* 1: without walks; 2: without instructions and builds, and still written where there are none */
 #define MARK_BYTES 8
 
 /* Where writing or reading is. The first failure is remembered; after it, nothing is read or written. */
@@ -321,7 +321,7 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
     uint32_t type = scope->node_type;
     pass_32(pass, &up, index - 1, "parent");
     scope->parent = index - 1 - up;
-    pass_8(pass, &scope->kind, SCOPE_LOOP, "kind");
+    pass_8(pass, &scope->kind, pass->version > 2 ? SCOPE_INSTRUCTION : SCOPE_LOOP, "kind");
     pass_8(pass, &scope->role, ROLE_COUNT - 1, "role");
     pass_32(pass, &type, UINT16_MAX, "type");
     scope->node_type = (uint16_t)type;
@@ -331,6 +331,8 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
     pass_32(pass, &scope->line, UINT32_MAX, "line");
     pass_32(pass, &scope->end_line, UINT32_MAX, "line");
     pass_64(pass, &scope->vaddr, "address");
+    if (pass->code == 0 && !model_scope_fits(model, index))
+        refuse(pass, "kind", "an instruction is not in a statement, or has parts");
 }
 
 /* The values that are not 0: how many places further on in [scope][metric], and the value. */
@@ -517,6 +519,15 @@ static void pass_variables(struct pass *pass, struct model *model)
         pass_variable(pass, model, &model->variables[i]);
 }
 
+static void pass_builds(struct pass *pass, struct model *model)
+{
+    model->n_builds = pass_list(pass, &model->builds, model->n_builds, sizeof *model->builds, "builds");
+    for (size_t i = 0; i < model->n_builds && pass->code == 0; i++) {
+        pass_string(pass, model, &model->builds[i].module, "module of a build");
+        pass_64(pass, &model->builds[i].build, "build");
+    }
+}
+
 static void pass_model(struct pass *pass, struct model *model)
 {
     pass_head(pass, model);
@@ -531,13 +542,15 @@ static void pass_model(struct pass *pass, struct model *model)
     pass_events(pass, model);
     pass_tree(pass, model);
     pass_variables(pass, model);
+    if (pass->version > 2)
+        pass_builds(pass, model);
 }
 
 int locus_db_write(const struct model *model, struct buf *out, struct error *err)
 {
-    struct pass pass = {.out = out, .version = VERSION, .err = err};
+    struct pass pass = {.out = out, .version = model_has_instructions(model) ? VERSION : VERSION - 1, .err = err};
     buf_append(out, BEGINS, MARK_BYTES);
-    put_number(out, VERSION);
+    put_number(out, pass.version);
     pass_model(&pass, (struct model *)(uintptr_t)model); /* nothing is changed when writing */
     buf_append(out, ENDS, MARK_BYTES);
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_FILE) : pass.code;

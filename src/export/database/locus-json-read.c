@@ -402,8 +402,8 @@ static void take_scope(struct json_take *take, const json_t *row, size_t index, 
                        struct scope *scope)
 {
     size_t n_strings = model->strings.n_strings;
-    uint64_t limits[10] = {index ? index - 1 : 0, SCOPE_LOOP,    ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
-                           n_strings - 1,         n_strings - 1, UINT32_MAX,     UINT64_MAX, UINT32_MAX};
+    uint64_t limits[10] = {index ? index - 1 : 0, SCOPE_INSTRUCTION, ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
+                           n_strings - 1,         n_strings - 1,     UINT32_MAX,     UINT64_MAX, UINT32_MAX};
     uint64_t words[10] = {0};
     for (size_t i = 0; i < (json_array_size(row) > 9 ? 10 : 9); i++)
         words[i] = json_take_word(take, json_array_get(row, i), limits[i], "field");
@@ -429,8 +429,11 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
         return;
     }
     model->n_scopes = n + 1;
-    for (take->index = 0; take->index < n; take->index++)
+    for (take->index = 0; take->index < n; take->index++) {
         take_scope(take, json_array_get(list, take->index), take->index + 1, model, &model->scopes[take->index + 1]);
+        if (!take->code && !model_scope_fits(model, (uint32_t)take->index + 1))
+            (void)json_take_fail(take, ERR_FORMAT, "kind", "an instruction is not in a statement, or has parts");
+    }
     scopes_link(model);
     take->where = "values";
     list = json_take_array_at(take, root, "values", &n);
@@ -442,6 +445,21 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
             json_take_word(take, json_array_get(row, 1), model->n_metrics ? model->n_metrics - 1 : 0, "metric");
         if (!take->code)
             model->own[scope * model->n_metrics + metric] = json_number_value(json_array_get(row, 2));
+    }
+}
+
+/* Only databases with instructions have builds. */
+static void take_builds(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "builds";
+    const json_t *list = json_object_get(root, "builds") ? json_take_array_at(take, root, "builds", &n) : NULL;
+    for (take->index = 0; list && take->index < n && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        uint64_t module = json_take_word(take, json_array_get(row, 0), model->strings.n_strings - 1, "module");
+        uint64_t build = json_take_word(take, json_array_get(row, 1), UINT64_MAX, "build");
+        if (!take->code && !model_add_build(model, (uint32_t)module, build))
+            (void)json_take_fail(take, ERR_MEMORY, "list", "out of memory");
     }
 }
 
@@ -466,6 +484,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_events(&take, root, model);
         take_tree(&take, root, model);
         take_variables(&take, root, model);
+        take_builds(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

@@ -298,6 +298,14 @@ static void put_tree(const struct model *model, struct buf *out)
     buf_printf(out, "]");
 }
 
+static void put_builds(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_builds; i++)
+        buf_printf(out, "%s[%u, \"0x%llx\"]", i ? ", " : ",\n\"builds\": [", model->builds[i].module,
+                   (unsigned long long)model->builds[i].build);
+    buf_append(out, "]", model->n_builds > 0);
+}
+
 int locus_json_write(const struct model *model, struct buf *out, struct error *err)
 {
     put_head(model, out);
@@ -314,6 +322,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     }
     buf_printf(out, "]");
     put_tree(model, out);
+    put_builds(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }

@@ -64,6 +64,12 @@ static int mark_events(void *context, const struct trace_event *events, size_t n
     return 0;
 }
 
+/* Whether traces name what a scope lies in instead. */
+static bool is_named_by_parent(const struct scope *scope)
+{
+    return scope->kind == SCOPE_CALL || scope->kind == SCOPE_INSTRUCTION;
+}
+
 /* Marks the scopes that traces name, and finds the first and the last time. */
 static int mark_traced(const struct model *model, const struct value_source *source, struct xml_layout *layout,
                        struct error *err)
@@ -81,7 +87,7 @@ static int mark_traced(const struct model *model, const struct value_source *sou
         code = source->visit_trace(source->self, profile, mark_events, layout, err);
     }
     for (uint32_t i = (uint32_t)model->n_scopes; i-- > 1;) /* a call site is in its function */
-        if (layout->statements[i] && model->scopes[i].kind == SCOPE_CALL)
+        if (layout->statements[i] && is_named_by_parent(&model->scopes[i]))
             layout->statements[model->scopes[i].parent] = 1;
     layout->statements[0] = 0; /* of no scope: it is not known where the thread was */
     return code;
@@ -105,8 +111,9 @@ int xml_layout_make(const struct model *model, const struct value_source *source
         const struct scope *scope = &model->scopes[i];
         if (scope->kind == SCOPE_PROC && scope->parent && is_frame(&model->scopes[scope->parent]))
             layout->calls[i] = ++layout->n_elements;
-        layout->elements[i] = ++layout->n_elements;
-        if (layout->statements[i] && scope->kind == SCOPE_CALL)
+        if (scope->kind != SCOPE_INSTRUCTION)
+            layout->elements[i] = ++layout->n_elements;
+        if (layout->statements[i] && is_named_by_parent(scope))
             layout->statements[i] = layout->statements[scope->parent];
         else if (layout->statements[i])
             layout->statements[i] = scope->kind == SCOPE_LINE ? layout->elements[i] : ++layout->n_elements;

@@ -317,7 +317,7 @@ static void take_own(const struct context_writer *writer, const struct batch *ba
 {
     const struct v4_values *values = writer->values;
     struct model *model = values->model;
-    if (context >= model->n_scopes || model->scopes[context].kind != SCOPE_LINE)
+    if (context >= model->n_scopes || !model_has_own(model, context))
         return;
     for (size_t m = 0; m < model->n_metrics; m++) {
         size_t pair = writer->own_pairs[m];

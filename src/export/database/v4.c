@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Version 4 databases: meta.db, the description of the metrics, and the writing of all four files. In meta.db
  * functions, inlined functions, variables and placeholders are function contexts; statements, call sites and positions
- * are line contexts. */
+ * are line contexts; instructions are a module and an offset. */
 #include "export/database/v4.h"
 
 #include <errno.h>
@@ -149,8 +149,11 @@ static void make_tables(struct meta_maker *maker)
         if (is_procedure(scope)) {
             maker->modules[scope->module] |= scope->module != 0;
             maker->files[scope->file] |= scope->file != 0;
-        } else
+        } else if (scope->kind == SCOPE_INSTRUCTION) {
+            maker->modules[scope->module] = 1;
+        } else {
             maker->files[file_of(model, i)] = 1;
+        }
     }
     make_paths(maker, maker->modules, "", NULL, &maker->meta->modules, &maker->meta->n_modules);
     make_paths(maker, maker->files, "<unknown file>", maker->copies, &maker->meta->files, &maker->meta->n_files);
@@ -219,6 +222,12 @@ static uint32_t add_children(struct meta_maker *maker, uint32_t scope, uint32_t 
             context->relation = child->kind == SCOPE_INLINED ? V4_INLINED : V4_CALL;
             context->lexical = V4_FUNCTION;
             context->function = maker->functions[i];
+        } else if (child->kind == SCOPE_INSTRUCTION) {
+            context->flags = V4_HAS_POINT;
+            context->lexical = V4_INSTRUCTION;
+            context->propagation = 1;
+            context->module = maker->modules[child->module];
+            context->offset = child->vaddr;
         } else {
             context->flags = V4_HAS_SOURCE;
             context->lexical = child->kind == SCOPE_LOOP ? V4_LOOP : V4_LINE;

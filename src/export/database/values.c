@@ -119,7 +119,7 @@ struct database_values {
     double *scales;   /* [n_pairs] */
     bool *is_own;     /* [n_pairs] own values are taken from this pair */
     bool *is_integer; /* [n_pairs] */
-    bool *is_line;    /* [n_scopes] */
+    bool *is_leaf;    /* [n_scopes] it has values by itself */
     size_t n_scopes;
     uint16_t n_ids; /* of each pair */
 };
@@ -227,8 +227,8 @@ static int describe(struct database_values *values, const struct model *model, s
     values->scales = calloc(n + 1, sizeof *values->scales);
     values->is_own = calloc(n + 1, sizeof *values->is_own);
     values->is_integer = calloc(n + 1, sizeof *values->is_integer);
-    values->is_line = calloc(model->n_scopes + 1, sizeof *values->is_line);
-    if (code == 0 && (!values->scales || !values->is_own || !values->is_integer || !values->is_line))
+    values->is_leaf = calloc(model->n_scopes + 1, sizeof *values->is_leaf);
+    if (code == 0 && (!values->scales || !values->is_own || !values->is_integer || !values->is_leaf))
         code = error_set(err, ERR_MEMORY, "out of memory");
     for (size_t k = 0; code == 0 && k < n; k++) {
         size_t metric = values->columns.pairs[k].metric;
@@ -240,7 +240,7 @@ static int describe(struct database_values *values, const struct model *model, s
     }
     values->n_scopes = model->n_scopes;
     for (size_t i = 0; code == 0 && i < model->n_scopes; i++)
-        values->is_line[i] = model->scopes[i].kind == SCOPE_LINE;
+        values->is_leaf[i] = model_has_own(model, (uint32_t)i);
     return code;
 }
 
@@ -273,7 +273,7 @@ static int list_cells(const struct database_values *values, const struct profile
             memcpy(&end, index + INDEX_BYTES * (i + 1) + 4, 8);
         if (start > end || end > place->n_values || context > values->n_scopes)
             return damaged(&values->profiles, place->indices + INDEX_BYTES * i, err);
-        for (uint64_t k = start; k < end && context < values->n_scopes && values->is_line[context]; k++) {
+        for (uint64_t k = start; k < end && context < values->n_scopes && values->is_leaf[context]; k++) {
             cells[*n_cells].scope = context;
             *n_cells += take_value(values, bytes + VALUE_BYTES * k, &cells[*n_cells]);
         }
@@ -356,7 +356,7 @@ static void free_values(void *self)
     }
     columns_fini(&values->columns);
     void *owned[] = {values->places,     values->trace_places, values->scales,
-                     values->is_integer, values->is_line,      values->is_own};
+                     values->is_integer, values->is_leaf,      values->is_own};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     free(values);

@@ -35,7 +35,13 @@ static int out_of_memory(struct error *err)
 
 /* --- a node for each name --- */
 
-/* Marks the nodes that are compared: variables; or what is not in the data-centric tree, and of this only the lines. */
+static bool is_of_line(enum frame_kind kind)
+{
+    return kind == FRAME_LINE || kind == FRAME_INSTRUCTION;
+}
+
+/* Marks the nodes that are compared: variables; or what is not in the data-centric tree, and of this only the lines and
+ * their instructions. */
 static bool *choose_nodes(const struct frame *frame, bool variables, bool lines, size_t *n_chosen)
 {
     size_t n = frame_n_nodes(frame), n_parents;
@@ -45,7 +51,7 @@ static bool *choose_nodes(const struct frame *frame, bool variables, bool lines,
         const uint32_t *parents = frame_parents(frame, i, &n_parents);
         is_data[i] = n_parents ? parents[0] < i && is_data[parents[0]] : frames_is_data(frame, i);
         keep[i] = variables ? frame_kind(frame, i) == FRAME_VARIABLE
-                            : !is_data[i] && (!lines || frame_kind(frame, i) == FRAME_LINE);
+                            : !is_data[i] && (!lines || is_of_line(frame_kind(frame, i)));
         *n_chosen += keep[i];
     }
     if (!is_data) {
@@ -66,6 +72,14 @@ static int became(struct frame **frame, struct frame *made, int code)
     return code;
 }
 
+static bool has_instructions(const struct frame *frame)
+{
+    bool has_some = false;
+    for (uint32_t i = 0; !has_some && i < frame_n_nodes(frame); i++)
+        has_some = frame_kind(frame, i) == FRAME_INSTRUCTION;
+    return has_some;
+}
+
 static int flatten(const struct frame *frame, const char *by, struct frame **flat, struct error *err)
 {
     bool variables = strcmp(by, "variable") == 0, lines = strcmp(by, "line") == 0;
@@ -81,6 +95,10 @@ static int flatten(const struct frame *frame, const char *by, struct frame **fla
     }
     if (code == 0 && !variables && !lines) {
         code = frame_flat(made, &next, err);
+        code = became(&made, next, code);
+    }
+    if (code == 0 && lines && has_instructions(made)) {
+        code = frame_lines(made, &next, err);
         code = became(&made, next, code);
     }
     if (code == 0) {

@@ -83,11 +83,13 @@ static void make_general(struct v4_saving *saving, const char *title)
     meta->n_scopes = V4_IDS_PER_METRIC;
 }
 
-/* What a node is in a database: a function, a loop or a line. */
+/* What a node is in a database: a function, a loop or a line. An instruction is a line here: what is saved may have
+ * lost the line around it. */
 static enum v4_lexical lexical_of(const struct frame *frame, uint32_t node)
 {
     enum frame_kind kind = frame_kind(frame, node);
-    return kind == FRAME_LOOP ? V4_LOOP : kind == FRAME_LINE || kind == FRAME_CALL ? V4_LINE : V4_FUNCTION;
+    bool is_place = kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
+    return kind == FRAME_LOOP ? V4_LOOP : is_place ? V4_LINE : V4_FUNCTION;
 }
 
 /* Number + 1 of a path; 0: out of memory. */

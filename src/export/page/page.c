@@ -124,7 +124,8 @@ static size_t choose_nodes(struct page *page, struct kept *kept)
                 i = data_end - 1;
                 continue;
             }
-            if (model_value(model, i, page->report->metric) <= 0 || (i != data && page->node_of[parent] == PAGE_NONE))
+            if (model->scopes[i].kind == SCOPE_INSTRUCTION || model_value(model, i, page->report->metric) <= 0 ||
+                (i != data && page->node_of[parent] == PAGE_NONE))
                 continue;
             page->node_of[i] = (uint32_t)n;
             kept[n++] = (struct kept){i, pass && i == data ? 0 : kept[page->node_of[parent]].depth + 1};
