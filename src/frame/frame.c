@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/hpcrun.h"
 #include "frame/make.h"
 
 static const char *const kind_names[FRAME_KINDS] = {
@@ -323,16 +324,27 @@ size_t frame_find_column(const struct frame *frame, const char *name, struct err
     return SIZE_MAX;
 }
 
+/* How likely a report is about a column: what waits for memory comes before time, and bytes come last. */
+static unsigned interest_of(const struct frame_column *column)
+{
+    unsigned interest = column->sums == FRAME_EXCLUSIVE ? 4 : 0;
+    if (strcmp(column->name, MEM_LATENCY_NAME) == 0)
+        return interest + 3;
+    if (strcmp(column->name, "time") == 0)
+        return interest + 2;
+    bool is_bytes = strcmp(column->name, SIZE_NAME) == 0 ||
+                    strncmp(column->name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
+    return interest + !is_bytes;
+}
+
 size_t frame_default_column(const struct frame *frame)
 {
-    size_t first = SIZE_MAX;
-    for (size_t i = 0; i < frame->n_columns; i++) {
-        if (!frame->columns[i]->is_hidden && frame->columns[i]->sums == FRAME_EXCLUSIVE)
-            return i;
-        if (!frame->columns[i]->is_hidden && first == SIZE_MAX)
-            first = i;
-    }
-    return first;
+    size_t found = SIZE_MAX;
+    for (size_t i = 0; i < frame->n_columns; i++)
+        if (!frame->columns[i]->is_hidden &&
+            (found == SIZE_MAX || interest_of(frame->columns[i]) > interest_of(frame->columns[found])))
+            found = i;
+    return found;
 }
 
 /* "time" for "time (inc)"; the length of the name without the suffix. */

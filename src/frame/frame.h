@@ -159,8 +159,8 @@ bool frame_column_is_hidden(const struct frame *frame, size_t column);
 /* The column of this name. SIZE_MAX: there is none; *err then names those that are near. err may be NULL. */
 size_t frame_find_column(const struct frame *frame, const char *name, struct error *err);
 
-/* The column that a report shows when nobody asks for one: the first exclusive one that is not hidden,
- * else the first that is not hidden. SIZE_MAX. */
+/* The column that a report shows when nobody asks for one. Of those that are not hidden, exclusive ones come first;
+ * among these the latency that hardware measured, then "time", then the first that does not count bytes. SIZE_MAX. */
 size_t frame_default_column(const struct frame *frame);
 
 /* The column with the same costs summed the other way: of an exclusive one the inclusive one. SIZE_MAX. */

@@ -199,12 +199,17 @@ void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variabl
     buf_fini(&site);
 }
 
-const char *hpctoolkit_metric_name(const char *metric, size_t *len)
+const char *hpctoolkit_metric_name(const char *metric, size_t *len, double *scale)
 {
-    static const char *const times[] = {"CPUTIME (sec)", "CPUTIME (usec)"};
+    static const struct {
+        const char *name;
+        double scale;
+    } times[] = {{"CPUTIME (sec)", 1}, {"CPUTIME (usec)", 1e-6}};
+    *scale = 1;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (*len == strlen(times[i]) && memcmp(metric, times[i], *len) == 0) {
+        if (*len == strlen(times[i].name) && memcmp(metric, times[i].name, *len) == 0) {
             *len = strlen("time");
+            *scale = times[i].scale;
             return "time";
         }
     return metric;

@@ -172,6 +172,7 @@ struct matrix_column {
     struct matrices *matrices;
     struct frame_graph *graph;
     uint32_t metric, partner; /* the inclusive one beside an exclusive one; FRAME_NONE */
+    double scale;             /* as in struct metric */
 };
 
 /* A node's own value. own: its exclusive value without those of its statements; inclusive: its inclusive value, and
@@ -193,7 +194,7 @@ static double cell_at(const struct matrices *matrices, size_t profile, uint32_t 
     return bytes_double_of(bytes_get_be(bytes + 8 * ((size_t)(row - 1) * matrices->n_metrics + metric), 8));
 }
 
-/* The same, or in an exclusive column its own value. */
+/* The same, or in an exclusive column its own value, in the unit of the file. */
 static double value_at(const struct matrix_column *column, size_t profile, uint32_t node)
 {
     const struct matrices *matrices = column->matrices;
@@ -217,7 +218,7 @@ static int read_row(struct frame_column *column, uint32_t node, struct cells *ro
 {
     const struct matrix_column *of = (const struct matrix_column *)column;
     for (size_t i = 0; i < of->matrices->n; i++) {
-        double value = value_at(of, i, node);
+        double value = value_at(of, i, node) * of->scale;
         if (value != 0 && !cells_add(row, (uint32_t)i, value))
             return out_of_memory(err);
     }
@@ -246,6 +247,7 @@ struct metric {
     const char *id, *name;
     bool is_hidden;
     size_t column; /* of the maker, when there are no metric-db files */
+    double scale;  /* from the values of the file to those of the column */
     enum frame_sums sums;
 };
 
@@ -341,15 +343,17 @@ static void take_metric(struct reading *reading, struct metrics *metrics)
                                                    .sums = sums};
 }
 
-/* The name of a column: "time (inc)" for "CPUTIME (usec):Sum (I)". */
-static void column_name(const struct metric *metric, struct buf *out)
+/* The name of a column: "time (inc)" for "CPUTIME (usec):Sum (I)". Returns its scale. */
+static double column_name(const struct metric *metric, struct buf *out)
 {
+    double scale;
     size_t len = strlen(metric->name) - (metric->sums == FRAME_PLAIN ? 0 : strlen(" (I)"));
     if (len > 4 && memcmp(metric->name + len - 4, ":Sum", 4) == 0)
         len -= 4;
-    const char *stem = hpctoolkit_metric_name(metric->name, &len);
+    const char *stem = hpctoolkit_metric_name(metric->name, &len, &scale);
     out->len_bytes = 0;
     buf_printf(out, "%.*s%s", (int)len, stem, metric->sums == FRAME_INCLUSIVE ? " (inc)" : "");
+    return scale;
 }
 
 /* The inclusive metric of the same name: writers put it beside the exclusive one. FRAME_NONE: there is none. */
@@ -562,10 +566,10 @@ static bool order_sums(struct reading *reading, size_t *starts)
 }
 
 /* Hands out the number of a node, if there is any, and leaves 0 there. */
-static void give_own(double *own, uint32_t node, size_t column, struct frame_maker *maker)
+static void give_own(double *own, uint32_t node, const struct metric *metric, struct frame_maker *maker)
 {
     if (own[node] != 0)
-        maker_value(maker, column, node, 0, own[node]);
+        maker_value(maker, metric->column, node, 0, own[node] * metric->scale);
     own[node] = 0;
 }
 
@@ -575,7 +579,7 @@ static void add_own_sums(const struct reading *reading, const size_t *starts, si
 {
     const struct sum *sums = reading->values;
     uint32_t partner = partner_of(&reading->sums, metric);
-    size_t column = reading->sums.items[metric].column;
+    const struct metric *of = &reading->sums.items[metric];
     size_t begin = partner == FRAME_NONE ? 0 : starts[partner], end = partner == FRAME_NONE ? 0 : starts[partner + 1];
     for (size_t i = starts[metric]; i < starts[metric + 1]; i++) {
         own[sums[i].node] += sums[i].value;
@@ -597,9 +601,9 @@ static void add_own_sums(const struct reading *reading, const size_t *starts, si
             rest[parent] = 0;
     }
     for (size_t i = starts[metric]; i < starts[metric + 1]; i++) {
-        give_own(own, sums[i].node, column, maker);
+        give_own(own, sums[i].node, of, maker);
         if (reading->made[sums[i].node].is_taken)
-            give_own(own, reading->nodes[sums[i].node].parent, column, maker);
+            give_own(own, reading->nodes[sums[i].node].parent, of, maker);
     }
 }
 
@@ -609,12 +613,12 @@ static void add_sum_columns(struct reading *reading, struct frame_maker *maker)
     double *own = calloc(reading->n_nodes + 1, sizeof *own), *rest = calloc(reading->n_nodes + 1, sizeof *rest);
     maker->failed |= !starts || !own || !rest || !order_sums(reading, starts);
     for (size_t metric = 0; !maker->failed && metric < reading->sums.n; metric++) {
-        if (reading->sums.items[metric].sums == FRAME_EXCLUSIVE)
+        const struct metric *of = &reading->sums.items[metric];
+        if (of->sums == FRAME_EXCLUSIVE)
             add_own_sums(reading, starts, metric, own, rest, maker);
         else
             for (size_t i = starts[metric]; i < starts[metric + 1]; i++)
-                maker_value(maker, reading->sums.items[metric].column, reading->values[i].node, 0,
-                            reading->values[i].value);
+                maker_value(maker, of->column, reading->values[i].node, 0, reading->values[i].value * of->scale);
     }
     free(starts);
     free(own);
@@ -627,7 +631,7 @@ static void add_sums(struct reading *reading, struct frame_maker *maker)
     struct buf name = {0};
     for (size_t i = 0; i < reading->sums.n; i++) {
         struct metric *metric = &reading->sums.items[i];
-        column_name(metric, &name);
+        metric->scale = column_name(metric, &name);
         metric->column = maker_column(maker, name.failed ? "" : name.data, metric->sums);
         if (!maker->failed)
             maker->columns[metric->column].is_hidden = metric->is_hidden;
@@ -660,7 +664,7 @@ static bool is_hidden(const struct reading *reading, const char *column)
     struct buf name = {0};
     bool found = false;
     for (size_t i = 0; i < reading->sums.n && !found && !name.failed; i++) {
-        column_name(&reading->sums.items[i], &name);
+        (void)column_name(&reading->sums.items[i], &name);
         found = reading->sums.items[i].is_hidden && strcmp(name.data, column) == 0;
     }
     buf_fini(&name);
@@ -673,7 +677,7 @@ static int add_columns(const struct reading *reading, struct matrices *matrices,
     int code = 0;
     for (size_t i = 0; code == 0 && i < reading->dbs.n; i++) {
         const struct metric *metric = &reading->dbs.items[i];
-        column_name(metric, &name);
+        double scale = column_name(metric, &name);
         struct frame_column *column = name.failed ? NULL
                                                   : column_new(&matrix_class, sizeof(struct matrix_column), name.data,
                                                                metric->sums, frame->graph->n, (uint32_t)matrices->n);
@@ -684,6 +688,7 @@ static int add_columns(const struct reading *reading, struct matrices *matrices,
             of->graph = graph_keep(frame->graph);
             of->metric = (uint32_t)i;
             of->partner = partner_of(&reading->dbs, i);
+            of->scale = scale;
             column->is_hidden = is_hidden(reading, name.data);
         }
         code = frame_add_column(frame, column, err);

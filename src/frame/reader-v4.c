@@ -14,6 +14,7 @@
 
 #include "base/input.h"
 #include "base/path.h"
+#include "fmt/hpcrun.h"
 #include "fmt/v4-map.h"
 #include "frame/make.h"
 #include "frame/readers.h"
@@ -252,7 +253,8 @@ static struct frame_column *own_column(const struct frame *frame, const struct d
 
 /* The columns of a metric: "X", the cost of the nodes alone, "X (inc)", and hidden as "X (function)" the scope
  * "function", which hpcviewer and Hatchet show as the exclusive one: a function's value includes its loops and
- * lines. The scope "point" does not help: its values are at instructions, most of which are not in the tree. */
+ * lines. The scope "point" does not help: its values are at instructions, most of which are not in the tree. Sizes are
+ * hidden as in the other form. */
 static int add_metric(struct frame *frame, struct database *database, const struct v4_meta *meta,
                       const struct v4_metric *metric, const char *const names[3], struct error *err)
 {
@@ -261,13 +263,12 @@ static int add_metric(struct frame *frame, struct database *database, const stru
     const struct v4_instance *point = instance_in(meta, metric, "point");
     const struct v4_scope *scope = function ? &meta->scopes[function->scope - 1] : NULL;
     struct frame_column *columns[3] = {NULL}, *source;
+    bool is_size = metric->name && strcmp(metric->name, SIZE_NAME) == 0;
     int code = 0;
     if (inclusive)
         columns[1] = instance_column(database, metric, inclusive, names[1], FRAME_INCLUSIVE);
     if (function)
         columns[2] = instance_column(database, metric, function, names[2], FRAME_PLAIN);
-    if (columns[2])
-        columns[2]->is_hidden = true;
     scope = scope && propagates(scope) ? scope : NULL;
     source = scope ? columns[2] : columns[1];
     if (source)
@@ -275,11 +276,14 @@ static int add_metric(struct frame *frame, struct database *database, const stru
     else if (point)
         columns[0] = instance_column(database, metric, point, names[0], FRAME_EXCLUSIVE);
     bool failed = (inclusive && !columns[1]) || (function && !columns[2]) || ((point || source) && !columns[0]);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
+        if (columns[i])
+            columns[i]->is_hidden = i == 2 || is_size;
         if (code == 0 && columns[i])
             code = frame_add_column(frame, columns[i], err);
         else
             column_drop(columns[i]);
+    }
     return failed && code == 0 ? out_of_memory(err) : code;
 }
 
@@ -290,7 +294,12 @@ static int add_columns(struct frame *frame, struct database *database, const str
     for (size_t i = 0; code == 0 && i < meta->n_metrics; i++) {
         const char *metric = text_or_none(meta->metrics[i].name);
         size_t len = strlen(metric);
-        const char *stem = hpctoolkit_metric_name(metric, &len);
+        double scale;
+        const char *stem = hpctoolkit_metric_name(metric, &len, &scale);
+        if (scale != 1) { /* this form has seconds alone: another unit stays what the file calls it */
+            stem = metric;
+            len = strlen(metric);
+        }
         struct buf names[3] = {{0}};
         bool ok = true;
         for (size_t k = 0; k < 3; k++) {

@@ -73,8 +73,9 @@ void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *node
  * where a variable is declared or its blocks are allocated. node_of [n_ids]: as index_of, of the maker. */
 void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variables *variables, const uint32_t *node_of);
 
-/* The name of a metric as Hatchet has it, without a suffix: "time" for "CPUTIME (sec)". len: of metric. */
-const char *hpctoolkit_metric_name(const char *metric, size_t *len);
+/* The name of a metric as Hatchet has it, without a suffix: "time" for "CPUTIME (sec)" and "CPUTIME (usec)". len: of
+ * metric. *scale: what the values of the file are multiplied by, so that "time" is seconds in both forms. */
+const char *hpctoolkit_metric_name(const char *metric, size_t *len, double *scale);
 
 /* "file.c:7", "Loop@file.c:7" for a loop: the name of a node that has none of its own. Replaces what out holds. */
 void hpctoolkit_place_name(enum frame_kind kind, const char *file, uint32_t line, struct buf *out);

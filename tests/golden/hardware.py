@@ -307,6 +307,11 @@ def check_frame(database):
         expect(row["class"] in ("dropped", "kernel") or f" class={row['class']} variable={row['variable']}" in shown.stdout,
                f"the frame has no {row['class']} variable {row['variable']}")
     expect(len(rows) > 3 and " variable 'grid'" in shown.stdout, f"{len(rows)} variables, and no grid")
+    data = json.loads(run("hpcquery", "json", database))
+    expect(data["column"] == LATENCY, f"without -M steps are about {data['column']}")
+    expect(LATENCY in data["nodes"][0]["values"] and "Size (byte)" not in data["nodes"][0]["values"], f"columns {data['nodes'][0]}")
+    tree, steps = (run("hpcquery", *words, database).split(":")[0] for words in (("tree",), ("filter", "line >= 0 or depth >= 0")))
+    expect(tree == steps == LATENCY, f"tree is about {tree}, a tree of steps about {steps}")
 
 
 def check_older(database, scratch):

@@ -89,7 +89,7 @@ void stacks_put_cut(struct buf *out, const char *name, size_t max,
 double stacks_scale(const double *values, size_t n);
 
 /* What a column counts, as far as its name says: "seconds", "microseconds", "bytes" or "count". "time" is seconds in
- * some databases and whole microseconds in others, so that whole numbers are only counts. */
+ * databases; whole numbers, as a literal may have them, are only counts. */
 const char *stacks_unit(const char *column, bool is_whole);
 
 #endif
