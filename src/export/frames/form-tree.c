@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A frame as an indented tree, the largest first. Callers that only pass on what one callee costs share its line. A
- * node with several parents is below each of them, but what is below it is printed once. */
+/* A frame as an indented tree, the largest first: what each node costs with all below it, and without what it calls,
+ * its lines and loops included, as in `hpcquery tree`. Callers that only pass on what one callee costs share its line.
+ * A node with several parents is below each of them, but what is below it is printed once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,9 @@ struct tree_item {
 struct tree_walk {
     const struct frame_job *job;
     struct frame *frame;
-    const double *with, *without; /* [n_nodes] inclusive and exclusive; without: NULL when there is none */
-    double total;                 /* 0: no percentages */
+    const double *with; /* [n_nodes] inclusive */
+    double *without;    /* [n_nodes] what a node and its lines and loops cost; NULL when that is not known */
+    double total;       /* 0: no percentages */
     double least;
     double *weights;         /* [n_nodes] the largest amount of `with` at a node and below it */
     bool *is_done;           /* [n_nodes] what is below it has been printed */
@@ -49,6 +51,33 @@ static void find_columns(const struct frame *frame, size_t column, size_t *with,
     *without = is_exclusive ? column : pair;
 }
 
+/* Whether a node is a part of the function or loop above it, and no callee. */
+static bool is_part(enum frame_kind kind)
+{
+    return kind == FRAME_LINE || kind == FRAME_LOOP || kind == FRAME_INSTRUCTION || kind == FRAME_CALL;
+}
+
+/* Fills `without` from own [n_nodes], what each node costs alone: a function has its lines, too. */
+static int add_lines(struct tree_walk *walk, const double *own, struct error *err)
+{
+    size_t n = frame_n_nodes(walk->frame), n_children;
+    const uint32_t *order = frame_post_order(walk->frame);
+    walk->without = calloc(n + 1, sizeof *walk->without);
+    if (!order || !walk->without)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = order[i];
+        const uint32_t *children = frame_children(walk->frame, node, &n_children);
+        walk->without[node] = own[node];
+        for (size_t k = 0; k < n_children; k++) {
+            double value = walk->without[children[k]], sum = walk->without[node];
+            if (is_part(frame_kind(walk->frame, children[k])) && !isnan(value))
+                walk->without[node] = isnan(sum) ? value : sum + value;
+        }
+    }
+    return 0;
+}
+
 /* Takes the frame of the job, or one more that has inclusive values. */
 static int take_columns(struct tree_walk *walk, struct error *err)
 {
@@ -56,6 +85,7 @@ static int take_columns(struct tree_walk *walk, struct error *err)
     size_t with, without, column = job->column;
     find_columns(job->frame, column, &with, &without);
     walk->frame = frame_keep(job->frame);
+    const double *own = NULL;
     int code = 0;
     if (with == without) {
         frame_close(walk->frame);
@@ -68,7 +98,9 @@ static int take_columns(struct tree_walk *walk, struct error *err)
     if (code == 0)
         code = frame_values(walk->frame, with, &job->view, &walk->with, err);
     if (code == 0 && without != SIZE_MAX)
-        code = frame_values(walk->frame, without, &job->view, &walk->without, err);
+        code = frame_values(walk->frame, without, &job->view, &own, err);
+    if (own)
+        code = add_lines(walk, own, err);
     if (code == 0) {
         struct frame_job of = *job;
         of.frame = walk->frame;
@@ -166,25 +198,13 @@ static uint32_t next_in_line(const struct tree_walk *walk, uint32_t first, uint3
     return child;
 }
 
-/* Prints a node's line and what it goes on with; returns the last node in it. What does not fit into the terminal is
- * left out in the middle. */
-static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item)
+/* Appends the names of a node and of what its line goes on with; returns the last node. What does not fit into the
+ * terminal is left out in the middle. */
+static uint32_t put_names(struct tree_walk *walk, uint32_t node)
 {
     const char *arrow = walk->job->unicode ? " \xe2\x80\xba " : " > ";
-    unsigned most = walk->job->columns / 3, indent = 2 * item->depth;
-    uint32_t node = item->node, last = node, next;
-    size_t n_left_out = 0, begin;
-    put_value(walk, walk->with[node]);
-    if (walk->without) {
-        buf_printf(walk->out, " ");
-        put_value(walk, walk->without[node]);
-    }
-    buf_printf(walk->out, "  ");
-    if (indent > most)
-        buf_printf(walk->out, "%*s[%u] ", (int)most, "", item->depth);
-    else
-        buf_printf(walk->out, "%*s", (int)indent, "");
-    begin = walk->out->len_bytes;
+    uint32_t last = node, next;
+    size_t n_left_out = 0, begin = walk->out->len_bytes;
     put_name(walk, node);
     while (!walk->is_done[last] && (next = next_in_line(walk, node, last)) != FRAME_NONE) {
         walk->is_done[last] = true;
@@ -200,6 +220,31 @@ static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item)
         put_name(walk, last);
     }
     put_place(walk, last);
+    return last;
+}
+
+/* Prints a node's line and what it goes on with; returns the last node in it, the only one that may cost something
+ * without what it calls. */
+static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item)
+{
+    struct buf names = {0}, *out = walk->out;
+    unsigned most = walk->job->columns / 3, indent = 2 * item->depth;
+    walk->out = &names;
+    uint32_t last = put_names(walk, item->node);
+    walk->out = out;
+    put_value(walk, walk->with[item->node]);
+    if (walk->without) {
+        buf_printf(out, " ");
+        put_value(walk, walk->without[last]);
+    }
+    buf_printf(out, "  ");
+    if (indent > most)
+        buf_printf(out, "%*s[%u] ", (int)most, "", item->depth);
+    else
+        buf_printf(out, "%*s", (int)indent, "");
+    buf_append(out, names.data, names.len_bytes);
+    out->failed |= names.failed;
+    buf_fini(&names);
     return last;
 }
 
@@ -283,6 +328,7 @@ static int write_tree(const struct frame_job *job, struct buf *out, struct error
             buf_printf(out, "more (--top 0 shows all)\n");
         code = ok ? 0 : out_of_memory(err);
     }
+    free(walk.without);
     free(walk.weights);
     free(walk.is_done);
     free(walk.stack);
