@@ -386,6 +386,70 @@ def check_trees(program, database):
         expect("by thread, process or rank only" in run("hpcquery", "tree", "--by", by, database, status=1), f"tree --by {by}")
 
 
+def check_without(database):
+    """A function without what it calls is its lines, in the report and in trees of steps."""
+    rows = [row for row in table("tree", database) if row["name"] in ("leaf", "touch", "helper") or float(row["exclusive"])]
+    total = max(float(row["inclusive"]) for row in table("tree", database))
+    known = sorted((row["name"], *(f"{100 * float(row[key]) / total:.1f}" for key in ("inclusive", "exclusive"))) for row in rows
+                   if row["name"])
+    for command in (("tree",), ("filter", "depth >= 0")):
+        text = run("hpcquery", *command, "--min", "0", database)
+        found = re.findall(r"^ *([\d.]+) % +([\d.]+) %  +(?:\S.* > )?(\w+)(?: \[inlined\])?(?:  .*)?$", text, re.M)
+        found = sorted((name, with_, without) for with_, without, name in found if name != "main")
+        expect("   with     without   what is called\n" in text, f"{command}: {text}")
+        expect(found == known, f"{command}: {found}, not {known}: {text}")
+    expect(len(known) == 7 and all(k[2] != "0.0" for k in known), f"functions: {known}")
+
+
+LAMBDAS_CC = """#define MARK(name) __asm__ volatile("mark_" #name ": nop\\n nop")
+template <class F> __attribute__((noinline)) void call(F f)
+{
+    f(1);
+}
+int main()
+{
+    int sum = 0;
+    call([&](int i) { MARK(first); sum += i; });
+    call([&](int i) {
+        MARK(second);
+        sum -= i;
+    });
+    auto inlined = [&](int i) __attribute__((always_inline)) { MARK(third); sum *= i; };
+    inlined(sum);
+    return sum;
+}
+"""
+
+
+def check_lambdas(scratch):
+    """Lambdas are rows of their own, named by the line that they begin at."""
+    folder = scratch / "lambdas"
+    folder.mkdir()
+    (folder / "work.cc").write_text(LAMBDAS_CC, encoding="utf-8")
+    lines = {mark: next(i for i, line in enumerate(LAMBDAS_CC.split("\n"), 1) if "[&]" in line and (mark in line or mark == "second"
+             and line.endswith("{"))) for mark in ("first", "second", "third")}
+    for compiler in (os.environ.get("CXX", "g++").split(), ["clang++"]):
+        program = folder / compiler[-1].replace("/", "-")
+        if not shutil.which(compiler[0]) or subprocess.run([*compiler, "-g", "-O1", "-o", str(program), str(folder / "work.cc")],
+                                                           capture_output=True, check=False).returncode:
+            print(f"SKIP: lambdas of {compiler[-1]}: it is not there")
+            continue
+        names = subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout.split("\n")
+        addresses = {line.split()[2]: int(line.split()[0], 16) for line in names if len(line.split()) == 3}
+        profile = m.Profile("work", METRICS)
+        for i, mark in enumerate(lines):
+            profile.sample([(str(program), addresses["mark_" + mark])], {0: 10 + i}, m.reason("DATACENTRIC_No_Compute"))
+        profile.write(folder / (program.name + ".m"))
+        run("hpcprof", "-q", "-o", folder / (program.name + ".d"), folder / (program.name + ".m"))
+        wanted = {f"{{lambda at work.cc:{line}}}::operator()": 10 + i for i, line in enumerate(lines.values())}
+        for report in ("functions", "lines"):
+            rows = table(report, folder / (program.name + ".d"))
+            found = {row["function"]: float(row["own"]) for row in rows if float(row["own"])}
+            expect(found == wanted, f"{report} of {compiler[-1]}: {found}, not {wanted}")
+            text = run("hpcquery", report, folder / (program.name + ".d"))
+            expect(all(name.partition("::")[0] in text for name in wanted), f"{report} of {compiler[-1]}: {text}")
+
+
 def check_nodes(scratch):
     """Samples by NUMA node are of variables, as their places are."""
     directory = scratch / "nodes-measurement"
@@ -559,6 +623,8 @@ def main():
         check_nodes(scratch)
         check_profiler(scratch)
         check_trees(program, database)
+        check_without(database)
+        check_lambdas(scratch)
         check_least(database)
         check_widths(database)
         check_long_names(scratch)

@@ -210,6 +210,12 @@ static void test_function_names(void **state)
                                              text, sizeof text),
                         "fill");
     assert_string_equal(text, "a::(anonymous namespace)::Grid::fill");
+    (void)assign_name_function("main::{lambda(unsigned int)#2}::operator()(unsigned int) const", text, sizeof text);
+    assert_string_equal(text, "main::{lambda(unsigned int)#2}::operator()");
+    (void)assign_name_function("int f(char) const::Local::g(int)", text, sizeof text);
+    assert_string_equal(text, "f::Local::g");
+    (void)assign_name_function("f()::{lambda(", text, 8);
+    assert_string_equal(text, "f::{lam");
 }
 
 static void test_parameters(void **state)
@@ -226,6 +232,9 @@ static void test_parameters(void **state)
     assert_string_equal(assign_name_parameters("std::f<void (*)(int)>(int)"), "(int)");
     assert_string_equal(assign_name_parameters("(anonymous namespace)::f(char)"), "(char)");
     assert_string_equal(assign_name_parameters("Mesh::operator()(int) const"), "(int) const");
+    assert_string_equal(assign_name_parameters("Mesh::operator()(int)::{lambda(char)#1}::operator()(char) const"),
+                        "(char) const");
+    assert_string_equal(assign_name_parameters("{lambda at mesh.cc:12}::operator()"), "");
     assert_string_equal(assign_name_parameters("main"), "");
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/search.h"
 
 #define WALK_DEPTH_MAX 64
@@ -194,19 +195,6 @@ static const char *member_function_name(struct symbols *symbols, Dwarf_Die *func
     return owned;
 }
 
-/* Name to show: the demangled linkage name of C++, else the name in the source. */
-static const char *function_name(struct symbols *symbols, Dwarf_Die *die, struct facts *facts)
-{
-    const char *linkage = linkage_name(facts);
-    if (linkage && strncmp(linkage, "_Z", 2) == 0)
-        return symbols_own_name(symbols, linkage);
-    const char *name = linkage || !(facts->has & 1u << SPECIFICATION) ? NULL : member_function_name(symbols, die);
-    if (name)
-        return name;
-    name = text_of(facts, NAME);
-    return symbols_own_name(symbols, name ? name : linkage);
-}
-
 const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path)
 {
     Dwarf_Attribute attribute;
@@ -245,6 +233,75 @@ static const char *file_of(struct symbols *symbols, Dwarf_Attribute *attribute)
         (index == 0 && version < 5) || dwarf_getsrcfiles(&unit, &files, &n_files) != 0 || index >= n_files)
         return NULL;
     return own_kept_file(symbols, &unit, dwarf_filesrc(files, index, NULL, NULL));
+}
+
+/* The entry that names the type of die, without const and pointers. */
+static bool find_class(Dwarf_Die *die, Dwarf_Die *class)
+{
+    Dwarf_Attribute attribute;
+    *class = *die;
+    for (int i = 0; i < 4 && dwarf_attr(class, DW_AT_type, &attribute); i++) {
+        if (!dwarf_formref_die(&attribute, class))
+            return false;
+        int tag = dwarf_tag(class);
+        if (tag == DW_TAG_class_type || tag == DW_TAG_structure_type)
+            return true;
+    }
+    return false;
+}
+
+/* The class of a lambda, whose function die is: it has no name, or one of the compiler's. */
+static bool find_lambda(Dwarf_Die *function, Dwarf_Die *class)
+{
+    Dwarf_Die die = *function, child;
+    Dwarf_Attribute link;
+    for (int i = 0;
+         i < 4 && (dwarf_attr(&die, DW_AT_abstract_origin, &link) || dwarf_attr(&die, DW_AT_specification, &link)); i++)
+        if (!dwarf_formref_die(&link, &die))
+            return false;
+    for (int more = dwarf_child(&die, &child); more == 0; more = dwarf_siblingof(&child, &child))
+        if (dwarf_tag(&child) == DW_TAG_formal_parameter) { /* the first one is the object */
+            const char *name = find_class(&child, class) ? dwarf_diename(class) : "?";
+            return !name || strncmp(name, "<lambda", strlen("<lambda")) == 0;
+        }
+    return false;
+}
+
+/* The name of a lambda's function, which is "operator()" of a class without a name: where the lambda is, tells it from
+ * others. Its facts get that place where they have none. NULL for other functions. */
+static const char *lambda_name(struct symbols *symbols, Dwarf_Die *die, struct facts *facts)
+{
+    const char *name = text_of(facts, NAME), *file;
+    Dwarf_Attribute attributes[2];
+    Dwarf_Die class;
+    Dwarf_Word line = 0;
+    if (!name || strncmp(name, "operator()", strlen("operator()")) != 0 || !find_lambda(die, &class) ||
+        !dwarf_attr(&class, DW_AT_decl_file, &attributes[0]) || !dwarf_attr(&class, DW_AT_decl_line, &attributes[1]) ||
+        dwarf_formudata(&attributes[1], &line) != 0 || !(file = file_of(symbols, &attributes[0])))
+        return NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (!(facts->has & 1u << (DECL_FILE + i)))
+            facts->items[DECL_FILE + i] = attributes[i];
+    facts->has |= 1u << DECL_FILE | 1u << DECL_LINE;
+    struct buf text = {0};
+    buf_printf(&text, "{lambda at %s:%ju}::operator()", path_last(file), (uintmax_t)line);
+    const char *owned = text.failed ? NULL : symbols_own_name(symbols, text.data);
+    buf_fini(&text);
+    return owned;
+}
+
+/* Name to show: the place of a lambda, the demangled linkage name of C++, else the name in the source. */
+static const char *function_name(struct symbols *symbols, Dwarf_Die *die, struct facts *facts)
+{
+    const char *linkage = linkage_name(facts), *name = lambda_name(symbols, die, facts);
+    if (!name && linkage && strncmp(linkage, "_Z", 2) == 0)
+        return symbols_own_name(symbols, linkage);
+    if (!name && !linkage && facts->has & 1u << SPECIFICATION)
+        name = member_function_name(symbols, die);
+    if (name)
+        return name;
+    name = text_of(facts, NAME);
+    return symbols_own_name(symbols, name ? name : linkage);
 }
 
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)

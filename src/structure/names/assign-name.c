@@ -561,6 +561,26 @@ bool assign_name_passed_object(const char *statement, const char *procedure, siz
     return *object;
 }
 
+/* The last character of a part of a name that begins at p and has parentheses: "{lambda(int)#1}", or the parameters of
+ * a function with a local one, "(int)" of "f(int)::Local::g()"; p itself when none does. */
+static const char *skip_part(const char *p)
+{
+    const char *end = p;
+    int depth = 0;
+    if (*p != '{' && *p != '(')
+        return p;
+    for (; *end; end++) {
+        depth += (*end == '(' || *end == '{') - (*end == ')' || *end == '}');
+        if (depth == 0)
+            break;
+    }
+    if (*p == '{')
+        return *end ? end : end - 1;
+    if (*end && strncmp(end + 1, " const", strlen(" const")) == 0)
+        end += strlen(" const");
+    return *end && strncmp(end + 1, "::", 2) == 0 ? end : p;
+}
+
 const char *assign_name_parameters(const char *readable)
 {
     int depth = 0;
@@ -573,6 +593,8 @@ const char *assign_name_parameters(const char *readable)
             depth--;
         else if (*p == '(' && strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0)
             p += strlen(ANONYMOUS) - 1;
+        else if (p > readable && depth == 0 && !is_operator && skip_part(p) > p)
+            p = skip_part(p);
         else if (*p == '(' && p > readable && depth == 0 && !is_operator)
             break;
     }
@@ -616,6 +638,12 @@ const char *assign_name_function(const char *readable, char *qualified, size_t s
             memcpy(qualified + len, p, n_anonymous);
             len += n_anonymous;
             p += n_anonymous - 1;
+        } else if (depth == 0 && !is_operator && skip_part(p) > p) {
+            size_t n_part = *p == '{' ? (size_t)(skip_part(p) - p) + 1 : 0;
+            n_part = n_part < size - 1 - len ? n_part : size - 1 - len;
+            memcpy(qualified + len, p, n_part);
+            len += n_part;
+            p = skip_part(p);
         } else if (depth == 0 && *p == ' ' && !is_operator)
             len = 0; /* what came before was the return type */
         else if (depth == 0)
