@@ -117,6 +117,15 @@ struct frame_column *column_grouped(struct frame_column *source, struct node_gro
  * do. */
 struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups);
 
+/* What is left of a column at each node without the members of its group; what is left by rounding alone is no value.
+ * The column is not hidden. */
+struct frame_column *column_own(struct frame_column *source, struct node_groups *parts, const char *name);
+
+/* The sums over the children of each node. */
+struct frame_column *column_children(struct frame_column *source, struct frame_graph *graph);
+
+/* --- what lies below: columns-below.c --- */
+
 /* Sums of an exclusive column over each node and all that can be reached from it, every node once. */
 struct frame_column *column_inclusive(struct frame_column *source, struct frame_graph *graph, const char *name);
 
@@ -126,13 +135,6 @@ struct frame_column *column_exclusive(struct frame_column *source, struct frame_
 /* Sums of a column of the nodes of `graph` over each group and all that can be reached from it, every node once. */
 struct frame_column *column_reached(struct frame_column *source, struct frame_graph *graph, struct node_groups *groups,
                                     const char *name);
-
-/* What is left of a column at each node without the members of its group; what is left by rounding alone is no value.
- * The column is not hidden. */
-struct frame_column *column_own(struct frame_column *source, struct node_groups *parts, const char *name);
-
-/* The sums over the children of each node. */
-struct frame_column *column_children(struct frame_column *source, struct frame_graph *graph);
 
 /* --- other profiles: columns-profiles.c --- */
 

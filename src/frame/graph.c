@@ -325,3 +325,49 @@ const uint32_t *graph_depths(struct frame_graph *graph)
     free(queue);
     return graph->depths = depths;
 }
+
+uint32_t graph_components(const struct frame_graph *graph, uint32_t *component_of)
+{
+    uint32_t n = graph->n, n_found = 0, n_seen = 0;
+    uint32_t *low = numbers(n), *order = numbers(n), *open = numbers(n), *path = numbers(n), *cursors = numbers(n);
+    size_t n_open = 0, n_path = 0;
+    bool ok = low && order && open && path && cursors;
+    if (ok)
+        memset(order, 0xff, n * sizeof *order);
+    memset(component_of, 0xff, n * sizeof *component_of);
+    for (uint32_t root = 0; ok && root < n; root++) {
+        if (order[root] != FRAME_NONE)
+            continue;
+        path[n_path++] = root;
+        while (n_path) {
+            uint32_t node = path[n_path - 1];
+            if (order[node] == FRAME_NONE) {
+                order[node] = low[node] = n_seen++;
+                open[n_open++] = node;
+                cursors[node] = graph->child_starts[node];
+            }
+            if (cursors[node] < graph->child_starts[node + 1]) {
+                uint32_t child = graph->children[cursors[node]++];
+                if (order[child] == FRAME_NONE)
+                    path[n_path++] = child;
+                else if (component_of[child] == FRAME_NONE && order[child] < low[node])
+                    low[node] = order[child];
+                continue;
+            }
+            n_path--;
+            if (n_path && low[node] < low[path[n_path - 1]])
+                low[path[n_path - 1]] = low[node];
+            if (low[node] != order[node])
+                continue;
+            while (open[n_open - 1] != node)
+                component_of[open[--n_open]] = n_found;
+            component_of[open[--n_open]] = n_found++;
+        }
+    }
+    free(low);
+    free(order);
+    free(open);
+    free(path);
+    free(cursors);
+    return ok ? n_found : FRAME_NONE;
+}

@@ -282,58 +282,10 @@ int frame_lines(const struct frame *frame, struct frame **result, struct error *
 
 /* --- callers and callees --- */
 
-/* Tarjan's search: the strongly connected component of each node of a graph, counted in the order in which they are
- * complete; how many, or FRAME_NONE when out of memory. */
-static uint32_t find_components(const struct frame_graph *graph, uint32_t *component_of)
-{
-    uint32_t n = graph->n, n_found = 0, n_seen = 0;
-    uint32_t *low = numbers(n), *order = numbers(n), *open = numbers(n), *path = numbers(n), *cursors = numbers(n);
-    size_t n_open = 0, n_path = 0;
-    bool ok = low && order && open && path && cursors;
-    if (ok)
-        memset(order, 0xff, n * sizeof *order);
-    memset(component_of, 0xff, n * sizeof *component_of);
-    for (uint32_t root = 0; ok && root < n; root++) {
-        if (order[root] != FRAME_NONE)
-            continue;
-        path[n_path++] = root;
-        while (n_path) {
-            uint32_t node = path[n_path - 1];
-            if (order[node] == FRAME_NONE) {
-                order[node] = low[node] = n_seen++;
-                open[n_open++] = node;
-                cursors[node] = graph->child_starts[node];
-            }
-            if (cursors[node] < graph->child_starts[node + 1]) {
-                uint32_t child = graph->children[cursors[node]++];
-                if (order[child] == FRAME_NONE)
-                    path[n_path++] = child;
-                else if (component_of[child] == FRAME_NONE && order[child] < low[node])
-                    low[node] = order[child];
-                continue;
-            }
-            n_path--;
-            if (n_path && low[node] < low[path[n_path - 1]])
-                low[path[n_path - 1]] = low[node];
-            if (low[node] != order[node])
-                continue;
-            while (open[n_open - 1] != node)
-                component_of[open[--n_open]] = n_found;
-            component_of[open[--n_open]] = n_found++;
-        }
-    }
-    free(low);
-    free(order);
-    free(open);
-    free(path);
-    free(cursors);
-    return ok ? n_found : FRAME_NONE;
-}
-
 /* Replaces the components of a graph by the numbers of circles: from 1 in order of their first nodes, 0: none. */
 static bool find_circles(const struct frame_graph *graph, uint32_t *circle_of)
 {
-    uint32_t n_components = find_components(graph, circle_of), n_circles = 0;
+    uint32_t n_components = graph_components(graph, circle_of), n_circles = 0;
     uint32_t *sizes = n_components == FRAME_NONE ? NULL : calloc((size_t)n_components + 1, sizeof *sizes);
     uint32_t *numbers_of = sizes ? calloc((size_t)n_components + 1, sizeof *numbers_of) : NULL;
     for (uint32_t i = 0; numbers_of && i < graph->n; i++)
