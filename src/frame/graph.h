@@ -42,9 +42,10 @@ void graph_drop(struct frame_graph *graph);
 /* First node behind the subtree of a node of a tree. */
 uint32_t graph_subtree_end(const struct frame_graph *graph, uint32_t node);
 
-/* The strongly connected component of each node, component_of [n]: what can be reached from each other. They are counted
- * in the order in which Tarjan's search completes them, so that an edge between two leads to the smaller number. Returns
- * how many there are, FRAME_NONE when out of memory.  src: Tarjan, Depth-first search and linear graph algorithms, 1972
+/* The strongly connected component of each node, component_of [n]: what can be reached from each other. They are
+ * counted in the order in which Tarjan's search completes them, so that an edge between two leads to the smaller
+ * number. Returns how many there are, FRAME_NONE when out of memory.  src: Tarjan, Depth-first search and linear graph
+ * algorithms, 1972
  */
 uint32_t graph_components(const struct frame_graph *graph, uint32_t *component_of);
 
