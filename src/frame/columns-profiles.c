@@ -40,6 +40,7 @@ struct mapped_column {
     struct frame_column *source;
     struct profile_map *map;
     struct frame_view view; /* of the old profiles that become one */
+    uint32_t *n_merged;     /* [n_new] how many become each; NULL: each is one */
     struct cells from, scratch;
 };
 
@@ -48,6 +49,7 @@ static void mapped_fini(struct frame_column *column)
     struct mapped_column *mapped = (struct mapped_column *)column;
     column_drop(mapped->source);
     profile_map_drop(mapped->map);
+    free(mapped->n_merged);
     cells_fini(&mapped->from);
     cells_fini(&mapped->scratch);
 }
@@ -115,11 +117,14 @@ static int moved_values(struct frame_column *column, const struct frame_view *vi
     for (uint32_t i = 0; code == 0 && i < map->n_old; i++)
         if (map->new_of[i] != FRAME_NONE && (!view->profiles || is_wanted[map->new_of[i]]))
             profiles[of_source.n_profiles++] = i;
-    if (code == 0)
+    /* profiles that the source does not have count, too, where one without a value is 0 */
+    size_t n_wanted = view->profiles ? view->n_profiles : map->n_new;
+    *done = column_n_counted(column, n_wanted) <= of_source.n_profiles || view->aggregate == FRAME_SUM ||
+            view->aggregate == FRAME_COUNT;
+    if (code == 0 && *done)
         code = column_values(mapped->source, &of_source, &found, err);
-    if (code == 0)
+    if (code == 0 && *done)
         memcpy(values, found, column->n_nodes * sizeof *values);
-    *done = true;
     free(profiles);
     free(is_wanted);
     return code;
@@ -156,7 +161,8 @@ static int aggregated_row(struct frame_column *column, uint32_t node, struct cel
         for (end = i; end < all.n && all.items[end].profile == all.items[i].profile;)
             end++;
         double value;
-        if (!cells_aggregate(all.items + i, end - i, &mapped->view, &mapped->scratch, &value) ||
+        size_t n_counted = column_n_counted(mapped->source, mapped->n_merged[all.items[i].profile]);
+        if (!cells_aggregate(all.items + i, end - i, &mapped->view, n_counted, &mapped->scratch, &value) ||
             (!isnan(value) && !cells_add(row, all.items[i].profile, value)))
             code = out_of_memory(err);
     }
@@ -170,8 +176,17 @@ struct frame_column *column_aggregated(struct frame_column *source, struct profi
                                        enum frame_aggregate aggregate, double percentile, const char *name)
 {
     struct frame_column *column = mapped_column(&aggregated_class, source, map, name);
-    if (column)
-        ((struct mapped_column *)column)->view = (struct frame_view){.aggregate = aggregate, .percentile = percentile};
+    uint32_t *n_merged = calloc((size_t)map->n_new + 1, sizeof *n_merged);
+    if (!column || !n_merged) {
+        column_drop(column);
+        free(n_merged);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < map->n_old; i++)
+        if (map->new_of[i] != FRAME_NONE)
+            n_merged[map->new_of[i]]++;
+    ((struct mapped_column *)column)->view = (struct frame_view){.aggregate = aggregate, .percentile = percentile};
+    ((struct mapped_column *)column)->n_merged = n_merged;
     return column;
 }
 

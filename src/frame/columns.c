@@ -68,20 +68,35 @@ static int compare_values(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The percentile of cells, which are put in order. */
-static double percentile_of(struct cells *cells, double percentile)
+/* The value that is the i-th in order, of sorted cells and n_zeros zeros. */
+static double value_at(const struct cells *sorted, size_t n_zeros, size_t i)
 {
-    double place = percentile / 100 * (double)(cells->n - 1);
-    size_t low = (size_t)place;
-    qsort(cells->items, cells->n, sizeof *cells->items, compare_values);
-    if (low + 1 >= cells->n)
-        return cells->items[cells->n - 1].value;
-    return cells->items[low].value + (place - (double)low) * (cells->items[low + 1].value - cells->items[low].value);
+    size_t n_below = 0;
+    while (n_zeros && n_below < sorted->n && sorted->items[n_below].value < 0)
+        n_below++;
+    if (i < n_below)
+        return sorted->items[i].value;
+    return i < n_below + n_zeros ? 0 : sorted->items[i - n_zeros].value;
 }
 
-static double reduce(struct cells *cells, const struct frame_view *view)
+/* The percentile of cells, which are put in order, and n_zeros zeros. */
+static double percentile_of(struct cells *cells, size_t n_zeros, double percentile)
 {
-    double n = (double)cells->n, sum = 0, least = HUGE_VAL, most = -HUGE_VAL, squares = 0;
+    size_t n = cells->n + n_zeros;
+    double place = percentile / 100 * (double)(n - 1);
+    size_t low = (size_t)place;
+    qsort(cells->items, cells->n, sizeof *cells->items, compare_values);
+    if (low + 1 >= n)
+        return value_at(cells, n_zeros, n - 1);
+    double below = value_at(cells, n_zeros, low), above = value_at(cells, n_zeros, low + 1);
+    return below + (place - (double)low) * (above - below);
+}
+
+/* One value of cells and n_zeros zeros. */
+static double reduce(struct cells *cells, size_t n_zeros, const struct frame_view *view)
+{
+    double n = (double)(cells->n + n_zeros), sum = 0, squares = 0;
+    double least = n_zeros ? 0 : HUGE_VAL, most = n_zeros ? 0 : -HUGE_VAL;
     for (size_t i = 0; i < cells->n; i++) {
         sum += cells->items[i].value;
         least = fmin(least, cells->items[i].value);
@@ -97,18 +112,19 @@ static double reduce(struct cells *cells, const struct frame_view *view)
     case FRAME_MAX:
         return most;
     case FRAME_COUNT:
-        return n;
+        return (double)cells->n;
     case FRAME_PERCENTILE:
-        return percentile_of(cells, view->percentile);
+        return percentile_of(cells, n_zeros, view->percentile);
     default:
+        squares = (double)n_zeros * (sum / n) * (sum / n);
         for (size_t i = 0; i < cells->n; i++)
             squares += (cells->items[i].value - sum / n) * (cells->items[i].value - sum / n);
         return sqrt(squares / n);
     }
 }
 
-bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch,
-                     double *value)
+bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, size_t n_profiles,
+                     struct cells *scratch, double *value)
 {
     size_t wanted = 0;
     scratch->n = 0;
@@ -119,8 +135,14 @@ bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct fram
         if (is_wanted && !isnan(cells[i].value) && !cells_add(scratch, cells[i].profile, cells[i].value))
             return false;
     }
-    *value = scratch->n ? reduce(scratch, view) : NAN;
+    size_t n_zeros = n_profiles > scratch->n ? n_profiles - scratch->n : 0;
+    *value = scratch->n ? reduce(scratch, n_zeros, view) : NAN;
     return true;
+}
+
+size_t column_n_counted(const struct frame_column *column, size_t n_profiles)
+{
+    return column->sums == FRAME_PLAIN ? 0 : n_profiles;
 }
 
 /* --- what all columns have --- */
@@ -242,11 +264,12 @@ static struct column_cache *new_cache(const struct frame_column *column, const s
 static int values_by_rows(struct frame_column *column, const struct frame_view *view, double *values, struct error *err)
 {
     struct cells row = {0}, scratch = {0};
+    size_t n_counted = column_n_counted(column, view->profiles ? view->n_profiles : column->n_profiles);
     int code = 0;
     for (uint32_t node = 0; code == 0 && node < column->n_nodes; node++) {
         row.n = 0;
         code = column->class->row(column, node, &row, err);
-        if (code == 0 && !cells_aggregate(row.items, row.n, view, &scratch, &values[node]))
+        if (code == 0 && !cells_aggregate(row.items, row.n, view, n_counted, &scratch, &values[node]))
             code = out_of_memory(err);
     }
     cells_fini(&row);
@@ -326,11 +349,13 @@ static int stored_values(struct frame_column *column, const struct frame_view *v
 {
     const struct stored_column *stored = (const struct stored_column *)column;
     struct cells scratch = {0};
+    size_t n_counted = column_n_counted(column, view->profiles ? view->n_profiles : column->n_profiles);
     bool ok = true;
     *done = true;
     for (uint32_t node = 0; ok && node < column->n_nodes; node++) {
         const struct frame_cell *cells = stored->cells + stored->starts[node];
-        ok = cells_aggregate(cells, stored->starts[node + 1] - stored->starts[node], view, &scratch, &values[node]);
+        uint64_t n = stored->starts[node + 1] - stored->starts[node];
+        ok = cells_aggregate(cells, n, view, n_counted, &scratch, &values[node]);
     }
     cells_fini(&scratch);
     return ok ? 0 : out_of_memory(err);

@@ -78,10 +78,15 @@ int column_values(struct frame_column *column, const struct frame_view *view, co
 int column_cells(struct frame_column *column, uint32_t node, const struct frame_cell **cells, size_t *n,
                  struct error *err);
 
-/* *value: one value of cells [n], of those profiles that the view names; NAN when there is none. scratch: for
+/* *value: one value of cells [n], of those profiles that the view names; NAN when there is none. Where there are some,
+ * n_profiles is how many they would be with those without a cell, which count as 0; 0: these are left out. scratch: for
  * percentiles. False when out of memory. */
-bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch,
-                     double *value);
+bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, size_t n_profiles,
+                     struct cells *scratch, double *value);
+
+/* The n_profiles of cells_aggregate for values of a column in n_profiles: all, or none of a column that does not add
+ * up. */
+size_t column_n_counted(const struct frame_column *column, size_t n_profiles);
 
 /* Appends a cell; false when out of memory. */
 bool cells_add(struct cells *cells, uint32_t profile, double value);

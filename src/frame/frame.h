@@ -44,8 +44,9 @@ enum frame_sums {
     FRAME_INCLUSIVE  /* of the node and all below it */
 };
 
-/* How the values of several profiles become one. A profile without a value is left out; with none at all there is no
- * value, which is NAN. */
+/* How the values of several profiles become one. With none at all there is no value, which is NAN. Where a node has
+ * some, a profile without one counts as 0 there in a column that adds up: what did not run there has cost nothing. In
+ * one that does not (a mean, a ratio) it is left out. */
 enum frame_aggregate {
     FRAME_SUM = 0,
     FRAME_MEAN,

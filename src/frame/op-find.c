@@ -86,38 +86,15 @@ int shape_hot_path(const struct frame *frame, size_t column, double share, struc
 }
 
 /* Adds the column "NAME what" of an aggregate over all profiles. */
-static int add_aggregate(const struct frame_column *from, struct profile_map *map, enum frame_aggregate aggregate,
+static int add_aggregate(struct frame_column *from, struct profile_map *map, enum frame_aggregate aggregate,
                          const char *what, struct frame *to, struct error *err)
 {
     struct buf name = {0};
     buf_printf(&name, "%s %s", from->name, what);
-    struct frame_column *column =
-        name.failed ? NULL : column_aggregated((struct frame_column *)(uintptr_t)from, map, aggregate, 0, name.data);
+    struct frame_column *column = name.failed ? NULL : column_aggregated(from, map, aggregate, 0, name.data);
     buf_fini(&name);
     if (column)
         column->sums = FRAME_PLAIN;
-    return frame_add_column(to, column, err);
-}
-
-/* Adds the mean of a column that adds up: a profile without a value has spent nothing there. */
-static int add_mean(const struct frame_column *from, struct profile_map *map, uint32_t n, struct frame *to,
-                    struct error *err)
-{
-    struct formula *formula = formula_new(to);
-    struct buf name = {0};
-    struct frame_column *sum = column_aggregated((struct frame_column *)(uintptr_t)from, map, FRAME_SUM, 0, from->name);
-    bool ok = formula && sum &&
-              formula_slot(formula, &(struct formula_slot){.from = FROM_COLUMN, .column = sum}) == 0 &&
-              formula_step(formula, DO_SLOT, 0, 0) && formula_step(formula, DO_NUMBER, 0, n) &&
-              formula_step(formula, DO_DIVIDE, 0, 0);
-    buf_printf(&name, "%s mean", from->name);
-    struct frame_column *column = NULL;
-    if (ok && !name.failed)
-        column = column_formula(formula, name.data, FRAME_PLAIN);
-    else
-        formula_free(formula);
-    column_drop(sum);
-    buf_fini(&name);
     return frame_add_column(to, column, err);
 }
 
@@ -141,44 +118,6 @@ static int add_imbalance(const struct frame_column *from, struct frame *to, stru
     return frame_add_column(to, column, err);
 }
 
-int frame_imbalance(const struct frame *frame, const char *column, struct frame **result, struct error *err)
-{
-    static const struct frame_profile all = {"", -1, -1, -1, -1};
-    size_t at = frame_find_column(frame, column, err);
-    if (at == SIZE_MAX)
-        return ERR_NOT_FOUND;
-    uint32_t n = (uint32_t)frame->profiles->n;
-    struct profile_map *map = profile_map_new(n, 1);
-    struct frame_profiles *profiles = calloc(1, sizeof *profiles);
-    char *name = strdup("all");
-    if (!map || !profiles || !name || !vec_reserve(&profiles->items, &profiles->capacity, 1, sizeof all)) {
-        free(profiles);
-        free(name);
-        profile_map_drop(map);
-        return out_of_memory(err);
-    }
-    profiles->n_owners = 1;
-    profiles->items[profiles->n++] = all;
-    profiles->items[0].name = name;
-    memset(map->new_of, 0, n * sizeof(uint32_t));
-    struct frame *made = frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), profiles);
-    int code = made ? 0 : out_of_memory(err);
-    if (code == 0)
-        code = frame->columns[at]->sums == FRAME_PLAIN
-                   ? add_aggregate(frame->columns[at], map, FRAME_MEAN, "mean", made, err)
-                   : add_mean(frame->columns[at], map, n, made, err);
-    if (code == 0)
-        code = add_aggregate(frame->columns[at], map, FRAME_MAX, "max", made, err);
-    if (code == 0)
-        code = add_imbalance(frame->columns[at], made, err);
-    profile_map_drop(map);
-    if (code != 0)
-        frame_close(made);
-    else
-        *result = made;
-    return code;
-}
-
 static int compare_cells(const void *a, const void *b)
 {
     const struct frame_cell *x = a, *y = b;
@@ -187,24 +126,127 @@ static int compare_cells(const void *a, const void *b)
     return x->profile < y->profile ? -1 : x->profile > y->profile;
 }
 
+/* The cells of a node, the largest first. */
+static int sort_cells(struct frame_column *column, uint32_t node, struct cells *sorted, struct error *err)
+{
+    sorted->n = 0;
+    int code = column->class->row(column, node, sorted, err);
+    if (code == 0 && sorted->n)
+        qsort(sorted->items, sorted->n, sizeof *sorted->items, compare_cells);
+    return code;
+}
+
+static void put_outlier(const struct frame_profiles *profiles, const struct frame_cell *cell, struct buf *text)
+{
+    const char *name = profiles->items[cell->profile].name;
+    buf_printf(text, "%s", text->len_bytes ? ", " : "");
+    if (*name)
+        buf_printf(text, "%s", name);
+    else
+        buf_printf(text, "profile %u", cell->profile);
+    buf_printf(text, ": %.6g", cell->value);
+}
+
+/* Fills the attribute with the profiles whose values are above the mean, the largest first, at most max of them. */
+static int name_outliers(const struct frame *frame, struct frame_column *column, const double *means, size_t max,
+                         struct frame_nodes *nodes, uint32_t *texts, struct error *err)
+{
+    struct cells sorted = {0};
+    struct buf text = {0};
+    int code = 0;
+    for (uint32_t node = 0; code == 0 && node < nodes->n; node++) {
+        code = sort_cells(column, node, &sorted, err);
+        text.len_bytes = 0;
+        for (size_t i = 0; code == 0 && i < max && i < sorted.n && sorted.items[i].value > means[node]; i++)
+            put_outlier(frame->profiles, &sorted.items[i], &text);
+        int64_t id = text.len_bytes == 0 ? 0 : text.failed ? -1 : strtab_intern(&nodes->strings->table, text.data);
+        if (code == 0 && id < 0)
+            code = out_of_memory(err);
+        texts[node] = code == 0 ? (uint32_t)id : 0;
+    }
+    cells_fini(&sorted);
+    buf_fini(&text);
+    return code;
+}
+
+/* The nodes once more, with the attribute "outliers"; means [n_nodes]. */
+static int add_outliers(const struct frame *frame, struct frame_column *column, size_t max, struct frame *made,
+                        struct error *err)
+{
+    const double *means;
+    uint32_t n = frame->graph->n, *same = malloc(((size_t)n + 1) * sizeof *same);
+    int code = column_values(made->columns[0], NULL, &means, err);
+    for (uint32_t i = 0; same && i < n; i++)
+        same[i] = i;
+    struct frame_nodes *nodes = same ? nodes_choose(frame->nodes, same, n) : NULL;
+    bool ok = nodes;
+    struct frame_attribute *attribute = nodes ? shape_attribute(nodes, "outliers", true, &ok) : NULL;
+    if (code == 0 && !ok)
+        code = out_of_memory(err);
+    if (code == 0 && attribute)
+        code = name_outliers(frame, column, means, max, nodes, attribute->texts, err);
+    free(same);
+    if (code != 0) {
+        nodes_drop(nodes);
+        return code;
+    }
+    nodes_drop(made->nodes);
+    made->nodes = nodes;
+    return 0;
+}
+
+/* One profile that stands for all. NULL when out of memory. */
+static struct frame_profiles *profile_of_all(void)
+{
+    struct frame_profiles *profiles = calloc(1, sizeof *profiles);
+    char *name = strdup("all");
+    if (!profiles || !name || !vec_reserve(&profiles->items, &profiles->capacity, 1, sizeof *profiles->items)) {
+        free(profiles);
+        free(name);
+        return NULL;
+    }
+    profiles->n_owners = 1;
+    profiles->items[profiles->n++] = (struct frame_profile){name, -1, -1, -1, -1};
+    return profiles;
+}
+
+int frame_imbalance(const struct frame *frame, const char *column, size_t max_outliers, struct frame **result,
+                    struct error *err)
+{
+    size_t at = frame_find_column(frame, column, err);
+    if (at == SIZE_MAX)
+        return ERR_NOT_FOUND;
+    uint32_t n = (uint32_t)frame->profiles->n;
+    struct frame_column *from = frame->columns[at];
+    struct profile_map *map = profile_map_new(n, 1);
+    struct frame *made = map ? frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), profile_of_all()) : NULL;
+    int code = made ? 0 : out_of_memory(err);
+    if (map)
+        memset(map->new_of, 0, n * sizeof(uint32_t));
+    if (code == 0)
+        code = add_aggregate(from, map, FRAME_MEAN, "mean", made, err);
+    if (code == 0)
+        code = add_aggregate(from, map, FRAME_MAX, "max", made, err);
+    if (code == 0)
+        code = add_imbalance(from, made, err);
+    if (code == 0)
+        code = add_outliers(frame, from, max_outliers, made, err);
+    profile_map_drop(map);
+    if (code != 0)
+        frame_close(made);
+    else
+        *result = made;
+    return code;
+}
+
 int frame_outliers(struct frame *frame, size_t column, uint32_t node, size_t max, uint32_t *profiles, size_t *n,
                    struct error *err)
 {
-    const struct frame_cell *cells;
-    size_t n_cells;
+    struct cells sorted = {0};
+    int code = sort_cells(frame->columns[column], node, &sorted, err);
     *n = 0;
-    int code = frame_cells(frame, column, node, &cells, &n_cells, err);
-    struct frame_cell *sorted = malloc((n_cells ? n_cells : 1) * sizeof *sorted);
-    if (code == 0 && !sorted)
-        code = out_of_memory(err);
-    if (code == 0 && n_cells) {
-        memcpy(sorted, cells, n_cells * sizeof *sorted);
-        qsort(sorted, n_cells, sizeof *sorted, compare_cells);
-        while (*n < max && *n < n_cells) {
-            profiles[*n] = sorted[*n].profile;
-            ++*n;
-        }
-    }
-    free(sorted);
+    for (; code == 0 && *n < max && *n < sorted.n; ++*n)
+        profiles[*n] = sorted.items[*n].profile;
+    cells_fini(&sorted);
     return code;
 }

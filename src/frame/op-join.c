@@ -107,28 +107,6 @@ static bool collect(struct joined *joined)
     return true;
 }
 
-/* The attribute of the new nodes with the name and type of one of a frame, made when there is none; NULL when one of
- * the name has the other type. *ok: false when out of memory. */
-static struct frame_attribute *attribute_like(struct frame_nodes *nodes, const struct frame_attribute *like, bool *ok)
-{
-    for (size_t i = 0; i < nodes->n_attributes; i++)
-        if (strcmp(nodes->attributes[i].name, like->name) == 0)
-            return !nodes->attributes[i].texts == !like->texts ? &nodes->attributes[i] : NULL;
-    *ok = vec_reserve(&nodes->attributes, &nodes->cap_attributes, nodes->n_attributes + 1, sizeof *nodes->attributes);
-    if (!*ok)
-        return NULL;
-    struct frame_attribute *made = &nodes->attributes[nodes->n_attributes++];
-    *made = (struct frame_attribute){.name = strdup(like->name)};
-    if (like->texts)
-        made->texts = calloc(nodes->n ? nodes->n : 1, sizeof *made->texts);
-    else
-        made->numbers = malloc((nodes->n ? nodes->n : 1) * sizeof *made->numbers);
-    for (uint32_t i = 0; made->numbers && i < nodes->n; i++)
-        made->numbers[i] = NAN;
-    *ok = made->name && (made->texts || made->numbers);
-    return *ok ? made : NULL;
-}
-
 /* Copies what one frame says of the nodes that it is the first to have. */
 static bool take_nodes(struct joined *joined, size_t of)
 {
@@ -149,7 +127,8 @@ static bool take_nodes(struct joined *joined, size_t of)
         ok = to->names[i] != FRAME_NONE && to->files[i] != FRAME_NONE && to->modules[i] != FRAME_NONE;
     }
     for (size_t a = 0; ok && a < from->n_attributes; a++) {
-        struct frame_attribute *attribute = attribute_like(to, &from->attributes[a], &ok);
+        struct frame_attribute *attribute =
+            shape_attribute(to, from->attributes[a].name, from->attributes[a].texts, &ok);
         for (uint32_t i = 0; attribute && ok && i < to->n; i++) {
             uint32_t first = joined->first_of[i];
             if (first < joined->offsets[of] || first >= joined->offsets[of + 1])
@@ -405,11 +384,9 @@ static uint32_t *count_members(const struct joined *joined, size_t of)
 /* Adds or fills the attribute that says which side does not have a node. */
 static bool mark_missing(struct joined *joined)
 {
-    char name[] = "missing";
     bool ok = true;
-    struct frame_attribute like = {.name = name}, *attribute;
     uint32_t *in_a = count_members(joined, 0), *in_b = count_members(joined, 1);
-    attribute = attribute_like(joined->nodes, &like, &ok);
+    struct frame_attribute *attribute = shape_attribute(joined->nodes, "missing", false, &ok);
     for (uint32_t i = 0; in_a && in_b && attribute && i < joined->graph->n; i++)
         attribute->numbers[i] = in_a[i] == 0 ? 2.0 : in_b[i] == 0 ? 1.0 : (double)NAN;
     ok = ok && in_a && in_b;

@@ -4,6 +4,7 @@
  * entered more than log(edges) times. */
 #include "frame/op-shape.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,6 +326,26 @@ int regroup_frame(const struct frame *from, const uint32_t *group_of, enum regro
     else
         *result = made;
     return code;
+}
+
+struct frame_attribute *shape_attribute(struct frame_nodes *nodes, const char *name, bool is_text, bool *ok)
+{
+    for (size_t i = 0; i < nodes->n_attributes; i++)
+        if (strcmp(nodes->attributes[i].name, name) == 0)
+            return (nodes->attributes[i].texts != NULL) == is_text ? &nodes->attributes[i] : NULL;
+    *ok = vec_reserve(&nodes->attributes, &nodes->cap_attributes, nodes->n_attributes + 1, sizeof *nodes->attributes);
+    if (!*ok)
+        return NULL;
+    struct frame_attribute *made = &nodes->attributes[nodes->n_attributes++];
+    *made = (struct frame_attribute){.name = strdup(name)};
+    if (is_text)
+        made->texts = calloc(nodes->n ? nodes->n : 1, sizeof *made->texts);
+    else
+        made->numbers = malloc((nodes->n ? nodes->n : 1) * sizeof *made->numbers);
+    for (uint32_t i = 0; made->numbers && i < nodes->n; i++)
+        made->numbers[i] = NAN;
+    *ok = made->name && (made->texts || made->numbers);
+    return *ok ? made : NULL;
 }
 
 struct frame *frame_without_columns(const struct frame *frame)

@@ -27,6 +27,10 @@ int shape_merge(uint32_t n, const struct edge_list *edges, const uint32_t *ident
 int shape_graph(uint32_t n, struct edge_list *edges, uint32_t *class_of, uint32_t n_classes, struct frame_graph **graph,
                 uint32_t **first_of, struct error *err);
 
+/* The attribute of the nodes with this name and type, added when there is none: all texts "", all numbers NAN. NULL
+ * when one of the name has the other type. *ok: false when out of memory, which is NULL, too. */
+struct frame_attribute *shape_attribute(struct frame_nodes *nodes, const char *name, bool is_text, bool *ok);
+
 /* op-group.c: the value of an attribute at each node, keys [n_nodes], as id of a text; 0 where it is not known.
  * err: ERR_NOT_FOUND with the attributes there are, ERR_MEMORY */
 int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err);

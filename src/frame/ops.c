@@ -10,6 +10,7 @@
 #include "frame/query.h"
 
 #define HOT_SHARE 0.5 /* of Hatchet's hot_path */
+#define N_OUTLIERS 3  /* that an imbalance names */
 
 /* What a row's function gets. */
 #define OPERANDS                                                                                                       \
@@ -131,8 +132,12 @@ static int run_callgraph(OPERANDS)
 
 static int run_imbalance(OPERANDS)
 {
-    (void)n, (void)n_texts;
-    return frame_imbalance(frames[0], texts[0], result, err);
+    char *end = NULL;
+    unsigned long max = n_texts > 1 ? strtoul(texts[1], &end, 10) : N_OUTLIERS;
+    (void)n;
+    if (end && (*end || end == texts[1] || strchr(texts[1], '-')))
+        return error_set(err, ERR_USAGE, "'%.100s' is no number of outliers", texts[1]);
+    return frame_imbalance(frames[0], texts[0], max, result, err);
 }
 
 /* Follows what a node costs with those below it, if there is such a column. */
@@ -198,7 +203,10 @@ static const struct frame_operation operations[] = {
     {"callers", 1, "[DEPTH]", "upside down: functions, below them who calls them", run_callers},
     {"callgraph", 1, "[collapsed]", "functions and who calls them, with the circles that they form", run_callgraph},
     {"hotpath", 1, "[COLUMN]", "the path on which each node has at least half of what its caller costs", run_hot_path},
-    {"imbalance", 1, "COLUMN", "mean and largest value over the profiles, and their ratio", run_imbalance},
+    {"imbalance", 1, "COLUMN [N]",
+     "mean and largest value over the profiles, their ratio, and the N (3) profiles with the largest values above the "
+     "mean",
+     run_imbalance},
     {"union", 0, "", "all nodes of all, with the profiles of all", run_union},
     {"add", 2, "", "sums by node and profile", run_add},
     {"subtract", 2, "", "differences by node and profile", run_subtract},

@@ -44,7 +44,8 @@ int frame_derive(const struct frame *frame, const char *name, const char *expres
                  struct error *err);
 
 /* Adds, or computes anew, the inclusive column of every exclusive one ("x (inc)" beside "x"): in a graph every node
- * that can be reached counts once. The other one does the reverse, for trees; err: ERR_UNSUPPORTED for a graph. */
+ * that can be reached counts once. There circles take the time of one node, but what several callers share takes that
+ * of a walk from each node above it. The other one does the reverse, for trees; err: ERR_UNSUPPORTED for a graph. */
 int frame_sum_up(const struct frame *frame, struct frame **result, struct error *err);
 int frame_take_apart(const struct frame *frame, struct frame **result, struct error *err);
 
@@ -148,9 +149,11 @@ int frame_diff(const struct frame *before, const struct frame *after, const char
 int frame_hot_path(const struct frame *frame, size_t column, const struct frame_view *view, uint32_t from, double share,
                    uint32_t **path, size_t *n, struct error *err);
 
-/* A frame of one profile with "NAME mean", "NAME max" and "NAME imbalance" (max / mean) over the profiles: of a column
- * that adds up over all of them, where one without a value has spent nothing, of another over those with a value. */
-int frame_imbalance(const struct frame *frame, const char *column, struct frame **result, struct error *err);
+/* A frame of one profile with "NAME mean", "NAME max" and "NAME imbalance" (max / mean) over the profiles, where one
+ * without a value counts as enum frame_aggregate says. The text attribute "outliers" names the profiles whose values
+ * are above the mean, with these values, the largest first, at most max_outliers: "rank 3: 12.5, rank 0: 11". */
+int frame_imbalance(const struct frame *frame, const char *column, size_t max_outliers, struct frame **result,
+                    struct error *err);
 
 /* The profiles of a node with the largest values, at most max of them, largest first: profiles [max]. Returns how many
  * in *n. */

@@ -38,6 +38,8 @@ hierarchy|module file function|:|csv|v4
 union|:|csv|v4|literal.json
 divide|:|csv|v4|xml-db
 aggregate|rank|p50|:|csv|v4
+imbalance|time|v4
+flat|:|csv|callgrind.out
 --derive|a=2*time|--profiles|rank>=0|inclusive|:|csv|v4
 vars|--fields|ours
 functions|ours

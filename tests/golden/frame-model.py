@@ -47,8 +47,8 @@ class Cells:
 
 class Formula:
     """An expression (a tuple) over columns; env: frame-level attributes of nodes."""
-    def __init__(self, tree, columns, frame, n_profiles):
-        self.tree, self.columns, self.frame, self.n_profiles = tree, columns, frame, n_profiles
+    def __init__(self, tree, columns, frame, n_profiles, sums):
+        self.tree, self.columns, self.frame, self.n_profiles, self.sums = tree, columns, frame, n_profiles, sums
         n = len(frame.nodes)
         names = set(direct_columns(tree))
         self.rows = []
@@ -80,9 +80,10 @@ class Inner:
     def __init__(self, formula, tree):
         if tree[0] == "column":
             self.rows, self.total = formula.columns[tree[1]].rows, formula.columns[tree[1]].total
+            self.sums = formula.sums[tree[1]]
         else:
-            made = Formula(tree, formula.columns, formula.frame, formula.n_profiles)
-            self.rows, self.total = made.rows, made.total
+            made = Formula(tree, formula.columns, formula.frame, formula.n_profiles, formula.sums)
+            self.rows, self.total, self.sums = made.rows, made.total, PLAIN
 
 
 class ChildSums:
@@ -115,9 +116,12 @@ class Columns(dict):
         return self[key]
 
 
-def over(name, values):
+def over(name, values, sums=PLAIN, n_profiles=0):
+    """One value of several; of what adds up, profiles without one count as 0 where there is any."""
     if not values:
         return None
+    if sums != PLAIN and name != "count":
+        values = values + [0.0] * (n_profiles - len(values))
     if name == "mean":
         return sum(values) / len(values)
     if name == "std":
@@ -139,7 +143,8 @@ def evaluate(tree, formula, node, profile):
         return column.total(node) if profile is None else column.rows[node].get(profile)
     if kind == "over":
         inner = Inner(formula, tree[2])
-        return inner.total(node) if tree[1] == "sum" else over(tree[1], list(inner.rows[node].values()))
+        return inner.total(node) if tree[1] == "sum" else \
+            over(tree[1], list(inner.rows[node].values()), inner.sums, formula.n_profiles)
     if kind == "profiles":
         return float(sum(v != 0 for v in Inner(formula, tree[1]).rows[node].values()))
     if kind == "depth":
@@ -224,6 +229,9 @@ class Frame:
         return next((c for c in self.columns if c[0] == name), None)
 
     def pair(self, column):
+        """The column of the frame with the same costs summed the other way; what only a formula has left is in no pair."""
+        if not any(c[2] is column[2] for c in self.columns):
+            return None
         stem = column[0].removesuffix(" (inc)").removesuffix(" (exc)")
         return next((c for c in self.columns if PLAIN not in (c[1], column[1]) and c[1] != column[1] and
                      c[0].removesuffix(" (inc)").removesuffix(" (exc)") == stem), None)
@@ -231,13 +239,14 @@ class Frame:
     def with_columns(self, columns):
         return Frame(self.nodes, self.kids, self.roots, self.attributes, self.profiles, columns)
 
-    def formula(self, tree, columns=None, profiles=None):
+    def formula(self, tree, columns=None, profiles=None, sums=None):
         known = Columns({c[0]: c[2] for c in self.columns} if columns is None else columns)
+        sums = {c[0]: c[1] for c in self.columns} if sums is None else sums
         made = Formula.__new__(Formula)
         known.formula = made
-        made.columns, made.frame, made.tree = known, self, tree
+        made.columns, made.frame, made.tree, made.sums = known, self, tree, sums
         made.n_profiles = len(self.profiles if profiles is None else profiles)
-        made.__init__(tree, known, self, made.n_profiles)
+        made.__init__(tree, known, self, made.n_profiles, sums)
         return made
 
 
@@ -303,11 +312,13 @@ def regroup(frame, group_of, to, kind):
     return to
 
 
-def remake(frame, old, used, profiles=None):
+def remake(frame, old, used, profiles=None, now=lambda sums: sums):
+    """now: what becomes of the sums of a formula's columns."""
+    sources = [(n, now(s), used[n]) for n, s, _ in old.sources if n in used]
     if isinstance(old, Appended):
-        return Appended([(n, s, used[n]) for n, s, _ in old.sources])
-    made = frame.formula(old.tree, used, profiles)
-    made.sources, made.names = [(n, s, used[n]) for n, s, _ in old.sources if n in used], old.names
+        return Appended(sources)
+    made = frame.formula(old.tree, used, profiles, {n: s for n, s, _ in sources})
+    made.sources, made.names = sources, old.names
     return made
 
 
@@ -350,7 +361,8 @@ def shape(frames, classes, edges):
     first = [whole[group_of.index(g)] for g in range(len(old))]
     attributes = {}
     for name in [k for f in frames for k in f.attributes]:
-        attributes[name] = [f.attributes[name][i] if name in f.attributes else None for f, i in first]
+        is_text = any(isinstance(v, str) for f in frames for v in f.attributes.get(name, ()))
+        attributes[name] = [f.attributes[name][i] if name in f.attributes else "" if is_text else None for f, i in first]
     return Frame([f.nodes[i] for f, i in first], kids, roots, attributes, frames[0].profiles), group_of
 
 
@@ -457,9 +469,8 @@ def hierarchy(frame, levels):
     def change(column):
         name, sums, values = column
         if sums == PLAIN and isinstance(values, (Formula, Appended)):
-            made = remake(to, values, {n: change(next(c for c in values.sources if c[0] == n)) for n in values.names})
-            made.sources = [(n, now.get(s, PLAIN), v) for n, s, v in made.sources]
-            return made
+            return remake(to, values, {n: change(next(c for c in values.sources if c[0] == n)) for n in values.names},
+                          now=lambda s: now.get(s, PLAIN))
         own = frame.pair(column)
         if sums == EXCLUSIVE:
             return grouped(values, members)
@@ -526,9 +537,8 @@ def bottom_up(frame, depth):
 
     def change(column):
         if column[1] == PLAIN and isinstance(column[2], (Formula, Appended)):
-            made = remake(to, column[2], {n: change(next(c for c in column[2].sources if c[0] == n)) for n in column[2].names})
-            made.sources = [(n, s and INCLUSIVE, v) for n, s, v in made.sources]
-            return made
+            return remake(to, column[2], {n: change(next(c for c in column[2].sources if c[0] == n)) for n in column[2].names},
+                          now=lambda s: s and INCLUSIVE)
         return summed(grouped(column[2], groups), to) if column[1] == EXCLUSIVE else Cells([{} for _ in range(to.n)])
     to.columns = [(c[0], c[1] and INCLUSIVE, change(c)) for c in frame.columns
                   if c[1] == EXCLUSIVE or (c[1] == PLAIN and isinstance(c[2], (Formula, Appended)))]
@@ -625,7 +635,7 @@ def arithmetic(a, b, operation):
                  ("b", y[1] if y else PLAIN, moved(y, to, left, profiles) if y else empty)]
         sums = (x or y)[1] if operation in ("add", "subtract") and (x or y)[1] == (y or x)[1] else PLAIN
         tree = (operation, ("column", "a"), ("column", "b"))
-        values = left.formula(tree, {n: v for n, _, v in sides}, profiles)
+        values = left.formula(tree, {n: v for n, _, v in sides}, profiles, {n: s for n, s, _ in sides})
         values.sources, values.names = sides, {"a", "b"}
         columns.append((name, sums, values))
     made = left.with_columns(columns)
@@ -647,10 +657,24 @@ def aggregate(frame, by, how):
         rows = []
         for row in column[2].rows:
             made = {t: [v for p, v in row.items() if to[p] == t] for t in range(len(order))}
-            rows.append({t: over("percentile" if how == "p50" else how, v) for t, v in made.items() if v})
+            rows.append({t: over("percentile" if how == "p50" else how, v, column[1], to.count(t)) for t, v in made.items() if v})
         return Cells(rows)
     made = frame.with_columns([(c[0], c[1], change(c)) for c in frame.columns])
     made.profiles = [(k if by == "rank" else -1, k if by == "thread" else -1, by if by == "all" or k < 0 else f"{by} {k}") for k in order]
+    return made
+
+
+def imbalance(frame, name, most):
+    column, n = frame.column(name), len(frame.profiles)
+    rows = {how: [{0: over(how, list(r.values()), column[1], n)} if r else {} for r in column[2].rows] for how in ("mean", "max")}
+    made = frame.with_columns([(f"{name} {how}", PLAIN, Cells(rows[how])) for how in ("mean", "max")])
+    made.profiles = [(-1, -1, "all")]
+    made = derive(made, f"{name} imbalance", ("/", ("column", f"{name} max"), ("column", f"{name} mean")))
+    texts = []
+    for row, mean in zip(column[2].rows, rows["mean"]):
+        above = [(v, p) for p, v in row.items() if v > mean[0]]
+        texts.append(", ".join(f"{frame.profiles[p][2]}: {v:.6g}" for v, p in sorted(above, key=lambda a: (-a[0], a[1]))[:most]))
+    made.attributes = dict(made.attributes, outliers=texts)
     return made
 
 

@@ -141,9 +141,10 @@ def add_step(rng, case, frames):
     frame = frames[at]
     columns = [c[0] for c in frame.columns]
     operation = rng.choice(("filter", "filter", "query", "derive", "inclusive", "exclusive", "choose", "section", "aggregate", "group",
-                            "hierarchy", "hierarchy", "flat", "callers", "callgraph", "union", "add", "subtract", "multiply", "divide"))
+                            "hierarchy", "hierarchy", "flat", "callers", "callgraph", "imbalance", "union", "add", "subtract",
+                            "multiply", "divide"))
     texts, operands = [], [at]
-    if not columns and operation in ("filter", "query", "derive"):
+    if not columns and operation in ("filter", "query", "derive", "imbalance"):
         return True
     if operation == "filter":
         text, tree = condition(rng, columns, 2)
@@ -180,6 +181,10 @@ def add_step(rng, case, frames):
     elif operation == "callgraph":
         texts = rng.choice(([], ["collapsed"]))
         made = model.callgraph(frame, bool(texts))
+    elif operation == "imbalance":
+        most = rng.choice((0, 1, 3))
+        texts = [rng.choice(columns)] + ([] if most == 3 else [str(most)])
+        made = model.imbalance(frame, texts[0], most)
     else:
         operands = [at, rng.randrange(len(frames))]
         pair = [frames[i] for i in operands]
@@ -219,7 +224,8 @@ def show(frame):
             "profiles": [list(p) for p in frame.profiles],
             "attributes": frame.attributes,
             "columns": [[name, sums, [[[p, v] for p, v in row.items()] for row in values.rows],
-                         [values.total(i) for i in range(frame.n)], [max(r.values(), default=None) for r in values.rows]]
+                         [values.total(i) for i in range(frame.n)],
+                         [model.over("max", list(r.values()), sums, len(frame.profiles)) for r in values.rows]]
                         for name, sums, values in frame.columns]}
 
 

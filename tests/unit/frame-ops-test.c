@@ -485,6 +485,10 @@ static void test_stand_out(void **state)
     assert_int_equal(frame_values(imbalance, frame_find_column(imbalance, "time imbalance", NULL), NULL, &values, &err),
                      0);
     assert_true(values[2] == 10 / 6.5 && values[1] == 2 && isnan(values[6])); /* 1: one of two profiles has all */
+    size_t outliers = frame_n_attributes(imbalance) - 1;
+    assert_string_equal(frame_attribute_name(imbalance, outliers), "outliers");
+    assert_string_equal(frame_attribute_text(imbalance, outliers, 2), "p: 10");
+    assert_string_equal(frame_attribute_text(imbalance, outliers, 6), "");
     assert_int_equal(frame_outliers(frame, 0, 2, 3, profiles, &n, &err), 0);
     assert_true(n == 2 && profiles[0] == 1 && profiles[1] == 0);
     struct frame *hot = run("hotpath", all, NULL, "time", NULL);

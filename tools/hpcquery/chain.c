@@ -380,11 +380,17 @@ static bool is_text(const struct frame_form *form)
     return strcmp(form->name, "tree") == 0 || strcmp(form->name, "table") == 0;
 }
 
-/* The form of the result: the last step, or what --csv and --json say. */
-static const struct frame_form *choose_form(const struct settings *settings, const struct step *last)
+/* The form of the result: the last step, or what --csv and --json say; else a tree, but a table of imbalances, which do
+ * not add up and name profiles. */
+static const struct frame_form *choose_form(const struct settings *settings, const struct chain *chain)
 {
+    const struct step *last = &chain->steps[chain->n_steps - 1];
+    const char *usual = "tree";
+    for (size_t i = 0; i < chain->n_steps; i++)
+        if (strcmp(chain->steps[i].name, "imbalance") == 0)
+            usual = "table";
     bool is_given = strcmp(settings->form, "text") != 0;
-    return last->form && !is_given ? last->form : frame_form_find(is_given ? settings->form : "tree", NULL);
+    return last->form && !is_given ? last->form : frame_form_find(is_given ? settings->form : usual, NULL);
 }
 
 /* Prints in a form, with the columns of -M and those that were derived. */
@@ -439,7 +445,7 @@ static int print(const struct settings *settings, const struct chain *chain, con
 static int work(const struct settings *settings, struct chain *chain)
 {
     struct error err = {0};
-    const struct frame_form *form = choose_form(settings, &chain->steps[chain->n_steps - 1]);
+    const struct frame_form *form = choose_form(settings, chain);
     int status = open_inputs(settings, chain);
     status = status ? status : keep_trees(settings, chain);
     for (size_t i = 0; status == 0 && i < chain->n_steps; i++)

@@ -26,6 +26,7 @@ struct table {
     uint32_t *nodes;        /* [n_nodes] the rows */
     size_t n_nodes, n_left; /* n_left: rows that --top does not allow */
     const double *keys;     /* [] by node: what rows are ordered by, the job's column */
+    size_t outliers;        /* the text attribute of that name; SIZE_MAX: there is none */
 };
 
 static int out_of_memory(struct error *err)
@@ -125,7 +126,10 @@ static int take_rows(struct table *table, bool is_ordered, struct error *err)
 
 static int table_make(const struct frame_job *job, bool is_text, struct table *table, struct error *err)
 {
-    *table = (struct table){.job = job};
+    *table = (struct table){.job = job, .outliers = SIZE_MAX};
+    for (size_t i = 0; i < frame_n_attributes(job->frame); i++)
+        if (strcmp(frame_attribute_name(job->frame, i), "outliers") == 0 && frame_attribute_is_text(job->frame, i))
+            table->outliers = i;
     int code = take_columns(table, is_text, err);
     return code ? code : take_rows(table, is_text, err);
 }
@@ -167,6 +171,11 @@ static void put_text_row(const struct table *table, const struct export_job *loo
     text_style(out, look, TEXT_DIM);
     put_place(frame, node, out);
     text_style(out, look, TEXT_PLAIN);
+    const char *outliers = table->outliers == SIZE_MAX ? "" : frame_attribute_text(frame, table->outliers, node);
+    if (*outliers) {
+        buf_printf(out, "  most: ");
+        printable_put(out, outliers);
+    }
     buf_append(out, "\n", 1);
 }
 
