@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "base/input.h"
+#include "base/spelling.h"
 #include "base/vec.h"
 
-enum { MAX_NAME = 64, MAX_SUGGESTION_DISTANCE = 2 };
+enum { MAX_NAME = SPELLING_MAX_BYTES, MAX_SUGGESTION_DISTANCE = 2 };
 
 /* One spelling inside option_row.names, not terminated. */
 struct spelling {
@@ -64,31 +65,6 @@ static struct match match_word(const struct option_spec *spec, const char *word)
     return match;
 }
 
-/* Levenshtein distance of word and spelling; SIZE_MAX when either is longer than any option. */
-static size_t edit_distance(const char *word, struct spelling spelling)
-{
-    size_t n = strlen(word);
-    size_t row[MAX_NAME + 1];
-    if (n > MAX_NAME || spelling.len_bytes > MAX_NAME)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= spelling.len_bytes; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (spelling.text[i - 1] != word[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
 /* The long visible option most like word; its text is NULL when none is near. */
 static struct spelling find_nearest(const struct option_spec *spec, const char *word)
 {
@@ -98,7 +74,7 @@ static struct spelling find_nearest(const struct option_spec *spec, const char *
         const char *cursor = row->names;
         struct spelling spelling;
         while (row->help && next_spelling(&cursor, &spelling)) {
-            size_t distance = edit_distance(word, spelling);
+            size_t distance = spelling_distance(word, strlen(word), spelling.text, spelling.len_bytes);
             if (distance < nearest_distance && distance < spelling.len_bytes - 1) {
                 nearest_distance = distance;
                 nearest = spelling;
