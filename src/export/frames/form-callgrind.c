@@ -129,10 +129,13 @@ static uint32_t find_function(struct writing *writing, const char *name, const c
     return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
-/* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. */
+/* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. A line of an unknown file is in
+ * the file of the function: callgrind_annotate takes a name in two files for two functions. */
 static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const char *file, uint32_t line)
 {
-    struct place like = {function, callee, find_text(writing, file), line, 0};
+    bool is_known = *file && strncmp(file, "<unknown file", 13) != 0;
+    uint32_t text = is_known ? find_text(writing, file) : writing->functions[function].file;
+    struct place like = {function, callee, text, line, 0};
     if (like.file == FRAME_NONE)
         return FRAME_NONE;
     size_t at = slots_put(&writing->place_slots, &places_kind, &writing->places, &writing->n_places,

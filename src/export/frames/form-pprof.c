@@ -28,9 +28,12 @@ enum { LABEL_KEY = 1, LABEL_TEXT = 2 };
 enum { MAPPING_ID = 1, MAPPING_FILE = 5, MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILES = 8, MAPPING_HAS_LINES = 9 };
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4, FUNCTION_LINE = 5 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILE = 4, FUNCTION_LINE = 5 };
 
 static const double frames_max = 1 << 28;
+
+/* Stands between a variable and the paths that access it. */
+#define ACCESS "<memory access call-path>"
 
 struct function {
     uint32_t name, file, module; /* of texts */
@@ -185,6 +188,16 @@ static bool is_function(enum frame_kind kind)
     return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER || kind == FRAME_GROUP;
 }
 
+/* Whether a node is a variable, or a group directly below a storage class that stands for one: "<compute>". */
+static bool is_variable(const struct frame *frame, uint32_t node, uint32_t parent, const struct state *above)
+{
+    enum frame_kind kind = frame_kind(frame, node);
+    bool is_in_class = above->class != FRAME_NONE && above->class == parent;
+    return kind == FRAME_VARIABLE ||
+           (kind == FRAME_GROUP && is_in_class && strcmp(frame_name(frame, node), ACCESS) != 0 &&
+            strcmp(frame_name(frame, parent), "<unknown attribute>") == 0);
+}
+
 /* The state of a node, from its parent's: a variable ends the path of its allocation, and what touches it begins
  * anew. */
 static bool find_state(struct writing *writing, uint32_t node, bool is_data)
@@ -198,7 +211,7 @@ static bool find_state(struct writing *writing, uint32_t node, bool is_data)
     const struct state none = {FRAME_NONE, FRAME_NONE, FRAME_NONE}, *above = n ? &writing->states[parent] : &none;
     *state = *above;
     writing->location_of[node] = FRAME_NONE;
-    if (kind == FRAME_VARIABLE) {
+    if (is_variable(frame, node, parent, above)) {
         state->data = node;
         state->caller = FRAME_NONE;
         return true;
@@ -207,7 +220,7 @@ static bool find_state(struct writing *writing, uint32_t node, bool is_data)
         state->class = n ? node : FRAME_NONE;
         return true;
     }
-    bool is_separator = kind == FRAME_GROUP && state->data != FRAME_NONE && parent == state->data;
+    bool is_separator = kind == FRAME_GROUP && strcmp(frame_name(frame, node), ACCESS) == 0;
     if (!is_function(kind) || is_separator)
         return true;
     if (above->caller != FRAME_NONE) {
@@ -273,7 +286,7 @@ static bool put_labels(struct writing *writing, uint32_t node)
     if (state->data != FRAME_NONE) {
         struct buf place = {0};
         ok = put_label(writing, "variable", frame_name(frame, state->data));
-        if (*frame_file(frame, state->data)) {
+        if (frame_line(frame, state->data)) {
             buf_printf(&place, "%s:%u", frame_file(frame, state->data), frame_line(frame, state->data));
             ok = ok && !place.failed && put_label(writing, "place", place.data);
         }
@@ -420,6 +433,8 @@ static bool put_mappings(struct writing *writing)
     return ok;
 }
 
+/* Functions have no system name: pprof takes a name for one to be demangled where both are the same, and would cut
+ * "<program root>" and the arguments of templates. */
 static void put_tables(struct writing *writing)
 {
     struct buf *message = &writing->message;
@@ -437,7 +452,6 @@ static void put_tables(struct writing *writing)
         const struct function *function = &writing->functions[i];
         put_number(message, FUNCTION_ID, i + 1);
         put_number(message, FUNCTION_NAME, function->name);
-        put_number(message, FUNCTION_SYSTEM_NAME, function->name);
         put_number(message, FUNCTION_FILE, function->file);
         put_number(message, FUNCTION_LINE, function->line);
         put_message(writing, PROFILE_FUNCTION);

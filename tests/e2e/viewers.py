@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the exports say in the programs that people open them with: of threads of C++ and of the demo, which are measured here,
+and of databases of HPCToolkit where ../shared/data is.
+
+callgrind_annotate: no message; the totals, and of each function its own cost and the one with what it calls, are those of
+`hpcquery functions`; of the data form each variable's are those of `hpcquery vars`. `go tool pprof`: -top is `functions`,
+-tags has each variable with its cost, -list the lines, -tree and -raw read the whole. Graphviz draws every node."""
+import collections
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+PROGRAMS = SOURCE / "tests" / "e2e" / "programs"
+SHARED = SOURCE.parent / "shared" / "data" / "hpctoolkit"
+PLACES = {"line", "loop", "call", "instruction"}
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def run(*command, **options):
+    result = subprocess.run(list(map(str, command)), capture_output=True, check=False, text=True, encoding="utf-8", errors="replace",
+                            stdin=subprocess.DEVNULL, timeout=600, **options)
+    expect(result.returncode == 0 and not result.stderr, f"{' '.join(map(str, command))}: {result.returncode}: {result.stderr[:1000]}")
+    return result.stdout
+
+
+def hpcquery(*words):
+    return run(BUILD / "hpcquery", *words)
+
+
+def table(*words):
+    return list(csv.DictReader(io.StringIO(hpcquery(*words, "--csv", "--top", "0"))))
+
+
+def added(pairs):
+    sums = collections.Counter()
+    for key, value in pairs:
+        sums[key] += value
+    return +sums
+
+
+def compare(what, found, wanted, least):
+    """Values by name are the same, within least, the least that the tool prints."""
+    for key in {*found, *wanted}:
+        if abs(found.get(key, 0) - wanted.get(key, 0)) > least + 1e-6 * wanted.get(key, 0):
+            failures.append(f"{what}: {key}: {found.get(key)}, not {wanted.get(key)}")
+
+
+class Case:
+    """A database of ours, and what our own reports say of it: times in microseconds."""
+
+    def __init__(self, name, path, scratch):
+        self.name, self.path, self.scratch = name, path, scratch
+        variables = json.loads(hpcquery("vars", "--json", "--top", "0", path))
+        rows = table("functions", path)
+        self.metric, self.total = variables["metric"], variables["total_value"]
+        self.is_time = "(usec)" in self.metric
+        self.own = added((row["function"], float(row["own"])) for row in rows)
+        self.all = added((row["function"], float(row["inclusive"])) for row in rows)
+        self.data = added((row["variable"], row["value"]) for row in variables["variables"] if not row["variable"].startswith("<"))
+
+    def export(self, form):
+        path = self.scratch / f"{self.name}.{form}"
+        hpcquery("export", form, "-M", self.metric, "-o", path, self.path)
+        return path
+
+
+class Foreign(Case):
+    """A database of HPCToolkit, summed up here from the tree that it is; its time is in seconds."""
+
+    def __init__(self, name, path, scratch):  # pylint: disable=super-init-not-called
+        self.name, self.path, self.scratch, self.metric, self.data = name, path, scratch, "time", {}
+        own, inclusive, roots = collections.Counter(), collections.Counter(), json.loads(hpcquery("export", "literal", path))
+        left = [(root, ()) for root in roots]
+        while left:
+            node, above = left.pop()
+            names = above if node["frame"]["type"] in PLACES else (*above, node["frame"]["name"])
+            cost = node["metrics"].get("time", 0)
+            own[names[-1] if names else ""] += cost
+            for name in set(names):
+                inclusive[name] += cost
+            left += [(child, names) for child in node["children"]]
+        self.is_time = any(cost % 1 for cost in own.values())  # whole numbers have no unit
+        scale = 1e6 if self.is_time else 1
+        self.own, self.all = (added((name, scale * cost) for name, cost in each.items()) for each in (own, inclusive))
+        self.total = sum(self.own.values())
+
+
+# --- callgrind_annotate ---
+
+
+def annotated(path, *options):
+    """The total, and {function: its cost}, as callgrind_annotate has them of a file with one event."""
+    total, found = None, collections.Counter()
+    command = ["callgrind_annotate", "--threshold=100", "--auto=no", "--show-percs=no", *options, path]
+    for line in run(*command, cwd=path.parent).splitlines():  # it takes its directory off the names of callers alone
+        cost = re.match(r" *([\d,]+) +(?:(PROGRAM TOTALS)|([^:]*):(.*) \[\S*\])$", line)
+        if cost and cost[2]:
+            total = int(cost[1].replace(",", ""))
+        elif cost:
+            found[cost[4]] += int(cost[1].replace(",", ""))
+    return total, found
+
+
+def check_annotate(case):
+    """Costs are whole nanoseconds where the metric is a time in microseconds."""
+    scale = 1000 if case.is_time else 1
+    path = case.export("callgrind")
+    total, own = annotated(path)
+    expect(total == round(scale * case.total), f"{case.name}: callgrind_annotate: a total of {total}, not {scale * case.total}")
+    compare(f"{case.name}: callgrind_annotate", +own, added((name, scale * cost) for name, cost in case.own.items()), .5)
+    _, inclusive = annotated(path, "--inclusive=yes")
+    compare(f"{case.name}: callgrind_annotate, inclusive", {name: inclusive[name] for name in case.all},
+            {name: scale * cost for name, cost in case.all.items()}, .5)
+    if case.data:
+        total, own = annotated(case.export("callgrind-data"))
+        expect(total == round(scale * case.total), f"{case.name}: callgrind_annotate of data: {total}, not {scale * case.total}")
+        compare(f"{case.name}: callgrind_annotate of data", {name: own[name] for name in case.data},
+                {name: scale * cost for name, cost in case.data.items()}, .5)
+
+
+# --- go tool pprof ---
+
+UNITS = {"us": 1, "ms": 1e3, "s": 1e6, "ns": 1e-3, "": 1, "mins": 6e7, "hrs": 3.6e9}
+
+
+def number(text):
+    found = re.fullmatch(r"(-?\d[\d.]*)([a-z]*)", text)
+    return float(found[1]) * UNITS[found[2]] if found else 0
+
+
+def pprof(case, path, *options):
+    home = case.scratch / "home"
+    home.mkdir(exist_ok=True)
+    return run("go", "tool", "pprof", "-unit=us", "-nodecount=1000000", "-nodefraction=0", "-edgefraction=0",
+               f"-sample_index={case.metric}", *options, path, env={**os.environ, "HOME": str(home), "PPROF_TMPDIR": str(home)})
+
+
+def check_top(case, path):
+    own, inclusive = collections.Counter(), {}
+    text = pprof(case, path, "-top")
+    for line in text.splitlines():
+        found = re.match(r" *(\S+) +\S+% +\S+% +(\S+) +\S+% +(.*?)(?: \(inline\))?$", line)
+        if found:
+            own[found[3]], inclusive[found[3]] = number(found[1]), number(found[2])
+    compare(f"{case.name}: pprof -top", own, case.own, .5)
+    compare(f"{case.name}: pprof -top, cumulative", {name: inclusive.get(name, 0) for name in case.all}, case.all, .5)
+    expect(f"Type: {case.metric}\n" in text, f"{case.name}: pprof: {text[:200]}")
+
+
+def check_tags(case, path):
+    """Every variable is a label."""
+    found, key = {}, None
+    for line in pprof(case, path, "-tags").splitlines():
+        head, row = re.match(r" *(\w+): Total ", line), re.match(r" *(\S+) \( *[\d.e-]+%\): (.*)$", line)
+        key = head[1] if head else key
+        if row:
+            found[key, row[2]] = number(row[1])
+    compare(f"{case.name}: pprof -tags", {name: found.get(("variable", name), 0) for name in case.data}, case.data, .5)
+
+
+def check_lines(case, path, function):
+    """The costs of the lines of a function, beside its source."""
+    rows = [row for row in table("lines", case.path) if row["function"] == function]
+    found = {}
+    for line in pprof(case, path, f"-list=^{re.escape(function)}$").splitlines():
+        cells = re.match(r" *(\S+) +(\S+) +(\d+):(.*)$", line)
+        if cells and number(cells[1]):
+            found[int(cells[3])] = number(cells[1])
+            expect(cells[4].strip(), f"{case.name}: pprof -list: no source in {line}")
+    compare(f"{case.name}: pprof -list {function}", found, added((int(row["line"]), float(row["own"])) for row in rows), .5)
+
+
+def check_pprof(case):
+    path = case.export("pprof")
+    check_top(case, path)
+    check_tags(case, path)
+    tree, raw = pprof(case, path, "-tree"), pprof(case, path, "-raw")
+    expect(all(name in tree for name in case.own), f"{case.name}: pprof -tree lacks functions")
+    samples = re.search(r"^Samples:\n(.*?)^Locations$", raw, re.M | re.S)
+    costs = [int(cost) for cost in re.findall(r"^ +(\d+): ", samples[1] if samples else "", re.M)]
+    total = case.total * (1000 if "/nanoseconds" in raw else 1)
+    expect(abs(sum(costs) - total) < len(costs), f"{case.name}: pprof -raw: {sum(costs)}, not {total}")
+
+
+# --- Graphviz ---
+
+
+def check_dot(case):
+    path = case.export("dot")
+    n_nodes = len(re.findall(r"^n\d+ \[", path.read_text(encoding="utf-8"), re.M))
+    n_drawn = run("dot", "-Tsvg", path).count('class="node"')
+    expect(n_drawn == n_nodes > 0, f"{case.name}: dot draws {n_drawn} of {n_nodes} nodes")
+
+
+# --- all of them ---
+
+
+def measured(name, scratch, compiler, sources, *arguments):
+    """A database of a program that is compiled and measured here."""
+    run(*compiler, "-O2", "-g", "-o", scratch / name, *sources, "-lm")
+    subprocess.run([str(BUILD / "hpcrun"), "-o", str(scratch / f"{name}.m"), str(scratch / name), *arguments], check=True,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   env={**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "OMP_NUM_THREADS": "2"})
+    run(BUILD / "hpcprof", "-q", "-o", scratch / f"{name}.d", scratch / f"{name}.m")
+    return Case(name, scratch / f"{name}.d", scratch)
+
+
+def cases(scratch):
+    yield measured("threads", scratch, ["g++", "-pthread"], [PROGRAMS / "exports.cc"], "0.5")
+    yield measured("minicg", scratch, ["gcc", "-fopenmp"], sorted((PROGRAMS / "minicg").glob("*.c")), "--side", "96", "--steps", "2")
+    for name in ("hatchet/hatchet_cpi_v4_database", "hatchet/hpctoolkit-cpi-database"):
+        if (SHARED / name).exists():
+            yield Foreign(name.rsplit("/", 1)[1], SHARED / name, scratch)
+        else:
+            print(f"SKIP (part): no {SHARED / name}")
+
+
+def main():
+    tools = {"callgrind_annotate": check_annotate, "go": check_pprof, "dot": check_dot}
+    for tool in list(tools):
+        if not shutil.which(tool):
+            print(f"SKIP (part): no {tool}")
+            del tools[tool]
+    with tempfile.TemporaryDirectory() as name:
+        for case in cases(pathlib.Path(name)):
+            expect(case.total > 0 and len(case.own) > 1, f"{case.name}: {case.own}")
+            for check in tools.values():
+                check(case)
+            if case.name == "threads" and "go" in tools:
+                check_lines(case, case.export("pprof"), max(case.own, key=case.own.get))
+    for failure in failures[:30]:
+        print("FAIL:", failure[:1500])
+    sys.exit(1 if failures else 0)
+
+
+main()
