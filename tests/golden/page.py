@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The page for browsers. As a file: small but for its data, refers to nothing outside, its policy lets only its own script
 run, and no name can end the data. Its rows, tree and lines are those of `hpcquery vars`, `tree` and `lines`. In Chromium,
-where it is there: no load, no message on the console; sorting, search, details, flame graphs, sources and the keyboard;
-nothing wider than the window at 80 to 200 %; and every query that it offers, asked by the library, gives what was chosen.
+where it is there: what to change is on the first screen; no load, no message on the console; sorting, search, details, flame
+graphs, sources and the keyboard; nothing wider than the window at 80 to 200 %, and in a narrow one; and every query that it
+offers, asked by the library, gives what was chosen.
 Pages of LOCUS_PAGE_CONTEXTS contexts, as a broad tree and as one call path, work as well. `hpcrun --report=FILE.html` writes one."""
 import base64
 import csv
@@ -149,6 +150,12 @@ def check_tree(name, page, database):
     expect(not off, f"{name}: lines that differ: {list(off.items())[:5]}")
 
 
+def check_advice(name, page, database):
+    """The page begins with what `hpcquery advice` says."""
+    wanted = json.loads(run("hpcquery", "advice", "--json", "--top", "4", database))["advice"]
+    expect(page.data["advice"]["advice"] == wanted, f"{name}: advice {page.data['advice']}, not {wanted}")
+
+
 def lines_of(database):
     return list(csv.DictReader(io.StringIO(run("hpcquery", "lines", "--csv", "--top", "0", database))))
 
@@ -255,13 +262,13 @@ def check_layout(name, page):
         page.scheme(scheme)
         dark = page.value("getComputedStyle(document.body).backgroundColor") == "rgb(20, 24, 31)"
         expect(dark == (scheme == "dark"), f"{name}: {scheme} is not {scheme}")
-    for zoom in (0.8, 1, 2):
-        page.size(1280, 900, zoom)
+    for width, zoom in ((1280, .8), (1280, 1), (1280, 2), (420, 1)):
+        page.size(width, 900, zoom)
         for tab in range(4):
             page.value(f"openTab(tabs[{tab}])")
             settle(page)
             wide = page.value("document.documentElement.scrollWidth - innerWidth")
-            expect(wide <= 0, f"{name}: at {100 * zoom:.0f} % view {tab} is {wide} pixels too wide")
+            expect(wide <= 0, f"{name}: at {100 * zoom:.0f} % of {width} pixels view {tab} is {wide} pixels too wide")
     page.size(1280, 900)
     page.value("byId('theme').click()")
     expect(page.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)", f"{name}: the switch does nothing")
@@ -315,6 +322,25 @@ def check_keys(page):
     expect(width == 100 and page.value("flame.zoomed === flame.chosen"), f"Enter: a zoomed box of {width} %")
     page.press("Escape")
     expect(page.value("levelOf(flame.zoomed)") == 1, "Escape does not zoom out")
+
+
+def check_first_screen(page):
+    """What to change, and why, is on the first screen; from there lead the name to the details, and the place to the line."""
+    first = "document.querySelector('#advice li')"
+    below = page.value(f"{first}.getBoundingClientRect().bottom - innerHeight")
+    name = page.value("data.advice.advice[0].variable")
+    expect(below < 0 and page.value(f"{first}.textContent").startswith(name), f"the advice on {name} is {below} pixels below the first screen")
+    page.value(f"{first}.querySelector('button').focus()")
+    page.press("Enter")
+    expect(page.value("chosenRow && chosenRow.title") == name, "the name of the advice does not lead to its details")
+    page.press("Escape")
+    page.value("openTab(tabs[2])")
+    line = page.value("""(() => {
+        const row = byId('code').querySelector(`.row[data-line="${costly[0].line}"]`).getBoundingClientRect();
+        const box = byId('code').getBoundingClientRect();
+        return [row.top - box.top, box.bottom - row.bottom];
+    })()""")
+    expect(min(line) >= 0, f"the costliest line is not in view: {line}")
 
 
 def share_of(tree, names, word):
@@ -451,6 +477,8 @@ def check_browser(cases, made, source_database, scratch):
             check_large(page, name)
         else:
             check_layout(name, page)
+        if name == "minicg":
+            check_first_screen(page)
         check_quiet(name, page)
     page.open(cases["made"].as_uri())
     check_table(page)
@@ -507,6 +535,7 @@ def main():
             check_file(case, text, page)
             check_rows(case, page, database)
             check_tree(case, page, database)
+            check_advice(case, page, database)
             files[case] = scratch / f"{case}.html"
             files[case].write_text(text, encoding="utf-8")
         names = {page.texts[row["name"]] for row in page.data["rows"]}

@@ -3,7 +3,7 @@
 // the file, a picture of 1200 pixels: x and width for their cost, y for their depth. form-flamegraph.c writes it.
 'use strict';
 (function () {
-const WIDTH = 1200, TOP = 64, ROW = 18, MARGIN = 10, CHARACTER = 7.3, NEAR = 1e-4;
+const WIDTH = 1200, TOP = 64, ROW = 18, MARGIN = 10, CHARACTER = 7.3, NEAR = 1e-4, NARROW = 700;
 const svg = document.documentElement;
 const input = document.querySelector('input');
 const status = document.getElementById('status'), info = document.getElementById('info');
@@ -40,6 +40,8 @@ function draw() {
     const room = Math.max(200, svg.clientWidth || WIDTH) - 2 * MARGIN, scale = room / zoomed.width, above = new Set();
     for (let frame = zoomed.up; frame; frame = frame.up)
         above.add(frame);
+    info.setAttribute('x', room < NARROW ? MARGIN : 480);
+    info.setAttribute('y', room < NARROW ? 61 : 46);
     for (const frame of frames) {
         const isAbove = above.has(frame);
         const isInside = frame.depth >= zoomed.depth && frame.x >= zoomed.x - NEAR &&

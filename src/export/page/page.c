@@ -28,6 +28,7 @@
 #define ALL_BYTES_MAX (4 << 20) /* of sources in one page: when there are more, files are not shown whole */
 #define AROUND 20               /* lines before and behind one with a value, in files that are not shown whole */
 #define DATA_MAX 8
+#define ADVICE_MAX 4
 
 /* The parts that are the same in every page: made from the files at build time. Hashes: SHA-256 in base64. */
 extern const char page_html[], page_css[], page_js[], page_css_hash[], page_js_hash[];
@@ -714,14 +715,26 @@ static void put_head(struct page *page)
     put_derived(page);
 }
 
+/* Appends what to change, and why: the report that says so, as it is. */
+static int put_advice(struct page *page, struct error *err)
+{
+    struct export_job few = *page->job;
+    few.top = ADVICE_MAX;
+    buf_printf(page->out, ",\n\"advice\":");
+    return exporters_find("advice", "json")->write(&few, page->out, err);
+}
+
 static int put_data(struct page *page, struct error *err)
 {
     (void)text_id(page, "");
     put_head(page);
+    int code = put_advice(page, err);
+    if (code != 0)
+        return code;
     buf_printf(page->out, ",\n\"tree\":");
     put_tree(page);
     buf_printf(page->out, ",\n\"rows\":");
-    int code = put_rows(page, err);
+    code = put_rows(page, err);
     buf_printf(page->out, ",\n\"files\":");
     if (code == 0)
         code = put_sources(page, err);

@@ -13,6 +13,7 @@ const ROW_PIXELS = 22;
 const LEAST_WIDTH = 0.0015; // of the graph: narrower boxes are left out
 const NAMED_PIXELS = 26; // narrower boxes show no name
 const LEVELS_AHEAD = 40;
+const SHORT_NAME = 28; // characters that are not wrapped
 
 // --- pieces of the page --------------------------------------------------------------------------------------------
 
@@ -242,7 +243,7 @@ const columns = [
         {title: "execution", classes: "n in-bar", key: (row) => row.execution, put: (row) => percent(row.execution / 100)},
         {title: "unverified", classes: "n in-bar", key: (row) => row.unverified, put: (row) => percent(row.unverified / 100)},
     ] : []),
-    {title: "variable", classes: "name", key: (row) => row.title, put: (row) => make("div", "cut", named(row.title))},
+    {title: "variable", classes: "name", key: (row) => row.title, put: (row) => make("div", row.title.length > SHORT_NAME ? "cut" : "short", named(row.title))},
     {title: "class", classes: "optional", key: (row) => texts[row.class] || "", put: (row) => texts[row.class] || ""},
     ...data.derived.map(([title, description], i) => ({
         title: texts[title], classes: "n measured", description: texts[description],
@@ -840,13 +841,20 @@ function putFile(file) {
     byId("code").scrollTop = 0;
 }
 
-function goToLine(line) {
+// Scrolls to a line in its box; the window stays.
+function showLine(line) {
     const found = byId("code").querySelector(`.row[data-line="${line}"]`);
+    const top = scrollY;
+    if (found)
+        found.scrollIntoView({block: "center"});
+    scrollTo(0, top);
+    return found;
+}
+
+function goToLine(line) {
+    const found = showLine(line);
     if (!found)
         return;
-    const top = scrollY;
-    found.scrollIntoView({block: "center"}); // in its box; the window stays
-    scrollTo(0, top);
     byId("code").scrollIntoView({block: "nearest"});
     found.focus({preventScroll: true});
 }
@@ -877,8 +885,10 @@ function drawSources() {
             choice.value = String(i);
             list.append(choice);
         });
-    if (shownFile < 0)
+    if (shownFile < 0) {
         openFile(0);
+        showLine(costly.length ? costly[0].line : 0);
+    }
 }
 opened.sources = drawSources;
 
@@ -899,6 +909,34 @@ function putNotes() {
             cells("td", texts[fate], number(n), number(isSample && taken ? percent(n / taken) : "-"), make("td", "", meter([["all", all ? (100 * n) / all : 0]])), texts[sentence]));
         byId("fates").append(make("h2", "", `What became of the ${taken} samples of ${texts[name]}`), table(["fate", "samples", "share", "", "meaning"], lines));
     }
+}
+
+// Where a row comes from, and the line that accesses it most.
+function whereOf(row) {
+    const parts = [];
+    if (texts[row.class] !== "-" && row.from)
+        parts.push("it comes from ", named(row.from));
+    if (row.lines.length) {
+        const [name, file, line, part] = row.lines[0];
+        parts.push(parts.length ? ", and " : "", `${percent(part)} of its samples are in `, named(texts[name]), " ", sourceLink(file, line));
+    }
+    return parts.length ? make("div", "dim", "Where: ", ...parts, ".") : "";
+}
+
+// What `hpcquery advice` says: the row, what to do there, and the figures that it follows from.
+function putAdvice() {
+    for (const {variable, alloc_site: site, share, memory_share: waited, advice, evidence} of data.advice.advice) {
+        const found = rows.filter((each) => each.title === variable);
+        const row = found.length > 1 ? found.find((each) => each.from.includes(site)) || found[0] : found[0];
+        const name = typeof variable === "string" ? variable : "a name that is not UTF-8";
+        const because = waited === undefined ? evidence : `${evidence}; ${percent(waited / 100)} of all samples waited for memory here`;
+        const sentence = advice.charAt(0).toUpperCase() + advice.slice(1).replace(/\.$/, "");
+        const title = row ? button(name.slice(0, 300), () => showRow(row), "link mono") : named(name);
+        const line = make("li", "", title, `, ${percent(share / 100)} of the samples: `, make("strong", "", sentence));
+        line.append(make("div", "dim", "Why: " + because + "."), row ? whereOf(row) : "");
+        byId("advice").querySelector("ol").append(line);
+    }
+    byId("advice").hidden = data.advice.advice.length === 0;
 }
 
 function putLegend() {
@@ -940,6 +978,7 @@ function start() {
     else
         byId("title").append(`${printable(texts[data.metric])}: on which data of `, named(program), "?");
     putNotes();
+    putAdvice();
     putLegend();
     putTitles();
     putTable();
@@ -971,7 +1010,10 @@ function start() {
     for (const id of ["tree-code", "tree-data", "with-lines"])
         byId(id).addEventListener("change", remakeFlame);
     byId("zoom-out").addEventListener("click", () => flame.zoomed && zoomTo(flame.zoomed.above || flame.root));
-    byId("file").addEventListener("change", () => openFile(Number(byId("file").value)));
+    byId("file").addEventListener("change", () => {
+        openFile(Number(byId("file").value));
+        showLine(costly.length ? costly[0].line : 0);
+    });
     byId("next-line").addEventListener("click", nextCostly);
     byId("query-close").addEventListener("click", closeQuery);
     byId("theme").addEventListener("click", switchTheme);
