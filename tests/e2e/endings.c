@@ -376,6 +376,36 @@ static int way_main_is_gone(void)
     pthread_exit(NULL);
 }
 
+/* The first thread in exit() is in a destructor; a second one finds no handler left and ends the process. Where libc
+ * lets one thread after the other into exit(), the first one goes on. */
+static atomic_int n_destroying;
+
+static void *exits_while_destroying(void *argument)
+{
+    struct timespec pause = {.tv_nsec = 100000};
+    while (atomic_load(&n_destroying) < 2)
+        nanosleep(&pause, NULL);
+    exit((int)(intptr_t)argument);
+}
+
+__attribute__((destructor)) static void destroy(void)
+{
+    struct timespec pause = {.tv_sec = 3};
+    if (atomic_load(&n_destroying) != 1)
+        return;
+    atomic_store(&n_destroying, 2);
+    nanosleep(&pause, NULL);
+}
+
+static int way_exit_in_destructor(void)
+{
+    pthread_t thread;
+    atomic_store(&n_destroying, 1);
+    if (pthread_create(&thread, NULL, exits_while_destroying, (void *)(intptr_t)13) != 0)
+        return 91;
+    exit(13);
+}
+
 static const struct ending_way ways[] = {
     {"detached", way_detached},
     {"alarm-leaves", way_alarm_leaves},
@@ -390,6 +420,7 @@ static const struct ending_way ways[] = {
     {"pthread-exit-in-map", way_pthread_exit_in_map},
     {"map-in-map", way_map_in_map},
     {"main-is-gone", way_main_is_gone},
+    {"exit-in-destructor", way_exit_in_destructor},
 };
 
 int main(int argc, char **argv)

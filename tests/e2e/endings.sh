@@ -40,7 +40,8 @@ many() {
 
 if [ $# = 0 ]; then
     set -- detached alarm-leaves exit-twice cancel-early cancel-pending fork-in-malloc leave-in-malloc exit-in-map \
-        exec-in-malloc jump-out pthread-exit-in-map map-in-map main-is-gone
+        exec-in-malloc jump-out pthread-exit-in-map map-in-map main-is-gone \
+        exit-in-destructor
 fi
 for way in "$@"; do
     many "$way"

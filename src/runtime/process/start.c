@@ -26,6 +26,7 @@
  * constructor. So it uses no malloc and no stdio, and marks what the library allocates for it as our own. */
 
 #define END_WAITERS_MAX 64
+#define EXITS 4           /* so many threads may call exit() at the same instant */
 #define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS each for room and for the answer */
 
 static struct {
@@ -156,8 +157,9 @@ void process_end(int exit_code)
 {
     struct shield shield;
     uintptr_t nobody = 0, self = arch_thread_pointer_sig();
+    bool is_ours = process_is_ours_sig(); /* asked first: no longer true when the end has begun meanwhile */
     bool was_begun = atomic_load(&process.ender) && !atomic_load(&process.is_ended);
-    if ((!process_is_ours_sig() && !was_begun) || (pid_t)own_pid_sig() != process.pid)
+    if ((!is_ours && !was_begun) || (pid_t)own_pid_sig() != process.pid)
         return;
     shield_raise_sig(&shield);
     if (atomic_compare_exchange_strong(&process.ender, &nobody, self)) {
@@ -175,6 +177,19 @@ static void process_quick_exit(void)
     process_end(0);
 }
 
+/* A thread in exit() ends the process as soon as it finds no handler left to call, whatever another thread is doing:
+ * that may be in exit() as well, in destructors of the program or in ours. So there are handlers of ours that are
+ * called after all others, and each registers itself again for the next thread. Who calls one ends the process, or
+ * waits for the thread that does. */
+static void end_at_exit(void)
+{
+    if (atomic_load(&process.is_ended) || (pid_t)own_pid_sig() != process.pid ||
+        atomic_fetch_add(&process.n_waiters, 1) >= END_WAITERS_MAX)
+        return;
+    (void)atexit(end_at_exit);
+    process_end(0);
+}
+
 /* Runs before the constructors of all other objects (-z initfirst), so that their allocations are recorded, and so that
  * the real functions are never looked up inside a libc function that holds a lock and allocates (setlocale). */
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
@@ -184,26 +199,17 @@ __attribute__((constructor)) static void process_constructor(int argc, char **ar
     process.environment = environment;
     process_find_launcher(argc, arguments);
     alloc_wrap_init();
-    if (process_start_hook())
+    for (int i = 0; process_start_hook() && i < EXITS; i++) {
+        process_at_exit_last(end_at_exit);
         (void)at_quick_exit(process_quick_exit);
+    }
     errno = saved_errno;
-}
-
-/* A second thread in exit() ends the process as soon as it finds no handler left to call. So while one thread is in our
- * destructor, this handler is always there to call, and it registers itself again for the next thread. */
-static void wait_at_exit(void)
-{
-    if (atomic_load(&process.is_ended) || (pid_t)own_pid_sig() != process.pid ||
-        atomic_fetch_add(&process.n_waiters, 1) >= END_WAITERS_MAX)
-        return;
-    (void)atexit(wait_at_exit);
-    process_end(0);
 }
 
 __attribute__((destructor)) static void process_destructor(void)
 {
     if (process_is_ours_sig() || atomic_load(&process.ender))
-        wait_at_exit();
+        end_at_exit();
     process_end(0);
 }
 

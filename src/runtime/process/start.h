@@ -29,6 +29,10 @@ void process_take_rank(int rank, int size);
  * Otherwise, and in the preloaded library, does nothing.  ctx: ordinary, single-threaded */
 void process_find_launcher(int argc, char **arguments);
 
+/* Registers a function that exit() calls after all handlers and destructors of the program. In a static program exit()
+ * has no such place, and this does nothing.  ctx: ordinary, before the constructors of all other objects */
+void process_at_exit_last(void (*function)(void));
+
 /* --- the arena --- */
 
 /* Getting an arena from the companion, and handing it over at the end. */

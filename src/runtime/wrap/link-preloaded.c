@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include "runtime/objmap/small.h"
@@ -51,6 +52,12 @@ void process_find_launcher(int argc, char **arguments)
 {
     (void)argc;
     (void)arguments;
+}
+
+/* The handler that runs all destructors is registered after our constructor, so it is called before this one. */
+void process_at_exit_last(void (*function)(void))
+{
+    (void)atexit(function);
 }
 
 /* --- dlopen, dlclose and chroot --- */

@@ -92,6 +92,12 @@ struct loadmap_own loadmap_own_code(void)
                                 .code_end = (uintptr_t)__stop_locus_text};
 }
 
+/* libc registers the handler that runs the destructors before it calls our constructor. */
+void process_at_exit_last(void (*function)(void))
+{
+    (void)function;
+}
+
 /* --- a static program that was started alone --- */
 
 /* A static program that was started alone, without hpcrun, but with HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH set: it
