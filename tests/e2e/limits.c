@@ -135,6 +135,69 @@ static int way_memory(int resource, size_t limit_bytes, size_t n_bytes, int how)
     return 0;
 }
 
+#define LATER_BYTES ((size_t)960 << 10)
+#define MORE_BYTES ((size_t)1000 << 10)
+#define MOST_BYTES (1024 * MIB)
+#define STEP_BYTES ((size_t)4096)
+#define PATH_BITS 14
+
+/* Allocates and frees a block, by another call path for each number of n_bits bits. */
+__attribute__((noinline)) static int block_by_path(unsigned number, int n_bits)
+{
+    int n_frames = 1;
+    static char *volatile block;
+    if (n_bits == 0)
+        free(block = malloc(20000));
+    else if (number & 1)
+        n_frames += block_by_path(number / 2, n_bits - 1);
+    else
+        n_frames -= block_by_path(number / 2, n_bits - 1);
+    return n_frames;
+}
+
+/* Works for a moment or for long, which makes the profiler record more, and then needs a block. */
+static int way_needs(size_t n_bytes, bool is_long)
+{
+    unsigned n_paths = is_long ? 1u << PATH_BITS : 1, sum = is_long ? burn(40) : 0;
+    for (unsigned i = 0; i < n_paths; i++)
+        sum += (unsigned)block_by_path(i, PATH_BITS);
+    return malloc(n_bytes) ? 0 : 3 + (sum == 0);
+}
+
+/* Whether a program that needs a block of n_bytes gets it under the limit. */
+static bool fits(int resource, size_t limit_bytes, size_t n_bytes, bool is_long)
+{
+    char number[32];
+    char *arguments[] = {"limits", "needs", number, is_long ? "long" : "short", NULL};
+    int status = -1;
+    snprintf(number, sizeof number, "%zu", n_bytes);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit limit = {limit_bytes, limit_bytes};
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDERR_FILENO); /* the loader's words when even the program does not fit */
+        setrlimit((__rlimit_resource_t)resource, &limit);
+        execv("/proc/self/exe", arguments);
+        _exit(4);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* The smallest limit with which a short run succeeds, and a little more: a long run needs somewhat less than that. */
+static int way_smallest(int resource, size_t n_bytes)
+{
+    size_t high = MOST_BYTES, low = 0;
+    while (high - low > STEP_BYTES) {
+        size_t middle = (low + high) / 2 / STEP_BYTES * STEP_BYTES;
+        *(fits(resource, middle, n_bytes, false) ? &high : &low) = middle;
+    }
+    say("burnt", burn(40));
+    fprintf(stderr, "smallest %zu\n", high >> 10);
+    printf("long run: %d\n", fits(resource, high + MORE_BYTES, n_bytes + LATER_BYTES, true));
+    return 0;
+}
+
 static atomic_bool is_over;
 
 static void *churn_main(void *argument)
@@ -302,6 +365,16 @@ int main(int argc, char **argv)
         return way_memory(RLIMIT_AS, 512 * MIB, 100 * MIB, 2);
     if (strcmp(way, "data") == 0)
         return way_memory(RLIMIT_DATA, 96 * MIB, 24 * MIB, 0);
+    if (strcmp(way, "needs") == 0)
+        return argc > 3 ? way_needs(strtoull(argv[2], NULL, 10), argv[3][0] == 'l') : 2;
+    if (strcmp(way, "smallest-space") == 0)
+        return way_smallest(RLIMIT_AS, 4 * MIB);
+    if (strcmp(way, "smallest-data") == 0)
+        return way_smallest(RLIMIT_DATA, 4 * MIB);
+    if (strcmp(way, "smallest-large-space") == 0)
+        return way_smallest(RLIMIT_AS, 320 * MIB);
+    if (strcmp(way, "smallest-large-data") == 0)
+        return way_smallest(RLIMIT_DATA, 320 * MIB);
     if (strcmp(way, "looks") == 0)
         return way_looks("/proc/self/exe");
     if (strcmp(way, "told") == 0)

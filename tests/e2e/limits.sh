@@ -54,6 +54,15 @@ for way in space space-small space-outside data; do
     measure $way
 done
 
+# A limit that a short run needs, and a little more, is enough for a long run: the profiler takes no more later, and nothing
+# at all where that would be much of it.
+for way in smallest-space smallest-data smallest-large-space smallest-large-data; do
+    measure $way
+    expect_text $way.out '^long run: 1$'
+done
+cat smallest-data.m/index-* >smallest.index
+expect_text smallest.index 'limits not measured: its limit of address space or data'
+
 # A stack of 64 KiB is the program's, not the tools'.
 # roomy OUT COMMAND...: status 0.
 roomy() {

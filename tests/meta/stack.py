@@ -20,6 +20,7 @@ FOREIGN_BYTES = 256
 # Calls through pointers: what each function that makes them may reach.
 INDIRECT = {
     "unwind_find_rule_sig": ["loadmap_find_code_sig"],
+    "refuse_sig": ["arena_log_sig"],
     "chain_call_sig": [],  # the program's own handler, on the program's account
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -146,11 +147,80 @@ static void test_private(void **state)
     assert_true(!is_in_zone(one) || (is_in_zone(two) && is_in_zone(three)));
 }
 
+static int n_said;
+
+static void count_words(const char *text)
+{
+    n_said += text != NULL;
+}
+
+static uint64_t space_bytes(void)
+{
+    unsigned long n_pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lu", &n_pages), 1);
+    fclose(file);
+    return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Under a limit: the reserve is used first, then what the program does not need. */
+static void test_limited(void **state)
+{
+    struct rlimit before, limit;
+    (void)state;
+    if (getenv("LOCUS_EMULATED"))
+        skip(); /* qemu-user sets no limit of address space */
+    zone_begin_sig((size_t)sysconf(_SC_PAGESIZE), count_words);
+    getrlimit(RLIMIT_AS, &before);
+    limit = before;
+    limit.rlim_cur = space_bytes() + ZONE_LEFT_BYTES + 16 * MIB;
+    setrlimit(RLIMIT_AS, &limit);
+    zone_reserve_sig();
+    uint64_t with_reserve = space_bytes();
+    assert_in_range(limit.rlim_cur - with_reserve, ZONE_LEFT_BYTES + 7 * MIB, ZONE_LEFT_BYTES + 9 * MIB);
+    for (int i = 0; i < 7; i++)
+        assert_non_null(zone_pages_sig(MIB));
+    assert_in_range(space_bytes(), with_reserve - MIB, with_reserve + MIB);
+    assert_true(zone_leaves_room_sig(ZONE_LEFT_BYTES));
+    assert_false(zone_leaves_room_sig(ZONE_LEFT_BYTES + 16 * MIB));
+    errno = EDOM;
+    assert_null(zone_pages_sig(12 * MIB));
+    assert_int_equal(errno, EDOM);
+    assert_non_null(zone_pages_sig(4 * MIB));
+    assert_null(zone_pages_sig(12 * MIB));
+    assert_int_equal(n_said, 1);
+    setrlimit(RLIMIT_AS, &before);
+    assert_non_null(zone_pages_sig(12 * MIB));
+}
+
+/* Requests that are refused again and again are not all asked for, and it ends when there is room. */
+static void test_refused_often(void **state)
+{
+    struct rlimit before, limit;
+    int n_tries = 0;
+    (void)state;
+    if (getenv("LOCUS_EMULATED"))
+        skip();
+    zone_begin_sig((size_t)sysconf(_SC_PAGESIZE), NULL);
+    getrlimit(RLIMIT_AS, &before);
+    limit = before;
+    limit.rlim_cur = space_bytes() + MIB;
+    setrlimit(RLIMIT_AS, &limit);
+    for (int i = 0; i < 100000; i++)
+        assert_null(zone_pages_sig(2 * MIB));
+    setrlimit(RLIMIT_AS, &before);
+    while (n_tries < 5000 && !zone_pages_sig(2 * MIB))
+        n_tries++;
+    assert_in_range(n_tries, 0, 4097);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grows),        cmocka_unit_test(test_replaced), cmocka_unit_test(test_hindered),
-        cmocka_unit_test(test_not_replaced), cmocka_unit_test(test_private),
+        cmocka_unit_test(test_grows),         cmocka_unit_test(test_replaced), cmocka_unit_test(test_hindered),
+        cmocka_unit_test(test_not_replaced),  cmocka_unit_test(test_private),  cmocka_unit_test(test_limited),
+        cmocka_unit_test(test_refused_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

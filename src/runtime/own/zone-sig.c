@@ -4,10 +4,12 @@
 #include "runtime/own/zone.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +30,9 @@
 #define TRIES 300 /* while another thread grows the file: on a busy machine its system call may take long */
 #define NO_ZONE ((uintptr_t)1)
 #define FAILED_ABOVE ((uintptr_t)-4096)
+#define UNLIMITED UINT64_MAX
+#define SKIPS_MAX 4096u
+#define RESERVE_BYTES ((uint64_t)8 << 20)
 
 struct shared_file {
     char *base;
@@ -41,6 +46,13 @@ static struct {
     struct shared_file files[ZONE_FILES];
     _Atomic uint64_t table_bytes, private_bytes; /* handed out */
     _Atomic bool is_locking;
+    uint64_t page_bytes; /* 0: the limits of the program are not looked at */
+    void (*say)(const char *text);
+    _Atomic bool is_said;
+    uintptr_t reserve;
+    _Atomic uint64_t reserve_bytes; /* what is left of it, at its end */
+    _Atomic unsigned n_refusals;    /* since the last mapping */
+    _Atomic unsigned n_skips;       /* requests that are refused before the kernel is asked again */
 } zone;
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
@@ -53,6 +65,123 @@ static void *map_sig(uintptr_t at, size_t n_bytes, int protection, int flags, in
     uintptr_t p = (uintptr_t)own_mmap_sig((const void *)at, n_bytes, protection, flags, fd, 0L);
     return p > FAILED_ABOVE ? NULL : (void *)p;
 }
+
+/* --- the program's limits --- */
+
+void zone_begin_sig(size_t page_bytes, void (*say)(const char *text))
+{
+    zone.page_bytes = page_bytes;
+    zone.say = say;
+    atomic_store(&zone.is_said, false);
+    atomic_store(&zone.n_refusals, 0);
+    atomic_store(&zone.n_skips, 0);
+}
+
+static uint64_t limit_sig(int resource)
+{
+    struct rlimit limit;
+    bool is_known = own_call_sig(SYS_prlimit64, 0, resource, NULL, &limit) == 0;
+    return is_known && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UNLIMITED;
+}
+
+/* Fills what counts against RLIMIT_AS and against RLIMIT_DATA: the first and the sixth number of statm, see proc(5).
+ * The latter includes the stack, which does not count. */
+static bool usage_sig(uint64_t *space_bytes, uint64_t *data_bytes)
+{
+    enum { SPACE = 0, DATA = 5, N_FIELDS };
+    uint64_t n_pages[N_FIELDS + 1] = {0};
+    char text[128];
+    int field = 0, fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    long n_read = own_call_sig(SYS_read, fd, text, sizeof text);
+    own_call_sig(SYS_close, fd);
+    for (long i = 0; i < n_read && field < N_FIELDS; i++) {
+        field += text[i] == ' ';
+        if (text[i] >= '0' && text[i] <= '9')
+            n_pages[field] = n_pages[field] * 10 + (uint64_t)(text[i] - '0');
+    }
+    *space_bytes = n_pages[SPACE] * zone.page_bytes;
+    *data_bytes = n_pages[DATA] * zone.page_bytes;
+    return field == N_FIELDS;
+}
+
+static uint64_t less_sig(uint64_t limit, uint64_t used)
+{
+    return limit == UNLIMITED ? UNLIMITED : limit > used ? limit - used : 0;
+}
+
+/* How much the program may still map: of data, or of what is no data. 0 where that is limited but not known. */
+static uint64_t room_sig(bool is_data)
+{
+    uint64_t space = limit_sig(RLIMIT_AS), data = is_data ? limit_sig(RLIMIT_DATA) : UNLIMITED;
+    uint64_t used_space, used_data;
+    if (space == UNLIMITED && data == UNLIMITED)
+        return UNLIMITED;
+    if (!usage_sig(&used_space, &used_data))
+        return 0;
+    space = less_sig(space, used_space);
+    data = less_sig(data, used_data);
+    return space < data ? space : data;
+}
+
+bool zone_leaves_room_sig(uint64_t n_bytes)
+{
+    int saved_errno = errno;
+    bool leaves_room = !zone.page_bytes || room_sig(true) >= n_bytes;
+    errno = saved_errno;
+    return leaves_room;
+}
+
+/* Whether a mapping can take the place of a part of the reserve, which is then unmapped. The end of it goes last, so
+ * that the next mapping, which follows it, can grow out of it. */
+static bool takes_reserve_sig(uint64_t n_bytes)
+{
+    uint64_t n = round_up(n_bytes, PAGE_BYTES_MAX), left = atomic_load(&zone.reserve_bytes);
+    while (left >= n)
+        if (atomic_compare_exchange_weak(&zone.reserve_bytes, &left, left - n)) {
+            own_call_sig(SYS_munmap, zone.reserve + RESERVE_BYTES - left, n);
+            return true;
+        }
+    return false;
+}
+
+/* Refusals may be as frequent as blocks and samples: the more there are in a row, the more are made without asking. */
+__attribute__((noinline, cold)) static void refuse_sig(void)
+{
+    unsigned n = atomic_fetch_add(&zone.n_refusals, 1);
+    atomic_store(&zone.n_skips, n > 12 ? SKIPS_MAX : (1u << n) - 1);
+    if (zone.say && !atomic_exchange(&zone.is_said, true))
+        zone.say("the program's limit of address space or data (ulimit -v, -d) is nearly reached: the rest is left to "
+                 "the program, and what needs more memory for its record is not recorded");
+}
+
+/* Whether this request is refused without asking. */
+static bool is_skipped_sig(void)
+{
+    unsigned n_skips = atomic_load_explicit(&zone.n_skips, memory_order_relaxed);
+    if (n_skips)
+        atomic_store_explicit(&zone.n_skips, n_skips - 1, memory_order_relaxed);
+    return n_skips > 0;
+}
+
+/* Whether a mapping of n_bytes leaves the program enough. */
+static bool may_map_sig(uint64_t n_bytes, bool is_data)
+{
+    if (!zone.page_bytes || takes_reserve_sig(n_bytes))
+        return true;
+    if (is_skipped_sig())
+        return false;
+    uint64_t room = room_sig(is_data);
+    bool may = room >= ZONE_LEFT_BYTES && n_bytes <= room - ZONE_LEFT_BYTES;
+    if (!may)
+        refuse_sig();
+    else if (atomic_load_explicit(&zone.n_refusals, memory_order_relaxed))
+        atomic_store_explicit(&zone.n_refusals, 0, memory_order_relaxed);
+    return may;
+}
+
+/* --- mappings --- */
 
 /* Maps at exactly this address if nothing is there; older kernels treat the address as a hint. */
 static void *map_at_sig(uintptr_t at, size_t n_bytes, int protection, int flags, int fd)
@@ -174,7 +303,7 @@ static void extend_sig(struct shared_file *file, uint64_t n_bytes)
     for (int tries = 0; tries < 2 && wanted > mapped; tries++) {
         if (wanted > size)
             wanted = size;
-        if (grow_sig((uintptr_t)file->base + mapped, wanted - mapped)) {
+        if (may_map_sig(wanted - mapped, false) && grow_sig((uintptr_t)file->base + mapped, wanted - mapped)) {
             atomic_store_explicit(&file->mapped_bytes, wanted, memory_order_release);
             return;
         }
@@ -214,7 +343,7 @@ bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
         return n_bytes <= mapped || !file->base;
     if (n_bytes + AHEAD_BYTES <= mapped)
         return true;
-    if (n_bytes <= size)
+    if (n_bytes <= size && !is_skipped_sig())
         grow_once_sig(file, n_bytes);
     return n_bytes <= atomic_load_explicit(&file->mapped_bytes, memory_order_acquire);
 }
@@ -239,25 +368,37 @@ static uintptr_t take_sig(_Atomic uint64_t *n_taken, int part, size_t n_bytes)
 void *zone_pages_sig(size_t n_bytes)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, saved_errno = errno;
-    uintptr_t at = take_sig(&zone.private_bytes, PART_PRIVATE, n_bytes);
     size_t n = round_up(n_bytes, PAGE_BYTES_MAX);
+    bool may_map = may_map_sig(n, true);
+    uintptr_t at = may_map ? take_sig(&zone.private_bytes, PART_PRIVATE, n) : 0;
+    void *p = NULL;
     /* Memory added by growing does not count against the limit of a program that locks all future mappings. */
     if (at && zone_is_locking_sig() && grow_sig(at, n))
         return (void *)at;
-    void *p = at ? map_at_sig(at, n, PROT_READ | PROT_WRITE, flags, -1) : NULL;
-    if (!p)
+    if (at)
+        p = map_at_sig(at, n, PROT_READ | PROT_WRITE, flags, -1);
+    if (!p && may_map)
         p = map_sig(0, n, PROT_READ | PROT_WRITE, flags, -1);
     unlock_sig(p, n);
     errno = saved_errno;
     return p;
 }
 
+void zone_reserve_sig(void)
+{
+    if (zone.reserve || room_sig(true) == UNLIMITED)
+        return;
+    zone.reserve = (uintptr_t)zone_pages_sig(RESERVE_BYTES);
+    atomic_store(&zone.reserve_bytes, zone.reserve ? RESERVE_BYTES : 0);
+}
+
 void *zone_map_file_sig(int fd, size_t n_bytes)
 {
-    uintptr_t at = take_sig(&zone.table_bytes, PART_TABLES, n_bytes);
     int saved_errno = errno;
+    bool may_map = may_map_sig(round_up(n_bytes, PAGE_BYTES_MAX), false);
+    uintptr_t at = may_map ? take_sig(&zone.table_bytes, PART_TABLES, n_bytes) : 0;
     void *p = at ? map_at_sig(at, n_bytes, PROT_READ, MAP_PRIVATE, fd) : NULL;
-    if (!p)
+    if (!p && may_map)
         p = map_sig(0, n_bytes, PROT_READ, MAP_PRIVATE, fd);
     unlock_sig(p, n_bytes);
     errno = saved_errno;

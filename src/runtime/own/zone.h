@@ -3,7 +3,13 @@
  * Nothing is reserved there. Memory that may become large is mapped only as far as it is used and grows in place, so
  * that only what is used counts against a limit on the address space or is locked by mlockall; and an address in the
  * zone is known not to be the program's. Where there is no such zone (small address spaces, emulators), memory comes
- * from anywhere and files are mapped whole. All functions keep errno. */
+ * from anywhere and files are mapped whole. All functions keep errno.
+ *
+ * Where the program's address space or data are limited, we take what we need at the start, with a reserve for what is
+ * mapped later: a run that takes longer than others does not reach the limit earlier. Once the reserve is used up, or
+ * where the limit came later, what is left is the program's: a mapping is refused when less than ZONE_LEFT_BYTES would
+ * remain after it. The limits are asked for before each mapping, because the program or another process may change them
+ * at any time. */
 #ifndef LOCUS_RUNTIME_OWN_ZONE_H
 #define LOCUS_RUNTIME_OWN_ZONE_H
 
@@ -11,7 +17,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ZONE_LEFT_BYTES ((uint64_t)32 << 20)
+
 enum zone_file { ZONE_ARENA, ZONE_RECIPES, ZONE_FILES };
+
+/* From here on the limits are looked at. page_bytes: the size of a page. say: gets a sentence at the first refusal, in
+ * any context; NULL for none. Again in a child of fork.  ctx: ordinary, one thread */
+void zone_begin_sig(size_t page_bytes, void (*say)(const char *text));
+
+/* Whether the limits allow n_bytes more; true before zone_begin_sig.  ctx: any */
+bool zone_leaves_room_sig(uint64_t n_bytes);
+
+/* Makes the reserve if there are limits now. To be called when all is mapped that the start needs.  ctx: ordinary, one
+ * thread */
+void zone_reserve_sig(void);
 
 /* Maps the first first_bytes (or somewhat more, at most all) of the size_bytes of a memory file, shared, at the address
  * for which; zone_reach_sig maps more of it later. Replaces an earlier mapping: in a child of fork, the parent's. Keeps

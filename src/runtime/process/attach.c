@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include "arena/arena.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/process.h"
+#include "runtime/own/zone.h"
 #include "runtime/process/start.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/loadmap.h"
@@ -46,6 +48,7 @@ enum client_answer {
 };
 
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
+#define START_ROOM_BYTES ((uint64_t)256 << 20) /* an eighth of it is what we take, with the reserve */
 
 /* The contents of COMPANION_ENV, read once, because programs overwrite their environment. */
 static struct {
@@ -230,6 +233,9 @@ static enum client_answer greet(const struct client_inheritance *inheritance, st
     struct companion_message message = {.rank = process_rank()};
     bool is_of_samples;
     const char *why = process_reason_not_to_measure(&is_of_samples);
+    zone_begin_sig(getauxval(AT_PAGESZ), arena_log_sig);
+    if (!why && !zone_leaves_room_sig(inheritance ? inheritance->used_bytes : START_ROOM_BYTES))
+        why = "its limit of address space or data (ulimit -v, -d) is too small for the recording";
     if (why)
         strncpy(message.text, why, sizeof message.text - 1);
     message.exit_code = why && is_of_samples;

@@ -17,6 +17,7 @@
 #include "runtime/allocs/alloc-events.h"
 #include "runtime/objmap/objmap.h"
 #include "runtime/own/own-call.h"
+#include "runtime/own/zone.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/thread.h"
 
@@ -120,6 +121,8 @@ bool process_start_hook(void)
     shield_raise_sig(&shield);
     alloc_wrap_guard_enter();
     bool is_started = attach_start() && start_recording();
+    if (is_started)
+        zone_reserve_sig();
     process_set_running_sig(is_started);
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
