@@ -8,7 +8,7 @@
 
 enum {
     MAX_SUGGESTED = 3,
-    MAX_LISTED = 12,
+    MAX_LISTED = 24,
     MIN_DISTANCE = 2,    /* that is still alike, in short words */
     LETTERS_A_SLIP = 3,  /* in longer words one of so many may differ */
     MIN_PART_BYTES = 3,  /* of a name that is a part of another one */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/spelling.h"
+
 #define DEPTH_MAX 200
 #define NO_VARIABLE SIZE_MAX
 
@@ -213,17 +215,35 @@ static const struct known_name *known_name(const struct parser *parser, const ch
     return NULL;
 }
 
+/* Fails with the columns and attributes that a name is like. */
+static enum type fail_unknown(struct parser *parser, const char *name, size_t at)
+{
+    const struct frame *frame = parser->frame;
+    size_t n = 0, n_attributes = frame_n_attributes(frame);
+    const char **others = malloc((n_attributes + sizeof known_names / sizeof *known_names) * sizeof *others);
+    struct error unknown;
+    if (!others)
+        return out_of_memory(parser);
+    for (size_t i = 0; i < n_attributes; i++)
+        others[n++] = frame_attribute_name(frame, i);
+    for (size_t i = 0; i < sizeof known_names / sizeof *known_names; i++)
+        if (!known_names[i].of_profiles)
+            others[n++] = known_names[i].name;
+    int code = frame_unknown(frame, others, n, "there is no column or attribute", name, &unknown);
+    free(others);
+    return fail(parser, code, at, "%.900s", unknown.text);
+}
+
 static enum type push_name(struct parser *parser, const char *name, bool is_quoted, size_t at)
 {
     const struct frame *frame = parser->frame;
     const struct known_name *known = known_name(parser, name);
-    struct error unknown;
     if (known && (!is_quoted || parser->of_profiles))
         return push(parser, &(struct formula_slot){.from = known->from}, known->type);
     if (parser->of_profiles)
         return fail(parser, ERR_NOT_FOUND, at,
                     "profiles have no '%s', but name, profile, rank, thread, process and host", name);
-    size_t column = frame_find_column(frame, name, &unknown);
+    size_t column = frame_find_column(frame, name, NULL);
     if (column != SIZE_MAX)
         return push(parser, &(struct formula_slot){.from = FROM_COLUMN, .column = frame->columns[column]}, NUMBER);
     for (size_t i = 0; i < frame_n_attributes(frame); i++)
@@ -232,7 +252,7 @@ static enum type push_name(struct parser *parser, const char *name, bool is_quot
                         frame_attribute_is_text(frame, i) ? TEXT : NUMBER);
     if (known)
         return push(parser, &(struct formula_slot){.from = known->from}, known->type);
-    return fail(parser, ERR_NOT_FOUND, at, "%.800s", unknown.text);
+    return fail_unknown(parser, name, at);
 }
 
 /* --- functions --- */
@@ -359,6 +379,22 @@ static enum type parse_over_profiles(struct parser *parser, const struct over_pr
     return expect(parser, ")", type);
 }
 
+static enum type fail_function(struct parser *parser, const char *name, size_t at)
+{
+    enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N_OVER = sizeof over_profiles / sizeof *over_profiles };
+    const char *names[N_FUNCTIONS + N_OVER + 1] = {"children"};
+    struct buf text = {0};
+    for (size_t i = 0; i < N_FUNCTIONS; i++)
+        names[1 + i] = functions[i].name;
+    for (size_t i = 0; i < N_OVER; i++)
+        names[1 + N_FUNCTIONS + i] = over_profiles[i].name;
+    spelling_suggest(&text, name, names, sizeof names / sizeof *names);
+    (void)(text.failed ? out_of_memory(parser)
+                       : fail(parser, ERR_NOT_FOUND, at, "there is no function '%s'%s", name, text.data));
+    buf_fini(&text);
+    return FAILED;
+}
+
 static enum type parse_function(struct parser *parser, const char *name, size_t at)
 {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
@@ -369,10 +405,7 @@ static enum type parse_function(struct parser *parser, const char *name, size_t 
             return parse_over_profiles(parser, &over_profiles[i]);
     if (strcasecmp(name, "children") == 0)
         return parse_children(parser);
-    return fail(parser, ERR_NOT_FOUND, at,
-                "there is no function '%s'; there are: min, max, else, abs, sqrt, log, round, children, sum, mean, "
-                "lowest, highest, std, count, profiles, percentile, any, all",
-                name);
+    return fail_function(parser, name, at);
 }
 
 /* --- operands --- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fmt/hpcrun.h"
+#include "base/spelling.h"
 #include "frame/make.h"
 
 static const char *const kind_names[FRAME_KINDS] = {
@@ -314,14 +315,29 @@ size_t frame_find_column(const struct frame *frame, const char *name, struct err
     for (size_t i = 0; i < frame->n_columns; i++)
         if (strcmp(frame->columns[i]->name, name) == 0)
             return i;
-    struct buf known = {0};
+    (void)frame_unknown(frame, NULL, 0, "there is no column", name, err);
+    return SIZE_MAX;
+}
+
+int frame_unknown(const struct frame *frame, const char *const *others, size_t n_others, const char *what,
+                  const char *name, struct error *err)
+{
+    const char **names = malloc((frame->n_columns + n_others + 1) * sizeof *names);
+    size_t n = 0;
+    struct buf text = {0};
+    if (!names)
+        return out_of_memory(err);
     for (size_t i = 0; i < frame->n_columns; i++)
         if (!frame->columns[i]->is_hidden)
-            buf_printf(&known, "%s'%s'", known.len_bytes ? ", " : "", frame->columns[i]->name);
-    (void)error_set(err, ERR_NOT_FOUND, "there is no column '%s'; there are: %s", name,
-                    known.data ? known.data : "none");
-    buf_fini(&known);
-    return SIZE_MAX;
+            names[n++] = frame->columns[i]->name;
+    for (size_t i = 0; i < n_others; i++)
+        names[n++] = others[i];
+    spelling_suggest(&text, name, names, n);
+    int code =
+        text.failed ? out_of_memory(err) : error_set(err, ERR_NOT_FOUND, "%s '%.300s'%.600s", what, name, text.data);
+    buf_fini(&text);
+    free(names);
+    return code;
 }
 
 /* How likely a report is about a column: what waits for memory comes before time, and bytes come last. */

@@ -66,6 +66,11 @@ void profiles_drop(struct frame_profiles *profiles);
  * memory. */
 struct frame_nodes *nodes_choose(const struct frame_nodes *from, const uint32_t *old_of, uint32_t n);
 
+/* Says that a name is none of the columns and the others [n_others], and which of these it is like: "WHAT 'NAME'; did
+ * you mean 'time'?". Returns ERR_NOT_FOUND, or ERR_MEMORY. */
+int frame_unknown(const struct frame *frame, const char *const *others, size_t n_others, const char *what,
+                  const char *name, struct error *err);
+
 /* --- one by one --- */
 
 /* What a reader says of a node. NULL texts are "". */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spelling.h"
 #include "frame/op-shape.h"
 
 #define MAX_STEPS (1u << 25)
@@ -79,6 +80,25 @@ static bool number_names(const struct frame *frame, const double *values, const 
     return true;
 }
 
+static int no_attribute(const struct frame_nodes *nodes, const char *name, struct error *err)
+{
+    static const char *const usual[] = {"name", "file", "module", "line", "kind"};
+    size_t n = sizeof usual / sizeof *usual;
+    const char **names = malloc((n + nodes->n_attributes) * sizeof *names);
+    struct buf text = {0};
+    if (!names)
+        return out_of_memory(err);
+    memcpy(names, usual, sizeof usual);
+    for (size_t i = 0; i < nodes->n_attributes; i++)
+        names[n++] = nodes->attributes[i].name;
+    spelling_suggest(&text, name, names, n);
+    int code = text.failed ? out_of_memory(err)
+                           : error_set(err, ERR_NOT_FOUND, "there is no attribute '%.200s'%.600s", name, text.data);
+    buf_fini(&text);
+    free(names);
+    return code;
+}
+
 int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err)
 {
     struct frame_nodes *nodes = frame->nodes;
@@ -97,19 +117,11 @@ int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys,
             ok = (keys[i] = intern(nodes, frame_kind_name(nodes->kinds[i]))) != FRAME_NONE;
     } else {
         const struct frame_attribute *found = NULL;
-        struct buf known = {0};
-        for (size_t i = 0; i < nodes->n_attributes; i++) {
-            buf_printf(&known, ", %s", nodes->attributes[i].name);
+        for (size_t i = 0; i < nodes->n_attributes; i++)
             if (strcmp(nodes->attributes[i].name, attribute) == 0)
                 found = &nodes->attributes[i];
-        }
-        int code = found ? 0
-                         : error_set(err, ERR_NOT_FOUND,
-                                     "there is no attribute '%.200s'; there are: name, file, module, line, kind%.600s",
-                                     attribute, known.data ? known.data : "");
-        buf_fini(&known);
-        if (code != 0)
-            return code;
+        if (!found)
+            return no_attribute(nodes, attribute, err);
         if (found->texts)
             memcpy(keys, found->texts, n_bytes);
         else

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spelling.h"
 #include "base/vec.h"
 #include "frame/op-shape.h"
 #include "frame/query.h"
@@ -234,14 +235,15 @@ static void count_operands(const char *operands, size_t *n_least, size_t *n_most
 int frame_run(const char *name, struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts,
               struct frame **result, struct error *err)
 {
-    struct buf known = {0};
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    enum { N = sizeof operations / sizeof *operations };
+    const char *names[N];
+    struct buf text = {0};
+    for (size_t i = 0; i < N; i++) {
         const struct frame_operation *found = &operations[i];
         size_t n_least, n_most;
-        buf_printf(&known, "%s%s", i ? ", " : "", found->name);
+        names[i] = found->name;
         if (strcmp(found->name, name) != 0)
             continue;
-        buf_fini(&known);
         count_operands(found->operands, &n_least, &n_most);
         if (n == 0 || (found->n_frames && n != found->n_frames))
             return error_set(err, ERR_USAGE, "%s works on %zu profiles, not on %zu", name,
@@ -251,7 +253,9 @@ int frame_run(const char *name, struct frame *const *frames, size_t n, const cha
                              *found->operands ? found->operands : "none");
         return found->run(frames, n, texts, n_texts, result, err);
     }
-    (void)error_set(err, ERR_NOT_FOUND, "there is no operation '%.100s'; there are: %s", name, known.data);
-    buf_fini(&known);
-    return ERR_NOT_FOUND;
+    spelling_suggest(&text, name, names, N);
+    int code = text.failed ? error_set(err, ERR_MEMORY, "out of memory")
+                           : error_set(err, ERR_NOT_FOUND, "there is no operation '%.100s'%s", name, text.data);
+    buf_fini(&text);
+    return code;
 }

@@ -165,7 +165,7 @@ def check_case(rng, scratch):
 
 def check_grammar(scratch):
     a, b = scratch / "a.json", scratch / "b.json"
-    refused(2, "there is no report or operation 'tabel'", "filter", "time > 5", ":", "tabel", a)
+    refused(2, "there is no report or operation 'tabel'; did you mean 'table'", "filter", "time > 5", ":", "tabel", a)
     refused(2, "there is no report or operation 'nonsense'", "nonsense", a)
     refused(2, "there is no step before the first :", ":", "flat", a)
     refused(2, "there is no step before the next :", "flat", ":", ":", "table", a)
@@ -177,7 +177,7 @@ def check_grammar(scratch):
     refused(2, "these steps work on two inputs, not on 3", "add", a, b, b)
     refused(2, "give one or more inputs after the last step", "union", ":", "tree")
     refused(2, "nothing follows table but inputs", "table", ":", "flat", a)
-    refused(2, "there is no form 'nonsense'; there are: tree, table, csv, json", "export", "nonsense", a)
+    refused(2, "there is no form 'nonsense'; there are: 'tree', 'table', 'csv', 'json'", "export", "nonsense", a)
     refused(2, "there is no form 'flat'", "export", "flat", a)
     refused(2, "give a form and an input after export", "export", "folded")
     refused(2, "--csv and folded do not go together", "folded", "--csv", a)
@@ -209,6 +209,29 @@ def check_nonsense(scratch):
     refused(1, "a.json: --derive: ", "flat", "--derive", "x = time +", a)
     refused(1, "a.json: --profiles: ", "flat", "--profiles", "rank = 77", a)
     refused(1, "there is no column 'cycles'", "flat", "-M", "cycles", a)
+    for mistaken, said in (
+            (("filter", "tmie > 5"), "there is no column or attribute 'tmie'; did you mean 'time' or 'type'?"),
+            (("filter", "persentile(time, 5) > 1"), "there is no function 'persentile'; did you mean 'percentile'?"),
+            (("filter", "time"), "this is a number, where a condition is needed"),
+            (("query", '[{"tmie": 5}]'), "there is no column or attribute 'tmie'; did you mean 'time' or 'type'?"),
+            (("query", '[{"name": "zzz"}]'), "query: no node is left"),
+            (("query", 'MATCH (p) WHERE p.time > "x"'), "this is a text, where a number is needed"),
+            (("derive", "x", "name"), "this is a text, where a number is needed"),
+            (("choose", "rnak = 1"), "profiles have no 'rnak', but name, profile, rank, thread, process and host"),
+            (("choose", "rank = 77"), "no profile is left"), (("section", "rank = 77"), "no profile is left"),
+            (("aggregate", "rnak"), "not put together by 'rnak', but by rank"),
+            (("aggregate", "rank", "medain"), "'medain' is no way to make one value of several: sum, mean"),
+            (("group", "fiel"), "there is no attribute 'fiel'; did you mean 'file'?"),
+            (("hierarchy", "modul"), "there is no attribute 'modul'; did you mean 'module'?"),
+            (("hierarchy", "module"), "no node has one of the levels 'module'"),
+            (("hotpath", "tmie"), "there is no column 'tmie'; did you mean 'time'?"),
+            (("imbalance", "tmie"), "there is no column 'tmie'; did you mean 'time'?"),
+            (("imbalance", "time", "x"), "'x' is no number of outliers"), (("callers", "x"), "'x' is no depth"),
+            (("callgraph", "x"), "a call graph is 'collapsed' or nothing, not 'x'"),
+            (("table", "-M", "tmie"), "there is no column 'tmie'; did you mean 'time'?")):
+        refused(1, said, *mistaken, ":", a)
+    refused(1, "there is no column 'tmie'; did you mean 'time'?", "diff", "-M", "tmie", a, a)
+    refused(1, "a profile has no node that is a variable", "diff", "--by", "variable", a, a)
     refused(1, "exclusive: ", "exclusive", scratch / "cycle.dot")
     refused(1, "No such file", "flat", scratch / "nowhere.json")
     refused(1, "not a profile that can be read", "flat", __file__)

@@ -175,7 +175,7 @@ def check_errors(path, scratch):
     (scratch / "bad.json").write_text(json.dumps(TREE)[:90], encoding="ascii")
     refused("a file that is not there", locus.Error, "No such file", locus.Frame.open, scratch / "nowhere")
     refused("a file that is cut", locus.Error, "bad.json: line", locus.Frame.open, scratch / "bad.json")
-    refused("an unknown column", locus.Error, "there is no column 'tim'; there are: 'time'", frame.values, "tim")
+    refused("an unknown column", locus.Error, "there is no column 'tim'; did you mean 'time'", frame.values, "tim")
     refused("an unknown attribute", locus.Error, "there is no attribute 'size'", frame.attribute, "size")
     refused("a query", locus.Error, "query: character 12", frame.find, "MATCH (p)->")
     refused("a filter", locus.Error, "character 7: the end comes", frame.filter, "time >")

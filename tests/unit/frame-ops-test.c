@@ -148,7 +148,7 @@ static void test_query_objects(void **state)
         {"[{\"time\": {\"max\": 10}}]", "2"},
         {"[{\"time\": {\"mean\": 6.5}}]", "2"},
         {"[{\"kind\": \"function\", \"leaf\": 1}]", "579"},
-        {"[{\"tim\": 2}]", "query: element 1: character 1: there is no column 'tim'; there are: 'time'"},
+        {"[{\"tim\": 2}]", "query: element 1: character 1: there is no column or attribute 'tim'; did you mean 'time'"},
         {"[\".\", {\"time\": \"abc\"}]", "query: 'time' holds numbers"},
         {"[{\"time\": \"> __import__('os')\"}]", "query: 'time' holds numbers"},
         {"[{\"name\": 5}]", "query: 'name' holds texts"},
@@ -201,7 +201,8 @@ static void test_query_texts(void **state)
         {"MATCH (p)->(q) WHERE p.name = 'a' OR q.name = 'x'",
          "query: character 38: one condition cannot be about 'p' and 'q'"},
         {"MATCH (p) WHERE q.time > 5", "query: character 17: the pattern has no 'q'"},
-        {"MATCH (p) WHERE p.tim > 5", "query: character 19: there is no column 'tim'"},
+        {"MATCH (p) WHERE p.tim > 5",
+         "query: character 19: there is no column or attribute 'tim'; did you mean 'time'?"},
         {"MATCH (p) WHERE p.name > 5", "query: character 26: this is a number, where a text is needed"},
         {"MATCH (p) WHERE", "query: character 16: the end comes where a value is expected"},
         {"MATCH (p)->", "query: character 12: '(' is expected here"},
@@ -331,8 +332,8 @@ static void test_expression_errors(void **state)
     static const struct found_case cases[] = {
         {"time >", "character 7: the end comes where a value is expected"},
         {"time > 5 5", "character 10: the expression should end before this"},
-        {"tim > 5", "character 1: there is no column 'tim'; there are: 'time'"},
-        {"'no such' > 5", "character 1: there is no column 'no such'"},
+        {"tim > 5", "character 1: there is no column or attribute 'tim'; did you mean 'time'"},
+        {"'no such' > 5", "character 1: there is no column or attribute 'no such'; there are: 'time'"},
         {"time", "character 1: this is a number, where a condition is needed"},
         {"name > 5", "character 8: this is a number, where a text is needed"},
         {"time = \"a\"", "character 8: this is a text, where a number is needed"},
@@ -547,7 +548,7 @@ static void test_table(void **state)
     struct error err = {0};
     (void)state;
     assert_int_equal(frame_run("filtre", frames, 1, texts, 1, &result, &err), ERR_NOT_FOUND);
-    assert_non_null(strstr(err.text, "there is no operation 'filtre'; there are: filter, query, "));
+    assert_non_null(strstr(err.text, "there is no operation 'filtre'; did you mean 'filter'?"));
     assert_int_equal(frame_run("filter", frames, 1, texts, 2, &result, &err), ERR_USAGE);
     assert_string_equal(err.text, "filter has the operands: CONDITION");
     assert_int_equal(frame_run("add", frames, 1, texts, 0, &result, &err), ERR_USAGE);

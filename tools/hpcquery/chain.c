@@ -14,6 +14,7 @@
 
 #include "base/options.h"
 #include "base/path.h"
+#include "base/spelling.h"
 #include "export/frames/forms.h"
 #include "frame/ops.h"
 #include "hpcquery.h"
@@ -70,19 +71,24 @@ bool chain_knows(const char *word)
 
 static int unknown_step(const char *name)
 {
-    struct buf known = {0};
-    size_t n;
-    const struct frame_operation *operations = frame_operations(&n);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", operations[i].name);
-    const struct frame_form *const *forms = frame_forms(&n);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "; and forms: ", forms[i]->name);
-    int status = tool_usage("hpcquery",
-                            "there is no report or operation '%.100s'; there are the reports vars, functions, "
-                            "lines, annotate, types, tree, datatree, advice, leaks, export, diff; the operations %s",
-                            name, known.data ? known.data : "");
-    buf_fini(&known);
+    static const char *const reports[] = {"vars",     "functions", "lines", "annotate", "types", "tree",
+                                          "datatree", "advice",    "leaks", "export",   "diff",  "save"};
+    size_t n = sizeof reports / sizeof *reports, n_operations, n_forms;
+    const struct frame_operation *operations = frame_operations(&n_operations);
+    const struct frame_form *const *forms = frame_forms(&n_forms);
+    const char **names = malloc((n + n_operations + n_forms) * sizeof *names);
+    struct buf text = {0};
+    if (!names)
+        return out_of_memory();
+    memcpy(names, reports, sizeof reports);
+    for (size_t i = 0; i < n_operations; i++)
+        names[n++] = operations[i].name;
+    for (size_t i = 0; i < n_forms; i++)
+        names[n++] = forms[i]->name;
+    spelling_suggest(&text, name, names, n);
+    int status = tool_usage("hpcquery", "there is no report or operation '%.100s'%s", name, text.data ? text.data : "");
+    buf_fini(&text);
+    free(names);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/scratch.h"
+#include "base/spelling.h"
 #include "fmt/file.h"
 
 extern const struct frame_form form_tree, form_table, form_csv, form_json;
@@ -30,16 +31,16 @@ const struct frame_form *const *frame_forms(size_t *n)
 
 const struct frame_form *frame_form_find(const char *name, struct error *err)
 {
-    struct buf names = {0};
+    const char *names[sizeof forms / sizeof *forms];
+    struct buf text = {0};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (strcmp(forms[i]->name, name) == 0) {
-            buf_fini(&names);
+        names[i] = forms[i]->name;
+        if (strcmp(names[i], name) == 0)
             return forms[i];
-        }
-        buf_printf(&names, "%s%s", i ? ", " : "", forms[i]->name);
     }
-    (void)error_set(err, ERR_NOT_FOUND, "there is no form '%s'; there are: %s", name, names.data ? names.data : "?");
-    buf_fini(&names);
+    spelling_suggest(&text, name, names, sizeof forms / sizeof *forms);
+    (void)error_set(err, ERR_NOT_FOUND, "there is no form '%s'%s", name, text.data ? text.data : "");
+    buf_fini(&text);
     return NULL;
 }
 
