@@ -85,14 +85,14 @@ static int test_element(const struct frame *frame, const struct frame_view *view
 /* Sets of states are n_words words each. */
 struct automaton {
     const struct frame_graph *graph;
+    const struct pattern *pattern;
     size_t n_words;
     uint64_t *stars; /* the states that may come again, or not at all */
     uint64_t *moved; /* scratch */
     uint64_t *first; /* the states that a path may begin with */
     uint64_t *last;  /* those that it may end with */
-    uint64_t *fits;  /* [n_nodes]: the states whose conditions a node fulfills */
     uint64_t *down;  /* [n_nodes]: the states that a path can be in */
-    uint64_t *up;    /* [n_nodes]: those that it can go on from to an end */
+    uint64_t *up;    /* [n_nodes]: those of them that it can go on from to an end */
     uint32_t *queue; /* [n_nodes], in a circle */
     bool *is_queued; /* [n_nodes] */
 };
@@ -116,18 +116,18 @@ static bool automaton_init(struct automaton *automaton, const struct pattern *pa
 {
     size_t n_words = (pattern->n_states + WORD_BITS - 1) / WORD_BITS, n = graph->n ? graph->n : 1;
     *automaton = (struct automaton){.graph = graph,
+                                    .pattern = pattern,
                                     .n_words = n_words,
                                     .stars = calloc(n_words + 1, sizeof(uint64_t)),
                                     .moved = calloc(n_words + 1, sizeof(uint64_t)),
                                     .first = calloc(n_words + 1, sizeof(uint64_t)),
                                     .last = calloc(n_words + 1, sizeof(uint64_t)),
-                                    .fits = calloc(n, (n_words + 1) * sizeof(uint64_t)),
                                     .down = calloc(n, (n_words + 1) * sizeof(uint64_t)),
                                     .up = calloc(n, (n_words + 1) * sizeof(uint64_t)),
                                     .queue = malloc(n * sizeof(uint32_t)),
                                     .is_queued = calloc(n, sizeof(bool))};
-    if (!automaton->stars || !automaton->moved || !automaton->first || !automaton->last || !automaton->fits ||
-        !automaton->down || !automaton->up || !automaton->queue || !automaton->is_queued)
+    if (!automaton->stars || !automaton->moved || !automaton->first || !automaton->last || !automaton->down ||
+        !automaton->up || !automaton->queue || !automaton->is_queued)
         return false;
     add_following(pattern, 0, automaton->first);
     for (size_t i = 0; i < pattern->n_states; i++)
@@ -138,12 +138,6 @@ static bool automaton_init(struct automaton *automaton, const struct pattern *pa
         if (!pattern->states[i].is_star)
             break;
     }
-    for (uint32_t node = 0; node < graph->n; node++)
-        for (size_t i = 0; i < pattern->n_states; i++) {
-            const struct pattern_element *element = &pattern->elements[pattern->states[i].element];
-            if (!element->is_true || element->is_true[node])
-                set_bit(automaton->fits + node * n_words, i);
-        }
     return true;
 }
 
@@ -153,7 +147,6 @@ static void automaton_fini(struct automaton *automaton)
     free(automaton->moved);
     free(automaton->first);
     free(automaton->last);
-    free(automaton->fits);
     free(automaton->down);
     free(automaton->up);
     free(automaton->queue);
@@ -187,14 +180,43 @@ static void move_back(struct automaton *automaton, const uint64_t *from)
     }
 }
 
-/* Adds what a node fulfills of a set to its states; whether there are new ones. */
+/* The states of a word of a set whose conditions a node fulfills. */
+static uint64_t fitting(const struct pattern *pattern, uint32_t node, size_t word, uint64_t states)
+{
+    size_t n_left = pattern->n_states - word * WORD_BITS;
+    uint64_t fits = 0, known = n_left < WORD_BITS ? ((uint64_t)1 << n_left) - 1 : UINT64_MAX;
+    for (uint64_t rest = states & known; rest; rest &= rest - 1) {
+        size_t state = word * WORD_BITS + (size_t)__builtin_ctzll(rest);
+        const struct pattern_element *element = &pattern->elements[pattern->states[state].element];
+        if (!element->is_true || element->is_true[node])
+            fits |= rest & -rest;
+    }
+    return fits;
+}
+
+/* Adds what a node fulfills of a set to its states; whether there are new ones. No condition is looked at that no path
+ * comes to. */
 static bool add_states(const struct automaton *automaton, uint32_t node, const uint64_t *set, uint64_t *states)
 {
-    const uint64_t *fits = automaton->fits + node * automaton->n_words;
     bool is_new = false;
     for (size_t w = 0; w < automaton->n_words; w++) {
-        is_new |= (set[w] & fits[w] & ~states[w]) != 0;
-        states[w] |= set[w] & fits[w];
+        uint64_t more = set[w] & ~states[w];
+        more = more ? fitting(automaton->pattern, node, w, more) : 0;
+        is_new |= more != 0;
+        states[w] |= more;
+    }
+    return is_new;
+}
+
+/* The same on the way up, for states that a path comes to. */
+static bool add_ends(const struct automaton *automaton, uint32_t node, const uint64_t *set, uint64_t *states)
+{
+    const uint64_t *down = automaton->down + node * automaton->n_words;
+    bool is_new = false;
+    for (size_t w = 0; w < automaton->n_words; w++) {
+        uint64_t more = set[w] & down[w] & ~states[w];
+        is_new |= more != 0;
+        states[w] |= more;
     }
     return is_new;
 }
@@ -217,10 +239,10 @@ static bool go_up(struct automaton *automaton, uint32_t node)
 {
     const struct frame_graph *graph = automaton->graph;
     uint64_t *states = automaton->up + node * automaton->n_words;
-    bool is_new = add_states(automaton, node, automaton->last, states);
+    bool is_new = add_ends(automaton, node, automaton->last, states);
     for (uint32_t c = graph->child_starts[node]; c < graph->child_starts[node + 1]; c++) {
         move_back(automaton, automaton->up + graph->children[c] * automaton->n_words);
-        is_new |= add_states(automaton, node, automaton->moved, states);
+        is_new |= add_ends(automaton, node, automaton->moved, states);
     }
     return is_new;
 }
@@ -276,7 +298,7 @@ int pattern_run(struct pattern *pattern, const struct frame *frame, const struct
     int code = is_in ? make_automaton(&automaton, pattern, frame, view, err) : out_of_memory(err);
     if (code == 0) {
         for (size_t i = 0; i < n * automaton.n_words; i++)
-            is_in[i / automaton.n_words] |= (automaton.down[i] & automaton.up[i]) != 0;
+            is_in[i / automaton.n_words] |= automaton.up[i] != 0;
         *found = is_in;
     } else {
         free(is_in);
