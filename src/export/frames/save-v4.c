@@ -212,97 +212,139 @@ static void add_cell(struct v4_saving *saving, struct saved_cell cell)
         put_cell(saving, cell);
 }
 
-/* Spreads the values of a column over values [n_nodes][n_profiles], where those that are missing are 0. */
-static int spread(struct frame *frame, size_t column, double *values, struct error *err)
+/* What a node has in a profile, with the lines and loops in it. */
+struct saved_sum {
+    uint32_t profile;
+    double own, direct; /* with and without those of the loops in it */
+};
+
+/* Of one node, from what lies below it on. */
+struct saved_sums {
+    struct saved_sum *items; /* [n] in any order, several of a profile */
+    size_t n, capacity;
+};
+
+static void add_sum(struct v4_saving *saving, struct saved_sums *sums, struct saved_sum sum)
+{
+    if (!vec_reserve(&sums->items, &sums->capacity, sums->n + 1, sizeof *sums->items))
+        saving->failed = true;
+    else
+        sums->items[sums->n++] = sum;
+}
+
+static int compare_sums(const void *a, const void *b)
+{
+    const struct saved_sum *x = a, *y = b;
+    return x->profile < y->profile ? -1 : x->profile > y->profile;
+}
+
+/* Makes one of what is of the same profile. */
+static void merge_sums(struct saved_sums *sums)
+{
+    size_t n = 0;
+    if (sums->n)
+        qsort(sums->items, sums->n, sizeof *sums->items, compare_sums);
+    for (size_t i = 0; i < sums->n; i++) {
+        if (n == 0 || sums->items[n - 1].profile != sums->items[i].profile) {
+            sums->items[n++] = sums->items[i];
+            continue;
+        }
+        sums->items[n - 1].own += sums->items[i].own;
+        sums->items[n - 1].direct += sums->items[i].direct;
+    }
+    sums->n = n;
+}
+
+/* The values of a node in the function's scope, and those of loops without the loops in them, zeros too: see v4.h. */
+static void put_sums(struct v4_saving *saving, uint32_t node, const struct saved_sums *sums, size_t metric)
+{
+    bool is_loop = lexical_of(saving->frame, node) == V4_LOOP;
+    for (size_t i = 0; i < sums->n; i++) {
+        const struct saved_sum *sum = &sums->items[i];
+        struct saved_cell cell = {.context = node + 1,
+                                  .profile = sum->profile + 1,
+                                  .metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + V4_ID_FUNCTION),
+                                  .value = sum->own};
+        add_cell(saving, cell);
+        cell.metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + V4_ID_LEXICAL);
+        cell.value = sum->direct;
+        if (is_loop && sum->own != 0)
+            put_cell(saving, cell);
+    }
+}
+
+/* Adds what lines and loops have to what is around them. */
+static void hand_up(struct v4_saving *saving, uint32_t node, const struct saved_sums *from, struct saved_sums *sums)
+{
+    size_t n_parents;
+    const uint32_t *parents = frame_parents(saving->frame, node, &n_parents);
+    enum v4_lexical lexical = lexical_of(saving->frame, node);
+    for (size_t i = 0; n_parents && lexical != V4_FUNCTION && i < from->n; i++) {
+        struct saved_sum sum = from->items[i];
+        sum.direct = lexical == V4_LOOP ? 0 : sum.direct;
+        add_sum(saving, &sums[parents[0]], sum);
+    }
+}
+
+/* The values of nodes alone, those below a node before its own. */
+static int add_own(struct v4_saving *saving, const struct pair *pair, size_t metric, struct error *err)
 {
     const struct frame_cell *cells;
-    size_t n_cells, n_profiles = frame_n_profiles(frame);
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < frame_n_nodes(frame); i++) {
-        code = frame_cells(frame, column, i, &cells, &n_cells, err);
-        for (size_t k = 0; code == 0 && k < n_cells; k++)
-            values[i * n_profiles + cells[k].profile] = cells[k].value;
+    size_t n_cells, n = frame_n_nodes(saving->frame);
+    struct saved_sums *sums = make(saving, n, sizeof *sums);
+    int code = sums ? 0 : out_of_memory(err);
+    for (uint32_t node = (uint32_t)n; code == 0 && node-- > 0;) {
+        code = frame_cells(pair->own_frame, pair->own, node, &cells, &n_cells, err);
+        for (size_t i = 0; code == 0 && i < n_cells; i++)
+            add_sum(saving, &sums[node], (struct saved_sum){cells[i].profile, cells[i].value, cells[i].value});
+        merge_sums(&sums[node]);
+        put_sums(saving, node, &sums[node], metric);
+        hand_up(saving, node, &sums[node], sums);
+        free(sums[node].items);
+        sums[node] = (struct saved_sums){0};
+        code = code == 0 && saving->failed ? out_of_memory(err) : code;
     }
+    for (size_t i = 0; sums && i < n; i++)
+        free(sums[i].items);
+    free(sums);
     return code;
 }
 
-static void add_cells(struct v4_saving *saving, const double *values, size_t scope, size_t metric)
+/* The inclusive values of nodes, and of what stands for several roots: of the total, and of the entry point that was
+ * made for them, which has the number behind those of the nodes. */
+static int add_inclusive(struct v4_saving *saving, const struct pair *pair, size_t metric, struct error *err)
 {
-    size_t n_profiles = frame_n_profiles(saving->frame);
-    for (uint32_t i = 0; i < frame_n_nodes(saving->frame); i++)
-        for (uint32_t p = 0; p < n_profiles; p++)
-            add_cell(saving, (struct saved_cell){.context = i + 1,
-                                                 .profile = p + 1,
-                                                 .metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + scope),
-                                                 .value = values[i * n_profiles + p]});
-}
-
-/* The values of loops without the loops in them, zeros too: see v4.h. */
-static void add_lexical(struct v4_saving *saving, const double *own, const double *direct, size_t metric)
-{
-    size_t n_profiles = frame_n_profiles(saving->frame);
-    for (uint32_t i = 0; i < frame_n_nodes(saving->frame); i++)
-        for (uint32_t p = 0; lexical_of(saving->frame, i) == V4_LOOP && p < n_profiles; p++)
-            if (own[i * n_profiles + p] != 0)
-                put_cell(saving,
-                         (struct saved_cell){.context = i + 1,
-                                             .profile = p + 1,
-                                             .metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + V4_ID_LEXICAL),
-                                             .value = direct[i * n_profiles + p]});
-}
-
-/* The inclusive values of what stands for several roots: of the total, and of the entry point that was made for them,
- * which has the number behind those of the nodes. */
-static void add_totals(struct v4_saving *saving, const double *all, size_t metric)
-{
-    size_t n_roots, n_profiles = frame_n_profiles(saving->frame);
-    const uint32_t *roots = frame_roots(saving->frame, &n_roots);
-    bool is_made =
-        saving->meta.meta.n_entries == 1 && saving->meta.meta.entries[0].ctx_id > frame_n_nodes(saving->frame);
+    const struct frame_cell *cells;
+    size_t n_cells, n_roots, n_parents, n = frame_n_nodes(saving->frame), n_profiles = frame_n_profiles(saving->frame);
+    const struct v4_meta *meta = &saving->meta.meta;
+    bool is_made = meta->n_entries == 1 && meta->entries[0].ctx_id > n;
+    double *totals = make(saving, n_profiles, sizeof *totals);
     struct saved_cell cell = {.metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + V4_ID_EXECUTION)};
-    for (uint32_t p = 0; p < n_profiles; p++) {
+    int code = totals ? 0 : out_of_memory(err);
+    (void)frame_roots(saving->frame, &n_roots);
+    for (uint32_t node = 0; code == 0 && node < n; node++) {
+        code = frame_cells(pair->all_frame, pair->all, node, &cells, &n_cells, err);
+        (void)frame_parents(saving->frame, node, &n_parents);
+        bool counts = n_parents == 0 && (n_roots == 1 || !frames_is_data(saving->frame, node));
+        cell.context = node + 1;
+        for (size_t i = 0; code == 0 && i < n_cells; i++) {
+            cell.profile = cells[i].profile + 1;
+            cell.value = cells[i].value;
+            add_cell(saving, cell);
+            totals[cells[i].profile] += counts ? cells[i].value : 0;
+        }
+    }
+    for (uint32_t p = 0; code == 0 && p < n_profiles; p++) {
         cell.profile = p + 1;
-        cell.value = 0;
-        for (size_t i = 0; i < n_roots; i++)
-            if (n_roots == 1 || !frames_is_data(saving->frame, roots[i]))
-                cell.value += all[roots[i] * n_profiles + p];
+        cell.value = totals[p];
         cell.context = 0;
         add_cell(saving, cell);
-        cell.context = (uint32_t)frame_n_nodes(saving->frame) + 1;
+        cell.context = (uint32_t)n + 1;
         if (is_made)
             add_cell(saving, cell);
     }
-}
-
-/* The values of a metric in the three scopes: see v4.h. Lines and loops belong to what is around them. */
-static int add_values(struct v4_saving *saving, const struct pair *pair, size_t metric, struct error *err)
-{
-    const struct frame *frame = saving->frame;
-    size_t n = frame_n_nodes(frame), n_profiles = frame_n_profiles(frame), n_parents;
-    double *all = make(saving, n, n_profiles * sizeof *all), *own = make(saving, n, n_profiles * sizeof *own);
-    double *direct = make(saving, n, n_profiles * sizeof *direct);
-    int code = saving->failed ? out_of_memory(err) : spread(pair->all_frame, pair->all, all, err);
-    if (code == 0)
-        code = spread(pair->own_frame, pair->own, own, err);
-    if (code == 0) {
-        memcpy(direct, own, n * n_profiles * sizeof *own);
-        for (size_t i = n; i-- > 0;) {
-            const uint32_t *parents = frame_parents(frame, (uint32_t)i, &n_parents);
-            enum v4_lexical lexical = lexical_of(frame, (uint32_t)i);
-            for (size_t p = 0; n_parents && lexical != V4_FUNCTION && p < n_profiles; p++) {
-                own[parents[0] * n_profiles + p] += own[i * n_profiles + p];
-                direct[parents[0] * n_profiles + p] += lexical == V4_LOOP ? 0 : direct[i * n_profiles + p];
-            }
-        }
-        add_totals(saving, all, metric);
-        add_cells(saving, all, V4_ID_EXECUTION, metric);
-        add_cells(saving, own, V4_ID_FUNCTION, metric);
-        add_lexical(saving, own, direct, metric);
-    }
-    free(all);
-    free(own);
-    free(direct);
-    return code;
+    free(totals);
+    return code == 0 && saving->failed ? out_of_memory(err) : code;
 }
 
 static void add_metric(struct v4_saving *saving, const char *name, bool is_hidden)
@@ -354,7 +396,9 @@ static int take_metrics(struct v4_saving *saving, struct error *err)
         struct pair pair;
         if (!pair_of(saving, i, &pair))
             continue;
-        code = add_values(saving, &pair, meta->n_metrics, err);
+        code = add_inclusive(saving, &pair, meta->n_metrics, err);
+        if (code == 0)
+            code = add_own(saving, &pair, meta->n_metrics, err);
         add_metric(saving, frame_column_name(pair.own_frame, pair.own), frame_column_is_hidden(saving->frame, i));
     }
     return code == 0 && saving->failed ? out_of_memory(err) : code;
