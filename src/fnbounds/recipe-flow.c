@@ -25,13 +25,14 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
 {
     uint32_t n_bytes = flow->end - flow->start;
     flow->n_insns = 0;
-    flow->n_indirect = 0;
+    flow->n_indirect = flow->n_pauses = 0;
     flow->last_indirect = INSN_NONE;
     for (uint32_t offset = 0; offset < n_bytes;) {
         if (!vec_reserve(&flow->insns, &flow->capacity, flow->n_insns + 1, sizeof *flow->insns))
             return false;
         struct insn *insn = &flow->insns[flow->n_insns];
         insn_decode(decoder, bytes + offset, n_bytes - offset, flow->start + offset, insn);
+        flow->n_pauses += insn->is_pause;
         if (insn->kind == INSN_JMP_INDIRECT)
             flow->last_indirect = flow->n_indirect++ ? INSN_NONE : (uint32_t)flow->n_insns;
         offset += insn->len_bytes;
@@ -191,6 +192,8 @@ void flow_fini(struct flow *flow)
     free(flow->first_source);
     free(flow->sources);
     free(flow->patterns);
+    free(flow->block_of);
+    free(flow->order);
     *flow = (struct flow){0};
 }
 
@@ -248,7 +251,7 @@ static bool loop_around(const struct flow *flow, uint32_t p, uint32_t *head, uin
 bool flow_is_waiting(const struct flow *flow, uint32_t i)
 {
     uint32_t first = i > WAITING_INSNS_MAX ? i - WAITING_INSNS_MAX : 0, head = 0, back = 0;
-    for (uint32_t p = first; p < flow->n_insns && p < i + WAITING_INSNS_MAX; p++)
+    for (uint32_t p = first; flow->n_pauses && p < flow->n_insns && p < i + WAITING_INSNS_MAX; p++)
         if (flow->insns[p].is_pause && loop_around(flow, p, &head, &back) && i >= head && i <= back &&
             is_waiting_loop(flow, head, p, back))
             return true;
@@ -271,6 +274,211 @@ uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edg
         entry = flow->sources[s];
     }
     return entry;
+}
+
+/* --- order --- */
+
+/* Which instructions come before others on every path: dominators of basic blocks, by the method of Lengauer and
+ * Tarjan with path compression (ACM TOPLAS 1 (1979) 121), so that functions of a million jumps take no longer for each. */
+
+/* Arrays of the method, each [n_blocks]; all but the first by the number of a block in a depth-first walk. */
+struct walk {
+    const struct flow *flow;
+    uint32_t *number; /* [n_blocks] by block; INSN_NONE: nothing leads there from the start */
+    uint32_t *block, *parent, *semi, *label, *ancestor, *idom, *bucket, *next_in_bucket, *stack;
+    uint32_t *first_jump, *jumps; /* [n_blocks + 2], [n_sources]: blocks to which the jump at the end of each goes */
+    uint32_t *starts;             /* [n_blocks + 1] first instruction of each */
+    uint32_t n_blocks, n_reached;
+};
+
+#define WALK_ARRAYS 12 /* of n_blocks + 2 words */
+
+static bool is_block_start(const struct flow *flow, uint32_t i)
+{
+    return i == 0 || flow_is_target(flow, i) || flow->insns[i - 1].kind == INSN_JCC || !flow_falls_through(flow, i - 1);
+}
+
+static uint32_t number_blocks(struct flow *flow)
+{
+    uint32_t n_blocks = 0;
+    for (uint32_t i = 0; i < flow->n_insns; i++) {
+        n_blocks += is_block_start(flow, i);
+        flow->block_of[i] = n_blocks - 1;
+    }
+    return n_blocks;
+}
+
+static bool walk_init(struct walk *walk, const struct flow *flow)
+{
+    size_t n = walk->n_blocks + (size_t)2;
+    uint32_t *words = malloc((WALK_ARRAYS * n + flow->n_sources) * sizeof *words);
+    uint32_t **arrays[WALK_ARRAYS] = {&walk->number, &walk->block,      &walk->parent, &walk->semi,
+                                      &walk->label,  &walk->ancestor,   &walk->idom,   &walk->bucket,
+                                      &walk->stack,  &walk->first_jump, &walk->starts, &walk->next_in_bucket};
+    if (!words)
+        return false;
+    for (unsigned a = 0; a < WALK_ARRAYS; a++)
+        *arrays[a] = words + a * n;
+    walk->jumps = words + WALK_ARRAYS * n;
+    walk->flow = flow;
+    memset(walk->number, 0xff, n * sizeof *words);
+    memset(walk->bucket, 0xff, n * sizeof *words);
+    memset(walk->ancestor, 0xff, n * sizeof *words);
+    memset(walk->first_jump, 0, n * sizeof *words);
+    return true;
+}
+
+/* Turns the lists of what leads to each instruction into lists of where each block leads. */
+static void list_jumps(const struct walk *walk)
+{
+    const struct flow *flow = walk->flow;
+    for (uint32_t i = 0; i < flow->n_insns; i++)
+        if (i == 0 || flow->block_of[i] != flow->block_of[i - 1])
+            walk->starts[flow->block_of[i]] = i;
+    walk->starts[walk->n_blocks] = (uint32_t)flow->n_insns;
+    for (size_t s = 0; s < flow->n_sources; s++)
+        walk->first_jump[flow->block_of[flow->sources[s]] + 2]++;
+    for (uint32_t b = 2; b < walk->n_blocks + 2; b++)
+        walk->first_jump[b] += walk->first_jump[b - 1];
+    for (uint32_t b = 0; b < walk->n_blocks; b++)
+        for (uint32_t s = flow->first_source[walk->starts[b]]; s < flow->first_source[walk->starts[b] + 1]; s++)
+            walk->jumps[walk->first_jump[flow->block_of[flow->sources[s]] + 1]++] = b;
+}
+
+static void reach(struct walk *walk, uint32_t block, uint32_t parent)
+{
+    uint32_t v = walk->n_reached;
+    if (walk->number[block] != INSN_NONE)
+        return;
+    walk->n_reached++;
+    walk->number[block] = walk->semi[v] = walk->label[v] = v;
+    walk->block[v] = block;
+    walk->parent[v] = parent;
+}
+
+/* Numbers the blocks in depth-first order from the function's start. The arrays of dominators are not in use yet:
+ * bucket [v] is the next jump of v that is to be followed, idom [v] whether its fall-through has been. */
+static void number_reached(struct walk *walk)
+{
+    uint32_t depth = 0;
+    reach(walk, 0, 0);
+    walk->stack[depth++] = 0;
+    walk->bucket[0] = walk->first_jump[0];
+    walk->idom[0] = false;
+    while (depth > 0) {
+        uint32_t v = walk->stack[depth - 1], block = walk->block[v], to;
+        if (!walk->idom[v]) {
+            walk->idom[v] = true;
+            to = block + 1;
+            if (to == walk->n_blocks || !flow_falls_through(walk->flow, walk->starts[to] - 1))
+                continue;
+        } else if (walk->bucket[v] < walk->first_jump[block + 1]) {
+            to = walk->jumps[walk->bucket[v]++];
+        } else {
+            walk->bucket[v] = INSN_NONE;
+            depth--;
+            continue;
+        }
+        uint32_t next = walk->n_reached;
+        reach(walk, to, v);
+        if (walk->n_reached == next)
+            continue;
+        walk->stack[depth++] = next;
+        walk->bucket[next] = walk->first_jump[to];
+        walk->idom[next] = false;
+    }
+}
+
+/* The block with the smallest semidominator on the way from v up to the root of its tree. */
+static uint32_t evaluate(const struct walk *walk, uint32_t v)
+{
+    uint32_t depth = 0;
+    if (walk->ancestor[v] == INSN_NONE)
+        return v;
+    for (uint32_t u = v; walk->ancestor[walk->ancestor[u]] != INSN_NONE; u = walk->ancestor[u])
+        walk->stack[depth++] = u;
+    while (depth > 0) {
+        uint32_t u = walk->stack[--depth], above = walk->ancestor[u];
+        if (walk->semi[walk->label[above]] < walk->semi[walk->label[u]])
+            walk->label[u] = walk->label[above];
+        walk->ancestor[u] = walk->ancestor[above];
+    }
+    return walk->label[v];
+}
+
+static void take_pred(const struct walk *walk, uint32_t v, uint32_t insn)
+{
+    uint32_t from = walk->number[walk->flow->block_of[insn]];
+    if (from == INSN_NONE)
+        return;
+    uint32_t semi = walk->semi[evaluate(walk, from)];
+    if (semi < walk->semi[v])
+        walk->semi[v] = semi;
+}
+
+static void find_dominators(const struct walk *walk)
+{
+    const struct flow *flow = walk->flow;
+    for (uint32_t v = walk->n_reached - 1; v > 0; v--) {
+        uint32_t start = walk->starts[walk->block[v]], parent = walk->parent[v];
+        if (start && flow_falls_through(flow, start - 1))
+            take_pred(walk, v, start - 1);
+        for (uint32_t s = flow->first_source[start]; s < flow->first_source[start + 1]; s++)
+            take_pred(walk, v, flow->sources[s]);
+        walk->next_in_bucket[v] = walk->bucket[walk->semi[v]];
+        walk->bucket[walk->semi[v]] = v;
+        walk->ancestor[v] = parent;
+        for (uint32_t w = walk->bucket[parent]; w != INSN_NONE; w = walk->next_in_bucket[w]) {
+            uint32_t u = evaluate(walk, w);
+            walk->idom[w] = walk->semi[u] < walk->semi[w] ? u : parent;
+        }
+        walk->bucket[parent] = INSN_NONE;
+    }
+    for (uint32_t v = 1; v < walk->n_reached; v++)
+        if (walk->idom[v] != walk->semi[v])
+            walk->idom[v] = walk->idom[walk->idom[v]];
+}
+
+/* Gives each block its span in the tree of dominators: a block's span encloses those of all that it dominates. */
+static void fill_order(struct flow *flow, const struct walk *walk)
+{
+    uint32_t *size = walk->semi, *next = walk->label;
+    for (uint32_t v = 0; v < walk->n_reached; v++)
+        size[v] = 1;
+    for (uint32_t v = walk->n_reached - 1; v > 0; v--)
+        size[walk->idom[v]] += size[v];
+    memset(flow->order, 0xff, walk->n_blocks * sizeof *flow->order);
+    for (uint32_t v = 0, first = 0; v < walk->n_reached; v++) {
+        if (v) {
+            first = next[walk->idom[v]];
+            next[walk->idom[v]] += size[v];
+        }
+        next[v] = first + 1;
+        flow->order[walk->block[v]] = (struct flow_span){first, first + size[v]};
+    }
+}
+
+bool flow_find_order(struct flow *flow)
+{
+    struct walk walk = {0};
+    if (!vec_reserve(&flow->block_of, &flow->block_of_capacity, flow->n_insns + 1, sizeof *flow->block_of))
+        return false;
+    walk.n_blocks = number_blocks(flow);
+    if (!vec_reserve(&flow->order, &flow->order_capacity, walk.n_blocks + (size_t)1, sizeof *flow->order) ||
+        !walk_init(&walk, flow))
+        return false;
+    list_jumps(&walk);
+    number_reached(&walk);
+    find_dominators(&walk);
+    fill_order(flow, &walk);
+    free(walk.number);
+    return true;
+}
+
+bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t i)
+{
+    const struct flow_span *a = &flow->order[flow->block_of[head]], *b = &flow->order[flow->block_of[i]];
+    return b->first == INSN_NONE || (a->first != INSN_NONE && a->first <= b->first && b->first < a->end);
 }
 
 /* --- guards --- */

@@ -132,6 +132,11 @@ struct flow_image {
     const void *image;
 };
 
+/* A basic block's place in the tree of dominators, both INSN_NONE when nothing leads to it. */
+struct flow_span {
+    uint32_t first, end;
+};
+
 /* One function, decoded. All zero is empty; reused from function to function, freed by flow_fini(). */
 struct flow {
     uint32_t start, end; /* relative to base_vaddr */
@@ -142,9 +147,13 @@ struct flow {
     uint32_t *sources; /* [n_sources] index of the jump */
     size_t n_sources, sources_capacity;
     uint32_t last_indirect; /* the function's only indirect jump, INSN_NONE when there is none or several */
-    uint32_t n_indirect;
+    uint32_t n_indirect, n_pauses;
     uint64_t *patterns; /* [n_insns] how they walk through memory, by stride_build(); NULL before the first time */
     size_t patterns_capacity;
+    uint32_t *block_of; /* [n_insns] number of the basic block; this and order by flow_find_order() */
+    size_t block_of_capacity;
+    struct flow_span *order; /* by block */
+    size_t order_capacity;
 };
 
 /* Decodes bytes [end - start] of one function and finds its branch targets, jump tables included where the table is
@@ -158,6 +167,14 @@ void flow_fini(struct flow *flow);
 
 /* Index of the instruction at pc (relative to base_vaddr), INSN_NONE when pc is no boundary of this function. */
 uint32_t flow_find(const struct flow *flow, uint32_t pc);
+
+/* Finds the order for flow_is_always_before(). Time and memory are linear in the function, but for a factor of the
+ * logarithm.  err: none, returns false when out of memory. */
+bool flow_find_order(struct flow *flow);
+
+/* True when every path from the function's start to instruction i comes by head, the first instruction of a basic block
+ * (such as the target of a jump); also when no path is known.  Needs flow_find_order(). */
+bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t i);
 
 /* True when control can go from instruction i to i + 1. */
 static inline bool flow_falls_through(const struct flow *flow, uint32_t i)

@@ -101,20 +101,30 @@ static void begin_walk(struct work *work, uint32_t head)
  * first, as clang does, and continues from there to the head. */
 static bool is_end_in_front(struct work *work, uint32_t head, uint32_t from)
 {
-    if (work->latest[from] < head)
+    if (work->latest[from] < head || !flow_is_always_before(work->flow, head, from))
         return false;
     begin_walk(work, head);
     visit(work, from);
     return walk_back(work, 1, ROTATED_MAX);
 }
 
-/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, or when the walk comes
- * to the function's start: then the loop has another entry. */
+/* Whether a jump goes round a loop, if the head comes before it on every path. Compilers put unlikely code behind all
+ * else, from where it jumps back without being a loop. */
+static bool is_jump_back(const struct flow *flow, uint32_t head, uint32_t from)
+{
+    return from >= head && flow->insns[from].kind != INSN_JMP_INDIRECT;
+}
+
+/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, or when the loop has
+ * another entry. */
 static bool find_loop(struct work *work, uint32_t head)
 {
     const struct flow *flow = work->flow;
     uint32_t first = flow->first_source[head], end = flow->first_source[head + 1], fronts[FRONTS_MAX];
     size_t n_fronts = 0;
+    for (uint32_t s = first; s < end; s++)
+        if (is_jump_back(flow, head, flow->sources[s]) && !flow_is_always_before(flow, head, flow->sources[s]))
+            return false;
     if (head > 0 && flow_falls_through(flow, head - 1) && is_end_in_front(work, head, head - 1))
         fronts[n_fronts++] = head - 1;
     for (uint32_t s = first; s < end && n_fronts < FRONTS_MAX; s++)
@@ -125,7 +135,7 @@ static bool find_loop(struct work *work, uint32_t head)
     for (size_t k = 0; k < n_fronts; k++)
         visit(work, fronts[k]);
     for (uint32_t s = first; s < end; s++)
-        if (flow->sources[s] >= head && flow->insns[flow->sources[s]].kind != INSN_JMP_INDIRECT) {
+        if (is_jump_back(flow, head, flow->sources[s])) {
             is_loop = true;
             visit(work, flow->sources[s]);
         }
@@ -578,7 +588,7 @@ bool stride_build(struct flow *flow)
     if (!vec_reserve(&flow->patterns, &flow->patterns_capacity, flow->n_insns + 1, sizeof *flow->patterns))
         return false;
     memset(flow->patterns, 0, n * sizeof *flow->patterns);
-    bool ok = work_init(&work);
+    bool ok = flow_find_order(flow) && work_init(&work);
     for (uint32_t i = 0; ok && i < n; i++) {
         work.is_head[i] = flow_is_target(flow, i) && find_loop(&work, i);
         if (work.is_head[i])
