@@ -359,7 +359,7 @@ struct arena_request {
     _Atomic uint32_t state; /* enum arena_request_state */
     uint32_t kind;
     uint32_t module; /* reference of an arena_module */
-    uint32_t func;   /* REQUEST_RECIPE: index into the module table's functions */
+    uint32_t part;   /* REQUEST_RECIPE: recipe_part() */
 };
 
 struct arena_chunk {
@@ -587,7 +587,7 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 #define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */
 #define COMPANION_PREFIX "locus-"   /* of the names of these sockets */
 #define COMPANION_MAGIC 0x4c4f4331u
-#define COMPANION_VERSION 2
+#define COMPANION_VERSION 3
 #define COMPANION_END_WAIT_MS 5000
 
 enum companion_kind {

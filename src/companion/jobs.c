@@ -535,7 +535,7 @@ static bool companion_serve_request(struct companion *c, struct companion_proces
     if (request->kind == REQUEST_MODULE)
         return companion_job_add_module(c, process, &module, request->module, path) != NULL;
     if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || is_safe_module(path, module.id)))
-        return companion_recipes_ask(c, &module, request->func, path);
+        return companion_recipes_ask(c, &module, request->part, path);
     return true;
 }
 
@@ -548,7 +548,7 @@ void companion_process_requests(struct companion *c, struct companion_process *p
         struct arena_request *request = &process->arena->requests[i];
         if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_POSTED)
             continue;
-        struct arena_request copy = {.kind = request->kind, .module = request->module, .func = request->func};
+        struct arena_request copy = {.kind = request->kind, .module = request->module, .part = request->part};
         atomic_store_explicit(&request->state, REQUEST_TAKEN, memory_order_relaxed);
         bool is_done = companion_serve_request(c, process, &copy);
         atomic_store_explicit(&request->state, is_done ? REQUEST_EMPTY : REQUEST_POSTED, memory_order_release);

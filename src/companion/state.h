@@ -341,7 +341,7 @@ bool companion_module_find(const struct companion_module *module, const char *pa
 /* Starts the worker; without it requests stay unanswered, which a line in the log says. */
 void companion_recipes_start(struct companion *c);
 /* Hands one request to the worker. Returns false when it has too much to do: ask again later. */
-bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t func, const char *path);
+bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t part, const char *path);
 /* Ends the worker for good, and waits for it: so that no orphan is left.  ctx: once, at the companion's end */
 void companion_recipes_end(struct companion *c);
 /* To be called with every child that has ended: starts the worker again when it was the one, unless it keeps dying. */

@@ -31,7 +31,8 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
         if (!vec_reserve(&flow->insns, &flow->capacity, flow->n_insns + 1, sizeof *flow->insns))
             return false;
         struct insn *insn = &flow->insns[flow->n_insns];
-        insn_decode(decoder, bytes + offset, n_bytes - offset, flow->start + offset, insn);
+        if (!insn_skim(bytes + offset, n_bytes - offset, flow->start + offset, insn))
+            insn_decode(decoder, bytes + offset, n_bytes - offset, flow->start + offset, insn);
         flow->n_pauses += insn->is_pause;
         if (insn->kind == INSN_JMP_INDIRECT)
             flow->last_indirect = flow->n_indirect++ ? INSN_NONE : (uint32_t)flow->n_insns;
@@ -172,12 +173,22 @@ static uint32_t choose_pred(const struct flow *flow, uint32_t i)
     return pred == INSN_NONE && i ? flow->last_indirect : pred;
 }
 
+void flow_decode(const struct flow *flow, uint32_t i)
+{
+    struct insn *insn = &flow->insns[i];
+    uint32_t pred = insn->pred, offset = insn->pc - flow->start;
+    insn_decode(flow->decoder, flow->bytes + offset, flow->end - insn->pc, insn->pc, insn);
+    insn->pred = pred;
+}
+
 bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
                 const uint8_t *bytes, uint32_t start, uint32_t end)
 {
     struct edges edges = {0};
     flow->start = start;
     flow->end = end;
+    flow->decoder = decoder;
+    flow->bytes = bytes;
     bool ok = decode_all(flow, decoder, bytes) && add_direct_jumps(flow, &edges) &&
               add_table_jumps(flow, image, &edges) && sort_edges(flow, &edges);
     free(edges.items);
@@ -191,9 +202,9 @@ void flow_fini(struct flow *flow)
     free(flow->insns);
     free(flow->first_source);
     free(flow->sources);
-    free(flow->patterns);
     free(flow->block_of);
-    free(flow->order);
+    free(flow->blocks);
+    stride_end(flow);
     *flow = (struct flow){0};
 }
 
@@ -279,7 +290,8 @@ uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edg
 /* --- order --- */
 
 /* Which instructions come before others on every path: dominators of basic blocks, by the method of Lengauer and
- * Tarjan with path compression (ACM TOPLAS 1 (1979) 121), so that functions of a million jumps take no longer for each. */
+ * Tarjan with path compression (ACM TOPLAS 1 (1979) 121), so that functions of a million jumps take no longer for each.
+ */
 
 /* Arrays of the method, each [n_blocks]; all but the first by the number of a block in a depth-first walk. */
 struct walk {
@@ -447,14 +459,18 @@ static void fill_order(struct flow *flow, const struct walk *walk)
         size[v] = 1;
     for (uint32_t v = walk->n_reached - 1; v > 0; v--)
         size[walk->idom[v]] += size[v];
-    memset(flow->order, 0xff, walk->n_blocks * sizeof *flow->order);
+    for (uint32_t b = 0; b <= walk->n_blocks; b++)
+        flow->blocks[b] = (struct flow_block){walk->starts[b], INSN_NONE, INSN_NONE, INSN_NONE};
     for (uint32_t v = 0, first = 0; v < walk->n_reached; v++) {
         if (v) {
             first = next[walk->idom[v]];
             next[walk->idom[v]] += size[v];
         }
         next[v] = first + 1;
-        flow->order[walk->block[v]] = (struct flow_span){first, first + size[v]};
+        struct flow_block *block = &flow->blocks[walk->block[v]];
+        block->first = first;
+        block->end = first + size[v];
+        block->dominator = v ? walk->starts[walk->block[walk->idom[v]]] : INSN_NONE;
     }
 }
 
@@ -464,7 +480,7 @@ bool flow_find_order(struct flow *flow)
     if (!vec_reserve(&flow->block_of, &flow->block_of_capacity, flow->n_insns + 1, sizeof *flow->block_of))
         return false;
     walk.n_blocks = number_blocks(flow);
-    if (!vec_reserve(&flow->order, &flow->order_capacity, walk.n_blocks + (size_t)1, sizeof *flow->order) ||
+    if (!vec_reserve(&flow->blocks, &flow->blocks_capacity, walk.n_blocks + (size_t)1, sizeof *flow->blocks) ||
         !walk_init(&walk, flow))
         return false;
     list_jumps(&walk);
@@ -477,7 +493,7 @@ bool flow_find_order(struct flow *flow)
 
 bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t i)
 {
-    const struct flow_span *a = &flow->order[flow->block_of[head]], *b = &flow->order[flow->block_of[i]];
+    const struct flow_block *a = &flow->blocks[flow->block_of[head]], *b = &flow->blocks[flow->block_of[i]];
     return b->first == INSN_NONE || (a->first != INSN_NONE && a->first <= b->first && b->first < a->end);
 }
 
@@ -492,7 +508,7 @@ static bool is_counted(const struct flow *flow, uint32_t head, uint32_t back_edg
 {
     int sign = 0;
     for (uint32_t i = head; i <= back_edge; i++) {
-        const struct insn *insn = &flow->insns[i];
+        const struct insn *insn = flow_insn(flow, i);
         if (!(insn->writes & INSN_BIT(reg)))
             continue;
         const struct insn_effect *effect = NULL;
@@ -512,7 +528,7 @@ static bool is_counted(const struct flow *flow, uint32_t head, uint32_t back_edg
 static bool is_written(const struct flow *flow, uint32_t head, uint32_t back_edge, uint8_t reg)
 {
     for (uint32_t i = head; i <= back_edge; i++)
-        if (flow->insns[i].writes & INSN_BIT(reg))
+        if (flow_insn(flow, i)->writes & INSN_BIT(reg))
             return true;
     return false;
 }
@@ -523,7 +539,7 @@ bool recipe_guard_find(const struct flow *flow, uint32_t head, uint32_t back_edg
     uint64_t written = 0; /* between the current instruction and the head */
     uint32_t i = entry;
     for (unsigned step = 0; step < ENTRY_STEPS_MAX && i != INSN_NONE && i < head; step++) {
-        const struct insn *insn = &flow->insns[i];
+        const struct insn *insn = flow_insn(flow, i);
         for (unsigned e = 0; e < insn->n_effects; e++) {
             const struct insn_effect *effect = &insn->effects[e];
             bool is_copy = effect->kind == EFFECT_COPY && !effect->value && effect->source < 16 &&

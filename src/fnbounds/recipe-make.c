@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/search.h"
 
 #define VDSO_BYTES_MAX 65536
 
@@ -132,7 +133,7 @@ static uint64_t block_bytes(uint32_t n_recipes)
 
 /* Unpublished block with room for n_recipes recipes and n_entries recipes of loop entries at the end of the store, NULL
  * when it does not fit. Abandoned when it is not published before the next call. */
-static struct recipe_block *recipe_store_reserve(struct recipe_store *store, uint64_t module_id, uint32_t func,
+static struct recipe_block *recipe_store_reserve(struct recipe_store *store, uint64_t module_id, uint32_t part,
                                                  uint32_t n_recipes, uint32_t n_entries)
 {
     uint64_t offset = atomic_load_explicit(&store->next_offset, memory_order_relaxed);
@@ -141,7 +142,7 @@ static struct recipe_block *recipe_store_reserve(struct recipe_store *store, uin
         return NULL;
     struct recipe_block *block = (struct recipe_block *)((char *)store + offset);
     block->module_id = module_id;
-    block->func = func;
+    block->part = part;
     block->n_recipes = n_recipes;
     block->n_entries = n_entries;
     return block;
@@ -155,12 +156,12 @@ static int recipe_store_publish(struct recipe_store *store, struct recipe_block 
     /* One slot stays empty, so that every search ends. */
     if (store->n_used + 1 >= store->n_slots)
         return ERR_RANGE;
-    uint64_t i = recipe_hash(block->module_id, block->func);
+    uint64_t i = recipe_hash(block->module_id, block->part);
     while (atomic_load_explicit(&slots[i & (store->n_slots - 1)].block, memory_order_relaxed))
         i++;
     struct recipe_slot *slot = &slots[i & (store->n_slots - 1)];
     slot->module_id = block->module_id;
-    slot->func = block->func;
+    slot->part = block->part;
     store->n_used++;
     uint64_t n_bytes = block_bytes(block->n_recipes + block->n_entries);
     atomic_store_explicit(&store->next_offset, offset + n_bytes, memory_order_relaxed);
@@ -168,10 +169,10 @@ static int recipe_store_publish(struct recipe_store *store, struct recipe_block 
     return 0;
 }
 
-void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t func)
+void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t part)
 {
     struct recipe_block *block =
-        recipe_find_block(store, module_id, func) ? NULL : recipe_store_reserve(store, module_id, func, 0, 0);
+        recipe_find_block(store, module_id, part) ? NULL : recipe_store_reserve(store, module_id, part, 0, 0);
     if (block)
         (void)recipe_store_publish(store, block);
 }
@@ -180,11 +181,23 @@ void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_
 
 /* The maker: module image + decoder + rules -> published blocks. */
 
+#define FLOWS_KEPT 32
+#define FLOW_INSNS_KEPT 8192 /* the memory of a longer function is freed with it */
+
+/* A function that was asked for lately. */
+struct kept_flow {
+    struct flow flow;
+    uint32_t func;
+    uint64_t used; /* number of the request that wanted it last, 0: empty */
+};
+
 struct recipe_maker {
     const struct modtab_header *table;
     struct recipe_image image;
     struct insn_decoder *decoder;
-    struct flow flow;
+    struct kept_flow kept[FLOWS_KEPT];
+    uint64_t n_requests;
+    struct recipe part[2 * RECIPE_PART_BYTES]; /* of the part in work, those of entries behind the others */
 };
 
 int recipe_maker_open(const struct modtab_header *table, const char *elf_path, struct recipe_maker **maker,
@@ -212,7 +225,8 @@ void recipe_maker_close(struct recipe_maker *maker)
         return;
     recipe_image_close(&maker->image);
     insn_decoder_close(maker->decoder);
-    flow_fini(&maker->flow);
+    for (unsigned k = 0; k < FLOWS_KEPT; k++)
+        flow_fini(&maker->kept[k].flow);
     free(maker);
 }
 
@@ -222,48 +236,80 @@ static const uint8_t *bytes_at_pc(const void *context, uint64_t pc, size_t n_byt
     return recipe_image_bytes(&maker->image, maker->table->base_vaddr + pc, n_bytes);
 }
 
-static int publish(struct recipe_maker *maker, struct recipe_store *store, uint32_t func, struct error *err)
+static int publish(struct recipe_maker *maker, const struct flow *flow, struct recipe_store *store, uint32_t part,
+                   struct error *err)
 {
-    uint32_t n = (uint32_t)maker->flow.n_insns, n_entries = 0;
-    struct recipe entry;
+    struct recipe entries[RECIPE_PART_BYTES];
+    uint32_t n = 0, n_entries = 0;
+    size_t first = search_below(flow->insns, flow->n_insns, SEARCH_KEY(struct insn, pc), part);
+    for (size_t i = first; i < flow->n_insns && flow->insns[i].pc - part < RECIPE_PART_BYTES; i++, n++) {
+        recipe_rules_apply(flow, (uint32_t)i, &maker->part[n]);
+        if (recipe_rules_entry(flow, (uint32_t)i, &entries[n_entries]))
+            maker->part[n].entry = (uint16_t)++n_entries;
+    }
     for (uint32_t i = 0; i < n; i++)
-        n_entries += recipe_rules_entry(&maker->flow, i, &entry);
-    struct recipe_block *block = recipe_store_reserve(store, maker->table->id, func, n, n_entries);
+        if (maker->part[i].entry)
+            maker->part[i].entry = (uint16_t)(n - i + maker->part[i].entry - 1);
+    memcpy(maker->part + n, entries, n_entries * sizeof *entries);
+    struct recipe_block *block = recipe_store_reserve(store, maker->table->id, part, n, n_entries);
     if (!block)
         return error_set(err, ERR_RANGE, "the recipe store is full (%llu bytes)",
                          (unsigned long long)store->size_bytes);
-    uint32_t next_entry = n;
-    for (uint32_t i = 0; i < n; i++) {
-        recipe_rules_apply(&maker->flow, i, &block->recipes[i]);
-        if (!recipe_rules_entry(&maker->flow, i, &entry))
-            continue;
-        if (next_entry - i <= UINT16_MAX)
-            block->recipes[i].entry = (uint16_t)(next_entry - i);
-        block->recipes[next_entry++] = entry;
-    }
+    memcpy(block->recipes, maker->part, (n + n_entries) * sizeof *block->recipes);
     if (recipe_store_publish(store, block) != 0)
-        return error_set(err, ERR_RANGE, "the recipe store is full (%u functions)", store->n_slots);
+        return error_set(err, ERR_RANGE, "the recipe store is full (%u parts of functions)", store->n_slots);
     return 0;
 }
 
-int recipe_maker_func(struct recipe_maker *maker, struct recipe_store *store, uint32_t func, struct error *err)
+/* The place of a function among those that are kept: its own, or that of the one not wanted for the longest time. */
+static struct kept_flow *find_kept(struct recipe_maker *maker, uint32_t func)
 {
-    if (func >= maker->table->n_funcs)
-        return error_set(err, ERR_RANGE, "%s has no function number %u", maker->table->path, func);
-    if (recipe_find_block(store, maker->table->id, func))
-        return 0;
+    struct kept_flow *oldest = maker->kept;
+    for (struct kept_flow *kept = maker->kept; kept < maker->kept + FLOWS_KEPT; kept++) {
+        if (kept->used && kept->func == func)
+            return kept;
+        if (kept->used < oldest->used)
+            oldest = kept;
+    }
+    return oldest;
+}
+
+/* Decodes a function into kept, unless it is there. */
+static int prepare(struct recipe_maker *maker, struct kept_flow *kept, uint32_t func, struct error *err)
+{
     const struct modtab_func *range = &modtab_funcs(maker->table)[func];
-    const uint8_t *bytes = NULL;
-    if (range->end > range->start)
-        bytes = bytes_at_pc(maker, range->start, range->end - range->start);
+    uint32_t n_bytes = range->end - range->start;
+    if (kept->used && kept->func == func)
+        return 0;
+    const uint8_t *bytes = range->end > range->start ? bytes_at_pc(maker, range->start, n_bytes) : NULL;
     if (!bytes)
         return error_set(err, ERR_NOT_FOUND, "%s holds no code at %#llx", maker->table->path,
                          (unsigned long long)(maker->table->base_vaddr + range->start));
+    kept->used = 0;
+    if (kept->flow.capacity > FLOW_INSNS_KEPT)
+        flow_fini(&kept->flow);
     struct flow_image image = {bytes_at_pc, maker};
-    if (!flow_build(&maker->flow, maker->decoder, &image, bytes, range->start, range->end))
-        return error_set(err, ERR_MEMORY, "out of memory for a function of %u bytes", range->end - range->start);
-    if (!stride_build(&maker->flow))
-        return error_set(err, ERR_MEMORY, "out of memory for the loops of a function of %u bytes",
-                         range->end - range->start);
-    return publish(maker, store, func, err);
+    if (!flow_build(&kept->flow, maker->decoder, &image, bytes, range->start, range->end))
+        return error_set(err, ERR_MEMORY, "out of memory for a function of %u bytes", n_bytes);
+    if (!stride_begin(&kept->flow))
+        return error_set(err, ERR_MEMORY, "out of memory for the loops of a function of %u bytes", n_bytes);
+    kept->func = func;
+    return 0;
+}
+
+int recipe_maker_part(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err)
+{
+    int64_t func = modtab_find_func(maker->table, maker->table->base_vaddr + pc);
+    if (func < 0)
+        return error_set(err, ERR_RANGE, "%s has no function at %#llx", maker->table->path,
+                         (unsigned long long)(maker->table->base_vaddr + pc));
+    uint32_t part = recipe_part(modtab_funcs(maker->table)[func].start, pc);
+    if (recipe_find_block(store, maker->table->id, part))
+        return 0;
+    struct kept_flow *kept = find_kept(maker, (uint32_t)func);
+    int code = prepare(maker, kept, (uint32_t)func, err);
+    if (code != 0)
+        return code;
+    kept->used = ++maker->n_requests;
+    return publish(maker, &kept->flow, store, part, err);
 }

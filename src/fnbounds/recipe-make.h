@@ -18,9 +18,9 @@
  * err: ERR_RANGE when the slots do not fit or a number is not usable. */
 int recipe_store_init(void *memory, size_t size_bytes, uint32_t n_slots);
 
-/* Publishes that function number func of a module has no recipes and will get none, unless it has some. Nothing happens
- * when the store is full.  ctx: the store's one writer */
-void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t func);
+/* Publishes that a part of a module's code has no recipes and will get none, unless it has some. Nothing happens when
+ * the store is full.  ctx: the store's one writer */
+void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t part);
 
 struct recipe_maker; /* one load module, opaque */
 
@@ -30,10 +30,11 @@ struct recipe_maker; /* one load module, opaque */
 int recipe_maker_open(const struct modtab_header *table, const char *elf_path, struct recipe_maker **maker,
                       struct error *err);
 
-/* Decodes function number func of the module's table and publishes the recipes of all its instructions in the store,
- * unless they are there already. One writer at a time; readers need no lock. Time linear in the function's size.
- * err: ERR_RANGE no such function, or the store is full; ERR_NOT_FOUND the file holds no code there; ERR_MEMORY */
-int recipe_maker_func(struct recipe_maker *maker, struct recipe_store *store, uint32_t func, struct error *err);
+/* Publishes the recipes of the part around pc (relative to base_vaddr) in the store, unless they are there already. One
+ * writer at a time; readers need no lock. Time is linear in the function's size; the maker keeps the last functions, of
+ * which further parts take less.
+ * err: ERR_RANGE no function is there, or the store is full; ERR_NOT_FOUND the file holds no code there; ERR_MEMORY */
+int recipe_maker_part(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err);
 
 /* Closes the maker (NULL allowed). What it has published stays. */
 void recipe_maker_close(struct recipe_maker *maker);
@@ -45,6 +46,7 @@ void recipe_maker_close(struct recipe_maker *maker);
  * recipe-insn.c. Ordinary code, outside the profiled program. */
 
 #define INSN_NONE UINT32_MAX
+#define INSN_BYTES_MAX 15
 
 /* Bits of insn.reads and insn.writes: 0-15 general registers, then these, 32-63 vector registers. */
 #define INSN_BIT(reg) (UINT64_C(1) << (reg))
@@ -99,6 +101,7 @@ struct insn {
     uint8_t kind; /* enum insn_kind */
     uint8_t n_operands;
     uint8_t n_effects;
+    bool is_skimmed; /* the fields up to kind are valid, the others not yet: see insn_skim() */
     bool is_pause;   /* tells the processor that the loop around it waits */
     bool is_slow;    /* computes for three cycles or more: floating point, multiplication, division */
     bool is_fusible; /* cmp, test and the like: retires together with a conditional jump right after it */
@@ -119,6 +122,10 @@ void insn_decoder_close(struct insn_decoder *decoder);
 void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_t n_bytes, uint32_t pc,
                  struct insn *out);
 
+/* Fills in pc, target, table, len_bytes and kind as insn_decode would, INSN_NONE for pred, and is_skimmed. Returns
+ * false for the less common instructions, of which it does not know enough; *out is then undefined. */
+bool insn_skim(const uint8_t *bytes, size_t n_bytes, uint32_t pc, struct insn *out);
+
 /* --- flow --- */
 
 /* Control flow of one function: its instructions in address order and, for each, where control may come from.
@@ -132,15 +139,21 @@ struct flow_image {
     const void *image;
 };
 
-/* A basic block's place in the tree of dominators, both INSN_NONE when nothing leads to it. */
-struct flow_span {
-    uint32_t first, end;
+/* A basic block. */
+struct flow_block {
+    uint32_t start;      /* its first instruction */
+    uint32_t first, end; /* its span in the tree of dominators, INSN_NONE: nothing is known to lead here */
+    uint32_t dominator;  /* first instruction of the last block that every way here comes by, INSN_NONE */
 };
+
+struct strides;
 
 /* One function, decoded. All zero is empty; reused from function to function, freed by flow_fini(). */
 struct flow {
     uint32_t start, end; /* relative to base_vaddr */
-    struct insn *insns;  /* [n_insns] */
+    struct insn *insns;  /* [n_insns] those that nobody has asked for with flow_insn() are skimmed */
+    const struct insn_decoder *decoder;
+    const uint8_t *bytes; /* [end - start] */
     size_t n_insns, capacity;
     uint32_t *first_source; /* [n_insns + 1] index into sources of the jumps to each instruction */
     size_t first_capacity;
@@ -148,16 +161,16 @@ struct flow {
     size_t n_sources, sources_capacity;
     uint32_t last_indirect; /* the function's only indirect jump, INSN_NONE when there is none or several */
     uint32_t n_indirect, n_pauses;
-    uint64_t *patterns; /* [n_insns] how they walk through memory, by stride_build(); NULL before the first time */
-    size_t patterns_capacity;
-    uint32_t *block_of; /* [n_insns] number of the basic block; this and order by flow_find_order() */
+    uint32_t *block_of; /* [n_insns] number of the basic block; this and blocks by flow_find_order() */
     size_t block_of_capacity;
-    struct flow_span *order; /* by block */
-    size_t order_capacity;
+    struct flow_block *blocks; /* in order, and one more that starts at n_insns */
+    size_t blocks_capacity;
+    struct strides *strides; /* by stride_begin(), NULL before */
 };
 
 /* Decodes bytes [end - start] of one function and finds its branch targets, jump tables included where the table is
- * found in the image; fills insn.pred: round the loop at a loop head, else the fallthrough, else the nearest jump.
+ * found in the image; fills insn.pred: round the loop at a loop head, else the fallthrough, else the nearest jump. The
+ * decoder and the bytes are borrowed until the last call of flow_insn().
  * err: none, returns false when out of memory. */
 bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
                 const uint8_t *bytes, uint32_t start, uint32_t end);
@@ -168,13 +181,44 @@ void flow_fini(struct flow *flow);
 /* Index of the instruction at pc (relative to base_vaddr), INSN_NONE when pc is no boundary of this function. */
 uint32_t flow_find(const struct flow *flow, uint32_t pc);
 
-/* Finds the order for flow_is_always_before(). Time and memory are linear in the function, but for a factor of the
- * logarithm.  err: none, returns false when out of memory. */
+/* Decodes instruction i in full. */
+void flow_decode(const struct flow *flow, uint32_t i);
+
+/* Instruction i in full. */
+static inline const struct insn *flow_insn(const struct flow *flow, uint32_t i)
+{
+    if (flow->insns[i].is_skimmed)
+        flow_decode(flow, i);
+    return &flow->insns[i];
+}
+
+/* Finds the basic blocks and their order for the next five functions. Time and memory are linear in the function, but
+ * for a factor of the logarithm.  err: none, returns false when out of memory. */
 bool flow_find_order(struct flow *flow);
 
 /* True when every path from the function's start to instruction i comes by head, the first instruction of a basic block
  * (such as the target of a jump); also when no path is known.  Needs flow_find_order(). */
 bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t i);
+
+/* The block of instruction i: its first and its last instruction; whether a way from the function's start leads to it;
+ * the first instruction of the last block that every such way comes by, INSN_NONE if there is none.  Needs
+ * flow_find_order(). */
+static inline uint32_t flow_block_start(const struct flow *flow, uint32_t i)
+{
+    return flow->blocks[flow->block_of[i]].start;
+}
+static inline uint32_t flow_block_last(const struct flow *flow, uint32_t i)
+{
+    return flow->blocks[flow->block_of[i] + 1].start - 1;
+}
+static inline bool flow_is_reached(const struct flow *flow, uint32_t i)
+{
+    return flow->blocks[flow->block_of[i]].first != INSN_NONE;
+}
+static inline uint32_t flow_dominator(const struct flow *flow, uint32_t i)
+{
+    return flow->blocks[flow->block_of[i]].dominator;
+}
 
 /* True when control can go from instruction i to i + 1. */
 static inline bool flow_falls_through(const struct flow *flow, uint32_t i)
@@ -251,13 +295,18 @@ bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out)
 /* How the instructions of a function walk through memory: the innermost loop around each, by how much its address moves
  * in a turn of that loop, and which others walk along with it. Ordinary code, outside the profiled program. */
 
-/* Fills flow->patterns [n_insns] (base/access-pattern.h): of each instruction's first operand, 0 where there is none.
- * Address registers count as moving when their only write in the loop adds a constant, or makes them from ones that
- * move or stay (mov, movsxd, lea, shl); a register that is loaded anew in every turn stays when nothing in the loop
- * stores to where it is loaded from. Time is linear in the instructions times the depth of loops; what lies beyond a
- * fixed amount of work, in functions of very many loops, stays 0.
+/* Prepares a function that flow_build() has made. Frees nothing; what an earlier function took is used again.
  * err: none, returns false when out of memory. */
-bool stride_build(struct flow *flow);
+bool stride_begin(struct flow *flow);
+
+/* The pattern (base/access-pattern.h) of instruction i's first operand, 0 where there is none. Address registers count
+ * as moving when their only write in the loop adds a constant, or makes them from ones that move or stay (mov, movsxd,
+ * lea, shl); a register that is loaded anew in every turn stays when nothing in the loop stores to where it is loaded
+ * from. What lies beyond a fixed amount of work, in functions of very many loops, stays 0.  Needs stride_begin(). */
+uint64_t stride_pattern(const struct flow *flow, uint32_t i);
+
+/* Frees what stride_begin() made; flow_fini() calls it. */
+void stride_end(struct flow *flow);
 
 /* --- values --- */
 

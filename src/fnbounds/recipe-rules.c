@@ -21,8 +21,8 @@ static void put_pattern(struct recipe *out, uint64_t pattern)
  * its own, which is good enough; the start of an array stands for no line. */
 static void set_pattern(const struct flow *flow, uint32_t x, struct recipe *out)
 {
-    const struct insn *insn = &flow->insns[x];
-    uint64_t pattern = flow->patterns ? flow->patterns[x] : 0;
+    const struct insn *insn = flow_insn(flow, x);
+    uint64_t pattern = out->class == RECIPE_MEMORY ? stride_pattern(flow, x) : 0;
     bool is_inexact = out->operands[0].flags & RECIPE_OP_INEXACT, lost_index = false;
     for (unsigned o = 0; o < insn->n_operands && insn->kind != INSN_REP; o++)
         lost_index = lost_index || (insn->operands[o].scale && !out->operands[0].scale);
@@ -38,7 +38,7 @@ static void set_pattern(const struct flow *flow, uint32_t x, struct recipe *out)
 static void set_operands(const struct flow *flow, const struct value_path *path, uint32_t pc, enum recipe_class class,
                          struct recipe *out)
 {
-    const struct insn *insn = &flow->insns[path->insns[0]];
+    const struct insn *insn = flow_insn(flow, path->insns[0]);
     out->class = (uint8_t) class;
     for (unsigned o = 0; o < insn->n_operands; o++)
         if (value_solve(flow, path, o, pc, &out->operands[out->n_operands]))
@@ -89,13 +89,13 @@ static bool is_producer(const struct insn *insn, uint64_t wanted)
 static void follow_inputs(const struct flow *flow, struct value_path *path, uint32_t pc, struct recipe *out)
 {
     const uint64_t no_data = INSN_BIT(RECIPE_RSP);
-    uint64_t wanted = flow->insns[path->insns[0]].reads & ~no_data;
+    uint64_t wanted = flow_insn(flow, path->insns[0])->reads & ~no_data;
     out->class = RECIPE_COMPUTE;
     for (unsigned step = 0; step < FOLLOW_MAX && wanted; step++) {
         uint32_t i = flow->insns[path->insns[0]].pred;
         if (i == INSN_NONE)
             return;
-        const struct insn *insn = &flow->insns[i];
+        const struct insn *insn = flow_insn(flow, i);
         path_prepend(path, i);
         if (is_producer(insn, wanted)) {
             set_operands(flow, path, pc, RECIPE_DEPENDENT, out);
@@ -109,7 +109,7 @@ static void follow_inputs(const struct flow *flow, struct value_path *path, uint
 /* The instruction that retires together with the conditional jump i, or i itself. */
 static uint32_t fused_with(const struct flow *flow, uint32_t i)
 {
-    if (flow->insns[i].kind == INSN_JCC && i && !flow_is_target(flow, i) && flow->insns[i - 1].is_fusible)
+    if (flow->insns[i].kind == INSN_JCC && i && !flow_is_target(flow, i) && flow_insn(flow, i - 1)->is_fusible)
         return i - 1;
     return i;
 }
@@ -130,7 +130,7 @@ static void apply_pred(const struct flow *flow, uint32_t x, uint32_t pc, struct 
     uint32_t fused = fused_with(flow, x);
     if (fused != x)
         path_prepend(&path, fused);
-    const struct insn *insn = &flow->insns[fused];
+    const struct insn *insn = flow_insn(flow, fused);
     if (insn->kind == INSN_SYSCALL)
         out->class = RECIPE_SYSCALL;
     else if (insn->kind == INSN_CALL)
@@ -204,7 +204,7 @@ static void apply_preds(const struct flow *flow, const uint32_t *preds, unsigned
 
 void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out)
 {
-    const struct insn *insn = &flow->insns[i];
+    const struct insn *insn = flow_insn(flow, i);
     uint32_t preds[FLOW_PREDS_MAX];
     *out = (struct recipe){.pc = insn->pc, .class = RECIPE_LOST};
     if (flow_is_waiting(flow, i)) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/access-pattern.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #define WORK_MAX 4000000 /* steps a function, over all loops */
@@ -16,6 +17,7 @@
 #define GROUPS_MAX 512 /* of one loop */
 #define PLACES_MAX 32  /* of one group */
 #define NO_LOOP UINT32_MAX
+#define NOT_ASKED (UINT32_MAX - 1)
 #define ROTATED_MAX 250 /* instructions of a loop whose end lies in front of its head */
 #define FRONTS_MAX 4
 
@@ -45,24 +47,38 @@ struct group {
     int64_t places[PLACES_MAX]; /* [n_places] constants of their forms, all different, in the order of the code */
 };
 
-struct work {
-    struct flow *flow;
-    uint32_t *owner;      /* [n_insns] head of the innermost loop, NO_LOOP */
+/* What is known of a head. */
+enum head_state { HEAD_UNKNOWN = 0, HEAD_NONE, HEAD_LOOP };
+
+#define AHEAD 64 /* instructions of a loop whose patterns are found along with one's */
+
+/* The loops of a function, found when they are asked for. */
+struct strides {
+    const struct flow *flow;
+    uint32_t *words;      /* the memory of all [n_insns] but states */
+    uint32_t *owner;      /* [n_insns] head of the innermost loop found so far, NO_LOOP */
     uint32_t *owner_size; /* [n_insns] its length */
     uint32_t *seen;       /* [n_insns] number of the walk that was here last */
     uint32_t *latest;     /* [n_insns] last of the jumps to an instruction or to one in front of it */
-    bool *is_head;        /* [n_insns] of a loop */
     uint32_t *body;       /* [n_insns] scratch of struct loop */
+    uint32_t *around;     /* [n_insns] of the first instruction of a block: head of the innermost loop, or NOT_ASKED */
+    uint32_t *inner;      /* [n_insns] scratch: instructions at which inner loops may begin */
+    uint64_t *patterns;   /* [n_insns] 0 where is_known does not hold */
+    uint8_t *states;      /* [n_insns] enum head_state */
+    bool *is_known;       /* [n_insns] its pattern has been found */
+    size_t words_capacity, patterns_capacity, states_capacity;
     uint32_t n_walks;
     uint64_t n_steps;
     struct loop loop;
+    uint32_t prepared;    /* head of the loop whose body, writes and groups are there, NO_LOOP */
+    bool is_settled;      /* no state is HEAD_UNKNOWN */
     struct group *groups; /* [n_groups] of the loop */
     size_t n_groups;
 };
 
 /* --- loops --- */
 
-static void visit(struct work *work, uint32_t i)
+static void visit(struct strides *work, uint32_t i)
 {
     if (work->seen[i] == work->n_walks)
         return;
@@ -72,7 +88,7 @@ static void visit(struct work *work, uint32_t i)
 
 /* Appends to the work list what leads to its instructions from k on, up to the head; false when that comes to the
  * function's start, or to more than limit instructions. */
-static bool walk_back(struct work *work, size_t k, size_t limit)
+static bool walk_back(struct strides *work, size_t k, size_t limit)
 {
     const struct flow *flow = work->flow;
     for (; k < work->loop.n_body; k++) {
@@ -88,7 +104,7 @@ static bool walk_back(struct work *work, size_t k, size_t limit)
 }
 
 /* Begins an empty list for walks that stop at the head. */
-static void begin_walk(struct work *work, uint32_t head)
+static void begin_walk(struct strides *work, uint32_t head)
 {
     work->n_walks++;
     work->loop.head = head;
@@ -99,7 +115,7 @@ static void begin_walk(struct work *work, uint32_t head)
 
 /* Whether the head comes before an instruction in front of it on every path: then the loop was laid out with its end
  * first, as clang does, and continues from there to the head. */
-static bool is_end_in_front(struct work *work, uint32_t head, uint32_t from)
+static bool is_end_in_front(struct strides *work, uint32_t head, uint32_t from)
 {
     if (work->latest[from] < head || !flow_is_always_before(work->flow, head, from))
         return false;
@@ -115,9 +131,9 @@ static bool is_jump_back(const struct flow *flow, uint32_t head, uint32_t from)
     return from >= head && flow->insns[from].kind != INSN_JMP_INDIRECT;
 }
 
-/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, or when the loop has
- * another entry. */
-static bool find_loop(struct work *work, uint32_t head)
+/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, when the loop has
+ * another entry, or when the head does not lead to the jumps: then nothing else is known to lead there either. */
+static bool find_loop(struct strides *work, uint32_t head)
 {
     const struct flow *flow = work->flow;
     uint32_t first = flow->first_source[head], end = flow->first_source[head + 1], fronts[FRONTS_MAX];
@@ -139,7 +155,7 @@ static bool find_loop(struct work *work, uint32_t head)
             is_loop = true;
             visit(work, flow->sources[s]);
         }
-    return is_loop && walk_back(work, 1, SIZE_MAX);
+    return is_loop && walk_back(work, 1, SIZE_MAX) && work->seen[flow_block_last(flow, head)] == work->n_walks;
 }
 
 static int compare_indexes(const void *a, const void *b)
@@ -149,7 +165,7 @@ static int compare_indexes(const void *a, const void *b)
 }
 
 /* Most loops have little else between their first and their last instruction. */
-static void sort_body(struct work *work)
+static void sort_body(struct strides *work)
 {
     struct loop *loop = &work->loop;
     uint32_t first = UINT32_MAX, last = 0;
@@ -167,7 +183,7 @@ static void sort_body(struct work *work)
             loop->body[n++] = i;
 }
 
-static void claim_body(struct work *work)
+static void claim_body(struct strides *work)
 {
     const struct loop *loop = &work->loop;
     for (size_t k = 0; k < loop->n_body; k++) {
@@ -189,12 +205,12 @@ static uint64_t written_by(const struct insn *insn)
     return writes;
 }
 
-static void count_writes(struct work *work)
+static void count_writes(struct strides *work)
 {
     struct loop *loop = &work->loop;
     memset(loop->n_writes, 0, sizeof loop->n_writes);
     for (size_t k = 0; k < loop->n_body; k++) {
-        uint64_t writes = written_by(&work->flow->insns[loop->body[k]]);
+        uint64_t writes = written_by(flow_insn(work->flow, loop->body[k]));
         for (unsigned r = 0; writes; r++, writes >>= 1) {
             if (!(writes & 1))
                 continue;
@@ -206,7 +222,9 @@ static void count_writes(struct work *work)
 
 /* --- forms --- */
 
-static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth);
+static struct form form_of_reg(const struct strides *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth);
+
+static const struct search_key search_number = {sizeof(uint32_t), 0, sizeof(uint32_t)};
 
 static const struct insn_effect *effect_on(const struct insn *insn, uint8_t reg)
 {
@@ -239,7 +257,7 @@ static void add_form(struct form *to, const struct form *from, int64_t scale)
 }
 
 /* The form of an operand's address; not known with lanes of vectors. */
-static struct form form_of_operand(const struct work *work, const struct insn *insn,
+static struct form form_of_operand(const struct strides *work, const struct insn *insn,
                                    const struct recipe_operand *operand, uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .constant = operand->disp};
@@ -260,10 +278,10 @@ static struct form form_of_operand(const struct work *work, const struct insn *i
 }
 
 /* True when nothing in the loop stores to where insn loads from, as far as the same registers tell. */
-static bool is_kept(const struct work *work, const struct recipe_operand *from)
+static bool is_kept(const struct strides *work, const struct recipe_operand *from)
 {
     for (size_t k = 0; k < work->loop.n_body; k++) {
-        const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+        const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
         for (unsigned o = 0; o < insn->n_operands; o++) {
             const struct recipe_operand *to = &insn->operands[o];
             if (to->flags & RECIPE_OP_WRITE && to->base == from->base && to->index == from->index &&
@@ -275,12 +293,12 @@ static bool is_kept(const struct work *work, const struct recipe_operand *from)
 }
 
 /* Whether copies lead from reg back to itself, and by how much it has moved then. */
-static bool is_cycle(const struct work *work, uint8_t reg, int64_t *stride)
+static bool is_cycle(const struct strides *work, uint8_t reg, int64_t *stride)
 {
     uint8_t at = reg;
     *stride = 0;
     for (unsigned n = 0; n < DEPTH_MAX && at < 16 && work->loop.n_writes[at] == 1; n++) {
-        const struct insn_effect *effect = effect_on(&work->flow->insns[work->loop.writer[at]], at);
+        const struct insn_effect *effect = effect_on(flow_insn(work->flow, work->loop.writer[at]), at);
         if (!effect || effect->kind != EFFECT_COPY)
             return false;
         *stride += effect->value;
@@ -291,7 +309,7 @@ static bool is_cycle(const struct work *work, uint8_t reg, int64_t *stride)
     return false;
 }
 
-static struct form form_of_effect(const struct work *work, const struct insn *insn, const struct insn_effect *effect,
+static struct form form_of_effect(const struct strides *work, const struct insn *insn, const struct insn_effect *effect,
                                   uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .is_derived = true, .constant = effect->value}, part;
@@ -343,18 +361,18 @@ static struct form form_of_effect(const struct work *work, const struct insn *in
 
 /* The write of reg that instruction at sees, where it lies in straight code before it; NULL otherwise. Compilers make
  * an address in two steps: mov, then shl. */
-static const struct insn *write_before(const struct work *work, uint8_t reg, uint32_t at)
+static const struct insn *write_before(const struct strides *work, uint8_t reg, uint32_t at)
 {
     const struct flow *flow = work->flow;
     for (unsigned n = 0; n < STRAIGHT_MAX && at > 0 && !flow_is_target(flow, at) && flow_falls_through(flow, at - 1);
          n++)
-        if (flow->insns[--at].writes & INSN_BIT(reg))
-            return &flow->insns[at];
+        if (flow_insn(flow, --at)->writes & INSN_BIT(reg))
+            return flow_insn(flow, at);
     return NULL;
 }
 
 /* The form of the value that instruction at finds in reg. */
-static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth)
+static struct form form_of_reg(const struct strides *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .n_terms = 1, .regs = {reg}, .scales = {1}};
     if (reg >= 16 || visiting >> reg & 1 || depth > DEPTH_MAX)
@@ -362,7 +380,8 @@ static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at
     if (work->loop.n_writes[reg] == 0 || is_cycle(work, reg, &form.stride))
         return form;
     bool is_rewritten = work->loop.n_writes[reg] > 1;
-    const struct insn *insn = is_rewritten ? write_before(work, reg, at) : &work->flow->insns[work->loop.writer[reg]];
+    const struct insn *insn =
+        is_rewritten ? write_before(work, reg, at) : flow_insn(work->flow, work->loop.writer[reg]);
     const struct insn_effect *effect = insn ? effect_on(insn, reg) : NULL;
     if (!effect)
         return (struct form){0};
@@ -390,7 +409,7 @@ static bool same_walk(const struct form *a, const struct form *b)
            !memcmp(a->scales, b->scales, a->n_terms * sizeof a->scales[0]);
 }
 
-static struct group *find_group(struct work *work, const struct form *form)
+static struct group *find_group(struct strides *work, const struct form *form)
 {
     for (size_t g = 0; g < work->n_groups; g++)
         if (same_walk(&work->groups[g].form, form))
@@ -399,7 +418,7 @@ static struct group *find_group(struct work *work, const struct form *form)
 }
 
 /* Puts an instruction's address into its group. */
-static void join_group(struct work *work, const struct form *form, uint32_t pc)
+static void join_group(struct strides *work, const struct form *form, uint32_t pc)
 {
     struct group *group = find_group(work, form);
     if (!group && work->n_groups < GROUPS_MAX) {
@@ -457,13 +476,13 @@ static uint64_t add_slots(const struct group *group, uint64_t pattern)
 
 /* The registers that hold, when the loop comes back to place k of its body, something made of what the instruction
  * there has written. */
-static uint64_t made_of(const struct work *work, size_t k)
+static uint64_t made_of(const struct strides *work, size_t k)
 {
     const uint64_t no_data = INSN_BIT(RECIPE_RSP) | INSN_FLAGS;
     const struct loop *loop = &work->loop;
-    uint64_t made = work->flow->insns[loop->body[k]].writes & ~no_data;
+    uint64_t made = flow_insn(work->flow, loop->body[k])->writes & ~no_data;
     for (size_t step = 1; step < loop->n_body; step++) {
-        const struct insn *insn = &work->flow->insns[loop->body[(k + step) % loop->n_body]];
+        const struct insn *insn = flow_insn(work->flow, loop->body[(k + step) % loop->n_body]);
         if (insn->reads & made && insn->kind != INSN_CALL)
             made |= insn->writes & ~no_data;
         else
@@ -473,17 +492,17 @@ static uint64_t made_of(const struct work *work, size_t k)
 }
 
 /* True when what the load-and-compute instruction at place k of the body computes comes back to it in the next turn. */
-static bool is_carried(const struct work *work, size_t k)
+static bool is_carried(const struct strides *work, size_t k)
 {
-    const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+    const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
     bool is_candidate = insn->is_slow && insn->n_operands && insn->operands[0].flags & RECIPE_OP_READ;
     return is_candidate && insn->reads & made_of(work, k);
 }
 
 /* True when the load at place k of the body reads where to read in the next turn. */
-static bool is_chained(const struct work *work, size_t k)
+static bool is_chained(const struct strides *work, size_t k)
 {
-    const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+    const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
     const struct recipe_operand *operand = &insn->operands[0];
     uint64_t address = INSN_BIT(operand->base) | (operand->scale ? INSN_BIT(operand->index) : 0);
     bool is_candidate = operand->flags & RECIPE_OP_READ && !(operand->flags & RECIPE_OP_WRITE);
@@ -500,9 +519,9 @@ static enum pattern_kind irregular_kind(const struct recipe_operand *operand)
     return operand->flags & RECIPE_OP_READ ? PATTERN_IRREGULAR : PATTERN_STORED;
 }
 
-static uint64_t pattern_of(struct work *work, size_t k)
+static uint64_t pattern_of(struct strides *work, size_t k)
 {
-    const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+    const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
     const struct recipe_operand *operand = &insn->operands[0];
     struct form form = form_of_operand(work, insn, operand, 0, 0);
     const struct group *group = form.is_known && form.stride ? find_group(work, &form) : NULL;
@@ -521,90 +540,171 @@ static uint64_t pattern_of(struct work *work, size_t k)
     return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;
 }
 
-static void fill_loop(struct work *work)
+/* --- on demand --- */
+
+/* Finds out whether an instruction is the head of a loop, and whose innermost loop that is. */
+static void settle(struct strides *work, uint32_t i)
 {
-    const struct loop *loop = &work->loop;
-    work->n_groups = 0;
-    for (unsigned pass = 0; pass < 2; pass++)
-        for (size_t k = 0; k < loop->n_body && work->n_steps < WORK_MAX; k++) {
-            const struct insn *insn = &work->flow->insns[loop->body[k]];
-            if (work->owner[loop->body[k]] != loop->head || !has_pattern(insn))
-                continue;
-            struct form form = form_of_operand(work, insn, &insn->operands[0], 0, 0);
-            bool is_walking = form.is_known && form.stride && !is_scalar(&insn->operands[0]);
-            work->n_steps += 16 + work->n_groups;
-            if (pass == 0 && is_walking)
-                join_group(work, &form, insn->pc);
-            if (pass == 1) {
-                work->flow->patterns[loop->body[k]] = pattern_of(work, k);
-                work->n_steps += (insn->is_slow ? loop->n_body : 0) + (is_walking ? 1000 : 0);
-            }
-        }
+    if (work->states[i] != HEAD_UNKNOWN)
+        return;
+    work->prepared = NO_LOOP;
+    bool is_head = flow_is_target(work->flow, i) && find_loop(work, i);
+    work->states[i] = is_head ? HEAD_LOOP : HEAD_NONE;
+    if (is_head)
+        claim_body(work);
 }
 
-static void fill_straight(struct work *work)
+/* Head of the innermost loop around a block, given by its first instruction. Loops lie apart or inside each other, and
+ * a head comes before all of its loop: the first one on the way up the tree of dominators is it. A block on that way
+ * lies in all loops that come still further up, so that only those around it need be tried. Where nothing is known to
+ * lead, all are searched. */
+static uint32_t innermost(struct strides *work, uint32_t start)
 {
-    for (uint32_t i = 0; i < work->flow->n_insns; i++) {
-        const struct insn *insn = &work->flow->insns[i];
-        const struct recipe_operand *operand = &insn->operands[0];
-        bool is_string = insn->kind == INSN_REP && insn->n_operands;
-        if (is_string)
-            work->flow->patterns[i] = pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
-        else if (work->owner[i] == NO_LOOP && has_pattern(insn))
-            work->flow->patterns[i] = pattern_make(is_scalar(operand) ? PATTERN_FIXED : irregular_kind(operand),
-                                                   work->flow->insns[0].pc, 0, operand->size_bytes);
+    const struct flow *flow = work->flow;
+    uint32_t at = start, found = NO_LOOP;
+    if (work->around[start] != NOT_ASKED)
+        return work->around[start];
+    if (!flow_is_reached(flow, start)) {
+        for (uint32_t i = 0; !work->is_settled && i < flow->n_insns; i++)
+            settle(work, i);
+        work->is_settled = true;
+        return work->around[start] = work->owner[start];
+    }
+    while (at != INSN_NONE && found == NO_LOOP) {
+        uint32_t around = work->around[at];
+        settle(work, at);
+        if (work->states[at] == HEAD_LOOP && work->owner[start] == at)
+            found = at;
+        else
+            at = around == NOT_ASKED || around == at ? flow_dominator(flow, at) : around;
+    }
+    return work->around[start] = found;
+}
+
+/* Makes the loop with this head the current one: its body in order, what that writes, and which of its instructions
+ * walk together. Inner loops are found first: what they own walks for itself. */
+static bool prepare(struct strides *work, uint32_t head)
+{
+    const struct flow *flow = work->flow;
+    struct loop *loop = &work->loop;
+    size_t n_inner = 0;
+    if (work->prepared == head)
+        return true;
+    if (!find_loop(work, head))
+        return false;
+    for (size_t k = 0; k < loop->n_body; k++)
+        if (work->states[loop->body[k]] == HEAD_UNKNOWN && flow_is_target(flow, loop->body[k]))
+            work->inner[n_inner++] = loop->body[k];
+    for (size_t k = 0; k < n_inner; k++)
+        settle(work, work->inner[k]);
+    if (n_inner && !find_loop(work, head))
+        return false;
+    sort_body(work);
+    count_writes(work);
+    work->n_groups = 0;
+    for (size_t k = 0; k < loop->n_body && work->n_steps < WORK_MAX; k++) {
+        const struct insn *insn = flow_insn(flow, loop->body[k]);
+        if (work->owner[loop->body[k]] != head || !has_pattern(insn))
+            continue;
+        struct form form = form_of_operand(work, insn, &insn->operands[0], 0, 0);
+        work->n_steps += 16 + work->n_groups;
+        if (form.is_known && form.stride && !is_scalar(&insn->operands[0]))
+            join_group(work, &form, insn->pc);
+    }
+    work->prepared = head;
+    return true;
+}
+
+/* Finds the patterns of instruction i, in the loop with this head, and of those of the loop that follow soon. */
+static void fill_from(struct strides *work, uint32_t head, uint32_t i)
+{
+    const struct loop *loop = &work->loop;
+    if (work->n_steps >= WORK_MAX || !prepare(work, head))
+        return;
+    size_t k = search_below(loop->body, loop->n_body, search_number, i);
+    for (size_t n = 0; n < AHEAD && k < loop->n_body && work->n_steps < WORK_MAX; n++, k++) {
+        uint32_t at = loop->body[k];
+        const struct insn *insn = flow_insn(work->flow, at);
+        if (work->owner[at] != head || work->is_known[at] || !has_pattern(insn))
+            continue;
+        uint64_t pattern = pattern_of(work, k);
+        bool is_walking = pattern_kind(pattern) == PATTERN_STRIDED || pattern_kind(pattern) == PATTERN_DERIVED;
+        work->n_steps += (insn->is_slow ? loop->n_body : 0) + (is_walking ? 1000 : 16);
+        work->patterns[at] = pattern;
+        work->is_known[at] = true;
     }
 }
 
-/* False when out of memory. */
-static bool work_init(struct work *work)
+uint64_t stride_pattern(const struct flow *flow, uint32_t i)
 {
-    const struct flow *flow = work->flow;
+    struct strides *work = flow->strides;
+    const struct insn *insn = flow_insn(flow, i);
+    const struct recipe_operand *operand = &insn->operands[0];
+    if (insn->kind == INSN_REP && insn->n_operands)
+        return pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
+    if (!has_pattern(insn) || !work)
+        return 0;
+    if (work->is_known[i])
+        return work->patterns[i];
+    uint32_t head = innermost(work, flow_block_start(flow, i));
+    if (head == NO_LOOP)
+        return pattern_make(is_scalar(operand) ? PATTERN_FIXED : irregular_kind(operand), flow->insns[0].pc, 0,
+                            operand->size_bytes);
+    fill_from(work, head, i);
+    return work->is_known[i] ? work->patterns[i] : 0;
+}
+
+/* False when out of memory. */
+static bool reserve(struct strides *work, size_t n)
+{
+    if (!work->groups)
+        work->groups = malloc(GROUPS_MAX * sizeof *work->groups);
+    return work->groups && vec_reserve(&work->words, &work->words_capacity, 7 * (n + 1), sizeof *work->words) &&
+           vec_reserve(&work->patterns, &work->patterns_capacity, n + 1, sizeof *work->patterns) &&
+           vec_reserve(&work->states, &work->states_capacity, 2 * (n + 1), sizeof *work->states);
+}
+
+bool stride_begin(struct flow *flow)
+{
     size_t n = flow->n_insns;
-    work->owner = malloc((n + 1) * 5 * sizeof *work->owner);
-    work->is_head = calloc(n + 1, sizeof *work->is_head);
-    work->groups = malloc(GROUPS_MAX * sizeof *work->groups);
-    if (!work->owner || !work->is_head || !work->groups)
+    struct strides *work = flow->strides ? flow->strides : calloc(1, sizeof *work);
+    flow->strides = work;
+    if (!work || !reserve(work, n) || !flow_find_order(flow))
         return false;
+    work->flow = flow;
+    work->owner = work->words;
     work->owner_size = work->owner + n;
     work->seen = work->owner_size + n;
     work->body = work->seen + n;
     work->latest = work->body + n;
+    work->inner = work->latest + n;
+    work->around = work->inner + n;
     memset(work->owner, 0xff, n * sizeof *work->owner);
     memset(work->owner_size, 0, 2 * n * sizeof *work->owner);
+    work->is_known = (bool *)(work->states + n);
+    memset(work->states, 0, 2 * n * sizeof *work->states);
+    work->n_walks = 0;
+    work->n_steps = 0;
+    work->prepared = NO_LOOP;
+    work->is_settled = false;
     uint32_t latest = 0;
     for (size_t i = 0; i < n; i++) {
         for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++)
             latest = flow->sources[s] > latest ? flow->sources[s] : latest;
         work->latest[i] = latest;
+        work->around[i] = NOT_ASKED;
     }
     return true;
 }
 
-bool stride_build(struct flow *flow)
+void stride_end(struct flow *flow)
 {
-    uint32_t n = (uint32_t)flow->n_insns;
-    struct work work = {.flow = flow};
-    if (!vec_reserve(&flow->patterns, &flow->patterns_capacity, flow->n_insns + 1, sizeof *flow->patterns))
-        return false;
-    memset(flow->patterns, 0, n * sizeof *flow->patterns);
-    bool ok = flow_find_order(flow) && work_init(&work);
-    for (uint32_t i = 0; ok && i < n; i++) {
-        work.is_head[i] = flow_is_target(flow, i) && find_loop(&work, i);
-        if (work.is_head[i])
-            claim_body(&work);
-    }
-    for (uint32_t i = 0; ok && i < n; i++) {
-        if (!work.is_head[i] || work.owner[i] == NO_LOOP || !find_loop(&work, i))
-            continue;
-        sort_body(&work);
-        count_writes(&work);
-        fill_loop(&work);
-    }
-    if (ok)
-        fill_straight(&work);
-    free(work.owner);
-    free(work.is_head);
-    free(work.groups);
-    return ok;
+    if (!flow->strides)
+        return;
+    free(flow->strides->words);
+    free(flow->strides->patterns);
+    free(flow->strides->states);
+    free(flow->strides->groups);
+    free(flow->strides);
+    flow->strides = NULL;
 }

@@ -372,7 +372,7 @@ static uint32_t defining_load(const struct flow *flow, uint32_t i, uint8_t reg)
         i = flow->insns[i].pred;
         if (i == INSN_NONE)
             return INSN_NONE;
-        const struct insn *insn = &flow->insns[i];
+        const struct insn *insn = flow_insn(flow, i);
         if (!(insn->writes & INSN_BIT(reg)))
             continue;
         const struct insn_effect *effect = NULL;
@@ -396,10 +396,10 @@ static uint32_t defining_load(const struct flow *flow, uint32_t i, uint8_t reg)
 /* True when load i takes its base from itself, through other loads of the same field: compilers unroll such loops. */
 static bool is_link(const struct flow *flow, uint32_t i)
 {
-    int32_t disp = flow->insns[i].operands[0].disp;
+    int32_t disp = flow_insn(flow, i)->operands[0].disp;
     uint32_t at = i;
     for (unsigned step = 0; step < CHASE_STEPS; step++) {
-        const struct recipe_operand *operand = &flow->insns[at].operands[0];
+        const struct recipe_operand *operand = &flow_insn(flow, at)->operands[0];
         if (operand->base >= 16 || operand->scale || operand->disp != disp)
             return false;
         at = defining_load(flow, at, operand->base);
@@ -412,7 +412,7 @@ static bool is_link(const struct flow *flow, uint32_t i)
 /* True when load i follows links that it has read itself: its base comes from itself, or from a load that does. */
 static bool is_chase(const struct flow *flow, uint32_t i)
 {
-    const struct recipe_operand *operand = &flow->insns[i].operands[0];
+    const struct recipe_operand *operand = &flow_insn(flow, i)->operands[0];
     if (is_link(flow, i))
         return true;
     uint32_t from = operand->base < 16 ? defining_load(flow, i, operand->base) : INSN_NONE;
@@ -484,11 +484,11 @@ bool value_solve(const struct flow *flow, const struct value_path *path, unsigne
     struct known_values known;
     struct address address = {{NO_VALUE, 0}, {NO_VALUE, 0}, NO_VALUE};
     uint32_t i = path->insns[0];
-    const struct insn *insn = &flow->insns[i];
+    const struct insn *insn = flow_insn(flow, i);
     const struct recipe_operand *operand = &insn->operands[which];
     known_values_init(&known);
     for (uint32_t before = line_start(flow, i); before < i; before++)
-        apply_insn(&known, &flow->insns[before]);
+        apply_insn(&known, flow_insn(flow, before));
     if (operand->base < 16)
         address.base = known.regs[operand->base];
     if (operand->scale)
@@ -497,6 +497,6 @@ bool value_solve(const struct flow *flow, const struct value_path *path, unsigne
     if (insn->n_effects == 1 && insn->effects[0].kind == EFFECT_LOAD)
         address.loaded = known.regs[insn->effects[0].reg].id;
     for (unsigned n = 1; n < path->n; n++)
-        apply_insn(&known, &flow->insns[path->insns[n]]);
+        apply_insn(&known, flow_insn(flow, path->insns[n]));
     return solve(flow, i, &known, &address, operand, pc, out);
 }

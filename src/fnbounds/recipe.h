@@ -16,7 +16,7 @@
 
 #include "base/search.h"
 
-#define RECIPE_MAGIC "LOCUSRS2"
+#define RECIPE_MAGIC "LOCUSRS3"
 #define RECIPE_NO_REG 0xff
 
 /* Register numbers in operands: x86 encoding order rax rcx rdx rbx rsp rbp rsi rdi r8-r15 (0-15), 16 = rip (the
@@ -83,10 +83,22 @@ struct recipe {
     uint32_t pattern_low, pattern_high;
 };
 
+/* Functions are analysed part by part, as samples fall into them: most of the code of a large function never runs while
+ * it is measured. */
+#define RECIPE_PART_BYTES 256
+
+/* The part of a function that pc lies in, named by its own first pc: the function's first pc plus a multiple of
+ * RECIPE_PART_BYTES.  ctx: any */
+static inline uint32_t recipe_part(uint32_t func_start, uint32_t pc)
+{
+    return pc - (pc - func_start) % RECIPE_PART_BYTES;
+}
+
+/* The recipes of one part. */
 struct recipe_block {
     uint64_t module_id; /* modtab_header.id */
-    uint32_t func;      /* index into the module table's functions */
-    uint32_t n_recipes; /* sorted by pc: one for each instruction boundary of the function */
+    uint32_t part;      /* recipe_part() */
+    uint32_t n_recipes; /* sorted by pc: one for each instruction boundary of the part */
     uint32_t n_entries; /* recipes of entries, after the others */
     uint32_t pad;
     struct recipe recipes[]; /* [n_recipes + n_entries] */
@@ -94,7 +106,7 @@ struct recipe_block {
 
 struct recipe_slot {
     uint64_t module_id;
-    uint32_t func;
+    uint32_t part;
     _Atomic uint32_t block; /* byte offset / 8 in the store, 0 = empty; stored last, with release */
 };
 
@@ -107,23 +119,23 @@ struct recipe_store {
     _Atomic uint64_t next_offset; /* first free byte */
 };
 
-/* Hash of the function at offset func of a module, for the slots of a store.  ctx: any */
-static inline uint64_t recipe_hash(uint64_t module_id, uint32_t func)
+/* Hash of a part of a module's code, for the slots of a store.  ctx: any */
+static inline uint64_t recipe_hash(uint64_t module_id, uint32_t part)
 {
-    return (module_id ^ (uint64_t)func * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 20;
+    return (module_id ^ (uint64_t)part * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 20;
 }
 
-/* The published block of a function, NULL when it has not been made yet.  ctx: any, wait-free */
+/* The published block of a part, NULL when it has not been made yet.  ctx: any, wait-free */
 static inline const struct recipe_block *recipe_find_block(const struct recipe_store *store, uint64_t module_id,
-                                                           uint32_t func)
+                                                           uint32_t part)
 {
     const struct recipe_slot *slots = (const struct recipe_slot *)((const char *)store + store->slots_offset);
-    for (uint64_t i = recipe_hash(module_id, func), n = 0; n < store->n_slots; i++, n++) {
+    for (uint64_t i = recipe_hash(module_id, part), n = 0; n < store->n_slots; i++, n++) {
         const struct recipe_slot *slot = &slots[i & (store->n_slots - 1)];
         uint32_t block = atomic_load_explicit(&slot->block, memory_order_acquire);
         if (!block)
             return NULL;
-        if (slot->module_id == module_id && slot->func == func)
+        if (slot->module_id == module_id && slot->part == part)
             return (const struct recipe_block *)((const char *)store + (uint64_t)block * 8);
     }
     return NULL;

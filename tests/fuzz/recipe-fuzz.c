@@ -64,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct flow_image image = {code_bytes, &code};
     struct flow flow = {0};
     struct insn_decoder *decoder = insn_decoder_open();
-    if (decoder && len_bytes && flow_build(&flow, decoder, &image, data, 0, (uint32_t)len_bytes)) {
+    if (decoder && len_bytes && flow_build(&flow, decoder, &image, data, 0, (uint32_t)len_bytes) &&
+        stride_begin(&flow)) {
         uint32_t end = 0;
         for (uint32_t i = 0; i < flow.n_insns; i++) {
             struct recipe recipe;

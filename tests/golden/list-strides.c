@@ -32,11 +32,14 @@ static void print_symbol(const struct modtab_header *table, const struct recipe_
 {
     struct error err;
     int64_t func = modtab_find_func(table, vaddr);
-    if (func < 0 || recipe_maker_func(maker, (struct recipe_store *)store, (uint32_t)func, &err) != 0)
-        return;
-    const struct recipe_block *block = recipe_find_block(store, table->id, (uint32_t)func);
-    for (uint32_t i = 0; block && i < block->n_recipes; i++)
-        print_recipe(name, &block->recipes[i]);
+    const struct modtab_func *range = func < 0 ? NULL : &modtab_funcs(table)[func];
+    for (uint32_t part = range ? range->start : 0; range && part < range->end; part += RECIPE_PART_BYTES) {
+        if (recipe_maker_part(maker, (struct recipe_store *)store, part, &err) != 0)
+            return;
+        const struct recipe_block *block = recipe_find_block(store, table->id, part);
+        for (uint32_t i = 0; block && i < block->n_recipes; i++)
+            print_recipe(name, &block->recipes[i]);
+    }
 }
 
 int main(int argc, char **argv)

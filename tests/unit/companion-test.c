@@ -361,14 +361,14 @@ static struct arena_module *add_module(struct client *client, const char *path)
     return module;
 }
 
-static void post(struct client *client, enum arena_request_kind kind, uint32_t module, uint32_t func)
+static void post(struct client *client, enum arena_request_kind kind, uint32_t module, uint32_t part)
 {
     const uint64_t one = 1;
     uint32_t slot = atomic_fetch_add(&client->arena->request_tail, 1) & (ARENA_REQUESTS - 1);
     struct arena_request *request = &client->arena->requests[slot];
     request->kind = kind;
     request->module = module;
-    request->func = func;
+    request->part = part;
     atomic_store(&request->state, REQUEST_POSTED);
     assert_int_equal(write(client->bell_fd, &one, sizeof one), sizeof one);
 }
@@ -406,12 +406,12 @@ static void test_requests_are_answered(void **state)
 #ifdef __x86_64__
     uint32_t n_found = 0, n_asked = table->n_funcs < 100 ? (uint32_t)table->n_funcs : 100;
     for (uint32_t i = 0; i < n_asked; i++)
-        post(&client, REQUEST_RECIPE, ref, i);
+        post(&client, REQUEST_RECIPE, ref, modtab_funcs(table)[i].start);
     for (int i = 0; i < 500 && n_found < n_asked / 2; i++) {
         usleep(20000);
         n_found = 0;
         for (uint32_t k = 0; k < n_asked; k++)
-            n_found += recipe_find_block(client.recipes, table->id, k) != NULL;
+            n_found += recipe_find_block(client.recipes, table->id, modtab_funcs(table)[k].start) != NULL;
     }
     assert_true(n_found >= n_asked / 2);
 #endif

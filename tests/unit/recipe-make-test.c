@@ -202,17 +202,19 @@ static void test_store_limits(void **state)
     assert_int_equal(recipe_store_init(memory, sizeof memory, 2), 0);
     recipe_lib_table(&table, rc_direct, rc_direct_end);
     assert_int_equal(recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err), 0);
-    assert_int_equal(recipe_maker_func(maker, store, 1, &err), ERR_RANGE);
-    assert_int_equal(recipe_maker_func(maker, store, 0, &err), 0);
+    assert_int_equal(recipe_maker_part(maker, store, table.func.end, &err), ERR_RANGE);
+    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), 0);
     uint64_t used = store->next_offset;
-    assert_int_equal(recipe_maker_func(maker, store, 0, &err), 0);
+    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), 0);
     assert_int_equal(store->next_offset, used);
     table.header.id = 78;
-    assert_int_equal(recipe_maker_func(maker, store, 0, &err), ERR_RANGE);
+    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), ERR_RANGE);
     assert_non_null(strstr(err.text, "full"));
+    recipe_maker_close(maker);
     table.func.end = table.func.start + 0x10000000;
+    assert_int_equal(recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err), 0);
     table.header.id = 79;
-    assert_int_equal(recipe_maker_func(maker, store, 0, &err), ERR_NOT_FOUND);
+    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), ERR_NOT_FOUND);
     recipe_maker_close(maker);
 }
 
@@ -267,6 +269,47 @@ static void test_loop_entry_is_chosen(void **state)
     assert_ptr_equal(recipe_choose_sig(pair, &regs), pair);
 }
 
+/* The quick look at instructions must say what the disassembler says wherever it says anything: here for opcodes and
+ * prefixes in every combination, with operands of all kinds. */
+static void test_skim(void **state)
+{
+    (void)state;
+    static const uint8_t prefixes[] = {0, 0x66, 0xf2, 0xf3, 0x64, 0x65, 0x67, 0x2e, 0xf0};
+    struct insn_decoder *decoder = insn_decoder_open();
+    uint64_t random = 1;
+    unsigned n_skimmed = 0;
+    for (unsigned k = 0; k < 2 * 256 * sizeof prefixes * 17 * 24; k++) {
+        unsigned rest = k, n = 0, variant = rest % 24, rex = (rest /= 24) % 17, prefix = (rest /= 17) % sizeof prefixes;
+        uint8_t code[32];
+        struct insn quick, full;
+        for (unsigned i = 0; i < sizeof code; i += 8) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            memcpy(code + i, &random, 8);
+        }
+        if (prefixes[prefix])
+            code[n++] = prefixes[prefix];
+        if (rex < 16)
+            code[n++] = (uint8_t)(0x40 + rex);
+        rest /= sizeof prefixes;
+        if (rest & 1)
+            code[n++] = 0x0f;
+        code[n] = (uint8_t)(rest >> 1);
+        size_t n_bytes = variant < 22 ? sizeof code : 1 + variant % 3 + n;
+        if (!insn_skim(code, n_bytes, 0x1000, &quick))
+            continue;
+        insn_decode(decoder, code, n_bytes, 0x1000, &full);
+        assert_true(quick.is_skimmed && !full.is_skimmed);
+        assert_int_equal(quick.pc, full.pc);
+        assert_int_equal(quick.len_bytes, full.len_bytes);
+        assert_int_equal(quick.kind, full.kind);
+        assert_int_equal(quick.target, full.target);
+        assert_int_equal(quick.table, full.table);
+        n_skimmed++;
+    }
+    assert_true(n_skimmed > 100000);
+    insn_decoder_close(decoder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,7 +321,7 @@ int main(void)
         cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),
         cmocka_unit_test(test_loop_entry),   cmocka_unit_test(test_loop_entry_is_chosen),
         cmocka_unit_test(test_garbage),      cmocka_unit_test(test_store_limits),
-        cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_open_refuses), cmocka_unit_test(test_skim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

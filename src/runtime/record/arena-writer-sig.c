@@ -242,7 +242,7 @@ void arena_ring_sig(void)
         (void)own_call_sig(SYS_write, bell, &one, sizeof one);
 }
 
-bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t part)
 {
     struct arena_header *header = arena_header_sig();
     if (!header)
@@ -254,7 +254,7 @@ bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t f
         return false;
     request->kind = kind;
     request->module = module;
-    request->func = func;
+    request->part = part;
     atomic_store_explicit(&request->state, REQUEST_POSTED, memory_order_release);
     arena_ring_sig();
     return true;

@@ -16,8 +16,8 @@
 
 /* --- recipes --- */
 
-/* How the handler finds recipes: a direct-mapped cache over the shared store. The first miss in a function posts a
- * request; further misses in it do not. */
+/* How the handler finds recipes: a direct-mapped cache over the shared store. The first miss in a part of a function
+ * posts a request; further misses in it do not. */
 
 #define CACHE_SLOTS 4096
 #define ASKED_SLOTS 1024
@@ -67,10 +67,10 @@ static void cache_put_sig(uintptr_t pc, uint64_t generation, const struct recipe
     atomic_store_explicit(&slot->pc, pc, memory_order_release);
 }
 
-/* The block of a function, if it lies in the part of the store that is mapped by now. */
-static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t func)
+/* The block of a part of a function, if it lies in the part of the store that is mapped by now. */
+static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t part)
 {
-    const struct recipe_block *block = recipe_find_block(recipes.store, table_id, func);
+    const struct recipe_block *block = recipe_find_block(recipes.store, table_id, part);
     uint64_t n_bytes = (uint64_t)((const char *)block - (const char *)recipes.store) + sizeof *block;
     if (!block || !zone_reach_sig(ZONE_RECIPES, n_bytes))
         return NULL;
@@ -78,11 +78,11 @@ static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t fun
     return zone_reach_sig(ZONE_RECIPES, n_bytes) ? block : NULL;
 }
 
-static void ask_sig(const struct loadmap_module *module, uint32_t func)
+static void ask_sig(const struct loadmap_module *module, uint32_t part)
 {
-    uint64_t key = (uint64_t)module->code.ref << 32 | (func + 1u);
-    _Atomic uint64_t *slot = &recipes.asked[recipe_hash(module->table_id, func) & (ASKED_SLOTS - 1)];
-    if (atomic_exchange(slot, key) != key && !arena_request_sig(REQUEST_RECIPE, module->code.ref, func))
+    uint64_t key = (uint64_t)module->code.ref << 32 | (part + 1u);
+    _Atomic uint64_t *slot = &recipes.asked[recipe_hash(module->table_id, part) & (ASKED_SLOTS - 1)];
+    if (atomic_exchange(slot, key) != key && !arena_request_sig(REQUEST_RECIPE, module->code.ref, part))
         atomic_store(slot, 0);
 }
 
@@ -103,12 +103,13 @@ static enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **
     int64_t func = modtab_find_func(table, vaddr);
     if (func < 0)
         return RECIPES_NEVER;
-    const struct recipe_block *block = block_find_sig(module->table_id, (uint32_t)func);
+    uint32_t at = (uint32_t)(vaddr - table->base_vaddr), part = recipe_part(modtab_funcs(table)[func].start, at);
+    const struct recipe_block *block = block_find_sig(module->table_id, part);
     if (!block) {
-        ask_sig(module, (uint32_t)func);
+        ask_sig(module, part);
         return RECIPES_LATER;
     }
-    *recipe = recipe_find(block, (uint32_t)(vaddr - table->base_vaddr));
+    *recipe = recipe_find(block, at);
     if (!*recipe)
         return RECIPES_NEVER;
     cache_put_sig(pc, generation, *recipe);
