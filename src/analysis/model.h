@@ -221,10 +221,10 @@ struct variable {
     size_t n_fields, cap_fields;
 };
 
-/* A module with instructions, as it was measured; one that was measured as several builds has several. */
+/* A module with instructions whose build is known. A database that was extended may have several of one module. */
 struct module_build {
     uint32_t module; /* string id of its path */
-    uint64_t build;  /* modtab_header.id of fnbounds/modtab.h; 0: several, or not known */
+    uint64_t build;  /* modtab_header.id of fnbounds/modtab.h; 0: several */
 };
 
 /* Sums over all threads for one event. */

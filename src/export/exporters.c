@@ -14,6 +14,7 @@ extern const struct exporter export_database_json;
 extern const struct exporter export_functions_text, export_functions_csv, export_functions_json;
 extern const struct exporter export_lines_text, export_lines_csv, export_lines_json;
 extern const struct exporter export_annotate_text, export_annotate_csv, export_annotate_json;
+extern const struct exporter export_instructions_text, export_instructions_csv, export_instructions_json;
 extern const struct exporter export_vars_by_text, export_vars_by_csv, export_vars_by_json;
 extern const struct exporter export_functions_by_text, export_functions_by_csv, export_functions_by_json;
 extern const struct exporter export_types_by_text, export_types_by_csv, export_types_by_json;
@@ -21,21 +22,22 @@ extern const struct exporter export_lines_by_text, export_lines_by_csv, export_l
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 
 static const struct exporter *const exporters[] = {
-    &export_vars_text,        &export_vars_csv,          &export_vars_json,
-    &export_vars_html,        &export_tree_text,         &export_tree_csv,
-    &export_tree_json,        &export_leaks_text,        &export_leaks_csv,
-    &export_leaks_json,       &export_regions_text,      &export_regions_csv,
-    &export_regions_json,     &export_database_json,     &export_functions_text,
-    &export_functions_csv,    &export_functions_json,    &export_lines_text,
-    &export_lines_csv,        &export_lines_json,        &export_annotate_text,
-    &export_annotate_csv,     &export_annotate_json,     &export_vars_by_text,
-    &export_vars_by_csv,      &export_vars_by_json,      &export_functions_by_text,
-    &export_functions_by_csv, &export_functions_by_json, &export_lines_by_text,
-    &export_lines_by_csv,     &export_lines_by_json,     &export_datatree_text,
-    &export_datatree_csv,     &export_datatree_json,     &export_types_text,
-    &export_types_csv,        &export_types_json,        &export_html,
-    &export_advice_text,      &export_advice_csv,        &export_advice_json,
-    &export_types_by_text,    &export_types_by_csv,      &export_types_by_json,
+    &export_vars_text,         &export_vars_csv,          &export_vars_json,
+    &export_vars_html,         &export_tree_text,         &export_tree_csv,
+    &export_tree_json,         &export_leaks_text,        &export_leaks_csv,
+    &export_leaks_json,        &export_regions_text,      &export_regions_csv,
+    &export_regions_json,      &export_database_json,     &export_functions_text,
+    &export_functions_csv,     &export_functions_json,    &export_lines_text,
+    &export_lines_csv,         &export_lines_json,        &export_annotate_text,
+    &export_annotate_csv,      &export_annotate_json,     &export_vars_by_text,
+    &export_vars_by_csv,       &export_vars_by_json,      &export_functions_by_text,
+    &export_functions_by_csv,  &export_functions_by_json, &export_lines_by_text,
+    &export_lines_by_csv,      &export_lines_by_json,     &export_datatree_text,
+    &export_datatree_csv,      &export_datatree_json,     &export_types_text,
+    &export_types_csv,         &export_types_json,        &export_html,
+    &export_advice_text,       &export_advice_csv,        &export_advice_json,
+    &export_types_by_text,     &export_types_by_csv,      &export_types_by_json,
+    &export_instructions_text, &export_instructions_csv,  &export_instructions_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Replaces what reads x86-64 code where the build has no Zydis, which is packaged for little-endian machines only:
  * cfg-insn.c, with the usual encodings alone, so that loops around others are missed; alloc-name.c, which then leaves
- * naming to the source text; and frame-slots.c, so that only debug information tells about the slots of a frame.
- * Modules of other machines lose nothing. Ordinary code. */
+ * naming to the source text; insn-text.c, so that code of x86-64 is not listed; and frame-slots.c, so that only debug
+ * information tells about the slots of a frame. Modules of other machines lose nothing. Ordinary code. */
 #include <stdlib.h>
 
 #include "structure/cfg/cfg.h"
+#include "structure/listing.h"
 #include "structure/names/alloc-name.h"
 #include "structure/types/locals.h"
 
@@ -32,6 +33,23 @@ void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_
 {
     if (!cfg_decode_usual(bytes, n_bytes, vaddr, insn))
         cfg_decode_any(decoder, bytes, n_bytes, vaddr, insn);
+}
+
+struct insn_printer *insn_printer_new(void)
+{
+    return NULL;
+}
+
+unsigned insn_printer_put(const struct insn_printer *printer, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                          struct buf *out, struct insn_reference *reference)
+{
+    (void)printer;
+    (void)bytes;
+    (void)n_bytes;
+    (void)vaddr;
+    (void)out;
+    (void)reference;
+    return 0;
 }
 
 enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_vaddr, enum alloc_name_value value,

@@ -34,6 +34,7 @@ enum {
     OPT_MARK,
     OPT_ORDER,
     OPT_FIELDS,
+    OPT_INSTRUCTIONS,
     OPT_MIN,
     OPT_DERIVE,
     OPT_PROFILES,
@@ -78,6 +79,10 @@ static const struct option_row rows[] = {
      "vars: order the rows by all time at a variable. Default: by the time that waited, or may have waited, for "
      "memory, where that is known."},
     {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
+    {OPT_INSTRUCTIONS, "--instructions", NULL,
+     "annotate: the machine code with the source lines between, in the form of objdump -d. What each instruction cost "
+     "is known in databases that hpcprof --instructions made; others have it by line. The module must be here, in the "
+     "build that was measured."},
     {OPT_VERBOSE, "-v --verbose", NULL,
      "vars: also print how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
     {OPT_MIN, "--min --threshold", "PERCENT",
@@ -149,7 +154,8 @@ static const struct option_spec spec = {
         "annotate prints the source of a file, or of a function, as the database has a copy of it, with what each line "
         "cost: the lines with samples and a few around them. A file goes by the end of its path, a function by its "
         "name "
-        "without parameters; FILE:FUNCTION tells apart those of the same name.\n\n"
+        "without parameters; FILE:FUNCTION tells apart those of the same name. With --instructions it "
+        "prints the machine code that was made from these lines, with the source between, as perf annotate does.\n\n"
         "types prints the samples in variables by the type of their elements and by field, over all variables of the "
         "type.\n\n"
         "tree prints the call tree. Regions that the program names (locus.h, ITT tasks, NVTX ranges) stand above the "
@@ -184,6 +190,7 @@ static const struct option_spec spec = {
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
                 "  hpcquery vars --by thread hpctoolkit-app-database\n"
                 "  hpcquery functions hpctoolkit-app-database\n"
+                "  hpcquery annotate --instructions solve hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
                 "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
@@ -222,12 +229,36 @@ static int take_derived(struct settings *settings, const char *text)
     return add_word(&settings->derived, &settings->n_derived, &settings->cap_derived, text);
 }
 
+/* Takes an option without argument that only reports know; false when it is none. */
+static bool take_report_flag(int id, struct settings *settings)
+{
+    const struct {
+        int id;
+        const char *name;
+        bool *flag;
+    } flags[] = {{OPT_ALL, "--all", &settings->with_unused},
+                 {OPT_PATHS, "--paths", &settings->with_paths},
+                 {OPT_MARK, "--mark", &settings->at_mark},
+                 {OPT_VERBOSE, "--verbose", &settings->is_verbose},
+                 {OPT_FIELDS, "--fields", &settings->with_fields},
+                 {OPT_INSTRUCTIONS, "--instructions", &settings->with_instructions}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].id == id) {
+            *flags[i].flag = true;
+            settings->report_option = flags[i].name;
+            return true;
+        }
+    return false;
+}
+
 /* Takes one option; 0 when the program goes on, else its exit status + 1. */
 static int take_option(int id, const char *value, struct settings *settings)
 {
     char *end = NULL;
     if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
         return 1;
+    if (take_report_flag(id, settings))
+        return 0;
     switch (id) {
     case OPT_CSV:
         settings->form = "csv";
@@ -241,14 +272,6 @@ static int take_option(int id, const char *value, struct settings *settings)
     case OPT_METRIC:
         settings->metric = value;
         return add_word(&settings->metrics, &settings->n_metrics, &settings->cap_metrics, value);
-    case OPT_ALL:
-        settings->with_unused = true;
-        settings->report_option = "--all";
-        break;
-    case OPT_PATHS:
-        settings->with_paths = true;
-        settings->report_option = "--paths";
-        break;
     case OPT_ORDER:
         if (strcmp(value, "time") != 0 && strcmp(value, "memory") != 0)
             return usage("--order takes time or memory") + 1;
@@ -258,10 +281,6 @@ static int take_option(int id, const char *value, struct settings *settings)
     case OPT_INCREASES:
         settings->increases = true;
         break;
-    case OPT_MARK:
-        settings->at_mark = true;
-        settings->report_option = "--mark";
-        break;
     case OPT_LIST_METRICS:
         settings->lists_metrics = true;
         break;
@@ -269,14 +288,6 @@ static int take_option(int id, const char *value, struct settings *settings)
         (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\nexport\ndiff");
         chain_list_steps();
         return 1;
-    case OPT_VERBOSE:
-        settings->is_verbose = true;
-        settings->report_option = "--verbose";
-        break;
-    case OPT_FIELDS:
-        settings->with_fields = true;
-        settings->report_option = "--fields";
-        break;
     case OPT_BY:
         settings->by = value;
         break;
@@ -366,7 +377,8 @@ static const struct exporter *find_exporter(const struct settings *settings, con
     char name[64];
     bool by_region = by == SPLIT_REGION && strcmp(report, "vars") == 0;
     bool is_tree = strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0;
-    (void)snprintf(name, sizeof name, "%.32s%s", report, by && !is_tree ? " by" : "");
+    const char *kind = by && !is_tree ? " by" : settings->with_instructions ? " instructions" : "";
+    (void)snprintf(name, sizeof name, "%.32s%s", report, kind);
     return exporters_find(by_region ? "regions" : name, settings->form);
 }
 
@@ -380,6 +392,8 @@ static int query(const struct settings *settings, const char *report, const char
         return usage("--by takes thread, process, rank, node, region or function");
     if (settings->n_derived || settings->profiles)
         return usage("--derive and --profiles go with operations and forms, not with reports");
+    if (settings->with_instructions && (by || strcmp(report, "annotate") != 0))
+        return usage("--instructions goes with annotate only, and not with --by");
     if (!exporter && by && strcmp(settings->form, "html") != 0)
         return usage("--by goes with vars, functions, lines, types, tree and datatree only");
     if (!exporter && strcmp(settings->form, "html") == 0)

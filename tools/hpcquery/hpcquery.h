@@ -21,7 +21,8 @@ struct settings {
     const char *report_option; /* one that only reports know was given; NULL: none */
     long top;                  /* -1: not given */
     double min_percent;        /* below 0: not given */
-    bool by_time, with_unused, with_paths, with_fields, at_mark, is_verbose, lists_metrics, increases;
+    bool by_time, with_unused, with_paths, with_fields, with_instructions, at_mark, is_verbose, lists_metrics,
+        increases;
 };
 
 /* What the terminal shows: colours, characters beyond ASCII, and its width. */

@@ -257,9 +257,11 @@ void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t buil
 void symbolizer_note_build(struct symbolizer *symbolizer, uint32_t id)
 {
     struct code_module *module = &symbolizer->modules[id - 1];
-    uint32_t path = module->is_noted ? 0 : model_string(symbolizer->model, module->path);
-    if (path && model_add_build(symbolizer->model, path, module->is_mixed ? 0 : module->build))
-        module->is_noted = true;
+    bool is_known = module->is_mixed || module->build;
+    uint32_t path = module->is_noted || !is_known ? 0 : model_string(symbolizer->model, module->path);
+    module->is_noted = true;
+    if (path)
+        (void)model_add_build(symbolizer->model, path, module->is_mixed ? 0 : module->build);
 }
 
 /* Files without a build id cannot be told apart. */

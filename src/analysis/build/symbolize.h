@@ -49,7 +49,7 @@ const char *symbolizer_name(struct symbolizer *symbolizer, uint32_t module);
  * build, or if profiles were measured with several: its code is then shown by offsets. */
 void symbolizer_expect(struct symbolizer *symbolizer, uint32_t module, uint64_t id);
 
-/* Adds the builds of the module that profiles were measured with to the model. */
+/* Adds the build of the module that profiles were measured with to the model, if it is known. */
 void symbolizer_note_build(struct symbolizer *symbolizer, uint32_t module);
 
 /* Whether the file at path is this build (modtab_header.id), as far as it can be known: also where it has no build id,

@@ -65,10 +65,23 @@ static uint64_t hash_of_place(const void *item)
     return mixed(0, row->file, row->line);
 }
 
+static bool is_same_instruction(const void *one, const void *other)
+{
+    const struct code_row *a = one, *b = other;
+    return a->vaddr == b->vaddr && a->module == b->module && (a->vaddr || is_same_line(a, b));
+}
+
+static uint64_t hash_of_instruction(const void *item)
+{
+    const struct code_row *row = item;
+    return row->vaddr ? mixed(row->module, (uint32_t)row->vaddr, (uint32_t)(row->vaddr >> 32)) : hash_of_line(row);
+}
+
 static const struct slots_kind kinds[] = {
     [CODE_FUNCTION] = {sizeof(struct code_row), hash_of_function, is_same_function},
     [CODE_LINE] = {sizeof(struct code_row), hash_of_line, is_same_line},
     [CODE_PLACE] = {sizeof(struct code_row), hash_of_place, is_same_place},
+    [CODE_INSTRUCTION] = {sizeof(struct code_row), hash_of_instruction, is_same_instruction},
 };
 
 static bool is_function(const struct scope *scope)
@@ -106,6 +119,8 @@ static struct code_row row_like(const struct model *model, enum code_kind kind, 
         like.file = at->file;
         like.line = at->line;
     }
+    if (kind == CODE_INSTRUCTION && at->kind == SCOPE_INSTRUCTION)
+        like.vaddr = at->vaddr;
     return like;
 }
 

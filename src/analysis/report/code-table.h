@@ -9,8 +9,9 @@
 
 enum code_kind {
     CODE_FUNCTION = 0,
-    CODE_LINE, /* a line of a function */
-    CODE_PLACE /* a line of a file, whatever function it is in there */
+    CODE_LINE,       /* a line of a function */
+    CODE_PLACE,      /* a line of a file, whatever function it is in there */
+    CODE_INSTRUCTION /* an instruction; a line of a function where these are not kept */
 };
 
 /* Functions of one file. */
@@ -29,6 +30,7 @@ struct code_data {
 struct code_row {
     uint32_t function, file, module; /* string ids */
     uint32_t line;                   /* of a function: where it begins; 0 = not known */
+    uint64_t vaddr;                  /* of an instruction; 0 = it is none */
     double own;                      /* without the functions that are called there, inlined ones included */
     double inclusive;                /* with these; recursion counts once */
     struct code_data *data;          /* [n_data] by value, highest first; what lies in no variable is not there */
