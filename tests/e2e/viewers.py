@@ -5,7 +5,8 @@ and of databases of HPCToolkit where ../shared/data is.
 
 callgrind_annotate: no message; the totals, and of each function its own cost and the one with what it calls, are those of
 `hpcquery functions`; of the data form each variable's are those of `hpcquery vars`. `go tool pprof`: -top is `functions`,
--tags has each variable with its cost, -list the lines, -tree and -raw read the whole. Graphviz draws every node."""
+-tags has each variable with its cost, -list the lines, -tree and -raw read the whole. KCachegrind, whose window is read as a
+screen reader would, says nothing else than these totals and shares. Graphviz draws every node."""
 import collections
 import csv
 import io
@@ -197,6 +198,58 @@ def check_pprof(case):
     expect(abs(sum(costs) - total) < len(costs), f"{case.name}: pprof -raw: {sum(costs)}, not {total}")
 
 
+# --- KCachegrind ---
+
+DEBIAN_PYTHON = "/usr/bin/python3"  # which has Debian's dbus
+
+
+def can_see_windows():
+    has_tools = shutil.which("kcachegrind") and shutil.which("xvfb-run") and shutil.which("dbus-run-session") and \
+        pathlib.Path("/usr/libexec/at-spi-bus-launcher").exists() and pathlib.Path(DEBIAN_PYTHON).exists()
+    return has_tools and subprocess.run([DEBIAN_PYTHON, "-c", "import dbus"], capture_output=True, check=False).returncode == 0
+
+
+def seen(case, path):
+    """[(depth, role, text)] of KCachegrind's windows. It takes files for parts whose names begin with this one."""
+    home = case.scratch / f"{path.name}.home"
+    (home / ".config").mkdir(parents=True)
+    (home / "run").mkdir(mode=0o700)
+    (home / ".config" / "kcachegrindrc").write_text("[TipOfDay]\nRunOnStart=false\n", encoding="utf-8")
+    alone = shutil.copy(path, home / "profile")
+    result = subprocess.run(["xvfb-run", "-a", "dbus-run-session", "--", DEBIAN_PYTHON, str(SOURCE / "tests/lib/read-window.py"),
+                             r"Total .* Cost: \d", "kcachegrind", alone], capture_output=True, check=False, text=True, encoding="utf-8",
+                            stdin=subprocess.DEVNULL, timeout=300,
+                            env={**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"), "LC_ALL": "C.UTF-8"})
+    lines = (result.stdout + result.stderr).splitlines()  # xvfb-run makes one of both
+    words = [line for line in lines if re.search(r"error|warning|line \d", line, re.I) and not re.search("dbus|accessib", line)]
+    expect(not [line for line in words if line[0] != "["], f"{case.name}: KCachegrind: {words}")
+    return [json.loads(line) for line in lines if line.startswith("[")]
+
+
+def check_window(case, path, own, inclusive):
+    parts = seen(case, path)
+    total = next((text for _, role, text in parts if role == "label" and "Total " in text), "no total")
+    wanted = round(case.total * (1000 if case.is_time else 1))
+    expect(total.endswith(f"Cost: {wanted:,}".replace(",", " ")), f"{path.name}: KCachegrind: {total}, not {wanted}")
+    windows = [text for depth, _, text in parts if depth == 2]
+    expect(len(windows) == 1 and str(path.parent) in windows[0], f"{path.name}: KCachegrind's windows are {windows}")
+    first = next((i for i, part in enumerate(parts) if part[1:] == ["column header", "Incl."]), len(parts))
+    cells = [text for depth, role, text in parts[first:] if depth == parts[first][0] and role == "tree item"]
+    rows = list(zip(*[iter(cells)] * 5))
+    expect(len(rows) >= min(5, len(own)), f"{path.name}: KCachegrind shows {rows}")
+    for part, alone, _, name, _ in rows:
+        if name in own and own[name] > 0:
+            expect(abs(float(alone) - 100 * own[name] / case.total) < .011, f"{path.name}: KCachegrind: {name} has {alone} % itself")
+        if name in inclusive:
+            expect(abs(float(part) - 100 * inclusive[name] / case.total) < .011, f"{path.name}: KCachegrind: {name} has {part} %")
+
+
+def check_kcachegrind(case):
+    if case.data:  # the others would say nothing new
+        check_window(case, case.export("callgrind"), case.own, case.all)
+        check_window(case, case.export("callgrind-data"), case.data, case.data)
+
+
 # --- Graphviz ---
 
 
@@ -231,10 +284,10 @@ def cases(scratch):
 
 
 def main():
-    tools = {"callgrind_annotate": check_annotate, "go": check_pprof, "dot": check_dot}
+    tools = {"callgrind_annotate": check_annotate, "go": check_pprof, "dot": check_dot, "kcachegrind": check_kcachegrind}
     for tool in list(tools):
-        if not shutil.which(tool):
-            print(f"SKIP (part): no {tool}")
+        if not shutil.which(tool) or (tool == "kcachegrind" and not can_see_windows()):
+            print(f"SKIP (part): no {tool}" + (", or no way to read its window" if tool == "kcachegrind" else ""))
             del tools[tool]
     with tempfile.TemporaryDirectory() as name:
         for case in cases(pathlib.Path(name)):
