@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading proc(5), and a tool's main with room on the stack: see process.h. */
+/* Reading proc(5), and what a tool's main needs: see process.h. */
 #include "base/process.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +12,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "base/input.h"
+#include "base/options.h"
 
 bool proc_stat_read(pid_t pid, struct proc_stat *stat)
 {
@@ -33,7 +37,7 @@ bool proc_stat_read(pid_t pid, struct proc_stat *stat)
     return true;
 }
 
-/* --- room on the stack --- */
+/* --- a tool's main --- */
 
 /* A separate stack for main, entered as a context; see process.h. */
 
@@ -49,6 +53,14 @@ static struct {
 static void begin(void)
 {
     stack.status = stack.body(stack.argc, stack.argv);
+}
+
+/* CLOEXEC: programs that a tool starts find them closed, as they were. */
+static void hold_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", (fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY) | O_CLOEXEC);
 }
 
 static bool is_roomy(void)
@@ -67,7 +79,15 @@ static void make_threads_roomy(void)
     (void)pthread_attr_destroy(&attr);
 }
 
-int stack_run(stack_main *body, int argc, char **argv)
+/* What is printed last, such as --help, is only written when the process ends. */
+static int end_output(int status)
+{
+    if (status == 0 && (ferror(stdout) || fflush(stdout) != 0))
+        status = tool_error(program_invocation_short_name, "standard output cannot be written");
+    return status;
+}
+
+static int run_roomy(stack_main *body, int argc, char **argv)
 {
     if (is_roomy())
         return body(argc, argv);
@@ -84,4 +104,10 @@ int stack_run(stack_main *body, int argc, char **argv)
     stack.callee.uc_stack.ss_size = STACK_BYTES;
     makecontext(&stack.callee, begin, 0);
     return swapcontext(&stack.caller, &stack.callee) == 0 ? stack.status : body(argc, argv);
+}
+
+int stack_run(stack_main *body, int argc, char **argv)
+{
+    hold_standard_streams();
+    return end_output(run_roomy(body, argc, argv));
 }

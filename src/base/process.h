@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says about a process (proc(5)), and room on the stack for a tool's main. Ordinary code. */
+/* What the kernel says about a process (proc(5)), and what a tool's main needs. Ordinary code. */
 #ifndef LOCUS_BASE_PROCESS_H
 #define LOCUS_BASE_PROCESS_H
 
@@ -17,15 +17,20 @@ struct proc_stat {
 /* Asks the kernel about process pid; false, and all zero, when there is none or /proc cannot be read. */
 bool proc_stat_read(pid_t pid, struct proc_stat *stat);
 
-/* --- room on the stack --- */
+/* --- a tool's main --- */
 
-/* Room on the stack whatever the limit: `ulimit -s` is meant for the program that a tool starts, not for the tool. */
+/* Room on the stack whatever the limit: `ulimit -s` is meant for the program that a tool starts, not for the tool. And
+ * standard streams: the number of one that is closed would become that of a file that the tool writes, which then gets
+ * the tool's messages. Such a number stands for /dev/null instead, where reports cannot be written, and messages are
+ * lost as they were. */
 
 /* The body of a tool's main. */
 typedef int stack_main(int argc, char **argv);
 
-/* Calls body on a stack of at least STACK_BYTES, and gives the threads that it starts as much; without memory for that,
- * on the present stack. Returns the result of body. Call it once, first in main.  ctx: ordinary, no other thread */
+/* Calls body with standard streams, on a stack of at least STACK_BYTES, and gives the threads that it starts as much;
+ * without memory for that, on the present stack. Returns the result of body, and 1 with a
+ * message when that is 0 and the standard output could not be written. Call it once, first in main.  ctx:
+ * ordinary, no other thread */
 int stack_run(stack_main *body, int argc, char **argv);
 
 #define STACK_BYTES (1 << 20)

@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcrun: see options.c for what it does and launch.c for how. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hpcrun.h"
 #include "sampling/machine.h"
 #include "status.h"
-
-/* Where standard streams are closed, their numbers must not become those of our sockets. CLOEXEC: the program finds
- * them closed, as they were. */
-static void hold_standard_streams(void)
-{
-    for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDWR | O_CLOEXEC))
-        if (fd > STDERR_FILENO) {
-            (void)close(fd);
-            break;
-        }
-}
 
 static int print_events(const struct hpcrun_options *options)
 {
@@ -59,7 +46,6 @@ static int run_tool(int argc, char **argv)
 {
     struct hpcrun_options options;
     struct error err;
-    hold_standard_streams();
     int status = hpcrun_options_parse(argc, argv, &options, &err);
     if (status == 1)
         return 0;
