@@ -2,6 +2,7 @@
 /* Growing arrays, byte strings, sets by hash and interned strings: see vec.h. */
 #include "base/vec.h"
 
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,12 +55,32 @@ void buf_append(struct buf *buf, const void *bytes, size_t len_bytes)
     buf->data[buf->len_bytes] = '\0';
 }
 
+/* The locale C, which exists already and needs no memory; 0 if it does not, which leaves the present one. */
+static locale_t plain_locale(void)
+{
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+double plain_number(const char *text, char **end)
+{
+    locale_t plain = plain_locale();
+    return plain ? strtod_l(text, end, plain) : strtod(text, end);
+}
+
+int plain_compare(const char *a, const char *b, size_t n)
+{
+    locale_t plain = plain_locale();
+    return plain ? strncasecmp_l(a, b, n, plain) : strncasecmp(a, b, n);
+}
+
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     char *text = NULL;
+    locale_t before = uselocale(plain_locale());
     int len = vasprintf(&text, format, args);
+    (void)uselocale(before);
     va_end(args);
     if (len < 0) {
         buf->failed = !fail();

@@ -27,11 +27,17 @@ struct buf {
 /* Appends bytes; sets failed when out of memory. */
 void buf_append(struct buf *buf, const void *bytes, size_t len_bytes);
 
-/* Appends a printf-formatted text. */
+/* Appends a printf-formatted text, with numbers as the locale C has them: a program may have another one. */
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Frees the data and makes the buffer empty. */
 void buf_fini(struct buf *buf);
+
+/* strtod(3) as in the locale C, whatever the program's: files and expressions have points, not commas. */
+double plain_number(const char *text, char **end);
+
+/* strncasecmp(3) as in the locale C: I and i are one letter in every language. */
+int plain_compare(const char *a, const char *b, size_t n);
 
 /* --- a set by hash --- */
 

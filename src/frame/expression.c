@@ -126,7 +126,7 @@ static void next_token(struct parser *parser)
         read_quoted(parser);
     } else if (isdigit((unsigned char)*at) || (*at == '.' && isdigit((unsigned char)at[1]))) {
         char *end;
-        parser->token.number = strtod(at, &end);
+        parser->token.number = plain_number(at, &end);
         parser->token.kind = TOKEN_NUMBER;
         parser->next += (size_t)(end - at);
         if (is_name_char(parser, *end))
@@ -147,7 +147,8 @@ static void next_token(struct parser *parser)
 
 static bool is_word(const struct parser *parser, const char *word)
 {
-    return parser->code == 0 && parser->token.kind == TOKEN_WORD && strcasecmp(parser->token.text.data, word) == 0;
+    return parser->code == 0 && parser->token.kind == TOKEN_WORD &&
+           plain_compare(parser->token.text.data, word, SIZE_MAX) == 0;
 }
 
 static bool is_sign(const struct parser *parser, const char *sign)
@@ -398,12 +399,12 @@ static enum type fail_function(struct parser *parser, const char *name, size_t a
 static enum type parse_function(struct parser *parser, const char *name, size_t at)
 {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (strcasecmp(functions[i].name, name) == 0)
+        if (plain_compare(functions[i].name, name, SIZE_MAX) == 0)
             return parse_operands(parser, &functions[i]);
     for (size_t i = 0; i < sizeof over_profiles / sizeof *over_profiles; i++)
-        if (strcasecmp(over_profiles[i].name, name) == 0)
+        if (plain_compare(over_profiles[i].name, name, SIZE_MAX) == 0)
             return parse_over_profiles(parser, &over_profiles[i]);
-    if (strcasecmp(name, "children") == 0)
+    if (plain_compare(name, "children", SIZE_MAX) == 0)
         return parse_children(parser);
     return fail_function(parser, name, at);
 }
@@ -452,9 +453,9 @@ static enum type parse_word(struct parser *parser)
     next_token(parser);
     if (!name)
         type = out_of_memory(parser);
-    else if (!is_quoted && (strcasecmp(name, "missing") == 0 || strcasecmp(name, "nan") == 0))
+    else if (!is_quoted && (plain_compare(name, "missing", SIZE_MAX) == 0 || plain_compare(name, "nan", SIZE_MAX) == 0))
         type = step(parser, DO_NUMBER, 0, NAN, NUMBER);
-    else if (!is_quoted && strcasecmp(name, "inf") == 0)
+    else if (!is_quoted && plain_compare(name, "inf", SIZE_MAX) == 0)
         type = step(parser, DO_NUMBER, 0, HUGE_VAL, NUMBER);
     else if (!is_quoted && accept(parser, NULL, "("))
         type = parse_function(parser, name, at);

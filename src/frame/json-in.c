@@ -102,7 +102,7 @@ static int take_text(struct json_in *in, struct error *err)
 static int take_number(struct json_in *in, struct error *err)
 {
     char *end;
-    in->number = strtod(in->at, &end);
+    in->number = plain_number(in->at, &end);
     if (end == in->at || isalnum((unsigned char)*end) || *end == '_')
         return json_in_fail(in, "a value is expected", err);
     in->at = end;

@@ -69,15 +69,17 @@ static uint32_t intern(struct frame_nodes *nodes, const char *text)
 /* Numbers as texts, so that they can be names. */
 static bool number_names(const struct frame *frame, const double *values, const uint32_t *lines, uint32_t *keys)
 {
-    for (uint32_t i = 0; i < frame->graph->n; i++) {
+    struct buf text = {0};
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < frame->graph->n; i++) {
         double value = values ? values[i] : lines[i];
-        char text[40] = "";
+        text.len_bytes = 0;
         if (!isnan(value))
-            (void)snprintf(text, sizeof text, "%.15g", value);
-        if ((keys[i] = intern(frame->nodes, text)) == FRAME_NONE)
-            return false;
+            buf_printf(&text, "%.15g", value);
+        ok = !text.failed && (keys[i] = intern(frame->nodes, text.len_bytes ? text.data : "")) != FRAME_NONE;
     }
-    return true;
+    buf_fini(&text);
+    return ok;
 }
 
 static int no_attribute(const struct frame_nodes *nodes, const char *name, struct error *err)

@@ -90,7 +90,7 @@ static int run_aggregate(OPERANDS)
         }
     if (!is_known && texts[1][0] == 'p') {
         char *end;
-        view.percentile = strtod(texts[1] + 1, &end);
+        view.percentile = plain_number(texts[1] + 1, &end);
         view.aggregate = FRAME_PERCENTILE;
         is_known = !*end && texts[1][1] && view.percentile >= 0 && view.percentile <= 100;
     }

@@ -88,10 +88,10 @@ static bool put_comparison(struct buf *to, const char *value, const char *condit
         condition++;
     const char *word = condition + (*condition == '-' || *condition == '+');
     word += strncmp(word, "np.", 3) == 0 ? 3 : 0;
-    if (!isdigit((unsigned char)*word) && *word != '.' && strncasecmp(word, "nan", 3) != 0 &&
-        strncasecmp(word, "inf", 3) != 0)
+    if (!isdigit((unsigned char)*word) && *word != '.' && plain_compare(word, "nan", 3) != 0 &&
+        plain_compare(word, "inf", 3) != 0)
         return false;
-    double number = strtod(word, &end) * (*condition == '-' ? -1 : 1);
+    double number = plain_number(word, &end) * (*condition == '-' ? -1 : 1);
     while (isspace((unsigned char)*end))
         end++;
     if (*end || end == word)
@@ -347,7 +347,8 @@ static bool accept(struct asked *asked, const char *word)
 {
     size_t n = strlen(word);
     skip_blanks(asked);
-    if (strncasecmp(asked->at, word, n) != 0 || (isalpha((unsigned char)*word) && isalnum((unsigned char)asked->at[n])))
+    if (plain_compare(asked->at, word, n) != 0 ||
+        (isalpha((unsigned char)*word) && isalnum((unsigned char)asked->at[n])))
         return false;
     asked->at += n;
     return true;
@@ -512,7 +513,7 @@ static int parse_set(struct asked *asked, int level, bool **found)
 static int run_text(struct asked *asked, bool **found)
 {
     skip_blanks(asked);
-    bool is_match = strncasecmp(asked->at, "match", 5) == 0;
+    bool is_match = plain_compare(asked->at, "match", 5) == 0;
     int code = is_match ? parse_match(asked, found) : parse_set(asked, 0, found);
     skip_blanks(asked);
     if (code == 0 && *asked->at) {
@@ -530,7 +531,7 @@ static int run_query(struct asked *asked, bool **found)
     while (isspace((unsigned char)*behind))
         behind++;
     bool is_json = *asked->at == '[' || (*asked->at == '{' && (*behind == '"' || *behind == '}'));
-    if (asked->paths && *asked->at != '[' && strncasecmp(asked->at, "match", 5) != 0)
+    if (asked->paths && *asked->at != '[' && plain_compare(asked->at, "match", 5) != 0)
         return error_set(asked->err, ERR_USAGE, "query: character %td: paths are those of one pattern, not of a set",
                          asked->at - asked->text + 1);
     if (!is_json)

@@ -80,7 +80,7 @@ static int read_data(struct reading *reading, struct error *err)
             if (!vec_reserve(&reading->cells, &reading->cap_cells, reading->n_cells + 1, sizeof *reading->cells))
                 return out_of_memory(err);
             char *end = NULL;
-            double number = piece == JSON_IN_TEXT ? strtod(reading->in.value.data, &end) : reading->in.number;
+            double number = piece == JSON_IN_TEXT ? plain_number(reading->in.value.data, &end) : reading->in.number;
             bool is_number = piece == JSON_IN_NUMBER || (end && end != reading->in.value.data && !*end);
             reading->cells[reading->n_cells++] = is_number ? number : NAN;
         }

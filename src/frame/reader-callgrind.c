@@ -233,7 +233,7 @@ static char *next_word(struct reading *reading)
     return *word ? word : NULL;
 }
 
-/* The number that a word of up to 15 digits is; any other word is left to strtod: false. */
+/* The number that a word of up to 15 digits is; any other word is left to plain_number: false. */
 static bool take_digits(const char *word, double *value)
 {
     uint64_t number = 0;
@@ -336,7 +336,7 @@ static int take_callee_name(struct reading *reading, unsigned kind, uint32_t *id
 static int take_calls(struct reading *reading, struct error *err)
 {
     char *end;
-    reading->n_called = strtod(reading->at, &end);
+    reading->n_called = plain_number(reading->at, &end);
     if (end == reading->at || !(reading->n_called >= 0) || isinf(reading->n_called) || !reading->has_callee)
         return bad_line(reading, "a call has no number, or nothing that is called", err);
     return 0;
@@ -411,7 +411,7 @@ static int add_costs(struct reading *reading, double *sums, struct error *err)
         double value;
         bool is_whole = take_digits(word, &value);
         if (!is_whole)
-            value = strtod(word, &end);
+            value = plain_number(word, &end);
         if (i == reading->n_events || (!is_whole && (*end || end == word)) || !isfinite(value))
             return bad_line(reading, "a cost is no number, or belongs to no event", err);
         sums[i] += value;

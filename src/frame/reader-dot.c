@@ -145,7 +145,7 @@ static bool is_mark(const struct reading *reading, char mark)
 
 static bool is_word(const struct reading *reading, const char *word)
 {
-    return reading->token == TOKEN_ID && !reading->is_quoted && strcasecmp(reading->text.data, word) == 0;
+    return reading->token == TOKEN_ID && !reading->is_quoted && plain_compare(reading->text.data, word, SIZE_MAX) == 0;
 }
 
 /* --- statements --- */
@@ -275,7 +275,7 @@ static void take_line(char *line, struct labelled *label)
 {
     bool is_exclusive = *line == '(';
     char *end, *begin = line + is_exclusive;
-    double number = strtod(begin, &end);
+    double number = plain_number(begin, &end);
     if (end > begin && *end == '%' && !isspace((unsigned char)*begin)) {
         if (is_exclusive)
             label->exclusive = number;

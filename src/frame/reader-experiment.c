@@ -448,7 +448,7 @@ static int take_sum(struct reading *reading, struct error *err)
         return out_of_memory(err);
     char *end;
     const char *text = attribute(reading, "v");
-    double value = strtod(text, &end);
+    double value = plain_number(text, &end);
     if (end == text || *end)
         return xml_fail(&reading->xml, "a value is no number", err);
     reading->values[reading->n_values++] = (struct sum){level->node, metric, value};
