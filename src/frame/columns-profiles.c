@@ -275,6 +275,7 @@ struct frame_column *column_appended(struct frame_column *const *sources, size_t
     for (size_t i = 0; column && i < n; i++)
         if (sources[i]) {
             appended->sources[appended->n++] = column_keep(sources[i]);
+            column_deepen(column, sources[i]);
             column->sums = sources[i]->sums == column->sums ? column->sums : FRAME_PLAIN;
         }
     return column;

@@ -204,7 +204,20 @@ struct frame_column *column_like(const struct column_class *class, size_t column
     free(column->description);
     column->description = description;
     column->is_hidden = source->is_hidden;
+    column_deepen(column, source);
     return column;
+}
+
+void column_deepen(struct frame_column *column, const struct frame_column *source)
+{
+    if (column->depth <= source->depth)
+        column->depth = source->depth + 1;
+}
+
+/* A formula that operations change as a formula. */
+static bool is_remade(const struct frame_column *column)
+{
+    return column->remake && column->sums == FRAME_PLAIN;
 }
 
 struct frame_column *column_changed(struct column_change *change, struct frame_column *column)
@@ -212,8 +225,10 @@ struct frame_column *column_changed(struct column_change *change, struct frame_c
     for (size_t i = 0; i < change->n_known; i++)
         if (change->known[i].from == column)
             return column_keep(change->known[i].to);
-    bool is_formula = column->remake && column->sums == FRAME_PLAIN;
-    struct frame_column *to = is_formula ? column->remake(column, change) : change->of(change, column);
+    struct frame_column *to = is_remade(column) ? column->remake(column, change) : change->of(change, column);
+    struct error ignored; /* whoever reads the column gets it */
+    if (to)
+        (void)column_settle(to, &ignored);
     /* the call may have filled and moved the array */
     if (!to || !vec_reserve(&change->known, &change->cap_known, change->n_known + 1, sizeof *change->known)) {
         column_drop(to);
@@ -383,6 +398,75 @@ struct frame_column *column_stored(const char *name, enum frame_sums sums, uint3
     ((struct stored_column *)column)->starts = starts;
     ((struct stored_column *)column)->cells = cells;
     return column;
+}
+
+/* --- cells that have been computed --- */
+
+#define DEPTH_MAX 32           /* of what is computed anew for each value */
+#define DEPTH_OF_FORMULAS 1000 /* of what has to be */
+
+static int settled_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    return stored_row(column->settled, node, row, err);
+}
+
+static int settled_values(struct frame_column *column, const struct frame_view *view, double *values, bool *done,
+                          struct error *err)
+{
+    return stored_values(column->settled, view, values, done, err);
+}
+
+static void settled_fini(struct frame_column *column)
+{
+    column_drop(column->settled);
+}
+
+static const struct column_class settled_class = {settled_row, settled_values, settled_fini};
+
+/* All cells of a column. */
+static int compute_cells(struct frame_column *column, struct cells *cells, uint64_t *starts, struct error *err)
+{
+    struct cells row = {0};
+    int code = vec_reserve(&cells->items, &cells->capacity, 1, sizeof *cells->items) ? 0 : out_of_memory(err);
+    for (uint32_t node = 0; code == 0 && node < column->n_nodes; node++) {
+        row.n = 0;
+        code = column->class->row(column, node, &row, err);
+        for (size_t i = 0; code == 0 && i < row.n; i++)
+            if (!cells_add(cells, row.items[i].profile, row.items[i].value))
+                code = out_of_memory(err);
+        starts[node + 1] = cells->n;
+    }
+    cells_fini(&row);
+    return code;
+}
+
+int column_settle(struct frame_column *column, struct error *err)
+{
+    if (is_remade(column) && column->depth > DEPTH_OF_FORMULAS)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "'%.200s' is computed from more than %d columns, one from the other: save the result, and go "
+                         "on from there",
+                         column->name, DEPTH_OF_FORMULAS);
+    if (is_remade(column) || column->depth <= DEPTH_MAX)
+        return 0;
+    struct cells cells = {0};
+    uint64_t *starts = calloc((size_t)column->n_nodes + 1, sizeof *starts);
+    int code = starts ? compute_cells(column, &cells, starts, err) : out_of_memory(err);
+    if (code != 0) {
+        free(starts);
+        cells_fini(&cells);
+        return code;
+    }
+    struct frame_column *stored =
+        column_stored(column->name, column->sums, column->n_nodes, column->n_profiles, starts, cells.items);
+    if (!stored)
+        return out_of_memory(err);
+    column->class->fini(column);
+    column->class = &settled_class;
+    column->settled = stored;
+    column->depth = 0;
+    column->remake = NULL;
+    return 0;
 }
 
 /* --- groups of nodes --- */

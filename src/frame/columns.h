@@ -58,9 +58,19 @@ struct frame_column {
     /* The same formula over columns that are changed; NULL: the column is no formula. Only asked of columns that do not
      * add up (FRAME_PLAIN). NULL when out of memory. */
     struct frame_column *(*remake)(struct frame_column *column, struct column_change *change);
-    struct column_cache *caches; /* values by view */
-    struct cells row;            /* of frame_cells */
+    struct column_cache *caches;  /* values by view */
+    struct cells row;             /* of frame_cells */
+    unsigned depth;               /* how many columns it is computed from, one from the other */
+    struct frame_column *settled; /* its cells, when they have been computed */
 };
+
+/* Says that the column is computed from source: one step more. */
+void column_deepen(struct frame_column *column, const struct frame_column *source);
+
+/* Computes all cells of a column that is computed from very many, one from the other, and lets go of these: who reads
+ * or frees a column goes through all of them. A formula that does not add up is computed anew by each operation, so it
+ * stays as it is, and is refused when it is too deep.  err: as frame_values, and ERR_UNSUPPORTED */
+int column_settle(struct frame_column *column, struct error *err);
 
 /* Makes a column of a class, column_bytes large, all zero behind the common part. NULL when out of memory. */
 struct frame_column *column_new(const struct column_class *class, size_t column_bytes, const char *name,
@@ -68,7 +78,8 @@ struct frame_column *column_new(const struct column_class *class, size_t column_
 struct frame_column *column_keep(struct frame_column *column);
 void column_drop(struct frame_column *column);
 
-/* A column with the description of its source; sums and n_profiles may be set before it is shown to anybody. */
+/* A column with the description of its source, from which it is computed; sums and n_profiles may be set before it is
+ * shown to anybody. */
 struct frame_column *column_like(const struct column_class *class, size_t column_bytes,
                                  const struct frame_column *source, const char *name, enum frame_sums sums,
                                  uint32_t n_nodes);

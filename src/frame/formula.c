@@ -649,5 +649,8 @@ struct frame_column *column_formula(struct formula *formula, const char *name, e
     }
     ((struct formula_column *)column)->formula = formula;
     column->remake = formula_remake;
+    for (size_t i = 0; i < formula->n_slots; i++)
+        if (formula->slots[i].column)
+            column_deepen(column, formula->slots[i].column);
     return column;
 }

@@ -146,7 +146,7 @@ int frame_add_column(struct frame *frame, struct frame_column *column, struct er
         return out_of_memory(err);
     }
     frame->columns[frame->n_columns++] = column;
-    return 0;
+    return column_settle(column, err);
 }
 
 struct frame *frame_keep(const struct frame *frame)
