@@ -52,9 +52,10 @@ bool readers_begins(const char *path, const char *file, const char *text)
     char name[PATH_MAX], head[32]; /* without malloc: no memory is not another kind of file */
     size_t n = 0, n_text = strlen(text) < sizeof head ? strlen(text) : sizeof head;
     int len = snprintf(name, sizeof name, "%s/%s", path, file);
+    errno = ENAMETOOLONG;
     int fd = len > 0 && (size_t)len < sizeof name ? input_open(AT_FDCWD, name, 0, NULL) : -1;
-    if (fd < 0)
-        return false;
+    if (fd < 0) /* what cannot be opened is what its name says, and its reader gives the reason */
+        return errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG;
     for (ssize_t step = 1; n < n_text && step > 0; n += step > 0 ? (size_t)step : 0)
         do
             step = read(fd, head + n, n_text - n);
