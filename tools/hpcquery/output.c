@@ -39,12 +39,13 @@ struct terminal terminal_get(const struct settings *settings)
                              .columns = terminal_columns()};
 }
 
-/* Writes to a file, which is complete or as it was; a device or pipe is written to. */
+/* Writes to a file, which is complete or as it was; what a device, a pipe or a link leads to is written to. /dev/stdout
+ * is a link, and a file is where it may lead. */
 static int put_file(const char *path, const struct buf *out)
 {
     struct stat info;
     struct error err;
-    if (stat(path, &info) != 0 || S_ISREG(info.st_mode))
+    if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
         return file_replace(path, out->data ? out->data : "", out->len_bytes, &err) == 0
                    ? 0
                    : tool_error("hpcquery", "%s", err.text);
@@ -62,6 +63,6 @@ int put_output(const struct settings *settings, const struct buf *out)
     if (settings->output)
         return put_file(settings->output, out);
     if (fwrite(out->data ? out->data : "", 1, out->len_bytes, stdout) != out->len_bytes || fflush(stdout) != 0)
-        return tool_error("hpcquery", "the report cannot be written");
+        return tool_error("hpcquery", "the report cannot be written: %s", strerror(errno));
     return 0;
 }

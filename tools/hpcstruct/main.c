@@ -143,7 +143,7 @@ static bool copy(FILE *in, FILE *out)
 /* A file that gets its name when it is complete. */
 struct output {
     const char *path;
-    char *temporary; /* NULL: file is written as it is: standard output, a device, a pipe */
+    char *temporary; /* NULL: file is written as it is: standard output, a device, a pipe, what a link leads to */
     FILE *file;
 };
 
@@ -153,15 +153,16 @@ static int output_open(struct output *output, const char *path, struct error *er
     struct stat info;
     if (strcmp(path, "-") == 0)
         return 0;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        output->file = fopen(path, "wb");
+    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)) { /* /dev/stdout is a link that may lead to a file */
+        output->file = fopen(path, "wbe");
         return output->file ? 0 : fail_io(err, "written", path);
     }
     if (asprintf(&output->temporary, "%s.%ld.part", path, (long)getpid()) < 0) {
         output->temporary = NULL;
         return error_set(err, ERR_MEMORY, "out of memory");
     }
-    output->file = fopen(output->temporary, "wb");
+    (void)unlink(output->temporary); /* of a killed process with this number */
+    output->file = fopen(output->temporary, "wbxe");
     if (output->file)
         return 0;
     int code = fail_io(err, "written", path);
