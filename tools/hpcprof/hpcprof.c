@@ -279,6 +279,18 @@ static int check_threads(const struct settings *settings, const struct model *mo
                      settings->xml, model->n_metrics, model->n_threads);
 }
 
+/* The older form would replace the database that has just been written, whatever names lead there. */
+static int check_apart(const char *xml, const char *output, struct error *err)
+{
+    struct stat a, b;
+    bool is_same = stat(xml, &a) == 0 && stat(output, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return is_same ? error_set(err, ERR_USAGE,
+                               "%s: experiment.xml was not written: this is the database; give --xml "
+                               "another directory",
+                               xml)
+                   : 0;
+}
+
 static int write_database(const struct settings *settings, const struct job *job, const struct value_source *source,
                           struct model *model, const char *input, struct error *err)
 {
@@ -299,6 +311,8 @@ static int write_database(const struct settings *settings, const struct job *job
                                      .extends = settings->extends,
                                      .copies = &copies};
     int code = database_write(model, output, &how, err);
+    if (code == 0 && settings->xml)
+        code = check_apart(settings->xml, output, err);
     if (code == 0 && settings->xml)
         code = check_threads(settings, model, err);
     if (code == 0 && settings->xml)
