@@ -106,11 +106,11 @@ static bool is_same_place(const void *a, const void *b)
 static const struct slots_kind functions_kind = {sizeof(struct function), hash_function, is_same_function};
 static const struct slots_kind places_kind = {sizeof(struct place), hash_place, is_same_place};
 
-/* The number of a text, "???" for what is not known; FRAME_NONE when out of memory. */
+/* The number of a text, "???" for what is not known or cannot be seen; FRAME_NONE when out of memory. */
 static uint32_t find_text(struct writing *writing, const char *text)
 {
     writing->text.len_bytes = 0;
-    if (!*text || strncmp(text, "<unknown file", 13) == 0)
+    if (!text[strspn(text, " ")] || strncmp(text, "<unknown file", 13) == 0)
         buf_printf(&writing->text, "???");
     else
         stacks_put_name(&writing->text, text);

@@ -13,7 +13,8 @@
 
 extern const struct frame_form form_dot;
 
-enum { LABEL_CHARACTERS = 80 };
+/* Graphviz reads no text of 16384 bytes. */
+enum { LABEL_CHARACTERS = 80, TOOLTIP_NAME_CHARACTERS = 12000, TOOLTIP_FILE_CHARACTERS = 1000 };
 
 struct drawing {
     const struct frame_job *job;
@@ -75,10 +76,10 @@ static void put_node(const struct drawing *drawing, uint32_t id, uint32_t node, 
     }
     put_text(out, frame_name(frame, node), LABEL_CHARACTERS);
     buf_printf(out, "\\n%.2f%%\\n(%.2f%%)\", tooltip=\"", 100 * share, 100 * of_self);
-    put_text(out, frame_name(frame, node), SIZE_MAX);
+    put_text(out, frame_name(frame, node), TOOLTIP_NAME_CHARACTERS);
     if (*frame_file(frame, node)) {
         buf_printf(out, " ");
-        put_text(out, frame_file(frame, node), SIZE_MAX);
+        put_text(out, frame_file(frame, node), TOOLTIP_FILE_CHARACTERS);
         buf_printf(out, ":%" PRIu32, frame_line(frame, node));
     }
     buf_printf(out, "\", fontsize=%.1f, fillcolor=\"", 8 + 10 * sqrt(of_self < 0 ? 0 : of_self > 1 ? 1 : of_self));
