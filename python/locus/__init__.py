@@ -361,7 +361,13 @@ class Frame:
         data = ctypes.string_at(pointer.value, n.value)
         library.free(pointer)
         os.mkdir(path)
-        (pathlib.Path(path) / "frame.db").write_bytes(data)
+        file = pathlib.Path(path) / "frame.db"
+        try:
+            file.write_bytes(data)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            os.rmdir(path)
+            raise
 
     def __add__(self, other):
         return self.run("add", other)
