@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/spelling.h"
 #include "frame/op-shape.h"
 
@@ -132,8 +133,8 @@ int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys,
     return ok ? 0 : out_of_memory(err);
 }
 
-/* A node for each group, called as its key, of no kind; what they have in common of file and module stays. */
-static struct frame_nodes *name_groups(const struct frame *frame, const uint32_t *group_of, const uint32_t *first_of,
+/* A node for each group, known by its key; what the nodes have in common of kind, file, module and line stays. */
+static struct frame_nodes *group_nodes(const struct frame *frame, const uint32_t *group_of, const uint32_t *first_of,
                                        uint32_t n_groups, const uint32_t *keys)
 {
     struct frame_nodes *nodes = nodes_choose(frame->nodes, first_of, n_groups);
@@ -148,26 +149,35 @@ static struct frame_nodes *name_groups(const struct frame *frame, const uint32_t
         nodes->lines[group] = nodes->lines[group] == frame->nodes->lines[i] ? nodes->lines[group] : 0;
     }
     for (uint32_t i = 0; nodes && i < n_groups; i++)
-        nodes->names[i] = nodes->identities[i] = keys[first_of[i]];
+        nodes->identities[i] = keys[first_of[i]];
     return nodes;
+}
+
+int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, struct frame **result,
+                struct error *err)
+{
+    uint32_t n = frame->graph->n, n_groups, *group_of = numbers(n), *first_of = numbers(n);
+    bool ok = group_of && first_of;
+    if (ok) {
+        memcpy(group_of, keys, n * sizeof *keys);
+        ok = number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, &n_groups);
+    }
+    struct frame_nodes *nodes = ok ? group_nodes(frame, group_of, first_of, n_groups, keys) : NULL;
+    for (uint32_t i = 0; nodes && i < n_groups; i++)
+        nodes->names[i] = names[first_of[i]];
+    int code = ok ? make_flat(frame, group_of, n_groups, nodes, result, err) : out_of_memory(err);
+    free(group_of);
+    free(first_of);
+    return code;
 }
 
 int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err)
 {
-    uint32_t n = frame->graph->n, n_groups;
-    uint32_t *keys = numbers(n), *group_of = numbers(n), *first_of = numbers(n);
-    int code = keys && group_of && first_of ? shape_keys(frame, attribute, keys, err) : out_of_memory(err);
-    if (code == 0) {
-        memcpy(group_of, keys, n * sizeof *keys);
-        if (number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, &n_groups))
-            code = make_flat(frame, group_of, n_groups, name_groups(frame, group_of, first_of, n_groups, keys), result,
-                             err);
-        else
-            code = out_of_memory(err);
-    }
+    uint32_t *keys = numbers(frame->graph->n);
+    int code = keys ? shape_keys(frame, attribute, keys, err) : out_of_memory(err);
+    if (code == 0)
+        code = shape_group(frame, keys, keys, result, err);
     free(keys);
-    free(group_of);
-    free(first_of);
     return code;
 }
 
@@ -204,7 +214,8 @@ static const struct frame_attribute *find_call_lines(const struct frame_nodes *n
     return NULL;
 }
 
-/* Identities [n], where a function is the same wherever it was called; NULL when out of memory. */
+/* Identities [n], where a function is the same wherever it was called, and another one in another module, if its file
+ * is not known; NULL when out of memory. */
 static uint32_t *function_ids(const struct frame *frame)
 {
     struct frame_nodes *nodes = frame->nodes;
@@ -213,12 +224,18 @@ static uint32_t *function_ids(const struct frame *frame)
     struct buf text = {0};
     if (ids)
         memcpy(ids, nodes->identities, nodes->n * sizeof *ids);
-    for (uint32_t i = 0; ids && call_lines && i < nodes->n; i++) {
-        if (isnan(call_lines->numbers[i]) || shape_is_within(nodes->kinds[i]))
+    for (uint32_t i = 0; ids && i < nodes->n; i++) {
+        const char *file = frame_file(frame, i), *module = *file ? "" : path_last(frame_module(frame, i));
+        bool has_call_line = call_lines && !isnan(call_lines->numbers[i]);
+        if ((!has_call_line && !*module) || shape_is_within(nodes->kinds[i]))
             continue;
         text.len_bytes = 0;
-        buf_printf(&text, "%s\x1f%s\x1f%s", frame_kind_name(nodes->kinds[i]), frame_name(frame, i),
-                   frame_file(frame, i));
+        if (has_call_line)
+            buf_printf(&text, "%s\x1f%s\x1f%s", frame_kind_name(nodes->kinds[i]), frame_name(frame, i), file);
+        else
+            buf_printf(&text, "%s", frame_identity(frame, i));
+        if (*module)
+            buf_printf(&text, "\x1f%s", module);
         if (text.failed || (ids[i] = intern(nodes, text.data)) == FRAME_NONE) {
             free(ids);
             ids = NULL;

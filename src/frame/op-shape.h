@@ -35,6 +35,11 @@ struct frame_attribute *shape_attribute(struct frame_nodes *nodes, const char *n
  * err: ERR_NOT_FOUND with the attributes there are, ERR_MEMORY */
 int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err);
 
+/* op-group.c: a root for the nodes of each key, texts keys [n]; it has the name of its first node, of names [n].
+ * err: ERR_MEMORY */
+int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, struct frame **result,
+                struct error *err);
+
 /* op-group.c: whether nodes of a kind lie within a function; and for each node the function around it, or itself. */
 bool shape_is_within(uint8_t kind);
 void shape_owners(const struct frame *frame, uint32_t *owner_of);

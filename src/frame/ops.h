@@ -129,6 +129,12 @@ int frame_arithmetic(const struct frame *a, const struct frame *b, enum frame_ar
 int frame_equal(const struct frame *a, const struct frame *b, double tolerance, bool *is_equal, char *difference,
                 struct error *err);
 
+/* Brings two frames into rows that can be compared: a root for all nodes of a name and place, the file, or the module
+ * where no file is known. Places are the same that are equal, or else those that end alike (in three parts of the path,
+ * two, one). What is left of a name on both sides then was moved, and becomes one row; what is left on one side alone
+ * stays a row for each place. results [2] have equal identities where rows are about the same. err: ERR_MEMORY */
+int frame_match(const struct frame *a, const struct frame *b, struct frame **results, struct error *err);
+
 struct frame_difference {
     uint32_t node; /* of the result */
     double before, after;

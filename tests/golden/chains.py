@@ -349,6 +349,7 @@ def check_diff(scratch):
                                                                     ("same", 2, 2.05)], f"diff --json: {rows}")
     rows = list(csv.DictReader(run("diff", "--csv", before, after, status=3).stdout.splitlines()))
     expect([r["change"] for r in rows] == ["3", "-2", "0.5"] and rows[2]["before"] == "", f"diff --csv: {rows}")
+    check_same_names(scratch)
     lines = [scratch / f"lines{i}.json" for i in range(2)]
     for i, path in enumerate(lines):
         path.write_text(json.dumps([literal("main", 0, *({"frame": {"type": "line", "file": f"/x{i}/a.c", "line": line},
@@ -360,6 +361,36 @@ def check_diff(scratch):
     refused(2, "differences are by function, line or variable, not by 'file'", "diff", "--by", "file", *lines)
     refused(2, "diff compares two inputs, not 1", "diff", before)
     refused(1, "No such file", "diff", before, scratch / "nowhere.json")
+
+
+def check_same_names(scratch):
+    """What has the same name in two files, or two modules, is two rows; what was moved or built elsewhere is one."""
+    def differences(before, after):
+        paths = [scratch / "names-before.json", scratch / "names-after.json"]
+        for path, functions in zip(paths, (before, after)):
+            path.write_text(json.dumps([literal("main", 1, *(literal(name, time, **where) for name, time, where in functions))]))
+        found = json.loads(run("diff", "--json", "--threshold", "0", *paths, status=3).stdout)["differences"]
+        return sorted((r["name"], (r["file"] or r["module"]).rsplit("/", 1)[-1], r["before"], r["after"]) for r in found)
+
+    def at(file):
+        return {"file": file}
+    # two static functions of two files, whose changes would cancel out
+    found = differences([("init", 5, at("/b1/app/a.c")), ("init", 7, at("/b1/app/b.c"))],
+                        [("init", 6, at("/b2/app/a.c")), ("init", 6, at("/b2/app/b.c"))])
+    expect(found == [("init", "a.c", 5, 6), ("init", "b.c", 7, 6)], f"two files: {found}")
+    # files of the same name in two folders
+    found = differences([("init", 5, at("/b1/app/x/a.c")), ("init", 7, at("/b1/app/y/a.c"))],
+                        [("init", 6, at("/b2/app/x/a.c")), ("init", 6, at("/b2/app/y/a.c"))])
+    expect([f[2:] for f in found] == [(5, 6), (7, 6)], f"two folders: {found}")
+    # one stays, one moves to another file, and one is new
+    found = differences([("f", 5, at("/b/a.c")), ("f", 1, at("/b/old.c")), ("g", 3, at("/b/a.c"))],
+                        [("f", 7, at("/b/a.c")), ("f", 2, at("/b/new.c")), ("g", 3, at("/b/a.c")), ("g", 4, at("/b/new.c"))])
+    expect([f[0::2] + f[3:] for f in found] == [("f", 5, 7), ("f", 1, 2), ("g", None, 4)], f"moved: {found}")
+    # a build without line information knows no files
+    found = differences([("f", 5, at("/b/a.c"))], [("f", 8, {})])
+    expect([f[2:] for f in found] == [(5, 8)], f"no file: {found}")
+    found = differences([("f", 5, {}), ("f", 3, at("/b/b.c"))], [("f", 8, at("/b/a.c")), ("f", 4, at("/b/b.c"))])
+    expect(sorted(f[2:] for f in found) == [(3, 4), (5, 8)], f"one file: {found}")
 
 
 def check_save(scratch, *inputs):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both profiles become one node for each name; then they are compared node by node. */
+/* Both profiles become one node for each name and place (frame_match); then they are compared node by node. */
 #include "export/frames/forms.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "frame/ops.h"
 
 struct side {
-    struct frame *flat; /* a node for each name */
+    struct frame *flat; /* a node for each name and place */
     double total;
 };
 
@@ -33,7 +33,7 @@ static int out_of_memory(struct error *err)
     return error_set(err, ERR_MEMORY, "out of memory");
 }
 
-/* --- a node for each name --- */
+/* --- a node for each name and place --- */
 
 static bool is_of_line(enum frame_kind kind)
 {
@@ -101,10 +101,6 @@ static int flatten(const struct frame *frame, const char *by, struct frame **fla
         code = frame_lines(made, &next, err);
         code = became(&made, next, code);
     }
-    if (code == 0) {
-        code = frame_group_by(made, "name", &next, err);
-        code = became(&made, next, code);
-    }
     free(keep);
     if (code != 0)
         frame_close(made);
@@ -139,6 +135,15 @@ static int flatten_side(const struct diff *diff, const struct frame *frame, stru
     return code ? code : flatten(frame, diff->job->by, &side->flat, err);
 }
 
+/* Makes one row of what is about the same function, line or variable. */
+static int match_sides(struct diff *diff, struct error *err)
+{
+    struct frame *rows[2] = {NULL, NULL};
+    int code = frame_match(diff->before.flat, diff->after.flat, rows, err);
+    code = became(&diff->before.flat, rows[0], code);
+    return became(&diff->after.flat, rows[1], code);
+}
+
 /* Keeps of all differences those beyond the threshold, or of these the increases. */
 static void apply_threshold(struct diff *diff)
 {
@@ -159,6 +164,8 @@ static int compare(struct diff *diff, struct error *err)
         code = flatten_side(diff, diff->job->before, &diff->before, err);
     if (code == 0)
         code = flatten_side(diff, diff->job->after, &diff->after, err);
+    if (code == 0)
+        code = match_sides(diff, err);
     if (code == 0)
         code = frame_diff(diff->before.flat, diff->after.flat, diff->column, 0, &diff->both, &diff->found,
                           &diff->n_found, err);

@@ -75,8 +75,8 @@ struct diff_job {
 };
 
 /* Appends what differs by more than the threshold to out, the largest change first; *n_found: how many rows there are
- * without top. Functions, lines and variables are the same when they have the same name, wherever they are; a name that
- * one side does not have counts as 0 there. Costs are those of functions and lines alone, callees not included (unless
+ * without top. Functions, lines and variables are the same as frame_match says; what one side does not have counts as 0
+ * there. Costs are those of functions and lines alone, callees not included (unless
  * the column is inclusive), and all accesses of a variable.
  * err: ERR_USAGE for an unknown by, ERR_NOT_FOUND (the column, or nodes of this kind), and as frame_diff */
 int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, struct error *err);
