@@ -12,8 +12,12 @@
 
 uint32_t flow_find(const struct flow *flow, uint32_t pc)
 {
-    size_t low = search_below(flow->insns, flow->n_insns, SEARCH_KEY(struct insn, pc), pc);
-    return low < flow->n_insns && flow->insns[low].pc == pc ? (uint32_t)low : INSN_NONE;
+    if (pc < flow->start || pc >= flow->end)
+        return INSN_NONE;
+    uint32_t i = flow->marks[(pc - flow->start) / FLOW_MARK_BYTES];
+    while (i < flow->n_insns && flow->insns[i].pc < pc)
+        i++;
+    return i < flow->n_insns && flow->insns[i].pc == pc ? i : INSN_NONE;
 }
 
 bool flow_is_target(const struct flow *flow, uint32_t i)
@@ -27,9 +31,15 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
     flow->n_insns = 0;
     flow->n_indirect = flow->n_pauses = 0;
     flow->last_indirect = INSN_NONE;
+    uint32_t n_marks = 0;
+    if (!vec_reserve(&flow->insns, &flow->capacity, n_bytes / 4 + (size_t)1, sizeof *flow->insns) ||
+        !vec_reserve(&flow->marks, &flow->marks_capacity, n_bytes / FLOW_MARK_BYTES + (size_t)1, sizeof *flow->marks))
+        return false;
     for (uint32_t offset = 0; offset < n_bytes;) {
         if (!vec_reserve(&flow->insns, &flow->capacity, flow->n_insns + 1, sizeof *flow->insns))
             return false;
+        while (n_marks <= offset / FLOW_MARK_BYTES)
+            flow->marks[n_marks++] = (uint32_t)flow->n_insns;
         struct insn *insn = &flow->insns[flow->n_insns];
         if (!insn_skim(bytes + offset, n_bytes - offset, flow->start + offset, insn))
             insn_decode(decoder, bytes + offset, n_bytes - offset, flow->start + offset, insn);
@@ -39,6 +49,8 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
         offset += insn->len_bytes;
         flow->n_insns++;
     }
+    while (n_marks <= n_bytes / FLOW_MARK_BYTES)
+        flow->marks[n_marks++] = (uint32_t)flow->n_insns;
     return true;
 }
 
@@ -202,6 +214,7 @@ void flow_fini(struct flow *flow)
     free(flow->insns);
     free(flow->first_source);
     free(flow->sources);
+    free(flow->marks);
     free(flow->block_of);
     free(flow->blocks);
     stride_end(flow);
@@ -470,7 +483,7 @@ static void fill_order(struct flow *flow, const struct walk *walk)
         struct flow_block *block = &flow->blocks[walk->block[v]];
         block->first = first;
         block->end = first + size[v];
-        block->dominator = v ? walk->starts[walk->block[walk->idom[v]]] : INSN_NONE;
+        block->dominator = v ? walk->block[walk->idom[v]] : INSN_NONE;
     }
 }
 
@@ -487,13 +500,14 @@ bool flow_find_order(struct flow *flow)
     number_reached(&walk);
     find_dominators(&walk);
     fill_order(flow, &walk);
+    flow->n_blocks = walk.n_blocks;
     free(walk.number);
     return true;
 }
 
-bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t i)
+bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t block)
 {
-    const struct flow_block *a = &flow->blocks[flow->block_of[head]], *b = &flow->blocks[flow->block_of[i]];
+    const struct flow_block *a = &flow->blocks[head], *b = &flow->blocks[block];
     return b->first == INSN_NONE || (a->first != INSN_NONE && a->first <= b->first && b->first < a->end);
 }
 

@@ -132,6 +132,7 @@ bool insn_skim(const uint8_t *bytes, size_t n_bytes, uint32_t pc, struct insn *o
  * Predecessors decide which instruction a sampled pc waited for. Ordinary code, outside the profiled program. */
 
 #define FLOW_PREDS_MAX 8
+#define FLOW_MARK_BYTES 16
 
 /* Bytes of a module in memory: [pc, pc + n_bytes), pc relative to base_vaddr; NULL when the file does not hold them. */
 struct flow_image {
@@ -139,11 +140,11 @@ struct flow_image {
     const void *image;
 };
 
-/* A basic block. */
+/* A basic block. Blocks are numbered in the order of their addresses. */
 struct flow_block {
     uint32_t start;      /* its first instruction */
     uint32_t first, end; /* its span in the tree of dominators, INSN_NONE: nothing is known to lead here */
-    uint32_t dominator;  /* first instruction of the last block that every way here comes by, INSN_NONE */
+    uint32_t dominator;  /* the last block that every way here comes by, INSN_NONE */
 };
 
 struct strides;
@@ -155,6 +156,8 @@ struct flow {
     const struct insn_decoder *decoder;
     const uint8_t *bytes; /* [end - start] */
     size_t n_insns, capacity;
+    uint32_t *marks; /* the first instruction that begins in each FLOW_MARK_BYTES of the function, or after them */
+    size_t marks_capacity;
     uint32_t *first_source; /* [n_insns + 1] index into sources of the jumps to each instruction */
     size_t first_capacity;
     uint32_t *sources; /* [n_sources] index of the jump */
@@ -163,7 +166,8 @@ struct flow {
     uint32_t n_indirect, n_pauses;
     uint32_t *block_of; /* [n_insns] number of the basic block; this and blocks by flow_find_order() */
     size_t block_of_capacity;
-    struct flow_block *blocks; /* in order, and one more that starts at n_insns */
+    struct flow_block *blocks; /* [n_blocks], and one more that starts at n_insns */
+    uint32_t n_blocks;
     size_t blocks_capacity;
     struct strides *strides; /* by stride_begin(), NULL before */
 };
@@ -192,33 +196,13 @@ static inline const struct insn *flow_insn(const struct flow *flow, uint32_t i)
     return &flow->insns[i];
 }
 
-/* Finds the basic blocks and their order for the next five functions. Time and memory are linear in the function, but
- * for a factor of the logarithm.  err: none, returns false when out of memory. */
+/* Finds the basic blocks and their order. Time is linear in the function but for a logarithm, memory is linear.
+ * err: none, returns false when out of memory. */
 bool flow_find_order(struct flow *flow);
 
-/* True when every path from the function's start to instruction i comes by head, the first instruction of a basic block
- * (such as the target of a jump); also when no path is known.  Needs flow_find_order(). */
-bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t i);
-
-/* The block of instruction i: its first and its last instruction; whether a way from the function's start leads to it;
- * the first instruction of the last block that every such way comes by, INSN_NONE if there is none.  Needs
+/* True when every path from the function's start to a block comes by block head; also when no path is known.  Needs
  * flow_find_order(). */
-static inline uint32_t flow_block_start(const struct flow *flow, uint32_t i)
-{
-    return flow->blocks[flow->block_of[i]].start;
-}
-static inline uint32_t flow_block_last(const struct flow *flow, uint32_t i)
-{
-    return flow->blocks[flow->block_of[i] + 1].start - 1;
-}
-static inline bool flow_is_reached(const struct flow *flow, uint32_t i)
-{
-    return flow->blocks[flow->block_of[i]].first != INSN_NONE;
-}
-static inline uint32_t flow_dominator(const struct flow *flow, uint32_t i)
-{
-    return flow->blocks[flow->block_of[i]].dominator;
-}
+bool flow_is_always_before(const struct flow *flow, uint32_t head, uint32_t block);
 
 /* True when control can go from instruction i to i + 1. */
 static inline bool flow_falls_through(const struct flow *flow, uint32_t i)

@@ -30,11 +30,14 @@ struct form {
     int64_t constant, stride;
 };
 
-/* A natural loop: all instructions from which the jumps back to its head are reached without passing the head. */
+/* A natural loop: all blocks from which the jumps back to its head are reached without passing the head. */
 struct loop {
-    uint32_t head;
-    uint32_t *body; /* [n_body], the first is the head; in order only after sort_body() */
-    size_t n_body;
+    uint32_t head;    /* number of a block, as in blocks */
+    uint32_t *blocks; /* [n_blocks] the first is the head; in order only after sort_blocks() */
+    size_t n_blocks, n_insns;
+    bool is_closed; /* the head leads to one of them */
+    /* by prepare(): */
+    uint32_t *body;       /* [n_insns] the instructions, in order */
     uint8_t n_writes[16]; /* of each general register in the body, at most 2 */
     uint32_t writer[16];  /* one of them */
 };
@@ -55,16 +58,15 @@ enum head_state { HEAD_UNKNOWN = 0, HEAD_NONE, HEAD_LOOP };
 /* The loops of a function, found when they are asked for. */
 struct strides {
     const struct flow *flow;
-    uint32_t *words;      /* the memory of all [n_insns] but states */
-    uint32_t *owner;      /* [n_insns] head of the innermost loop found so far, NO_LOOP */
-    uint32_t *owner_size; /* [n_insns] its length */
-    uint32_t *seen;       /* [n_insns] number of the walk that was here last */
-    uint32_t *latest;     /* [n_insns] last of the jumps to an instruction or to one in front of it */
-    uint32_t *body;       /* [n_insns] scratch of struct loop */
-    uint32_t *around;     /* [n_insns] of the first instruction of a block: head of the innermost loop, or NOT_ASKED */
-    uint32_t *inner;      /* [n_insns] scratch: instructions at which inner loops may begin */
+    uint32_t *words;      /* the memory of the arrays of words */
+    uint32_t *owner;      /* [n_blocks] head of the innermost loop found so far, NO_LOOP */
+    uint32_t *owner_size; /* [n_blocks] its instructions */
+    uint32_t *seen;       /* [n_blocks] number of the walk that was here last */
+    uint32_t *latest;     /* [n_blocks] last of the blocks with a jump to a block or to one in front of it */
+    uint32_t *around;     /* [n_blocks] head of the innermost loop, NO_LOOP, NOT_ASKED */
+    uint32_t *inner;      /* [n_blocks] scratch: blocks at which inner loops may begin */
     uint64_t *patterns;   /* [n_insns] 0 where is_known does not hold */
-    uint8_t *states;      /* [n_insns] enum head_state */
+    uint8_t *states;      /* [n_blocks] enum head_state */
     bool *is_known;       /* [n_insns] its pattern has been found */
     size_t words_capacity, patterns_capacity, states_capacity;
     uint32_t n_walks;
@@ -78,27 +80,35 @@ struct strides {
 
 /* --- loops --- */
 
-static void visit(struct strides *work, uint32_t i)
+static uint32_t start_of(const struct strides *work, uint32_t block)
 {
-    if (work->seen[i] == work->n_walks)
-        return;
-    work->seen[i] = work->n_walks;
-    work->body[work->loop.n_body++] = i;
+    return work->flow->blocks[block].start;
 }
 
-/* Appends to the work list what leads to its instructions from k on, up to the head; false when that comes to the
- * function's start, or to more than limit instructions. */
+static void visit(struct strides *work, uint32_t block)
+{
+    struct loop *loop = &work->loop;
+    loop->is_closed = loop->is_closed || block == loop->head;
+    if (work->seen[block] == work->n_walks)
+        return;
+    work->seen[block] = work->n_walks;
+    loop->blocks[loop->n_blocks++] = block;
+    loop->n_insns += start_of(work, block + 1) - start_of(work, block);
+}
+
+/* Appends to the list what leads to its blocks from k on, up to the head; false when that comes to the function's
+ * start, or to more than limit instructions. */
 static bool walk_back(struct strides *work, size_t k, size_t limit)
 {
     const struct flow *flow = work->flow;
-    for (; k < work->loop.n_body; k++) {
-        uint32_t i = work->loop.body[k];
-        if (i == 0 || work->n_steps++ > WORK_MAX || k >= limit)
+    for (; k < work->loop.n_blocks; k++) {
+        uint32_t block = work->loop.blocks[k], start = start_of(work, block);
+        if (block == 0 || work->n_steps++ > WORK_MAX || work->loop.n_insns > limit)
             return false;
-        if (flow_falls_through(flow, i - 1))
-            visit(work, i - 1);
-        for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++)
-            visit(work, flow->sources[s]);
+        if (flow_falls_through(flow, start - 1))
+            visit(work, block - 1);
+        for (uint32_t s = flow->first_source[start]; s < flow->first_source[start + 1]; s++)
+            visit(work, flow->block_of[flow->sources[s]]);
     }
     return true;
 }
@@ -107,28 +117,30 @@ static bool walk_back(struct strides *work, size_t k, size_t limit)
 static void begin_walk(struct strides *work, uint32_t head)
 {
     work->n_walks++;
+    work->prepared = NO_LOOP;
     work->loop.head = head;
-    work->loop.body = work->body;
-    work->loop.n_body = 0;
+    work->loop.n_blocks = work->loop.n_insns = 0;
     visit(work, head);
+    work->loop.is_closed = false;
 }
 
-/* Whether the head comes before an instruction in front of it on every path: then the loop was laid out with its end
- * first, as clang does, and continues from there to the head. */
+/* Whether the head comes before a block in front of it on every path: then the loop was laid out with its end first, as
+ * clang does, and continues from there to the head. */
 static bool is_end_in_front(struct strides *work, uint32_t head, uint32_t from)
 {
     if (work->latest[from] < head || !flow_is_always_before(work->flow, head, from))
         return false;
     begin_walk(work, head);
+    size_t limit = work->loop.n_insns + ROTATED_MAX;
     visit(work, from);
-    return walk_back(work, 1, ROTATED_MAX);
+    return walk_back(work, 1, limit);
 }
 
 /* Whether a jump goes round a loop, if the head comes before it on every path. Compilers put unlikely code behind all
  * else, from where it jumps back without being a loop. */
-static bool is_jump_back(const struct flow *flow, uint32_t head, uint32_t from)
+static bool is_jump_back(const struct flow *flow, uint32_t head, uint32_t jump)
 {
-    return from >= head && flow->insns[from].kind != INSN_JMP_INDIRECT;
+    return flow->block_of[jump] >= head && flow->insns[jump].kind != INSN_JMP_INDIRECT;
 }
 
 /* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, when the loop has
@@ -136,63 +148,71 @@ static bool is_jump_back(const struct flow *flow, uint32_t head, uint32_t from)
 static bool find_loop(struct strides *work, uint32_t head)
 {
     const struct flow *flow = work->flow;
-    uint32_t first = flow->first_source[head], end = flow->first_source[head + 1], fronts[FRONTS_MAX];
-    size_t n_fronts = 0;
-    for (uint32_t s = first; s < end; s++)
-        if (is_jump_back(flow, head, flow->sources[s]) && !flow_is_always_before(flow, head, flow->sources[s]))
+    uint32_t start = start_of(work, head), fronts[FRONTS_MAX];
+    const uint32_t *jumps = flow->sources + flow->first_source[start];
+    size_t n_jumps = flow->first_source[start + 1] - flow->first_source[start], n_fronts = 0;
+    for (size_t k = 0; k < n_jumps; k++)
+        if (is_jump_back(flow, head, jumps[k]) && !flow_is_always_before(flow, head, flow->block_of[jumps[k]]))
             return false;
-    if (head > 0 && flow_falls_through(flow, head - 1) && is_end_in_front(work, head, head - 1))
+    if (head > 0 && flow_falls_through(flow, start - 1) && is_end_in_front(work, head, head - 1))
         fronts[n_fronts++] = head - 1;
-    for (uint32_t s = first; s < end && n_fronts < FRONTS_MAX; s++)
-        if (flow->sources[s] < head && is_end_in_front(work, head, flow->sources[s]))
-            fronts[n_fronts++] = flow->sources[s];
+    for (size_t k = 0; k < n_jumps && n_fronts < FRONTS_MAX; k++)
+        if (flow->block_of[jumps[k]] < head && is_end_in_front(work, head, flow->block_of[jumps[k]]))
+            fronts[n_fronts++] = flow->block_of[jumps[k]];
     begin_walk(work, head);
-    bool is_loop = n_fronts > 0;
     for (size_t k = 0; k < n_fronts; k++)
         visit(work, fronts[k]);
-    for (uint32_t s = first; s < end; s++)
-        if (is_jump_back(flow, head, flow->sources[s])) {
-            is_loop = true;
-            visit(work, flow->sources[s]);
-        }
-    return is_loop && walk_back(work, 1, SIZE_MAX) && work->seen[flow_block_last(flow, head)] == work->n_walks;
+    for (size_t k = 0; k < n_jumps; k++)
+        if (is_jump_back(flow, head, jumps[k]))
+            visit(work, flow->block_of[jumps[k]]);
+    bool is_loop = work->loop.n_blocks > 1 || work->loop.is_closed;
+    return is_loop && walk_back(work, 1, SIZE_MAX) && work->loop.is_closed;
 }
 
-static int compare_indexes(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
 
-/* Most loops have little else between their first and their last instruction. */
-static void sort_body(struct strides *work)
+/* Most loops have little else between their first and their last block. */
+static void sort_blocks(struct strides *work)
 {
     struct loop *loop = &work->loop;
     uint32_t first = UINT32_MAX, last = 0;
-    for (size_t k = 0; k < loop->n_body; k++) {
-        first = loop->body[k] < first ? loop->body[k] : first;
-        last = loop->body[k] > last ? loop->body[k] : last;
+    for (size_t k = 0; k < loop->n_blocks; k++) {
+        first = loop->blocks[k] < first ? loop->blocks[k] : first;
+        last = loop->blocks[k] > last ? loop->blocks[k] : last;
     }
-    if (last - first > 8 * loop->n_body) {
-        qsort(loop->body, loop->n_body, sizeof *loop->body, compare_indexes);
+    if (last - first > 8 * loop->n_blocks) {
+        qsort(loop->blocks, loop->n_blocks, sizeof *loop->blocks, compare_numbers);
         return;
     }
     size_t n = 0;
-    for (uint32_t i = first; i <= last; i++)
-        if (work->seen[i] == work->n_walks)
-            loop->body[n++] = i;
+    for (uint32_t block = first; block <= last; block++)
+        if (work->seen[block] == work->n_walks)
+            loop->blocks[n++] = block;
 }
 
-static void claim_body(struct strides *work)
+static void claim_blocks(struct strides *work)
 {
     const struct loop *loop = &work->loop;
-    for (size_t k = 0; k < loop->n_body; k++) {
-        uint32_t i = loop->body[k];
-        if (work->owner[i] != NO_LOOP && work->owner_size[i] <= loop->n_body)
+    for (size_t k = 0; k < loop->n_blocks; k++) {
+        uint32_t block = loop->blocks[k];
+        if (work->owner[block] != NO_LOOP && work->owner_size[block] <= loop->n_insns)
             continue;
-        work->owner[i] = loop->head;
-        work->owner_size[i] = (uint32_t)loop->n_body;
+        work->owner[block] = loop->head;
+        work->owner_size[block] = (uint32_t)loop->n_insns;
     }
+}
+
+static void list_body(struct strides *work)
+{
+    struct loop *loop = &work->loop;
+    size_t n = 0;
+    for (size_t k = 0; k < loop->n_blocks; k++)
+        for (uint32_t i = start_of(work, loop->blocks[k]); i < start_of(work, loop->blocks[k] + 1); i++)
+            loop->body[n++] = i;
 }
 
 /* An index that is extended in place stays the same number. */
@@ -209,7 +229,7 @@ static void count_writes(struct strides *work)
 {
     struct loop *loop = &work->loop;
     memset(loop->n_writes, 0, sizeof loop->n_writes);
-    for (size_t k = 0; k < loop->n_body; k++) {
+    for (size_t k = 0; k < loop->n_insns; k++) {
         uint64_t writes = written_by(flow_insn(work->flow, loop->body[k]));
         for (unsigned r = 0; writes; r++, writes >>= 1) {
             if (!(writes & 1))
@@ -280,7 +300,7 @@ static struct form form_of_operand(const struct strides *work, const struct insn
 /* True when nothing in the loop stores to where insn loads from, as far as the same registers tell. */
 static bool is_kept(const struct strides *work, const struct recipe_operand *from)
 {
-    for (size_t k = 0; k < work->loop.n_body; k++) {
+    for (size_t k = 0; k < work->loop.n_insns; k++) {
         const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
         for (unsigned o = 0; o < insn->n_operands; o++) {
             const struct recipe_operand *to = &insn->operands[o];
@@ -481,8 +501,8 @@ static uint64_t made_of(const struct strides *work, size_t k)
     const uint64_t no_data = INSN_BIT(RECIPE_RSP) | INSN_FLAGS;
     const struct loop *loop = &work->loop;
     uint64_t made = flow_insn(work->flow, loop->body[k])->writes & ~no_data;
-    for (size_t step = 1; step < loop->n_body; step++) {
-        const struct insn *insn = flow_insn(work->flow, loop->body[(k + step) % loop->n_body]);
+    for (size_t step = 1; step < loop->n_insns; step++) {
+        const struct insn *insn = flow_insn(work->flow, loop->body[(k + step) % loop->n_insns]);
         if (insn->reads & made && insn->kind != INSN_CALL)
             made |= insn->writes & ~no_data;
         else
@@ -525,7 +545,7 @@ static uint64_t pattern_of(struct strides *work, size_t k)
     const struct recipe_operand *operand = &insn->operands[0];
     struct form form = form_of_operand(work, insn, operand, 0, 0);
     const struct group *group = form.is_known && form.stride ? find_group(work, &form) : NULL;
-    uint32_t head = work->flow->insns[work->loop.head].pc;
+    uint32_t head = work->flow->insns[start_of(work, work->loop.head)].pc;
     uint64_t pattern;
     if (is_scalar(operand) || (form.is_known && !form.stride))
         return pattern_make(PATTERN_FIXED, insn->pc, 0, operand->size_bytes);
@@ -542,43 +562,41 @@ static uint64_t pattern_of(struct strides *work, size_t k)
 
 /* --- on demand --- */
 
-/* Finds out whether an instruction is the head of a loop, and whose innermost loop that is. */
-static void settle(struct strides *work, uint32_t i)
+/* Finds out whether a block is the head of a loop, and whose innermost loop that is. */
+static void settle(struct strides *work, uint32_t block)
 {
-    if (work->states[i] != HEAD_UNKNOWN)
+    if (work->states[block] != HEAD_UNKNOWN)
         return;
-    work->prepared = NO_LOOP;
-    bool is_head = flow_is_target(work->flow, i) && find_loop(work, i);
-    work->states[i] = is_head ? HEAD_LOOP : HEAD_NONE;
+    bool is_head = flow_is_target(work->flow, start_of(work, block)) && find_loop(work, block);
+    work->states[block] = is_head ? HEAD_LOOP : HEAD_NONE;
     if (is_head)
-        claim_body(work);
+        claim_blocks(work);
 }
 
-/* Head of the innermost loop around a block, given by its first instruction. Loops lie apart or inside each other, and
- * a head comes before all of its loop: the first one on the way up the tree of dominators is it. A block on that way
- * lies in all loops that come still further up, so that only those around it need be tried. Where nothing is known to
- * lead, all are searched. */
-static uint32_t innermost(struct strides *work, uint32_t start)
+/* Head of the innermost loop around a block. Loops lie apart or inside each other, and a head comes before all of its
+ * loop: the first one on the way up the tree of dominators is it. A block on that way lies in all loops that come still
+ * further up, so that only those around it need be tried. Where nothing is known to lead, all are searched. */
+static uint32_t innermost(struct strides *work, uint32_t block)
 {
-    const struct flow *flow = work->flow;
-    uint32_t at = start, found = NO_LOOP;
-    if (work->around[start] != NOT_ASKED)
-        return work->around[start];
-    if (!flow_is_reached(flow, start)) {
-        for (uint32_t i = 0; !work->is_settled && i < flow->n_insns; i++)
-            settle(work, i);
+    const struct flow_block *blocks = work->flow->blocks;
+    uint32_t at = block, found = NO_LOOP;
+    if (work->around[block] != NOT_ASKED)
+        return work->around[block];
+    if (blocks[block].first == INSN_NONE) {
+        for (uint32_t b = 0; !work->is_settled && b < work->flow->n_blocks; b++)
+            settle(work, b);
         work->is_settled = true;
-        return work->around[start] = work->owner[start];
+        return work->around[block] = work->owner[block];
     }
     while (at != INSN_NONE && found == NO_LOOP) {
         uint32_t around = work->around[at];
         settle(work, at);
-        if (work->states[at] == HEAD_LOOP && work->owner[start] == at)
+        if (work->states[at] == HEAD_LOOP && work->owner[block] == at)
             found = at;
         else
-            at = around == NOT_ASKED || around == at ? flow_dominator(flow, at) : around;
+            at = around == NOT_ASKED || around == at ? blocks[at].dominator : around;
     }
-    return work->around[start] = found;
+    return work->around[block] = found;
 }
 
 /* Makes the loop with this head the current one: its body in order, what that writes, and which of its instructions
@@ -592,19 +610,20 @@ static bool prepare(struct strides *work, uint32_t head)
         return true;
     if (!find_loop(work, head))
         return false;
-    for (size_t k = 0; k < loop->n_body; k++)
-        if (work->states[loop->body[k]] == HEAD_UNKNOWN && flow_is_target(flow, loop->body[k]))
-            work->inner[n_inner++] = loop->body[k];
+    for (size_t k = 0; k < loop->n_blocks; k++)
+        if (work->states[loop->blocks[k]] == HEAD_UNKNOWN && flow_is_target(flow, start_of(work, loop->blocks[k])))
+            work->inner[n_inner++] = loop->blocks[k];
     for (size_t k = 0; k < n_inner; k++)
         settle(work, work->inner[k]);
     if (n_inner && !find_loop(work, head))
         return false;
-    sort_body(work);
+    sort_blocks(work);
+    list_body(work);
     count_writes(work);
     work->n_groups = 0;
-    for (size_t k = 0; k < loop->n_body && work->n_steps < WORK_MAX; k++) {
+    for (size_t k = 0; k < loop->n_insns && work->n_steps < WORK_MAX; k++) {
         const struct insn *insn = flow_insn(flow, loop->body[k]);
-        if (work->owner[loop->body[k]] != head || !has_pattern(insn))
+        if (work->owner[flow->block_of[loop->body[k]]] != head || !has_pattern(insn))
             continue;
         struct form form = form_of_operand(work, insn, &insn->operands[0], 0, 0);
         work->n_steps += 16 + work->n_groups;
@@ -621,15 +640,15 @@ static void fill_from(struct strides *work, uint32_t head, uint32_t i)
     const struct loop *loop = &work->loop;
     if (work->n_steps >= WORK_MAX || !prepare(work, head))
         return;
-    size_t k = search_below(loop->body, loop->n_body, search_number, i);
-    for (size_t n = 0; n < AHEAD && k < loop->n_body && work->n_steps < WORK_MAX; n++, k++) {
+    size_t k = search_below(loop->body, loop->n_insns, search_number, i);
+    for (size_t n = 0; n < AHEAD && k < loop->n_insns && work->n_steps < WORK_MAX; n++, k++) {
         uint32_t at = loop->body[k];
         const struct insn *insn = flow_insn(work->flow, at);
-        if (work->owner[at] != head || work->is_known[at] || !has_pattern(insn))
+        if (work->owner[work->flow->block_of[at]] != head || work->is_known[at] || !has_pattern(insn))
             continue;
         uint64_t pattern = pattern_of(work, k);
         bool is_walking = pattern_kind(pattern) == PATTERN_STRIDED || pattern_kind(pattern) == PATTERN_DERIVED;
-        work->n_steps += (insn->is_slow ? loop->n_body : 0) + (is_walking ? 1000 : 16);
+        work->n_steps += (insn->is_slow ? loop->n_insns : 0) + (is_walking ? 1000 : 16);
         work->patterns[at] = pattern;
         work->is_known[at] = true;
     }
@@ -646,7 +665,7 @@ uint64_t stride_pattern(const struct flow *flow, uint32_t i)
         return 0;
     if (work->is_known[i])
         return work->patterns[i];
-    uint32_t head = innermost(work, flow_block_start(flow, i));
+    uint32_t head = innermost(work, flow->block_of[i]);
     if (head == NO_LOOP)
         return pattern_make(is_scalar(operand) ? PATTERN_FIXED : irregular_kind(operand), flow->insns[0].pc, 0,
                             operand->size_bytes);
@@ -655,44 +674,41 @@ uint64_t stride_pattern(const struct flow *flow, uint32_t i)
 }
 
 /* False when out of memory. */
-static bool reserve(struct strides *work, size_t n)
+static bool reserve(struct strides *work, size_t n_insns, size_t n_blocks)
 {
     if (!work->groups)
         work->groups = malloc(GROUPS_MAX * sizeof *work->groups);
-    return work->groups && vec_reserve(&work->words, &work->words_capacity, 7 * (n + 1), sizeof *work->words) &&
-           vec_reserve(&work->patterns, &work->patterns_capacity, n + 1, sizeof *work->patterns) &&
-           vec_reserve(&work->states, &work->states_capacity, 2 * (n + 1), sizeof *work->states);
+    return work->groups && vec_reserve(&work->words, &work->words_capacity, 7 * n_blocks + n_insns, sizeof(uint32_t)) &&
+           vec_reserve(&work->patterns, &work->patterns_capacity, n_insns, sizeof *work->patterns) &&
+           vec_reserve(&work->states, &work->states_capacity, n_blocks + n_insns, sizeof *work->states);
 }
 
 bool stride_begin(struct flow *flow)
 {
-    size_t n = flow->n_insns;
     struct strides *work = flow->strides ? flow->strides : calloc(1, sizeof *work);
     flow->strides = work;
-    if (!work || !reserve(work, n) || !flow_find_order(flow))
+    if (!work || !flow_find_order(flow) || !reserve(work, flow->n_insns, flow->n_blocks))
         return false;
+    uint32_t n = flow->n_blocks, **const arrays[] = {&work->owner,  &work->around, &work->owner_size, &work->seen,
+                                                     &work->latest, &work->inner,  &work->loop.blocks};
+    for (unsigned a = 0; a < sizeof arrays / sizeof *arrays; a++)
+        *arrays[a] = work->words + a * n;
     work->flow = flow;
-    work->owner = work->words;
-    work->owner_size = work->owner + n;
-    work->seen = work->owner_size + n;
-    work->body = work->seen + n;
-    work->latest = work->body + n;
-    work->inner = work->latest + n;
-    work->around = work->inner + n;
-    memset(work->owner, 0xff, n * sizeof *work->owner);
-    memset(work->owner_size, 0, 2 * n * sizeof *work->owner);
+    work->loop.body = work->words + 7 * n;
     work->is_known = (bool *)(work->states + n);
-    memset(work->states, 0, 2 * n * sizeof *work->states);
+    memset(work->owner, 0xff, n * sizeof *work->owner);
+    memset(work->owner_size, 0, 2 * n * sizeof *work->owner_size);
+    memset(work->states, 0, n + flow->n_insns);
     work->n_walks = 0;
     work->n_steps = 0;
     work->prepared = NO_LOOP;
     work->is_settled = false;
-    uint32_t latest = 0;
-    for (size_t i = 0; i < n; i++) {
-        for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++)
-            latest = flow->sources[s] > latest ? flow->sources[s] : latest;
-        work->latest[i] = latest;
-        work->around[i] = NOT_ASKED;
+    for (uint32_t b = 0, latest = 0; b < n; b++) {
+        uint32_t start = start_of(work, b);
+        for (uint32_t s = flow->first_source[start]; s < flow->first_source[start + 1]; s++)
+            latest = flow->block_of[flow->sources[s]] > latest ? flow->block_of[flow->sources[s]] : latest;
+        work->latest[b] = latest;
+        work->around[b] = NOT_ASKED;
     }
     return true;
 }
