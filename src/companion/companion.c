@@ -29,6 +29,9 @@
 
 #define LINGER_MS 500 /* a child that was just forked may still be on its way to us */
 #define TICK_MIN_MS 50
+/* Requests of a process that has made a few are answered together: each wake costs as much as an answer. */
+#define GATHER_MS 4
+#define BELLS_AT_ONCE 16
 #define TICK_MAX_MS 1000
 
 enum watch_kind { WATCH_LISTEN, WATCH_WAY, WATCH_SIGNAL, WATCH_LAUNCHED, WATCH_CONNECTION, WATCH_PIDFD, WATCH_BELL };
@@ -54,7 +57,7 @@ static void watch_add(struct watches *w, int fd, enum watch_kind kind, void *of)
     w->items[w->n++] = (struct watch){.kind = kind, .of = of};
 }
 
-static void watch_all(const struct companion *c, struct watches *w)
+static void watch_all(const struct companion *c, struct watches *w, int64_t now_ms)
 {
     w->n = 0;
     watch_add(w, c->is_full ? -1 : c->listen_fd, WATCH_LISTEN, NULL);
@@ -65,7 +68,7 @@ static void watch_all(const struct companion *c, struct watches *w)
         watch_add(w, n->fd, WATCH_CONNECTION, n);
     for (struct companion_process *p = c->processes; p; p = p->next) {
         watch_add(w, p->pidfd, WATCH_PIDFD, p);
-        if (p->state == PROCESS_LIVE)
+        if (p->state == PROCESS_LIVE && now_ms >= p->bell_due_ms)
             watch_add(w, p->bell_fd, WATCH_BELL, p);
     }
 }
@@ -112,8 +115,9 @@ static void dispatch(struct companion *c, const struct watch *watch)
     case WATCH_BELL: {
         struct companion_process *process = watch->of;
         companion_strays_take(c, process);
-        if (process->state == PROCESS_LIVE)
-            companion_process_requests(c, process);
+        if (process->state == PROCESS_LIVE && companion_process_requests(c, process) &&
+            process->n_bells++ >= BELLS_AT_ONCE)
+            process->bell_due_ms = companion_now_ms() + GATHER_MS;
         break;
     }
     }
@@ -189,7 +193,7 @@ static void look_around(struct companion *c, int64_t now_ms)
             continue;
         has_grown |= companion_arena_back(c, p);
         companion_strays_take(c, p);
-        companion_process_requests(c, p);
+        (void)companion_process_requests(c, p);
         companion_process_look(c, p, now_ms);
         if (p->state != PROCESS_LIVE)
             continue;
@@ -245,15 +249,20 @@ static bool is_over(const struct companion *c, int64_t now_ms)
     return !has_work && (!may_anybody_come(c) || now_ms - c->busy_ms >= LINGER_MS);
 }
 
-static int timeout_ms(const struct companion *c)
+static int64_t sooner_ms(int64_t timeout_ms, int64_t due_ms, int64_t now_ms)
 {
-    int64_t timeout = !c->is_launched && !c->processes ? LINGER_MS / 4 : c->tick_ms, now_ms = 0;
+    int64_t rest_ms = due_ms > now_ms ? due_ms - now_ms : 0;
+    return rest_ms < timeout_ms ? rest_ms : timeout_ms;
+}
+
+static int timeout_ms(const struct companion *c, int64_t now_ms)
+{
+    int64_t timeout = !c->is_launched && !c->processes ? LINGER_MS / 4 : c->tick_ms;
     for (const struct companion_process *p = c->processes; p; p = p->next) {
-        if (p->state != PROCESS_LIVE || !p->mark_due_ms)
-            continue;
-        now_ms = now_ms ? now_ms : companion_now_ms();
-        int64_t rest_ms = p->mark_due_ms > now_ms ? p->mark_due_ms - now_ms : 0;
-        timeout = rest_ms < timeout ? rest_ms : timeout;
+        if (p->state == PROCESS_LIVE && p->mark_due_ms)
+            timeout = sooner_ms(timeout, p->mark_due_ms, now_ms);
+        if (p->state == PROCESS_LIVE && p->bell_due_ms > now_ms)
+            timeout = sooner_ms(timeout, p->bell_due_ms, now_ms);
     }
     if (companion_has_notes(c) && !c->is_launched && timeout > TICK_MIN_MS)
         timeout = TICK_MIN_MS;
@@ -303,13 +312,13 @@ static void companion_loop(struct companion *c)
     c->looked_ms = companion_now_ms();
     c->tick_ms = TICK_MIN_MS;
     publish_state(c);
-    while (!is_over(c, companion_now_ms())) {
-        watch_all(c, &w);
-        int n_ready = companion_poll(w.fds, w.n, timeout_ms(c));
+    for (int64_t now_ms = companion_now_ms(); !is_over(c, now_ms);) {
+        watch_all(c, &w, now_ms);
+        int n_ready = companion_poll(w.fds, w.n, timeout_ms(c, now_ms));
         for (size_t i = 0; n_ready > 0 && i < w.n; i++)
             if (w.fds[i].revents)
                 dispatch(c, &w.items[i]);
-        int64_t now_ms = companion_now_ms();
+        now_ms = companion_now_ms();
         if (n_ready > 0)
             c->busy_ms = now_ms;
         companion_turn(c, now_ms);

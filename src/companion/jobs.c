@@ -518,16 +518,14 @@ static bool is_safe_module(const char *path, uint64_t wanted)
 }
 
 /* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. Returns false
- * when it must stay posted for a later look. */
+ * when it must stay posted for a later look. Another user's memory and descriptors are not searched for the file. */
 static bool companion_serve_request(struct companion *c, struct companion_process *process,
-                                    const struct arena_request *request)
+                                    const struct arena_request *request, bool is_foreign)
 {
     char path[ARENA_PATH_MAX];
     const struct arena_module *record = module_at(process, request->module, path);
     if (!record)
         return true;
-    /* Another user's memory and descriptors are not searched for the file. */
-    bool is_foreign = companion_process_is_foreign(process);
     const struct companion_module module = {.id = record->table_id,
                                             .start = record->start,
                                             .inode = record->inode,
@@ -539,8 +537,12 @@ static bool companion_serve_request(struct companion *c, struct companion_proces
     return true;
 }
 
-void companion_process_requests(struct companion *c, struct companion_process *process)
+/* All requests are taken before the process's user is looked up: it may change until the last one was posted. */
+bool companion_process_requests(struct companion *c, struct companion_process *process)
 {
+    struct arena_request taken[ARENA_REQUESTS];
+    uint16_t places[ARENA_REQUESTS];
+    unsigned n = 0;
     char rings[512];
     if (process->bell_fd >= 0)
         (void)!read(process->bell_fd, rings, sizeof rings);
@@ -548,9 +550,15 @@ void companion_process_requests(struct companion *c, struct companion_process *p
         struct arena_request *request = &process->arena->requests[i];
         if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_POSTED)
             continue;
-        struct arena_request copy = {.kind = request->kind, .module = request->module, .part = request->part};
+        taken[n] = (struct arena_request){.kind = request->kind, .module = request->module, .part = request->part};
+        places[n++] = (uint16_t)i;
         atomic_store_explicit(&request->state, REQUEST_TAKEN, memory_order_relaxed);
-        bool is_done = companion_serve_request(c, process, &copy);
+    }
+    bool is_foreign = n && companion_process_is_foreign(process);
+    for (unsigned k = 0; k < n; k++) {
+        struct arena_request *request = &process->arena->requests[places[k]];
+        bool is_done = companion_serve_request(c, process, &taken[k], is_foreign);
         atomic_store_explicit(&request->state, is_done ? REQUEST_EMPTY : REQUEST_POSTED, memory_order_release);
     }
+    return n > 0;
 }

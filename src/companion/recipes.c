@@ -201,17 +201,30 @@ static void serve_wish(const struct companion *c, struct module **modules, const
         recipe_store_refuse(c->store.base, wish->module.id, wish->part);
 }
 
-static bool read_whole(int fd, void *bytes, size_t n_bytes)
+/* What came through the pipe and has not been taken yet: requests come in groups. */
+struct inlet {
+    int fd;
+    size_t first, end;
+    char bytes[1 << 15];
+};
+
+static bool inlet_take(struct inlet *inlet, void *bytes, size_t n_bytes)
 {
-    char *at = bytes;
-    while (n_bytes > 0) {
-        ssize_t n = read(fd, at, n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
+    for (char *at = bytes; n_bytes > 0;) {
+        if (inlet->first == inlet->end) {
+            ssize_t n = read(inlet->fd, inlet->bytes, sizeof inlet->bytes);
+            if (n < 0 && errno == EINTR)
+                continue;
+            if (n <= 0)
+                return false;
+            inlet->first = 0;
+            inlet->end = (size_t)n;
+        }
+        size_t n = inlet->end - inlet->first < n_bytes ? inlet->end - inlet->first : n_bytes;
+        memcpy(at, inlet->bytes + inlet->first, n);
+        inlet->first += n;
         at += n;
-        n_bytes -= (size_t)n;
+        n_bytes -= n;
     }
     return true;
 }
@@ -219,9 +232,11 @@ static bool read_whole(int fd, void *bytes, size_t n_bytes)
 static void work(const struct companion *c, int fd)
 {
     struct module *modules = NULL;
+    struct inlet inlet = {.fd = fd};
     struct wish wish;
     char path[ARENA_PATH_MAX];
-    while (read_whole(fd, &wish, sizeof wish) && wish.path_len < sizeof path && read_whole(fd, path, wish.path_len)) {
+    while (inlet_take(&inlet, &wish, sizeof wish) && wish.path_len < sizeof path &&
+           inlet_take(&inlet, path, wish.path_len)) {
         path[wish.path_len] = '\0';
         serve_wish(c, &modules, &wish, path);
     }

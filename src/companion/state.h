@@ -54,6 +54,8 @@ struct companion_process {
     bool is_gone;
     uint64_t start; /* without pidfd: when it started, in the kernel's ticks, 0 = not known */
     int arena_fd, bell_fd;
+    uint64_t n_bells;           /* rung for requests */
+    int64_t bell_due_ms;        /* it is not listened to before */
     int map_fd, dump_fd;        /* files that describe generated code, -1 = none: see write.c */
     struct arena_header *arena; /* NULL when done */
     uint64_t size_bytes;
@@ -289,8 +291,8 @@ void companion_process_sweep(struct companion *c);
 
 /* File name (without directory) of this host's topology: "topology-<hostid>.xml". */
 void topology_file_name(char *name, size_t n_name);
-/* Takes up the requests that process has posted. */
-void companion_process_requests(struct companion *c, struct companion_process *process);
+/* Takes up the requests that process has posted; false when there are none. */
+bool companion_process_requests(struct companion *c, struct companion_process *process);
 /* Starts a job, or queues it; path may be NULL. A module that is already under way is not started twice. NULL when out
  * of memory, or when too many modules wait already. */
 struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,

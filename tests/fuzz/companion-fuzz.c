@@ -196,7 +196,7 @@ static void post(struct companion_process *process, const struct step *step, con
     request->module += (uint32_t)(process->data_offset / ARENA_UNIT);
     atomic_store(&request->state, REQUEST_POSTED);
     if (process->state == PROCESS_LIVE)
-        companion_process_requests(&world.c, process);
+        (void)companion_process_requests(&world.c, process);
 }
 
 static void go_on(const struct step *step, const uint8_t *bytes)
