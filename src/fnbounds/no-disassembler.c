@@ -27,8 +27,7 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
     (void)decoder;
     (void)bytes;
     (void)n_bytes;
-    *out = (struct insn){
-        .pc = pc, .target = INSN_NONE, .pred = INSN_NONE, .table = INSN_NONE, .len_bytes = 1, .kind = INSN_STOP};
+    *out = (struct insn){.pc = pc, .target = INSN_NONE, .table = INSN_NONE, .len_bytes = 1, .kind = INSN_STOP};
 }
 
 struct height height_at_entry(void)

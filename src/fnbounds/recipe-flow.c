@@ -174,7 +174,7 @@ static uint32_t nearest_jump(const struct flow *flow, uint32_t i)
     return nearest;
 }
 
-static uint32_t choose_pred(const struct flow *flow, uint32_t i)
+uint32_t flow_pred(const struct flow *flow, uint32_t i)
 {
     uint32_t pred = innermost_back_edge(flow, i);
     if (pred != INSN_NONE)
@@ -188,9 +188,8 @@ static uint32_t choose_pred(const struct flow *flow, uint32_t i)
 void flow_decode(const struct flow *flow, uint32_t i)
 {
     struct insn *insn = &flow->insns[i];
-    uint32_t pred = insn->pred, offset = insn->pc - flow->start;
+    uint32_t offset = insn->pc - flow->start;
     insn_decode(flow->decoder, flow->bytes + offset, flow->end - insn->pc, insn->pc, insn);
-    insn->pred = pred;
 }
 
 bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
@@ -204,8 +203,6 @@ bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const str
     bool ok = decode_all(flow, decoder, bytes) && add_direct_jumps(flow, &edges) &&
               add_table_jumps(flow, image, &edges) && sort_edges(flow, &edges);
     free(edges.items);
-    for (uint32_t i = 0; ok && i < flow->n_insns; i++)
-        flow->insns[i].pred = choose_pred(flow, i);
     return ok;
 }
 
@@ -570,7 +567,7 @@ bool recipe_guard_find(const struct flow *flow, uint32_t head, uint32_t back_edg
         written |= insn->writes;
         if (insn->kind != INSN_PLAIN && insn->kind != INSN_NOP)
             written |= insn->kind == INSN_JCC || insn->kind == INSN_JMP ? 0 : UINT64_MAX;
-        i = flow_is_target(flow, i) ? INSN_NONE : insn->pred;
+        i = flow_is_target(flow, i) ? INSN_NONE : flow_pred(flow, i);
     }
     return false;
 }

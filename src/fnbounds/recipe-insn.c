@@ -522,7 +522,7 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
     ZydisDecoderContext context;
     ZydisDecodedInstruction head;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-    *out = (struct insn){.pc = pc, .target = INSN_NONE, .pred = INSN_NONE, .table = INSN_NONE};
+    *out = (struct insn){.pc = pc, .target = INSN_NONE, .table = INSN_NONE};
     out->len_bytes = 1;
     out->kind = INSN_STOP;
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder->zydis, &context, bytes, n_bytes, &head)) ||

@@ -181,7 +181,7 @@ void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_
 
 /* The maker: module image + decoder + rules -> published blocks. */
 
-#define FLOWS_KEPT 32
+#define FLOWS_KEPT 4
 #define FLOW_INSNS_KEPT 8192 /* the memory of a longer function is freed with it */
 
 /* A function that was asked for lately. */

@@ -95,7 +95,6 @@ struct insn_effect {
 struct insn {
     uint32_t pc;     /* relative to base_vaddr */
     uint32_t target; /* direct branches: target pc relative to base_vaddr, else INSN_NONE */
-    uint32_t pred;   /* index of the predecessor to follow when walking back, INSN_NONE when unknown (see flow) */
     uint32_t table;  /* lea of a pc-relative address: that address, relative to base_vaddr, else INSN_NONE */
     uint8_t len_bytes;
     uint8_t kind; /* enum insn_kind */
@@ -122,7 +121,7 @@ void insn_decoder_close(struct insn_decoder *decoder);
 void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_t n_bytes, uint32_t pc,
                  struct insn *out);
 
-/* Fills in pc, target, table, len_bytes and kind as insn_decode would, INSN_NONE for pred, and is_skimmed. Returns
+/* Fills in pc, target, table, len_bytes and kind as insn_decode would, and is_skimmed. Returns
  * false for the less common instructions, of which it does not know enough; *out is then undefined. */
 bool insn_skim(const uint8_t *bytes, size_t n_bytes, uint32_t pc, struct insn *out);
 
@@ -172,9 +171,12 @@ struct flow {
     struct strides *strides; /* by stride_begin(), NULL before */
 };
 
+/* Index of the instruction to go to when walking back from instruction i: round the loop at a loop head, else the one
+ * before where control falls through, else the nearest jump to it; INSN_NONE when unknown. */
+uint32_t flow_pred(const struct flow *flow, uint32_t i);
+
 /* Decodes bytes [end - start] of one function and finds its branch targets, jump tables included where the table is
- * found in the image; fills insn.pred: round the loop at a loop head, else the fallthrough, else the nearest jump. The
- * decoder and the bytes are borrowed until the last call of flow_insn().
+ * found in the image. The decoder and the bytes are borrowed until the last call of flow_insn().
  * err: none, returns false when out of memory. */
 bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
                 const uint8_t *bytes, uint32_t start, uint32_t end);

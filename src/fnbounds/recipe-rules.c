@@ -92,7 +92,7 @@ static void follow_inputs(const struct flow *flow, struct value_path *path, uint
     uint64_t wanted = flow_insn(flow, path->insns[0])->reads & ~no_data;
     out->class = RECIPE_COMPUTE;
     for (unsigned step = 0; step < FOLLOW_MAX && wanted; step++) {
-        uint32_t i = flow->insns[path->insns[0]].pred;
+        uint32_t i = flow_pred(flow, path->insns[0]);
         if (i == INSN_NONE)
             return;
         const struct insn *insn = flow_insn(flow, i);
@@ -119,12 +119,13 @@ static void apply_pred(const struct flow *flow, uint32_t x, uint32_t pc, struct 
 {
     struct value_path path = {.n = 1, .insns = {x}};
     for (unsigned n = 0; n < NOPS_MAX && flow->insns[x].kind == INSN_NOP; n++) {
-        if (flow->insns[x].pred == INSN_NONE) {
+        uint32_t pred = flow_pred(flow, x);
+        if (pred == INSN_NONE) {
             if (x == 0)
                 set_stack_word(out, 0, RECIPE_OP_WRITE | RECIPE_OP_INEXACT);
             return;
         }
-        x = flow->insns[x].pred;
+        x = pred;
         path_prepend(&path, x);
     }
     uint32_t fused = fused_with(flow, x);

@@ -252,8 +252,7 @@ bool insn_skim(const uint8_t *code, size_t n_bytes, uint32_t pc, struct insn *ou
     struct bytes bytes = {.at = code, .n = n_bytes};
     uint8_t opcode = read_prefixes(&bytes);
     enum form form = (enum form)one_byte[opcode];
-    *out = (struct insn){
-        .pc = pc, .target = INSN_NONE, .pred = INSN_NONE, .table = INSN_NONE, .kind = INSN_PLAIN, .is_skimmed = true};
+    *out = (struct insn){.pc = pc, .target = INSN_NONE, .table = INSN_NONE, .kind = INSN_PLAIN, .is_skimmed = true};
     if (opcode == 0x0f) {
         opcode = next(&bytes);
         bool is_known = bytes.prefixes & two_byte[opcode].prefixes && !(bytes.prefixes & (bytes.prefixes - 1));

@@ -369,7 +369,7 @@ static bool use_base(const struct known_values *known, struct value value, struc
 static uint32_t defining_load(const struct flow *flow, uint32_t i, uint8_t reg)
 {
     for (unsigned step = 0; step < CHASE_STEPS; step++) {
-        i = flow->insns[i].pred;
+        i = flow_pred(flow, i);
         if (i == INSN_NONE)
             return INSN_NONE;
         const struct insn *insn = flow_insn(flow, i);

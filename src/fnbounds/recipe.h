@@ -85,7 +85,7 @@ struct recipe {
 
 /* Functions are analysed part by part, as samples fall into them: most of the code of a large function never runs while
  * it is measured. */
-#define RECIPE_PART_BYTES 256
+#define RECIPE_PART_BYTES 128
 
 /* The part of a function that pc lies in, named by its own first pc: the function's first pc plus a multiple of
  * RECIPE_PART_BYTES.  ctx: any */
