@@ -127,9 +127,11 @@ struct variable_latency {
 };
 
 /* What samples at data were spent on, in samples: memory + execution + unverified is all of them. memory_low and
- * memory_high: the interval that memory lies in, unverified ones included. */
+ * memory_high: the interval that memory lies in, unverified ones included. memory_least and memory_most: what these
+ * data cost may lie between, because waits for other data of the same loops hide some of theirs, or are hidden by them;
+ * such parts belong to one variable or the other, so that these two do not add up. */
 struct cause_sum {
-    double memory, memory_low, memory_high;
+    double memory, memory_low, memory_high, memory_least, memory_most;
     double execution, unverified;
     double resident; /* of execution: found in the caches that each core has to itself */
 };

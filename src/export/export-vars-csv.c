@@ -106,8 +106,8 @@ static int put_statistics(const struct export_job *job, const struct report *rep
 static void put_causes(const struct report_row *row, struct buf *out)
 {
     const struct cause_sum *sum = &row->causes;
-    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f", sum->memory, sum->memory_low, sum->memory_high, sum->execution,
-               sum->unverified);
+    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f", sum->memory, sum->memory_low, sum->memory_high,
+               sum->execution, sum->unverified, sum->memory_least, sum->memory_most);
 }
 
 static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
@@ -205,7 +205,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
     if (report.has_causes)
-        buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share");
+        buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share,memory_least,"
+                        "memory_most");
     if (job->values)
         put_statistics_titles(out);
     if (report.has_hardware)

@@ -129,6 +129,8 @@ static void put_causes(const struct cause_sum *sum, struct buf *out)
     json_put_double_at(out, "memory_high", sum->memory_high);
     json_put_double_at(out, "execution_share", sum->execution);
     json_put_double_at(out, "unverified_share", sum->unverified);
+    json_put_double_at(out, "memory_least", sum->memory_least);
+    json_put_double_at(out, "memory_most", sum->memory_most);
 }
 
 static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,

@@ -10,7 +10,7 @@
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
 
-enum { VERSION = 3, MARK_BYTES = 8, DOUBLE_BYTES = 8 };
+enum { MARK_BYTES = 8, DOUBLE_BYTES = 8 };
 
 /* Where a string lies. */
 struct place {
@@ -220,7 +220,7 @@ static void skip_sums(struct scan *scan)
     size_t n = take_count(scan);
     for (size_t i = 0; i < n && scan->code == 0; i++) { /* causes */
         skip_numbers(scan, 1);
-        skip_bytes(scan, 6 * DOUBLE_BYTES);
+        skip_bytes(scan, (db_has_costs(scan->version) ? 8 : 6) * DOUBLE_BYTES);
     }
     n = scan->version > 1 ? take_count(scan) : 0;
     for (size_t i = 0; i < n && scan->code == 0; i++) { /* walks */
@@ -256,7 +256,7 @@ static void take_variables(struct scan *scan, struct db_variables *variables)
         no_memory(scan);
     for (size_t i = 0; i < variables->n && scan->code == 0; i++)
         take_variable(scan, variables, &variables->items[i]);
-    if (scan->version > 2)
+    if (db_has_instructions(scan->version))
         skip_list(scan, 0, 0, 2); /* builds */
     if (scan->code == 0 && scan->at != scan->len)
         fail(scan, "the file goes on");
@@ -281,7 +281,7 @@ int db_variables_read(const void *bytes, size_t len_bytes, const char *name, str
     scan.at = MARK_BYTES;
     scan.len -= MARK_BYTES;
     scan.version = take(&scan);
-    if (scan.code == 0 && (scan.version < 1 || scan.version > VERSION))
+    if (scan.code == 0 && (scan.version < 1 || scan.version > DB_VERSION))
         return error_set(err, ERR_UNSUPPORTED, "%.600s: offset %d: version %" PRIu64 ", which is not known here", name,
                          MARK_BYTES, scan.version);
     skip_head(&scan);

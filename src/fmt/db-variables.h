@@ -15,6 +15,21 @@
  * say why no variable is known. */
 #define DB_CLASSES_OF_DATA 6
 
+/* The newest version. 1 has no walks; 2 and 3 are as 4 and 5, without what variables may cost. */
+#define DB_VERSION 5
+
+/* Whether a file of the version has instructions and builds.  ctx: any */
+static inline bool db_has_instructions(uint64_t version)
+{
+    return version == 3 || version == 5;
+}
+
+/* Whether it says what variables may cost (struct cause_sum).  ctx: any */
+static inline bool db_has_costs(uint64_t version)
+{
+    return version > 3;
+}
+
 /* Texts are "" where the file says nothing. */
 struct db_variable {
     const char *name, *type;      /* type: of an element */

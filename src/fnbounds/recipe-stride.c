@@ -11,7 +11,7 @@
 #include "base/vec.h"
 
 #define WORK_MAX 4000000 /* steps a function, over all loops */
-#define DEPTH_MAX 6      /* registers made from registers */
+#define DEPTH_MAX 8      /* registers made from registers */
 #define TERMS_MAX 3
 #define STRAIGHT_MAX 32
 #define GROUPS_MAX 512 /* of one loop */
@@ -24,6 +24,7 @@
 /* Sum of scales[k] * register regs[k] as it was before the loop, constant, and stride * turns. */
 struct form {
     bool is_known, is_derived;
+    bool is_varied; /* and a step for each turn that only the running program knows */
     uint8_t n_terms;
     uint8_t regs[TERMS_MAX];
     int64_t scales[TERMS_MAX];
@@ -254,10 +255,16 @@ static const struct insn_effect *effect_on(const struct insn *insn, uint8_t reg)
     return NULL;
 }
 
+static bool is_moving(const struct form *form)
+{
+    return form->stride || form->is_varied;
+}
+
 static void add_form(struct form *to, const struct form *from, int64_t scale)
 {
     to->is_known = to->is_known && from->is_known;
     to->is_derived = to->is_derived || from->is_derived;
+    to->is_varied = to->is_varied || from->is_varied;
     to->constant += from->constant * scale;
     to->stride += from->stride * scale;
     for (unsigned k = 0; k < from->n_terms; k++) {
@@ -366,7 +373,7 @@ static struct form form_of_effect(const struct strides *work, const struct insn 
         break;
     case EFFECT_LOAD:
         form = form_of_operand(work, insn, &insn->operands[0], visiting, depth);
-        form.is_known = form.is_known && !form.stride && is_kept(work, &insn->operands[0]);
+        form.is_known = form.is_known && !is_moving(&form) && is_kept(work, &insn->operands[0]);
         form.n_terms = 1;
         form.regs[0] = effect->reg;
         form.scales[0] = 1;
@@ -405,6 +412,11 @@ static struct form form_of_reg(const struct strides *work, uint8_t reg, uint32_t
     const struct insn_effect *effect = insn ? effect_on(insn, reg) : NULL;
     if (!effect)
         return (struct form){0};
+    bool is_step = effect->kind == EFFECT_ADD && effect->source < 16 && work->loop.n_writes[effect->source] == 0;
+    if (!is_rewritten && is_step) { /* as far as the matrix is wide */
+        form.is_varied = true;
+        return form;
+    }
     if (is_rewritten) /* each step lies before the last one, so that reg may come again */
         return form_of_effect(work, insn, effect, visiting, depth + 1);
     if (effect->kind == EFFECT_ADD && effect->source == RECIPE_NO_REG) {
@@ -425,8 +437,8 @@ static bool is_scalar(const struct recipe_operand *operand)
 
 static bool same_walk(const struct form *a, const struct form *b)
 {
-    return a->stride == b->stride && a->n_terms == b->n_terms && !memcmp(a->regs, b->regs, a->n_terms) &&
-           !memcmp(a->scales, b->scales, a->n_terms * sizeof a->scales[0]);
+    return a->stride == b->stride && a->is_varied == b->is_varied && a->n_terms == b->n_terms &&
+           !memcmp(a->regs, b->regs, a->n_terms) && !memcmp(a->scales, b->scales, a->n_terms * sizeof a->scales[0]);
 }
 
 static struct group *find_group(struct strides *work, const struct form *form)
@@ -545,11 +557,14 @@ static uint64_t pattern_of(struct strides *work, size_t k)
     const struct recipe_operand *operand = &insn->operands[0];
     struct form form = form_of_operand(work, insn, operand, 0, 0);
     const struct group *group = form.is_known && form.stride ? find_group(work, &form) : NULL;
+    bool is_varied = form.is_known && form.is_varied;
     uint32_t head = work->flow->insns[start_of(work, work->loop.head)].pc;
     uint64_t pattern;
-    if (is_scalar(operand) || (form.is_known && !form.stride))
+    if (is_scalar(operand) || (form.is_known && !is_moving(&form)))
         return pattern_make(PATTERN_FIXED, insn->pc, 0, operand->size_bytes);
-    if (group)
+    if (is_varied)
+        pattern = pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, head, 0, operand->size_bytes);
+    else if (group)
         pattern = add_slots(group, pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, group->pc,
                                                 form.stride, operand->size_bytes));
     else
@@ -627,7 +642,7 @@ static bool prepare(struct strides *work, uint32_t head)
             continue;
         struct form form = form_of_operand(work, insn, &insn->operands[0], 0, 0);
         work->n_steps += 16 + work->n_groups;
-        if (form.is_known && form.stride && !is_scalar(&insn->operands[0]))
+        if (form.is_known && form.stride && !form.is_varied && !is_scalar(&insn->operands[0]))
             join_group(work, &form, insn->pc);
     }
     work->prepared = head;

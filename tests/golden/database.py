@@ -390,8 +390,8 @@ def check_instructions(directory, nested, scratch):
         run("hpcprof", "-q", "--instructions", "-o", with_them, "--xml", scratch / f"{name}-insn-xml", one)
         run("hpcprof", "-q", "-o", without, "--xml", scratch / f"{name}-plain-xml", one)
         check_rules_v4(with_them, "--time")
-        expect(b"LOCUS-DB\3" in (with_them / "locus.db").read_bytes()[:9], "the version of locus.db")
-        expect(b"LOCUS-DB\2" in (without / "locus.db").read_bytes()[:9], "the version of locus.db without instructions")
+        expect(b"LOCUS-DB\5" in (with_them / "locus.db").read_bytes()[:9], "the version of locus.db")
+        expect(b"LOCUS-DB\4" in (without / "locus.db").read_bytes()[:9], "the version of locus.db without instructions")
         for file in sorted((scratch / f"{name}-plain-xml").glob("*.*")):
             expect(file.read_bytes() == (scratch / f"{name}-insn-xml" / file.name).read_bytes(), f"--instructions: {file.name}")
         expect(texts_of(with_them) == texts_of(without), f"{name}: --instructions changes a report")

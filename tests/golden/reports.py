@@ -508,12 +508,12 @@ def check_first_version(scratch):
     profile.write(scratch / "one-measurement")
     run("hpcprof", "-q", "-o", scratch / "one", scratch / "one-measurement")
     content, reports = (scratch / "one/locus.db").read_bytes(), (("vars",), ("advice", "--min", "0"), ("export", "json"))
-    expect(content[8] == 2 and content[-9] == 0 and len(table("vars", scratch / "one")) == 1, f"one variable: {content}")
+    expect(content[8] == 4 and content[-9] == 0 and len(table("vars", scratch / "one")) == 1, f"one variable: {content}")
     known = [run("hpcquery", *report, scratch / "one") for report in reports]
     (scratch / "one/locus.db").write_bytes(content[:8] + b"\1" + content[9:-9] + content[-8:])
     expect([run("hpcquery", *report, scratch / "one") for report in reports] == known, "version 1 gives other reports")
-    (scratch / "one/locus.db").write_bytes(content[:8] + b"\4" + content[9:])
-    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 4")
+    (scratch / "one/locus.db").write_bytes(content[:8] + b"\6" + content[9:])
+    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 6")
 
 
 def check_profiler(scratch):

@@ -45,6 +45,15 @@ double column(const double *a, int64_t n)
     return sum;
 }
 
+/* How far apart the elements are, only the caller knows. */
+double stepped(const double *a, int64_t n, int64_t step)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i * step];
+    return sum;
+}
+
 double strided_x(const struct point *a, int64_t n)
 {
     double sum = 0;

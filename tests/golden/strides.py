@@ -12,12 +12,13 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "stride
 LISTER = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "tests" / "golden" / "list-strides"
 
 # function: ({walks that must be there}, {walks that may be there, as in the rest of a loop}, is the walk also a chain?)
-# A walk: "KIND DIRECTION CONTRAST", the sign of the stride and whether places in lines have a meaning; or "irregular".
+# A walk: "KIND DIRECTION CONTRAST", the sign of the stride, 0 where the code does not say how far it goes, and whether places in lines have a meaning; or "irregular".
 KERNELS = {
     "chain": ({"strided + yes"}, {"irregular"}, True),
     "triad": ({"strided + yes"}, {"irregular"}, False),
     "backwards": ({"strided - yes"}, {"irregular"}, False),
     "column": ({"strided + no"}, {"irregular"}, True),
+    "stepped": ({"strided 0 no"}, {"derived 0 no", "strided + yes", "irregular"}, True),
     "strided_x": ({"strided + yes"}, {"irregular"}, True),
     "wide_x": ({"strided + no"}, {"irregular"}, True),
     "indexed": ({"strided + yes", "irregular"}, set(), True),
@@ -35,7 +36,7 @@ def walk(words):
     _, _, kind, stride, slots, firsts, *_ = words
     if kind not in ("strided", "derived"):
         return "irregular" if kind == "stored" else kind
-    return f"{kind} {'+' if int(stride) > 0 else '-'} {'yes' if int(firsts) < int(slots) else 'no'}"
+    return f"{kind} {'+' if int(stride) > 0 else '-' if int(stride) < 0 else '0'} {'yes' if int(firsts) < int(slots) else 'no'}"
 
 
 def check(compiler, level, folder):

@@ -140,7 +140,7 @@ static void test_footprints(void **state)
 /* Threads and instructions of one variable: counts of one walk are put together, verdicts are added up. */
 static void test_sums_of_a_variable(void **state)
 {
-    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
     static const uint32_t node_to_variable[] = {0, 0, UINT32_MAX}, index_of[] = {1, 0, 2};
     struct variable variable = {0};
     struct event_sum events[2] = {{0}, {.has_data_source = true}};
@@ -199,7 +199,7 @@ static double walked(const struct variable *variable, uint8_t kind, uint32_t str
 /* Only a stride that one access takes alone says how far apart the elements are that are read. */
 static void test_walks_of_a_variable(void **state)
 {
-    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
     static const uint32_t first[] = {0};
     const uint64_t patterns[] = {pattern_make(PATTERN_STRIDED, 0, 4096, 8),
                                  pattern_make(PATTERN_DERIVED, 100, -4096, 8),
@@ -236,7 +236,7 @@ static void test_walks_of_a_variable(void **state)
 /* The sum of a variable that one thread walked: accesses [n], and nothing else. */
 static struct cause_sum judged_alone(const struct cause_access *accesses, unsigned n)
 {
-    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
     static const uint32_t first[] = {0};
     struct variable variable = {0};
     struct event_sum event = {0};
@@ -290,6 +290,98 @@ static void test_what_is_not_verified(void **state)
     struct cause_sum stores = causes_of_footprint(&many, PATTERN_STORED, false);
     assert_true(stores.memory == stores.memory_low && stores.memory + stores.unverified == 2000);
     assert_true(stores.memory_low == 1500 && stores.memory_high == 2000);
+}
+
+/* A link of a chain computes as long as a near line takes; only lines from beyond all caches must be waited for. */
+static void test_links_of_chains(void **state)
+{
+    struct cause_footprint near = {.n = 0};
+    uint64_t random = 10;
+    (void)state;
+    causes_add_footprint(&near, 2000, draw_bins(&random, 2000, 4u << 20), LINES_L2);
+    struct cause_footprint far = near;
+    far.n_far = 1500;
+    struct cause_sum linked = causes_of_footprint(&far, PATTERN_IRREGULAR, true);
+    assert_true(linked.memory == 1900 && linked.memory_low == 1300 && linked.unverified == 0);
+    linked = causes_of_footprint(&near, PATTERN_IRREGULAR, true);
+    assert_true(linked.unverified == 2000 && linked.memory_low == 0 && linked.memory_high == 2000);
+    linked = causes_of_footprint(&far, PATTERN_STRIDED, true);
+    assert_true(linked.unverified == 2000 && linked.memory_low == 0);
+    linked = causes_of_footprint(&near, PATTERN_CHAINED, true);
+    assert_true(linked.memory == 1900 && linked.memory_low == 1600);
+}
+
+/* The sums [4] of variables that accesses [n] of one thread fell on, by node; those of no access are 0. */
+static void judge_all(const struct cause_access *accesses, unsigned n, struct cause_sum sums[4])
+{
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
+    static const uint32_t nodes[] = {0, 1, 2, 3};
+    struct variable variables[4] = {{0}};
+    struct event_sum event = {0};
+    struct model model = {.variables = variables, .n_variables = 4, .events = &event, .n_events = 1};
+    struct cause_table table = {0};
+    for (unsigned i = 0; i < n; i++)
+        assert_true(causes_add(&table, &accesses[i], &caches));
+    causes_renumber(&table, nodes);
+    assert_true(causes_apply(&table, &model, nodes, 4));
+    for (unsigned v = 0; v < 4; v++) {
+        const struct cause_sum *sum = causes_of(&variables[v], 0);
+        sums[v] = sum ? *sum : (struct cause_sum){0};
+        free(variables[v].causes);
+        free(variables[v].walks);
+    }
+    causes_fini(&table);
+}
+
+/* Two variables that one loop waits for may hide each other's waits, a third one in another loop may not. */
+static void test_waits_hide_each_other(void **state)
+{
+    static const uint64_t n_samples[] = {2000, 1000, 1000}, heads[] = {0x100, 0x100, 0x200};
+    uint64_t random = 11, slots[PATTERN_SLOTS];
+    struct cause_access accesses[3];
+    struct cause_sum sums[4];
+    (void)state;
+    draw_slots(&random, 2000, 8, 0, slots);
+    for (uint32_t i = 0; i < 3; i++)
+        accesses[i] = (struct cause_access){.node = i,
+                                            .vaddr = 0x400000 + heads[i] + 8 * i,
+                                            .pattern = pattern_make(PATTERN_IRREGULAR, (uint32_t)heads[i], 0, 8),
+                                            .pool_id = i + 1,
+                                            .n_samples = n_samples[i],
+                                            .slots = slots,
+                                            .n_bins = draw_bins(&random, (unsigned)n_samples[i], 4u << 20)};
+    judge_all(accesses, 3, sums);
+    assert_true(fabs(sums[0].memory - 1900) < 1 && fabs(sums[1].memory - 950) < 1);
+    assert_true(fabs(sums[0].memory_least - 800) < 1 && fabs(sums[0].memory_most - 2500) < 1);
+    assert_true(fabs(sums[1].memory_least - 400) < 1 && fabs(sums[1].memory_most - 2000) < 1);
+    for (unsigned v = 0; v < 3; v++) /* what adds up stays */
+        assert_true(fabs(sums[v].memory_low - 0.8 * (double)n_samples[v]) < 1 &&
+                    fabs(sums[v].memory_high - (double)n_samples[v]) < 1);
+    assert_true(sums[2].memory_least == sums[2].memory_low && sums[2].memory_most == sums[2].memory_high);
+}
+
+/* Arithmetic may be late because of other data of its loop than those that it is fed by. */
+static void test_arithmetic_is_late(void **state)
+{
+    uint64_t random = 12, slots[PATTERN_SLOTS];
+    struct cause_sum sums[4];
+    (void)state;
+    draw_slots(&random, 1000, 8, 0, slots);
+    for (uint32_t place = 0x110; place <= 0x1110; place += 0x1000) {
+        const struct cause_access accesses[] = {{.node = 0,
+                                                 .vaddr = 0x400108,
+                                                 .pattern = pattern_make(PATTERN_IRREGULAR, 0x100, 0, 8),
+                                                 .n_samples = 1000,
+                                                 .slots = slots,
+                                                 .n_bins = draw_bins(&random, 1000, 4u << 20)},
+                                                {.node = 1,
+                                                 .vaddr = 0x400000 + place,
+                                                 .pattern = pattern_make(PATTERN_FED, place, 0, 8),
+                                                 .n_samples = 500}};
+        judge_all(accesses, 2, sums);
+        assert_true(sums[1].execution == 500 && sums[1].memory_low == 0);
+        assert_true(sums[1].memory_high == (place < 0x1000 ? 250 : 0)); /* half, in the same loop */
+    }
 }
 
 /* The lines of a chain in the second-level cache are waited for, those in the first are not. */
@@ -362,7 +454,7 @@ static void test_self_test_decides(void **state)
 /* Events without any pattern are not split: files from before, page faults. */
 static void test_nothing_known(void **state)
 {
-    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
     static const uint32_t node_to_variable[] = {0};
     struct variable variable = {0};
     struct event_sum event = {0};
@@ -389,6 +481,9 @@ int main(void)
         cmocka_unit_test(test_copies_are_judged_together),
         cmocka_unit_test(test_sizes_share_contrast),
         cmocka_unit_test(test_what_is_not_verified),
+        cmocka_unit_test(test_links_of_chains),
+        cmocka_unit_test(test_waits_hide_each_other),
+        cmocka_unit_test(test_arithmetic_is_late),
         cmocka_unit_test(test_threads_are_judged_together),
         cmocka_unit_test(test_chain_in_the_caches),
         cmocka_unit_test(test_self_test_decides),

@@ -95,6 +95,7 @@ void accesses_fini(struct access_table *table)
 #define ENTRIES_MAX 300000
 #define WALK_ACCESS_MOST 16 /* bytes: a larger access is one of several elements */
 #define SPOTS_MAX 1000000
+#define PAGE_BYTES 4096
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
 #define CHANCE 1.5    /* standard deviations that may be chance */
 #define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
@@ -103,9 +104,12 @@ void accesses_fini(struct access_table *table)
 #define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
 #define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
 #define STORED_PART                                                                                                    \
-    0.75              /* of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel      \
-                       */
-#define FED_PART 0.15 /* of the samples at instructions without access, at most this part waited for what they use */
+    0.75 /* of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel                   \
+          */
+/* Of the samples at links of a chain of computations whose lines come from beyond all caches, at least this part waited
+ * for them: a link takes 4 cycles, 1.3 ns; a line takes 90 ns or more, and a core has 24 under way at most, so that one
+ * comes every 3.7 ns. From a cache that is near they come as fast as the chain takes them. */
+#define LINK_PART 0.65
 
 /* Samples of one thread whose lines are judged together. */
 struct cause_pool {
@@ -120,6 +124,7 @@ struct cause_entry {
     uint64_t walk;                /* identifies the walk: pattern and place of the group, or of the instruction */
     uint64_t pattern;             /* of any of its instructions; is_mixed is of all */
     uint64_t n_samples;
+    uint64_t last_vaddr; /* of its instructions */
     uint64_t slots[PATTERN_SLOTS];
     struct cause_pool pool;           /* of the last thread added */
     struct cause_footprint footprint; /* of threads with few samples */
@@ -131,6 +136,8 @@ static void add_sum(struct cause_sum *to, const struct cause_sum *from)
     to->memory += from->memory;
     to->memory_low += from->memory_low;
     to->memory_high += from->memory_high;
+    to->memory_least += from->memory_least;
+    to->memory_most += from->memory_most;
     to->execution += from->execution;
     to->unverified += from->unverified;
     to->resident += from->resident;
@@ -256,6 +263,7 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
     to->n_repeated += from->n_repeated;
     to->n_expected += from->n_expected;
     to->variance += from->variance;
+    to->n_far += from->n_far;
 }
 
 /* Whether chance alone is unlikely to make lines come back this often, or this rarely. */
@@ -267,17 +275,20 @@ static bool is_sure(const struct cause_footprint *sum)
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
 {
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
+    bool is_link = is_mixed && kind != PATTERN_CHAINED, is_far = 2 * sum->n_far > sum->n;
     double n = (double)sum->n,
-           sure = n * (is_stored     ? STORED_PART
-                       : !is_strided ? 0.8
-                       : is_mixed    ? 0
-                                     : 0.5),
+           sure = n * (is_stored    ? STORED_PART
+                       : is_strided ? 0.5
+                       : is_link    ? LINK_PART
+                                    : 0.8),
            unverified = is_stored ? n - sure : 0;
     double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
     if (!is_sure(sum))
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
         return resident(n, kind == PATTERN_CHAINED ? CHAIN_MOST : L2_PART);
+    if (is_link && (is_strided || !is_far))
+        return all_unverified(n);
     return (struct cause_sum){.memory = memory,
                               .memory_low = sure,
                               .memory_high = n,
@@ -370,6 +381,7 @@ static void close_pool(struct cause_entry *entry)
     /* small and few: counted as if one line came back each time, so that it speaks for the cache when judged with
      * others */
     causes_add_footprint(&own, pool.n, is_small && !is_enough ? 1 : pool.n_bins, pool.caches.l2_lines);
+    own.n_far = most_lines > pool.caches.l3_lines ? pool.n : 0;
     if (!is_enough || !(is_small || is_sure(&own))) {
         add_footprint(&entry->footprint, &own);
         return;
@@ -416,6 +428,7 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
     if (!entry)
         return is_full;
     entry->n_samples += access->n_samples;
+    entry->last_vaddr = access->vaddr > entry->last_vaddr ? access->vaddr : entry->last_vaddr;
     entry->pattern |= access->pattern & PATTERN_MIXED;
     for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
         entry->slots[i] += access->slots[i];
@@ -458,8 +471,12 @@ static struct cause_sum scaled(struct cause_sum sum, double n)
     double known = sum.memory + sum.execution + sum.unverified, by = known > 0 ? n / known : 0;
     if (known <= 0)
         return all_unverified(n);
-    return (struct cause_sum){by * sum.memory,    by * sum.memory_low, by * sum.memory_high,
-                              by * sum.execution, by * sum.unverified, by * sum.resident};
+    return (struct cause_sum){.memory = by * sum.memory,
+                              .memory_low = by * sum.memory_low,
+                              .memory_high = by * sum.memory_high,
+                              .execution = by * sum.execution,
+                              .unverified = by * sum.unverified,
+                              .resident = by * sum.resident};
 }
 
 static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
@@ -515,6 +532,7 @@ static int compare_spots(const void *a, const void *b)
 static void join(struct cause_entry *to, const struct cause_entry *from)
 {
     to->n_samples += from->n_samples;
+    to->last_vaddr = from->last_vaddr > to->last_vaddr ? from->last_vaddr : to->last_vaddr;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         to->slots[i] += from->slots[i];
     add_footprint(&to->footprint, &from->footprint);
@@ -582,15 +600,36 @@ static bool add_walk(const struct cause_entry *entry, const struct cause_sum *su
     return causes_add_walk(variable, &walk);
 }
 
+/* Adds what was found for the entry to the time of its loop. Places of walks count from where the module begins, which
+ * is the start of a page. */
+static bool add_wait(const struct cause_entry *entry, const struct cause_sum *sum, struct cause_waits *waits)
+{
+    uint64_t place = pattern_group(entry->pattern);
+    enum pattern_kind kind = pattern_kind(entry->pattern);
+    const struct cause_wait wait = {.variable = entry->node,
+                                    .event = entry->event,
+                                    .module = entry->module,
+                                    .is_head = pattern_has_footprint(entry->pattern),
+                                    .place = place,
+                                    .last = place + (entry->last_vaddr - place) % PAGE_BYTES,
+                                    .samples = (double)entry->n_samples,
+                                    .memory = sum->memory,
+                                    .low = sum->memory_low,
+                                    .high = sum->memory_high,
+                                    .fed = kind == PATTERN_FED ? sum->execution : 0};
+    bool has_place = wait.is_head || kind == PATTERN_FED || pattern_has_contrast(entry->pattern);
+    return !has_place || cause_waits_add(waits, &wait);
+}
+
 /* Judges the entries of one variable and event, from *i on, and adds their sum to the variable; moves *i past them, and
  * *spot past their spots. */
 static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, struct model *model, uint64_t events,
-                           bool is_in_order)
+                           bool is_in_order, struct cause_waits *waits)
 {
     const struct cause_entry *first = &table->entries[*i];
     bool has_verdict = first->node < model->n_variables && first->event < 64 && events >> first->event & 1, ok = true;
     struct cause_sum all = {0};
-    double fed = 0;
+    size_t first_wait = waits->n;
     while (*i < table->n && table->entries[*i].node == first->node && table->entries[*i].event == first->event) {
         struct cause_entry *entry = &table->entries[(*i)++];
         while (*i < table->n && is_same_entry(&table->entries[*i], entry))
@@ -598,14 +637,19 @@ static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, s
         struct cause_sum sum = judge(entry, is_in_order);
         add_sum(&all, &sum);
         set_spot_parts(table, entry, &sum, spot);
-        ok = ok && (!has_verdict || add_walk(entry, &sum, &model->variables[first->node]));
-        if (pattern_kind(entry->pattern) == PATTERN_FED)
-            fed += (double)entry->n_samples;
+        ok = ok &&
+             (!has_verdict || (add_walk(entry, &sum, &model->variables[first->node]) && add_wait(entry, &sum, waits)));
     }
     if (!has_verdict || !ok)
         return ok;
     double total = all.memory + all.execution + all.unverified;
-    all.memory_high += FED_PART * fed * fmin(1, total > 0 ? 2 * all.memory / total : 0);
+    for (size_t k = first_wait; k < waits->n; k++) {
+        struct cause_wait *wait = &waits->items[k];
+        wait->late = cause_late(wait->fed, all.memory, total);
+        all.memory_high += wait->late;
+    }
+    all.memory_least = all.memory_low;
+    all.memory_most = all.memory_high;
     return causes_add_sum(&model->variables[first->node], first->event, &all);
 }
 
@@ -613,6 +657,7 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
 {
     uint64_t events = causes_events(table, model);
     bool ok = true, is_in_order = causes_retire_in_order(model->skid);
+    struct cause_waits waits = {0};
     if (events && !is_in_order)
         model_note(model,
                    "On this machine samples after a load that waits also fall on instructions without access (skid "
@@ -630,7 +675,9 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
     if (table->n_spots)
         qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots_by_walk);
     for (size_t i = 0, spot = 0; ok && i < table->n;)
-        ok = judge_variable(table, &i, &spot, model, events, is_in_order);
+        ok = judge_variable(table, &i, &spot, model, events, is_in_order, &waits);
+    cause_waits_share(&waits, model);
+    cause_waits_fini(&waits);
     if (table->n_spots)
         qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots);
     return ok;

@@ -48,14 +48,15 @@ void accesses_fini(struct access_table *table);
 
 #define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer say nothing */
 
-/* Number of lines in the caches that each core has to itself. */
+/* Number of lines in the caches that each core has to itself, and in the third-level cache, which cores share. */
 struct cause_caches {
-    uint64_t l1_lines, l2_lines;
+    uint64_t l1_lines, l2_lines, l3_lines;
 };
 
-/* Assumed when the topology has no caches: 32 KiB and 512 KiB. */
+/* Assumed when the topology has no caches: 32 KiB, 512 KiB and 32 MiB. */
 #define CAUSES_L1_LINES 512
 #define CAUSES_L2_LINES 8192
+#define CAUSES_L3_LINES 524288
 
 /* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can be the first in a line.
  * Memory is the excess of the firsts over the others, because time spent waiting for a line falls on its first element
@@ -69,6 +70,7 @@ struct cause_footprint {
     uint64_t n;
     double n_repeated;           /* samples whose line was met before, by the bins */
     double n_expected, variance; /* the same if the data were just as large as the cache; and its variance */
+    uint64_t n_far;              /* samples of data known to be larger than the third-level cache */
 };
 
 /* Adds a thread's samples. lines: number of lines in the cache. */
@@ -76,8 +78,9 @@ void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bi
 
 /* Memory when lines came back less often than they would in the cache, not verified when that may be chance. In a
  * strided walk (kind), lines that were prefetched and lines that were waited for look alike. A store retires before its
- * line has arrived: what follows it waited for room in the store buffer, and a part is not verified. What comes back
- * may still have waited for the second-level cache. */
+ * line has arrived: what follows it waited for room in the store buffer, and a part is not verified. A link of a chain
+ * of computations (is_mixed) keeps retirement waiting as well: it is not verified, unless its line must come from
+ * beyond all caches. What comes back may still have waited for the second-level cache. */
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
 
 /* Number of different lines N that n samples with n_bins different bins come from, when each is equally likely:
@@ -123,6 +126,41 @@ struct cause_table {
 /* Adds what a thread's file says. False when out of memory; new entries beyond 300,000 are left out, and so not
  * verified. */
 bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches);
+
+/* What was found for one variable by one walk, or for instructions without access that it feeds; in samples. */
+struct cause_wait {
+    uint32_t variable, event, module;
+    bool is_head;   /* place is the head of the walk's loop, else an instruction in that */
+    uint64_t place; /* in the module, as are the places of walks */
+    uint64_t last;  /* of its instructions that have samples */
+    double samples, memory, low, high;
+    double fed;  /* of the samples, execution that the data only feed */
+    double late; /* of these, so many may have waited, by what is known of the variable alone */
+};
+
+/* All zero is empty. */
+struct cause_waits {
+    struct cause_wait *items; /* [n] */
+    size_t n, capacity;
+};
+
+/* False when out of memory. */
+bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait);
+
+/* How many of fed samples, at instructions without access, may have waited where memory of total samples did: behind a
+ * line that comes late arithmetic runs alone, half of which would have run beside what came before it. */
+double cause_late(double fed, double memory, double total);
+
+/* Widens memory_high where a loop waits for other data than those that feed its arithmetic, and then memory_least and
+ * memory_most of the variables, which are memory_low and memory_high before. Samples show the
+ * oldest wait alone: what waits beside it, in the same loop, is hidden and comes out when the data of the first are
+ * resident; and it took part of the miss buffers and caches that the first needed. Waits that hide each other by chance
+ * do so as often as they are hidden, so that what is hidden of a variable's is at most as much as what shows of them,
+ * and no more than half of what shows of others'; and half of what shows of its own, at most, may be due to others. */
+void cause_waits_share(struct cause_waits *waits, struct model *model);
+
+/* Frees everything and makes the list empty. */
+void cause_waits_fini(struct cause_waits *waits);
 
 /* Replaces the store's ids of nodes by those of the merged tree: index_of[id]. */
 void causes_renumber(struct cause_table *table, const uint32_t *index_of);

@@ -366,7 +366,7 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
                        const struct objects_access *access, uint32_t event, uint32_t module,
                        const struct topology *topology)
 {
-    struct cause_caches caches = {CAUSES_L1_LINES, CAUSES_L2_LINES};
+    struct cause_caches caches = {CAUSES_L1_LINES, CAUSES_L2_LINES, CAUSES_L3_LINES};
     struct cause_access like = {.node = node,
                                 .event = event,
                                 .module = module,
@@ -384,6 +384,8 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
         caches.l1_lines = topology->l1_bytes / PATTERN_LINE_BYTES;
     if (topology && topology->l2_bytes)
         caches.l2_lines = topology->l2_bytes / PATTERN_LINE_BYTES;
+    if (topology && topology->l3_bytes)
+        caches.l3_lines = topology->l3_bytes / PATTERN_LINE_BYTES;
     sides->failed = !causes_add(&sides->causes, &like, &caches) || sides->failed;
 }
 

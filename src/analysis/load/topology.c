@@ -41,11 +41,18 @@ static uint64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
                : 0;
 }
 
+static uint64_t shared_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
+{
+    hwloc_obj_t cache = hwloc_get_obj_by_type(machine, type, 0);
+    return cache ? cache->attr->cache.size : 0;
+}
+
 static int fill(hwloc_topology_t machine, struct topology *topology)
 {
     hwloc_obj_t cpu = NULL;
     topology->l1_bytes = cache_bytes(machine, HWLOC_OBJ_L1CACHE);
     topology->l2_bytes = cache_bytes(machine, HWLOC_OBJ_L2CACHE);
+    topology->l3_bytes = shared_bytes(machine, HWLOC_OBJ_L3CACHE);
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)))
         if (cpu->os_index >= topology->n_cpus && cpu->os_index < CPUS_MAX)
             topology->n_cpus = cpu->os_index + 1;
@@ -67,12 +74,12 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
 
 /* What the child sends through the pipe: this, then the nodes [n_cpus]. */
 struct parsed_topology {
-    uint64_t l1_bytes, l2_bytes;
+    uint64_t l1_bytes, l2_bytes, l3_bytes;
     int32_t code;
     uint32_t n_cpus, n_nodes, unused;
     char summary[sizeof((struct topology *)NULL)->summary];
 };
-_Static_assert(sizeof(struct parsed_topology) == 288, "answers have no padding that could leak or differ");
+_Static_assert(sizeof(struct parsed_topology) == 296, "answers have no padding that could leak or differ");
 
 /* hwloc trusts what it reads: damaged text makes it overrun its own arrays, or loop. */
 static int parse(const char *text, size_t len_bytes, struct topology *topology)
@@ -123,6 +130,7 @@ static _Noreturn void parse_apart(const struct buf *text, int out_fd)
     answer.n_nodes = topology.n_nodes;
     answer.l1_bytes = topology.l1_bytes;
     answer.l2_bytes = topology.l2_bytes;
+    answer.l3_bytes = topology.l3_bytes;
     memcpy(answer.summary, topology.summary, sizeof answer.summary);
     put_all(out_fd, &answer, sizeof answer);
     if (answer.code == 0)
@@ -177,6 +185,7 @@ static int take_answer(int fd, const char *path, struct topology *topology, stru
     topology->n_nodes = answer.n_nodes;
     topology->l1_bytes = answer.l1_bytes;
     topology->l2_bytes = answer.l2_bytes;
+    topology->l3_bytes = answer.l3_bytes;
     answer.summary[sizeof answer.summary - 1] = '\0';
     memcpy(topology->summary, answer.summary, sizeof topology->summary);
     return 0;

@@ -143,7 +143,7 @@ double report_without_block(const struct report *report)
 static struct cause_sum cause_of_other(const struct report_row *row)
 {
     if (row->fate || causes_are_unknown(row->name))
-        return (struct cause_sum){.memory_high = 1, .unverified = 1};
+        return (struct cause_sum){.memory_high = 1, .memory_most = 1, .unverified = 1};
     return (struct cause_sum){.execution = 1};
 }
 
@@ -159,10 +159,12 @@ static struct cause_sum parts_of(const struct report *report, const struct repor
     if (report->model->has_samples && variable->samples && (double)variable->samples[report->metric] > known)
         all = (double)variable->samples[report->metric];
     if (!sum || all <= 0)
-        return (struct cause_sum){.memory_high = 1, .unverified = 1};
+        return (struct cause_sum){.memory_high = 1, .memory_most = 1, .unverified = 1};
     return (struct cause_sum){.memory = sum->memory / all,
                               .memory_low = sum->memory_low / all,
                               .memory_high = (sum->memory_high + all - known) / all,
+                              .memory_least = sum->memory_least / all,
+                              .memory_most = (sum->memory_most + all - known) / all,
                               .execution = sum->execution / all,
                               .unverified = (sum->unverified + all - known) / all,
                               .resident = sum->resident / all};
@@ -188,9 +190,14 @@ void report_add_causes(struct report *report)
     for (size_t i = 0; i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
         struct cause_sum part = parts_of(report, row, event), *sum = &row->causes;
-        *sum =
-            (struct cause_sum){row->share * part.memory,    row->share * part.memory_low, row->share * part.memory_high,
-                               row->share * part.execution, row->share * part.unverified, row->share * part.resident};
+        *sum = (struct cause_sum){.memory = row->share * part.memory,
+                                  .memory_low = row->share * part.memory_low,
+                                  .memory_high = row->share * part.memory_high,
+                                  .memory_least = row->share * part.memory_least,
+                                  .memory_most = row->share * part.memory_most,
+                                  .execution = row->share * part.execution,
+                                  .unverified = row->share * part.unverified,
+                                  .resident = row->share * part.resident};
         all->memory += sum->memory;
         all->memory_low += sum->memory_low;
         all->memory_high += sum->memory_high;
@@ -251,12 +258,12 @@ const char *report_meaning(const struct report *report, const struct report_row 
 /* The fields of the rows of the table of variables: how the samples of a row are distributed over them, how many have a
  * type at all, and where a structure should be split. */
 
-#define ADVICE_SHARE 2.0       /* percent of all samples that a row must have */
-#define ADVICE_SAMPLES 20      /* and its samples */
-#define ADVICE_BYTES 32768     /* and its size: smaller ones stay in the first-level cache however they are laid out */
-#define ADVICE_HOT 0.8         /* of the row's samples that the hot fields must have ... */
-#define ADVICE_HOT_FIELDS 3    /* ... which are so many at most ... */
-#define ADVICE_HOT_BYTES 0.5   /* ... and so much of an element */
+#define ADVICE_SHARE 2.0     /* percent of all samples that a row must have */
+#define ADVICE_SAMPLES 20    /* and its samples */
+#define ADVICE_BYTES 32768   /* and its size: smaller ones stay in the first-level cache however they are laid out */
+#define ADVICE_HOT 0.8       /* of the row's samples that the hot fields must have ... */
+#define ADVICE_HOT_FIELDS 3  /* ... which are so many at most ... */
+#define ADVICE_HOT_BYTES 0.5 /* ... and so much of an element */
 
 /* The event whose places are shown for the metric: its own, else the first that has places; UINT32_MAX: none. */
 static uint32_t event_of(const struct report *report)
@@ -339,7 +346,10 @@ static void advise(struct report_row *row)
         return;
     buf_printf(&text, "%.0f %% of it in ", 100 * fraction);
     for (size_t i = 0; i < n; i++)
-        buf_printf(&text, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ",
+        buf_printf(&text, "%s%s",
+                   i == 0      ? ""
+                   : i + 1 < n ? ", "
+                               : " and ",
                    row->fields[i].path + (row->fields[i].path[0] == '(' ? 3 : 2));
     buf_printf(&text, ", %llu of %llu bytes: ", (unsigned long long)bytes, (unsigned long long)row->element_bytes);
     buf_printf(&text, n == 1 ? "keep that field in an array of its own" : "split the structure, these fields apart");

@@ -10,10 +10,10 @@
 #include "base/access-pattern.h"
 #include "base/bytes.h"
 #include "export/database/database.h"
+#include "fmt/db-variables.h"
 
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
-#define VERSION 3 /* 1: without walks; 2: without instructions and builds, and still written where there are none */
 #define MARK_BYTES 8
 
 /* Where writing or reading is. The first failure is remembered; after it, nothing is read or written. */
@@ -321,7 +321,7 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
     uint32_t type = scope->node_type;
     pass_32(pass, &up, index - 1, "parent");
     scope->parent = index - 1 - up;
-    pass_8(pass, &scope->kind, pass->version > 2 ? SCOPE_INSTRUCTION : SCOPE_LOOP, "kind");
+    pass_8(pass, &scope->kind, db_has_instructions(pass->version) ? SCOPE_INSTRUCTION : SCOPE_LOOP, "kind");
     pass_8(pass, &scope->role, ROLE_COUNT - 1, "role");
     pass_32(pass, &type, UINT16_MAX, "type");
     scope->node_type = (uint16_t)type;
@@ -461,6 +461,13 @@ static void pass_sums(struct pass *pass, const struct model *model, struct varia
         pass_event_index(pass, model, &variable->causes[i].event);
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             pass_double(pass, values[k], "cause");
+        if (db_has_costs(pass->version)) {
+            pass_double(pass, &sum->memory_least, "cause");
+            pass_double(pass, &sum->memory_most, "cause");
+        } else {
+            sum->memory_least = sum->memory_low;
+            sum->memory_most = sum->memory_high;
+        }
     }
 }
 
@@ -542,13 +549,13 @@ static void pass_model(struct pass *pass, struct model *model)
     pass_events(pass, model);
     pass_tree(pass, model);
     pass_variables(pass, model);
-    if (pass->version > 2)
+    if (db_has_instructions(pass->version))
         pass_builds(pass, model);
 }
 
 int locus_db_write(const struct model *model, struct buf *out, struct error *err)
 {
-    struct pass pass = {.out = out, .version = model_has_instructions(model) ? VERSION : VERSION - 1, .err = err};
+    struct pass pass = {.out = out, .version = model_has_instructions(model) ? DB_VERSION : DB_VERSION - 1, .err = err};
     buf_append(out, BEGINS, MARK_BYTES);
     put_number(out, pass.version);
     pass_model(&pass, (struct model *)(uintptr_t)model); /* nothing is changed when writing */
@@ -570,7 +577,7 @@ int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct 
         return error_set(err, ERR_FORMAT, "%s: offset %zu: the end is missing: the file has been cut", name, len_bytes);
     pass.len = len_bytes - MARK_BYTES;
     pass.version = take_number(&pass, "version");
-    if ((pass.version < 1 || pass.version > VERSION) && pass.code == 0)
+    if ((pass.version < 1 || pass.version > DB_VERSION) && pass.code == 0)
         return error_set(err, ERR_UNSUPPORTED, "%s has a version that this program does not know", name);
     pass_model(&pass, model);
     if (pass.code == 0 && pass.at != pass.len)

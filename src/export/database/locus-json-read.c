@@ -286,6 +286,9 @@ static void take_cause(struct json_take *take, const json_t *item, struct cause_
                         &sum->execution, &sum->unverified, &sum->resident};
     for (size_t k = 0; k < sizeof values / sizeof *values; k++)
         *values[k] = json_take_double(take, json_array_get(item, 1 + k), "causes");
+    bool has_range = json_array_size(item) > 8;
+    sum->memory_least = has_range ? json_take_double(take, json_array_get(item, 7), "causes") : sum->memory_low;
+    sum->memory_most = has_range ? json_take_double(take, json_array_get(item, 8), "causes") : sum->memory_high;
 }
 
 /* Reads the list under key, which has an item for each event: makes zeroed items that begin with the index of their
