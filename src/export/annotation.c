@@ -166,8 +166,8 @@ static bool is_made_of(const char *text, const char *name)
 }
 
 /* How well a function goes by this name: 0 with its parameters, if the name has any; 1 without; 2 without what is
- * around it; 3 not at all. */
-static unsigned name_distance(const char *function, const char *name)
+ * around it; 3 not at all. *failed: out of memory. */
+static unsigned name_distance(const char *function, const char *name, bool *failed)
 {
     struct buf text = {0};
     text_function(&text, function);
@@ -175,6 +175,7 @@ static unsigned name_distance(const char *function, const char *name)
     for (const char *at = strstr(plain, "::"); at; at = strstr(at + 2, "::"))
         last = at + 2;
     bool is_whole = strcspn(name, "(.") < strlen(name) && strcmp(function, name) == 0;
+    *failed |= text.failed;
     unsigned distance = is_whole ? 0 : is_made_of(plain, name) ? 1 : is_made_of(last, name) ? 2 : 3;
     buf_fini(&text);
     return distance;
@@ -196,10 +197,11 @@ static bool take_functions(struct annotation *annotation, const struct code_tabl
     const struct model *model = annotation->job->model;
     const char *name;
     size_t n_file = split_subject(annotation->job->subject, &name);
+    bool failed = false;
     for (size_t i = 0; i < functions->n_rows; i++) {
         const struct code_row *row = &functions->rows[i];
         const char *file = model_text(model, row->file), *known = *file ? file : model_text(model, row->module);
-        if (name_distance(model_text(model, row->function), name) != distance)
+        if (name_distance(model_text(model, row->function), name, &failed) != distance)
             continue;
         if (n_file && !is_path(file, annotation->job->subject, n_file))
             continue;
@@ -212,7 +214,7 @@ static bool take_functions(struct annotation *annotation, const struct code_tabl
         if (row->line && (!annotation->first || row->line < annotation->first))
             annotation->first = row->line;
     }
-    return true;
+    return !failed;
 }
 
 static int find_functions(struct annotation *annotation, struct error *err)

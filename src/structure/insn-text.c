@@ -86,8 +86,9 @@ static const char *put_head(struct buf *out, const char *text, const ZydisDecode
     put_mnemonic(out, extends ? head->mnemonic == ZYDIS_MNEMONIC_MOVZX ? "movz" : "movs" : name ? name : word);
     put_sizes(out, head, operands);
     word += strcspn(word, " ");
-    while (*word && out->len_bytes - begin < MNEMONIC_WIDTH)
-        buf_append(out, " ", 1);
+    size_t n_put = out->len_bytes - begin;
+    if (*word && n_put < MNEMONIC_WIDTH)
+        buf_printf(out, "%*s", (int)(MNEMONIC_WIDTH - n_put), "");
     return word;
 }
 
@@ -110,16 +111,17 @@ static bool set_form(ZydisFormatter *formatter)
     return ok;
 }
 
-struct insn_printer *insn_printer_new(void)
+bool insn_printer_new(struct insn_printer **printer)
 {
-    struct insn_printer *printer = malloc(sizeof *printer);
-    if (printer &&
-        (!ZYAN_SUCCESS(ZydisDecoderInit(&printer->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-         !set_form(&printer->formatter))) {
-        free(printer);
-        return NULL;
+    struct insn_printer *made = malloc(sizeof *made);
+    *printer = NULL;
+    if (!made || !ZYAN_SUCCESS(ZydisDecoderInit(&made->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+        !set_form(&made->formatter)) {
+        free(made);
+        return false;
     }
-    return printer;
+    *printer = made;
+    return true;
 }
 
 /* The first operand with a fixed address. */

@@ -7,10 +7,18 @@
 
 #include "structure/structure-make.h"
 
+/* A function that only the unwind tables know. */
+struct bare_function {
+    uint64_t start, end;
+    struct structure_function *function;
+};
+
 struct listing {
     struct symbols *symbols;
     struct structure *structure;
     struct insn_printer *printer; /* NULL: bytes are shown */
+    struct bare_function *bare;   /* [n_bare] in the order in which they were asked for */
+    size_t n_bare, cap_bare;
 };
 
 /* Length of the instruction that begins with these bytes, for machines without a disassembler: 0 where the bytes do not
@@ -38,8 +46,8 @@ int listing_open(const char *path, struct listing **listing, struct error *err)
     if (code == 0 && !(made->structure = structure_new(made->symbols)))
         code = error_set(err, ERR_MEMORY, "out of memory");
     uint16_t machine = code == 0 ? made->structure->image.machine : 0;
-    if (code == 0 && machine == EM_X86_64)
-        made->printer = insn_printer_new();
+    if (code == 0 && machine == EM_X86_64 && !insn_printer_new(&made->printer))
+        code = error_set(err, ERR_MEMORY, "out of memory");
     if (code == 0 && !made->printer && !plain_length(machine, 0))
         code = error_set(err, ERR_UNSUPPORTED,
                          "%s: there is no disassembler for its machine (number %u) in this build; see libzydis-dev",
@@ -55,15 +63,44 @@ void listing_close(struct listing *listing)
 {
     if (!listing)
         return;
+    for (size_t i = 0; i < listing->n_bare; i++) {
+        structure_function_fini(listing->bare[i].function);
+        free(listing->bare[i].function);
+    }
+    free(listing->bare);
     structure_free(listing->structure);
     symbols_close(listing->symbols);
     free(listing->printer);
     free(listing);
 }
 
+/* The function in a range of the unwind tables, with the name that symbols_lookup gives it. */
+static const struct structure_function *bare_function(struct listing *listing, uint64_t vaddr)
+{
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    struct bare_function bare = {0};
+    for (size_t i = 0; i < listing->n_bare; i++)
+        if (vaddr >= listing->bare[i].start && vaddr < listing->bare[i].end)
+            return listing->bare[i].function;
+    if (!symbols_unwind_range(listing->symbols, vaddr, &bare.start, &bare.end) ||
+        !vec_reserve(&listing->bare, &listing->cap_bare, listing->n_bare + 1, sizeof *listing->bare) ||
+        !(bare.function = calloc(1, sizeof *bare.function)))
+        return NULL;
+    if (!structure_bare(listing->structure, bare.start, bare.end, bare.function) || bare.function->n_scopes == 0) {
+        structure_function_fini(bare.function);
+        free(bare.function);
+        return NULL;
+    }
+    if (!bare.function->scopes[0].name && symbols_lookup(listing->symbols, vaddr, frames))
+        bare.function->scopes[0].name = frames[0].function;
+    listing->bare[listing->n_bare++] = bare;
+    return bare.function;
+}
+
 const struct structure_function *listing_function(struct listing *listing, uint64_t vaddr)
 {
-    return structure_function_at(listing->structure, vaddr);
+    const struct structure_function *function = structure_function_at(listing->structure, vaddr);
+    return function ? function : bare_function(listing, vaddr);
 }
 
 /* Appends the name of what the instruction leads to outside the function, or of the data that it names. */

@@ -16,7 +16,8 @@ struct listing;
 int listing_open(const char *path, struct listing **listing, struct error *err);
 void listing_close(struct listing *listing);
 
-/* As structure_function_at: the function that contains vaddr. */
+/* As structure_function_at: the function that contains vaddr. Of stripped code it is what the unwind tables call one,
+ * without lines. */
 const struct structure_function *listing_function(struct listing *listing, uint64_t vaddr);
 
 /* Appends the instruction at vaddr, which lies in a function. Returns its length in bytes; 0: the file has no code
@@ -34,8 +35,8 @@ struct insn_reference {
 
 struct insn_printer; /* opaque: the disassembler's state */
 
-/* New printer for x86-64, freed by free(). NULL when out of memory, or where the build has no disassembler. */
-struct insn_printer *insn_printer_new(void);
+/* A new printer for x86-64, freed by free(); NULL where the build has no disassembler. False when out of memory. */
+bool insn_printer_new(struct insn_printer **printer);
 
 /* Appends the instruction in bytes [n_bytes, at least 1] at vaddr. Returns its length; 0: it is none. */
 unsigned insn_printer_put(const struct insn_printer *printer, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,

@@ -35,9 +35,10 @@ void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_
         cfg_decode_any(decoder, bytes, n_bytes, vaddr, insn);
 }
 
-struct insn_printer *insn_printer_new(void)
+bool insn_printer_new(struct insn_printer **printer)
 {
-    return NULL;
+    *printer = NULL;
+    return true;
 }
 
 unsigned insn_printer_put(const struct insn_printer *printer, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,

@@ -88,6 +88,9 @@ const char *symbols_own_path(struct symbols *symbols, const char *path);
 /* symbols.c: the symbol of a kind that contains vaddr; NULL when none does. */
 const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum elf_symbol_kind kind, uint64_t vaddr);
 
+/* symbols.c: the range of code in the unwind tables that contains vaddr, for stripped code; false when none does. */
+bool symbols_unwind_range(struct symbols *symbols, uint64_t vaddr, uint64_t *start, uint64_t *end);
+
 /* symbols-dwarf.c */
 void symbols_dwarf_load(struct symbols *symbols);
 void symbols_dwarf_free(struct symbols *symbols);

@@ -206,8 +206,7 @@ static void index_ranges(struct symbols *symbols)
     modtab_elf_close(&elf);
 }
 
-/* symbols.c: start of the range of code that contains vaddr, for stripped code; false when none does. */
-static bool symbols_unwind_start(struct symbols *symbols, uint64_t vaddr, uint64_t *start)
+bool symbols_unwind_range(struct symbols *symbols, uint64_t vaddr, uint64_t *start, uint64_t *end)
 {
     if (!symbols->unwind_indexed)
         index_ranges(symbols);
@@ -216,6 +215,7 @@ static bool symbols_unwind_start(struct symbols *symbols, uint64_t vaddr, uint64
     if (low == 0 || vaddr >= symbols->ranges_unwind[low - 1].end)
         return false;
     *start = symbols->ranges_unwind[low - 1].start;
+    *end = symbols->ranges_unwind[low - 1].end;
     return true;
 }
 
@@ -355,6 +355,7 @@ static bool in_code_section(struct symbols *symbols, uint64_t vaddr)
 static size_t lookup_symbol(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frame)
 {
     const struct elf_symbol *symbol = symbols_elf_find(symbols, ELF_SYMBOL_CODE, vaddr);
+    uint64_t end;
     *frame = (struct symbols_frame){0};
     if (symbol) {
         frame->function = symbols_own_name(symbols, symbol->name);
@@ -363,7 +364,7 @@ static size_t lookup_symbol(struct symbols *symbols, uint64_t vaddr, struct symb
     }
     if (!in_code_section(symbols, vaddr))
         return 0;
-    if (symbols_unwind_start(symbols, vaddr, &frame->low_vaddr)) {
+    if (symbols_unwind_range(symbols, vaddr, &frame->low_vaddr, &end)) {
         char name[32];
         (void)snprintf(name, sizeof name, "func_0x%llx", (unsigned long long)frame->low_vaddr);
         frame->function = own(symbols, name);
