@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -350,6 +351,7 @@ def check_diff(scratch):
     rows = list(csv.DictReader(run("diff", "--csv", before, after, status=3).stdout.splitlines()))
     expect([r["change"] for r in rows] == ["3", "-2", "0.5"] and rows[2]["before"] == "", f"diff --csv: {rows}")
     check_same_names(scratch)
+    check_noise(scratch)
     lines = [scratch / f"lines{i}.json" for i in range(2)]
     for i, path in enumerate(lines):
         path.write_text(json.dumps([literal("main", 0, *({"frame": {"type": "line", "file": f"/x{i}/a.c", "line": line},
@@ -391,6 +393,57 @@ def check_same_names(scratch):
     expect([f[2:] for f in found] == [(5, 8)], f"no file: {found}")
     found = differences([("f", 5, {}), ("f", 3, at("/b/b.c"))], [("f", 8, at("/b/a.c")), ("f", 4, at("/b/b.c"))])
     expect(sorted(f[2:] for f in found) == [(3, 4), (5, 8)], f"one file: {found}")
+
+
+def write_threads(path, functions):
+    """A file of callgrind with a part for each thread: functions {name: cost of each thread}."""
+    n_threads = len(next(iter(functions.values())))
+    path.write_text("# callgrind format\nversion: 1\ncreator: test\n" + "".join(
+        f"pid: 1\npart: 1\nthread: {t}\nevents: Ir\n" + "".join(f"fn={name}\n1 {costs[t]}\n" for name, costs in functions.items())
+        for t in range(n_threads)))
+
+
+def check_noise(scratch):
+    """The noise of differences, by the threads and by the number of samples, as Python's own statistics have it."""
+    before, after = scratch / "callgrind.out.1", scratch / "callgrind.out.2"
+    steady = [[100, 100, 100, 100], [110, 110, 109, 111]]  # every thread has more
+    moved = [[100, 0, 50, 50], [20, 90, 80, 40]]  # work that other threads do now
+    for i, path in enumerate((before, after)):
+        write_threads(path, {"steady": steady[i], "moved": moved[i]})
+    rows = json.loads(run("diff", "--json", "--threshold", "1", before, after, status=3).stdout)["differences"]
+    expect([r["name"] for r in rows] == ["steady", "moved"], f"diff of threads: {rows}")
+    for row, (was, now) in zip(rows, (steady, moved)):
+        differences = [b - a for a, b in zip(was, now)]
+        noise = 3.182446 * statistics.stdev(differences) * 4 ** 0.5
+        expect(abs(row["noise"] - noise) <= 1e-6 * noise, f"noise of {row}: not {noise}")
+    text = run("diff", "--threshold", "1", before, after, status=3).stdout.splitlines()
+    expect(text[0].endswith("2 functions differ by more than 1 % of what was before, 1 of them not beyond the noise"), f"noise: {text}")
+    expect([line.endswith("(noise?)") for line in text[2:]] == [False, True], f"noise: {text}")
+    rows = json.loads(run("diff", "--json", "--beyond-noise", before, after, status=3).stdout)["differences"]
+    expect([r["name"] for r in rows] == ["steady"], f"--beyond-noise: {rows}")
+    write_threads(after, {"steady": steady[0], "moved": moved[1]})
+    run("diff", before, after, status=3)
+    run("diff", "--beyond-noise", before, after)
+    for i, path in enumerate((before, after)):  # three threads say too little
+        write_threads(path, {"steady": steady[i][:3]})
+    rows = json.loads(run("diff", "--json", before, after, status=3).stdout)["differences"]
+    expect(rows[0]["noise"] is None, f"noise of three threads: {rows}")
+    expect("goes with diff" in run("vars", "--beyond-noise", before, status=2).stderr, "--beyond-noise without diff")
+    # samples of 1000 us: 900 and 1000 differ by 100, and both vary by their roots; 400 and 410 do as well
+    for number, counts in enumerate(((900, 400), (1000, 410))):
+        profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], thread=0, pid=100)
+        for i, count in enumerate(counts):
+            start = [("/nowhere/app", 0x1010), ("/nowhere/app", 0x2000 + 0x1000 * i)]
+            profile.sample(start, {0: count}, m.reason("DATACENTRIC_No_Compute"))
+        profile.write(scratch / f"sampled{number}")
+        subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", f"sampled{number}.db", f"sampled{number}"], cwd=scratch, check=True)
+    rows = json.loads(run("diff", "--json", "--threshold", "0.1", scratch / "sampled0.db", scratch / "sampled1.db", status=3).stdout)["differences"]
+    found = [(round(r["before"] * 1000), round(r["after"] * 1000), r["noise"] * 1000) for r in rows]
+    wanted = [(900, 1000, 1.959964 * 1900 ** 0.5), (400, 410, 1.959964 * 810 ** 0.5)]
+    expect(len(found) == 2 and all(abs(f - w) < 1e-6 * w for row in zip(found, wanted) for f, w in zip(*row)), f"noise of samples: {found}")
+    rows = json.loads(run("diff", "--json", "--threshold", "0.1", "--beyond-noise", scratch / "sampled0.db", scratch / "sampled1.db",
+                          status=3).stdout)["differences"]
+    expect([round(r["before"] * 1000) for r in rows] == [900], f"--beyond-noise of samples: {rows}")
 
 
 def check_save(scratch, *inputs):

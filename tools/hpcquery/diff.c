@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcquery diff: two inputs, what differs, and an exit status for scripts. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/options.h"
+#include "export/database/database.h"
+#include "export/database/v4.h"
 #include "export/frames/forms.h"
 #include "hpcquery.h"
 
@@ -10,9 +13,46 @@ enum { STATUS_DIFFERENT = 3 };
 
 #define THRESHOLD_DEFAULT 1
 
-/* Compares two frames, and writes what differs. */
-static int compare(const struct settings *settings, struct frame *const *frames)
+/* Whether a column of a frame, with or without callees, is that of a pair of a database. */
+static bool is_column_of(const char *column, const struct column_pair *pair)
 {
+    static const char *const scopes[] = {"", " (inc)", " (function)"};
+    const char *name = strncmp(pair->name, "CPUTIME (", 9) == 0 ? "time" : pair->name;
+    size_t len = strlen(name);
+    for (size_t i = 0; strncmp(column, name, len) == 0 && i < sizeof scopes / sizeof *scopes; i++)
+        if (strcmp(column + len, scopes[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What one sample adds to a column of the database in a directory; 0 when that is not known, or every event counts. */
+static double cost_of_sample(const char *path, const char *column)
+{
+    struct stat info;
+    struct model model;
+    struct columns columns = {0};
+    double cost = 0;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode) || model_init(&model, NULL) != 0)
+        return 0;
+    if (database_read(path, &model, NULL) == 0 && columns_make(&model, &columns, NULL) == 0)
+        for (size_t i = 0; i < columns.n_pairs; i++) {
+            const struct column_pair *pair = &columns.pairs[i];
+            double per_sample = model.metrics[pair->metric].per_sample;
+            if (per_sample > 1 && is_column_of(column, pair))
+                cost = per_sample * v4_export_scale(pair);
+        }
+    columns_fini(&columns);
+    model_fini(&model);
+    return cost;
+}
+
+/* Compares two frames, and writes what differs. */
+static int compare(const struct settings *settings, struct frame *const *frames, char **paths)
+{
+    size_t shown = frame_default_column(frames[0]);
+    const char *column = settings->metric    ? settings->metric
+                         : shown == SIZE_MAX ? ""
+                                             : frame_column_name(frames[0], shown);
     struct diff_job job = {.before = frames[0],
                            .after = frames[1],
                            .column = settings->metric,
@@ -20,6 +60,8 @@ static int compare(const struct settings *settings, struct frame *const *frames)
                            .form = settings->form,
                            .threshold = settings->min_percent >= 0 ? settings->min_percent : THRESHOLD_DEFAULT,
                            .increases = settings->increases,
+                           .beyond_noise = settings->beyond_noise,
+                           .sample_costs = {cost_of_sample(paths[0], column), cost_of_sample(paths[1], column)},
                            .top = settings->top > 0 ? (size_t)settings->top : 0,
                            .color = terminal_get(settings).color};
     struct buf out = {0};
@@ -45,7 +87,7 @@ int diff_run(const struct settings *settings, char **words, size_t n_words)
     for (size_t i = 0; status == 0 && i < n_words; i++)
         status = input_open_frame(settings, words[i], &frames[i]);
     if (status == 0)
-        status = compare(settings, frames);
+        status = compare(settings, frames, words);
     frame_close(frames[0]);
     frame_close(frames[1]);
     return status;

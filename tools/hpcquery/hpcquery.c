@@ -31,6 +31,7 @@ enum {
     OPT_PATHS,
     OPT_BY,
     OPT_INCREASES,
+    OPT_BEYOND_NOISE,
     OPT_MARK,
     OPT_ORDER,
     OPT_FIELDS,
@@ -73,6 +74,10 @@ static const struct option_row rows[] = {
      "zero. "
      "diff: function (default), line or variable."},
     {OPT_INCREASES, "--increases", NULL, "diff: only what has become more."},
+    {OPT_BEYOND_NOISE, "--beyond-noise", NULL,
+     "diff: only what is beyond the noise, as far as this is known: by the number of samples, and by how much threads "
+     "or "
+     "ranks differ."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_ORDER, "--order", "time",
@@ -278,6 +283,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->by_time = strcmp(value, "time") == 0;
         settings->report_option = "--order";
         break;
+    case OPT_BEYOND_NOISE:
+        settings->beyond_noise = true;
+        break;
     case OPT_INCREASES:
         settings->increases = true;
         break;
@@ -474,6 +482,8 @@ static int answer(struct settings *settings, char **words, size_t n)
     bool is_report = n == 2 && !settings->profiles && !settings->n_derived;
     if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
         return usage("--increases goes with diff");
+    if (settings->beyond_noise && (n == 0 || strcmp(words[0], "diff") != 0))
+        return usage("--beyond-noise goes with diff");
     if (n > 0 && strcmp(words[0], "export") == 0) {
         if (n != 3)
             return usage("give a form and an input after export");

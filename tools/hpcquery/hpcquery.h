@@ -22,7 +22,7 @@ struct settings {
     long top;                  /* -1: not given */
     double min_percent;        /* below 0: not given */
     bool by_time, with_unused, with_paths, with_fields, with_instructions, at_mark, is_verbose, lists_metrics,
-        increases;
+        increases, beyond_noise;
 };
 
 /* What the terminal shows: colours, characters beyond ASCII, and its width. */

@@ -23,6 +23,7 @@ struct diff {
     struct side before, after;
     struct frame *both;
     struct frame_difference *found; /* [n_found] */
+    double *noise;                  /* [n_found] NAN: not known */
     size_t n_found;
     double total;            /* that percentages refer to */
     const double *values[2]; /* [n_nodes] before and after, NAN where a side does not have the node */
@@ -144,6 +145,79 @@ static int match_sides(struct diff *diff, struct error *err)
     return became(&diff->after.flat, rows[1], code);
 }
 
+/* --- noise --- */
+
+#define NORMAL 1.959964 /* standard deviations that 95 of 100 values lie within */
+#define MIN_PAIRED 4    /* profiles: what fewer vary by says little of what they may vary by */
+
+/* The same for a deviation that is estimated with some degrees of freedom, MIN_PAIRED - 1 or more.
+ * src: Student, The probable error of a mean, 1908; from five on by E. A. Cornish and R. A. Fisher, 1938 */
+static double student(size_t n_degrees)
+{
+    static const double least[] = {3.182446, 2.776445};
+    double n = (double)n_degrees, z = NORMAL, cube = z * z * z;
+    if (n_degrees < MIN_PAIRED - 1 + sizeof least / sizeof *least)
+        return least[n_degrees - (MIN_PAIRED - 1)];
+    return z + (cube + z) / (4 * n) + (5 * cube * z * z + 16 * cube + 3 * z) / (96 * n * n);
+}
+
+/* By the number of samples; NAN when it is not known. */
+static double noise_of_samples(const struct diff *diff, const struct frame_difference *row)
+{
+    const double *costs = diff->job->sample_costs;
+    if (!(costs[0] > 0 && costs[1] > 0))
+        return NAN;
+    return NORMAL * sqrt(costs[0] * fabs(row->before) + costs[1] * fabs(row->after));
+}
+
+/* How many profiles there are on both sides, when all are. */
+static size_t n_paired(const struct diff *diff)
+{
+    size_t n = frame_n_profiles(diff->both);
+    bool are_same = frame_n_profiles(diff->before.flat) == n && frame_n_profiles(diff->after.flat) == n;
+    return are_same ? n : 0;
+}
+
+/* By the differences of the profiles: what has no value on both sides has not changed. */
+static int noise_of_profiles(const struct diff *diff, const struct frame_difference *row, double *noise,
+                             struct error *err)
+{
+    const struct frame_cell *cells;
+    size_t n_cells, n = n_paired(diff);
+    double sum = 0, squares = 0;
+    *noise = NAN;
+    int code = n >= MIN_PAIRED ? frame_cells(diff->both, 2, row->node, &cells, &n_cells, err) : 0;
+    if (code != 0 || n < MIN_PAIRED)
+        return code;
+    for (size_t i = 0; i < n_cells; i++)
+        sum += cells[i].value;
+    double mean = sum / (double)n;
+    for (size_t i = 0; i < n_cells; i++)
+        squares += (cells[i].value - mean) * (cells[i].value - mean);
+    squares += (double)(n - n_cells) * mean * mean;
+    *noise = student(n - 1) * sqrt(squares / (double)(n - 1) * (double)n);
+    return 0;
+}
+
+static int find_noise(struct diff *diff, struct error *err)
+{
+    int code = 0;
+    diff->noise = malloc((diff->n_found + 1) * sizeof *diff->noise);
+    if (!diff->noise)
+        return out_of_memory(err);
+    for (size_t i = 0; code == 0 && i < diff->n_found; i++) {
+        code = noise_of_profiles(diff, &diff->found[i], &diff->noise[i], err);
+        diff->noise[i] = fmax(diff->noise[i], noise_of_samples(diff, &diff->found[i]));
+    }
+    return code;
+}
+
+/* Whether a difference may be noise. */
+static bool is_noise(const struct diff *diff, size_t row)
+{
+    return fabs(diff->found[row].after - diff->found[row].before) <= diff->noise[row];
+}
+
 /* Keeps of all differences those beyond the threshold, or of these the increases. */
 static void apply_threshold(struct diff *diff)
 {
@@ -154,6 +228,18 @@ static void apply_threshold(struct diff *diff)
         if ((diff->job->increases ? change : fabs(change)) > least)
             diff->found[n++] = diff->found[i];
     }
+    diff->n_found = n;
+}
+
+/* Keeps those beyond the noise. */
+static void leave_out_noise(struct diff *diff)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < diff->n_found; i++)
+        if (!is_noise(diff, i)) {
+            diff->noise[n] = diff->noise[i];
+            diff->found[n++] = diff->found[i];
+        }
     diff->n_found = n;
 }
 
@@ -174,7 +260,10 @@ static int compare(struct diff *diff, struct error *err)
     if (code == 0) {
         diff->total = diff->before.total;
         apply_threshold(diff);
+        code = find_noise(diff, err);
     }
+    if (code == 0 && diff->job->beyond_noise)
+        leave_out_noise(diff);
     return code;
 }
 
@@ -185,24 +274,38 @@ static double percent_of_total(const struct diff *diff, const struct frame_diffe
     return diff->total > 0 ? 100 * (row->after - row->before) / diff->total : (double)NAN;
 }
 
-static void put_cell(struct buf *out, double value)
+static void put_cell(struct buf *out, double value, int n_digits)
 {
     if (isnan(value))
         buf_printf(out, "%11s", "-");
     else
-        buf_printf(out, "%11.5g", value);
+        buf_printf(out, "%11.*g", n_digits, value);
 }
 
-static void put_text_row(const struct diff *diff, const struct frame_difference *row, struct buf *out)
+/* Whether the noise of any row is known. */
+static bool has_noise(const struct diff *diff)
+{
+    for (size_t i = 0; i < diff->n_found; i++)
+        if (!isnan(diff->noise[i]))
+            return true;
+    return false;
+}
+
+static void put_text_row(const struct diff *diff, size_t i, bool with_noise, struct buf *out)
 {
     struct export_job look = {.color = diff->job->color};
+    const struct frame_difference *row = &diff->found[i];
     const char *name = frame_name(diff->both, row->node), *file = path_last(frame_file(diff->both, row->node));
-    put_cell(out, diff->values[0][row->node]);
+    put_cell(out, diff->values[0][row->node], 5);
     buf_printf(out, "  ");
-    put_cell(out, diff->values[1][row->node]);
+    put_cell(out, diff->values[1][row->node], 5);
     buf_printf(out, "  %+11.5g", row->after - row->before);
     if (diff->total > 0)
         buf_printf(out, "  %+7.1f %%", percent_of_total(diff, row));
+    if (with_noise) {
+        buf_printf(out, "  ");
+        put_cell(out, diff->noise[i], 2);
+    }
     buf_printf(out, "  ");
     printable_put(out, *name ? name : "?");
     if (*file && *file != '<' && strcmp(diff->job->by, "line") != 0) {
@@ -213,7 +316,7 @@ static void put_text_row(const struct diff *diff, const struct frame_difference 
             buf_printf(out, ":%u", frame_line(diff->both, row->node));
         text_style(out, &look, TEXT_PLAIN);
     }
-    buf_append(out, "\n", 1);
+    buf_printf(out, is_noise(diff, i) ? "  (noise?)\n" : "\n");
 }
 
 static void put_text(const struct diff *diff, size_t n, struct buf *out)
@@ -223,13 +326,20 @@ static void put_text(const struct diff *diff, size_t n, struct buf *out)
     if (diff->total > 0)
         buf_printf(out, " (%+.1f %%)", 100 * (diff->after.total - diff->total) / diff->total);
     const char *verb = diff->job->increases ? "increase" : "differ";
-    buf_printf(out, "; %zu %s%s %s%s by more than %g %% of what was before\n", diff->n_found, diff->job->by,
+    bool with_noise = has_noise(diff);
+    size_t n_noise = 0;
+    for (size_t i = 0; i < diff->n_found; i++)
+        n_noise += is_noise(diff, i);
+    buf_printf(out, "; %zu %s%s %s%s by more than %g %% of what was before", diff->n_found, diff->job->by,
                diff->n_found == 1 ? "" : "s", verb, diff->n_found == 1 ? "s" : "", diff->job->threshold);
+    if (n_noise)
+        buf_printf(out, ", %zu of them not beyond the noise", n_noise);
+    buf_append(out, "\n", 1);
     if (n > 0)
-        buf_printf(out, "     before        after       change%s  %s\n", diff->total > 0 ? "   of all" : "",
-                   diff->job->by);
+        buf_printf(out, "     before        after       change%s%s  %s\n", diff->total > 0 ? "   of all" : "",
+                   with_noise ? "        noise" : "", diff->job->by);
     for (size_t i = 0; i < n; i++)
-        put_text_row(diff, &diff->found[i], out);
+        put_text_row(diff, i, with_noise, out);
     if (n < diff->n_found)
         buf_printf(out, "%zu more (--top 0 shows all)\n", diff->n_found - n);
 }
@@ -243,7 +353,7 @@ static void put_number(struct buf *out, double value)
 
 static void put_csv(const struct diff *diff, size_t n, struct buf *out)
 {
-    buf_printf(out, "name,file,line,module,before,after,change,percent\n");
+    buf_printf(out, "name,file,line,module,before,after,change,percent,noise\n");
     for (size_t i = 0; i < n; i++) {
         const struct frame_difference *row = &diff->found[i];
         csv_put_quoted(out, frame_name(diff->both, row->node));
@@ -255,6 +365,7 @@ static void put_csv(const struct diff *diff, size_t n, struct buf *out)
         put_number(out, diff->values[1][row->node]);
         put_number(out, row->after - row->before);
         put_number(out, percent_of_total(diff, row));
+        put_number(out, diff->noise[i]);
         buf_append(out, "\n", 1);
     }
 }
@@ -289,6 +400,7 @@ static void put_json(const struct diff *diff, size_t n, struct buf *out)
         put_number_at(out, "after", diff->values[1][row->node]);
         put_number_at(out, "change", row->after - row->before);
         put_number_at(out, "percent", percent_of_total(diff, row));
+        put_number_at(out, "noise", diff->noise[i]);
         buf_printf(out, "}");
     }
     buf_printf(out, "]}\n");
@@ -316,5 +428,6 @@ int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, st
     frame_close(diff.after.flat);
     frame_close(diff.both);
     free(diff.found);
+    free(diff.noise);
     return code;
 }

@@ -70,14 +70,22 @@ struct diff_job {
     const char *form;   /* "text", "csv" or "json" */
     double threshold;   /* percent of the total before */
     bool increases;     /* only what has become more */
-    size_t top;         /* rows at most; 0 = all */
-    bool color;         /* terminal escape sequences may be used */
+    bool beyond_noise;  /* only what is beyond the noise, where this is known */
+    /* What one sample adds to the column before and after; 0: it is not sampled, or this is not known. */
+    double sample_costs[2];
+    size_t top; /* rows at most; 0 = all */
+    bool color; /* terminal escape sequences may be used */
 };
 
 /* Appends what differs by more than the threshold to out, the largest change first; *n_found: how many rows there are
  * without top. Functions, lines and variables are the same as frame_match says; what one side does not have counts as 0
  * there. Costs are those of functions and lines alone, callees not included (unless
  * the column is inclusive), and all accesses of a variable.
+ *
+ * The noise of a row is what 95 of 100 differences would stay below if nothing had changed, as far as the inputs tell:
+ * by the number of samples, whose standard deviation is its root; and, where both sides have the same two or more
+ * profiles, by how much their differences vary (paired t-test). The larger one counts; it is not known without either.
+ *
  * err: ERR_USAGE for an unknown by, ERR_NOT_FOUND (the column, or nodes of this kind), and as frame_diff */
 int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, struct error *err);
 
