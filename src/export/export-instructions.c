@@ -197,8 +197,8 @@ static int find_functions(struct machine_code *code, struct error *err)
         if (model_value(model, i, code->job->metric) != 0)
             status = visit_scope(code, i, err);
     if (status == 0 && code->n_functions == 0)
-        return error_set(err, ERR_NOT_FOUND, "no machine code is known of '%s': its module has no symbols",
-                         code->job->subject);
+        return error_set(err, ERR_NOT_FOUND, "no machine code is known of '%s': %s has no symbols for it",
+                         code->job->subject, code->n_files ? model_text(model, code->files[0].module) : "its module");
     if (code->n_functions)
         qsort_r(code->functions, code->n_functions, sizeof *code->functions, compare_functions, model);
     return status;
@@ -370,6 +370,9 @@ static int machine_code_make(struct machine_code *code, const struct export_job 
         qsort(code->table.rows, code->table.n_rows, sizeof *code->table.rows, compare_rows);
     if (status == 0 && !list_instructions(code))
         status = out_of_memory(err);
+    if (status == 0 && code->n == 0)
+        status = error_set(err, ERR_NOT_FOUND, "%s holds no machine code of '%s': it is cut off, or another build",
+                           model_text(job->model, code->functions[0].module), job->subject);
     if (status == 0)
         find_costs(code);
     if (status == 0 && !choose_shown(code, least, context))

@@ -158,6 +158,10 @@ def check_refused(scratch, program, database):
     refused(str(program), "not readable")
     compile_c(program, TOUCH, "-DOTHER", "-O1")
     refused(str(program), "another build")
+    program.write_bytes(kept.read_bytes()[:4096])
+    refused(str(program))
+    program.write_bytes(b"none")
+    refused(str(program))
     kept.rename(program)
     expect(annotate(database, "fill", "-M", "FAULTS"), "the module is back")
     for words in (("functions",), ("vars",), ("annotate", "fill", "--by", "thread")):
