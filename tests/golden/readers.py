@@ -207,6 +207,9 @@ def measured(directory):
 
 def check_ours(scratch):
     measured(scratch / "measured")
+    if os.environ.get("LOCUS_NATIVE_BUILDDIR"):
+        print("SKIP (part): the reports of our databases are for little-endian machines only")
+        return
     database = scratch / "ours"
     subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(database), "--xml", str(scratch / "xml"), str(scratch / "measured")], check=True)
     check_cells(database)
