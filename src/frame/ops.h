@@ -77,7 +77,7 @@ int frame_aggregate(const struct frame *frame, const char *by, const struct fram
 int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
 
 /* The same for functions: lines, loops and calls belong to the function around them, which is one wherever it was
- * called. */
+ * called, but another one in another module where its file is not known. */
 int frame_flat(const struct frame *frame, struct frame **result, struct error *err);
 
 /* The same for lines: instructions belong to the line that they lie in. What is neither stays as it is. */

@@ -505,6 +505,39 @@ static void test_stand_out(void **state)
     frame_close(imbalance);
 }
 
+/* Functions of one name: in one module they are one, in two they are two, unless their file is known to be the same. */
+static void test_modules(void **state)
+{
+    static const struct made_node nodes[] = {
+        {.kind = FRAME_FUNCTION, .name = "init", .module = "/usr/lib/liba.so"},
+        {.kind = FRAME_FUNCTION, .name = "init", .module = "/usr/lib/libb.so"},
+        {.kind = FRAME_FUNCTION, .name = "init", .module = "/usr/lib/liba.so"},
+        {.kind = FRAME_FUNCTION, .name = "swap", .file = "swap.h", .module = "/usr/lib/liba.so"},
+        {.kind = FRAME_FUNCTION, .name = "swap", .file = "swap.h", .module = "/usr/lib/libb.so"},
+    };
+    struct frame_maker maker;
+    struct error err = {0};
+    const double *values;
+    (void)state;
+    maker_init(&maker);
+    size_t time = maker_column(&maker, "time", FRAME_EXCLUSIVE);
+    uint32_t top = maker_node(&maker, FRAME_NONE, &(struct made_node){.kind = FRAME_FUNCTION, .name = "main"});
+    uint32_t other = maker_node(&maker, top, &(struct made_node){.kind = FRAME_FUNCTION, .name = "other"});
+    for (uint32_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        maker_value(&maker, time, maker_node(&maker, i == 2 ? other : top, &nodes[i]), 0, 1 << i);
+    struct frame *frame = made(&maker), *flat = run("flat", frame, NULL, NULL, NULL);
+    assert_int_equal(frame_n_nodes(flat), 5);
+    assert_int_equal(frame_values(flat, 0, NULL, &values, &err), 0);
+    double of_init = 0, of_swap = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        of_init += strcmp(frame_name(flat, i), "init") == 0 && (values[i] == 5 || values[i] == 2);
+        of_swap += strcmp(frame_name(flat, i), "swap") == 0 && values[i] == 24;
+    }
+    assert_true(of_init == 2 && of_swap == 1);
+    frame_close(flat);
+    frame_close(frame);
+}
+
 /* The table says what is wrong. */
 /* A ratio is that of the sums at every level: 30 / 6 of the file, not 4 + 7 nor their mean. */
 static void test_hierarchy(void **state)
@@ -664,21 +697,14 @@ static void test_chain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query_quantifiers),
-        cmocka_unit_test(test_query_objects),
-        cmocka_unit_test(test_query_texts),
-        cmocka_unit_test(test_query_paths),
-        cmocka_unit_test(test_query_select),
-        cmocka_unit_test(test_section),
-        cmocka_unit_test(test_hierarchy),
-        cmocka_unit_test(test_expression_errors),
-        cmocka_unit_test(test_expressions),
-        cmocka_unit_test(test_ratio),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_stand_out),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_circles),
-        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_query_quantifiers), cmocka_unit_test(test_query_objects),
+        cmocka_unit_test(test_query_texts),       cmocka_unit_test(test_query_paths),
+        cmocka_unit_test(test_query_select),      cmocka_unit_test(test_section),
+        cmocka_unit_test(test_hierarchy),         cmocka_unit_test(test_expression_errors),
+        cmocka_unit_test(test_expressions),       cmocka_unit_test(test_ratio),
+        cmocka_unit_test(test_compare),           cmocka_unit_test(test_stand_out),
+        cmocka_unit_test(test_modules),           cmocka_unit_test(test_table),
+        cmocka_unit_test(test_circles),           cmocka_unit_test(test_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
