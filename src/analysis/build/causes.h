@@ -48,15 +48,15 @@ void accesses_fini(struct access_table *table);
 
 #define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer say nothing */
 
-/* Number of lines in the caches that each core has to itself, and in the third-level cache, which cores share. */
+/* Number of lines in the caches that each core has to itself, and in its share of the third-level cache. */
 struct cause_caches {
     uint64_t l1_lines, l2_lines, l3_lines;
 };
 
-/* Assumed when the topology has no caches: 32 KiB, 512 KiB and 32 MiB. */
+/* Assumed when the topology has no caches: 32 KiB, 512 KiB and 4 MiB. */
 #define CAUSES_L1_LINES 512
 #define CAUSES_L2_LINES 8192
-#define CAUSES_L3_LINES 524288
+#define CAUSES_L3_LINES 65536
 
 /* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can be the first in a line.
  * Memory is the excess of the firsts over the others, because time spent waiting for a line falls on its first element
@@ -70,7 +70,7 @@ struct cause_footprint {
     uint64_t n;
     double n_repeated;           /* samples whose line was met before, by the bins */
     double n_expected, variance; /* the same if the data were just as large as the cache; and its variance */
-    uint64_t n_far;              /* samples of data known to be larger than the third-level cache */
+    uint64_t n_far;              /* samples of data known to be larger than a core's share of the third-level cache */
 };
 
 /* Adds a thread's samples. lines: number of lines in the cache. */

@@ -174,7 +174,7 @@ struct topology {
     uint32_t n_cpus;
     uint32_t n_nodes;            /* highest node index + 1 */
     uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has to itself; 0: not known */
-    uint64_t l3_bytes;           /* of the first third-level cache, however many cores share it; 0: not known */
+    uint64_t l3_bytes;           /* a core's share of the first third-level cache; 0: not known */
     char summary[256];           /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
 };
 

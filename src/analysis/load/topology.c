@@ -41,10 +41,12 @@ static uint64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
                : 0;
 }
 
-static uint64_t shared_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
+/* A core's share of a cache: what lies beyond it, others may push out. */
+static uint64_t share_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
 {
     hwloc_obj_t cache = hwloc_get_obj_by_type(machine, type, 0);
-    return cache ? cache->attr->cache.size : 0;
+    int n_cores = cache ? hwloc_get_nbobjs_inside_cpuset_by_type(machine, cache->cpuset, HWLOC_OBJ_CORE) : 0;
+    return cache ? cache->attr->cache.size / (uint64_t)(n_cores > 1 ? n_cores : 1) : 0;
 }
 
 static int fill(hwloc_topology_t machine, struct topology *topology)
@@ -52,7 +54,7 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
     hwloc_obj_t cpu = NULL;
     topology->l1_bytes = cache_bytes(machine, HWLOC_OBJ_L1CACHE);
     topology->l2_bytes = cache_bytes(machine, HWLOC_OBJ_L2CACHE);
-    topology->l3_bytes = shared_bytes(machine, HWLOC_OBJ_L3CACHE);
+    topology->l3_bytes = share_bytes(machine, HWLOC_OBJ_L3CACHE);
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)))
         if (cpu->os_index >= topology->n_cpus && cpu->os_index < CPUS_MAX)
             topology->n_cpus = cpu->os_index + 1;
