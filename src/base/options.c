@@ -735,7 +735,7 @@ static void print_error(const char *tool, const char *hint, const char *format, 
         sentence[len - 1] = '\0';
     printable_put(&text, sentence);
     (void)fprintf(stderr, "%s: %s", tool, text.data ? text.data : "out of memory");
-    if (hint && !strstr(sentence, "--help"))
+    if (hint && !strstr(sentence, "--help") && !strstr(sentence, "did you mean"))
         (void)fprintf(stderr, "; see %s %s", hint, "--help");
     (void)fputc('\n', stderr);
     buf_fini(&text);

@@ -241,6 +241,8 @@ int frame_derive(const struct frame *frame, const char *name, const char *expres
                  struct error *err)
 {
     struct formula *formula;
+    if (!*name)
+        return error_set(err, ERR_USAGE, "a column has a name");
     int code = expression_compile(frame, expression, EXPRESSION_NUMBER, &formula, err);
     if (code != 0)
         return code;

@@ -207,9 +207,13 @@ static int parse(struct chain *chain, char **words, size_t n)
 /* What the user is told about a step that fails. */
 static int step_failed(const struct chain *chain, size_t i, const struct error *err)
 {
+    const char *name = chain->steps[i].name, *reason = err->text;
+    size_t len = strlen(name);
+    if (strncmp(reason, name, len) == 0 && strncmp(reason + len, ": ", 2) == 0)
+        reason += len + 2; /* "query" is named by the library as well */
     if (chain->n_steps == 1)
-        return tool_error("hpcquery", "%s: %s", chain->steps[i].name, err->text);
-    return tool_error("hpcquery", "step %zu, %s: %s", i + 1, chain->steps[i].name, err->text);
+        return tool_error("hpcquery", "%s: %s", name, reason);
+    return tool_error("hpcquery", "step %zu, %s: %s", i + 1, name, reason);
 }
 
 /* Replaces *frame by the result of an operation on it. */
