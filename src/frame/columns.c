@@ -614,8 +614,7 @@ static void grouped_fini(struct frame_column *column)
 
 static const struct column_class grouped_class = {grouped_row, grouped_values, grouped_fini};
 
-/* Values that are summed up but for the number of summands would hide that there were several: the count of each
- * profile goes with the sum. */
+/* A sum does not say how many members had a value, so they are counted for each profile beside it. */
 static int sole_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
 {
     struct grouped_column *grouped = (struct grouped_column *)column;

@@ -60,16 +60,17 @@ struct frame_column {
     struct frame_column *(*remake)(struct frame_column *column, struct column_change *change);
     struct column_cache *caches;  /* values by view */
     struct cells row;             /* of frame_cells */
-    unsigned depth;               /* how many columns it is computed from, one from the other */
+    unsigned depth;               /* length of the chain of columns that it is computed from */
     struct frame_column *settled; /* its cells, when they have been computed */
 };
 
 /* Says that the column is computed from source: one step more. */
 void column_deepen(struct frame_column *column, const struct frame_column *source);
 
-/* Computes all cells of a column that is computed from very many, one from the other, and lets go of these: who reads
- * or frees a column goes through all of them. A formula that does not add up is computed anew by each operation, so it
- * stays as it is, and is refused when it is too deep.  err: as frame_values, and ERR_UNSUPPORTED */
+/* Ends a long chain of columns that are computed one from the other, as every read, and freeing, would go through all
+ * of it: computes all cells of the last one, which then needs the others no more. Short chains stay. A formula that
+ * does not add up is computed anew by each operation, so it stays as well, and is refused when its chain is too long.
+ * err: as frame_values, and ERR_UNSUPPORTED */
 int column_settle(struct frame_column *column, struct error *err);
 
 /* Makes a column of a class, column_bytes large, all zero behind the common part. NULL when out of memory. */
@@ -90,8 +91,8 @@ int column_cells(struct frame_column *column, uint32_t node, const struct frame_
                  struct error *err);
 
 /* *value: one value of cells [n], of those profiles that the view names; NAN when there is none. Where there are some,
- * n_profiles is how many they would be with those without a cell, which count as 0; 0: these are left out. scratch: for
- * percentiles. False when out of memory. */
+ * the profiles without a cell count as 0: n_profiles is how many there are with these; 0: they are left out. scratch
+ * is room for the cells that are wanted. False when out of memory. */
 bool cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, size_t n_profiles,
                      struct cells *scratch, double *value);
 
@@ -110,7 +111,7 @@ void cells_fini(struct cells *cells);
 struct frame_column *column_stored(const char *name, enum frame_sums sums, uint32_t n_nodes, uint32_t n_profiles,
                                    uint64_t *starts, struct frame_cell *cells);
 
-/* The sums over groups of nodes of another column: the members of node are members[starts[node]...]. */
+/* Groups of nodes of another column: the members of group i are members[starts[i]] up to starts[i + 1]. */
 struct node_groups {
     unsigned n_owners;
     uint32_t n_nodes;
@@ -127,10 +128,11 @@ struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32
 struct node_groups *groups_joined(struct node_groups *const *parts, size_t n);
 /* The group of each node: those of its children that is_member [n] names, NULL: all. NULL when out of memory. */
 struct node_groups *groups_of_children(const struct frame_graph *graph, const bool *is_member);
+/* The sums of a column over groups of its nodes. */
 struct frame_column *column_grouped(struct frame_column *source, struct node_groups *groups);
 
-/* The same of what does not add up: the value of the only member that has one in a profile, and none where several
- * do. */
+/* The same for a column that does not add up: the value of the only member that has one in a profile, and none where
+ * several do. */
 struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups);
 
 /* What is left of a column at each node without the members of its group; what is left by rounding alone is no value.

@@ -110,8 +110,8 @@ const uint32_t *frame_roots(const struct frame *frame, size_t *n);
 const uint32_t *frame_children(const struct frame *frame, uint32_t node, size_t *n);
 const uint32_t *frame_parents(const struct frame *frame, uint32_t node, size_t *n);
 
-/* All nodes [n_nodes], each once, children before their parents (but for the edge that closes a cycle); pre-order is 0,
- * 1, 2, ... Borrowed from the frame; NULL when out of memory. */
+/* All nodes [n_nodes], each once, children before their parents (except along an edge that closes a cycle); pre-order
+ * is 0, 1, 2, ... Borrowed from the frame; NULL when out of memory. */
 const uint32_t *frame_post_order(const struct frame *frame);
 
 /* Steps from the nearest root over first parents: 0 for a root. [n_nodes], borrowed; NULL when out of memory. */
@@ -161,10 +161,12 @@ bool frame_column_is_hidden(const struct frame *frame, size_t column);
 size_t frame_find_column(const struct frame *frame, const char *name, struct error *err);
 
 /* The column that a report shows when nobody asks for one. Of those that are not hidden, exclusive ones come first;
- * among these the latency that hardware measured, then "time", then the first that does not count bytes. SIZE_MAX. */
+ * among these the latency that hardware measured, then "time", then the first that does not count bytes. SIZE_MAX:
+ * there is none. */
 size_t frame_default_column(const struct frame *frame);
 
-/* The column with the same costs summed the other way: of an exclusive one the inclusive one. SIZE_MAX. */
+/* The column with the same costs summed the other way: the inclusive one of an exclusive column, and the reverse.
+ * SIZE_MAX: there is none. */
 size_t frame_column_pair(const struct frame *frame, size_t column);
 
 /* The values of all nodes, [n_nodes], NAN where there is none; computed once for each view and kept until the frame is

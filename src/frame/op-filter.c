@@ -227,7 +227,7 @@ int frame_mask(const struct frame *frame, const bool *keep, struct frame **resul
 
 /* --- columns --- */
 
-/* Copies the columns of a frame but for those of a name, which is NULL for none. */
+/* Copies the columns of a frame except those named `but`; NULL: all. */
 static int copy_columns(const struct frame *from, const char *but, struct frame *to, struct error *err)
 {
     int code = 0;
@@ -278,14 +278,14 @@ static struct frame_column *compute_pair(const struct frame *frame, size_t from,
     return made;
 }
 
-/* What is not computed stays; formulas are computed from what is. */
+/* Columns that are not computed stay; formulas over computed ones are made again, over these. */
 static struct frame_column *keep_column(struct column_change *change, struct frame_column *column)
 {
     (void)change;
     return column_keep(column);
 }
 
-/* Enters the computed columns in the place of those that there are. */
+/* Computes the columns with these sums; change knows each one that replaces a column of the frame. */
 static int replace_pairs(const struct frame *frame, enum frame_sums sums, struct column_change *change,
                          struct frame_column **computed, struct error *err)
 {
@@ -304,7 +304,7 @@ static int replace_pairs(const struct frame *frame, enum frame_sums sums, struct
     return 0;
 }
 
-/* All columns, those with these sums computed from the other ones. */
+/* A frame with all columns, of which those with these sums are computed from their pairs. */
 static int compute_pairs(const struct frame *frame, enum frame_sums sums, struct frame **result, struct error *err)
 {
     struct frame *made = frame_without_columns(frame);

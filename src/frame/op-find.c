@@ -98,7 +98,7 @@ static int add_aggregate(struct frame_column *from, struct profile_map *map, enu
     return frame_add_column(to, column, err);
 }
 
-/* Adds the largest value by the mean. */
+/* Adds the largest value divided by the mean. */
 static int add_imbalance(const struct frame_column *from, struct frame *to, struct error *err)
 {
     struct formula *formula = formula_new(to);

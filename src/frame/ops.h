@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operations on frames. Each makes a new frame, which is the caller's and shares with its operands what is the same;
- * these stay as they are. Values are computed when somebody asks for them, but for conditions, which need theirs at
- * once. Everything is linear in nodes and edges where nothing else is said, and no depth is too deep. Ordinary code.
+ * these stay as they are. Values are computed when somebody asks for them; only conditions need theirs at once.
+ * Everything is linear in nodes and edges where nothing else is said, and no depth is too deep. Ordinary code.
  *
  * Where several nodes become one, it takes kind, name and other attributes of the first; exclusive values are added,
  * and so are inclusive ones where nothing is counted twice; a value that does not add up (FRAME_PLAIN) stays where only
  * one of the nodes has one, and is missing otherwise. A formula is computed again from what became of its columns.
  *
- * err of all: ERR_MEMORY, ERR_IO and ERR_FORMAT where values are needed, ERR_USAGE and ERR_NOT_FOUND for what the
- * expression or the name of a column is wrong about. */
+ * err of all: ERR_MEMORY, ERR_IO and ERR_FORMAT where values are needed, ERR_USAGE and ERR_NOT_FOUND for mistakes in
+ * an expression or in the name of a column. */
 #ifndef LOCUS_FRAME_OPS_H
 #define LOCUS_FRAME_OPS_H
 
@@ -23,8 +23,8 @@ extern "C" {
 /* Keeps the nodes with keep[node]: the nearest kept ancestor adopts; siblings of the same identity, and roots, become
  * one, and so do their children in turn. Inclusive values are computed anew: from the exclusive column beside it, in a
  * tree without one from what is left of the inclusive values themselves. Costs of nodes that go are gone. In a graph a
- * node may be adopted on several ways, and the time is that of a walk from each kept node through what goes; inclusive
- * columns without an exclusive one are added up there.  err: ERR_NOT_FOUND: no node is kept */
+ * node may be adopted along several paths, and the time is that of a walk from each kept node through what goes;
+ * inclusive columns without an exclusive one are added up there.  err: ERR_NOT_FOUND: no node is kept */
 int frame_squash(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
 
 /* Keeps the trees whose roots have keep[root], with their values.  err: ERR_NOT_FOUND: none, ERR_UNSUPPORTED: a graph
@@ -36,23 +36,24 @@ int frame_trees(const struct frame *frame, const bool *keep, struct frame **resu
 int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
                  struct error *err);
 
-/* Takes the values, but not the nodes, where keep[node] is false. Inclusive values stay what they are. */
+/* Removes the values of the nodes without keep[node]; the nodes stay. Inclusive values of the others do not change. */
 int frame_mask(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
 
-/* Adds a column that an expression computes; one of the same name makes room for it. */
+/* Adds a column that an expression computes; it replaces one of the same name. */
 int frame_derive(const struct frame *frame, const char *name, const char *expression, struct frame **result,
                  struct error *err);
 
 /* Adds, or computes anew, the inclusive column of every exclusive one ("x (inc)" beside "x"): in a graph every node
- * that can be reached counts once. There circles take the time of one node, but what several callers share takes that
- * of a walk from each node above it. The other one does the reverse, for trees; err: ERR_UNSUPPORTED for a graph. */
+ * that can be reached counts once. In a graph a circle takes no more time than a single node, but what several callers
+ * share is walked once for each node above it. frame_take_apart does the reverse: it computes exclusive columns from
+ * inclusive ones, in trees alone.  err: ERR_UNSUPPORTED for a graph */
 int frame_sum_up(const struct frame *frame, struct frame **result, struct error *err);
 int frame_take_apart(const struct frame *frame, struct frame **result, struct error *err);
 
 /* --- profiles --- */
 
-/* Keeps the profiles for which a condition on rank, thread, process, host, name, profile is true. ERR_NOT_FOUND: none
- * is.*/
+/* Keeps the profiles for which a condition on rank, thread, process, host, name, profile is true.
+ * err: ERR_NOT_FOUND: it is true of none */
 int frame_choose(const struct frame *frame, const char *condition, struct frame **result, struct error *err);
 
 /* The same, as one profile with their sums: a cross-section of one rank is frame_section(frame, "rank = 3", ...). The
@@ -116,10 +117,10 @@ enum frame_arithmetic { FRAME_ADD, FRAME_SUBTRACT, FRAME_MULTIPLY, FRAME_DIVIDE 
 
 /* a + b and so on, column by column of the same name and profile by profile: those of the same rank and thread, or
  * where one frame does not know these, or has them twice, of the same number. What is missing on one side is as nothing
- * in sums and differences (missing - b = -b), and makes products and quotients missing, as dividing by zero does;
- * columns of one side alone are as if missing on the other, and left out of products and quotients. What adds up on one
- * side in another way than on the other no longer adds up. The sum over profiles of a product or quotient is that of
- * the sums. The result has number attribute "missing": 1 where only a has the node, 2 only b. */
+ * in sums and differences (missing - b = -b), and makes products and quotients missing, as division by zero does;
+ * columns of one side alone are as if missing on the other, and left out of products and quotients. A column whose
+ * enum frame_sums differs between the sides becomes FRAME_PLAIN. The sum over profiles of a product or quotient
+ * is that of the sums. The result has number attribute "missing": 1 where only a has the node, 2 only b. */
 int frame_arithmetic(const struct frame *a, const struct frame *b, enum frame_arithmetic operation,
                      struct frame **result, struct error *err);
 

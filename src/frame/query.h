@@ -14,13 +14,13 @@
  * [k, condition]}: of at least k profiles. Those of an object are joined by "and". Names are columns, then what
  * liblocus(3) names. Sets: {"and": [q, ...]}, "or", "xor" (intersection, union, symdifference), {"not": q}. Conditions
  * of the text form: see liblocus(3); =~ matches at the start; p IS [NOT] LEAF. Conditions on several parts are joined
- * by AND; one part's may be joined by anything. Sets: {MATCH ...} AND {MATCH ...}, OR, XOR, NOT,
- * (...); NOT binds strongest, then AND, XOR, OR.
+ * by AND; those on one part may be joined by anything. Sets: {MATCH ...} AND {MATCH ...}, OR, XOR, NOT, (...); NOT
+ * binds strongest, then AND, XOR, OR.
  *
  * An automaton does it in O(nodes x states), states being the nodes that the pattern speaks of. In a graph a path may
  * go through a node again.
  *
- * What is other than in Hatchet 1.4.0:
+ * What differs from Hatchet 1.4.0:
  * - "*" does not end at the first node that the next element matches: ["*" after main, then x] finds every x.
  * - "+" is one or more nodes: a leaf counts. [0] finds nothing, instead of crashing.
  * - Two "*" side by side are one, as there, but each with its own condition.
@@ -30,7 +30,9 @@
  * - A text that is not known is "", and IS NONE of it is true; it is no error.
  * - With several profiles, conditions on numbers see the sums (or the view) where Hatchet raises an error.
  * - WHERE may be left out. There are parentheses. OR between conditions on two parts of a pattern is an error, as
- * Hatchet would read it as something else; write two queries joined by OR. Ordinary code. */
+ * Hatchet would read it as something else; write two queries joined by OR.
+ *
+ * Ordinary code. */
 #ifndef LOCUS_FRAME_QUERY_H
 #define LOCUS_FRAME_QUERY_H
 

@@ -68,7 +68,7 @@ static void skip_blanks(struct reading *reading)
     }
 }
 
-/* A quoted text. Escapes stay as they are, but for that of the quote. */
+/* A quoted text. Escapes stay as they are, except \", which becomes a quote. */
 static int take_quoted(struct reading *reading, struct error *err)
 {
     reading->is_quoted = true;

@@ -251,10 +251,10 @@ static struct frame_column *own_column(const struct frame *frame, const struct d
     return column;
 }
 
-/* The columns of a metric: "X", the cost of the nodes alone, "X (inc)", and hidden as "X (function)" the scope
- * "function", which hpcviewer and Hatchet show as the exclusive one: a function's value includes its loops and
- * lines. The scope "point" does not help: its values are at instructions, most of which are not in the tree. Sizes are
- * hidden as in the other form. */
+/* The columns of a metric: "X", the cost of each node alone; "X (inc)"; and the hidden "X (function)", which is the
+ * scope "function". hpcviewer and Hatchet show that as the exclusive cost: a function's value includes its loops and
+ * lines. The scope "point" serves only where there is no other: its values are at instructions, most of which are not
+ * in the tree. Sizes are hidden as in experiment.xml. */
 static int add_metric(struct frame *frame, struct database *database, const struct v4_meta *meta,
                       const struct v4_metric *metric, const char *const names[3], struct error *err)
 {

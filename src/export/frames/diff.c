@@ -41,8 +41,8 @@ static bool is_of_line(enum frame_kind kind)
     return kind == FRAME_LINE || kind == FRAME_INSTRUCTION;
 }
 
-/* Marks the nodes that are compared: variables; or what is not in the data-centric tree, and of this only the lines and
- * their instructions. */
+/* Marks the nodes that are compared: variables; or all nodes outside the data-centric tree; or, with lines, those of
+ * them that are lines or instructions. */
 static bool *choose_nodes(const struct frame *frame, bool variables, bool lines, size_t *n_chosen)
 {
     size_t n = frame_n_nodes(frame), n_parents;
@@ -148,7 +148,7 @@ static int match_sides(struct diff *diff, struct error *err)
 /* --- noise --- */
 
 #define NORMAL 1.959964 /* standard deviations that 95 of 100 values lie within */
-#define MIN_PAIRED 4    /* profiles: what fewer vary by says little of what they may vary by */
+#define MIN_PAIRED 4    /* profiles: how much fewer of them vary says little */
 
 /* The same for a deviation that is estimated with some degrees of freedom, MIN_PAIRED - 1 or more.
  * src: Student, The probable error of a mean, 1908; from five on by E. A. Cornish and R. A. Fisher, 1938 */
@@ -218,7 +218,7 @@ static bool is_noise(const struct diff *diff, size_t row)
     return fabs(diff->found[row].after - diff->found[row].before) <= diff->noise[row];
 }
 
-/* Keeps of all differences those beyond the threshold, or of these the increases. */
+/* Keeps the differences beyond the threshold; where only increases are wanted, those alone. */
 static void apply_threshold(struct diff *diff)
 {
     double least = diff->job->threshold / 100 * diff->total;

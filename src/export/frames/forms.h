@@ -11,7 +11,7 @@
 struct frame_job {
     struct frame *frame;
     size_t column;            /* of the frame: the one that the form shows, or sorts by */
-    bool is_named;            /* the user named the column, and wants no other one but those of named */
+    bool is_named;            /* the user named the column, and wants only it and those of named */
     const char *const *named; /* [n_named] names of columns that the user wants, too */
     size_t n_named;
     struct frame_view view; /* which profiles count */
@@ -50,9 +50,10 @@ const struct frame_form *frame_form_find(const char *name, struct error *err);
 
 /* --- saved --- */
 
-/* Writes the frame into a new directory, which is complete or not there: frame.db for ourselves, without any loss but
- * that formulas become values, and beside it, if the frame is a tree, a database for viewers and Hatchet (save-v4.c).
- * title: of that.  err: ERR_IO (the path, and why; something is there), ERR_RANGE, ERR_MEMORY, and as frame_values */
+/* Writes the frame into a new directory, which is complete or not there: frame.db for ourselves, where nothing is lost
+ * except that formulas become values, and beside it, if the frame is a tree, a database for viewers and Hatchet
+ * (save-v4.c). title: of that database.  err: ERR_IO (the path, and why; something is there), ERR_RANGE, ERR_MEMORY,
+ * and as frame_values */
 int frames_save(struct frame *frame, const char *path, const char *title, struct error *err);
 
 /* Writes a tree into a directory as meta.db, profile.db, cct.db and metrics/default.yaml: functions, loops and lines,
@@ -79,12 +80,12 @@ struct diff_job {
 
 /* Appends what differs by more than the threshold to out, the largest change first; *n_found: how many rows there are
  * without top. Functions, lines and variables are the same as frame_match says; what one side does not have counts as 0
- * there. Costs are those of functions and lines alone, callees not included (unless
- * the column is inclusive), and all accesses of a variable.
+ * there. Costs are those of functions and lines alone, callees not included (unless the column is inclusive), and all
+ * accesses of a variable.
  *
  * The noise of a row is what 95 of 100 differences would stay below if nothing had changed, as far as the inputs tell:
- * by the number of samples, whose standard deviation is its root; and, where both sides have the same two or more
- * profiles, by how much their differences vary (paired t-test). The larger one counts; it is not known without either.
+ * by the number of samples, whose standard deviation is its root; and, where both sides have the same four or more
+ * profiles, by how much their differences vary (paired t-test). The larger one counts; without either it is not known.
  *
  * err: ERR_USAGE for an unknown by, ERR_NOT_FOUND (the column, or nodes of this kind), and as frame_diff */
 int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, struct error *err);
