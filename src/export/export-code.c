@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "export/annotation.h"
+#include "export/derived.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -41,40 +42,6 @@ static void drop_module(struct buf *name, const char *module)
     }
 }
 
-static void put_text_row(const struct code_table *table, const struct export_job *job, enum code_kind kind,
-                         const struct code_row *row, struct buf *out)
-{
-    const char *file = path_last(model_text(table->model, row->file));
-    const char *module = path_last(model_text(table->model, row->module));
-    size_t of_name = name_width(job), of_position = position_width(job), used = of_name + of_position + 22;
-    struct buf name = {0}, position = {0}, data = {0};
-    text_function(&name, model_text(table->model, row->function));
-    if (row->line)
-        buf_printf(&position, "%s:%u", file, row->line);
-    else
-        buf_printf(&position, "%s", *file == '<' ? module : file);
-    if (!row->line && *file == '<')
-        drop_module(&name, module);
-    code_put_data(table, row, &data);
-    buf_printf(out, "%5.1f %%  %5.1f %%  ", code_percent(row->own, table->total),
-               code_percent(row->inclusive, table->total));
-    text_style(out, job, TEXT_BOLD);
-    text_cell(out, job, kind == CODE_FUNCTION ? name.data : position.data,
-              kind == CODE_FUNCTION ? of_name : of_position, false);
-    text_style(out, job, TEXT_PLAIN);
-    buf_printf(out, "  ");
-    text_cell(out, job, kind == CODE_FUNCTION ? position.data : name.data,
-              kind == CODE_FUNCTION ? of_position : of_name, false);
-    buf_printf(out, "  ");
-    text_cut(out, job, data.data ? data.data : "", job->columns > used + 2 ? job->columns - used - 2 : 0);
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
-    buf_fini(&name);
-    buf_fini(&position);
-    buf_fini(&data);
-}
-
 /* Leaves out rows below the least part, with and without what they call, and all but the first ones. Returns how many;
  * *rest receives their own values. */
 static size_t leave_out(struct code_table *table, const struct export_job *job, double *rest)
@@ -95,82 +62,171 @@ static size_t leave_out(struct code_table *table, const struct export_job *job, 
     return n_all - n;
 }
 
-/* Makes the rows that a job asks for. */
-static int make_table(const struct export_job *job, enum code_kind kind, struct code_table *table, size_t *n_left,
-                      double *rest, struct error *err)
+/* The values of all metrics in the rows of a table. */
+struct code_values {
+    size_t n_rows;
+    double *own, *inclusive; /* [n_metrics][n_rows] */
+};
+
+static double metric_of_row(const void *context, size_t row, size_t metric, bool is_inclusive)
 {
-    int code = code_table_make(job->model, job->metric, kind, NULL, table, err);
-    *n_left = code == 0 ? leave_out(table, job, rest) : 0;
+    const struct code_values *values = context;
+    return (is_inclusive ? values->inclusive : values->own)[metric * values->n_rows + row];
+}
+
+/* Computes the derived columns of the rows. */
+static int derive_rows(const struct export_job *job, enum code_kind kind, const struct code_table *table,
+                       struct derived *derived, struct error *err)
+{
+    size_t n = table->n_rows, n_metrics = job->n_derived ? job->model->n_metrics : 0;
+    struct code_values values = {n, calloc(n * n_metrics + 1, sizeof(double)),
+                                 calloc(n * n_metrics + 1, sizeof(double))};
+    int code = values.own && values.inclusive ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; code == 0 && i < n_metrics; i++)
+        if (derived_needs(job, i))
+            code = code_table_values(table, kind, i, &values.own[i * n], &values.inclusive[i * n], err);
+    if (code == 0)
+        code = derived_make(job, n, metric_of_row, &values, derived, err);
+    free(values.own);
+    free(values.inclusive);
     return code;
+}
+
+/* Rows of functions or lines, with what is derived for them. */
+struct code_report {
+    struct code_table table;
+    struct derived derived;
+    size_t n_left;
+    double rest; /* own value of the rows that are left out */
+};
+
+static void code_report_fini(struct code_report *report)
+{
+    code_table_fini(&report->table);
+    derived_fini(&report->derived);
+}
+
+/* Makes the rows that a job asks for. */
+static int code_report_make(const struct export_job *job, enum code_kind kind, struct code_report *report,
+                            struct error *err)
+{
+    *report = (struct code_report){0};
+    int code = code_table_make(job->model, job->metric, kind, NULL, &report->table, err);
+    if (code != 0)
+        return code;
+    report->n_left = leave_out(&report->table, job, &report->rest);
+    code = derive_rows(job, kind, &report->table, &report->derived, err);
+    if (code != 0)
+        code_report_fini(report);
+    return code;
+}
+
+static void put_text_row(const struct code_report *report, const struct export_job *job, enum code_kind kind,
+                         size_t number, struct buf *out)
+{
+    const struct code_table *table = &report->table;
+    const struct code_row *row = &table->rows[number];
+    const char *file = path_last(model_text(table->model, row->file));
+    const char *module = path_last(model_text(table->model, row->module));
+    size_t of_name = name_width(job), of_position = position_width(job), used = of_name + of_position + 22;
+    used += derived_width(&report->derived);
+    struct buf name = {0}, position = {0}, data = {0};
+    text_function(&name, model_text(table->model, row->function));
+    if (row->line)
+        buf_printf(&position, "%s:%u", file, row->line);
+    else
+        buf_printf(&position, "%s", *file == '<' ? module : file);
+    if (!row->line && *file == '<')
+        drop_module(&name, module);
+    code_put_data(table, row, &data);
+    buf_printf(out, "%5.1f %%  %5.1f %%  ", code_percent(row->own, table->total),
+               code_percent(row->inclusive, table->total));
+    derived_put_cells(&report->derived, number, out);
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, kind == CODE_FUNCTION ? name.data : position.data,
+              kind == CODE_FUNCTION ? of_name : of_position, false);
+    text_style(out, job, TEXT_PLAIN);
+    buf_printf(out, "  ");
+    text_cell(out, job, kind == CODE_FUNCTION ? position.data : name.data,
+              kind == CODE_FUNCTION ? of_position : of_name, false);
+    buf_printf(out, "  ");
+    text_cut(out, job, data.data ? data.data : "", job->columns > used + 2 ? job->columns - used - 2 : 0);
+    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
+        out->data[--out->len_bytes] = 0;
+    buf_append(out, "\n", 1);
+    buf_fini(&name);
+    buf_fini(&position);
+    buf_fini(&data);
 }
 
 static int write_text(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
 {
-    struct code_table table;
+    struct code_report report;
     const struct model *model = job->model;
-    size_t n_left;
-    double rest = 0;
-    int code = make_table(job, kind, &table, &n_left, &rest, err);
+    int code = code_report_make(job, kind, &report, err);
     if (code != 0)
         return code;
     text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
     text_style(out, job, TEXT_BOLD);
+    buf_printf(out, "\n    own      all  ");
+    derived_put_titles(&report.derived, job, out);
     if (kind == CODE_FUNCTION)
-        buf_printf(out, "\n    own      all  %-*s  %-*s  on data\n", (int)name_width(job), "function",
-                   (int)position_width(job), "begins at");
+        buf_printf(out, "%-*s  %-*s  on data\n", (int)name_width(job), "function", (int)position_width(job),
+                   "begins at");
     else
-        buf_printf(out, "\n    own      all  %-*s  %-*s  on data\n", (int)position_width(job), "line",
-                   (int)name_width(job), "in");
+        buf_printf(out, "%-*s  %-*s  on data\n", (int)position_width(job), "line", (int)name_width(job), "in");
     text_style(out, job, TEXT_PLAIN);
-    for (size_t i = 0; i < table.n_rows; i++)
-        put_text_row(&table, job, kind, &table.rows[i], out);
-    if (n_left)
-        buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", code_percent(rest, table.total), n_left);
-    code_table_fini(&table);
+    for (size_t i = 0; i < report.table.n_rows; i++)
+        put_text_row(&report, job, kind, i, out);
+    if (report.n_left)
+        buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", code_percent(report.rest, report.table.total),
+                   report.n_left);
+    code_report_fini(&report);
     return 0;
 }
 
 static int write_csv(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
 {
-    struct code_table table;
-    size_t n_left;
-    double rest;
-    int code = make_table(job, kind, &table, &n_left, &rest, err);
+    struct code_report report;
+    const struct code_table *table = &report.table;
+    int code = code_report_make(job, kind, &report, err);
     if (code != 0)
         return code;
-    buf_printf(out, "function,file,line,module,own,own_share,inclusive,inclusive_share,data\n");
-    for (size_t i = 0; i < table.n_rows; i++) {
-        const struct code_row *row = &table.rows[i];
+    buf_printf(out, "function,file,line,module,own,own_share,inclusive,inclusive_share,data");
+    derived_put_csv_titles(&report.derived, out);
+    buf_append(out, "\n", 1);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct code_row *row = &table->rows[i];
         csv_put_text(out, model_text(job->model, row->function));
         buf_append(out, ",", 1);
         csv_put_text(out, model_text(job->model, row->file));
         buf_printf(out, ",%u,", row->line);
         csv_put_text(out, model_text(job->model, row->module));
-        buf_printf(out, ",%.15g,%.6f,%.15g,%.6f,", row->own, code_percent(row->own, table.total), row->inclusive,
-                   code_percent(row->inclusive, table.total));
-        code_put_csv_data(&table, row, out);
+        buf_printf(out, ",%.15g,%.6f,%.15g,%.6f,", row->own, code_percent(row->own, table->total), row->inclusive,
+                   code_percent(row->inclusive, table->total));
+        code_put_csv_data(table, row, out);
+        derived_put_csv(&report.derived, i, out);
         buf_append(out, "\n", 1);
     }
-    code_table_fini(&table);
+    code_report_fini(&report);
     return 0;
 }
 
 static int write_json(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
 {
-    struct code_table table;
-    size_t n_left;
-    double rest;
-    int code = make_table(job, kind, &table, &n_left, &rest, err);
+    struct code_report report;
+    const struct code_table *table = &report.table;
+    int code = code_report_make(job, kind, &report, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"program\": ");
     json_put_text(out, job->model->program);
     json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total", table.total);
+    json_put_double_at(out, "total", table->total);
     buf_printf(out, ",\n\"%s\": [", kind == CODE_FUNCTION ? "functions" : "lines");
-    for (size_t i = 0; i < table.n_rows; i++) {
-        const struct code_row *row = &table.rows[i];
+    for (size_t i = 0; i < table->n_rows; i++) {
+        const struct code_row *row = &table->rows[i];
         buf_printf(out, i ? ",\n{\"function\": " : "\n{\"function\": ");
         json_put_text(out, model_text(job->model, row->function));
         json_put_text_at(out, "file", model_text(job->model, row->file));
@@ -178,11 +234,12 @@ static int write_json(const struct export_job *job, enum code_kind kind, struct 
         json_put_text_at(out, "module", model_text(job->model, row->module));
         json_put_double_at(out, "own", row->own);
         json_put_double_at(out, "inclusive", row->inclusive);
-        code_put_json_data(&table, row, out);
+        code_put_json_data(table, row, out);
+        derived_put_json(&report.derived, i, out);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");
-    code_table_fini(&table);
+    code_report_fini(&report);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/path.h"
 #include "export/database/database.h"
+#include "export/derived.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -84,13 +85,12 @@ static bool push_children(struct visible_walk *walk, uint32_t scope, const struc
 
 /* Value of the scope's statements, including those in its loops and in parts of it from other files. The recursion is
  * only as deep as these nest in the source. */
-static double own_value(const struct visible_walk *walk, uint32_t scope)
+static double own_value(const struct model *model, uint32_t scope, size_t metric)
 {
-    const struct model *model = walk->job->model;
-    double own = model->own[scope * model->n_metrics + walk->job->metric];
+    double own = model->own[scope * model->n_metrics + metric];
     for (uint32_t i = model->scopes[scope].first_child; i; i = model->scopes[i].next_sibling)
         if (model_is_lexical(&model->scopes[i]))
-            own += own_value(walk, i);
+            own += own_value(model, i, metric);
     return own;
 }
 
@@ -114,7 +114,7 @@ static int tree_walk(const struct export_job *job, bool is_data, double least, s
     bool ok = visit(&walk, &top);
     while (ok && walk.n_stack > 0) {
         struct tree_node node = walk.stack[--walk.n_stack];
-        node.own = own_value(&walk, node.scope);
+        node.own = own_value(job->model, node.scope, job->metric);
         ok = vec_reserve(&walk.nodes, &walk.cap_nodes, walk.n_nodes + 1, sizeof *walk.nodes);
         if (ok) {
             walk.nodes[walk.n_nodes++] = node;
@@ -185,6 +185,27 @@ static int list_nodes(const struct export_job *job, bool is_data, struct tree_no
     return code;
 }
 
+/* --- derived columns --- */
+
+struct listed {
+    const struct model *model;
+    const struct tree_node *nodes;
+};
+
+static double metric_of_node(const void *context, size_t row, size_t metric, bool is_inclusive)
+{
+    const struct listed *listed = context;
+    uint32_t scope = listed->nodes[row].scope;
+    return is_inclusive ? model_value(listed->model, scope, metric) : own_value(listed->model, scope, metric);
+}
+
+static int derive_nodes(const struct export_job *job, const struct tree_node *nodes, size_t n_nodes,
+                        struct derived *derived, struct error *err)
+{
+    const struct listed listed = {job->model, nodes};
+    return derived_make(job, n_nodes, metric_of_node, &listed, derived, err);
+}
+
 /* --- by thread, process or rank --- */
 
 /* Splits the nodes as the job asks for; nothing when it does not. */
@@ -216,6 +237,7 @@ static int split_nodes(const struct export_job *job, const struct tree_node *nod
 /* Values in text: as many as there are columns, or the greatest one and where it is. */
 struct tree_columns {
     struct split split;
+    struct derived derived;
     const struct tree_node *nodes; /* [n_rows] of the split */
     bool is_matrix;
     size_t width; /* of all of them */
@@ -227,17 +249,25 @@ struct tree_columns {
 #define MOST_WIDTH 20   /* of the greatest value and its column */
 #define MOST_NAME 10
 
+static void tree_columns_fini(struct tree_columns *columns)
+{
+    split_fini(&columns->split);
+    derived_fini(&columns->derived);
+}
+
 static void columns_init(struct tree_columns *columns, const struct export_job *job, const struct tree_node *nodes)
 {
     size_t width = columns->split.columns.n_strings * COLUMN_WIDTH;
     columns->nodes = nodes;
     columns->is_matrix = COSTS_WIDTH + width + SPREAD_WIDTH + COLUMNS_NAME <= job->columns;
     columns->width = !job->by ? 0 : SPREAD_WIDTH + (columns->is_matrix ? width : MOST_WIDTH);
+    columns->width += derived_width(&columns->derived); /* there is one of both at most */
 }
 
 static void put_column_titles(const struct tree_columns *columns, const struct export_job *job, struct buf *out)
 {
-    if (!columns->width)
+    derived_put_titles(&columns->derived, job, out);
+    if (!job->by)
         return;
     for (size_t i = 0; columns->is_matrix && i < columns->split.columns.n_strings; i++) {
         text_cell(out, job, columns->split.columns.strings[i], COLUMN_WIDTH - 2, true);
@@ -252,7 +282,7 @@ static void put_columns(const struct tree_columns *columns, const struct export_
                         double total, struct buf *out)
 {
     const struct split *split = &columns->split;
-    if (!columns->width)
+    if (!job->by)
         return;
     size_t row = (size_t)(node - columns->nodes), at = split->first[row];
     struct split_spread spread = split_spread_of(split, row);
@@ -337,6 +367,7 @@ static void put_nodes(const struct export_job *job, const struct tree_columns *c
         buf_printf(&text, "[%u] ", depth);
     put_chain(job, nodes, n, &text);
     buf_printf(out, "%6.1f %% %6.1f %%  ", 100 * nodes->inclusive / total, 100 * nodes[n - 1].own / total);
+    derived_put_cells(&columns->derived, (size_t)(&nodes[n - 1] - columns->nodes), out);
     put_columns(columns, job, nodes, total, out);
     buf_printf(out, "%*s", (int)indent, "");
     if (is_line)
@@ -416,7 +447,10 @@ static int write_text(const struct export_job *job, bool is_data, struct buf *ou
     if (code != 0)
         return code;
     code = split_nodes(job, nodes, n_nodes, &columns.split, err);
+    if (code == 0)
+        code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
     if (code != 0) {
+        tree_columns_fini(&columns);
         free(nodes);
         return code;
     }
@@ -428,7 +462,7 @@ static int write_text(const struct export_job *job, bool is_data, struct buf *ou
     put_column_titles(&columns, job, out);
     buf_printf(out, "what is %s\n", is_data ? "accessed, and by what" : "called");
     code = put_lines(job, &columns, nodes, n_nodes, total > 0 ? total : 1, out, err);
-    split_fini(&columns.split);
+    tree_columns_fini(&columns);
     free(nodes);
     return code;
 }
@@ -499,19 +533,25 @@ static int write_csv(const struct export_job *job, bool is_data, struct buf *out
     int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
-    struct split split;
-    code = split_nodes(job, nodes, n_nodes, &split, err);
+    struct tree_columns columns = {0};
+    const struct split *split = &columns.split;
+    code = split_nodes(job, nodes, n_nodes, &columns.split, err);
+    if (code == 0)
+        code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
     if (code == 0)
         buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line");
-    for (size_t i = 0; code == 0 && i < split.columns.n_strings; i++)
-        buf_printf(out, ",%s %s", split_by_name(split.by), split.columns.strings[i]);
+    for (size_t i = 0; code == 0 && i < split->columns.n_strings; i++)
+        buf_printf(out, ",%s %s", split_by_name(split->by), split->columns.strings[i]);
+    if (code == 0)
+        derived_put_csv_titles(&columns.derived, out);
     buf_append(out, "\n", code == 0);
     for (size_t i = 0; code == 0 && i < n_nodes; i++) {
         put_csv_node(job, &nodes[i], tree_total(job), out);
-        put_csv_columns(&split, i, out);
+        put_csv_columns(split, i, out);
+        derived_put_csv(&columns.derived, i, out);
         buf_append(out, "\n", 1);
     }
-    split_fini(&split);
+    tree_columns_fini(&columns);
     free(nodes);
     return code;
 }
@@ -573,9 +613,12 @@ static int write_json(const struct export_job *job, bool is_data, struct buf *ou
     int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
-    struct split split;
-    code = split_nodes(job, nodes, n_nodes, &split, err);
+    struct tree_columns columns = {0};
+    code = split_nodes(job, nodes, n_nodes, &columns.split, err);
+    if (code == 0)
+        code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
     if (code != 0) {
+        tree_columns_fini(&columns);
         free(nodes);
         return code;
     }
@@ -586,11 +629,12 @@ static int write_json(const struct export_job *job, bool is_data, struct buf *ou
     for (size_t i = 0; i < n_nodes; i++) {
         buf_printf(out, i ? ",\n" : "\n");
         put_json_node(job, &nodes[i], out);
-        put_json_cells(&split, i, out);
+        put_json_cells(&columns.split, i, out);
+        derived_put_json(&columns.derived, i, out);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");
-    split_fini(&split);
+    tree_columns_fini(&columns);
     free(nodes);
     return 0;
 }

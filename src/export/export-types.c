@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/derived.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -25,7 +26,7 @@ struct type_field {
 struct type_row {
     const char *type; /* "" = not known */
     uint64_t element_bytes;
-    double samples, share;          /* of all variables of the type, percent of all samples */
+    double samples, share, value;   /* of all variables of the type; share: percent of all samples */
     const struct report_row **rows; /* [n_rows] of the report, as that orders them */
     size_t n_rows, cap_rows;
     struct type_field *fields; /* [n_fields] by samples, most first */
@@ -38,6 +39,7 @@ struct types {
     size_t n_types, cap_types;
     size_t n_left;
     double rest; /* share of the types that are left out */
+    struct derived derived;
 };
 
 static void types_fini(struct types *types)
@@ -47,6 +49,7 @@ static void types_fini(struct types *types)
         free(types->types[i].fields);
     }
     free(types->types);
+    derived_fini(&types->derived);
     report_fini(&types->report);
 }
 
@@ -115,6 +118,7 @@ static bool add_row(struct type_row *type, const struct report_row *row)
     type->rows[type->n_rows++] = row;
     type->samples += row->samples;
     type->share += row->share;
+    type->value += row->value;
     return true;
 }
 
@@ -181,6 +185,17 @@ static void leave_out(struct types *types, const struct export_job *job)
     types->n_types = n;
 }
 
+static double metric_of_type(const void *context, size_t row, size_t metric, bool is_inclusive)
+{
+    const struct types *types = context;
+    const struct type_row *type = &types->types[row];
+    double value = 0;
+    (void)is_inclusive;
+    for (size_t i = 0; i < type->n_rows; i++)
+        value += report_value(&types->report, type->rows[i], metric);
+    return value;
+}
+
 static int types_make(struct types *types, const struct export_job *job, struct error *err)
 {
     *types = (struct types){0};
@@ -201,11 +216,11 @@ static int types_make(struct types *types, const struct export_job *job, struct 
     if (types->n_types)
         qsort(types->types, types->n_types, sizeof *types->types, compare_types);
     leave_out(types, job);
-    if (!ok) {
+    code = ok ? derived_make(job, types->n_types, metric_of_type, types, &types->derived, err)
+              : error_set(err, ERR_MEMORY, "out of memory");
+    if (code != 0)
         types_fini(types);
-        return error_set(err, ERR_MEMORY, "out of memory");
-    }
-    return 0;
+    return code;
 }
 
 /* The variables of a type, with where they come from when others have the same name. */
@@ -236,8 +251,10 @@ static void put_bytes(uint64_t bytes, struct buf *out)
         buf_printf(out, "%8s  ", "-");
 }
 
-static void put_type(const struct export_job *job, const struct type_row *type, struct buf *out)
+static void put_type(const struct export_job *job, const struct types *types, size_t i, struct buf *out)
 {
+    const struct type_row *type = &types->types[i];
+    size_t used = NAME_WIDTH + 30 + derived_width(&types->derived);
     struct buf names = {0};
     put_names(type, VARIABLES_SHOWN, ", ", &names);
     if (type->n_rows > VARIABLES_SHOWN)
@@ -248,14 +265,17 @@ static void put_type(const struct export_job *job, const struct type_row *type, 
     text_style(out, job, TEXT_PLAIN);
     buf_printf(out, "  %8s", "");
     put_bytes(type->element_bytes, out);
-    text_cut(out, job, names.data ? names.data : "", job->columns - NAME_WIDTH - 30);
+    derived_put_cells(&types->derived, i, out);
+    text_cut(out, job, names.data ? names.data : "", job->columns > used ? job->columns - used : 1);
     end_line(out);
     buf_fini(&names);
 }
 
 /* The fields of a type; nothing where an element has no fields. */
-static void put_type_fields(const struct export_job *job, const struct type_row *type, struct buf *out)
+static void put_type_fields(const struct export_job *job, const struct type_row *type, size_t of_derived,
+                            struct buf *out)
 {
+    size_t used = NAME_WIDTH + 30 + of_derived;
     for (size_t i = 0; i < type->n_fields && *type->type; i++) {
         const struct type_field *field = &type->fields[i];
         if (field->share < FIELD_SHARE_MIN || field->share < job->least || !*field->path)
@@ -264,7 +284,9 @@ static void put_type_fields(const struct export_job *job, const struct type_row 
         text_cell(out, job, field->path, NAME_WIDTH - 2, false);
         buf_printf(out, "  %8llu", (unsigned long long)field->offset_bytes);
         put_bytes(field->size_bytes, out);
-        text_cut(out, job, field->flags & FIELD_PADDING ? "padding" : field->type, job->columns - NAME_WIDTH - 30);
+        buf_printf(out, "%*s", (int)of_derived, "");
+        text_cut(out, job, field->flags & FIELD_PADDING ? "padding" : field->type,
+                 job->columns > used ? job->columns - used : 1);
         end_line(out);
     }
 }
@@ -279,11 +301,13 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
     text_style(out, job, TEXT_BOLD);
-    buf_printf(out, "\n  share  %-*s  %8s%8s  variables\n", NAME_WIDTH, "type and fields", "offset", "bytes");
+    buf_printf(out, "\n  share  %-*s  %8s%8s  ", NAME_WIDTH, "type and fields", "offset", "bytes");
+    derived_put_titles(&types.derived, job, out);
+    buf_printf(out, "variables\n");
     text_style(out, job, TEXT_PLAIN);
     for (size_t i = 0; i < types.n_types; i++) {
-        put_type(job, &types.types[i], out);
-        put_type_fields(job, &types.types[i], out);
+        put_type(job, &types, i, out);
+        put_type_fields(job, &types.types[i], derived_width(&types.derived), out);
     }
     if (types.n_left)
         buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", types.rest, types.n_left);
@@ -308,13 +332,17 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     int code = types_make(&types, job, err);
     if (code != 0)
         return code;
-    buf_printf(out, "type,field,field_type,offset_bytes,size_bytes,typed,samples,share,n_variables,variables\n");
+    buf_printf(out, "type,field,field_type,offset_bytes,size_bytes,typed,samples,share,n_variables,variables,value");
+    derived_put_csv_titles(&types.derived, out);
+    buf_append(out, "\n", 1);
     for (size_t i = 0; i < types.n_types; i++) {
         const struct type_row *type = &types.types[i];
         csv_put_text(out, type->type);
         buf_printf(out, ",,,0,%llu,%s,%.15g,%.6f,%zu,", (unsigned long long)type->element_bytes,
                    *type->type ? "yes" : "no", type->samples, type->share, type->n_rows);
         put_csv_names(type, out);
+        buf_printf(out, ",%.15g", type->value);
+        derived_put_csv(&types.derived, i, out);
         buf_append(out, "\n", 1);
         for (size_t k = 0; k < type->n_fields; k++) {
             const struct type_field *field = &type->fields[k];
@@ -323,9 +351,11 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
             csv_put_text(out, *field->path ? field->path : "(all)");
             buf_append(out, ",", 1);
             csv_put_text(out, field->type);
-            buf_printf(out, ",%llu,%llu,%s,%.15g,%.6f,,\n", (unsigned long long)field->offset_bytes,
+            buf_printf(out, ",%llu,%llu,%s,%.15g,%.6f,,,", (unsigned long long)field->offset_bytes,
                        (unsigned long long)field->size_bytes, field->flags & FIELD_UNTYPED ? "no" : "yes",
                        field->samples, field->share);
+            derived_put_csv(&types.derived, SIZE_MAX, out);
+            buf_append(out, "\n", 1);
         }
     }
     types_fini(&types);
@@ -334,13 +364,16 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
 
 /* --- JSON --- */
 
-static void put_json_type(const struct type_row *type, struct buf *out)
+static void put_json_type(const struct types *types, size_t number, struct buf *out)
 {
+    const struct type_row *type = &types->types[number];
     buf_printf(out, "{\"type\": ");
     json_put_text(out, type->type);
     json_put_word_at(out, "size_bytes", type->element_bytes);
     json_put_double_at(out, "samples", type->samples);
     json_put_double_at(out, "share", type->share);
+    json_put_double_at(out, "value", type->value);
+    derived_put_json(&types->derived, number, out);
     buf_printf(out, ", \"variables\": [");
     for (size_t i = 0; i < type->n_rows; i++) {
         buf_printf(out, "%s", i ? ", " : "");
@@ -375,7 +408,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     buf_printf(out, ",\n\"types\": [");
     for (size_t i = 0; i < types.n_types; i++) {
         buf_printf(out, i ? ",\n" : "\n");
-        put_json_type(&types.types[i], out);
+        put_json_type(&types, i, out);
     }
     buf_printf(out, "]}\n");
     types_fini(&types);

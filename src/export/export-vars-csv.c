@@ -110,8 +110,9 @@ static void put_causes(const struct report_row *row, struct buf *out)
                sum->execution, sum->unverified, sum->memory_least, sum->memory_most);
 }
 
+/* number: of the row in the report; SIZE_MAX: in none. */
 static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
-                   struct buf *out, struct error *err)
+                   const struct derived *derived, size_t number, struct buf *out, struct error *err)
 {
     int code = 0;
     const struct variable *variable = row->variable;
@@ -143,18 +144,20 @@ static int put_row(const struct export_job *job, const struct report *report, co
         buf_append(out, ",", 1);
         csv_put_alloc_path(report, row, out);
     }
+    derived_put_csv(derived, number, out);
     buf_append(out, "\n", 1);
     return code;
 }
 
 /* Time in the kernel, for which there are no samples: it has a value but no share. */
-static int put_kernel(const struct export_job *job, const struct report *report, struct buf *out, struct error *err)
+static int put_kernel(const struct export_job *job, const struct report *report, const struct derived *derived,
+                      struct buf *out, struct error *err)
 {
     const struct report_row row = {.name = SPECIAL_KERNEL,
                                    .class = "kernel",
                                    .site = (char *)(uintptr_t) "system calls and page faults",
                                    .value = 1e6 * report->system_s};
-    return report_kernel_percent(report) > 0 ? put_row(job, report, &row, out, err) : 0;
+    return report_kernel_percent(report) > 0 ? put_row(job, report, &row, derived, SIZE_MAX, out, err) : 0;
 }
 
 /* A row for each field of each variable; samples without a known place are a row without field. */
@@ -189,16 +192,20 @@ static void write_fields(const struct report *report, size_t n_rows, const struc
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
+    struct derived derived = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
     size_t n_kept = report_keep(&report, job->least);
-    if (job->with_fields) {
-        write_fields(&report, n_kept, job, out);
+    if (!job->with_fields)
+        code = derived_of_report(job, &report, &derived, err);
+    if (code != 0 || job->with_fields) {
+        if (code == 0)
+            write_fields(&report, n_kept, job, out);
         report_fini(&report);
-        return 0;
+        return code;
     }
     buf_printf(out, "variable,class,alloc_site,size_bytes,n_blocks,samples,share,value,file,line,function,module,"
                     "max_block_bytes,inexact_samples,n_paths,top_lines,top_loops");
@@ -211,11 +218,14 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         put_statistics_titles(out);
     if (report.has_hardware)
         put_hardware_titles(job->model, out);
-    buf_printf(out, job->with_paths ? ",path\n" : "\n");
+    buf_printf(out, job->with_paths ? ",path" : "");
+    derived_put_csv_titles(&derived, out);
+    buf_append(out, "\n", 1);
     for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++)
-        code = put_row(job, &report, &report.rows[i], out, err);
+        code = put_row(job, &report, &report.rows[i], &derived, i, out, err);
     if (code == 0)
-        code = put_kernel(job, &report, out, err);
+        code = put_kernel(job, &report, &derived, out, err);
+    derived_fini(&derived);
     report_fini(&report);
     return code;
 }

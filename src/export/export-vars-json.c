@@ -134,7 +134,7 @@ static void put_causes(const struct cause_sum *sum, struct buf *out)
 }
 
 static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
-                   struct buf *out, struct error *err)
+                   const struct derived *derived, struct buf *out, struct error *err)
 {
     int code = 0;
     const struct variable *variable = row->variable;
@@ -170,6 +170,7 @@ static int put_row(const struct export_job *job, const struct report *report, co
         put_metrics(report, row, out);
     if (job->with_paths)
         json_put_alloc_path(report, row, out);
+    derived_put_json(derived, (size_t)(row - report->rows), out);
     put_lines(report, row, out);
     if (report->has_fields)
         put_fields(row, out);
@@ -217,12 +218,18 @@ static void put_times(const struct report *report, struct buf *out)
 static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
+    struct derived derived = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
     size_t n_kept = report_keep(&report, job->least);
+    code = derived_of_report(job, &report, &derived, err);
+    if (code != 0) {
+        report_fini(&report);
+        return code;
+    }
     buf_printf(out, "{\"program\": ");
     json_put_text(out, job->model->program);
     json_put_text_at(out, "plan", job->model->plan);
@@ -246,9 +253,10 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     buf_printf(out, ",\n\"variables\": [");
     for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++) {
         buf_printf(out, i ? ",\n" : "\n");
-        code = put_row(job, &report, &report.rows[i], out, err);
+        code = put_row(job, &report, &report.rows[i], &derived, out, err);
     }
     buf_printf(out, "]}\n");
+    derived_fini(&derived);
     report_fini(&report);
     return code;
 }

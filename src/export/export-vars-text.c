@@ -112,6 +112,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 {
     struct report report;
     struct vars_table table;
+    struct derived derived = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
@@ -121,7 +122,12 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     report.n_rows = report_keep(&report, job->least); /* only these are chosen from */
     n = report_choose(&report, job->top, &n_first);
     report.n_rows = n_all;
-    vars_table_init(&table, &report, job, n);
+    code = derived_of_report(job, &report, &derived, err);
+    if (code != 0) {
+        report_fini(&report);
+        return code;
+    }
+    vars_table_init(&table, &report, job, &derived, n);
     head_put(&report, job, out);
     buf_append(out, "\n", 1);
     vars_table_put_titles(&table, out);
@@ -132,6 +138,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     for (size_t i = n_first; i < n; i++)
         put_row(&table, &report.rows[i], out);
     foot_put(&report, job, n, out);
+    derived_fini(&derived);
     report_fini(&report);
     return 0;
 }

@@ -26,7 +26,10 @@ struct export_job {
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */
-    double least;     /* percent of the total below which rows are left out; negative: as the report likes it */
+    const char *const
+        *derived; /* [n_derived] "NAME = EXPRESSION": columns of vars, functions, lines, types and trees */
+    size_t n_derived;
+    double least; /* percent of the total below which rows are left out; negative: as the report likes it */
 };
 
 struct exporter {

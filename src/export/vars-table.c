@@ -137,6 +137,11 @@ void vars_table_put_blocks(const struct report_row *row, struct buf *text)
         buf_printf(text, "-");
 }
 
+static void put_asked(const struct table_row *row, struct buf *cell)
+{
+    derived_put_cell(row->asked, (size_t)(row->row - row->report->rows), row->derived, cell);
+}
+
 static void put_size(const struct table_row *row, struct buf *cell)
 {
     vars_table_put_size(row->row, cell);
@@ -163,6 +168,7 @@ static const struct table_column columns[] = {
     {"variable", NAME_WIDTH, COLUMN_BOLD | COLUMN_WRAPS, NULL, put_name},
     {"class", 5, COLUMN_BELOW_LAST, NULL, put_class},
     {NULL, 5, COLUMN_RIGHT | COLUMN_DERIVED, has_levels, put_derived},
+    {NULL, 5, COLUMN_RIGHT | COLUMN_ASKED, NULL, put_asked},
     {"size", 8, COLUMN_RIGHT | COLUMN_BELOW, has_sizes, put_size},
     {"blocks", 6, COLUMN_RIGHT | COLUMN_BELOW, has_sizes, put_blocks},
     {"comes from", NAME_WIDTH, COLUMN_WRAPS | COLUMN_BELOW, has_sizes, put_origin},
@@ -254,7 +260,7 @@ void vars_table_put_origin(const struct report *report, const struct report_row 
 
 static void put_cell(const struct vars_table *table, size_t i, const struct report_row *row, struct buf *cell)
 {
-    const struct table_row of = {table->report, table->job, row, table->shown[i].derived};
+    const struct table_row of = {table->report, table->job, row, table->shown[i].derived, table->asked};
     struct buf raw = {0};
     table->shown[i].column->put(&of, &raw);
     printable_put(cell, raw.data ? raw.data : "");
@@ -264,6 +270,8 @@ static void put_cell(const struct vars_table *table, size_t i, const struct repo
 static const char *title_of(const struct vars_table *table, size_t i)
 {
     const struct table_column *column = table->shown[i].column;
+    if (column->flags & COLUMN_ASKED)
+        return table->asked->names[table->shown[i].derived];
     return column->flags & COLUMN_DERIVED ? metrics_row(table->shown[i].derived)->title : column->title;
 }
 
@@ -292,8 +300,10 @@ static void choose_columns(struct vars_table *table)
         const struct table_column *column = &columns[i];
         if (column->is_shown && !column->is_shown(table->report, table->job))
             continue;
-        if (!(column->flags & COLUMN_DERIVED))
+        if (!(column->flags & (COLUMN_DERIVED | COLUMN_ASKED)))
             add_column(table, column, 0);
+        for (size_t k = 0; column->flags & COLUMN_ASKED && k < table->asked->n; k++)
+            add_column(table, column, k);
         for (size_t m = 0; column->flags & COLUMN_DERIVED && metrics_row(m); m++)
             if (metrics_row(m)->title)
                 add_column(table, column, m);
@@ -360,11 +370,12 @@ static void choose_lines(struct vars_table *table)
         table->flags_below |= COLUMN_BELOW_LAST;
 }
 
-void vars_table_init(struct vars_table *table, const struct report *report, const struct export_job *job, size_t n_rows)
+void vars_table_init(struct vars_table *table, const struct report *report, const struct export_job *job,
+                     const struct derived *asked, size_t n_rows)
 {
     size_t at = 0;
     *table = (struct vars_table){
-        .report = report, .job = job, .n_rows = n_rows, .gap = job->columns < WIDE ? NARROW_GAP : GAP};
+        .report = report, .job = job, .asked = asked, .n_rows = n_rows, .gap = job->columns < WIDE ? NARROW_GAP : GAP};
     choose_columns(table);
     choose_lines(table);
     share_room(table);

@@ -6,6 +6,7 @@
 
 #include "analysis/report/report.h"
 #include "base/vec.h"
+#include "export/derived.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 
@@ -15,14 +16,16 @@ enum {
     COLUMN_WRAPS = 4,       /* gets the room that others leave, and is wrapped to several lines */
     COLUMN_BELOW = 8,       /* if there is no room, part of the line below the row */
     COLUMN_BELOW_LAST = 16, /* the same, if there is still no room without the others */
-    COLUMN_DERIVED = 32     /* stands for one column for each derived metric with a title */
+    COLUMN_DERIVED = 32,    /* stands for one column for each derived metric with a title */
+    COLUMN_ASKED = 64       /* stands for one column for each of --derive */
 };
 
 struct table_row {
     const struct report *report;
     const struct export_job *job;
     const struct report_row *row;
-    size_t derived; /* COLUMN_DERIVED: index of the metric */
+    size_t derived;              /* COLUMN_DERIVED: index of the metric; COLUMN_ASKED: of the column */
+    const struct derived *asked; /* by row of the report */
 };
 
 struct table_column {
@@ -33,13 +36,14 @@ struct table_column {
     void (*put)(const struct table_row *row, struct buf *cell);
 };
 
-#define TABLE_COLUMNS_MAX 24
+#define TABLE_COLUMNS_MAX 64
 
 /* The columns of one report, with their widths. */
 struct vars_table {
     const struct report *report;
     const struct export_job *job;
-    size_t n_rows; /* rows that are shown */
+    const struct derived *asked; /* what --derive adds */
+    size_t n_rows;               /* rows that are shown */
     size_t n_columns;
     struct {
         const struct table_column *column;
@@ -50,9 +54,9 @@ struct vars_table {
     unsigned flags_below; /* of the columns that go below the row */
 };
 
-/* Lays out the columns for the first n_rows of the report. Borrows both. */
+/* Lays out the columns for the first n_rows of the report. Borrows all; asked is that of derived_of_report. */
 void vars_table_init(struct vars_table *table, const struct report *report, const struct export_job *job,
-                     size_t n_rows);
+                     const struct derived *asked, size_t n_rows);
 
 /* Appends the line of titles, and a row: as many lines as its longest cell needs. */
 void vars_table_put_titles(const struct vars_table *table, struct buf *out);

@@ -531,7 +531,7 @@ def check_databases(scratch):
              for words in ('tree = "code"', 'tree = "data"', 'tree = "code" and not (name = "nowhere")')}
     expect([round(s / 1000) for s in trees.values()] == [50, 50, 50], f"a condition that names the tree chooses it: {trees}")
     refused(2, "--tree takes code, data or both", "--tree", "x", "flat", ours)
-    refused(2, "--derive and --profiles go with operations and forms", "vars", "--profiles", "rank = 1", ours)
+    refused(2, "--profiles goes with operations and forms", "vars", "--profiles", "rank = 1", ours)
 
 
 def write_inputs(scratch):

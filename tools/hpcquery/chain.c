@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "base/spelling.h"
+#include "export/derived.h"
 #include "export/frames/forms.h"
 #include "frame/ops.h"
 #include "hpcquery.h"
@@ -227,15 +228,6 @@ static int replace(struct frame **frame, const char *operation, const char *cons
     frame_close(*frame);
     *frame = result;
     return 0;
-}
-
-/* The name in "name = expression", malloc'ed; NULL when out of memory. */
-static char *derived_name(const char *text)
-{
-    size_t first = strspn(text, " "), len = strcspn(text, "=");
-    while (len > first && text[len - 1] == ' ')
-        len--;
-    return strndup(text + first, len - first);
 }
 
 /* Adds the columns of --derive. */

@@ -17,6 +17,7 @@
 #include "base/input.h"
 #include "base/options.h"
 #include "export/database/database.h"
+#include "export/derived.h"
 #include "export/exporters.h"
 #include "export/vars-table.h"
 #include "hpcquery.h"
@@ -96,7 +97,10 @@ static const struct option_row rows[] = {
      "how "
      "much a change has to be, of all that there was before (default 1)."},
     {OPT_DERIVE, "--derive", "NAME=EXPRESSION",
-     "Operations and forms: add a column to each input, such as 'miss% = 100 * misses / loads'. May be repeated."},
+     "Operations and forms: add a column to each input, such as 'miss% = 100 * misses / loads'. vars, functions, "
+     "lines, "
+     "types, tree, datatree: add a column of the sums of each row; X is without and 'X (inc)' with callees. May be "
+     "repeated."},
     {OPT_TREE, "--tree", "TREE",
      "Steps: work on the code of a database, on its data (the same costs once more, by variable), or on both. Default: "
      "both if an operand names tree, data if one names an attribute that only data have (variable, class, "
@@ -368,6 +372,8 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .color = terminal.color,
                                    .unicode = terminal.unicode,
                                    .columns = terminal.columns,
+                                   .derived = settings->derived,
+                                   .n_derived = settings->n_derived,
                                    .least = settings->min_percent};
     struct buf out = {0};
     struct error err = {0};
@@ -390,6 +396,16 @@ static const struct exporter *find_exporter(const struct settings *settings, con
     return exporters_find(by_region ? "regions" : name, settings->form);
 }
 
+/* Whether a report shows what --derive adds. */
+static bool is_derivable(const struct settings *settings, const char *report)
+{
+    static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree"};
+    bool is_known = false, is_csv = strcmp(settings->form, "csv") == 0;
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
+        is_known |= strcmp(reports[i], report) == 0;
+    return is_known && !settings->by && strcmp(settings->form, "html") != 0 && !(settings->with_fields && is_csv);
+}
+
 static int query(const struct settings *settings, const char *report, const char *path)
 {
     enum split_by by = settings->by ? split_by_named(settings->by) : SPLIT_NONE;
@@ -398,10 +414,13 @@ static int query(const struct settings *settings, const char *report, const char
         return usage("a database does not say on which CPU a sample was taken; vars --by node shows NUMA nodes");
     if (settings->by && by == SPLIT_NONE)
         return usage("--by takes thread, process, rank, node, region or function");
-    if (settings->n_derived || settings->profiles)
-        return usage("--derive and --profiles go with operations and forms, not with reports");
     if (settings->with_instructions && (by || strcmp(report, "annotate") != 0))
         return usage("--instructions goes with annotate only, and not with --by");
+    if (settings->profiles)
+        return usage("--profiles goes with operations and forms, not with reports");
+    if (settings->n_derived && !is_derivable(settings, report))
+        return usage("--derive goes with vars (not with --fields as CSV), functions, lines, types, tree and datatree, "
+                     "without --by, and with operations and forms");
     if (!exporter && by && strcmp(settings->form, "html") != 0)
         return usage("--by goes with vars, functions, lines, types, tree and datatree only");
     if (!exporter && strcmp(settings->form, "html") == 0)
@@ -475,11 +494,23 @@ static bool is_ours(const char *path)
     return is_there;
 }
 
+/* Whether -M names a column of --derive, which a report of the tree has beside its metric alone. */
+static bool is_about_derived(const struct settings *settings)
+{
+    bool found = false;
+    for (size_t i = 0; settings->metric && i < settings->n_derived; i++) {
+        char *name = derived_name(settings->derived[i]);
+        found |= name && strcmp(name, settings->metric) == 0;
+        free(name);
+    }
+    return found;
+}
+
 /* What the words ask for: a report on one of our databases, an input in a form, or operations. */
 static int answer(struct settings *settings, char **words, size_t n)
 {
     static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree", "advice", "leaks"};
-    bool is_report = n == 2 && !settings->profiles && !settings->n_derived;
+    bool is_report = n == 2 && !settings->profiles && !is_about_derived(settings);
     if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
         return usage("--increases goes with diff");
     if (settings->beyond_noise && (n == 0 || strcmp(words[0], "diff") != 0))

@@ -333,6 +333,28 @@ bool code_table_rows(const struct code_table *table, enum code_kind kind, uint32
     return true;
 }
 
+int code_table_values(const struct code_table *table, enum code_kind kind, size_t metric, double *own,
+                      double *inclusive, struct error *err)
+{
+    struct code_table other;
+    struct slots slots = {0};
+    int code = code_table_make(table->model, metric, kind, table->only, &other, err);
+    if (code != 0)
+        return code;
+    if (!slots_reserve(&slots, &kinds[kind], table->rows, table->n_rows))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; code == 0 && i < other.n_rows; i++) {
+        size_t row = slots_find(&slots, &kinds[kind], table->rows, &other.rows[i]);
+        if (row == SLOTS_NONE)
+            continue;
+        own[row] = other.rows[i].own;
+        inclusive[row] = other.rows[i].inclusive;
+    }
+    slots_fini(&slots);
+    code_table_fini(&other);
+    return code;
+}
+
 void code_table_fini(struct code_table *table)
 {
     for (size_t i = 0; i < table->n_rows; i++)

@@ -53,6 +53,11 @@ int code_table_make(const struct model *model, size_t metric, enum code_kind kin
                     struct code_table *table, struct error *err);
 void code_table_fini(struct code_table *table);
 
+/* Another metric in the rows of a table of that kind: own and inclusive [n_rows], 0 where it has none.  err: ERR_MEMORY
+ */
+int code_table_values(const struct code_table *table, enum code_kind kind, size_t metric, double *own,
+                      double *inclusive, struct error *err);
+
 /* row_of [n_scopes], all 0: receives 1 + the index of the row whose own value contains that of the statement.
  * False when out of memory. */
 bool code_table_rows(const struct code_table *table, enum code_kind kind, uint32_t *row_of);

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Derived columns of reports: their rows become the nodes of a frame, which computes them. */
+#include "export/derived.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/report.h"
+#include "base/input.h"
+#include "export/database/database.h"
+#include "export/database/v4.h"
+#include "export/text-cells.h"
+#include "fmt/json.h"
+#include "frame/make.h"
+#include "frame/ops.h"
+
+#define WIDTH_LEAST 9 /* of a column in text */
+#define WIDTH_MOST 20
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+char *derived_name(const char *text)
+{
+    size_t first = strspn(text, " "), len = strcspn(text, "=");
+    while (len > first && text[len - 1] == ' ')
+        len--;
+    return strndup(text + first, len - first);
+}
+
+bool derived_needs(const struct export_job *job, size_t metric)
+{
+    for (size_t i = 0; i < job->n_derived; i++)
+        if (strstr(job->derived[i], job->model->metrics[metric].name) || strstr(job->derived[i], "time"))
+            return true;
+    return false;
+}
+
+/* The rows as nodes with a column for each metric, and one for time, without and with what they call. */
+struct table {
+    const struct export_job *job;
+    size_t n_rows;
+    derived_value *value;
+    const void *context;
+    struct frame *frame;
+    uint32_t *node_of; /* [n_rows] */
+};
+
+static void add_column(const struct table *table, const struct column_pair *pair, bool is_inclusive,
+                       struct frame_maker *maker)
+{
+    double scale = v4_export_scale(pair);
+    struct buf name = {0};
+    buf_printf(&name, "%s%s", scale == 1 ? pair->name : "time", is_inclusive ? " (inc)" : "");
+    maker->failed |= name.failed;
+    size_t column = name.failed ? 0 : maker_column(maker, name.data, is_inclusive ? FRAME_INCLUSIVE : FRAME_EXCLUSIVE);
+    for (size_t row = 0; !maker->failed && row < table->n_rows && derived_needs(table->job, pair->metric); row++) {
+        double value = table->value(table->context, row, pair->metric, is_inclusive);
+        if (value != 0)
+            maker_value(maker, column, table->node_of[row], 0, value * scale);
+    }
+    buf_fini(&name);
+}
+
+static int make_frame(struct table *table, struct error *err)
+{
+    struct columns columns;
+    struct frame_maker maker;
+    uint32_t *new_of = NULL;
+    int code = columns_make(table->job->model, &columns, err);
+    if (code != 0)
+        return code;
+    maker_init(&maker);
+    table->node_of = calloc(table->n_rows + 1, sizeof *table->node_of);
+    maker.failed |= !table->node_of;
+    for (size_t row = 0; !maker.failed && row < table->n_rows; row++)
+        table->node_of[row] = maker_node(&maker, FRAME_NONE, &(struct made_node){.kind = FRAME_OTHER});
+    for (size_t i = 0; !maker.failed && i < columns.n_pairs; i++) {
+        add_column(table, &columns.pairs[i], false, &maker);
+        add_column(table, &columns.pairs[i], true, &maker);
+    }
+    code = frame_made(&maker, &table->frame, &new_of, err);
+    for (size_t row = 0; code == 0 && row < table->n_rows; row++)
+        table->node_of[row] = new_of[table->node_of[row]];
+    free(new_of);
+    columns_fini(&columns);
+    return code;
+}
+
+/* Adds column i of the job to the frame, and takes its values. */
+static int derive(struct table *table, struct derived *derived, size_t i, struct error *err)
+{
+    struct frame *result = NULL;
+    struct error reason = {0};
+    const double *values;
+    const char *text = table->job->derived[i];
+    if (!(derived->names[i] = derived_name(text)))
+        return out_of_memory(err);
+    int code = frame_derive(table->frame, derived->names[i], strchr(text, '=') + 1, &result, &reason);
+    if (code != 0)
+        return error_set(err, code, "--derive: %s", reason.text);
+    frame_close(table->frame);
+    table->frame = result;
+    code = frame_values(result, frame_find_column(result, derived->names[i], NULL), NULL, &values, err);
+    for (size_t row = 0; code == 0 && row < table->n_rows; row++)
+        derived->values[row * derived->n + i] = values[table->node_of[row]];
+    return code;
+}
+
+int derived_make(const struct export_job *job, size_t n_rows, derived_value *value, const void *context,
+                 struct derived *derived, struct error *err)
+{
+    struct table table = {.job = job, .n_rows = n_rows, .value = value, .context = context};
+    *derived = (struct derived){.n = job->n_derived, .n_rows = n_rows};
+    if (derived->n == 0)
+        return 0;
+    derived->names = calloc(derived->n, sizeof *derived->names);
+    derived->values = calloc(n_rows * derived->n + 1, sizeof *derived->values);
+    int code = derived->names && derived->values ? make_frame(&table, err) : out_of_memory(err);
+    for (size_t i = 0; code == 0 && i < derived->n; i++)
+        code = derive(&table, derived, i, err);
+    frame_close(table.frame);
+    free(table.node_of);
+    if (code != 0)
+        derived_fini(derived);
+    return code;
+}
+
+static double metric_of_variable(const void *context, size_t row, size_t metric, bool is_inclusive)
+{
+    const struct report *report = context;
+    (void)is_inclusive;
+    return report_value(report, &report->rows[row], metric);
+}
+
+int derived_of_report(const struct export_job *job, const struct report *report, struct derived *derived,
+                      struct error *err)
+{
+    return derived_make(job, report->n_rows, metric_of_variable, report, derived, err);
+}
+
+void derived_fini(struct derived *derived)
+{
+    for (size_t i = 0; derived->names && i < derived->n; i++)
+        free(derived->names[i]);
+    free(derived->names);
+    free(derived->values);
+    *derived = (struct derived){0};
+}
+
+/* --- text --- */
+
+static double value_at(const struct derived *derived, size_t row, size_t column)
+{
+    return row < derived->n_rows ? derived->values[row * derived->n + column] : (double)NAN;
+}
+
+static size_t width_of(const struct derived *derived, size_t column)
+{
+    size_t width = text_width(derived->names[column]);
+    return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width;
+}
+
+size_t derived_width(const struct derived *derived)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < derived->n; i++)
+        width += width_of(derived, i) + 2;
+    return width;
+}
+
+void derived_put_titles(const struct derived *derived, const struct export_job *job, struct buf *out)
+{
+    for (size_t i = 0; i < derived->n; i++) {
+        text_cell(out, job, derived->names[i], width_of(derived, i), true);
+        buf_printf(out, "  ");
+    }
+}
+
+void derived_put_cell(const struct derived *derived, size_t row, size_t column, struct buf *out)
+{
+    double value = value_at(derived, row, column);
+    if (isnan(value))
+        buf_printf(out, "-");
+    else
+        buf_printf(out, "%.4g", value);
+}
+
+void derived_put_cells(const struct derived *derived, size_t row, struct buf *out)
+{
+    for (size_t i = 0; i < derived->n; i++) {
+        struct buf cell = {0};
+        derived_put_cell(derived, row, i, &cell);
+        buf_printf(out, "%*s  ", (int)width_of(derived, i), cell.data ? cell.data : "");
+        out->failed |= cell.failed;
+        buf_fini(&cell);
+    }
+}
+
+/* --- CSV and JSON --- */
+
+void derived_put_csv_titles(const struct derived *derived, struct buf *out)
+{
+    for (size_t i = 0; i < derived->n; i++) {
+        buf_append(out, ",", 1);
+        csv_put_text(out, derived->names[i]);
+    }
+}
+
+void derived_put_csv(const struct derived *derived, size_t row, struct buf *out)
+{
+    for (size_t i = 0; i < derived->n; i++) {
+        double value = value_at(derived, row, i);
+        buf_append(out, ",", 1);
+        if (!isnan(value))
+            buf_printf(out, "%.15g", value);
+    }
+}
+
+void derived_put_json(const struct derived *derived, size_t row, struct buf *out)
+{
+    if (derived->n == 0)
+        return;
+    buf_printf(out, ", \"derived\": {");
+    for (size_t i = 0; i < derived->n; i++) {
+        struct buf name = {0};
+        printable_put(&name, derived->names[i]);
+        json_put_key(out, name.data ? name.data : "", i == 0);
+        double value = value_at(derived, row, i);
+        if (isnan(value))
+            buf_printf(out, "null");
+        else
+            json_put_double(out, value);
+        out->failed |= name.failed;
+        buf_fini(&name);
+    }
+    buf_append(out, "}", 1);
+}

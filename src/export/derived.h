@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What --derive adds to a report: columns that expressions over its metrics compute for each row. A row's value follows
+ * from the row's own sums, so that a ratio of a function, file, module or variable is that of their sums, and not a sum
+ * of ratios. Ordinary code. */
+#ifndef LOCUS_EXPORT_DERIVED_H
+#define LOCUS_EXPORT_DERIVED_H
+
+#include "export/exporters.h"
+
+/* All zero: there are no such columns, and nothing is put. */
+struct derived {
+    char **names; /* [n] */
+    size_t n, n_rows;
+    double *values; /* [n_rows][n]; NAN: missing */
+};
+
+/* The value of a metric of the model in a row, with all that it calls (is_inclusive) or without; 0 is missing. */
+typedef double derived_value(const void *context, size_t row, size_t metric, bool is_inclusive);
+
+/* The name in "NAME = EXPRESSION", malloc'ed; NULL when out of memory. */
+char *derived_name(const char *text);
+
+/* Computes the job's columns for n_rows rows. Expressions know "X" and "X (inc)" for every metric X, and "time" in
+ * seconds, as those on frames do (frame/expression.h); in rows without callees both are the same.
+ * err: ERR_USAGE, ERR_NOT_FOUND (what is wrong about an expression), ERR_MEMORY */
+int derived_make(const struct export_job *job, size_t n_rows, derived_value *value, const void *context,
+                 struct derived *derived, struct error *err);
+void derived_fini(struct derived *derived);
+
+struct report;
+
+/* The same for the rows of a report of variables, in its present order. */
+int derived_of_report(const struct export_job *job, const struct report *report, struct derived *derived,
+                      struct error *err);
+
+/* Whether an expression of the job may need a metric: it has its name. */
+bool derived_needs(const struct export_job *job, size_t metric);
+
+/* Text: the width of all columns with the blanks behind them, their titles, and their cells in a row. */
+size_t derived_width(const struct derived *derived);
+void derived_put_titles(const struct derived *derived, const struct export_job *job, struct buf *out);
+void derived_put_cells(const struct derived *derived, size_t row, struct buf *out);
+
+/* One number, a dash where it is missing. */
+void derived_put_cell(const struct derived *derived, size_t row, size_t column, struct buf *out);
+
+/* CSV: titles and numbers behind others, nothing where a number is missing. row SIZE_MAX: all are missing. */
+void derived_put_csv_titles(const struct derived *derived, struct buf *out);
+void derived_put_csv(const struct derived *derived, size_t row, struct buf *out);
+
+/* JSON: the key "derived" with an object of them behind other keys; null where a number is missing. */
+void derived_put_json(const struct derived *derived, size_t row, struct buf *out);
+
+#endif
