@@ -44,6 +44,8 @@ flat|:|csv|callgrind.out
 --derive|a=2*time|--profiles|rank>=0|inclusive|:|csv|v4
 vars|--fields|ours
 functions|ours
+diff|--json|ours|twice
+diff|--by|variable|ours|twice
 lines|--csv|ours
 annotate|--instructions|--all|fill|insn
 tree|--json|ours
@@ -54,7 +56,7 @@ problems = []
 
 
 def make_inputs(scratch):
-    """The inputs of the readers' test, and a database of ours."""
+    """The inputs of the readers' test, and two databases of ours."""
     inputs = bundle.golden("readers") / "inputs"
     for path in inputs.iterdir():
         (scratch / path.name).symlink_to(path)
@@ -62,12 +64,13 @@ def make_inputs(scratch):
     start = [("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)]
     variables = [m.heap(start + [("/nowhere/app", 0x3030)], size=1 << 20), m.reason("DATACENTRIC_No_Compute"),
                  m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x404040, "static", "grid", 8192)]
-    for thread in (0, 1):
-        profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], thread=thread, pid=100)
-        for i, variable in enumerate(variables):
-            profile.sample(start + [("/nowhere/app", 0x5000 + 16 * i)], {0: 10 * i + thread + 1}, variable)
-        profile.write(scratch / "measured")
-    subprocess.run([BUILD / "hpcprof", "-q", "-o", "ours", "measured"], cwd=scratch, check=True)
+    for name, factor in (("ours", 1), ("twice", 2)):
+        for thread in (0, 1):
+            profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], thread=thread, pid=100)
+            for i, variable in enumerate(variables):
+                profile.sample(start + [("/nowhere/app", 0x5000 + 16 * i)], {0: factor * (10 * i + thread + 1)}, variable)
+            profile.write(scratch / f"measured-{name}")
+        subprocess.run([BUILD / "hpcprof", "-q", "-o", name, f"measured-{name}"], cwd=scratch, check=True)
     make_instructions(scratch)
 
 

@@ -25,25 +25,31 @@ static bool is_column_of(const char *column, const struct column_pair *pair)
     return false;
 }
 
-/* What one sample adds to a column of the database in a directory; 0 when that is not known, or every event counts. */
-static double cost_of_sample(const char *path, const char *column)
+/* *cost: what one sample adds to a column of the database in a directory; 0 when that is not known, or every event
+ * counts.  err: as database_read, without ERR_NOT_FOUND */
+static int cost_of_sample(const char *path, const char *column, double *cost, struct error *err)
 {
     struct stat info;
     struct model model;
     struct columns columns = {0};
-    double cost = 0;
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode) || model_init(&model, NULL) != 0)
+    *cost = 0;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
         return 0;
-    if (database_read(path, &model, NULL) == 0 && columns_make(&model, &columns, NULL) == 0)
-        for (size_t i = 0; i < columns.n_pairs; i++) {
-            const struct column_pair *pair = &columns.pairs[i];
-            double per_sample = model.metrics[pair->metric].per_sample;
-            if (per_sample > 1 && is_column_of(column, pair))
-                cost = per_sample * v4_export_scale(pair);
-        }
+    int code = model_init(&model, err);
+    if (code != 0)
+        return code;
+    code = database_read(path, &model, err);
+    if (code == 0)
+        code = columns_make(&model, &columns, err);
+    for (size_t i = 0; code == 0 && i < columns.n_pairs; i++) {
+        const struct column_pair *pair = &columns.pairs[i];
+        double per_sample = model.metrics[pair->metric].per_sample;
+        if (per_sample > 1 && is_column_of(column, pair))
+            *cost = per_sample * v4_export_scale(pair);
+    }
     columns_fini(&columns);
     model_fini(&model);
-    return cost;
+    return code == ERR_NOT_FOUND ? 0 : code;
 }
 
 /* Compares two frames, and writes what differs. */
@@ -61,13 +67,16 @@ static int compare(const struct settings *settings, struct frame *const *frames,
                            .threshold = settings->min_percent >= 0 ? settings->min_percent : THRESHOLD_DEFAULT,
                            .increases = settings->increases,
                            .beyond_noise = settings->beyond_noise,
-                           .sample_costs = {cost_of_sample(paths[0], column), cost_of_sample(paths[1], column)},
                            .top = settings->top > 0 ? (size_t)settings->top : 0,
                            .color = terminal_get(settings).color};
     struct buf out = {0};
     struct error err;
     size_t n_found = 0;
-    int code = frames_diff(&job, &out, &n_found, &err), status;
+    int code = 0, status;
+    for (size_t i = 0; code == 0 && i < 2; i++)
+        code = cost_of_sample(paths[i], column, &job.sample_costs[i], &err);
+    if (code == 0)
+        code = frames_diff(&job, &out, &n_found, &err);
     if (code == ERR_USAGE && settings->by)
         status = tool_usage("hpcquery", "%s", err.text);
     else
