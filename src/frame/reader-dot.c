@@ -367,10 +367,11 @@ static bool fits_dot(const struct frame_input *input)
         return false;
     reading.at = input->head.data;
     reading.end = reading.at + input->head.len_bytes;
-    bool fits = next(&reading, NULL) == 0 &&
-                (is_word(&reading, "digraph") || is_word(&reading, "strict") || is_word(&reading, "graph"));
+    int code = next(&reading, NULL);
+    bool fits =
+        code == 0 && (is_word(&reading, "digraph") || is_word(&reading, "strict") || is_word(&reading, "graph"));
     buf_fini(&reading.text);
-    return fits;
+    return fits || code == ERR_MEMORY; /* without memory it says so, rather than that nobody can read it */
 }
 
 const struct frame_reader reader_dot = {"a graph in DOT", fits_dot, read_dot};
