@@ -422,6 +422,7 @@ static int combine(const struct settings *settings, const char *const *paths, si
 int hpcprof_main(int argc, char **argv, const struct team *team)
 {
     struct settings settings = {.team = team};
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error, and the database is removed */
     int first = 0, status = settings_take(&settings, argc, argv, &first);
     if (status < 0)
         status = combine(&settings, (const char *const *)&argv[first], (size_t)(argc - first));

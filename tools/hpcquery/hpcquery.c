@@ -554,6 +554,7 @@ static int run_tool(int argc, char **argv)
     int id, status = -1;
     (void)setlocale(LC_CTYPE, "");
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error, and is removed */
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
     if (status < 0 && settings.lists_metrics)
