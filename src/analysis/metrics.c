@@ -215,7 +215,7 @@ int cause_metrics_add(struct model *model, const struct cause_table *causes, str
         int64_t whole = events >> e & 1 ? model_metric(model, model->events[e].metric) : -1;
         for (int k = 0; whole >= 0 && k < CAUSE_PARTS; k++)
             if (add_metric(model, whole, (enum cause_part)k) < 0)
-                return error_set(err, ERR_MEMORY, "out of memory");
+                return error_memory(err);
     }
     return 0;
 }
@@ -237,7 +237,7 @@ static int list_metrics(struct splitting *splitting, struct error *err)
     splits->metrics = calloc(64, sizeof *splits->metrics);
     splits->row_of = calloc(build->tree->n_nodes + 1, sizeof *splits->row_of);
     if (!splits->metrics || !splits->row_of)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     for (uint32_t e = 0; e < 64 && events >> e; e++) {
         struct value_split split;
         int64_t whole = events >> e & 1 ? model_metric(model, model->events[e].metric) : -1;
@@ -288,7 +288,7 @@ static int split_nodes(const struct splitting *splitting, struct error *err)
         if (!node->has_values || !node->in_data)
             continue;
         if (!vec_reserve(&splits->rows, &capacity, (splits->n_rows + 1) * width, sizeof *splits->rows))
-            return error_set(err, ERR_MEMORY, "out of memory");
+            return error_memory(err);
         for (size_t k = 0; k < splits->n_metrics; k++)
             split_node(splitting, node, k, &splits->rows[splits->n_rows * width + k * CAUSE_PARTS]);
         splits->row_of[i] = (uint32_t)++splits->n_rows;

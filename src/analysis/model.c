@@ -16,7 +16,7 @@ int model_init(struct model *model, struct error *err)
     if (strtab_intern(&model->strings, "") != 0 ||
         !vec_reserve(&model->scopes, &model->cap_scopes, 1, sizeof *model->scopes)) {
         model_fini(model);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     model->n_scopes = 1;
     return 0;

@@ -19,3 +19,8 @@ int error_set(struct error *err, int code, const char *format, ...)
     errno = saved_errno;
     return code;
 }
+
+int error_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}

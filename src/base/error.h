@@ -26,4 +26,7 @@ struct error {
  * ctx: ordinary code (allocates nothing, but uses stdio formatting). errno is preserved. */
 int error_set(struct error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* error_set with ERR_MEMORY and "out of memory".  ctx: as error_set */
+int error_memory(struct error *err);
+
 #endif

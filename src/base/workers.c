@@ -111,7 +111,7 @@ int workers_run(struct workers *workers, struct error *err)
     size_t n_started = 1;
     struct worker *all = calloc(n + 1, sizeof *all);
     if (!all)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     (void)pthread_mutex_init(&workers->mutex, NULL);
     (void)pthread_cond_init(&workers->advanced, NULL);
     workers->next_task = workers->turn = workers->n_done = 0;

@@ -150,7 +150,7 @@ static int find_file(const struct annotation *annotation, uint32_t *file, struct
             break;
     }
     if (!ok)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     else if (found.n_strings > 1)
         code = refuse_several(annotation, "files", "give more of the path", &found, err);
     strtab_fini(&found);
@@ -229,7 +229,7 @@ static int find_functions(struct annotation *annotation, struct error *err)
     for (unsigned distance = 0; ok && distance < 3 && annotation->n_names == 0; distance++)
         ok = take_functions(annotation, &functions, distance, &files);
     if (!ok)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     else if (annotation->n_names == 0)
         code = error_set(err, ERR_NOT_FOUND,
                          "'%s' is neither a file nor a function with samples; hpcquery lines and "
@@ -441,7 +441,7 @@ int annotation_make(struct annotation *annotation, const struct export_job *job,
     choose_file(annotation);
     if (!(order_rows(annotation) && read_source(annotation) && list_lines(annotation, least, context))) {
         annotation_fini(annotation);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     return 0;
 }

@@ -18,11 +18,6 @@
 #define WIDTH_LEAST 9 /* of a column in text */
 #define WIDTH_MOST 20
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 char *derived_name(const char *text)
 {
     size_t first = strspn(text, " "), len = strcspn(text, "=");
@@ -98,7 +93,7 @@ static int derive(struct table *table, struct derived *derived, size_t i, struct
     const double *values;
     const char *text = table->job->derived[i];
     if (!(derived->names[i] = derived_name(text)))
-        return out_of_memory(err);
+        return error_memory(err);
     int code = frame_derive(table->frame, derived->names[i], strchr(text, '=') + 1, &result, &reason);
     if (code != 0)
         return error_set(err, code, "--derive: %s", reason.text);
@@ -119,7 +114,7 @@ int derived_make(const struct export_job *job, size_t n_rows, derived_value *val
         return 0;
     derived->names = calloc(derived->n, sizeof *derived->names);
     derived->values = calloc(n_rows * derived->n + 1, sizeof *derived->values);
-    int code = derived->names && derived->values ? make_frame(&table, err) : out_of_memory(err);
+    int code = derived->names && derived->values ? make_frame(&table, err) : error_memory(err);
     for (size_t i = 0; code == 0 && i < derived->n; i++)
         code = derive(&table, derived, i, err);
     frame_close(table.frame);

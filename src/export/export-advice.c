@@ -330,7 +330,7 @@ static int advices_make(struct advices *advices, const struct export_job *job, s
     if (!advices->failed && code != ERR_MEMORY)
         return 0;
     advices_fini(advices);
-    return error_set(err, ERR_MEMORY, "out of memory");
+    return error_memory(err);
 }
 
 static size_t n_shown(const struct advices *advices)

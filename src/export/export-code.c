@@ -81,7 +81,7 @@ static int derive_rows(const struct export_job *job, enum code_kind kind, const 
     size_t n = table->n_rows, n_metrics = job->n_derived ? job->model->n_metrics : 0;
     struct code_values values = {n, calloc(n * n_metrics + 1, sizeof(double)),
                                  calloc(n * n_metrics + 1, sizeof(double))};
-    int code = values.own && values.inclusive ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    int code = values.own && values.inclusive ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < n_metrics; i++)
         if (derived_needs(job, i))
             code = code_table_values(table, kind, i, &values.own[i * n], &values.inclusive[i * n], err);

@@ -60,11 +60,6 @@ struct machine_code {
     size_t n_left;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static void machine_code_fini(struct machine_code *code)
 {
     annotation_fini(&code->subject);
@@ -108,7 +103,7 @@ static int open_file(struct machine_code *code, uint32_t module, struct listing 
             return 0;
         }
     if (!vec_reserve(&code->files, &code->cap_files, code->n_files + 1, sizeof *code->files))
-        return out_of_memory(err);
+        return error_memory(err);
     int status = check_file(code->job->model, module, err);
     if (status == 0)
         status = listing_open(model_text(code->job->model, module), listing, err);
@@ -143,7 +138,7 @@ static int add_function(struct machine_code *code, uint32_t module, uint64_t vad
     size_t at =
         slots_put(&code->function_slots, &kind, &code->functions, &code->n_functions, &code->cap_functions, &like);
     if (at == SLOTS_NONE)
-        return out_of_memory(err);
+        return error_memory(err);
     code->functions[at].is_whole |= is_whole;
     return 0;
 }
@@ -369,14 +364,14 @@ static int machine_code_make(struct machine_code *code, const struct export_job 
     if (status == 0 && code->table.n_rows)
         qsort(code->table.rows, code->table.n_rows, sizeof *code->table.rows, compare_rows);
     if (status == 0 && !list_instructions(code))
-        status = out_of_memory(err);
+        status = error_memory(err);
     if (status == 0 && code->n == 0)
         status = error_set(err, ERR_NOT_FOUND, "%s holds no machine code of '%s': it is cut off, or another build",
                            model_text(job->model, code->functions[0].module), job->subject);
     if (status == 0)
         find_costs(code);
     if (status == 0 && !choose_shown(code, least, context))
-        status = out_of_memory(err);
+        status = error_memory(err);
     if (status != 0)
         machine_code_fini(code);
     return status;
@@ -561,7 +556,7 @@ static int instructions_text(const struct export_job *job, struct buf *out, stru
     if (code.n_left)
         buf_printf(out, "%5.1f %%  %zu more with samples (--%s 0 shows all)\n",
                    code_percent(code.rest, code.table.total), code.n_left, job->top ? "top" : "min");
-    status = !is_seen || out->failed ? out_of_memory(err) : 0;
+    status = !is_seen || out->failed ? error_memory(err) : 0;
     free(is_seen);
     machine_code_fini(&code);
     return status;

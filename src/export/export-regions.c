@@ -322,8 +322,8 @@ static bool find_types(struct by_report *by, uint32_t *type_of)
 static int join_types(struct by_report *by, struct error *err)
 {
     uint32_t *type_of = calloc(by->report.n_rows + 1, sizeof *type_of);
-    int code = type_of && find_types(by, type_of) ? split_join_rows(&by->split, type_of, by->n_types, err)
-                                                  : error_set(err, ERR_MEMORY, "out of memory");
+    int code =
+        type_of && find_types(by, type_of) ? split_join_rows(&by->split, type_of, by->n_types, err) : error_memory(err);
     free(type_of);
     return code;
 }
@@ -439,7 +439,7 @@ static int by_make(struct by_report *by, const struct export_job *job, enum subj
     if (code == 0 && subject == SUBJECT_TYPES)
         code = join_types(by, err);
     if (code == 0 && (!find_twins(by) || !choose_rows(by)))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     if (code != 0)
         by_fini(by);
     return code;
@@ -666,7 +666,7 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
             ok = put_parts_row(&by, row, out);
     }
     by_fini(&by);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* --- CSV --- */

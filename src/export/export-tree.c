@@ -128,7 +128,7 @@ static int tree_walk(const struct export_job *job, bool is_data, double least, s
         return 0;
     free(walk.nodes);
     *nodes = NULL;
-    return error_set(err, ERR_MEMORY, "out of memory");
+    return error_memory(err);
 }
 
 struct ranked {
@@ -172,7 +172,7 @@ static int keep_largest(const struct export_job *job, struct tree_node *nodes, s
     free(ranked);
     free(is_chosen);
     *n_nodes = ok ? n_kept : n;
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* The nodes that CSV and JSON list. */
@@ -221,7 +221,7 @@ static int split_nodes(const struct export_job *job, const struct tree_node *nod
         scopes[i] = nodes[i].scope;
     bool is_known =
         (job->by != SPLIT_THREAD && job->by != SPLIT_PROCESS && job->by != SPLIT_RANK) || job->model->has_thread_list;
-    int code = scopes ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    int code = scopes ? 0 : error_memory(err);
     if (code == 0 && !is_known)
         code = error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",
                          job->directory);
@@ -434,7 +434,7 @@ static int put_lines(const struct export_job *job, const struct tree_columns *co
     free(lines);
     free(ranked);
     free(is_chosen);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 static int write_text(const struct export_job *job, bool is_data, struct buf *out, struct error *err)

@@ -216,8 +216,7 @@ static int types_make(struct types *types, const struct export_job *job, struct 
     if (types->n_types)
         qsort(types->types, types->n_types, sizeof *types->types, compare_types);
     leave_out(types, job);
-    code = ok ? derived_make(job, types->n_types, metric_of_type, types, &types->derived, err)
-              : error_set(err, ERR_MEMORY, "out of memory");
+    code = ok ? derived_make(job, types->n_types, metric_of_type, types, &types->derived, err) : error_memory(err);
     if (code != 0)
         types_fini(types);
     return code;

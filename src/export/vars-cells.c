@@ -222,7 +222,7 @@ int thread_values_open(const char *directory, const struct model *model, struct 
     struct thread_values *values = calloc(1, sizeof *values);
     if (!values || asprintf(&values->path, "%s/%s", directory, v4_file_name(V4_CCT)) < 0) {
         free(values);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     values->fd = input_open(AT_FDCWD, values->path, O_NOFOLLOW, NULL);
     int reason = values->fd < 0 ? errno : 0;
@@ -235,8 +235,7 @@ int thread_values_open(const char *directory, const struct model *model, struct 
     }
     values->by_thread = calloc(model->n_threads + 1, sizeof *values->by_thread);
     values->by_process = calloc(model->n_processes + 1, sizeof *values->by_process);
-    int code = values->by_thread && values->by_process ? columns_make(model, &values->columns, err)
-                                                       : error_set(err, ERR_MEMORY, "out of memory");
+    int code = values->by_thread && values->by_process ? columns_make(model, &values->columns, err) : error_memory(err);
     if (code == 0)
         code = take_head(values, model, err);
     if (code == 0)
@@ -299,7 +298,7 @@ static int add_context(const struct thread_values *values, size_t n_threads, uin
     block.n_metrics &= UINT16_MAX;
     char *index = code == 0 ? calloc(block.n_metrics + 1, METRIC_BYTES) : NULL;
     if (code == 0 && !index)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     if (code == 0 && block.n_metrics)
         code = take(values, block.metrics, block.n_metrics, METRIC_BYTES, index, err);
     for (uint64_t i = 0; code == 0 && i < block.n_metrics; i++) {

@@ -580,8 +580,7 @@ static int visit_nodes(struct stream *s, const char *path, const struct hpcrun_v
 static int visit_epoch(const struct hpcrun_profile *epoch, const struct hpcrun_visitor *visitor, struct error *err)
 {
     struct hpcrun_value *values = calloc(epoch->n_metrics + 1, sizeof *values);
-    int code = values ? visitor->epoch(visitor->context, epoch, epoch->n_nodes, err)
-                      : error_set(err, ERR_MEMORY, "out of memory");
+    int code = values ? visitor->epoch(visitor->context, epoch, epoch->n_nodes, err) : error_memory(err);
     for (size_t i = 0; code == 0 && i < epoch->n_nodes; i++) {
         size_t n = 0;
         for (size_t m = 0; m < epoch->n_metrics; m++)

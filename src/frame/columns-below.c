@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* The strongly connected components of a graph: the nodes of one reach the same, so that a circle of any size is summed
  * up once. An edge between two leads to the smaller number. */
 struct components {
@@ -245,7 +240,7 @@ static int inclusive_values(struct frame_column *column, const struct frame_view
     for (uint32_t node = 0; ok && node < column->n_nodes; node++)
         values[node] = total_of(summed, &totals, node);
     totals_fini(&totals);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 /* --- rows --- */
@@ -255,12 +250,12 @@ static int make_rows(struct summed_column *summed, struct error *err)
 {
     const struct frame_graph *graph = summed->graph;
     struct cells *rows = calloc(graph->n ? graph->n : 1, sizeof *rows);
-    int code = rows ? 0 : out_of_memory(err);
+    int code = rows ? 0 : error_memory(err);
     for (uint32_t node = graph->n; code == 0 && node-- > 0;) {
         code = summed->source->class->row(summed->source, node, &rows[node], err);
         for (uint32_t i = graph->child_starts[node]; code == 0 && i < graph->child_starts[node + 1]; i++) {
             const struct cells *child = &rows[graph->children[i]];
-            code = cells_merge(&rows[node], child->items, child->n, &summed->scratch) ? 0 : out_of_memory(err);
+            code = cells_merge(&rows[node], child->items, child->n, &summed->scratch) ? 0 : error_memory(err);
         }
     }
     if (code != 0)
@@ -302,7 +297,7 @@ static int make_component_rows(struct summed_column *summed, struct error *err)
     rows_free(&components->own, components->n);
     rows_free(&components->rows, components->n);
     memset(components->has_row, 0, components->n * sizeof *components->has_row);
-    return code ? code : out_of_memory(err);
+    return code ? code : error_memory(err);
 }
 
 /* Adds to row what the components of the walk reach: the first n are where it begins. */
@@ -321,7 +316,7 @@ static bool add_reached(struct summed_column *summed, uint32_t n_first, struct c
 
 static int component_row(struct summed_column *summed, uint32_t node, struct cells *row, struct error *err)
 {
-    int code = !has_components(summed)   ? out_of_memory(err)
+    int code = !has_components(summed)   ? error_memory(err)
                : summed->components->own ? 0
                                          : make_component_rows(summed, err);
     if (code != 0)
@@ -329,17 +324,17 @@ static int component_row(struct summed_column *summed, uint32_t node, struct cel
     struct components *components = summed->components;
     uint32_t n_first = begin_walk(summed, node), first = n_first ? components->open[0] : FRAME_NONE;
     if (n_first != 1)
-        return add_reached(summed, n_first, row) ? 0 : out_of_memory(err);
+        return add_reached(summed, n_first, row) ? 0 : error_memory(err);
     if (!components->has_row[first]) {
         struct cells made = {0};
         if (!add_reached(summed, n_first, &made)) {
             cells_fini(&made);
-            return out_of_memory(err);
+            return error_memory(err);
         }
         components->rows[first] = made;
         components->has_row[first] = true;
     }
-    return add_cells(summed, row, &components->rows[first]) ? 0 : out_of_memory(err);
+    return add_cells(summed, row, &components->rows[first]) ? 0 : error_memory(err);
 }
 
 static int inclusive_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
@@ -348,7 +343,7 @@ static int inclusive_row(struct frame_column *column, uint32_t node, struct cell
     if (!summed->graph->is_tree || summed->groups)
         return component_row(summed, node, row, err);
     int code = summed->rows ? 0 : make_rows(summed, err);
-    return code == 0 && !add_cells(summed, row, &summed->rows[node]) ? out_of_memory(err) : code;
+    return code == 0 && !add_cells(summed, row, &summed->rows[node]) ? error_memory(err) : code;
 }
 
 static void summed_fini(struct frame_column *column)
@@ -404,7 +399,7 @@ static int exclusive_row(struct frame_column *column, uint32_t node, struct cell
         for (size_t k = 0; k < summed->member.n; k++)
             summed->member.items[k].value *= -1;
         if (code == 0 && !cells_merge(row, summed->member.items, summed->member.n, &summed->scratch))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     return code;
 }

@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 struct profile_map *profile_map_new(uint32_t n_old, uint32_t n_new)
 {
     struct profile_map *map = malloc(sizeof *map + n_old * sizeof(uint32_t));
@@ -86,7 +81,7 @@ static int take_mapped(struct mapped_column *mapped, uint32_t node, struct cells
             continue;
         is_sorted &= cells->n == 0 || cells->items[cells->n - 1].profile <= profile;
         if (!cells_add(cells, profile, mapped->from.items[i].value))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     if (code == 0 && !is_sorted)
         qsort(cells->items, cells->n, sizeof *cells->items, compare_profiles);
@@ -108,7 +103,7 @@ static int moved_values(struct frame_column *column, const struct frame_view *vi
     uint32_t *profiles = malloc((map->n_old ? map->n_old : 1) * sizeof *profiles);
     char *is_wanted = calloc(map->n_new ? map->n_new : 1, 1);
     const double *found;
-    int code = profiles && is_wanted ? 0 : out_of_memory(err);
+    int code = profiles && is_wanted ? 0 : error_memory(err);
     of_source.profiles = profiles;
     of_source.n_profiles = 0;
     for (size_t i = 0; code == 0 && view->profiles && i < view->n_profiles; i++)
@@ -164,7 +159,7 @@ static int aggregated_row(struct frame_column *column, uint32_t node, struct cel
         size_t n_counted = column_n_counted(mapped->source, mapped->n_merged[all.items[i].profile]);
         if (!cells_aggregate(all.items + i, end - i, &mapped->view, n_counted, &mapped->scratch, &value) ||
             (!isnan(value) && !cells_add(row, all.items[i].profile, value)))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     cells_fini(&all);
     return code;
@@ -206,7 +201,7 @@ static int appended_row(struct frame_column *column, uint32_t node, struct cells
         if (code != 0)
             return code;
         if (!cells_merge(row, appended->part.items, appended->part.n, &appended->scratch))
-            return out_of_memory(err);
+            return error_memory(err);
     }
     return 0;
 }

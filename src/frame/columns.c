@@ -17,11 +17,6 @@ struct column_cache {
     double values[];
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- cells --- */
 
 bool cells_add(struct cells *cells, uint32_t profile, double value)
@@ -285,7 +280,7 @@ static int values_by_rows(struct frame_column *column, const struct frame_view *
         row.n = 0;
         code = column->class->row(column, node, &row, err);
         if (code == 0 && !cells_aggregate(row.items, row.n, view, n_counted, &scratch, &values[node]))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     cells_fini(&row);
     cells_fini(&scratch);
@@ -317,7 +312,7 @@ int column_values(struct frame_column *column, const struct frame_view *view, co
         }
     struct column_cache *cache = new_cache(column, view);
     if (!cache)
-        return out_of_memory(err);
+        return error_memory(err);
     int code = column->class->values ? column->class->values(column, view, cache->values, &done, err) : 0;
     if (code == 0 && !done)
         code = values_by_rows(column, view, cache->values, err);
@@ -355,7 +350,7 @@ static int stored_row(struct frame_column *column, uint32_t node, struct cells *
     const struct stored_column *stored = (const struct stored_column *)column;
     for (uint64_t i = stored->starts[node]; i < stored->starts[node + 1]; i++)
         if (!cells_add(row, stored->cells[i].profile, stored->cells[i].value))
-            return out_of_memory(err);
+            return error_memory(err);
     return 0;
 }
 
@@ -373,7 +368,7 @@ static int stored_values(struct frame_column *column, const struct frame_view *v
         ok = cells_aggregate(cells, n, view, n_counted, &scratch, &values[node]);
     }
     cells_fini(&scratch);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 static void stored_fini(struct frame_column *column)
@@ -427,13 +422,13 @@ static const struct column_class settled_class = {settled_row, settled_values, s
 static int compute_cells(struct frame_column *column, struct cells *cells, uint64_t *starts, struct error *err)
 {
     struct cells row = {0};
-    int code = vec_reserve(&cells->items, &cells->capacity, 1, sizeof *cells->items) ? 0 : out_of_memory(err);
+    int code = vec_reserve(&cells->items, &cells->capacity, 1, sizeof *cells->items) ? 0 : error_memory(err);
     for (uint32_t node = 0; code == 0 && node < column->n_nodes; node++) {
         row.n = 0;
         code = column->class->row(column, node, &row, err);
         for (size_t i = 0; code == 0 && i < row.n; i++)
             if (!cells_add(cells, row.items[i].profile, row.items[i].value))
-                code = out_of_memory(err);
+                code = error_memory(err);
         starts[node + 1] = cells->n;
     }
     cells_fini(&row);
@@ -451,7 +446,7 @@ int column_settle(struct frame_column *column, struct error *err)
         return 0;
     struct cells cells = {0};
     uint64_t *starts = calloc((size_t)column->n_nodes + 1, sizeof *starts);
-    int code = starts ? compute_cells(column, &cells, starts, err) : out_of_memory(err);
+    int code = starts ? compute_cells(column, &cells, starts, err) : error_memory(err);
     if (code != 0) {
         free(starts);
         cells_fini(&cells);
@@ -460,7 +455,7 @@ int column_settle(struct frame_column *column, struct error *err)
     struct frame_column *stored =
         column_stored(column->name, column->sums, column->n_nodes, column->n_profiles, starts, cells.items);
     if (!stored)
-        return out_of_memory(err);
+        return error_memory(err);
     column->class->fini(column);
     column->class = &settled_class;
     column->settled = stored;
@@ -579,7 +574,7 @@ static int grouped_row(struct frame_column *column, uint32_t node, struct cells 
         if (code != 0)
             return code;
         if (!cells_merge(row, grouped->member.items, grouped->member.n, &grouped->scratch))
-            return out_of_memory(err);
+            return error_memory(err);
     }
     return 0;
 }
@@ -628,7 +623,7 @@ static int sole_row(struct frame_column *column, uint32_t node, struct cells *ro
         for (size_t k = 0; ok && k < grouped->member.n; k++)
             grouped->member.items[k].value = 1;
         if (!ok || (code == 0 && !cells_merge(&counts, grouped->member.items, grouped->member.n, &grouped->scratch)))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     size_t n = 0;
     for (size_t k = 0; k < row->n; k++)
@@ -694,7 +689,7 @@ static int own_row(struct frame_column *column, uint32_t node, struct cells *row
         for (size_t k = 0; k < own->member.n; k++)
             own->member.items[k].value *= -1;
         if (code == 0 && !cells_merge(row, own->member.items, own->member.n, &own->scratch))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     if (code == 0 && groups->starts[node] < groups->starts[node + 1]) {
         own->member.n = 0;

@@ -733,8 +733,7 @@ int expression_test(struct formula *formula, const struct frame_view *view, bool
     uint32_t n = formula->graph->n;
     double *values = malloc((n ? n : 1) * sizeof *values);
     bool *tested = calloc(n ? n : 1, sizeof *tested);
-    int code =
-        values && tested ? formula_values(formula, view, values, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = values && tested ? formula_values(formula, view, values, err) : error_memory(err);
     for (uint32_t i = 0; code == 0 && i < n; i++)
         tested[i] = !isnan(values[i]) && values[i] != 0;
     free(values);

@@ -23,11 +23,6 @@ struct formula_answer {
     bool matches;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- making --- */
 
 struct formula *formula_new(const struct frame *frame)
@@ -260,12 +255,12 @@ int formula_pattern(struct formula *formula, const char *text, enum pattern_plac
     int code = refused ? error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", text, refused)
                : !pattern || !vec_reserve(&program->patterns, &program->cap_patterns, program->n_patterns + 1,
                                           sizeof(struct formula_pattern *))
-                   ? out_of_memory(err)
+                   ? error_memory(err)
                    : 0;
     if (code == 0) {
         int failure = regcomp(&pattern->regex, translated.data, REG_EXTENDED | REG_NOSUB);
         if (failure == REG_ESPACE) {
-            code = out_of_memory(err);
+            code = error_memory(err);
         } else if (failure != 0) {
             (void)regerror(failure, &pattern->regex, reason, sizeof reason);
             code = error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", text, reason);
@@ -461,12 +456,12 @@ static union formula_value attribute_of(const struct formula *formula, const str
 static int prepare(struct formula *formula, const struct frame_view *view, struct error *err)
 {
     if (!has_room(formula))
-        return out_of_memory(err);
+        return error_memory(err);
     for (size_t i = 0; i < formula->n_slots; i++) {
         struct formula_slot *slot = &formula->slots[i];
         struct frame_view own = view ? *view : (struct frame_view){0};
         if (slot->from == FROM_DEPTH && !graph_depths(formula->graph))
-            return out_of_memory(err);
+            return error_memory(err);
         if (slot->is_aggregate) {
             own.aggregate = slot->aggregate;
             own.percentile = slot->percentile;
@@ -500,7 +495,7 @@ int formula_values(struct formula *formula, const struct frame_view *view, doubl
         load(formula, node);
         values[node] = run(formula);
     }
-    return formula->has_failed ? out_of_memory(err) : code;
+    return formula->has_failed ? error_memory(err) : code;
 }
 
 static union formula_value of_profile(const struct frame_profile *profile, uint32_t number, enum formula_source from)
@@ -522,13 +517,13 @@ static union formula_value of_profile(const struct frame_profile *profile, uint3
 int formula_of_profiles(struct formula *formula, double *values, struct error *err)
 {
     if (!has_room(formula))
-        return out_of_memory(err);
+        return error_memory(err);
     for (uint32_t profile = 0; profile < formula->profiles->n; profile++) {
         for (size_t i = 0; i < formula->n_slots; i++)
             formula->loaded[i] = of_profile(&formula->profiles->items[profile], profile, formula->slots[i].from);
         values[profile] = run(formula);
     }
-    return formula->has_failed ? out_of_memory(err) : 0;
+    return formula->has_failed ? error_memory(err) : 0;
 }
 
 /* --- columns --- */
@@ -581,7 +576,7 @@ static int formula_row(struct frame_column *column, uint32_t node, struct cells 
             break;
         double value = run(formula);
         if (formula->has_failed || (!isnan(value) && !cells_add(row, next, value)))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     return code;
 }

@@ -22,11 +22,6 @@ static const char *const kind_names[FRAME_KINDS] = {
     [FRAME_GROUP] = "group",
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- parts --- */
 
 static void strings_drop(struct frame_strings *strings)
@@ -143,7 +138,7 @@ int frame_add_column(struct frame *frame, struct frame_column *column, struct er
 {
     if (!column || !vec_reserve(&frame->columns, &frame->cap_columns, frame->n_columns + 1, sizeof *frame->columns)) {
         column_drop(column);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     frame->columns[frame->n_columns++] = column;
     return column_settle(column, err);
@@ -326,7 +321,7 @@ int frame_unknown(const struct frame *frame, const char *const *others, size_t n
     size_t n = 0;
     struct buf text = {0};
     if (!names)
-        return out_of_memory(err);
+        return error_memory(err);
     for (size_t i = 0; i < frame->n_columns; i++)
         if (!frame->columns[i]->is_hidden)
             names[n++] = frame->columns[i]->name;
@@ -334,7 +329,7 @@ int frame_unknown(const struct frame *frame, const char *const *others, size_t n
         names[n++] = others[i];
     spelling_suggest(&text, name, names, n);
     int code =
-        text.failed ? out_of_memory(err) : error_set(err, ERR_NOT_FOUND, "%s '%.300s'%.600s", what, name, text.data);
+        text.failed ? error_memory(err) : error_set(err, ERR_NOT_FOUND, "%s '%.300s'%.600s", what, name, text.data);
     buf_fini(&text);
     free(names);
     return code;

@@ -16,11 +16,6 @@ struct descent {
     size_t n;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static uint32_t *numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(uint32_t));
@@ -196,7 +191,7 @@ int graph_make(uint32_t n, const struct frame_edge *edges, size_t n_edges, struc
         graph_drop(made);
     }
     numbering_fini(&work);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 int graph_make_tree(uint32_t n, const uint32_t *parents, struct frame_graph **graph, struct error *err)
@@ -204,7 +199,7 @@ int graph_make_tree(uint32_t n, const uint32_t *parents, struct frame_graph **gr
     struct frame_graph *made = malloc(sizeof *made);
     if (!made || !has_room(made, n, n)) {
         graph_drop(made);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     uint32_t at = 0;
     made->is_tree = true;

@@ -96,7 +96,7 @@ static int take_text(struct json_in *in, struct error *err)
             return code;
     }
     buf_append(&in->value, "", 0);
-    return in->value.failed ? error_set(err, ERR_MEMORY, "out of memory") : 0;
+    return in->value.failed ? error_memory(err) : 0;
 }
 
 static int take_number(struct json_in *in, struct error *err)
@@ -132,7 +132,7 @@ static int take_word(struct json_in *in, struct error *err)
 static int open_bracket(struct json_in *in, struct error *err)
 {
     if (!vec_reserve(&in->open, &in->cap_open, in->n_open + 1, 1))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     in->open[in->n_open++] = *in->at;
     in->expects = JSON_IN_ITEM;
     return *in->at++ == '{' ? JSON_IN_OBJECT : JSON_IN_LIST;

@@ -299,7 +299,7 @@ static int make_graph(const struct frame_maker *maker, struct frame_graph **grap
     uint32_t n = maker->nodes->n;
     uint32_t *parents = malloc((n ? n : 1) * sizeof *parents);
     if (!parents)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     int code = 0;
     *old_of = NULL;
     if (is_tree_in_order(maker, parents))
@@ -316,7 +316,7 @@ static int put_together(struct frame_maker *maker, struct frame_graph *graph, co
 {
     struct frame_nodes *nodes = old_of ? nodes_choose(maker->nodes, old_of, graph->n) : nodes_keep(maker->nodes);
     struct frame *made = frame_new(graph, nodes, profiles_keep(maker->profiles));
-    int code = made ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    int code = made ? 0 : error_memory(err);
     for (uint32_t i = 0; i < maker->nodes->n; i++)
         new_of[old_of ? old_of[i] : i] = i;
     for (size_t i = 0; code == 0 && i < maker->n_columns; i++)
@@ -338,7 +338,7 @@ int frame_made(struct frame_maker *maker, struct frame **frame, uint32_t **new_o
         (void)maker_profile(maker, &nowhere);
     if (!maker->failed)
         numbers = malloc((maker->nodes->n ? maker->nodes->n : 1) * sizeof *numbers);
-    int code = numbers ? make_graph(maker, &graph, &old_of, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = numbers ? make_graph(maker, &graph, &old_of, err) : error_memory(err);
     if (code == 0)
         code = put_together(maker, graph, old_of, numbers, frame, err);
     if (code == 0 && new_of) {

@@ -9,11 +9,6 @@
 #include "frame/expression.h"
 #include "frame/op-shape.h"
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- nodes --- */
 
 /* Kept nodes by their number among these, the edges between them, and the roots. */
@@ -106,7 +101,7 @@ static int find_kept(const struct frame_graph *graph, const bool *keep, struct k
     if (ok && kept->n == 0)
         return error_set(err, ERR_NOT_FOUND, "no node is left");
     if (!ok)
-        return out_of_memory(err);
+        return error_memory(err);
     return graph->is_tree ? 0 : find_roots(kept, err);
 }
 
@@ -116,7 +111,7 @@ static int merge_kept(const struct frame *frame, struct kept *kept, uint32_t *gr
 {
     uint32_t n_classes, *class_of = malloc(kept->n * sizeof *class_of),
                         *identities = malloc(kept->n * sizeof *class_of);
-    int code = class_of && identities ? 0 : out_of_memory(err);
+    int code = class_of && identities ? 0 : error_memory(err);
     for (uint32_t i = 0; code == 0 && i < frame->graph->n; i++)
         if (kept->number_of[i] != FRAME_NONE)
             identities[kept->number_of[i]] = frame->nodes->identities[i];
@@ -143,7 +138,7 @@ static int squash(const struct frame *frame, const bool *keep, enum regroup_kind
     uint32_t *first_of = NULL, *group_of = malloc((frame->graph->n ? frame->graph->n : 1) * sizeof *group_of);
     int code = find_kept(frame->graph, keep, &kept, err);
     if (code == 0 && !group_of)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0)
         code = merge_kept(frame, &kept, group_of, &graph, &first_of, err);
     if (code == 0) {
@@ -170,7 +165,7 @@ int frame_trees(const struct frame *frame, const bool *keep, struct frame **resu
         return error_set(err, ERR_UNSUPPORTED, "only trees can be chosen by their roots, and this is a graph");
     bool *is_kept = malloc(n + 1);
     if (!is_kept)
-        return out_of_memory(err);
+        return error_memory(err);
     for (uint32_t i = 0; i < n; i++) { /* parents come first */
         const uint32_t *parents = frame_parents(frame, i, &n_parents);
         is_kept[i] = n_parents ? is_kept[parents[0]] : keep[i];
@@ -206,7 +201,7 @@ int frame_mask(const struct frame *frame, const bool *keep, struct frame **resul
     uint32_t *group_of = malloc((frame->graph->n ? frame->graph->n : 1) * sizeof *group_of);
     struct frame *made = frame_without_columns(frame);
     struct regroup regroup;
-    int code = group_of && made ? 0 : out_of_memory(err);
+    int code = group_of && made ? 0 : error_memory(err);
     for (uint32_t i = 0; code == 0 && i < frame->graph->n; i++)
         group_of[i] = keep[i] ? i : FRAME_NONE;
     if (code == 0)
@@ -248,7 +243,7 @@ int frame_derive(const struct frame *frame, const char *name, const char *expres
         return code;
     struct frame_column *column = column_formula(formula, name, FRAME_PLAIN);
     struct frame *made = frame_without_columns(frame);
-    code = made ? copy_columns(frame, name, made, err) : out_of_memory(err);
+    code = made ? copy_columns(frame, name, made, err) : error_memory(err);
     if (code == 0) {
         code = frame_add_column(made, column, err);
         column = NULL;
@@ -296,7 +291,7 @@ static int replace_pairs(const struct frame *frame, enum frame_sums sums, struct
         computed[i] = compute_pair(frame, i, sums);
         if (!computed[i] ||
             !vec_reserve(&change->known, &change->cap_known, change->n_known + 1, sizeof *change->known))
-            return out_of_memory(err);
+            return error_memory(err);
         if (pair != SIZE_MAX)
             change->known[change->n_known++] =
                 (struct changed_column){column_keep(frame->columns[pair]), column_keep(computed[i])};
@@ -310,7 +305,7 @@ static int compute_pairs(const struct frame *frame, enum frame_sums sums, struct
     struct frame *made = frame_without_columns(frame);
     struct frame_column **computed = calloc(frame->n_columns + 1, sizeof *computed);
     struct column_change change = {.of = keep_column};
-    int code = made && computed ? replace_pairs(frame, sums, &change, computed, err) : out_of_memory(err);
+    int code = made && computed ? replace_pairs(frame, sums, &change, computed, err) : error_memory(err);
     for (size_t i = 0; code == 0 && i < frame->n_columns; i++) {
         size_t pair = frame_column_pair(frame, i);
         bool is_computed = pair != SIZE_MAX && computed[pair] && frame_column_pair(frame, pair) == i;
@@ -376,7 +371,7 @@ int frame_find_profiles(const struct frame *frame, const char *condition, uint32
         return code;
     double *is_true = malloc((n_all ? n_all : 1) * sizeof *is_true);
     uint32_t *found = malloc((n_all ? n_all : 1) * sizeof *found);
-    code = is_true && found ? formula_of_profiles(formula, is_true, err) : out_of_memory(err);
+    code = is_true && found ? formula_of_profiles(formula, is_true, err) : error_memory(err);
     *n = 0;
     for (uint32_t i = 0; code == 0 && i < n_all; i++)
         if (!isnan(is_true[i]) && is_true[i] != 0)
@@ -406,7 +401,7 @@ int frame_choose(const struct frame *frame, const char *condition, struct frame 
     free(profiles);
     if (map)
         made = frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), copy_profiles(frame->profiles, map));
-    code = made ? 0 : out_of_memory(err);
+    code = made ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < frame->n_columns; i++)
         code = frame_add_column(made, column_moved(frame->columns[i], map), err);
     profile_map_drop(map);
@@ -430,7 +425,7 @@ int frame_section(const struct frame *frame, const char *condition, struct frame
     char *name = code == 0 ? strdup(condition) : NULL;
     if (code == 0 && !name) {
         frame_close(*result);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     if (code == 0) {
         free((char *)(uintptr_t)(*result)->profiles->items[0].name);
@@ -545,7 +540,7 @@ int frame_aggregate(const struct frame *frame, const char *by, const struct fram
         map ? frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), name_profiles(frame->profiles, map, key))
             : NULL;
     struct aggregation aggregation = {.map = map, .view = view ? view : &sums};
-    int code = made ? 0 : out_of_memory(err);
+    int code = made ? 0 : error_memory(err);
     if (made)
         aggregation.change = (struct column_change){
             .of = aggregate_column, .graph = made->graph, .nodes = made->nodes, .profiles = made->profiles};

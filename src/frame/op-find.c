@@ -9,11 +9,6 @@
 #include "frame/formula.h"
 #include "frame/op-shape.h"
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* The first of the largest of nodes [n]; FRAME_NONE where none has a value. */
 static uint32_t largest(const uint32_t *nodes, size_t n, const double *values)
 {
@@ -32,12 +27,12 @@ int frame_hot_path(const struct frame *frame, size_t column, const struct frame_
     bool *is_on = calloc(graph->n ? graph->n : 1, sizeof *is_on), goes_on = true;
     size_t capacity = 0;
     uint32_t *made = NULL;
-    int code = is_on ? column_values(frame->columns[column], view, &values, err) : out_of_memory(err);
+    int code = is_on ? column_values(frame->columns[column], view, &values, err) : error_memory(err);
     *n = 0;
     uint32_t node = code != 0 ? FRAME_NONE : from == FRAME_NONE ? largest(graph->roots, graph->n_roots, values) : from;
     while (code == 0 && node != FRAME_NONE && !is_on[node]) {
         if (!vec_reserve(&made, &capacity, *n + 1, sizeof *made)) {
-            code = out_of_memory(err);
+            code = error_memory(err);
             break;
         }
         made[(*n)++] = node;
@@ -66,7 +61,7 @@ int shape_hot_path(const struct frame *frame, size_t column, double share, struc
     uint32_t *group_of = malloc((frame->graph->n + 1) * sizeof *group_of), *parents = malloc((n + 1) * sizeof *parents);
     struct frame_graph *graph = NULL;
     if (code == 0 && !(group_of && parents))
-        code = out_of_memory(err);
+        code = error_memory(err);
     for (uint32_t i = 0; code == 0 && i < frame->graph->n; i++)
         group_of[i] = FRAME_NONE;
     for (uint32_t i = 0; code == 0 && i < n; i++) {
@@ -161,7 +156,7 @@ static int name_outliers(const struct frame *frame, struct frame_column *column,
             put_outlier(frame->profiles, &sorted.items[i], &text);
         int64_t id = text.len_bytes == 0 ? 0 : text.failed ? -1 : strtab_intern(&nodes->strings->table, text.data);
         if (code == 0 && id < 0)
-            code = out_of_memory(err);
+            code = error_memory(err);
         texts[node] = code == 0 ? (uint32_t)id : 0;
     }
     cells_fini(&sorted);
@@ -182,7 +177,7 @@ static int add_outliers(const struct frame *frame, struct frame_column *column, 
     bool ok = nodes;
     struct frame_attribute *attribute = nodes ? shape_attribute(nodes, "outliers", true, &ok) : NULL;
     if (code == 0 && !ok)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0 && attribute)
         code = name_outliers(frame, column, means, max, nodes, attribute->texts, err);
     free(same);
@@ -220,7 +215,7 @@ int frame_imbalance(const struct frame *frame, const char *column, size_t max_ou
     struct frame_column *from = frame->columns[at];
     struct profile_map *map = profile_map_new(n, 1);
     struct frame *made = map ? frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), profile_of_all()) : NULL;
-    int code = made ? 0 : out_of_memory(err);
+    int code = made ? 0 : error_memory(err);
     if (map)
         memset(map->new_of, 0, n * sizeof(uint32_t));
     if (code == 0)

@@ -14,11 +14,6 @@
 
 #define MAX_STEPS (1u << 25)
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static uint32_t *numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(uint32_t));
@@ -50,7 +45,7 @@ static int make_flat(const struct frame *frame, const uint32_t *group_of, uint32
 {
     struct frame_graph *graph = NULL;
     uint32_t *old_of = NULL;
-    int code = nodes ? graph_make(n_groups, NULL, 0, &graph, &old_of, err) : out_of_memory(err);
+    int code = nodes ? graph_make(n_groups, NULL, 0, &graph, &old_of, err) : error_memory(err);
     free(old_of);
     if (code != 0) {
         nodes_drop(nodes);
@@ -90,12 +85,12 @@ static int no_attribute(const struct frame_nodes *nodes, const char *name, struc
     const char **names = malloc((n + nodes->n_attributes) * sizeof *names);
     struct buf text = {0};
     if (!names)
-        return out_of_memory(err);
+        return error_memory(err);
     memcpy(names, usual, sizeof usual);
     for (size_t i = 0; i < nodes->n_attributes; i++)
         names[n++] = nodes->attributes[i].name;
     spelling_suggest(&text, name, names, n);
-    int code = text.failed ? out_of_memory(err)
+    int code = text.failed ? error_memory(err)
                            : error_set(err, ERR_NOT_FOUND, "there is no attribute '%.200s'%.600s", name, text.data);
     buf_fini(&text);
     free(names);
@@ -130,7 +125,7 @@ int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys,
         else
             ok = number_names(frame, found->numbers, NULL, keys);
     }
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 /* A node for each group, known by its key; what the nodes have in common of kind, file, module and line stays. */
@@ -165,7 +160,7 @@ int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t 
     struct frame_nodes *nodes = ok ? group_nodes(frame, group_of, first_of, n_groups, keys) : NULL;
     for (uint32_t i = 0; nodes && i < n_groups; i++)
         nodes->names[i] = names[first_of[i]];
-    int code = ok ? make_flat(frame, group_of, n_groups, nodes, result, err) : out_of_memory(err);
+    int code = ok ? make_flat(frame, group_of, n_groups, nodes, result, err) : error_memory(err);
     free(group_of);
     free(first_of);
     return code;
@@ -174,7 +169,7 @@ int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t 
 int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err)
 {
     uint32_t *keys = numbers(frame->graph->n);
-    int code = keys ? shape_keys(frame, attribute, keys, err) : out_of_memory(err);
+    int code = keys ? shape_keys(frame, attribute, keys, err) : error_memory(err);
     if (code == 0)
         code = shape_group(frame, keys, keys, result, err);
     free(keys);
@@ -276,7 +271,7 @@ static int group_owners(const struct frame *frame, void (*find_owners)(const str
 {
     uint32_t n = frame->graph->n, *owner_of = numbers(n);
     if (!owner_of)
-        return out_of_memory(err);
+        return error_memory(err);
     find_owners(frame, owner_of);
     for (uint32_t i = 0; i < n; i++)
         group_of[i] = ids[owner_of[i]];
@@ -284,7 +279,7 @@ static int group_owners(const struct frame *frame, void (*find_owners)(const str
     for (uint32_t i = 0; ok && i < *n_groups; i++)
         first_of[i] = owner_of[first_of[i]];
     free(owner_of);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 static int flatten(const struct frame *frame, void (*find_owners)(const struct frame *, uint32_t *),
@@ -292,7 +287,7 @@ static int flatten(const struct frame *frame, void (*find_owners)(const struct f
 {
     uint32_t n = frame->graph->n, n_groups, *group_of = numbers(n), *first_of = numbers(n), *ids = function_ids(frame);
     int code = group_of && first_of && ids ? group_owners(frame, find_owners, ids, group_of, first_of, &n_groups, err)
-                                           : out_of_memory(err);
+                                           : error_memory(err);
     if (code == 0)
         code = make_flat(frame, group_of, n_groups, choose_functions(frame, ids, first_of, n_groups), result, err);
     free(ids);
@@ -400,14 +395,14 @@ static int calls_graph(uint32_t n_nodes, struct calls *calls, struct error *err)
         if (calls->tags)
             calls->tags[i] = tags[i];
     }
-    code = ok ? 0 : out_of_memory(err);
+    code = ok ? 0 : error_memory(err);
     free(new_of);
     free(first_of);
     free(tags);
     free(calls->circle_of);
     calls->circle_of = numbers(calls->n);
     if (code == 0 && (!calls->circle_of || !find_circles(calls->graph, calls->circle_of)))
-        code = out_of_memory(err);
+        code = error_memory(err);
     return code;
 }
 
@@ -420,7 +415,7 @@ static int collapse(uint32_t n_nodes, struct calls *calls, struct error *err)
         free(to);
         free(first_in);
         free(circles);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < calls->n; i++) {
         uint32_t circle = calls->circle_of[i];
@@ -473,9 +468,9 @@ int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame *
     struct frame_nodes *nodes = NULL;
     int code = calls.group_of && calls.first_of && ids
                    ? group_owners(frame, shape_owners, ids, calls.group_of, calls.first_of, &calls.n, err)
-                   : out_of_memory(err);
+                   : error_memory(err);
     if (code == 0 && !call_edges(frame->graph, frame->nodes->kinds, calls.group_of, &calls.edges))
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0)
         code = calls_graph(n, &calls, err);
     if (code == 0 && is_collapsed) {
@@ -486,7 +481,7 @@ int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame *
     if (code == 0)
         nodes = choose_functions(frame, ids, calls.first_of, calls.n);
     if (code == 0 && (!nodes || !(is_collapsed ? name_circles(nodes, calls.tags) : add_cycles(nodes, calls.circle_of))))
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0)
         code =
             regroup_frame(frame, calls.group_of, REGROUP_FLAT, graph_keep(calls.graph), nodes_keep(nodes), result, err);
@@ -542,7 +537,7 @@ static int check_chains(const struct frame *frame, const uint32_t *owner_of, uin
     uint32_t n = frame->graph->n, *lengths = numbers(n);
     size_t n_steps = 0;
     if (!lengths)
-        return out_of_memory(err);
+        return error_memory(err);
     for (uint32_t node = 0; node < n; node++) {
         uint32_t parent = first_parent(frame->graph, node), owner = owner_of[node];
         if (owner != node) {
@@ -573,7 +568,7 @@ static int find_chains(const struct frame *frame, const uint32_t *ids, const uin
         for (uint32_t owner = node; owner != FRAME_NONE && (max_depth == 0 || depth < max_depth); depth++) {
             at = chain_below(chains, &(struct chain_node){at, ids[owner], owner});
             if (at == FRAME_NONE)
-                return out_of_memory(err);
+                return error_memory(err);
             uint32_t parent = first_parent(frame->graph, owner);
             owner = parent == FRAME_NONE ? FRAME_NONE : owner_of[parent];
         }
@@ -603,12 +598,12 @@ static int turn_columns(const struct frame *frame, const uint32_t *end_of, struc
 {
     uint32_t n = frame->graph->n, *none_of = numbers(n);
     if (!none_of)
-        return out_of_memory(err);
+        return error_memory(err);
     memset(none_of, 0xff, n * sizeof *none_of);
     struct upside upside = {.change = {upside_column, to->graph, to->nodes, to->profiles, NULL, 0, 0},
                             .ends = groups_of(end_of, n, to->graph->n),
                             .none = groups_of(none_of, n, to->graph->n)};
-    int code = upside.ends && upside.none ? 0 : out_of_memory(err);
+    int code = upside.ends && upside.none ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < frame->n_columns; i++) {
         struct frame_column *column = frame->columns[i];
         if (column->sums == FRAME_EXCLUSIVE || (column->sums == FRAME_PLAIN && column->remake))
@@ -633,7 +628,7 @@ static int make_upside(const struct frame *frame, const uint32_t *ids, const str
     for (uint32_t i = 0; ok && i < n; i++)
         if (chains->items[i].parent != FRAME_NONE)
             ok = edges_add(&edges, chains->items[i].parent, i);
-    int code = ok ? graph_make(n, edges.items, edges.n, &graph, &old_of, err) : out_of_memory(err);
+    int code = ok ? graph_make(n, edges.items, edges.n, &graph, &old_of, err) : error_memory(err);
     for (uint32_t i = 0; code == 0 && i < n; i++) {
         new_of[old_of[i]] = i;
         first_of[i] = chains->items[old_of[i]].node;
@@ -642,7 +637,7 @@ static int make_upside(const struct frame *frame, const uint32_t *ids, const str
         end_of[i] = new_of[end_of[i]];
     if (code == 0) {
         made = frame_new(graph, choose_functions(frame, ids, first_of, n), profiles_keep(frame->profiles));
-        code = made ? turn_columns(frame, end_of, made, err) : out_of_memory(err);
+        code = made ? turn_columns(frame, end_of, made, err) : error_memory(err);
     }
     free(old_of);
     free(new_of);
@@ -659,7 +654,7 @@ int frame_bottom_up(const struct frame *frame, uint32_t max_depth, struct frame 
 {
     uint32_t n = frame->graph->n, *owner_of = numbers(n), *end_of = numbers(n), *ids = function_ids(frame);
     struct chains chains = {0};
-    int code = owner_of && end_of && ids ? 0 : out_of_memory(err);
+    int code = owner_of && end_of && ids ? 0 : error_memory(err);
     if (code == 0) {
         shape_owners(frame, owner_of);
         code = check_chains(frame, owner_of, max_depth, err);

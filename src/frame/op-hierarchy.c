@@ -39,11 +39,6 @@ struct hierarchy {
     struct node_groups *all, *outer; /* the members of each group; those without another one above them */
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static uint32_t *numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(uint32_t));
@@ -78,7 +73,7 @@ static int take_levels(struct hierarchy *hierarchy, const char *text, struct err
         level->keys = numbers(hierarchy->from->graph->n);
         level->group_of = numbers(hierarchy->from->graph->n);
         if (!level->name || !level->keys || !level->group_of)
-            return out_of_memory(err);
+            return error_memory(err);
         level->kind = strcmp(level->name, "function") == 0      ? LEVEL_FUNCTION
                       : strcmp(level->name, "line") == 0        ? LEVEL_LINE
                       : strcmp(level->name, "instruction") == 0 ? LEVEL_INSTRUCTION
@@ -118,7 +113,7 @@ static int find_level(struct hierarchy *hierarchy, struct level *level, struct e
         ok = level->keys[i] != FRAME_NONE;
     }
     buf_fini(&text);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 /* --- groups --- */
@@ -144,7 +139,7 @@ static int find_groups(struct hierarchy *hierarchy, struct error *err)
                 continue;
             parent = level->group_of[node] = group_at(hierarchy, parent, i, node);
             if (parent == FRAME_NONE)
-                return out_of_memory(err);
+                return error_memory(err);
         }
     }
     return 0;
@@ -159,7 +154,7 @@ static int make_graph(struct hierarchy *hierarchy, struct frame_graph **graph, u
     for (uint32_t i = 0; ok && i < n; i++)
         if (hierarchy->groups[i].parent != FRAME_NONE)
             ok = edges_add(&edges, hierarchy->groups[i].parent, i);
-    int code = ok ? graph_make(n, edges.items, edges.n, graph, order, err) : out_of_memory(err);
+    int code = ok ? graph_make(n, edges.items, edges.n, graph, order, err) : error_memory(err);
     for (uint32_t i = 0; code == 0 && i < n; i++)
         new_of[(*order)[i]] = i;
     for (size_t i = 0; code == 0 && i < hierarchy->n_levels; i++)
@@ -268,13 +263,13 @@ static int make_frame(struct hierarchy *hierarchy, struct frame **result, struct
     struct frame *made = frame_new(graph, nodes, profiles_keep(hierarchy->from->profiles));
     free(order);
     if (!made)
-        return out_of_memory(err);
+        return error_memory(err);
     hierarchy->change = (struct column_change){
         .of = change_column, .graph = graph, .nodes = nodes, .profiles = hierarchy->from->profiles};
     hierarchy->all = make_members(hierarchy, false, err);
     hierarchy->outer = hierarchy->from->graph->is_tree ? make_members(hierarchy, true, err) : NULL;
     if (!hierarchy->all || (hierarchy->from->graph->is_tree && !hierarchy->outer))
-        code = out_of_memory(err);
+        code = error_memory(err);
     for (size_t i = 0; code == 0 && i < hierarchy->from->n_columns; i++)
         code = frame_add_column(made, column_changed(&hierarchy->change, hierarchy->from->columns[i]), err);
     if (code != 0)
@@ -287,7 +282,7 @@ static int make_frame(struct hierarchy *hierarchy, struct frame **result, struct
 int frame_hierarchy(const struct frame *frame, const char *levels, struct frame **result, struct error *err)
 {
     struct hierarchy hierarchy = {.from = frame, .owner_of = numbers(frame->graph->n)};
-    int code = hierarchy.owner_of ? take_levels(&hierarchy, levels, err) : out_of_memory(err);
+    int code = hierarchy.owner_of ? take_levels(&hierarchy, levels, err) : error_memory(err);
     if (code == 0)
         shape_owners(frame, hierarchy.owner_of);
     for (size_t i = 0; code == 0 && i < hierarchy.n_levels; i++)

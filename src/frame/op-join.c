@@ -12,11 +12,6 @@
 #include "frame/formula.h"
 #include "frame/op-shape.h"
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static uint32_t *numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(uint32_t));
@@ -171,13 +166,13 @@ static int join(struct joined *joined, struct frame *const *frames, size_t n, st
 {
     uint32_t n_classes;
     if (!joined_init(joined, frames, n) || !collect(joined))
-        return out_of_memory(err);
+        return error_memory(err);
     int code = shape_merge(joined->offsets[n], &joined->edges, joined->identities, joined->roots, joined->n_roots,
                            joined->class_of, &n_classes, err);
     if (code == 0)
         code = shape_graph(joined->offsets[n], &joined->edges, joined->class_of, n_classes, &joined->graph,
                            &joined->first_of, err);
-    return code == 0 && !make_nodes(joined) ? out_of_memory(err) : code;
+    return code == 0 && !make_nodes(joined) ? error_memory(err) : code;
 }
 
 /* One of the frames in the shape of all. */
@@ -248,7 +243,7 @@ int frame_union(struct frame *const *frames, size_t n, struct frame **result, st
     struct profile_map **maps = calloc(n, sizeof *maps);
     struct frame_profiles *profiles = new_profiles();
     uint32_t n_all = 0, at = 0;
-    int code = unified && maps && profiles ? frame_unify(frames, n, unified, err) : out_of_memory(err);
+    int code = unified && maps && profiles ? frame_unify(frames, n, unified, err) : error_memory(err);
     bool is_unified = code == 0;
     for (size_t i = 0; i < n; i++)
         n_all += (uint32_t)frames[i]->profiles->n;
@@ -257,14 +252,14 @@ int frame_union(struct frame *const *frames, size_t n, struct frame **result, st
         maps[i] = profile_map_new(n_own, n_all);
         for (uint32_t k = 0; code == 0 && k < n_own; k++) {
             if (!maps[i] || !add_profile(profiles, &frames[i]->profiles->items[k]))
-                code = out_of_memory(err);
+                code = error_memory(err);
             else
                 maps[i]->new_of[k] = at++;
         }
     }
     if (code == 0) {
         made = frame_new(graph_keep(unified[0]->graph), nodes_keep(unified[0]->nodes), profiles_keep(profiles));
-        code = made ? 0 : out_of_memory(err);
+        code = made ? 0 : error_memory(err);
     }
     for (size_t i = 0; code == 0 && i < n; i++)
         for (size_t k = 0; code == 0 && k < unified[i]->n_columns; k++)
@@ -400,16 +395,16 @@ static int match(struct matched *matched, struct frame *const frames[2], struct 
 {
     struct frame_profiles *all = new_profiles();
     *matched = (struct matched){0};
-    int code = all ? join(&matched->joined, frames, 2, err) : out_of_memory(err);
+    int code = all ? join(&matched->joined, frames, 2, err) : error_memory(err);
     if (code == 0 &&
         (!match_profiles(matched, frames[0]->profiles, frames[1]->profiles, all) || !mark_missing(&matched->joined)))
-        code = out_of_memory(err);
+        code = error_memory(err);
     for (size_t i = 0; code == 0 && i < 2; i++)
         code = in_shape(&matched->joined, i, &matched->sides[i], err);
     if (code == 0) {
         matched->made =
             frame_new(graph_keep(matched->joined.graph), nodes_keep(matched->joined.nodes), profiles_keep(all));
-        code = matched->made ? 0 : out_of_memory(err);
+        code = matched->made ? 0 : error_memory(err);
     }
     profiles_drop(all);
     return code;
@@ -467,7 +462,7 @@ static int add_computed(struct matched *matched, size_t in_a, size_t in_b, enum 
     if ((in_a != SIZE_MAX && !a) || (in_b != SIZE_MAX && !b)) {
         column_drop(a);
         column_drop(b);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     return frame_add_column(
         matched->made,
@@ -509,7 +504,7 @@ __attribute__((format(printf, 2, 3))) static void differ(char *difference, const
 static int same_shape(const struct joined *joined, bool *is_same, char *difference, struct error *err)
 {
     uint32_t *in_a = count_members(joined, 0), *in_b = count_members(joined, 1);
-    int code = in_a && in_b ? 0 : out_of_memory(err);
+    int code = in_a && in_b ? 0 : error_memory(err);
     for (uint32_t i = 0; code == 0 && *is_same && i < joined->graph->n; i++)
         if (in_a[i] != 1 || in_b[i] != 1) {
             const struct frame_nodes *nodes = joined->nodes;
@@ -574,7 +569,7 @@ static int same_columns(const struct matched *matched, double tolerance, bool *i
     for (size_t i = 0; code == 0 && *is_same && i < sides[0]->n_columns; i++) {
         struct frame_column *a = side_column(matched, 0, i);
         struct frame_column *b = side_column(matched, 1, frame_find_column(sides[1], sides[0]->columns[i]->name, NULL));
-        code = a && b ? same_cells(a, b, matched->made, tolerance, is_same, difference, err) : out_of_memory(err);
+        code = a && b ? same_cells(a, b, matched->made, tolerance, is_same, difference, err) : error_memory(err);
         column_drop(a);
         column_drop(b);
     }
@@ -623,7 +618,7 @@ static int add_named(struct matched *matched, struct frame_column *column, const
     if (!column || full.failed) {
         column_drop(column);
         buf_fini(&full);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     free(column->name);
     column->name = full.data;
@@ -658,7 +653,7 @@ static int find_differences(struct matched *matched, enum frame_sums sums, doubl
         if (!(fabs(is - was) > least))
             continue;
         if (!vec_reserve(found, &capacity, *n_found + 1, sizeof **found))
-            code = out_of_memory(err);
+            code = error_memory(err);
         else
             (*found)[(*n_found)++] = (struct frame_difference){i, was, is};
     }

@@ -33,11 +33,6 @@ struct matching {
     uint32_t *keys[2]; /* [n_nodes] text of what a node is, in the frame's own texts */
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -162,7 +157,7 @@ int frame_match(const struct frame *a, const struct frame *b, struct frame **res
                 break;
         ok = match_name(&matching, i, end);
     }
-    int code = ok ? shape_group(a, matching.keys[0], a->nodes->names, &results[0], err) : out_of_memory(err);
+    int code = ok ? shape_group(a, matching.keys[0], a->nodes->names, &results[0], err) : error_memory(err);
     if (code == 0) {
         code = shape_group(b, matching.keys[1], b->nodes->names, &results[1], err);
         if (code != 0)

@@ -10,11 +10,6 @@
 
 #include "base/bytes.h"
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static uint32_t *numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(uint32_t));
@@ -185,7 +180,7 @@ int shape_merge(uint32_t n, const struct edge_list *edges, const uint32_t *ident
     }
     merging_fini(&merging);
     free(number_of);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 int shape_graph(uint32_t n, struct edge_list *edges, uint32_t *class_of, uint32_t n_classes, struct frame_graph **graph,
@@ -195,7 +190,7 @@ int shape_graph(uint32_t n, struct edge_list *edges, uint32_t *class_of, uint32_
     for (size_t i = 0; i < edges->n; i++)
         edges->items[i] = (struct frame_edge){class_of[edges->items[i].parent], class_of[edges->items[i].child]};
     if (!first)
-        return out_of_memory(err);
+        return error_memory(err);
     int code = graph_make(n_classes, edges->items, edges->n, graph, &old_of, err);
     if (code != 0) {
         free(first);
@@ -206,7 +201,7 @@ int shape_graph(uint32_t n, struct edge_list *edges, uint32_t *class_of, uint32_
         free(first);
         free(old_of);
         graph_drop(*graph);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < n_classes; i++)
         new_of[old_of[i]] = i;
@@ -264,7 +259,7 @@ int shape_outermost(const struct frame_graph *graph, const uint32_t *group_of, u
     if (!n_open || !open) {
         free(n_open);
         free(open);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     for (uint32_t node = 0; node < graph->n; node++) {
         bool is_root = graph->parent_starts[node] == graph->parent_starts[node + 1];
@@ -290,13 +285,13 @@ int regroup_init(struct regroup *regroup, const struct frame *from, const uint32
                          .kind = kind,
                          .groups = groups_of(group_of, from->graph->n, graph->n)};
     if (!regroup->groups)
-        return out_of_memory(err);
+        return error_memory(err);
     if (kind != REGROUP_FLAT || !from->graph->is_tree)
         return 0;
     uint32_t *outer_of = numbers(from->graph->n);
-    int code = outer_of ? shape_outermost(from->graph, group_of, graph->n, outer_of, err) : out_of_memory(err);
+    int code = outer_of ? shape_outermost(from->graph, group_of, graph->n, outer_of, err) : error_memory(err);
     if (code == 0 && !(regroup->outer = groups_of(outer_of, from->graph->n, graph->n)))
-        code = out_of_memory(err);
+        code = error_memory(err);
     free(outer_of);
     if (code != 0)
         regroup_fini(regroup);
@@ -315,7 +310,7 @@ int regroup_frame(const struct frame *from, const uint32_t *group_of, enum regro
 {
     struct regroup regroup;
     struct frame *made = frame_new(graph, nodes, profiles_keep(from->profiles));
-    int code = made ? regroup_init(&regroup, from, group_of, kind, graph, nodes, err) : out_of_memory(err);
+    int code = made ? regroup_init(&regroup, from, group_of, kind, graph, nodes, err) : error_memory(err);
     if (code == 0) {
         for (size_t i = 0; code == 0 && i < from->n_columns; i++)
             code = frame_add_column(made, column_changed(&regroup.change, from->columns[i]), err);

@@ -254,7 +254,7 @@ int frame_run(const char *name, struct frame *const *frames, size_t n, const cha
         return found->run(frames, n, texts, n_texts, result, err);
     }
     spelling_suggest(&text, name, names, N);
-    int code = text.failed ? error_set(err, ERR_MEMORY, "out of memory")
+    int code = text.failed ? error_memory(err)
                            : error_set(err, ERR_NOT_FOUND, "there is no operation '%.100s'%s", name, text.data);
     buf_fini(&text);
     return code;

@@ -11,11 +11,6 @@
 #define WORD_BITS 64
 #define PATTERN_MAX_STEPS ((size_t)1 << 25)
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 void pattern_fini(struct pattern *pattern)
 {
     for (size_t i = 0; i < pattern->n_elements; i++) {
@@ -44,12 +39,12 @@ int pattern_add(struct pattern *pattern, char quantifier, uint64_t times, struct
     if (times > PATTERN_MAX_STATES || pattern->n_states + times >= PATTERN_MAX_STATES)
         return error_set(err, ERR_USAGE, "query: at most %d nodes can be asked for", PATTERN_MAX_STATES);
     if (!vec_reserve(&pattern->elements, &pattern->cap_elements, pattern->n_elements + 1, sizeof *pattern->elements))
-        return out_of_memory(err);
+        return error_memory(err);
     pattern->elements[pattern->n_elements++] = (struct pattern_element){0};
     for (uint64_t i = 0; i < times; i++)
         if (!add_state(pattern, false))
-            return out_of_memory(err);
-    return (quantifier == '*' || quantifier == '+') && !add_state(pattern, true) ? out_of_memory(err) : 0;
+            return error_memory(err);
+    return (quantifier == '*' || quantifier == '+') && !add_state(pattern, true) ? error_memory(err) : 0;
 }
 
 int pattern_add_condition(struct pattern_element *element, struct formula *condition, struct error *err)
@@ -57,7 +52,7 @@ int pattern_add_condition(struct pattern_element *element, struct formula *condi
     if (!vec_reserve(&element->conditions, &element->cap_conditions, element->n_conditions + 1,
                      sizeof *element->conditions)) {
         formula_free(condition);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     element->conditions[element->n_conditions++] = condition;
     return 0;
@@ -281,7 +276,7 @@ static int make_automaton(struct automaton *automaton, struct pattern *pattern, 
     for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
         code = test_element(frame, view, &pattern->elements[i], err);
     if (code == 0 && !automaton_init(automaton, pattern, frame->graph))
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0) {
         spread(automaton, true);
         spread(automaton, false);
@@ -295,7 +290,7 @@ int pattern_run(struct pattern *pattern, const struct frame *frame, const struct
     struct automaton automaton = {0};
     uint32_t n = frame->graph->n;
     bool *is_in = calloc(n ? n : 1, sizeof *is_in);
-    int code = is_in ? make_automaton(&automaton, pattern, frame, view, err) : out_of_memory(err);
+    int code = is_in ? make_automaton(&automaton, pattern, frame, view, err) : error_memory(err);
     if (code == 0) {
         for (size_t i = 0; i < n * automaton.n_words; i++)
             is_in[i / automaton.n_words] |= automaton.up[i] != 0;
@@ -416,11 +411,11 @@ int pattern_paths(struct pattern *pattern, const struct frame *frame, const stru
     uint32_t n = frame->graph->n;
     struct walk walk = {.automaton = &automaton, .paths = paths, .max = max, .is_longest = is_longest};
     walk.is_on = calloc(n ? n : 1, sizeof *walk.is_on);
-    int code = walk.is_on ? make_automaton(&automaton, pattern, frame, view, err) : out_of_memory(err);
+    int code = walk.is_on ? make_automaton(&automaton, pattern, frame, view, err) : error_memory(err);
     for (uint32_t node = 0; code == 0 && !paths->is_cut && node < n; node++) {
         memcpy(automaton.moved, automaton.first, automaton.n_words * sizeof *automaton.moved);
         if (can_go_on(&walk, node) && !walk_from(&walk, node))
-            code = out_of_memory(err);
+            code = error_memory(err);
     }
     free(walk.is_on);
     free(walk.levels);

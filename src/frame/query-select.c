@@ -17,11 +17,6 @@ struct selecting {
     struct buf text;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static bool has_line(const struct frame *frame, uint32_t node)
 {
     enum frame_kind kind = frame_kind(frame, node);
@@ -138,7 +133,7 @@ static int put_paths(struct selecting *selecting, struct error *err)
     if (!depths || !classes || !is_written) {
         free(classes);
         free(is_written);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     for (size_t i = 0; i < n; i++)
         selecting->is_whole[i] = true;
@@ -164,7 +159,7 @@ int query_select(const struct frame *frame, const uint32_t *nodes, size_t n, enu
     struct selecting selecting = {.frame = frame,
                                   .is_selected = calloc(n_nodes ? n_nodes : 1, sizeof(bool)),
                                   .is_whole = calloc(n_nodes ? n_nodes : 1, sizeof(bool))};
-    int code = selecting.is_selected && selecting.is_whole ? 0 : out_of_memory(err);
+    int code = selecting.is_selected && selecting.is_whole ? 0 : error_memory(err);
     if (code == 0 && n == 0)
         code = error_set(err, ERR_RANGE, "a query cannot name no nodes");
     for (size_t i = 0; code == 0 && i < n; i++) {
@@ -178,7 +173,7 @@ int query_select(const struct frame *frame, const uint32_t *nodes, size_t n, enu
     if (code == 0)
         put_numbers(&selecting);
     if (code == 0 && selecting.text.failed)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0)
         *text = selecting.text.data;
     else

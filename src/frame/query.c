@@ -29,11 +29,6 @@ struct asked {
     bool is_longest;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* Lets a pattern run, for what is wanted. */
 static int run(const struct asked *asked, struct pattern *pattern, bool **found)
 {
@@ -168,7 +163,7 @@ static int put_aggregate(const struct asked *asked, struct buf *to, const char *
             buf_printf(&inner, "%s(%s)", aggregates[i].function, value);
         buf_printf(to, "%s(", is_of_condition ? aggregates[i].function : "");
         int code =
-            inner.failed ? out_of_memory(asked->err) : put_condition(asked, to, name, inner.data, false, condition);
+            inner.failed ? error_memory(asked->err) : put_condition(asked, to, name, inner.data, false, condition);
         buf_printf(to, ")");
         buf_fini(&inner);
         return code;
@@ -189,7 +184,7 @@ static int take_member(const struct asked *asked, size_t number, struct pattern_
     struct error reason;
     expression_quote(&value, '\'', name);
     if (value.failed)
-        return out_of_memory(asked->err);
+        return error_memory(asked->err);
     int code = expression_compile(asked->frame, value.data, EXPRESSION_NUMBER, &formula, &reason);
     bool is_text = code == ERR_USAGE;
     if (code == 0)
@@ -201,7 +196,7 @@ static int take_member(const struct asked *asked, size_t number, struct pattern_
     else
         code = put_condition(asked, &text, name, value.data, is_text, condition);
     if (code == 0 && text.failed)
-        code = out_of_memory(asked->err);
+        code = error_memory(asked->err);
     if (code == 0) {
         code = expression_compile(asked->frame, text.data, EXPRESSION_CONDITION, &formula, &reason);
         if (code != 0)
@@ -390,7 +385,7 @@ static int parse_node(struct asked *asked, struct pattern *pattern)
         struct pattern_element *element = &pattern->elements[pattern->n_elements - 1];
         element->variable = strndup(name, (size_t)(asked->at - name));
         if (!element->variable)
-            return out_of_memory(asked->err);
+            return error_memory(asked->err);
         for (size_t i = 0; i + 1 < pattern->n_elements; i++)
             if (pattern->elements[i].variable && strcmp(pattern->elements[i].variable, element->variable) == 0)
                 return fail_at(asked, name, "'%.100s' is the name of two parts", element->variable);
@@ -420,7 +415,7 @@ static int parse_conditions(struct asked *asked, struct pattern *pattern)
     struct expression_part *parts = NULL;
     size_t n_parts = 0;
     struct error reason;
-    int code = text && variables ? 0 : out_of_memory(asked->err);
+    int code = text && variables ? 0 : error_memory(asked->err);
     for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
         variables[i] = pattern->elements[i].variable;
     if (code == 0) {
@@ -539,7 +534,7 @@ static int run_query(struct asked *asked, bool **found)
     json_error_t reason;
     json_t *json = json_loads(asked->text, JSON_REJECT_DUPLICATES, &reason);
     if (!json && (json_error_code(&reason) == json_error_out_of_memory || reason.line < 1))
-        return out_of_memory(asked->err);
+        return error_memory(asked->err);
     if (!json)
         return error_set(asked->err, ERR_USAGE, "query: line %d, character %d: %s", reason.line, reason.column,
                          reason.text);

@@ -43,11 +43,6 @@ struct reading {
     size_t n_rows, cap_rows;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static int64_t intern(struct reading *reading)
 {
     return strtab_intern(&reading->texts, reading->in.value.data);
@@ -72,13 +67,13 @@ static int read_data(struct reading *reading, struct error *err)
         if (piece != JSON_IN_LIST)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a row is a list", err);
         if (!vec_reserve(&reading->rows, &reading->cap_rows, reading->n_rows + 2, sizeof *reading->rows))
-            return out_of_memory(err);
+            return error_memory(err);
         reading->rows[reading->n_rows++] = reading->n_cells;
         while ((piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
             if (piece < 0 || (piece != JSON_IN_NUMBER && piece != JSON_IN_NULL && piece != JSON_IN_TEXT))
                 return piece < 0 ? piece : json_in_fail(&reading->in, "a cell is a number, a text or null", err);
             if (!vec_reserve(&reading->cells, &reading->cap_cells, reading->n_cells + 1, sizeof *reading->cells))
-                return out_of_memory(err);
+                return error_memory(err);
             char *end = NULL;
             double number = piece == JSON_IN_TEXT ? plain_number(reading->in.value.data, &end) : reading->in.number;
             bool is_number = piece == JSON_IN_NUMBER || (end && end != reading->in.value.data && !*end);
@@ -92,7 +87,7 @@ static int read_data(struct reading *reading, struct error *err)
 static int reserve_column(struct reading *reading, size_t n, struct error *err)
 {
     if (!vec_reserve(&reading->columns, &reading->cap_columns, n, sizeof *reading->columns))
-        return out_of_memory(err);
+        return error_memory(err);
     return 0;
 }
 
@@ -103,7 +98,7 @@ static int read_columns(struct reading *reading, struct error *err)
         if (piece != JSON_IN_TEXT)
             return piece < 0 ? piece : json_in_fail(&reading->in, "the name of a column is a text", err);
         int64_t name = intern(reading);
-        code = name < 0 ? out_of_memory(err) : reserve_column(reading, reading->n_columns + 1, err);
+        code = name < 0 ? error_memory(err) : reserve_column(reading, reading->n_columns + 1, err);
         if (code == 0)
             reading->columns[reading->n_columns++].name = (uint32_t)name;
     }
@@ -142,7 +137,7 @@ static int read_node(struct reading *reading, struct error *err)
         piece = json_in_next(&reading->in, err);
         int64_t text = piece == JSON_IN_TEXT && (is_label || is_column) ? intern(reading) : 0;
         if (text < 0)
-            return out_of_memory(err);
+            return error_memory(err);
         if (is_label)
             node.label = (uint32_t)text;
         if (is_column)
@@ -155,7 +150,7 @@ static int read_node(struct reading *reading, struct error *err)
         code = json_in_skip(&reading->in, piece, err);
     }
     if (code == 0 && !vec_reserve(&reading->nodes, &reading->cap_nodes, reading->n_nodes + 1, sizeof node))
-        return out_of_memory(err);
+        return error_memory(err);
     if (code == 0)
         reading->nodes[reading->n_nodes++] = node;
     return code;
@@ -383,7 +378,7 @@ static int read_caliper(const struct frame_input *input, struct frame **frame, s
     struct buf text = {0};
     int code = readers_text(input, &text, err);
     if (code == 0 && strtab_intern(&reading.texts, "") < 0)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0) {
         reading.in = (struct json_in){
             .text = text.data, .at = text.data, .end = text.data + text.len_bytes, .name = input->path, .line = 1};

@@ -80,11 +80,6 @@ struct reading {
     struct frame_maker maker;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static int bad_line(const struct reading *reading, const char *reason, struct error *err)
 {
     return error_set(err, ERR_FORMAT, "%.600s: line %zu: %s", reading->name, reading->line, reason);
@@ -251,7 +246,7 @@ static int take_events(struct reading *reading, struct error *err)
     while ((word = next_word(reading))) {
         int64_t event = strtab_intern(&reading->event_names, word);
         if (event < 0)
-            return out_of_memory(err);
+            return error_memory(err);
         if (reading->n_events == EVENTS_MAX)
             return bad_line(reading, "there are too many events", err);
         reading->events[reading->n_events++] = (uint32_t)event;
@@ -279,7 +274,7 @@ static int take_header(struct reading *reading, const char *key, struct error *e
     for (size_t i = 0; i < sizeof of_parts / sizeof *of_parts; i++)
         is_of_part |= strcmp(key, of_parts[i]) == 0;
     if (is_of_part && !begin_part(reading))
-        return out_of_memory(err);
+        return error_memory(err);
     if (strcmp(key, "events") == 0)
         return take_events(reading, err);
     if (strcmp(key, "positions") == 0)
@@ -306,7 +301,7 @@ static int take_name(struct reading *reading, unsigned kind, uint32_t *id, struc
         size_t n = names->numbers.n_strings;
         number = strtab_intern(&names->numbers, text + 1);
         if (number < 0 || !vec_reserve(&names->texts, &names->capacity, (size_t)number + 1, sizeof *names->texts))
-            return out_of_memory(err);
+            return error_memory(err);
         known = names->numbers.n_strings > n ? -1 : (int64_t)names->texts[number];
         text = close + 1 + strspn(close + 1, " \t");
         if (!*text && known < 0)
@@ -318,7 +313,7 @@ static int take_name(struct reading *reading, unsigned kind, uint32_t *id, struc
     }
     int64_t found = strtab_intern(&reading->texts, text);
     if (found < 0)
-        return out_of_memory(err);
+        return error_memory(err);
     if (known >= 0 && known != found)
         return bad_line(reading, "a compressed name is defined again as another one", err);
     if (close)
@@ -362,7 +357,7 @@ static int take_assignment(struct reading *reading, const char *key, struct erro
         reading->file = reading->file_of_function;
         if (code == 0)
             reading->function = find_function(reading, name, reading->file, reading->object);
-        return code == 0 && reading->function == FRAME_NONE ? out_of_memory(err) : code;
+        return code == 0 && reading->function == FRAME_NONE ? error_memory(err) : code;
     }
     if (strcmp(key, "cob") == 0)
         return take_callee_name(reading, NAMES_OBJECT, &reading->callee_object, &reading->has_callee_object, err);
@@ -430,21 +425,21 @@ static int take_costs(struct reading *reading, struct error *err)
     if (code == 0 && reading->function == FRAME_NONE)
         reading->function = find_function(reading, 0, reading->file, reading->object);
     if (code != 0 || reading->function == FRAME_NONE)
-        return code != 0 ? code : out_of_memory(err);
+        return code != 0 ? code : error_memory(err);
     struct function *function = &reading->functions[reading->function];
     if (!function->line && reading->file == function->file && reading->last_line < UINT32_MAX)
         function->line = (uint32_t)reading->last_line;
     reading->has_costs = true;
     double *own = costs_of(reading, &reading->own, reading->function);
     if (reading->n_called < 0)
-        return own ? add_costs(reading, own, err) : out_of_memory(err);
+        return own ? add_costs(reading, own, err) : error_memory(err);
     uint32_t callee =
         find_function(reading, reading->callee_name, reading->has_callee_file ? reading->callee_file : reading->file,
                       reading->has_callee_object ? reading->callee_object : reading->object);
     uint32_t call = callee == FRAME_NONE ? FRAME_NONE : find_call(reading, reading->function, callee);
     double *called = costs_of(reading, &reading->called, call), *of_callee = costs_of(reading, &reading->own, callee);
     if (!called || !of_callee)
-        return out_of_memory(err);
+        return error_memory(err);
     called[reading->n_events] += reading->n_called;
     of_callee[reading->n_events] += reading->n_called;
     reading->n_called = -1;
@@ -498,7 +493,7 @@ static int read_lines(struct reading *reading, struct buf *text, struct error *e
     }
     if (code == 0 && !reading->n_events)
         code = bad_line(reading, "there is no line \"events:\"", err);
-    return code == 0 && !end_part(reading) ? out_of_memory(err) : code;
+    return code == 0 && !end_part(reading) ? error_memory(err) : code;
 }
 
 /* --- the frame --- */
@@ -606,7 +601,7 @@ static int add_values(struct reading *reading, struct error *err)
     uint32_t *cycles = code == 0 ? find_cycles(reading) : NULL;
     struct buf name = {0};
     if (!cycles)
-        return code != 0 ? code : out_of_memory(err);
+        return code != 0 ? code : error_memory(err);
     for (size_t i = 0; i < n_events; i++) {
         name.len_bytes = 0;
         buf_printf(&name, "%s (inc)", reading->event_names.strings[i]);
@@ -660,7 +655,7 @@ static int read_callgrind(const struct frame_input *input, struct frame **frame,
     struct reading *reading = calloc(1, sizeof *reading);
     struct buf text = {0};
     if (!reading)
-        return out_of_memory(err);
+        return error_memory(err);
     *reading = (struct reading){.name = input->path,
                                 .function = FRAME_NONE,
                                 .n_called = -1,
@@ -669,7 +664,7 @@ static int read_callgrind(const struct frame_input *input, struct frame **frame,
                                 .thread = -1,
                                 .process = -1};
     maker_init(&reading->maker);
-    int code = strtab_intern(&reading->texts, "") < 0 ? out_of_memory(err) : readers_text(input, &text, err);
+    int code = strtab_intern(&reading->texts, "") < 0 ? error_memory(err) : readers_text(input, &text, err);
     reading->len_bytes = text.len_bytes;
     if (code == 0)
         code = read_lines(reading, &text, err);

@@ -31,11 +31,6 @@ struct reading {
     size_t depth;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static int fail(const struct reading *reading, const char *reason, struct error *err)
 {
     return error_set(err, ERR_FORMAT, "%.600s: line %zu: %s", reading->name, reading->line, reason);
@@ -135,7 +130,7 @@ static int next(struct reading *reading, struct error *err)
     } else {
         code = fail(reading, "this belongs to no graph", err);
     }
-    return code == 0 && reading->text.failed ? out_of_memory(err) : code;
+    return code == 0 && reading->text.failed ? error_memory(err) : code;
 }
 
 static bool is_mark(const struct reading *reading, char mark)
@@ -164,7 +159,7 @@ static int take_node(struct reading *reading, uint32_t *node, struct error *err)
 {
     int64_t id = strtab_intern(&reading->ids, reading->id.data);
     if (id < 0 || !vec_reserve(&reading->labels, &reading->cap_labels, (size_t)id + 1, sizeof *reading->labels))
-        return out_of_memory(err);
+        return error_memory(err);
     *node = (uint32_t)id;
     int code = 0;
     while (code == 0 && is_mark(reading, ':')) {
@@ -190,7 +185,7 @@ static int take_attributes(struct reading *reading, uint32_t node, struct error 
             free(reading->labels[node]);
             reading->labels[node] = strdup(reading->text.data);
             if (!reading->labels[node])
-                return out_of_memory(err);
+                return error_memory(err);
         }
         code = code ? code : next(reading, err);
     }
@@ -211,7 +206,7 @@ static int take_statement(struct reading *reading, struct error *err)
         code = code ? code : take_node(reading, &node, err);
         if (code == 0 &&
             !vec_reserve(&reading->edges, &reading->cap_edges, reading->n_edges + 1, sizeof *reading->edges))
-            code = out_of_memory(err);
+            code = error_memory(err);
         if (code == 0)
             reading->edges[reading->n_edges++] = (struct frame_edge){before, node};
     }

@@ -34,11 +34,6 @@ enum { METRIC_DB_HEAD_BYTES = 32, METRIC_DB_COUNTS_AT = 24 };
 #define MATRIX_PRECISION 1e-9
 #define SUM_PRECISION 1e-5
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- metric-db files --- */
 
 /* A metric-db file in memory. */
@@ -112,14 +107,14 @@ static int list_matrices(const char *directory, struct matrices *matrices, struc
         if (len < n || strcmp(entry->d_name + len - n, suffix) != 0)
             continue;
         if (!vec_reserve(&matrices->items, &matrices->capacity, matrices->n + 1, sizeof *matrices->items)) {
-            code = out_of_memory(err);
+            code = error_memory(err);
             break;
         }
         struct matrix *matrix = &matrices->items[matrices->n++];
         *matrix = (struct matrix){.name = strdup(entry->d_name), .rank = -1, .thread = -1, .process = -1};
         if (!matrix->name || asprintf(&matrix->path, "%s/%s", directory, matrix->name) < 0) {
             matrix->path = NULL;
-            code = out_of_memory(err);
+            code = error_memory(err);
             break;
         }
         take_place(matrix);
@@ -220,7 +215,7 @@ static int read_row(struct frame_column *column, uint32_t node, struct cells *ro
     for (size_t i = 0; i < of->matrices->n; i++) {
         double value = value_at(of, i, node) * of->scale;
         if (value != 0 && !cells_add(row, (uint32_t)i, value))
-            return out_of_memory(err);
+            return error_memory(err);
     }
     return 0;
 }
@@ -387,7 +382,7 @@ static int take_node(struct reading *reading, struct level *level, enum frame_ki
     int code = level->tag == TAG_PROCEDURE ? find_text(reading, &reading->modules, "lm", &made.module, err) : 0;
     if (!vec_reserve(&reading->nodes, &reading->cap_nodes, reading->n_nodes + 1, sizeof *reading->nodes) ||
         !vec_reserve(&reading->made, &reading->cap_made, reading->n_nodes + 1, sizeof *reading->made))
-        return out_of_memory(err);
+        return error_memory(err);
     made.is_taken = kind == FRAME_LINE && reading->n_levels > 0 && reading->levels[reading->n_levels - 1].is_node;
     reading->made[reading->n_nodes] = made;
     reading->nodes[reading->n_nodes] = (struct hpctoolkit_node){.name = name, .parent = level->node, .kind = kind};
@@ -429,7 +424,7 @@ static int open_element(struct reading *reading, struct error *err)
         level.call_line = take_number(reading, "l");
     }
     if (!vec_reserve(&reading->levels, &reading->cap_levels, reading->n_levels + 1, sizeof *reading->levels))
-        return out_of_memory(err);
+        return error_memory(err);
     reading->levels[reading->n_levels++] = level;
     return code;
 }
@@ -445,7 +440,7 @@ static int take_sum(struct reading *reading, struct error *err)
     if (!level || !level->is_node || metric == reading->sums.n)
         return 0;
     if (!vec_reserve(&reading->values, &reading->cap_values, reading->n_values + 1, sizeof *reading->values))
-        return out_of_memory(err);
+        return error_memory(err);
     char *end;
     const char *text = attribute(reading, "v");
     double value = plain_number(text, &end);
@@ -504,7 +499,7 @@ static int read_elements(struct reading *reading, struct error *err)
             code = open_element(reading, err);
     }
     if (code == 0 && reading->failed)
-        return out_of_memory(err);
+        return error_memory(err);
     if (code == 0 && !reading->is_experiment)
         return xml_fail(&reading->xml, "there is no HPCToolkitExperiment", err);
     if (code == 0 && (reading->is_data || reading->n_levels > 0))
@@ -717,7 +712,7 @@ static int open_matrices(const struct reading *reading, const char *directory, s
     for (size_t i = 0; code == 0 && i < matrices->n; i++)
         code = map_matrix(&matrices->items[i], matrices, err);
     if (code == 0 && !make_rows(reading, matrices))
-        code = out_of_memory(err);
+        code = error_memory(err);
     return code;
 }
 
@@ -726,7 +721,7 @@ static int make_frame(struct reading *reading, const char *directory, struct fra
     struct matrices *matrices = calloc(1, sizeof *matrices);
     if (!matrices || !hpctoolkit_find_kinds(reading->nodes, reading->n_nodes)) {
         free(matrices);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     matrices->n_owners = 1;
     int code = readers_check_size(reading->xml.name, reading->n_nodes, reading->sums.n,
@@ -793,7 +788,7 @@ static int read_xml(const struct frame_input *input, struct frame **frame, struc
     char *path = NULL, *directory = readers_directory(input);
     if (!directory || asprintf(&path, "%s/experiment.xml", directory) < 0) {
         free(directory);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     int code = read_experiment(input->is_directory ? path : input->path, directory, frame, err);
     free(path);

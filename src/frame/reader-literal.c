@@ -42,11 +42,6 @@ struct reading {
     size_t n_open, cap_open;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static int64_t intern(struct reading *reading)
 {
     return strtab_intern(&reading->texts, reading->in.value.data);
@@ -69,7 +64,7 @@ static int read_fact(struct reading *reading, uint32_t node, bool is_metric, str
     }
     if (key < 0 || text < 0 ||
         !vec_reserve(&reading->facts, &reading->cap_facts, reading->n_facts + 1, sizeof *reading->facts))
-        return out_of_memory(err);
+        return error_memory(err);
     fact.key = (uint32_t)key;
     fact.text = (uint32_t)text;
     if (is_metric && strcmp(reading->texts.strings[key], "_hatchet_nid") == 0)
@@ -125,7 +120,7 @@ static int open_node(struct reading *reading, struct error *err)
 {
     if (!vec_reserve(&reading->nodes, &reading->cap_nodes, reading->n_nodes + 1, sizeof *reading->nodes) ||
         !vec_reserve(&reading->open, &reading->cap_open, reading->n_open + 1, sizeof *reading->open))
-        return out_of_memory(err);
+        return error_memory(err);
     uint32_t parent = reading->n_open > 0 ? reading->open[reading->n_open - 1] : FRAME_NONE;
     reading->open[reading->n_open++] = (uint32_t)reading->n_nodes;
     reading->nodes[reading->n_nodes++] = (struct literal_node){.parent = parent, .same_as = FRAME_NONE, .nid = NAN};
@@ -150,7 +145,7 @@ static int read_key(struct reading *reading, struct error *err)
     if (is_name && piece == JSON_IN_TEXT) {
         int64_t name = intern(reading);
         reading->nodes[node].name = name < 0 ? 0 : (uint32_t)name;
-        return name < 0 ? out_of_memory(err) : 0;
+        return name < 0 ? error_memory(err) : 0;
     }
     return json_in_skip(&reading->in, piece, err);
 }
@@ -356,7 +351,7 @@ static int add_metrics(struct frame_maker *maker, const struct reading *reading,
 {
     size_t *columns = malloc((reading->texts.n_strings + 1) * sizeof *columns);
     if (!columns)
-        return out_of_memory(err);
+        return error_memory(err);
     memset(columns, 0xff, (reading->texts.n_strings + 1) * sizeof *columns);
     for (size_t i = 0; i < reading->n_facts && !maker->failed; i++) {
         const struct fact *fact = &reading->facts[i];
@@ -383,7 +378,7 @@ static int make_frame(struct reading *reading, struct frame **frame, struct erro
     struct buf text = {0};
     size_t n_keys = count_keys(reading);
     if (n_keys == SIZE_MAX || !find_duplicates(reading))
-        return out_of_memory(err);
+        return error_memory(err);
     int code = readers_check_size(reading->in.name, reading->n_nodes, n_keys,
                                   (size_t)(reading->in.end - reading->in.text), err);
     if (code != 0)
@@ -414,7 +409,7 @@ static int read_literal(const struct frame_input *input, struct frame **frame, s
     struct buf text = {0};
     int code = readers_text(input, &text, err);
     if (code == 0 && strtab_intern(&reading.texts, "") < 0)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0) {
         reading.in = (struct json_in){
             .text = text.data, .at = text.data, .end = text.data + text.len_bytes, .name = input->path, .line = 1};

@@ -15,11 +15,6 @@ extern const struct frame_reader reader_saved;
 #define BEGINS "LOCUSFRM"
 #define VERSION 1
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- writing --- */
 
 struct saving {
@@ -137,7 +132,7 @@ int frame_save(struct frame *frame, char **bytes, size_t *len_bytes, struct erro
         for (size_t i = 0; i < saving.texts.n_strings; i++)
             wire_put_text(&out, saving.texts.strings[i]);
         buf_append(&out, body.data, body.len_bytes);
-        code = saving.failed || body.failed || out.failed ? out_of_memory(err) : 0;
+        code = saving.failed || body.failed || out.failed ? error_memory(err) : 0;
     }
     strtab_fini(&saving.texts);
     buf_fini(&body);
@@ -346,7 +341,7 @@ static int get_column(struct loading *loading, struct frame *frame, struct error
     if (loading->in.code != 0 || !copy) {
         free(copy);
         column_drop(column);
-        return loading->in.code ? loading->in.code : out_of_memory(err);
+        return loading->in.code ? loading->in.code : error_memory(err);
     }
     free(column->description);
     column->description = copy;
@@ -403,7 +398,7 @@ static int read_saved(const struct frame_input *input, struct frame **frame, str
 {
     struct buf bytes = {0}, path = {0};
     buf_printf(&path, input->is_directory ? "%s/" FRAME_FILE : "%s", input->path);
-    int code = path.failed ? out_of_memory(err) : file_read(path.data, &bytes, err);
+    int code = path.failed ? error_memory(err) : file_read(path.data, &bytes, err);
     if (code == 0) {
         struct loading loading = {.in = {.bytes = (const unsigned char *)bytes.data,
                                          .len_bytes = bytes.len_bytes,

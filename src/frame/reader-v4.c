@@ -48,11 +48,6 @@ struct v4_column {
     uint32_t summary_id; /* in the summary profile; FRAME_NONE: the sum is not there */
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static const char *text_or_none(const char *text)
 {
     return text ? text : "";
@@ -67,7 +62,7 @@ static int map_file(const char *directory, const char *file, bool may_be_missing
     struct stat info;
     if (asprintf(&mapped->name, "%s/%s", directory, file) < 0) {
         mapped->name = NULL;
-        return out_of_memory(err);
+        return error_memory(err);
     }
     int fd = input_open(AT_FDCWD, mapped->name, 0, &info);
     if (fd < 0 && errno == ENOENT && may_be_missing)
@@ -134,7 +129,7 @@ static int read_row(struct frame_column *column, uint32_t node, struct cells *ro
                              (uintmax_t)(list.values + 12 * i), id);
         is_sorted &= row->n == 0 || row->items[row->n - 1].profile < profile;
         if (!cells_add(row, profile, v4_map_value(map, &list, i)))
-            return out_of_memory(err);
+            return error_memory(err);
     }
     if (!is_sorted)
         qsort(row->items, row->n, sizeof *row->items, compare_cells);
@@ -284,7 +279,7 @@ static int add_metric(struct frame *frame, struct database *database, const stru
         else
             column_drop(columns[i]);
     }
-    return failed && code == 0 ? out_of_memory(err) : code;
+    return failed && code == 0 ? error_memory(err) : code;
 }
 
 static int add_columns(struct frame *frame, struct database *database, const struct v4_meta *meta, struct error *err)
@@ -308,7 +303,7 @@ static int add_columns(struct frame *frame, struct database *database, const str
         }
         code = ok ? add_metric(frame, database, meta, &meta->metrics[i],
                                (const char *[]){names[0].data, names[1].data, names[2].data}, err)
-                  : out_of_memory(err);
+                  : error_memory(err);
         for (size_t k = 0; k < 3; k++)
             buf_fini(&names[k]);
     }
@@ -456,7 +451,7 @@ static int add_node(struct tree *tree, uint32_t i, uint32_t parent, uint32_t *nu
     tree->database->context_of[*number] = id;
     tree->database->propagation[*number] = context ? context->propagation : 0;
     tree->database->node_of[id] = *number;
-    return tree->maker->failed ? out_of_memory(err) : 0;
+    return tree->maker->failed ? error_memory(err) : 0;
 }
 
 /* Adds all nodes in pre-order. */
@@ -467,7 +462,7 @@ static int add_nodes(struct tree *tree, struct error *err)
         uint32_t node, parent;
     } *stack = calloc(tree->n + 1, sizeof *stack);
     size_t n = 0;
-    int code = stack ? 0 : out_of_memory(err);
+    int code = stack ? 0 : error_memory(err);
     for (size_t i = meta->n_entries; stack && i-- > 0;)
         stack[n++] = (struct open){(uint32_t)i, FRAME_NONE};
     while (code == 0 && n > 0) {
@@ -548,7 +543,7 @@ static int add_profiles(struct frame_maker *maker, const struct v4_meta *meta, s
     database->profile_of = calloc(n + 1, sizeof(uint32_t));
     database->list_of = calloc(n + 1, sizeof(uint32_t));
     database->summary = SIZE_MAX;
-    int code = database->profile_of && database->list_of ? 0 : out_of_memory(err);
+    int code = database->profile_of && database->list_of ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
         struct v4_profile profile;
         bool is_summary = false;
@@ -559,7 +554,7 @@ static int add_profiles(struct frame_maker *maker, const struct v4_meta *meta, s
         database->profile_of[i] = is_summary ? FRAME_NONE : database->n_profiles;
         if (code == 0 && !is_summary) {
             database->list_of[database->n_profiles++] = (uint32_t)i;
-            code = add_profile(maker, meta, &profile, &hosts) ? 0 : out_of_memory(err);
+            code = add_profile(maker, meta, &profile, &hosts) ? 0 : error_memory(err);
         }
         free(profile.ids);
     }
@@ -591,7 +586,7 @@ static int read_variables(struct tree *tree, const char *directory, struct error
     const struct v4_meta *meta = tree->meta;
     struct mapped file = {0};
     uint32_t *index_of = malloc(((size_t)database->n_ids + 1) * sizeof *index_of);
-    int code = index_of ? map_file(directory, "locus.db", true, &file, err) : out_of_memory(err);
+    int code = index_of ? map_file(directory, "locus.db", true, &file, err) : error_memory(err);
     const char *text = file.bytes;
     if (code == 0 && text && *text != '{')
         code = db_variables_read(text, file.len_bytes, file.name, &tree->variables, err);
@@ -611,7 +606,7 @@ static int read_variables(struct tree *tree, const char *directory, struct error
 /* Nodes and profiles into the maker. */
 static int read_tree(struct tree *tree, const char *directory, struct error *err)
 {
-    int code = make_tables(tree->database, tree->meta) && list_nodes(tree) ? 0 : out_of_memory(err);
+    int code = make_tables(tree->database, tree->meta) && list_nodes(tree) ? 0 : error_memory(err);
     if (code == 0)
         code = read_variables(tree, directory, err);
     if (code == 0)
@@ -639,7 +634,7 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
     struct v4_file meta = {0};
     struct frame_maker maker;
     if (!database)
-        return out_of_memory(err);
+        return error_memory(err);
     database->n_owners = 1;
     maker_init(&maker);
     struct tree tree = {.meta = &meta.meta, .name = file->name, .maker = &maker, .database = database};
@@ -671,7 +666,7 @@ static int read_v4(const struct frame_input *input, struct frame **frame, struct
 {
     struct mapped meta = {0};
     char *directory = readers_directory(input);
-    int code = directory ? map_file(directory, v4_file_name(V4_META), false, &meta, err) : out_of_memory(err);
+    int code = directory ? map_file(directory, v4_file_name(V4_META), false, &meta, err) : error_memory(err);
     if (code == 0)
         code = read_meta(directory, &meta, frame, err);
     unmap_file(&meta);

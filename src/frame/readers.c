@@ -83,7 +83,7 @@ int readers_text(const struct frame_input *input, struct buf *text, struct error
     if (code == 0)
         buf_append(text, "", 0);
     if (code == 0 && text->failed)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     return code;
 }
 
@@ -115,7 +115,7 @@ static int look_at(const char *path, struct frame_input *input, struct error *er
     if (fd >= 0)
         (void)close(fd);
     buf_append(&input->head, "", 0);
-    return code == 0 && input->head.failed ? error_set(err, ERR_MEMORY, "out of memory") : code;
+    return code == 0 && input->head.failed ? error_memory(err) : code;
 }
 
 static int not_known(const char *path, struct error *err)

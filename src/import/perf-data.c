@@ -186,7 +186,7 @@ static int get_bytes(const char *path, struct perf_data *data, struct error *err
 int perf_data_open(const char *path, struct perf_data *data, struct error *err)
 {
     data->name = strdup(path);
-    int code = data->name ? get_bytes(path, data, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = data->name ? get_bytes(path, data, err) : error_memory(err);
     if (!code)
         code = read_all(data, err);
     if (code)

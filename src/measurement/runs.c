@@ -238,7 +238,7 @@ int runs_list(const char *directory, struct strtab *ids, struct error *err)
     if (runs_text(directory, &text, &ignored) == 0)
         for (const char *line = text.data; code == 0 && *line; line = next_line(line))
             if (take_id(line, id) && strtab_intern(ids, id) < 0)
-                code = error_set(err, ERR_MEMORY, "out of memory");
+                code = error_memory(err);
     buf_fini(&text);
     return code;
 }

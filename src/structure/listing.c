@@ -41,13 +41,13 @@ int listing_open(const char *path, struct listing **listing, struct error *err)
     struct listing *made = calloc(1, sizeof *made);
     *listing = NULL;
     if (!made)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     int code = symbols_open(path, &made->symbols, err);
     if (code == 0 && !(made->structure = structure_new(made->symbols)))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     uint16_t machine = code == 0 ? made->structure->image.machine : 0;
     if (code == 0 && machine == EM_X86_64 && !insn_printer_new(&made->printer))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     if (code == 0 && !made->printer && !plain_length(machine, 0))
         code = error_set(err, ERR_UNSUPPORTED,
                          "%s: there is no disassembler for its machine (number %u) in this build; see libzydis-dev",

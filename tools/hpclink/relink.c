@@ -151,7 +151,7 @@ static int command_run(const struct command *command, struct buf *output, struct
     int fds[2] = {-1, -1}, status;
     pid_t pid;
     if (command->failed)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (output && pipe(fds) != 0)
         return error_set(err, ERR_IO, "a pipe cannot be made: %s", strerror(errno));
     status = spawn(command, output ? fds : NULL, &pid);
@@ -227,7 +227,7 @@ static int read_elf(Elf *elf, const char *path, struct inspected *inspected, str
             continue;
         has_table = true;
         if (!read_symbols(elf, section, &header, inspected))
-            return error_set(err, ERR_MEMORY, "out of memory");
+            return error_memory(err);
     }
     if (!has_table)
         return error_set(err, ERR_NOT_FOUND, "%s: has no symbol table", path);

@@ -45,7 +45,7 @@ static int read_one(const char *path, struct structures *structures, struct erro
         return 0;
     }
     structure_file_free(file);
-    return error_set(err, ERR_MEMORY, "out of memory");
+    return error_memory(err);
 }
 
 static int is_structure(const struct dirent *entry)
@@ -66,7 +66,7 @@ static int read_directory(const char *directory, struct structures *structures, 
         struct buf path = {0};
         buf_printf(&path, "%s/%s", directory, entries[i]->d_name);
         if (code == 0)
-            code = path.failed ? error_set(err, ERR_MEMORY, "out of memory") : read_one(path.data, structures, err);
+            code = path.failed ? error_memory(err) : read_one(path.data, structures, err);
         buf_fini(&path);
         free(entries[i]);
     }
@@ -297,7 +297,7 @@ static int write_database(const struct settings *settings, const struct job *job
     const char *program = model->program ? path_last(model->program) : "program";
     char *path = default_output(input, program);
     if (!path)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     const char *output = settings->output ? settings->output : path;
     struct source_copies copies = {0};
     const struct database_job how = {.job = job,

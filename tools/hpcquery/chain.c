@@ -238,7 +238,7 @@ static int derive(const struct settings *settings, struct frame **frame, struct 
         const char *text = settings->derived[i];
         char *name = derived_name(text);
         if (!name)
-            return error_set(err, ERR_MEMORY, "out of memory");
+            return error_memory(err);
         const char *const texts[] = {name, strchr(text, '=') + 1};
         code = replace(frame, "derive", texts, 2, err);
         free(name);
@@ -321,7 +321,7 @@ static int keep_tree(struct frame **frame, const char *tree, struct error *err)
         return 0;
     bool *keep = malloc(n + 1);
     if (!keep)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     for (uint32_t i = 0; i < n; i++)
         n_kept += keep[i] = strcmp(frame_attribute_text(*frame, attribute, i), tree) == 0;
     struct frame *result;
@@ -409,7 +409,7 @@ static int write_named(const struct settings *settings, const struct frame_form 
     job->named = names;
     job->n_named = n;
     job->is_named = settings->n_metrics > 0;
-    int code = ok ? form->write(job, out, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = ok ? form->write(job, out, err) : error_memory(err);
     while (names && n_derived > 0)
         free((void *)(uintptr_t)names[settings->n_metrics + --n_derived]);
     free(names);
@@ -437,7 +437,7 @@ static int print(const struct settings *settings, const struct chain *chain, con
         (void)error_set(err, ERR_NOT_FOUND, "there is no column to show");
     int code = job.column == SIZE_MAX ? ERR_NOT_FOUND : write_named(settings, form, &job, &out, err);
     if (code == 0 && out.failed)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     if (code == 0)
         status = put_output(settings, &out);
     buf_fini(&out);

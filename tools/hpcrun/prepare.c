@@ -202,7 +202,7 @@ static int make_directory(const struct hpcrun_options *options, struct prepared 
     struct stat directory;
     char *name = names_directory(wanted, options->command[0], names_job_id()), *real = NULL;
     if (!name)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     const struct run_directory how = {.adds = options->appends,
                                       .is_inherited = !options->output && wanted,
                                       .allows_foreign = options->allows_foreign};

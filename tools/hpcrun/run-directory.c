@@ -231,7 +231,7 @@ static int move_away(const char *real, ino_t inode, struct error *err)
     struct stat info;
     char *to = next_number(real);
     if (!to)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     int code = renameat2(AT_FDCWD, real, AT_FDCWD, to, RENAME_NOREPLACE) == 0 || errno == EEXIST || errno == ENOENT
                    ? 0
                    : error_set(err, ERR_IO,
@@ -275,8 +275,8 @@ static int take_number(const struct search *search, const char *real, const char
         return runs_join(numbered, search->run, err);
     }
     numbered = next_number(real);
-    int code = numbered ? begin_in(numbered, search->how->allows_foreign, search->run, real_path, err)
-                        : error_set(err, ERR_MEMORY, "out of memory");
+    int code =
+        numbered ? begin_in(numbered, search->how->allows_foreign, search->run, real_path, err) : error_memory(err);
     if (code == 0)
         (void)snprintf(search->note, search->n_note, "%s %s: this measurement goes into %s.", real, why, numbered);
     free(numbered);
@@ -297,7 +297,7 @@ static int use_existing(const struct search *search, const char *real, const str
             (void)snprintf(search->run->id, sizeof search->run->id, "%.*s", RUNS_ID_MAX - 1, outer);
         int code = is_inner ? 0 : joins ? runs_join(real, search->run, err) : runs_add(real, search->run, false, err);
         *real_path = code == 0 ? strdup(real) : NULL;
-        return code == 0 && !*real_path ? error_set(err, ERR_MEMORY, "out of memory") : code;
+        return code == 0 && !*real_path ? error_memory(err) : code;
     }
     if (stat(real, &info) != 0 || look_into(real, &contents) != 0)
         return error_set(err, ERR_IO, "%s: cannot be read: %s", real, strerror(errno));
@@ -359,7 +359,7 @@ int run_directory_make(const char *name, const struct run_directory *how, char *
         len--;
     char *plain = strndup(name, len);
     const struct search search = {plain, how, run, note, n_note};
-    int code = plain ? ERR_NOT_FOUND : error_set(err, ERR_MEMORY, "out of memory");
+    int code = plain ? ERR_NOT_FOUND : error_memory(err);
     *real_path = NULL;
     *note = '\0';
     describe(run);

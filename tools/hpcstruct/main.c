@@ -159,7 +159,7 @@ static int output_open(struct output *output, const char *path, struct error *er
     }
     if (asprintf(&output->temporary, "%s.%ld.part", path, (long)getpid()) < 0) {
         output->temporary = NULL;
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     (void)unlink(output->temporary); /* of a killed process with this number */
     output->file = fopen(output->temporary, "wbxe");

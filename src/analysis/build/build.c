@@ -216,7 +216,7 @@ static int list_scopes(const struct build *build, const uint32_t *new_of, struct
     scopes->traced = calloc(n + 1, sizeof *scopes->traced);
     scopes->prior = calloc(build->prior->n_scopes + 1, sizeof *scopes->prior);
     if (!scopes->own || !scopes->traced || !scopes->prior)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     for (size_t i = 0; i < n; i++) {
         scopes->own[i] = new_of[build->tree->nodes[i].own];
         scopes->traced[i] = new_of[build->tree->nodes[i].traced];
@@ -298,7 +298,7 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
     if (!build->elided || !prior_variables(build->prior, build)) {
         free(build->elided);
         strtab_fini(&build->keys);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     if (build->sides->n)
         qsort(build->sides->rows, build->sides->n, sizeof *build->sides->rows, compare_sides);

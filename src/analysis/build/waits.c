@@ -125,7 +125,7 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
     if (!waits || !waits->modules || !waits->functions) {
         waits_free(waits);
         *out = NULL;
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     for (size_t i = 1; i < n; i++) {
         waits->modules[i] = module_meaning(model->strings.strings[i]);

@@ -263,7 +263,7 @@ int load_take_thread(struct reading *reading, uint32_t directory, struct error *
     struct model *model = load->model;
     int64_t process = processes_find(model, &load->process_keys, &reading->id, directory);
     if (process < 0 || !vec_reserve(&model->threads, &model->cap_threads, model->n_threads + 1, sizeof *model->threads))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     model->threads[model->n_threads++] = (struct thread){.process = (uint32_t)process,
                                                          .thread_id = reading->id.thread,
                                                          .profile = load->prior.n_threads + reading->number};
@@ -285,7 +285,7 @@ static int put_digest(struct reading *reading, const struct error *problem, stru
     digest_put(&load->digests, reading->number, problem, &reading->trace_problem, &reading->epochs, reading->n_epochs,
                &load->values->profiles[reading->number], &load->ingest.metrics);
     (void)pthread_mutex_unlock(&load->ingest.metrics_mutex);
-    return load->digests.failed ? error_set(err, ERR_MEMORY, "out of memory") : 0;
+    return load->digests.failed ? error_memory(err) : 0;
 }
 
 static int read_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
@@ -347,7 +347,7 @@ static int choose_program(struct load *load, struct error *err)
     const struct ingest *ingest = &load->ingest;
     double *sums = calloc(model->n_processes + 1, sizeof *sums);
     if (!sums)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     for (size_t i = 0; i < load->values->n_metrics; i++)
         model->metrics[load->values->metrics[i]].used_by_data |= ingest->data_metrics[i];
     int64_t metric = model_choose_metric(model, NULL);
@@ -374,7 +374,7 @@ int load_map_metrics(struct load *load, struct error *err)
         int64_t metric = model_metric(load->model, load->ingest.metrics.strings[i]);
         values->metrics[i] = metric < 0 ? 0 : (uint32_t)metric;
     }
-    return values->metrics ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return values->metrics ? 0 : error_memory(err);
 }
 
 /* Maps the store's ids in the values that were written to scopes, through the merged tree. */
@@ -389,7 +389,7 @@ static int map_scopes(struct load *load, const struct build_scopes *scopes, stru
     values->splits.row_of = calloc(values->n_scopes + 1, sizeof *row_of);
     if (!values->traced || !values->splits.row_of) {
         free(row_of);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     for (size_t i = 0; i < values->n_scopes; i++) {
         uint32_t node = values->scopes[i];
@@ -415,7 +415,7 @@ static int build_all(struct load *load, struct error *err)
                           .keeps_instructions = load->options->keeps_instructions,
                           .prior = &load->prior};
     if (!source)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     job_begin(load->options->job, "looking up sources");
     placeholders_assign(&load->tree, load->symbolizer);
     int code = build_model(&build, &scopes, err);
@@ -455,7 +455,7 @@ static int load_init(struct load *load, struct error *err)
     load->scratch = calloc(n_threads + 1, sizeof *load->scratch);
     load->values = calloc(1, sizeof *load->values);
     if (!load->symbolizer || !load->ingest.store || !load->scratch || !load->values)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     load->values->spill.fd = -1;
     load->ingest.spill = &load->values->spill;
     return spill_open(&load->values->spill, load->options->job->scratch, err);
@@ -490,14 +490,14 @@ static int add_first_metric(struct model *model, struct error *err)
         if (model_metric(model, event->metric) >= 0)
             return 0;
         if (!vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1, sizeof *model->metrics))
-            return error_set(err, ERR_MEMORY, "out of memory");
+            return error_memory(err);
         struct metric *metric = &model->metrics[model->n_metrics];
         *metric = (struct metric){.name = strdup(event->metric),
                                   .description = strdup("no samples were recorded"),
                                   .per_sample = event->scale,
                                   .period = event->scale};
         model->n_metrics++;
-        return metric->name && metric->description ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+        return metric->name && metric->description ? 0 : error_memory(err);
     }
     return 0;
 }
@@ -529,7 +529,7 @@ static int list_profiles(struct load *load, const char *const *paths, size_t n_p
         code = profile_list_make(&load->list, paths, n_paths, err);
     int64_t n_known = code == 0 ? prior_drop_known(&load->prior, &load->process_keys, &load->list) : 0;
     if (n_known < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (load->options->n_known)
         *load->options->n_known = (size_t)n_known;
     return code;
@@ -546,7 +546,7 @@ static int load_all(struct load *load, const char *const *paths, size_t n_paths,
         return code;
     load->values->profiles = calloc(load->list.n_profiles + 1, sizeof *load->values->profiles);
     load->values->n_profiles = load->values->profiles ? load->list.n_profiles : 0;
-    code = load->values->profiles ? read_profiles(load, err) : error_set(err, ERR_MEMORY, "out of memory");
+    code = load->values->profiles ? read_profiles(load, err) : error_memory(err);
     if (team_is_several(team))
         code = load_team_gather(load, code, err);
     if (code == 0 && team_leads(team))

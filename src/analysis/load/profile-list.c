@@ -125,7 +125,7 @@ int processes_order(struct model *model, struct error *err)
     free(order);
     free(new_of);
     free(sorted);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* The name that the process was started by, if that is a link to its program; else NULL. */
@@ -335,7 +335,7 @@ static int add_profile(struct profile_list *list, const char *directory, const c
     int64_t index = find_directory(list, directory);
     if (index < 0 || !vec_reserve(&list->profiles, &list->cap_profiles, list->n_profiles + 1, sizeof *list->profiles) ||
         asprintf(&path, "%s/%s", list->directories.strings[index], name) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     list->profiles[list->n_profiles++] = (struct profile_path){path, (size_t)index};
     return 0;
 }
@@ -344,8 +344,7 @@ static int add_file(struct profile_list *list, const char *path, struct error *e
 {
     const char *slash = strrchr(path, '/');
     char *directory = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup("");
-    int code = directory ? add_profile(list, directory, slash ? slash + 1 : path, err)
-                         : error_set(err, ERR_MEMORY, "out of memory");
+    int code = directory ? add_profile(list, directory, slash ? slash + 1 : path, err) : error_memory(err);
     free(directory);
     return code;
 }
@@ -411,7 +410,7 @@ static int add_perf(struct profile_list *list, const char *path, struct error *e
     if (code != 0)
         return code;
     if (strtab_intern(&list->temporary, directory) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     code = perf_import(path, directory, list->model, &problem);
     if (code == 0)
         return list_directory(list, directory, err);
@@ -475,7 +474,7 @@ int profile_list_skip(struct profile_list *list, const struct error *problem, st
 {
     if (list->skipped.n_strings == 0)
         list->first_skip = problem->code;
-    return strtab_intern(&list->skipped, problem->text) < 0 ? error_set(err, ERR_MEMORY, "out of memory") : 0;
+    return strtab_intern(&list->skipped, problem->text) < 0 ? error_memory(err) : 0;
 }
 
 void profile_list_fini(struct profile_list *list)

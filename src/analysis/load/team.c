@@ -32,7 +32,7 @@ int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, cons
     buf_append(epochs, text.data, text.len_bytes);
     buf_append(epochs, nodes.data, nodes.len_bytes);
     if (code == 0 && (nodes.failed || epochs->failed))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     buf_fini(&text);
     buf_fini(&nodes);
     return code;
@@ -421,7 +421,7 @@ static int replay_totals(struct load *load, struct profile_digest *digest, struc
     struct ingested *profile = &load->values->profiles[digest->number];
     profile->n_totals = 0;
     if (!vec_reserve(&profile->totals, &profile->cap_totals, digest->n_totals + 1, sizeof *profile->totals))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     for (size_t i = 0; i < digest->n_totals; i++) {
         struct digest_total total = digest_next_total(digest);
         int64_t metric = strtab_find(&load->ingest.metrics, total.metric);
@@ -488,7 +488,7 @@ static int replay_all(struct load *load, struct error *err)
     if (replay.n > 1)
         qsort(replay.digests, replay.n, sizeof *replay.digests, compare_numbers);
     workers.n_tasks = replay.n;
-    int code = ok ? workers_run(&workers, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = ok ? workers_run(&workers, err) : error_memory(err);
     free(replay.digests);
     buf_fini(&load->digests);
     return code;

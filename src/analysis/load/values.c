@@ -237,10 +237,10 @@ int values_join(struct value_source *first, size_t n_first, uint32_t *scopes, si
         values_free(first);
         values_free(second);
         free(scopes);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
-    *self = (struct joined){
-        .first = *first, .second = *second, .n_first = n_first, .n_scopes = n_scopes, .scopes = scopes};
+    *self =
+        (struct joined){.first = *first, .second = *second, .n_first = n_first, .n_scopes = n_scopes, .scopes = scopes};
     *first = *second = (struct value_source){0};
     *joined = (struct value_source){
         .self = self, .visit = visit, .trace = trace, .visit_trace = visit_trace, .free = free_joined};

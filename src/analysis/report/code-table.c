@@ -305,7 +305,7 @@ int code_table_make(const struct model *model, size_t metric, enum code_kind kin
     free(counting.stack);
     if (!ok) {
         code_table_fini(table);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     order_rows(table);
     return 0;
@@ -342,7 +342,7 @@ int code_table_values(const struct code_table *table, enum code_kind kind, size_
     if (code != 0)
         return code;
     if (!slots_reserve(&slots, &kinds[kind], table->rows, table->n_rows))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     for (size_t i = 0; code == 0 && i < other.n_rows; i++) {
         size_t row = slots_find(&slots, &kinds[kind], table->rows, &other.rows[i]);
         if (row == SLOTS_NONE)
@@ -565,7 +565,7 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
             code = values->visit(values->self, model->threads[i].profile, take_cells, splitting, err);
     }
     ok = ok && end_column(splitting);
-    return ok || code ? code : error_set(err, ERR_MEMORY, "out of memory");
+    return ok || code ? code : error_memory(err);
 }
 
 /* --- columns that change from statement to statement --- */
@@ -613,7 +613,7 @@ static int split_by_scope(struct splitting *splitting, const uint32_t *column_of
         for (uint32_t row = splitting->row_of[i]; ok && value != 0 && row; row = splitting->shares[row - 1].next)
             ok = add_to_cell(splitting, row - 1, value * splitting->shares[row - 1].factor);
     }
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* The region inside another one: "outer > inner". */
@@ -653,7 +653,7 @@ static int split_by_place(struct splitting *splitting, struct error *err)
         ok = column >= 0;
         column_of[i] = (uint32_t)column;
     }
-    int code = ok ? split_by_scope(splitting, column_of, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = ok ? split_by_scope(splitting, column_of, err) : error_memory(err);
     free(column_of);
     return code;
 }
@@ -679,7 +679,7 @@ static int finish(struct split *split, struct error *err)
             at++;
         split->first[row] = at;
     }
-    return split->first ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return split->first ? 0 : error_memory(err);
 }
 
 /* The rows of statements below a variable: those that waited are in rows of their own. */
@@ -751,7 +751,7 @@ static int by_node(struct splitting *splitting, const struct report *report, str
         ok = ok && end_column(splitting);
     }
     if (!ok)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     return splitting->split->n_cells ? 0
                                      : error_set(err, ERR_NOT_FOUND,
                                                  "the database does not know on which NUMA nodes the samples were "
@@ -774,7 +774,7 @@ int split_variables(const struct report *report, enum split_by by, const struct 
     struct splitting splitting = {.split = split, .model = report->model, .metric = report->metric};
     int code = 0;
     if (!make_room(&splitting, report->n_rows) || !give_variables(&splitting, report))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     else if (by == SPLIT_NODE)
         code = by_node(&splitting, report, err) == 0 ? finish(split, err) : ERR_NOT_FOUND;
     else
@@ -788,7 +788,7 @@ int split_variables(const struct report *report, enum split_by by, const struct 
 /* Splits the rows that have been prepared (not ok: there was no memory for that), and frees what that took. */
 static int split_prepared(struct splitting *splitting, bool ok, const struct value_source *values, struct error *err)
 {
-    int code = ok ? split_rows(splitting, values, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = ok ? split_rows(splitting, values, err) : error_memory(err);
     splitting_fini(splitting);
     if (code != 0)
         split_fini(splitting->split);

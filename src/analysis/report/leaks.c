@@ -64,7 +64,7 @@ static int add_row(struct leaks *leaks, const struct report_row *row, bool with_
                                                                 * counted */
         return 0;
     if (!vec_reserve(&leaks->rows, &leaks->cap_rows, leaks->n_rows + 1, sizeof *leaks->rows))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     leaks->rows[leaks->n_rows++] = made;
     if (!made.n_live)
         return 0;
@@ -305,7 +305,7 @@ int regions_make(const struct report *report, struct region_report *regions, str
     free(maker.sums);
     if (!ok) {
         regions_fini(regions);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     sort(regions, report->total_value > 0 ? report->total_value : 1);
     return 0;

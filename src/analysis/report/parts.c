@@ -396,7 +396,7 @@ int report_add_fields(struct report *report, struct error *err)
         if (!row->variable)
             continue;
         if (!fill_row(report, event, row))
-            return error_set(err, ERR_MEMORY, "out of memory");
+            return error_memory(err);
         in_data += is_data(row->variable) ? row->share : 0;
         for (size_t f = 0; f < row->n_fields; f++)
             if (!(row->fields[f].flags & FIELD_UNTYPED)) {
@@ -544,5 +544,5 @@ int report_add_hardware(struct report *report, struct error *err)
     ok = report->derived != NULL;
     for (size_t i = 0; ok && i < report->n_rows; i++)
         ok = fill_hardware(report, &report->rows[i], &inputs);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }

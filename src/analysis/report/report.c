@@ -121,7 +121,7 @@ static int collect_lines(struct report *report, struct report_row *row, int64_t 
     strtab_fini(&keys);
     if (row->n_lines)
         qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* What the row says about its variable, or about the part of it. */
@@ -179,7 +179,7 @@ static int collect_part_lines(struct report_row *row, struct error *err)
         if (line->part != part)
             continue;
         if (!vec_reserve(&row->lines, &row->cap_lines, row->n_lines + 1, sizeof *row->lines))
-            return error_set(err, ERR_MEMORY, "out of memory");
+            return error_memory(err);
         row->lines[row->n_lines++] = (struct report_line){.function = line->function,
                                                           .file = line->file,
                                                           .line = line->line,
@@ -209,12 +209,12 @@ static int add_row(struct report *report, const struct variable *variable, const
         .variable = variable, .part = part, .value = value, .fraction = fraction, .wait = REPORT_NOT_WAITING};
     struct report_row *row = new_row(report, &like);
     if (!row)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     row->n_paths = variable ? variable->n_scopes : 0;
     row->samples = report_samples(report, row, report->metric);
     report->total_samples += row->samples;
     if (!describe_row(report, row))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (part)
         return collect_part_lines(row, err);
     return variable ? collect_lines(report, row, REPORT_NOT_WAITING, err) : 0;
@@ -238,7 +238,7 @@ static int add_other(struct report *report, const struct report_row *like, const
 {
     struct report_row *row = new_row(report, like);
     if (!row || !(row->site = strdup(site)))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     row->wait = wait;
     report->total_samples += row->samples;
     return wait == REPORT_NOT_WAITING ? 0 : collect_lines(report, row, wait, err);
@@ -461,7 +461,7 @@ static int merge_variables(struct report *report, bool with_paths, struct error 
         report_place_accesses(report, &report->variables[i]);
         order_paths(report, &report->variables[i]);
     }
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 static double variable_value(const struct model *model, const struct variable *variable, size_t metric)
@@ -527,7 +527,7 @@ static int add_not_waiting(struct report *report, const struct variable *variabl
 {
     double value = variable_value(report->model, variable, report->metric), waited = take_waits(report, variable);
     if (waited < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     double worked = value - waited > value * NOTHING ? value - waited : 0;
     bool is_wanted = worked != 0 || (waited == 0 && with_unused) || has_accesses(report, variable);
     *covered += value;
@@ -654,7 +654,7 @@ static int mark_twins(struct report *report, struct error *err)
         report->rows[i].is_twin = is_twin[i];
     free(names);
     free(is_twin);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,

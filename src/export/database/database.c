@@ -217,7 +217,7 @@ int xml_file_name(const struct model *model, const char *directory, const char *
                  process->pid, process->generation % 10, suffix) >= 0)
         return 0;
     *path = NULL;
-    return error_set(err, ERR_MEMORY, "out of memory");
+    return error_memory(err);
 }
 
 static int write_one(const struct model *model, const char *directory, uint32_t rank, uint32_t thread,
@@ -409,7 +409,7 @@ static int find_target(const char *path, char **target, struct error *err)
         len--;
     *target = strndup(path, len);
     if (!*target)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (lstat(*target, &info) != 0 || !S_ISLNK(info.st_mode))
         return 0;
     char *real = info.st_uid == geteuid() || info.st_uid == 0 ? realpath(*target, NULL) : NULL;
@@ -437,7 +437,7 @@ static int check_place(const char *path, struct error *err)
     int code = check_target(path, err);
     char *parent = code == 0 ? database_parent(path) : NULL;
     if (code == 0 && !parent)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (code == 0 && access(parent, W_OK | X_OK) != 0)
         code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
     free(parent);
@@ -458,7 +458,7 @@ static int write_text(const char *directory, const char *name, const struct buf 
 {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     int code = file_write_new(path, text->data, text->len_bytes, err);
     free(path);
     return code;
@@ -484,8 +484,7 @@ static int write_metrics(struct model *model, const struct columns *columns, con
 {
     double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
     bool needs_threads = how->xml_metrics != SUMMARY_SUM || !how->without_metric_files;
-    int code = exclusive ? summary_init(summary, how->xml_metrics, model, columns, err)
-                         : error_set(err, ERR_MEMORY, "out of memory");
+    int code = exclusive ? summary_init(summary, how->xml_metrics, model, columns, err) : error_memory(err);
     if (code == 0 && needs_threads)
         code = metric_files_write(model, columns, how->source, how->job, layout,
                                   how->without_metric_files ? NULL : directory, summary, err);
@@ -566,7 +565,7 @@ static int begin_building(const char *target, const struct team *team, struct bu
     *building = (struct building){.fd = -1};
     if (asprintf(&building->temporary, "%s.new-%d", target, (int)getpid()) < 0) {
         building->temporary = NULL;
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     int n_tries = 0;
     for (size_t len = strlen(building->temporary); mkdir(building->temporary, 0755) != 0;) {
@@ -598,7 +597,7 @@ static int move_in_place(const char *temporary, const char *target, struct error
 {
     char *older = NULL;
     if (asprintf(&older, "%s.old-%d", target, (int)getpid()) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     int code = rename(target, older) == 0 || errno == ENOENT ? 0 : ERR_IO;
     if (code == 0 && rename(temporary, target) != 0) {
         int number = errno;
@@ -696,7 +695,7 @@ int database_read(const char *path, struct model *model, struct error *err)
         return error_set(err, ERR_NOT_FOUND, "%s: cannot be read: %s", path, strerror(errno));
     char *name = model_path(path, S_ISDIR(info.st_mode));
     if (!name)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     struct buf text = {0};
     int code = access(name, F_OK) == 0 ? file_read(name, &text, err)
                                        : error_set(err, ERR_NOT_FOUND,

@@ -188,7 +188,7 @@ static int put_names(const struct model *model, const struct source_copies *copi
     free(tables.modules);
     free(tables.files);
     free(tables.procedures);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* step: 2 for inclusive values only, 1 for all. */

@@ -132,7 +132,7 @@ static int copy_one(struct copying *copying, const char *name, struct error *err
         from = open_older(copying->older, place.data);
     buf_printf(&path, "%s/%s", copying->directory, place.data ? place.data : "");
     if (place.failed || path.failed)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     else if (from >= 0)
         code = copy_to(copying, from, path.data, err);
     if (from >= 0)
@@ -200,7 +200,7 @@ int sources_copy(const struct model *model, struct source_finder *find, const ch
     sources_fini(copies);
     copies->is_copied = calloc(model->strings.n_strings, sizeof *copies->is_copied);
     if (!is_named || !copies->is_copied)
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     bool are_few = code == 0 && list_owners(model, is_named, owners, &n_owners);
     source_finder_limit(find, owners, n_owners);
     for (size_t i = 1; code == 0 && i < model->n_scopes; i++)

@@ -102,7 +102,7 @@ int xml_layout_make(const struct model *model, const struct value_source *source
                                   .statements = calloc(n, sizeof(uint32_t)),
                                   .n_elements = 1};
     if (!layout->elements || !layout->calls || !layout->statements)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (3 * (uint64_t)n > UINT32_MAX)
         return error_set(err, ERR_RANGE, "The XML form cannot hold %zu contexts", n);
     int code = mark_traced(model, source, layout, err);

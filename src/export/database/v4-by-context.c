@@ -34,7 +34,7 @@ static int read_index(struct v4_slices *slices, const struct v4_place *place, ui
                       struct error *err)
 {
     if (!vec_reserve(&slices->index, &slices->cap_index, (size_t)(n + 1) * INDEX_BYTES, 1))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     return spill_read_at(slices->fd, slices->path, place->indices + (uint64_t)INDEX_BYTES * first, slices->index,
                          (size_t)n * INDEX_BYTES, err);
 }
@@ -512,7 +512,7 @@ static int put_index(struct context_writer *writer, struct error *err)
 {
     const struct v4_values *values = writer->values;
     if (writer->index.failed)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     return spill_write_at(values->profile_fd, values->profile_path,
                           summary_index_at(writer) + INDEX_BYTES * writer->before.n_contexts, writer->index.data,
                           writer->index.len_bytes, err);

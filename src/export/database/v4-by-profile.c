@@ -254,7 +254,7 @@ static int make_head(struct v4_values *values, struct error *err)
     struct v4_file file = {.kind = V4_PROFILE, .n_profiles = n};
     struct v4_id *ids = calloc(3 * n, sizeof *ids);
     file.profiles = calloc(n, sizeof *file.profiles);
-    int code = ids && file.profiles ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    int code = ids && file.profiles ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
         file.profiles[i].ids = &ids[3 * i];
         file.profiles[i].flags = i == 0;
@@ -280,7 +280,7 @@ static int make_makers(struct profile_makers *makers, struct error *err)
         maker->ranks = calloc(count_words(maker), sizeof *maker->ranks);
         ok = maker->touched && maker->ranks;
     }
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 static void free_makers(struct profile_makers *makers)

@@ -27,7 +27,7 @@ static int share_sizes(struct v4_values *values, struct error *err)
     const struct team *team = values->job->team;
     size_t n = values->model->n_threads + 1;
     int64_t *sizes = calloc(2 * n, sizeof *sizes);
-    int code = team_agree(team, sizes ? 0 : error_set(err, ERR_MEMORY, "out of memory"), err);
+    int code = team_agree(team, sizes ? 0 : error_memory(err), err);
     for (size_t i = 0; code == 0 && i < n; i++) {
         sizes[2 * i] = (int64_t)values->places[i].n_values;
         sizes[2 * i + 1] = values->places[i].n_indices;
@@ -58,7 +58,7 @@ int v4_baton_init(struct v4_baton *baton, struct v4_values *values, struct error
     int64_t start = (int64_t)values->profile_end; /* only the leader knows it; the others have 0 */
     team->combine(team, &start, 1, TEAM_SUM);
     values->profile_end = baton->end = (uint64_t)start;
-    return team_agree(team, baton->mine ? 0 : error_set(err, ERR_MEMORY, "out of memory"), err);
+    return team_agree(team, baton->mine ? 0 : error_memory(err), err);
 }
 
 void v4_baton_fini(struct v4_baton *baton)
@@ -258,7 +258,7 @@ static int gather_infos(struct traces *traces, const struct team *team, struct e
     uint32_t n = (uint32_t)traces->model->n_threads;
     int64_t *numbers = calloc(4 * (size_t)n + 1, sizeof *numbers);
     traces->infos = calloc((size_t)n + 1, sizeof *traces->infos);
-    int code = numbers && traces->infos ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    int code = numbers && traces->infos ? 0 : error_memory(err);
     code = team_agree(team, code, err);
     for (uint32_t t = 0; code == 0 && t < n; t++) {
         struct trace_info info = own_info(traces, t);
@@ -346,7 +346,7 @@ static int write_frame(const struct traces *traces, struct error *err)
                            .max_time_ns = traces->max_time_ns};
     struct buf head = {0};
     file.traces = calloc(traces->n + 1, sizeof *file.traces);
-    int code = file.traces ? v4_write(&file, &head, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = file.traces ? v4_write(&file, &head, err) : error_memory(err);
     for (uint32_t i = 0; code == 0 && i < traces->n; i++) {
         char *row = head.data + TABLE_AT + (size_t)ROW_BYTES * i;
         uint32_t profile = i + 1;
@@ -400,7 +400,7 @@ int v4_export_traces(const struct model *model, const struct value_source *sourc
     char *path = NULL;
     int code = gather_infos(&traces, job->team, err);
     if (code == 0 && (asprintf(&path, "%s/%s", directory, v4_file_name(V4_TRACE)) < 0 || !place_traces(&traces)))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     traces.path = path;
     code = team_agree(job->team, code, err);
     if (code == 0 && traces.n > 0)

@@ -363,7 +363,7 @@ static int put_file(const char *directory, const char *name, const struct buf *t
 {
     char *path = NULL;
     if (text->failed || asprintf(&path, "%s/%s", directory, name) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     int code = file_write_new(path, text->data, text->len_bytes, err);
     free(path);
     return code;
@@ -385,7 +385,7 @@ int v4_put_notes(const char *directory, const struct v4_meta *meta, const bool *
     struct buf yaml = {0}, example = {0}, formats = {0};
     int code = 0;
     if (asprintf(&path, "%s/" V4_METRICS_DIRECTORY, directory) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     if (mkdir(path, 0755) != 0)
         code = error_set(err, ERR_IO, "The directory %s cannot be made: %s", path, strerror(errno));
     v4_export_yaml(meta, is_hidden, &yaml);
@@ -416,8 +416,7 @@ static int put_meta(const struct model *model, const struct columns *columns, co
     for (size_t i = 0; is_hidden && i < columns->n_pairs; i++)
         is_hidden[i] = model->metrics[columns->pairs[i].metric].hidden;
     if (code == 0)
-        code = is_hidden ? v4_put_notes(directory, &file.meta, is_hidden, err)
-                         : error_set(err, ERR_MEMORY, "out of memory");
+        code = is_hidden ? v4_put_notes(directory, &file.meta, is_hidden, err) : error_memory(err);
     free(is_hidden);
     v4_fini(&file);
     strtab_fini(&texts);
@@ -447,7 +446,7 @@ static int share_columns(struct v4_values *values, uint32_t *metrics, double *sc
     buf_fini(&text);
     values->metrics = metrics;
     values->scales = scales;
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    return ok ? 0 : error_memory(err);
 }
 
 /* is_new: creates it. */
@@ -455,7 +454,7 @@ static int open_file(const char *directory, enum v4_kind kind, bool is_new, char
 {
     if (!*path && asprintf(path, "%s/%s", directory, v4_file_name(kind)) < 0) {
         *path = NULL;
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     *fd = open(*path, is_new ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0644);
     return *fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot %s: %s", *path, is_new ? "create" : "open", strerror(errno))
@@ -528,7 +527,7 @@ static int put_values(struct model *model, const struct columns *columns, const 
         values.layout.present = calloc(values.n_contexts * values.layout.n_words, sizeof(uint64_t));
     bool ok =
         metrics && scales && values.places && values.n_values && (!team_is_several(team) || values.layout.present);
-    int code = ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    int code = ok ? 0 : error_memory(err);
     code = team_agree(team, code, err);
     if (code == 0)
         code = share_columns(&values, metrics, scales, err);
@@ -587,7 +586,7 @@ int v4_join(struct model *model, const struct value_source *source, const struct
     struct buf text = {0};
     job->team->broadcast(job->team, &text);
     bool ok = !text.failed;
-    int code = team_agree(job->team, ok ? 0 : error_set(err, ERR_MEMORY, "out of memory"), err);
+    int code = team_agree(job->team, ok ? 0 : error_memory(err), err);
     if (code == 0)
         code = join(model, source, job, &text, err);
     buf_fini(&text);

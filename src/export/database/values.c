@@ -19,7 +19,7 @@ static int add_pair(struct columns *columns, const char *name, size_t metric, st
     char *copy = strdup(name);
     if (!copy || !vec_reserve(&columns->pairs, &columns->capacity, columns->n_pairs + 1, sizeof *columns->pairs)) {
         free(copy);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     columns->pairs[columns->n_pairs++] = (struct column_pair){copy, metric};
     return 0;
@@ -144,7 +144,7 @@ static int open_file(const char *directory, enum v4_kind kind, bool may_miss, st
     struct stat info;
     if (asprintf(&file->path, "%s/%s", directory, v4_file_name(kind)) < 0) {
         file->path = NULL;
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     file->fd = input_open(AT_FDCWD, file->path, O_NOFOLLOW, &info);
     if (file->fd < 0 && may_miss && errno == ENOENT)
@@ -229,7 +229,7 @@ static int describe(struct database_values *values, const struct model *model, s
     values->is_integer = calloc(n + 1, sizeof *values->is_integer);
     values->is_leaf = calloc(model->n_scopes + 1, sizeof *values->is_leaf);
     if (code == 0 && (!values->scales || !values->is_own || !values->is_integer || !values->is_leaf))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     for (size_t k = 0; code == 0 && k < n; k++) {
         size_t metric = values->columns.pairs[k].metric;
         values->scales[k] = v4_export_scale(&values->columns.pairs[k]);
@@ -369,7 +369,7 @@ int database_values_open(const char *directory, const struct model *model, struc
         return error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it cannot be extended", directory);
     struct database_values *values = calloc(1, sizeof *values);
     if (!values)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     *source = (struct value_source){.self = values,
                                     .visit = visit_values,
                                     .trace = info_of_trace,
@@ -379,8 +379,7 @@ int database_values_open(const char *directory, const struct model *model, struc
     values->n_profiles = model->n_threads;
     values->places = calloc(model->n_threads + 1, sizeof *values->places);
     values->trace_places = calloc(model->n_threads + 1, sizeof *values->trace_places);
-    int code = values->places && values->trace_places ? describe(values, model, err)
-                                                      : error_set(err, ERR_MEMORY, "out of memory");
+    int code = values->places && values->trace_places ? describe(values, model, err) : error_memory(err);
     if (code == 0)
         code = v4_ids_per_metric(directory, &values->n_ids, err);
     if (code == 0)

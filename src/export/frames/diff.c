@@ -29,11 +29,6 @@ struct diff {
     const double *values[2]; /* [n_nodes] before and after, NAN where a side does not have the node */
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- a node for each name and place --- */
 
 static bool is_of_line(enum frame_kind kind)
@@ -87,7 +82,7 @@ static int flatten(const struct frame *frame, const char *by, struct frame **fla
     struct frame *made = frame_keep(frame), *next = NULL;
     size_t n_chosen;
     bool *keep = choose_nodes(frame, variables, lines, &n_chosen);
-    int code = keep ? 0 : out_of_memory(err);
+    int code = keep ? 0 : error_memory(err);
     if (code == 0 && n_chosen == 0)
         code = error_set(err, ERR_NOT_FOUND, "a profile has no node that is a %s", by);
     if (code == 0 && n_chosen < frame_n_nodes(made)) {
@@ -204,7 +199,7 @@ static int find_noise(struct diff *diff, struct error *err)
     int code = 0;
     diff->noise = malloc((diff->n_found + 1) * sizeof *diff->noise);
     if (!diff->noise)
-        return out_of_memory(err);
+        return error_memory(err);
     for (size_t i = 0; code == 0 && i < diff->n_found; i++) {
         code = noise_of_profiles(diff, &diff->found[i], &diff->noise[i], err);
         diff->noise[i] = fmax(diff->noise[i], noise_of_samples(diff, &diff->found[i]));
@@ -422,7 +417,7 @@ int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, st
             put_json(&diff, n, out);
         else
             put_text(&diff, n, out);
-        code = out->failed ? out_of_memory(err) : 0;
+        code = out->failed ? error_memory(err) : 0;
     }
     frame_close(diff.before.flat);
     frame_close(diff.after.flat);

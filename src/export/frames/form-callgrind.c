@@ -76,11 +76,6 @@ struct writing {
     struct buf *out;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- functions and places --- */
 
 static uint64_t hash_function(const void *item)
@@ -313,7 +308,7 @@ static int find_places(struct writing *writing, struct error *err)
     free(walk.levels);
     free(walk.last);
     free(walk.is_data);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 /* --- costs --- */
@@ -354,7 +349,7 @@ static int add_costs(struct writing *writing, struct event *event, struct error 
     event->costs = code == 0 ? calloc(writing->n_places + 1, sizeof *event->costs) : NULL;
     if (!inclusive || !event->costs) {
         free(inclusive);
-        return code ? code : out_of_memory(err);
+        return code ? code : error_memory(err);
     }
     event->factor = factor_of(frame_column_name(frame, event->column), values, n);
     for (uint32_t node = n; node-- > 0;) {
@@ -410,7 +405,7 @@ static int find_events(struct writing *writing, struct error *err)
         first = frame_column_pair(frame, first);
     writing->events = calloc(n + 1, sizeof *writing->events);
     if (!writing->events)
-        return out_of_memory(err);
+        return error_memory(err);
     if (first != SIZE_MAX && frame_column_sums(frame, first) == FRAME_EXCLUSIVE)
         writing->events[writing->n_events++].column = first;
     for (size_t i = 0; i < n; i++)
@@ -593,7 +588,7 @@ static int put_body(struct writing *writing, struct error *err)
     free(known.functions);
     free(order);
     free(is_root);
-    return ok ? 0 : out_of_memory(err);
+    return ok ? 0 : error_memory(err);
 }
 
 /* Leaves out events that cost nothing, except the first one. */

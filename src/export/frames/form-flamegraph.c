@@ -64,7 +64,7 @@ static int place_items(struct drawing *drawing, struct error *err)
     drawing->depths = malloc(((size_t)stacks->n + 1) * sizeof *drawing->depths);
     if (!next || !drawing->x || !drawing->depths) {
         free(next);
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     }
     for (uint32_t i = 0; i < stacks->n; i++) {
         uint32_t parent = stacks->items[i].parent;

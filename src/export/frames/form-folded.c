@@ -41,7 +41,7 @@ static int write_folded(const struct frame_job *job, struct buf *out, struct err
     if (code == 0)
         code = stacks_check_length(&stacks, err);
     if (code == 0 && !(path = malloc(((size_t)stacks.n + 1) * sizeof *path)))
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     for (uint32_t i = 0; code == 0 && i < stacks.n; i++) {
         if (!(stacks.items[i].self > 0))
             continue;

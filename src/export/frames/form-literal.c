@@ -187,7 +187,7 @@ static int find_columns(const struct frame_job *job, struct writing *writing, st
     writing->n_columns = frame_n_columns(job->frame);
     writing->columns = calloc(writing->n_columns + 1, sizeof *writing->columns);
     if (!writing->columns)
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return error_memory(err);
     for (size_t i = 0; code == 0 && i < writing->n_columns; i++)
         if (stacks_shows(job, i))
             code = frame_values(job->frame, i, &job->view, &writing->columns[i], err);
@@ -201,8 +201,7 @@ static int write_literal(const struct frame_job *job, struct buf *out, struct er
     const uint32_t *roots = frame_roots(job->frame, &n_roots);
     struct open_node *open = malloc((n + 1) * sizeof *open);
     writing.is_written = calloc(n + 1, sizeof *writing.is_written);
-    int code =
-        open && writing.is_written ? find_columns(job, &writing, err) : error_set(err, ERR_MEMORY, "out of memory");
+    int code = open && writing.is_written ? find_columns(job, &writing, err) : error_memory(err);
     buf_append(out, "[", 1);
     for (size_t i = 0; code == 0 && i < n_roots; i++) {
         buf_printf(out, i ? ",\n" : "");

@@ -76,11 +76,6 @@ struct writing {
     struct buf *out;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- encoding --- */
 
 static void put_varint(struct buf *out, uint64_t value)
@@ -344,7 +339,7 @@ static int put_samples(struct writing *writing, struct error *err)
     }
     free(is_data);
     if (!ok)
-        return out_of_memory(err);
+        return error_memory(err);
     if (writing->n_frames > frames_max)
         return error_set(err, ERR_RANGE,
                          "this form writes each path in full, here more than %.0f names; leave out small costs, or "
@@ -362,7 +357,7 @@ static int find_types(struct writing *writing, struct error *err)
     int code = 0;
     writing->types = calloc(n_columns + 1, sizeof *writing->types);
     if (!writing->types)
-        return out_of_memory(err);
+        return error_memory(err);
     for (size_t i = 0; code == 0 && i < n_columns; i++) {
         struct type *type = &writing->types[writing->n_types];
         if (frame_column_sums(frame, i) != FRAME_EXCLUSIVE || !stacks_shows(writing->job, i))
@@ -471,7 +466,7 @@ static int compress_to(struct buf *out, const struct buf *plain, struct error *e
     size_t left = plain->len_bytes;
     int state = deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
     if (state != Z_OK)
-        return out_of_memory(err);
+        return error_memory(err);
     stream.next_in = (unsigned char *)plain->data;
     while (state == Z_OK) {
         if (stream.avail_in == 0) {
@@ -484,7 +479,7 @@ static int compress_to(struct buf *out, const struct buf *plain, struct error *e
         buf_append(out, chunk, sizeof chunk - stream.avail_out);
     }
     (void)deflateEnd(&stream);
-    return state == Z_STREAM_END ? 0 : out_of_memory(err);
+    return state == Z_STREAM_END ? 0 : error_memory(err);
 }
 #else
 static int compress_to(struct buf *out, const struct buf *plain, struct error *err)
@@ -520,19 +515,19 @@ static int write_pprof(const struct frame_job *job, struct buf *out, struct erro
             ? 0
             : error_set(err, ERR_UNSUPPORTED, "this form needs call paths, and a node of the graph has two callers");
     if (code == 0 && find_text(&writing, "") != 0)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0)
         code = find_types(&writing, err);
     if (code == 0 && !put_types(&writing))
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0)
         code = put_samples(&writing, err);
     if (code == 0 && !put_mappings(&writing))
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code == 0) {
         put_number(&plain, PROFILE_COMMENT, find_text(&writing, job->title ? job->title : ""));
         put_tables(&writing);
-        code = plain.failed ? out_of_memory(err) : compress_to(out, &plain, err);
+        code = plain.failed ? error_memory(err) : compress_to(out, &plain, err);
     }
     fini(&writing);
     buf_fini(&plain);

@@ -22,11 +22,6 @@ struct writing {
     struct buf text;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* A text that may hold any bytes. */
 static void put_text(struct writing *writing, const char *text)
 {
@@ -47,14 +42,14 @@ static int put_frames(struct writing *writing, struct error *err)
     const struct frame *frame = writing->job->frame;
     writing->frame_of = malloc(((size_t)writing->stacks.n + 1) * sizeof *writing->frame_of);
     if (!writing->frame_of)
-        return out_of_memory(err);
+        return error_memory(err);
     buf_printf(writing->out, "\"shared\": {\"frames\": [");
     for (uint32_t i = 0; i < writing->stacks.n; i++) {
         uint32_t node = writing->stacks.items[i].node;
         size_t n = writing->frames.n_strings;
         int64_t id = strtab_intern(&writing->frames, frame_identity(frame, node));
         if (id < 0)
-            return out_of_memory(err);
+            return error_memory(err);
         writing->frame_of[i] = (uint32_t)id;
         if (writing->frames.n_strings == n)
             continue;
@@ -109,7 +104,7 @@ static int put_profile(struct writing *writing, const char *name, const struct s
     size_t *open = malloc((n + 1) * sizeof *open);
     if (!open) {
         free(spans);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     buf_printf(writing->out, "%s\n{\"type\": \"evented\", \"name\": ", writing->n_profiles++ ? "," : "");
     put_text(writing, name);

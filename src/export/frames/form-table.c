@@ -29,11 +29,6 @@ struct table {
     size_t outliers;        /* the text attribute of that name; SIZE_MAX: there is none */
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- what is in the table --- */
 
 static bool has_value(const double *values, size_t n)
@@ -69,7 +64,7 @@ static int take_columns(struct table *table, bool is_text, struct error *err)
     size_t n = frame_n_columns(job->frame), n_nodes = frame_n_nodes(job->frame);
     table->columns = calloc(n + 1, sizeof *table->columns);
     int code =
-        table->columns ? frame_values(job->frame, job->column, &job->view, &table->keys, err) : out_of_memory(err);
+        table->columns ? frame_values(job->frame, job->column, &job->view, &table->keys, err) : error_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
         struct table_column *column = &table->columns[table->n_columns];
         if (!is_shown(job, is_text, i))
@@ -109,7 +104,7 @@ static int take_rows(struct table *table, bool is_ordered, struct error *err)
     size_t n = frame_n_nodes(job->frame);
     table->nodes = malloc((n + 1) * sizeof *table->nodes);
     if (code == 0 && !table->nodes)
-        code = out_of_memory(err);
+        code = error_memory(err);
     if (code != 0)
         return code;
     double least = job->min_percent / 100 * total;

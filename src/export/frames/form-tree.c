@@ -35,11 +35,6 @@ struct tree_walk {
     struct buf *out;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- values --- */
 
 /* The columns of a frame that hold a column's costs with and without callees. */
@@ -64,7 +59,7 @@ static int add_lines(struct tree_walk *walk, const double *own, struct error *er
     const uint32_t *order = frame_post_order(walk->frame);
     walk->without = calloc(n + 1, sizeof *walk->without);
     if (!order || !walk->without)
-        return out_of_memory(err);
+        return error_memory(err);
     for (size_t i = 0; i < n; i++) {
         uint32_t node = order[i];
         const uint32_t *children = frame_children(walk->frame, node, &n_children);
@@ -117,7 +112,7 @@ static int weigh(struct tree_walk *walk, struct error *err)
     walk->weights = calloc(n + 1, sizeof *walk->weights);
     walk->is_done = calloc(n + 1, sizeof *walk->is_done);
     if (!order || !walk->weights || !walk->is_done)
-        return out_of_memory(err);
+        return error_memory(err);
     for (size_t i = 0; i < n; i++) {
         uint32_t node = order[i];
         double weight = isnan(walk->with[node]) ? 0 : fabs(walk->with[node]);
@@ -326,7 +321,7 @@ static int write_tree(const struct frame_job *job, struct buf *out, struct error
             buf_printf(out, "no node has a value of its own, and nothing lies below them\n");
         if (walk.n_left)
             buf_printf(out, "more (--top 0 shows all)\n");
-        code = ok ? 0 : out_of_memory(err);
+        code = ok ? 0 : error_memory(err);
     }
     free(walk.without);
     free(walk.weights);

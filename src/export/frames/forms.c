@@ -82,11 +82,6 @@ int frame_job_total(const struct frame_job *job, size_t column, double *total, s
 
 /* --- saved --- */
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static int save_file(struct frame *frame, const char *directory, struct error *err)
 {
     struct buf path = {0};
@@ -95,7 +90,7 @@ static int save_file(struct frame *frame, const char *directory, struct error *e
     int code = frame_save(frame, &bytes, &len_bytes, err);
     buf_printf(&path, "%s/" FRAME_FILE, directory);
     if (code == 0)
-        code = path.failed ? out_of_memory(err) : file_write_new(path.data, bytes, len_bytes, err);
+        code = path.failed ? error_memory(err) : file_write_new(path.data, bytes, len_bytes, err);
     free(bytes);
     buf_fini(&path);
     return code;
@@ -122,7 +117,7 @@ int frames_save(struct frame *frame, const char *path, const char *title, struct
     while (len > 1 && path[len - 1] == '/')
         len--;
     if (asprintf(&temporary, "%.*s.XXXXXX", (int)len, path) < 0)
-        return out_of_memory(err);
+        return error_memory(err);
     if (!mkdtemp(temporary)) {
         int code = error_set(err, ERR_IO, "%.600s: cannot make the directory: %s", path, strerror(errno));
         free(temporary);
@@ -133,7 +128,7 @@ int frames_save(struct frame *frame, const char *path, const char *title, struct
     if (code == 0 && frame_is_tree(frame))
         code = frames_save_v4(frame, temporary, title, err);
     if (code == 0)
-        code = vec_has_failed() ? out_of_memory(err) : put_in_place(temporary, path, err);
+        code = vec_has_failed() ? error_memory(err) : put_in_place(temporary, path, err);
     if (code != 0)
         scratch_remove(temporary);
     free(temporary);

@@ -37,11 +37,6 @@ struct pair {
     size_t own, all;
 };
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 static void *make(struct v4_saving *saving, size_t n, size_t item_bytes)
 {
     void *memory = calloc(n + 1, item_bytes);
@@ -292,7 +287,7 @@ static int add_own(struct v4_saving *saving, const struct pair *pair, size_t met
     const struct frame_cell *cells;
     size_t n_cells, n = frame_n_nodes(saving->frame);
     struct saved_sums *sums = make(saving, n, sizeof *sums);
-    int code = sums ? 0 : out_of_memory(err);
+    int code = sums ? 0 : error_memory(err);
     for (uint32_t node = (uint32_t)n; code == 0 && node-- > 0;) {
         code = frame_cells(pair->own_frame, pair->own, node, &cells, &n_cells, err);
         for (size_t i = 0; code == 0 && i < n_cells; i++)
@@ -302,7 +297,7 @@ static int add_own(struct v4_saving *saving, const struct pair *pair, size_t met
         hand_up(saving, node, &sums[node], sums);
         free(sums[node].items);
         sums[node] = (struct saved_sums){0};
-        code = code == 0 && saving->failed ? out_of_memory(err) : code;
+        code = code == 0 && saving->failed ? error_memory(err) : code;
     }
     for (size_t i = 0; sums && i < n; i++)
         free(sums[i].items);
@@ -320,7 +315,7 @@ static int add_inclusive(struct v4_saving *saving, const struct pair *pair, size
     bool is_made = meta->n_entries == 1 && meta->entries[0].ctx_id > n;
     double *totals = make(saving, n_profiles, sizeof *totals);
     struct saved_cell cell = {.metric_id = (uint16_t)(V4_IDS_PER_METRIC * metric + V4_ID_EXECUTION)};
-    int code = totals ? 0 : out_of_memory(err);
+    int code = totals ? 0 : error_memory(err);
     (void)frame_roots(saving->frame, &n_roots);
     for (uint32_t node = 0; code == 0 && node < n; node++) {
         code = frame_cells(pair->all_frame, pair->all, node, &cells, &n_cells, err);
@@ -344,7 +339,7 @@ static int add_inclusive(struct v4_saving *saving, const struct pair *pair, size
             add_cell(saving, cell);
     }
     free(totals);
-    return code == 0 && saving->failed ? out_of_memory(err) : code;
+    return code == 0 && saving->failed ? error_memory(err) : code;
 }
 
 static void add_metric(struct v4_saving *saving, const char *name, bool is_hidden)
@@ -401,7 +396,7 @@ static int take_metrics(struct v4_saving *saving, struct error *err)
             code = add_own(saving, &pair, meta->n_metrics, err);
         add_metric(saving, frame_column_name(pair.own_frame, pair.own), frame_column_is_hidden(saving->frame, i));
     }
-    return code == 0 && saving->failed ? out_of_memory(err) : code;
+    return code == 0 && saving->failed ? error_memory(err) : code;
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -514,7 +509,7 @@ static int make_values(struct v4_saving *saving, struct error *err)
     if (saving->n_cells)
         qsort(saving->cells, saving->n_cells, sizeof *saving->cells, compare_by_profile);
     make_profiles(saving);
-    return saving->failed ? out_of_memory(err) : 0;
+    return saving->failed ? error_memory(err) : 0;
 }
 
 int frames_save_v4(struct frame *frame, const char *directory, const char *title, struct error *err)
@@ -523,7 +518,7 @@ int frames_save_v4(struct frame *frame, const char *directory, const char *title
     make_general(&saving, title);
     if (!saving.failed)
         make_tree(&saving, title);
-    int code = saving.failed ? out_of_memory(err) : make_values(&saving, err);
+    int code = saving.failed ? error_memory(err) : make_values(&saving, err);
     if (code == 0)
         code = v4_put_file(directory, &saving.meta, err);
     for (size_t i = 0; code == 0 && i < 2; i++)

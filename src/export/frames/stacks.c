@@ -10,11 +10,6 @@
 #include "base/bytes.h"
 #include "base/input.h"
 
-static int out_of_memory(struct error *err)
-{
-    return error_set(err, ERR_MEMORY, "out of memory");
-}
-
 /* --- nodes --- */
 
 bool stacks_is_place(const struct frame *frame, uint32_t node)
@@ -126,7 +121,7 @@ static int find_own(const struct frame_job *job, size_t *column, double **own, s
         return code;
     *own = malloc((n + 1) * sizeof **own);
     if (!*own)
-        return out_of_memory(err);
+        return error_memory(err);
     if (*column == SIZE_MAX)
         subtract_children(job->frame, values, *own);
     for (size_t i = 0; *column != SIZE_MAX && i < n; i++)
@@ -292,7 +287,7 @@ int stacks_make(const struct frame_job *job, struct stacks *stacks, struct error
         return error_set(err, ERR_UNSUPPORTED, "this form needs call paths, and a node of the graph has two callers");
     int code = find_own(job, &stacks->column, &own, err);
     if (code == 0 && !make_items(job, own, stacks))
-        code = out_of_memory(err);
+        code = error_memory(err);
     stacks->is_whole = code == 0 && are_whole(own, frame_n_nodes(job->frame));
     if (code == 0 && !(stacks->total > 0))
         code = error_set(err, ERR_NOT_FOUND, "there is nothing to show: no node has a cost in column '%.300s'",
@@ -314,7 +309,7 @@ int stacks_check_length(const struct stacks *stacks, struct error *err)
     uint32_t *depths = malloc(((size_t)stacks->n + 1) * sizeof *depths);
     double n_frames = 0;
     if (!depths)
-        return out_of_memory(err);
+        return error_memory(err);
     for (uint32_t i = 0; i < stacks->n; i++) {
         const struct stack *item = &stacks->items[i];
         depths[i] = item->parent == FRAME_NONE ? 1 : depths[item->parent] + 1;
@@ -338,7 +333,7 @@ int stacks_costs(const struct stacks *stacks, struct stack_cost **costs, size_t 
     for (uint32_t i = 0; *costs && i < stacks->n; i++)
         if (stacks->items[i].self > 0)
             (*costs)[(*n)++] = (struct stack_cost){i, stacks->items[i].self};
-    return *costs ? 0 : out_of_memory(err);
+    return *costs ? 0 : error_memory(err);
 }
 
 /* A cost of a profile. */
@@ -376,13 +371,13 @@ static int take_cells(const struct frame_job *job, const struct stacks *stacks, 
 {
     size_t n_nodes, capacity = 0;
     uint32_t *nodes = nodes_by_item(job->frame, stacks, &n_nodes);
-    int code = nodes ? 0 : out_of_memory(err);
+    int code = nodes ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < n_nodes; i++) {
         const struct frame_cell *row;
         size_t n_row = 0;
         code = frame_cells(job->frame, stacks->column, nodes[i], &row, &n_row, err);
         if (code == 0 && !vec_reserve(cells, &capacity, *n + n_row, sizeof **cells))
-            code = out_of_memory(err);
+            code = error_memory(err);
         for (size_t k = 0; code == 0 && k < n_row; k++)
             if (row[k].value > 0 && isfinite(row[k].value) && place_of[row[k].profile] != SIZE_MAX)
                 (*cells)[(*n)++] =
@@ -415,7 +410,7 @@ static int sort_cells(const struct profile_cost *cells, size_t n, size_t n_profi
     *starts = calloc(n_profiles + 2, sizeof **starts);
     if (!ends || !*costs || !*starts) {
         free(ends);
-        return out_of_memory(err);
+        return error_memory(err);
     }
     for (size_t i = 0; i < n; i++)
         ends[cells[i].profile + 1]++;
@@ -446,7 +441,7 @@ int stacks_costs_by_profile(const struct frame_job *job, const struct stacks *st
     struct profile_cost *cells = NULL;
     *costs = NULL;
     *starts = NULL;
-    int code = place_of ? 0 : out_of_memory(err);
+    int code = place_of ? 0 : error_memory(err);
     if (code == 0 && n_profiles > 1 && job->view.aggregate == FRAME_SUM && stacks->column != SIZE_MAX) {
         code = take_cells(job, stacks, place_of, &cells, &n, err);
         if (code == 0)
@@ -522,7 +517,7 @@ int stacks_spans(const struct stacks *stacks, const struct stack_cost *costs, si
         return 0;
     free(spanning.spans);
     *spans = NULL;
-    return out_of_memory(err);
+    return error_memory(err);
 }
 
 /* --- numbers --- */

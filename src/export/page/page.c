@@ -590,7 +590,7 @@ static int put_sources(struct page *page, struct error *err)
         qsort_r(order.rows, table.n_rows, sizeof *order.rows, compare_rows, &order);
         put_files(page, &order);
     } else {
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     }
     free(order.rows);
     free(order.file_cost);
@@ -811,7 +811,7 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
         page.node_of[0] = 0;
         code = put_data(&page, err);
     } else {
-        code = error_set(err, ERR_MEMORY, "out of memory");
+        code = error_memory(err);
     }
     if (code == 0)
         put_page(out, &json);
