@@ -735,11 +735,9 @@ struct frame_column *column_own(struct frame_column *source, struct node_groups 
 
 static struct frame_column *children_remake(struct frame_column *column, struct column_change *change);
 
-static const struct column_class children_class = {grouped_row, grouped_values, grouped_fini};
-
 static struct frame_column *children_of(struct frame_column *source, struct node_groups *groups)
 {
-    struct frame_column *column = grouped(&children_class, source, groups);
+    struct frame_column *column = grouped(&grouped_class, source, groups);
     if (column) {
         column->sums = FRAME_PLAIN;
         column->remake = children_remake;

@@ -221,6 +221,11 @@ const char *frame_kind_name(enum frame_kind kind)
     return kind_names[kind];
 }
 
+bool frame_kind_is_part(enum frame_kind kind)
+{
+    return kind == FRAME_LOOP || kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
+}
+
 const char *frame_name(const struct frame *frame, uint32_t node)
 {
     return text_of(frame, frame->nodes->names[node]);

@@ -121,6 +121,9 @@ const uint32_t *frame_depths(const struct frame *frame);
 enum frame_kind frame_kind(const struct frame *frame, uint32_t node);
 const char *frame_kind_name(enum frame_kind kind);
 
+/* Whether nodes of a kind are parts of the function above them: loops, statements, call sites, instructions. */
+bool frame_kind_is_part(enum frame_kind kind);
+
 /* The attributes that every node has, "" and 0 where they are not known. Borrowed from the frame. */
 const char *frame_name(const struct frame *frame, uint32_t node);
 const char *frame_file(const struct frame *frame, uint32_t node);

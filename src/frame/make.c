@@ -60,10 +60,8 @@ static bool reserve_node(struct frame_maker *maker)
 /* The end of an identity: the line of what is a place in the source. */
 static void put_line(const struct made_node *node, char *text, size_t n_text)
 {
-    bool is_place = node->kind == FRAME_LOOP || node->kind == FRAME_LINE || node->kind == FRAME_CALL ||
-                    node->kind == FRAME_INSTRUCTION;
     *text = 0;
-    if (is_place)
+    if (frame_kind_is_part(node->kind))
         (void)snprintf(text, n_text, "\x1f%u", node->line);
 }
 

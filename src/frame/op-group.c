@@ -178,11 +178,6 @@ int frame_group_by(const struct frame *frame, const char *attribute, struct fram
 
 /* --- by function --- */
 
-bool shape_is_within(uint8_t kind)
-{
-    return kind == FRAME_LOOP || kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
-}
-
 /* The parent of a node that was visited before it; FRAME_NONE for a root. */
 static uint32_t first_parent(const struct frame_graph *graph, uint32_t node)
 {
@@ -195,7 +190,7 @@ static uint32_t first_parent(const struct frame_graph *graph, uint32_t node)
 void shape_owners(const struct frame *frame, uint32_t *owner_of)
 {
     for (uint32_t node = 0; node < frame->graph->n; node++) {
-        uint32_t parent = shape_is_within(frame->nodes->kinds[node]) ? first_parent(frame->graph, node) : FRAME_NONE;
+        uint32_t parent = frame_kind_is_part(frame->nodes->kinds[node]) ? first_parent(frame->graph, node) : FRAME_NONE;
         owner_of[node] = parent == FRAME_NONE ? node : owner_of[parent];
     }
 }
@@ -222,7 +217,7 @@ static uint32_t *function_ids(const struct frame *frame)
     for (uint32_t i = 0; ids && i < nodes->n; i++) {
         const char *file = frame_file(frame, i), *module = *file ? "" : path_last(frame_module(frame, i));
         bool has_call_line = call_lines && !isnan(call_lines->numbers[i]);
-        if ((!has_call_line && !*module) || shape_is_within(nodes->kinds[i]))
+        if ((!has_call_line && !*module) || frame_kind_is_part(nodes->kinds[i]))
             continue;
         text.len_bytes = 0;
         if (has_call_line)
@@ -334,7 +329,7 @@ static bool call_edges(const struct frame_graph *graph, const uint8_t *kinds, co
 {
     for (uint32_t node = 0; node < graph->n; node++)
         for (uint32_t i = graph->child_starts[node]; i < graph->child_starts[node + 1]; i++)
-            if (!shape_is_within(kinds[graph->children[i]]) &&
+            if (!frame_kind_is_part(kinds[graph->children[i]]) &&
                 !edges_add(edges, group_of[node], group_of[graph->children[i]]))
                 return false;
     return true;

@@ -91,10 +91,10 @@ static uint32_t key_of_place(const struct hierarchy *hierarchy, const struct lev
     uint32_t owner = hierarchy->owner_of[node];
     uint8_t kind = nodes->kinds[node];
     if (level->kind == LEVEL_FUNCTION)
-        return shape_is_within(nodes->kinds[owner]) ? 0 : nodes->identities[owner];
+        return frame_kind_is_part(nodes->kinds[owner]) ? 0 : nodes->identities[owner];
     if (level->kind == LEVEL_INSTRUCTION)
         return kind == FRAME_INSTRUCTION ? nodes->identities[node] : 0;
-    if (!shape_is_within(kind) || kind == FRAME_LOOP || nodes->lines[node] == 0)
+    if (!frame_kind_is_part(kind) || kind == FRAME_LOOP || nodes->lines[node] == 0)
         return 0;
     text->len_bytes = 0;
     buf_printf(text, "%s:%u", path_last(nodes->strings->table.strings[nodes->files[node]]), nodes->lines[node]);

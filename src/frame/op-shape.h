@@ -40,8 +40,7 @@ int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys,
 int shape_group(const struct frame *frame, const uint32_t *keys, const uint32_t *names, struct frame **result,
                 struct error *err);
 
-/* op-group.c: whether nodes of a kind lie within a function; and for each node the function around it, or itself. */
-bool shape_is_within(uint8_t kind);
+/* op-group.c: for each node the function around it, or itself. */
 void shape_owners(const struct frame *frame, uint32_t *owner_of);
 
 /* outer_of [n] gets the groups (group_of, FRAME_NONE: none) of those nodes of a tree that have no ancestor of the same

@@ -221,8 +221,7 @@ const struct frame_operation *frame_operations(size_t *n)
     return operations;
 }
 
-/* How many operands there are, and how many of them are needed. */
-static void count_operands(const char *operands, size_t *n_least, size_t *n_most)
+void frame_count_operands(const char *operands, size_t *n_least, size_t *n_most)
 {
     *n_least = *n_most = 0;
     for (const char *at = operands; *at; at += strcspn(at, " ")) {
@@ -244,7 +243,7 @@ int frame_run(const char *name, struct frame *const *frames, size_t n, const cha
         names[i] = found->name;
         if (strcmp(found->name, name) != 0)
             continue;
-        count_operands(found->operands, &n_least, &n_most);
+        frame_count_operands(found->operands, &n_least, &n_most);
         if (n == 0 || (found->n_frames && n != found->n_frames))
             return error_set(err, ERR_USAGE, "%s works on %zu profiles, not on %zu", name,
                              found->n_frames ? found->n_frames : 1, n);

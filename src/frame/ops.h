@@ -183,6 +183,9 @@ struct frame_operation {
 /* The operations in order; *n: how many. */
 const struct frame_operation *frame_operations(size_t *n);
 
+/* How many operands a text as frame_operation.operands names, at least and at most. */
+void frame_count_operands(const char *operands, size_t *n_least, size_t *n_most);
+
 /* Runs an operation by its name.  err: ERR_NOT_FOUND with the names there are, ERR_USAGE for a wrong number of operands
  */
 int frame_run(const char *name, struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts,

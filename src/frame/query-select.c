@@ -17,12 +17,6 @@ struct selecting {
     struct buf text;
 };
 
-static bool has_line(const struct frame *frame, uint32_t node)
-{
-    enum frame_kind kind = frame_kind(frame, node);
-    return kind == FRAME_LOOP || kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
-}
-
 static uint32_t parent_of(const struct frame *frame, uint32_t node)
 {
     size_t n;
@@ -44,7 +38,7 @@ static uint32_t *find_classes(const struct frame *frame)
         key.len_bytes = 0;
         buf_printf(&key, "%u\x1f%d\x1f%s\x1f%s\x1f%u", parent == FRAME_NONE ? FRAME_NONE : classes[parent],
                    (int)frame_kind(frame, i), frame_name(frame, i), frame_file(frame, i),
-                   has_line(frame, i) ? frame_line(frame, i) : 0);
+                   frame_kind_is_part(frame_kind(frame, i)) ? frame_line(frame, i) : 0);
         int64_t id = key.failed ? -1 : strtab_intern(&known, key.data);
         classes[i] = (uint32_t)id;
         ok = id >= 0;
@@ -67,9 +61,9 @@ static void put_conditions(const struct frame *frame, uint32_t node, size_t plac
     expression_quote(to, '"', frame_name(frame, node));
     buf_printf(to, " AND p%zu.\"file\" = ", place);
     expression_quote(to, '"', frame_file(frame, node));
-    if (has_line(frame, node) && line)
+    if (frame_kind_is_part(frame_kind(frame, node)) && line)
         buf_printf(to, " AND p%zu.\"line\" = %u", place, line);
-    else if (has_line(frame, node))
+    else if (frame_kind_is_part(frame_kind(frame, node)))
         buf_printf(to, " AND p%zu.\"line\" IS NONE", place);
 }
 

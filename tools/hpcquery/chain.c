@@ -93,17 +93,6 @@ static int unknown_step(const char *name)
     return status;
 }
 
-/* The operands of an operation: how many are needed, and how many there may be. */
-static void count_operands(const struct step *step, size_t *n_least, size_t *n_most)
-{
-    *n_least = *n_most = 0;
-    for (const char *at = step->operands; *at; at += strcspn(at, " ")) {
-        at += *at == ' ';
-        *n_least += *at != '[';
-        ++*n_most;
-    }
-}
-
 static int wrong_operands(const struct step *step)
 {
     return *step->operands ? tool_usage("hpcquery", "%s: give its operands: %s", step->name, step->operands)
@@ -143,7 +132,7 @@ static int take_middle(struct chain *chain, char **words, size_t n)
     if (status != 0)
         return status;
     struct step *step = &chain->steps[chain->n_steps - 1];
-    count_operands(step, &n_least, &n_most);
+    frame_count_operands(step->operands, &n_least, &n_most);
     step->n_texts = n - 1;
     return step->n_texts < n_least || step->n_texts > n_most ? wrong_operands(step) : 0;
 }
@@ -178,7 +167,7 @@ static int take_last(struct chain *chain, char **words, size_t n)
     if (status != 0)
         return status;
     struct step *step = &chain->steps[chain->n_steps - 1];
-    count_operands(step, &n_least, &n_most);
+    frame_count_operands(step->operands, &n_least, &n_most);
     size_t n_wanted = n_inputs_wanted(chain), n_rest = n - 1;
     if (n_rest < n_least)
         return wrong_operands(step);

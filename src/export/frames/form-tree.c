@@ -46,12 +46,6 @@ static void find_columns(const struct frame *frame, size_t column, size_t *with,
     *without = is_exclusive ? column : pair;
 }
 
-/* Whether a node is a part of the function or loop above it, and no callee. */
-static bool is_part(enum frame_kind kind)
-{
-    return kind == FRAME_LINE || kind == FRAME_LOOP || kind == FRAME_INSTRUCTION || kind == FRAME_CALL;
-}
-
 /* Fills `without` from own [n_nodes], what each node costs alone: a function has its lines, too. */
 static int add_lines(struct tree_walk *walk, const double *own, struct error *err)
 {
@@ -66,7 +60,7 @@ static int add_lines(struct tree_walk *walk, const double *own, struct error *er
         walk->without[node] = own[node];
         for (size_t k = 0; k < n_children; k++) {
             double value = walk->without[children[k]], sum = walk->without[node];
-            if (is_part(frame_kind(walk->frame, children[k])) && !isnan(value))
+            if (frame_kind_is_part(frame_kind(walk->frame, children[k])) && !isnan(value))
                 walk->without[node] = isnan(sum) ? value : sum + value;
         }
     }
