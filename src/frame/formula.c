@@ -149,7 +149,7 @@ struct translation {
     const char *at;
     struct buf *to;
     size_t of_groups, of_items; /* product of the copies of groups, sum of those of single characters and sets */
-    enum { AFTER_NOTHING, AFTER_ITEM, AFTER_GROUP, AFTER_REPETITION } last;
+    enum { AFTER_NOTHING, AFTER_ITEM, AFTER_GROUP, AFTER_REPETITION, AFTER_LAZY } last;
 };
 
 /* A set, [...], up to its end; a bracket that comes first is an element. */
@@ -204,10 +204,12 @@ static const char *translate_repetition(struct translation *translation)
             }
         translation->at += *translation->at == '}';
     }
-    if (translation->last == AFTER_REPETITION) {
-        translation->last = AFTER_NOTHING;
-        return *begin == '?' ? NULL : "a repetition of a repetition";
+    if (translation->last == AFTER_REPETITION && *begin == '?') {
+        translation->last = AFTER_LAZY;
+        return NULL;
     }
+    if (translation->last == AFTER_REPETITION || translation->last == AFTER_LAZY)
+        return "a repetition of a repetition";
     buf_append(translation->to, begin, (size_t)(translation->at - begin));
     if (translation->last == AFTER_GROUP && times <= MAX_COPIES)
         translation->of_groups *= times;

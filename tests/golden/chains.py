@@ -214,6 +214,7 @@ def check_nonsense(scratch):
             (("filter", "tmie > 5"), "there is no column or attribute 'tmie'; did you mean 'time' or 'type'?"),
             (("filter", "persentile(time, 5) > 1"), "there is no function 'persentile'; did you mean 'percentile'?"),
             (("filter", "time"), "this is a number, where a condition is needed"),
+            (("filter", f'name =~ "a{"?" * 200}"'), "no regular expression: a repetition of a repetition"),
             (("query", '[{"tmie": 5}]'), "there is no column or attribute 'tmie'; did you mean 'time' or 'type'?"),
             (("query", '[{"name": "zzz"}]'), "query: no node is left"),
             (("query", 'MATCH (p) WHERE p.time > "x"'), "this is a text, where a number is needed"),
