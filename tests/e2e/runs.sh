@@ -131,6 +131,24 @@ settle busy.1 30
 n_profiles 1 busy.1
 [ "$(grep -c ^run busy/.runs)" = 1 ] || fail "two runs in one directory: $(cat busy/.runs)"
 
+# The next one right after the end of a program waits for the last files of its measurement.
+"$hpcrun" -e CPUTIME -o soon sh -c 'cat gate >/dev/null; kill -KILL $$' >/dev/null 2>&1 &
+first=$!
+await compgen -G 'soon/.writing-*'
+companion=$(companion_of soon)
+kill -STOP "$companion"
+: >gate
+wait "$first" || true
+(
+    sleep 0.5
+    kill -CONT "$companion"
+) &
+expect_status 0 "$hpcrun" -e CPUTIME -o soon ./work
+wait
+[ ! -s err ] || fail "said about a measurement that was nearly done: $(cat err)"
+settle soon 30
+[ -e soon.1 ] || fail "the earlier measurement was not moved"
+
 # Directories that are not ours to move: with other files in them, or with the user in them. Made before: used.
 mkdir made mixed
 expect_status 0 "$hpcrun" -e CPUTIME -o made ./work

@@ -21,7 +21,9 @@
 #include "measurement/names.h"
 #include "measurement/pending.h"
 
-enum { TRIES_MAX = 200, NUMBERS_MAX = 1000000, STEP_MS = 10 };
+/* LAST_FILES_MS: that a measurement whose program has ended gets for its last files before it counts as still being
+ * written. */
+enum { TRIES_MAX = 200, NUMBERS_MAX = 1000000, STEP_MS = 10, LAST_FILES_MS = 2000 };
 
 static void pause_ms(int ms)
 {
@@ -169,10 +171,10 @@ static bool holds_us(const char *real)
 }
 
 /* Why an earlier measurement has to stay where it is; NULL when it can be moved. */
-static const char *why_it_stays(const char *real, const struct contents *contents, const char *id)
+static const char *why_it_stays(const char *real, const struct contents *contents, bool is_written)
 {
     struct stat info;
-    if (pending_wait(real, 0) != PENDING_NONE || (*id && is_alive(id)))
+    if (is_written)
         return "is still being written";
     if (contents->is_pointed_at)
         return "still waits for some of its files";
@@ -299,12 +301,13 @@ static int use_existing(const struct search *search, const char *real, const str
         *real_path = code == 0 ? strdup(real) : NULL;
         return code == 0 && !*real_path ? error_memory(err) : code;
     }
+    bool is_begun = runs_last(text->data, id);
+    bool is_written = (*id && is_alive(id)) || pending_wait(real, LAST_FILES_MS) != PENDING_NONE;
     if (stat(real, &info) != 0 || look_into(real, &contents) != 0)
         return error_set(err, ERR_IO, "%s: cannot be read: %s", real, strerror(errno));
-    bool is_begun = runs_last(text->data, id);
     if (!is_begun && !contents.has_data)
         return begin_in(real, search->how->allows_foreign, search->run, real_path, err);
-    const char *why = why_it_stays(real, &contents, id);
+    const char *why = why_it_stays(real, &contents, is_written);
     if (why)
         return take_number(search, real, why, real_path, err);
     if (!contents.has_data) { /* nothing came of that launch */
