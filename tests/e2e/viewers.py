@@ -221,6 +221,8 @@ def seen(case, path):
                             stdin=subprocess.DEVNULL, timeout=300,
                             env={**os.environ, "HOME": str(home), "XDG_RUNTIME_DIR": str(home / "run"), "LC_ALL": "C.UTF-8"})
     lines = (result.stdout + result.stderr).splitlines()  # xvfb-run makes one of both
+    if sum(line.startswith("[") for line in lines) <= 1:
+        print("KCachegrind shows no window:", *lines[-20:], sep="\n    ")
     words = [line for line in lines if re.search(r"error|warning|line \d", line, re.I) and not re.search("dbus|accessib", line)]
     expect(not [line for line in words if line[0] != "["], f"{case.name}: KCachegrind: {words}")
     return [json.loads(line) for line in lines if line.startswith("[")]
