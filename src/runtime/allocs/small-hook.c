@@ -11,7 +11,9 @@
 #include "runtime/record/loadmap.h"
 #include "runtime/record/thread.h"
 
-#define CHECKS 16         /* so many first allocations of a site have their path compared */
+#define CHECKS 16     /* so many first allocations of a site have their path compared */
+#define CHECKS_MANY 4 /* ... and of a site that is made after MANY_SITES others, most of which are cold */
+#define MANY_SITES 1000
 #define CHECKS_SURE 24    /* after so many with one path, nearly all earlier ones had it too */
 #define DEEPEN_UNTIL 8192 /* sites; with more than this, no site is divided further */
 #define LOCK_TRIES 1000
@@ -371,6 +373,11 @@ static void note_size(struct arena_site *record, uint32_t n_bytes)
         ;
 }
 
+static uint8_t checks_of(unsigned id)
+{
+    return id > MANY_SITES ? CHECKS_MANY : CHECKS;
+}
+
 /* Handles an allocation at a known site that the wrappers sent here: one of its first, one of another size, or one
  * whose path is due for a check. */
 static unsigned update_site(struct thread_state *self, unsigned id, const struct site_caller *at,
@@ -380,7 +387,7 @@ static unsigned update_site(struct thread_state *self, unsigned id, const struct
     uint8_t n_checks = atomic_load_explicit(&site->n_checks, memory_order_relaxed);
     struct arena_site *record = record_of(id);
     note_size(record, (uint32_t)n_bytes);
-    if (is_time || n_checks < CHECKS || site->is_stale) {
+    if (is_time || n_checks < checks_of(id) || site->is_stale) {
         alloc_events_walk_hook(self, where);
         if (!lock(self))
             return id;
@@ -391,7 +398,7 @@ static unsigned update_site(struct thread_state *self, unsigned id, const struct
         if (n_checks < CHECKS_SURE)
             atomic_store_explicit(&site->n_checks, n_checks + 1, memory_order_relaxed);
     }
-    if (n_checks + 1 >= CHECKS && lock(self)) {
+    if (n_checks + 1 >= checks_of(id) && lock(self)) {
         if (!hop_of(id))
             open_slot(site->slot, atomic_load(&record->min_bytes), atomic_load(&record->max_bytes));
         unlock();
