@@ -50,14 +50,19 @@ static void free_rows(struct model *model)
     }
     for (size_t i = 0; i < model->n_notes; i++)
         free(model->notes[i]);
+    for (size_t i = 0; i < model->n_machines; i++) {
+        free(model->machines[i].host_id);
+        free(model->machines[i].cpus);
+    }
 }
 
 void model_fini(struct model *model)
 {
     free_rows(model);
-    void *owned[] = {model->scopes,  model->metrics,   model->own,    model->inclusive, model->processes,
-                     model->threads, model->variables, model->events, model->topology,  model->program,
-                     model->command, model->plan,      model->skid,   model->notes,     model->builds};
+    void *owned[] = {model->scopes,   model->metrics,   model->own,    model->inclusive, model->processes,
+                     model->threads,  model->variables, model->events, model->topology,  model->program,
+                     model->command,  model->plan,      model->skid,   model->notes,     model->builds,
+                     model->machines, model->cpu_counts};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -320,6 +325,8 @@ void model_set_capacities(struct model *model)
     model->cap_threads = model->n_threads;
     model->cap_events = model->n_events;
     model->cap_builds = model->n_builds;
+    model->cap_machines = model->n_machines;
+    model->cap_cpu_counts = model->n_cpu_counts;
     model->cap_variables = model->n_variables;
     for (size_t i = 0; i < model->n_variables; i++) {
         struct variable *variable = &model->variables[i];

@@ -223,6 +223,27 @@ struct variable {
     size_t n_fields, cap_fields;
 };
 
+/* Where a CPU of a host is. CPUs and nodes have the numbers of the operating system, cores and packages hwloc's logical
+ * ones, which count over the whole host, as those of lscpu. */
+struct machine_cpu {
+    uint32_t cpu, core, package, node; /* PLACE_UNKNOWN: not known */
+};
+#define PLACE_UNKNOWN UINT32_MAX
+
+/* A host whose topology is known. */
+struct machine {
+    char *host_id;            /* as in struct process */
+    struct machine_cpu *cpus; /* [n_cpus] by number, owned */
+    size_t n_cpus;
+};
+
+/* Samples of one metric that a thread took on a variable while it ran on a CPU of its process's host. */
+struct cpu_count {
+    uint32_t variable, thread, metric; /* indexes into the model's lists */
+    uint32_t cpu;
+    uint64_t n_samples; /* as counted, not multiplied or scaled */
+};
+
 /* A module with instructions whose build is known. A database that was extended may have several of one module. */
 struct module_build {
     uint32_t module; /* string id of its path */
@@ -261,6 +282,10 @@ struct model {
     size_t n_events, cap_events;
     struct module_build *builds; /* [n_builds]; none without instructions */
     size_t n_builds, cap_builds;
+    struct machine *machines; /* [n_machines] by host id; none in databases of version 5 and earlier */
+    size_t n_machines, cap_machines;
+    struct cpu_count *cpu_counts; /* [n_cpu_counts] by variable, thread, metric, CPU; none as above */
+    size_t n_cpu_counts, cap_cpu_counts;
     uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
     char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */

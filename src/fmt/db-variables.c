@@ -248,6 +248,16 @@ static void take_variable(struct scan *scan, struct db_variables *variables, str
     skip_sums(scan);
 }
 
+/* Tables: each a name, a length, and so many bytes. */
+static void skip_tables(struct scan *scan)
+{
+    size_t n = take_count(scan);
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        skip_texts(scan, 1);
+        skip_bytes(scan, take(scan));
+    }
+}
+
 static void take_variables(struct scan *scan, struct db_variables *variables)
 {
     variables->n = take_count(scan);
@@ -258,6 +268,8 @@ static void take_variables(struct scan *scan, struct db_variables *variables)
         take_variable(scan, variables, &variables->items[i]);
     if (db_has_instructions(scan->version))
         skip_list(scan, 0, 0, 2); /* builds */
+    if (db_has_tables(scan->version))
+        skip_tables(scan);
     if (scan->code == 0 && scan->at != scan->len)
         fail(scan, "the file goes on");
 }

@@ -135,6 +135,34 @@ def check_variables(database):
     expect(rows["input"]["variable"] == "/data/input.bin", f"input: {rows['input']}")
 
 
+def counts_of(database):
+    """{(class, name of the variable, rank, thread, metric, CPU): samples} of a database."""
+    data = json.loads(run("hpcquery", "export", "json", database).stdout)
+    counts = {}
+    for variable, thread, metric, cpu, samples in data["cpu_counts"]:
+        process, number = data["threads"][thread]
+        of = data["variables"][variable]
+        key = (of["class"], data["strings"][of["name"]], data["processes"][process]["rank"], number, data["metrics"][metric]["name"], cpu)
+        expect(key not in counts, f"{key} is there twice")
+        counts[key] = samples
+    expect(data["cpu_counts"] == sorted(data["cpu_counts"]), "the counts by CPU are not in order")
+    return counts, data["machines"]
+
+
+def check_cpus(database):
+    """Which thread took how many samples on a variable on which CPU, and where the CPUs are."""
+    counts, machines = counts_of(database)
+    wanted = {}
+    for (rank, _), n_threads in THREADS.items():
+        for thread in range(n_threads):
+            for variable, cpu, samples in (("big", thread, 80), ("big", 2, 20), ("grid", 3, 14)):
+                key = (variable, rank, thread, cpu)
+                wanted[key] = wanted.get(key, 0) + samples
+    found = {("grid" if key[0] == 2 else "big", *key[2:4], key[5]): samples for key, samples in counts.items()}
+    expect(found == wanted and {key[4] for key in counts} == {"EADDR (usec)"}, f"counts by CPU: {counts}")
+    expect(machines == [{"host_id": "007f0100", "cpus": [[c, None, c // 2, c // 2] for c in range(4)]}], f"machines: {machines}")
+
+
 def check_spread(database):
     """How the samples of a variable spread over threads and ranks."""
     rows = {name_of(r): r for r in rows_of(database) if r["class"] != "dropped"}
@@ -390,8 +418,8 @@ def check_instructions(directory, nested, scratch):
         run("hpcprof", "-q", "--instructions", "-o", with_them, "--xml", scratch / f"{name}-insn-xml", one)
         run("hpcprof", "-q", "-o", without, "--xml", scratch / f"{name}-plain-xml", one)
         check_rules_v4(with_them, "--time")
-        expect(b"LOCUS-DB\5" in (with_them / "locus.db").read_bytes()[:9], "the version of locus.db")
-        expect(b"LOCUS-DB\4" in (without / "locus.db").read_bytes()[:9], "the version of locus.db without instructions")
+        expect(b"LOCUS-DB\7" in (with_them / "locus.db").read_bytes()[:9], "the version of locus.db")
+        expect(b"LOCUS-DB\6" in (without / "locus.db").read_bytes()[:9], "the version of locus.db without instructions")
         for file in sorted((scratch / f"{name}-plain-xml").glob("*.*")):
             expect(file.read_bytes() == (scratch / f"{name}-insn-xml" / file.name).read_bytes(), f"--instructions: {file.name}")
         expect(texts_of(with_them) == texts_of(without), f"{name}: --instructions changes a report")
@@ -557,6 +585,7 @@ def check_extended(directory, scratch):
             for options in (["vars", "--csv", "-M", "FAULTS", "--paths"], ["tree", "--csv"]):
                 texts = [run("hpcquery", *options, d).stdout for d in (database, scratch / f"whole-{name}")]
                 expect(texts[0] == texts[1], f"extended {name}: {options} differs")
+            expect(counts_of(database) == counts_of(scratch / f"whole-{name}"), f"extended {name}: the counts by CPU differ")
             for file in ("meta.db", "profile.db", "cct.db", "metrics/default.yaml"):
                 same = (database / file).read_bytes() == (scratch / f"whole-{name}" / file).read_bytes()
                 expect(same, f"extended {name}: {file} differs")
@@ -761,6 +790,7 @@ def main():
         check_rules_v4(database, "--time")
         check_v4_sums(database)
         check_variables(database)
+        check_cpus(database)
         check_spread(database)
         check_traces(scratch)
         check_faults(database)

@@ -501,19 +501,26 @@ def check_blocks(scratch):
 
 
 def check_first_version(scratch):
-    """Databases made before walks were kept are read: here one is made of a database whose last variable has none."""
+    """Databases made before walks and tables were kept are read: here they are made of one whose last variable has no
+    walks, and that has no tables. Of tables with unknown names nothing is read."""
     profile = m.Profile("app", METRICS)
     profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 100},
                    m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x4000, "static", "only", 4096))
     profile.write(scratch / "one-measurement")
     run("hpcprof", "-q", "-o", scratch / "one", scratch / "one-measurement")
     content, reports = (scratch / "one/locus.db").read_bytes(), (("vars",), ("advice", "--min", "0"), ("export", "json"))
-    expect(content[8] == 4 and content[-9] == 0 and len(table("vars", scratch / "one")) == 1, f"one variable: {content}")
+    expect(content[8] == 6 and content[-10:-8] == b"\0\0" and len(table("vars", scratch / "one")) == 1, f"one variable: {content}")
     known = [run("hpcquery", *report, scratch / "one") for report in reports]
-    (scratch / "one/locus.db").write_bytes(content[:8] + b"\1" + content[9:-9] + content[-8:])
-    expect([run("hpcquery", *report, scratch / "one") for report in reports] == known, "version 1 gives other reports")
-    (scratch / "one/locus.db").write_bytes(content[:8] + b"\6" + content[9:])
-    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 6")
+    for version, end in ((1, b""), (4, b"\0"), (6, b"\0\1\6later\3abc")):
+        (scratch / "one/locus.db").write_bytes(content[:8] + bytes([version]) + content[9:-10] + end + content[-8:])
+        expect([run("hpcquery", *report, scratch / "one") for report in reports] == known, f"version {version} gives other reports")
+        run("hpcquery", "table", scratch / "one")
+    for end in (b"\0\1\6later\4abc", b"\0\1\6later", b"\0\2\6later\3abc", b"\0\0abc"):
+        (scratch / "one/locus.db").write_bytes(content[:-10] + end + content[-8:])
+        said = run("hpcquery", "vars", scratch / "one", status=1)
+        expect(said.count("\n") == 1 and "locus.db: offset" in said, f"tables that end as {end}: {said}")
+    (scratch / "one/locus.db").write_bytes(content[:8] + b"\x08" + content[9:])
+    expect("version" in run("hpcquery", "vars", scratch / "one", status=1), "version 8")
 
 
 def check_profiler(scratch):

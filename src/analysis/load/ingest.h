@@ -86,7 +86,7 @@ struct raw_node {
     bool in_data;        /* at or below the data-centric root */
     uint32_t variable;   /* index into the model's variables, RAW_NONE outside them */
     uint32_t inner, own; /* scopes for the node's children and for its own values; 0 = none */
-    uint32_t traced;      /* scope for traces that refer to it; 0 = none */
+    uint32_t traced;     /* scope for traces that refer to it; 0 = none */
 };
 
 struct raw_tree {

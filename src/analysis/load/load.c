@@ -219,7 +219,7 @@ int load_take_epoch(struct reading *reading, const struct hpcrun_profile *head, 
     for (size_t i = 0; ok && i < head->n_modules; i++)
         ok = symbolizer_module(load->symbolizer, head->modules[i].path) != 0;
     if (ok)
-        load_sides_add(&load->sides, reading->path, &reading->side, head, ids);
+        load_sides_add(&load->sides, reading->path, load->prior.n_threads + reading->number, &reading->side, head, ids);
     ok = ok && !load->sides.failed;
     if (ok && !reading->is_identified) {
         const char *program = hpcrun_pair_value(head, "program-path");
@@ -274,6 +274,8 @@ int load_take_thread(struct reading *reading, uint32_t directory, struct error *
         reading->program = NULL;
     }
     load->n_read++;
+    if (!load_sides_add_machine(&load->sides, reading->path, &reading->side, model->processes[process].host_id))
+        return error_memory(err);
     return 0;
 }
 
@@ -422,6 +424,8 @@ static int build_all(struct load *load, struct error *err)
     source_text_free(source);
     if (code == 0)
         code = map_scopes(load, &scopes, err);
+    if (code == 0)
+        code = load_sides_apply_cpus(&load->sides, &load->tree, err);
     free(scopes.own);
     free(scopes.traced);
     load->prior_scopes = scopes.prior;

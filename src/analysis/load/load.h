@@ -61,6 +61,8 @@ bool prior_variables(const struct prior_database *prior, struct build *build);
 
 /* --- side files --- */
 
+struct topology;
+
 /* Side files while profiles are loaded: what they say about variables is added up by node of the merged tree, their
  * sums go into the model. A profile may have no side file. Ordinary code. */
 
@@ -77,6 +79,8 @@ struct load_sides {
     bool failed;                    /* out of memory: counts are missing */
     uint64_t n_variables;           /* of all side files, counted each time */
     size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
+    struct cpu_count *cpus;         /* [n_cpus] variable: the node, as in the rows; thread: thread.profile */
+    size_t n_cpus, cap_cpus;
 };
 
 /* A side file that was read, or why it was not. */
@@ -90,13 +94,25 @@ struct side_file {
 void load_sides_read(const char *path, struct side_file *side);
 void load_sides_drop(struct side_file *side);
 
-/* Adds what was read to the rows and the model; call it in the order of the profiles. path, head and ids are the
- * profile's. A side file that could not be read becomes a note. */
-void load_sides_add(struct load_sides *sides, const char *path, const struct side_file *side,
+/* Adds what was read to the rows and the model; call it in the order of the profiles. path, number (as in
+ * struct thread), head and ids are the profile's. A side file that could not be read becomes a note. */
+void load_sides_add(struct load_sides *sides, const char *path, size_t number, const struct side_file *side,
                     const struct hpcrun_profile *head, const struct raw_ids *ids);
+
+/* Adds the CPUs of the host that the profile at path is from, unless the model has that host. False when out of
+ * memory. */
+bool load_sides_add_machine(struct load_sides *sides, const char *path, const struct side_file *side,
+                            const char *host_id);
 
 /* Turns the rows' nodes into those of the merged tree, once all are added. */
 void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree);
+
+/* cpus.c: adds the CPUs of a host to the model, unless it has that host. False when out of memory. */
+bool machines_add(struct model *model, const char *host_id, const struct topology *topology);
+
+/* cpus.c: moves the counts by CPU to the model, whose variables are made and whose threads are in order, and puts them
+ * and the machines in order. Those of profiles that were left out, and of no variable, are dropped.  err: ERR_MEMORY */
+int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree, struct error *err);
 
 /* Frees what was read, except the model's part. */
 void load_sides_fini(struct load_sides *sides);
@@ -166,11 +182,11 @@ int load_team_return(struct load *load, int code, struct error *err);
 
 /* --- the topology of a host --- */
 
-/* The NUMA node of each CPU of a host, and the sizes of caches, from the hwloc XML in the measurement directory.
- * Ordinary code. */
+/* The core, package and NUMA node of each CPU of a host, and the sizes of caches, from the hwloc XML in the measurement
+ * directory. Ordinary code. */
 
 struct topology {
-    uint32_t *node_of; /* [n_cpus] operating-system index of the node, UINT32_MAX if there is no such CPU */
+    struct machine_cpu *cpus; /* [n_cpus] by number; PLACE_UNKNOWN in all fields: there is no such CPU */
     uint32_t n_cpus;
     uint32_t n_nodes;            /* highest node index + 1 */
     uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has to itself; 0: not known */
@@ -184,7 +200,7 @@ struct topology {
 int topology_read(const char *path, struct topology *topology, struct error *err);
 void topology_fini(struct topology *topology);
 
-/* Node of a CPU, UINT32_MAX when not known. */
+/* Node of a CPU, PLACE_UNKNOWN when not known. */
 uint32_t topology_node(const struct topology *topology, uint32_t cpu);
 
 #endif

@@ -15,8 +15,8 @@ struct profile_path {
 };
 
 struct profile_list {
-    struct model *model; /* for notes */
-    int wait_ms;         /* for a measurement that is still being written */
+    struct model *model;           /* for notes */
+    int wait_ms;                   /* for a measurement that is still being written */
     struct strtab directories;     /* real paths */
     struct profile_path *profiles; /* [n_profiles] by directory and name */
     size_t n_profiles, cap_profiles;

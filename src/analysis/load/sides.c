@@ -169,13 +169,37 @@ static int64_t metric_of(const struct model *model, const struct hpcrun_profile 
     return metric < head->n_metrics ? model_metric(model, head->metrics[metric].name) : -1;
 }
 
-static void add_counts(struct load_sides *sides, struct side_row *row, const struct objects_variable *from,
-                       const struct hpcrun_profile *head, const struct topology *topology)
+/* What a profile has beside it. */
+struct beside {
+    size_t profile; /* as in struct thread */
+    const struct hpcrun_profile *head;
+    const struct raw_ids *ids;
+    const struct topology *topology; /* NULL = not known */
+};
+
+static void add_cpu(struct load_sides *sides, uint32_t node, size_t profile, uint32_t metric,
+                    const struct objects_count *from)
 {
-    for (size_t i = 0; topology && i < from->n_cpus; i++) {
+    if (vec_reserve(&sides->cpus, &sides->cap_cpus, sides->n_cpus + 1, sizeof *sides->cpus))
+        sides->cpus[sides->n_cpus++] = (struct cpu_count){.variable = node,
+                                                          .thread = (uint32_t)profile,
+                                                          .metric = metric,
+                                                          .cpu = from->cpu,
+                                                          .n_samples = from->count};
+    else
+        sides->failed = true;
+}
+
+static void add_counts(struct load_sides *sides, struct side_row *row, const struct objects_variable *from,
+                       const struct beside *beside)
+{
+    const struct hpcrun_profile *head = beside->head;
+    for (size_t i = 0; i < from->n_cpus; i++) {
         int64_t metric = metric_of(sides->model, head, from->cpus[i].metric);
-        uint32_t numa_node = topology_node(topology, from->cpus[i].cpu);
-        if (metric >= 0 && numa_node != UINT32_MAX)
+        uint32_t numa_node = beside->topology ? topology_node(beside->topology, from->cpus[i].cpu) : PLACE_UNKNOWN;
+        if (metric >= 0)
+            add_cpu(sides, row->node, beside->profile, (uint32_t)metric, &from->cpus[i]);
+        if (metric >= 0 && numa_node != PLACE_UNKNOWN)
             add_place(row, (uint32_t)metric, numa_node, from->cpus[i].count);
     }
     for (size_t i = 0; i < from->n_samples; i++) {
@@ -187,10 +211,9 @@ static void add_counts(struct load_sides *sides, struct side_row *row, const str
 
 /* NULL when out of memory, or when the node is unknown. */
 static struct side_row *add_variable(struct load_sides *sides, const struct objects_variable *from,
-                                     const struct hpcrun_profile *head, const struct raw_ids *ids,
-                                     const struct topology *topology)
+                                     const struct beside *beside)
 {
-    uint32_t node = raw_ids_find(ids, from->node);
+    uint32_t node = raw_ids_find(beside->ids, from->node);
     struct side_row *row = node == RAW_NONE ? NULL : find_row(sides, node, from->kind);
     if (!row) {
         sides->failed = sides->failed || node != RAW_NONE;
@@ -214,7 +237,7 @@ static struct side_row *add_variable(struct load_sides *sides, const struct obje
     if (from->max_small_bytes > row->max_small_bytes)
         row->max_small_bytes = from->max_small_bytes;
     add_offsets(row, from);
-    add_counts(sides, row, from, head, topology);
+    add_counts(sides, row, from, beside);
     return row;
 }
 
@@ -390,20 +413,19 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
 }
 
 static void add_accesses(struct load_sides *sides, const struct side_row *row, const struct objects_variable *from,
-                         const struct hpcrun_profile *profile, const uint32_t *events, size_t n_events,
-                         const struct topology *topology)
+                         const struct beside *beside, const uint32_t *events, size_t n_events)
 {
     sides->n_variables++;
     for (size_t i = 0; i < from->n_accesses; i++) {
         const struct objects_access *access = &from->accesses[i];
         struct node_access like = {.node = row->node,
                                    .vaddr = access->ip,
-                                   .module = module_of(sides, profile, access->module),
+                                   .module = module_of(sides, beside->head, access->module),
                                    .n_samples = access->n_samples};
         if (access->event >= n_events || events[access->event] == UINT32_MAX)
             continue;
         like.event = events[access->event];
-        add_causes(sides, row->node, from, access, like.event, like.module, topology);
+        add_causes(sides, row->node, from, access, like.event, like.module, beside->topology);
         if (from->kind > VAR_STACK)
             continue; /* not in an object that has places */
         (void)accesses_add(&sides->accesses, &like, &access->offsets);
@@ -418,8 +440,7 @@ static void add_builds(struct load_sides *sides, const struct objects_file *file
                               file->modules[i].id);
 }
 
-static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *head,
-                     const struct raw_ids *ids, const struct topology *topology)
+static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct beside *beside)
 {
     uint32_t *events = calloc(file->n_events + 1, sizeof *events);
     for (size_t i = 0; events && i < file->n_events; i++)
@@ -427,11 +448,11 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
             sides->failed = true;
     sides->failed = sides->failed || !events;
     for (size_t i = 0; i < file->n_variables; i++) {
-        struct side_row *row = add_variable(sides, &file->variables[i], head, ids, topology);
+        struct side_row *row = add_variable(sides, &file->variables[i], beside);
         if (!row || !events)
             continue;
         add_latencies(row, &file->variables[i], events, file->n_events);
-        add_accesses(sides, row, &file->variables[i], head, events, file->n_events, topology);
+        add_accesses(sides, row, &file->variables[i], beside, events, file->n_events);
         sides->failed = sides->failed || row->is_short;
     }
     free(events);
@@ -455,7 +476,7 @@ void load_sides_drop(struct side_file *side)
     side->state = SIDE_NONE;
 }
 
-void load_sides_add(struct load_sides *sides, const char *path, const struct side_file *side,
+void load_sides_add(struct load_sides *sides, const char *path, size_t number, const struct side_file *side,
                     const struct hpcrun_profile *head, const struct raw_ids *ids)
 {
     const struct objects_file *file = &side->file;
@@ -463,14 +484,22 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct sid
         model_note(sides->model, "%s: sizes, places and fates of this thread are missing.", side->err.text);
     if (side->state != SIDE_READ)
         return;
-    const struct topology *topology = find_topology(sides, path, file->topology);
+    const struct beside beside = {number, head, ids, find_topology(sides, path, file->topology)};
     add_placeholders(sides, file, head);
     add_functions(sides, file, head);
     add_builds(sides, file);
-    add_rows(sides, file, head, ids, topology);
+    add_rows(sides, file, &beside);
     add_head(sides->model, file);
     sides->n_files++;
     sides->n_with_samples += file->version > 1;
+}
+
+bool load_sides_add_machine(struct load_sides *sides, const char *path, const struct side_file *side,
+                            const char *host_id)
+{
+    bool is_read = side->state == SIDE_READ;
+    const struct topology *topology = is_read ? find_topology(sides, path, side->file.topology) : NULL;
+    return !topology || topology->n_cpus == 0 || machines_add(sides->model, host_id, topology);
 }
 
 void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
@@ -479,6 +508,8 @@ void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
         sides->rows.rows[i].node = tree->index_of[sides->rows.rows[i].node];
     for (size_t i = 0; i < sides->accesses.n; i++)
         sides->accesses.items[i].node = tree->index_of[sides->accesses.items[i].node];
+    for (size_t i = 0; i < sides->n_cpus; i++)
+        sides->cpus[i].variable = tree->index_of[sides->cpus[i].variable];
     causes_renumber(&sides->causes, tree->index_of);
 }
 
@@ -497,5 +528,6 @@ void load_sides_fini(struct load_sides *sides)
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)
         topology_fini(&sides->topologies[i]);
     free(sides->topologies);
+    free(sides->cpus);
     strtab_fini(&sides->topology_paths);
 }

@@ -49,6 +49,13 @@ static uint64_t share_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
     return cache ? cache->attr->cache.size / (uint64_t)(n_cores > 1 ? n_cores : 1) : 0;
 }
 
+/* The logical number of the core or package that a CPU is in. */
+static uint32_t number_above(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_obj_t cpu)
+{
+    hwloc_obj_t above = hwloc_get_ancestor_obj_by_type(machine, type, cpu);
+    return above ? above->logical_index : PLACE_UNKNOWN;
+}
+
 static int fill(hwloc_topology_t machine, struct topology *topology)
 {
     hwloc_obj_t cpu = NULL;
@@ -58,23 +65,26 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)))
         if (cpu->os_index >= topology->n_cpus && cpu->os_index < CPUS_MAX)
             topology->n_cpus = cpu->os_index + 1;
-    topology->node_of = malloc((topology->n_cpus + 1) * sizeof *topology->node_of);
-    if (!topology->node_of)
+    topology->cpus = malloc((topology->n_cpus + 1) * sizeof *topology->cpus);
+    if (!topology->cpus)
         return -1;
-    for (uint32_t i = 0; i < topology->n_cpus; i++)
-        topology->node_of[i] = UINT32_MAX;
+    memset(topology->cpus, 0xff, (topology->n_cpus + 1) * sizeof *topology->cpus); /* PLACE_UNKNOWN */
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu))) {
         int node = cpu->nodeset ? hwloc_bitmap_first(cpu->nodeset) : -1;
-        if (node < 0 || node >= NUMA_NODES_MAX || cpu->os_index >= topology->n_cpus)
+        if (cpu->os_index >= topology->n_cpus)
             continue;
-        topology->node_of[cpu->os_index] = (uint32_t)node;
-        if ((uint32_t)node >= topology->n_nodes)
+        topology->cpus[cpu->os_index] =
+            (struct machine_cpu){.cpu = cpu->os_index,
+                                 .core = number_above(machine, HWLOC_OBJ_CORE, cpu),
+                                 .package = number_above(machine, HWLOC_OBJ_PACKAGE, cpu),
+                                 .node = node < 0 || node >= NUMA_NODES_MAX ? PLACE_UNKNOWN : (uint32_t)node};
+        if (node >= 0 && node < NUMA_NODES_MAX && (uint32_t)node >= topology->n_nodes)
             topology->n_nodes = (uint32_t)node + 1;
     }
     return 0;
 }
 
-/* What the child sends through the pipe: this, then the nodes [n_cpus]. */
+/* What the child sends through the pipe: this, then the CPUs [n_cpus]. */
 struct parsed_topology {
     uint64_t l1_bytes, l2_bytes, l3_bytes;
     int32_t code;
@@ -136,7 +146,7 @@ static _Noreturn void parse_apart(const struct buf *text, int out_fd)
     memcpy(answer.summary, topology.summary, sizeof answer.summary);
     put_all(out_fd, &answer, sizeof answer);
     if (answer.code == 0)
-        put_all(out_fd, topology.node_of, topology.n_cpus * sizeof *topology.node_of);
+        put_all(out_fd, topology.cpus, topology.n_cpus * sizeof *topology.cpus);
     for (;;)
         (void)raise(SIGKILL); /* not exit(): the exit handlers are the parent's */
 }
@@ -176,10 +186,10 @@ static int take_answer(int fd, const char *path, struct topology *topology, stru
     if (!take_all(fd, &answer, sizeof answer, end_ms) || answer.code == ERR_FORMAT || answer.n_cpus > CPUS_MAX ||
         answer.n_nodes > NUMA_NODES_MAX)
         return error_set(err, ERR_FORMAT, "%s is not a topology that hwloc can read", path);
-    topology->node_of = answer.code == 0 ? malloc((answer.n_cpus + 1) * sizeof *topology->node_of) : NULL;
-    if (!topology->node_of)
+    topology->cpus = answer.code == 0 ? malloc((answer.n_cpus + 1) * sizeof *topology->cpus) : NULL;
+    if (!topology->cpus)
         return error_set(err, ERR_MEMORY, "out of memory while reading %s", path);
-    if (!take_all(fd, topology->node_of, answer.n_cpus * sizeof *topology->node_of, end_ms)) {
+    if (!take_all(fd, topology->cpus, answer.n_cpus * sizeof *topology->cpus, end_ms)) {
         topology_fini(topology);
         return error_set(err, ERR_FORMAT, "%s is not a topology that hwloc can read", path);
     }
@@ -229,11 +239,11 @@ int topology_read(const char *path, struct topology *topology, struct error *err
 
 void topology_fini(struct topology *topology)
 {
-    free(topology->node_of);
+    free(topology->cpus);
     memset(topology, 0, sizeof *topology);
 }
 
 uint32_t topology_node(const struct topology *topology, uint32_t cpu)
 {
-    return cpu < topology->n_cpus ? topology->node_of[cpu] : UINT32_MAX;
+    return cpu < topology->n_cpus ? topology->cpus[cpu].node : PLACE_UNKNOWN;
 }

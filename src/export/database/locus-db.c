@@ -535,6 +535,145 @@ static void pass_builds(struct pass *pass, struct model *model)
     }
 }
 
+/* --- tables --- */
+
+/* Behind the model lie tables with names and lengths. A table is there if it has rows. */
+
+/* A core, package or node: 0 when not known, else its number + 1. */
+static void pass_place(struct pass *pass, uint32_t *place)
+{
+    uint32_t number = *place + 1;
+    pass_32(pass, &number, UINT32_MAX, "place of a CPU");
+    *place = number - 1;
+}
+
+static void pass_machine(struct pass *pass, struct machine *machine)
+{
+    pass_text(pass, &machine->host_id, "host");
+    if (pass->code == 0 && !machine->host_id)
+        refuse(pass, "host", "it has no name");
+    machine->n_cpus = pass_list(pass, &machine->cpus, machine->n_cpus, sizeof *machine->cpus, "CPUs");
+    for (size_t i = 0; i < machine->n_cpus && pass->code == 0; i++) {
+        struct machine_cpu *cpu = &machine->cpus[i];
+        pass_32(pass, &cpu->cpu, PLACE_UNKNOWN - 1, "CPU");
+        if (i && pass->code == 0 && cpu->cpu <= cpu[-1].cpu)
+            refuse(pass, "CPU", "the numbers do not ascend");
+        pass_place(pass, &cpu->core);
+        pass_place(pass, &cpu->package);
+        pass_place(pass, &cpu->node);
+    }
+}
+
+static void pass_machines(struct pass *pass, struct model *model)
+{
+    model->n_machines = pass_list(pass, &model->machines, model->n_machines, sizeof *model->machines, "hosts");
+    for (size_t i = 0; i < model->n_machines && pass->code == 0; i++)
+        pass_machine(pass, &model->machines[i]);
+}
+
+/* Variables as how much further on each is than the one before. */
+static void pass_cpu_counts(struct pass *pass, struct model *model)
+{
+    uint32_t variable = 0;
+    size_t n = model->n_cpu_counts =
+        pass_list(pass, &model->cpu_counts, model->n_cpu_counts, sizeof *model->cpu_counts, "counts by CPU");
+    if (n && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
+        refuse(pass, "counts by CPU", "there are no variables, metrics or threads");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        struct cpu_count *count = &model->cpu_counts[i];
+        uint32_t further = count->variable - variable;
+        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a count by CPU");
+        count->variable = variable += further;
+        pass_32(pass, &count->thread, model->n_threads - 1, "thread of a count by CPU");
+        pass_32(pass, &count->metric, model->n_metrics - 1, "metric of a count by CPU");
+        pass_32(pass, &count->cpu, UINT32_MAX, "CPU of a count");
+        pass_64(pass, &count->n_samples, "count by CPU");
+    }
+}
+
+struct table {
+    const char *name;
+    bool (*is_there)(const struct model *model);
+    void (*pass)(struct pass *pass, struct model *model);
+};
+
+static bool has_machines(const struct model *model)
+{
+    return model->n_machines > 0;
+}
+
+static bool has_cpu_counts(const struct model *model)
+{
+    return model->n_cpu_counts > 0;
+}
+
+static const struct table tables[] = {
+    {"machines", has_machines, pass_machines},
+    {"cpu_counts", has_cpu_counts, pass_cpu_counts},
+};
+#define N_TABLES (sizeof tables / sizeof *tables)
+
+static void put_tables(struct pass *pass, struct model *model)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < N_TABLES; i++)
+        n += tables[i].is_there(model);
+    put_number(pass->out, n);
+    for (size_t i = 0; i < N_TABLES && pass->code == 0; i++) {
+        struct buf bytes = {0};
+        struct pass inner = *pass;
+        char *name = (char *)(uintptr_t)tables[i].name;
+        if (!tables[i].is_there(model))
+            continue;
+        inner.out = &bytes;
+        tables[i].pass(&inner, model);
+        pass->code = inner.code;
+        pass_text(pass, &name, "table");
+        put_number(pass->out, bytes.len_bytes);
+        buf_append(pass->out, bytes.data, bytes.len_bytes);
+        pass->out->failed |= bytes.failed;
+        buf_fini(&bytes);
+    }
+}
+
+/* Reads one table, or skips it if this version does not know it; seen [N_TABLES]: it was there before. */
+static void take_table(struct pass *pass, struct model *model, bool *seen)
+{
+    char *name = NULL;
+    pass_text(pass, &name, "table");
+    uint64_t len = take_number(pass, "length of a table");
+    if (pass->code == 0 && len > pass->len - pass->at)
+        refuse(pass, "length of a table", "the table is longer than the file");
+    size_t end = pass->at + (size_t)len, len_file = pass->len;
+    for (size_t i = 0; i < N_TABLES && name && pass->code == 0; i++) {
+        if (strcmp(tables[i].name, name) != 0)
+            continue;
+        if (seen[i])
+            refuse(pass, name, "the table is there twice");
+        seen[i] = true;
+        pass->len = end;
+        if (pass->code == 0)
+            tables[i].pass(pass, model);
+        if (pass->code == 0 && pass->at != end)
+            refuse(pass, name, "the table goes on");
+    }
+    pass->len = len_file;
+    pass->at = pass->code ? pass->at : end;
+    free(name);
+}
+
+static void pass_tables(struct pass *pass, struct model *model)
+{
+    bool seen[N_TABLES] = {false};
+    if (pass->out) {
+        put_tables(pass, model);
+        return;
+    }
+    uint64_t n = take_number(pass, "tables");
+    for (uint64_t i = 0; i < n && pass->code == 0; i++)
+        take_table(pass, model, seen);
+}
+
 static void pass_model(struct pass *pass, struct model *model)
 {
     pass_head(pass, model);
@@ -551,6 +690,8 @@ static void pass_model(struct pass *pass, struct model *model)
     pass_variables(pass, model);
     if (db_has_instructions(pass->version))
         pass_builds(pass, model);
+    if (db_has_tables(pass->version))
+        pass_tables(pass, model);
 }
 
 int locus_db_write(const struct model *model, struct buf *out, struct error *err)

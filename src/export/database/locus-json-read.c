@@ -466,6 +466,64 @@ static void take_builds(struct json_take *take, const json_t *root, struct model
     }
 }
 
+static uint32_t take_place(struct json_take *take, const json_t *value, const char *what)
+{
+    return json_is_null(value) ? PLACE_UNKNOWN : (uint32_t)json_take_word(take, value, PLACE_UNKNOWN - 1, what);
+}
+
+static void take_cpus(struct json_take *take, const json_t *row, struct machine *machine)
+{
+    size_t n = 0;
+    const json_t *list = json_take_array_at(take, row, "cpus", &n);
+    machine->cpus = zeroed(take, n, sizeof *machine->cpus);
+    machine->n_cpus = machine->cpus ? n : 0;
+    for (size_t i = 0; i < machine->n_cpus && !take->code; i++) {
+        const json_t *item = json_array_get(list, i);
+        machine->cpus[i] = (struct machine_cpu){
+            .cpu = (uint32_t)json_take_word(take, json_array_get(item, 0), PLACE_UNKNOWN - 1, "CPU"),
+            .core = take_place(take, json_array_get(item, 1), "core"),
+            .package = take_place(take, json_array_get(item, 2), "package"),
+            .node = take_place(take, json_array_get(item, 3), "node")};
+        if (i && !take->code && machine->cpus[i].cpu <= machine->cpus[i - 1].cpu)
+            (void)json_take_fail(take, ERR_FORMAT, "cpus", "the numbers do not ascend");
+    }
+}
+
+/* Only databases of measurements with topologies have machines. */
+static void take_machines(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "machines";
+    const json_t *list = json_object_get(root, "machines") ? json_take_array_at(take, root, "machines", &n) : NULL;
+    model->machines = zeroed(take, n, sizeof *model->machines);
+    model->n_machines = model->machines ? n : 0;
+    for (take->index = 0; take->index < model->n_machines && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        model->machines[take->index].host_id = json_take_text_needed_at(take, row, "host_id");
+        take_cpus(take, row, &model->machines[take->index]);
+    }
+}
+
+static void take_cpu_counts(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "cpu_counts";
+    const json_t *list = json_object_get(root, "cpu_counts") ? json_take_array_at(take, root, "cpu_counts", &n) : NULL;
+    if (n && !take->code && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables, metrics or threads");
+    model->cpu_counts = zeroed(take, n, sizeof *model->cpu_counts);
+    model->n_cpu_counts = model->cpu_counts ? n : 0;
+    for (take->index = 0; take->index < model->n_cpu_counts && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        model->cpu_counts[take->index] = (struct cpu_count){
+            .variable = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_variables - 1, "variable"),
+            .thread = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_threads - 1, "thread"),
+            .metric = (uint32_t)json_take_word(take, json_array_get(row, 2), model->n_metrics - 1, "metric"),
+            .cpu = (uint32_t)json_take_word(take, json_array_get(row, 3), UINT32_MAX, "CPU"),
+            .n_samples = json_take_word(take, json_array_get(row, 4), UINT64_MAX, "samples")};
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -488,6 +546,8 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_tree(&take, root, model);
         take_variables(&take, root, model);
         take_builds(&take, root, model);
+        take_machines(&take, root, model);
+        take_cpu_counts(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

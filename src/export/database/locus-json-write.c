@@ -306,6 +306,46 @@ static void put_builds(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_builds > 0);
 }
 
+static void put_place(struct buf *out, uint32_t place)
+{
+    if (place == PLACE_UNKNOWN)
+        buf_printf(out, ",null");
+    else
+        buf_printf(out, ",%u", place);
+}
+
+static void put_machines(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_machines; i++) {
+        const struct machine *machine = &model->machines[i];
+        buf_printf(out, i ? ",\n{\"host_id\": " : ",\n\"machines\": [\n{\"host_id\": ");
+        json_put_text(out, machine->host_id);
+        buf_printf(out, ", \"cpus\": [");
+        for (size_t k = 0; k < machine->n_cpus; k++) {
+            const struct machine_cpu *cpu = &machine->cpus[k];
+            buf_printf(out, k ? ",[%u" : "[%u", cpu->cpu);
+            put_place(out, cpu->core);
+            put_place(out, cpu->package);
+            put_place(out, cpu->node);
+            buf_append(out, "]", 1);
+        }
+        buf_printf(out, "]}");
+    }
+    buf_append(out, "]", model->n_machines > 0);
+}
+
+static void put_cpu_counts(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_cpu_counts; i++) {
+        const struct cpu_count *count = &model->cpu_counts[i];
+        buf_printf(out, "%s\n[%u,%u,%u,%u,", i ? "," : ",\n\"cpu_counts\": [", count->variable, count->thread,
+                   count->metric, count->cpu);
+        json_put_word(out, count->n_samples);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]", model->n_cpu_counts > 0);
+}
+
 int locus_json_write(const struct model *model, struct buf *out, struct error *err)
 {
     put_head(model, out);
@@ -323,6 +363,8 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     buf_printf(out, "]");
     put_tree(model, out);
     put_builds(model, out);
+    put_machines(model, out);
+    put_cpu_counts(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }
