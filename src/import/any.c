@@ -7,10 +7,6 @@
 #include <string.h>
 
 #include "fmt/file.h"
-#include "fmt/hpcrun.h"
-#include "fmt/metric-db.h"
-#include "fmt/objects.h"
-#include "fmt/trace.h"
 
 /* A kind of file. begins: its first bytes; suffix: of its name; format: its mark in JSON. The first two may be NULL. */
 struct any_row {
@@ -82,6 +78,37 @@ static int any_trace_write(const struct any_file *file, struct buf *out, struct 
 static void any_trace_fini(struct any_file *file)
 {
     trace_fini(&file->as.trace);
+}
+
+static int any_events_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file,
+                           struct error *err)
+{
+    return events_read_memory(bytes, len_bytes, name, &file->as.events, err);
+}
+
+static int any_events_take_json(struct json_take *take, const json_t *root, struct any_file *file)
+{
+    return events_take_json(take, root, &file->as.events);
+}
+
+static void any_events_put_text(const struct any_file *file, struct buf *out)
+{
+    events_put_text(&file->as.events, out);
+}
+
+static void any_events_put_json(const struct any_file *file, struct buf *out)
+{
+    events_put_json(&file->as.events, out);
+}
+
+static int any_events_write(const struct any_file *file, struct buf *out, struct error *err)
+{
+    return events_write(&file->as.events, out, err);
+}
+
+static void any_events_fini(struct any_file *file)
+{
+    events_fini(&file->as.events);
 }
 
 static int db_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file, struct error *err)
@@ -248,6 +275,8 @@ static const struct any_row rows[] = {
      profile_write, profile_fini},
     {"HPCRUN-trace______", NULL, "hpctrace", any_trace_read, any_trace_take_json, any_trace_put_text,
      any_trace_put_json, any_trace_write, any_trace_fini},
+    {"LOCUS-events______", NULL, "locus-events", any_events_read, any_events_take_json, any_events_put_text,
+     any_events_put_json, any_events_write, any_events_fini},
     {"HPCPROF-metricdb__", NULL, "metric-db", db_read, db_take_json, db_put_text, db_put_json, db_write, db_fini},
     {"{\"format\": \"" OBJECTS_FORMAT "\"", ".objects", OBJECTS_FORMAT, any_objects_read, any_objects_take_json,
      any_objects_put, any_objects_put, any_objects_write, any_objects_fini},
@@ -307,10 +336,10 @@ static int refuse(const char *bytes, size_t len_bytes, const char *name, struct 
     char begin[32] = "";
     for (size_t i = 0; i < len_bytes && i < 8; i++)
         (void)snprintf(begin + 3 * i, sizeof begin - 3 * i, " %02x", (unsigned char)bytes[i]);
-    return error_set(
-        err, ERR_FORMAT,
-        "%.600s: offset 0: not a profile, trace, file of a database, side file, log or file of perf: it begins with%s",
-        name, begin);
+    return error_set(err, ERR_FORMAT,
+                     "%.600s: offset 0: not a profile, trace, log of samples, file of a database, side file, log or "
+                     "file of perf: it begins with%s",
+                     name, begin);
 }
 
 int any_read_memory(const char *bytes, size_t len_bytes, const char *name, struct any_file *file, struct error *err)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/events.h"
 #include "fmt/hpcrun.h"
 #include "fmt/log.h"
 #include "fmt/metric-db.h"
@@ -22,6 +23,7 @@ struct any_file {
     union {
         struct hpcrun_profile profile;
         struct trace_file trace;
+        struct events_file events;
         struct metric_db metric_db;
         struct log_summary log;
         struct objects_file objects;

@@ -14,7 +14,8 @@
 #define NAMES_RANDOM_FROM 4     /* from this generation on the host id is random */
 #define NAMES_MAX_GENERATION 11 /* the last one that is tried */
 
-/* The fields of a file name. host_id: names_host_id of its host. suffix: "hpcrun", "hpctrace", "log", "objects" */
+/* The fields of a file name. host_id: names_host_id of its host. suffix: "hpcrun", "hpctrace", "log", "objects",
+ * "events" */
 struct names_file {
     char exe[256];
     uint32_t rank, thread, host_id, pid;

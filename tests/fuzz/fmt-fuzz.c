@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         struct any_file file = {0};
         struct error err = {0};
         if (any_read_memory((const char *)data, len_bytes, names[i], &file, &err) == 0)
-            check_file(&file, data, i == 0 && len_bytes && data[0] == 'H' ? len_bytes : 0);
+            check_file(&file, data, i == 0 && len_bytes && (data[0] == 'H' || data[0] == 'L') ? len_bytes : 0);
         else
             check(err.text[0] != '\0' && !file.row, "a refusal has no message");
         any_fini(&file);

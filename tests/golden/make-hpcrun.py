@@ -206,6 +206,33 @@ def trace(version, flags, records):
     return "hpctrace", binary, (text + "]\n").encode()
 
 
+def events():
+    """A log of samples: three kinds of access of two events, every fourth sample of 21, one of which was lost."""
+    wall = 1594000000123456789
+    sources = [(1, "EADDR@1000"), (0xffffffff, "FAULTS")]
+    accesses = [(13, 22, 0, 0, 0, 0), (27, 46, 0x4801, 0, 1, 1), (27, 0, 0, 1, 2, 0)]
+    classes = ["memory", "dependent", "compute"]
+    records = [(1000000001, 0, 0, 8192, 3), (1000004001, 1, 312, 16, 65535), (1000004001, 2, 0, (1 << 48) - 1, 0),
+               ((1 << 53) + 1, 0, (1 << 32) - 1, (1 << 48) - 2, 1), ((1 << 63) + 5, 0, 0, 0, 3)]
+    binary = b"LOCUS-events______01.00b" + be(wall, 8) + be(wall + 12, 8) + be(4, 8) + be(21, 8) + be(1, 8)
+    binary += be(len(sources), 4) + be(len(accesses), 4) + be(len(records), 8)
+    binary += b"".join(be(metric, 4) + string(name) for metric, name in sources)
+    binary += b"".join(struct.pack(">IIIBBH", *access) for access in accesses)
+    text = f"LOCUS-events______\n[hdr:\n  (version: 01.00)\n  (endian: b)\n  (wall-clock: {wall})\n" \
+           f"  (wall-clock-at-end: {wall + 12})\n  (samples: 21)\n  (stride: 4)\n  (thinned: 15)\n  (lost: 1)\n]\n" \
+           "[event 0: EADDR@1000 (metric: 1)]\n[event 1: FAULTS]\n" \
+           f"[log: (num-records: {len(records)})\n"
+    for time, at, latency, offset, cpu in records:
+        binary += struct.pack(">QII", time, at, latency) + be(offset, 6) + be(cpu, 2)
+        node, variable, metrics, event, kind, inexact = accesses[at]
+        text += f"  [(time: {time}) (cpu: {cpu}) (event: {event}) (node: {node}) (variable: {variable})" \
+                f" (class: {classes[kind]})"
+        text += f" (offset: {offset}{', inexact' if inexact else ''})" if offset < (1 << 48) - 1 else ""
+        text += f" (metrics: {metrics:#x})" if metrics else ""
+        text += (f" (latency: {latency})" if latency else "") + "]\n"
+    return "events", binary, (text + "]\n").encode()
+
+
 def metric_db(rows):
     n_metrics = len(rows[0])
     binary = b"HPCPROF-metricdb__00.10b" + be(len(rows), 4) + be(n_metrics, 4)
@@ -345,6 +372,7 @@ def cases():
     yield "trace-01.01", trace("01.01", 0, [(1594000000123456789, 31, 0), ((1 << 64) - 1, 0xffffffff, 0)])
     records = [(1594000000123456789, 31, 4), (1594000000123456799, 33, 0x7fffffff)]
     yield "trace-01.01-datacentric", trace("01.01", 1, records)
+    yield "events", events()
     yield "trace-01.01-empty", trace("01.01", 2, [])
     yield "metric-db", metric_db([(0.0, 1.5), (1e-300, -2.0), (1 / 3, 123456789012345.0)])
     yield "log", log()

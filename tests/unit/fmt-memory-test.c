@@ -132,6 +132,7 @@ static void test_others(void **state)
 {
     (void)state;
     sweep_file("trace-01.01-datacentric/input.hpctrace");
+    sweep_file("events/input.events");
     sweep_file("metric-db/input.metric-db");
     sweep_file("log/input.log");
     sweep_file("objects/input.objects");

@@ -19,7 +19,8 @@ static const struct option_row rows[] = {
      "Write JSON instead of text. It holds everything that the file does: integers beyond 2^53 as strings of digits, "
      "metric values of profiles as raw 64-bit words, strings that are not UTF-8 as {\"bytes\": \"<hex>\"}."},
     {OPTION_FROM_JSON, "--from-json", NULL,
-     "Read JSON as --json writes it, of one profile, trace, file of a database or side file, and make that file "
+     "Read JSON as --json writes it, of one profile, trace, log of samples, file of a database or side file, and make "
+     "that file "
      "again. Needs -o. Unchanged JSON gives the same bytes (of version 4 files of other programs, the same content). "
      "A changed value arrives in the file or is refused."},
     {OPTION_LOG, "--log", NULL,
@@ -38,7 +39,8 @@ static const struct option_spec spec = {
                 "--log [--json] [-o FILE] DIR|LOG...",
     .description =
         "Prints profiles (.hpcrun, versions 02.00, 02.10, 03.00, 03.10 and 04.00), traces (.hpctrace, 01.00 and "
-        "01.01), metric files of databases (.metric-db), the files of version 4 databases (meta.db, profile.db, "
+        "01.01), logs of samples (.events), metric files of databases (.metric-db), the files of version 4 databases "
+        "(meta.db, profile.db, "
         "cct.db, trace.db; all of them for the directory of a database), side files (.objects), logs (.log) and files "
         "of the perf tool (perf.data, of either byte order, compressed or piped; every record in order of time). The "
         "content of a file decides which kind it is. A file that is damaged or of another kind is refused with its "
