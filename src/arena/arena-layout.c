@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes)                                                                                    \
+#define FIELD(record, field, bytes) \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -56,6 +56,28 @@ FIELD(arena_place, event, 6);
 FIELD(arena_place, pad, 7);
 FIELD(arena_place, var, 8);
 FIELD(arena_place, count, 16);
+FIELD(arena_place, homes, 24);
+SIZE(arena_page, 32);
+FIELD(arena_page, address, 0);
+FIELD(arena_page, start, 8);
+FIELD(arena_page, end, 16);
+FIELD(arena_page, place, 24);
+FIELD(arena_page, pad, 28);
+SIZE(arena_pages, 16376);
+FIELD(arena_pages, next, 0);
+FIELD(arena_pages, pad, 4);
+FIELD(arena_pages, head, 8);
+FIELD(arena_pages, tail, 16);
+FIELD(arena_pages, pages, 24);
+SIZE(arena_extent, 304);
+FIELD(arena_extent, var, 0);
+FIELD(arena_extent, start, 8);
+FIELD(arena_extent, end, 16);
+FIELD(arena_extent, n_pages, 24);
+FIELD(arena_extent, huge_bytes, 32);
+FIELD(arena_extent, n_asked, 40);
+FIELD(arena_extent, n_none, 44);
+FIELD(arena_extent, n_on, 48);
 SIZE(arena_sketch, 272);
 FIELD(arena_sketch, next, 0);
 FIELD(arena_sketch, event, 4);
@@ -97,7 +119,7 @@ FIELD(arena_event, decode, 476);
 FIELD(arena_event, ring_bytes, 480);
 FIELD(arena_event, aux_bytes, 484);
 FIELD(arena_event, file, 488);
-SIZE(arena_thread, 5088);
+SIZE(arena_thread, 5096);
 FIELD(arena_thread, id, 0);
 FIELD(arena_thread, tid, 4);
 FIELD(arena_thread, start_ns, 8);
@@ -125,6 +147,8 @@ FIELD(arena_thread, unwind_stops, 3672);
 FIELD(arena_thread, n_frames, 3800);
 FIELD(arena_thread, places, 3808);
 FIELD(arena_thread, sketches, 4832);
+FIELD(arena_thread, pages, 5088);
+FIELD(arena_thread, pad, 5092);
 SIZE(arena_request, 16);
 FIELD(arena_request, state, 0);
 FIELD(arena_request, kind, 4);
@@ -140,7 +164,7 @@ SIZE(arena_child, 256);
 FIELD(arena_child, state, 0);
 FIELD(arena_child, pid, 4);
 FIELD(arena_child, name, 8);
-SIZE(arena_header, 72048);
+SIZE(arena_header, 81800);
 FIELD(arena_header, magic, 0);
 FIELD(arena_header, version, 8);
 FIELD(arena_header, header_bytes, 12);
@@ -203,8 +227,13 @@ FIELD(arena_header, has_jitdump, 35172);
 FIELD(arena_header, jitdump, 35176);
 FIELD(arena_header, log_len_bytes, 39272);
 FIELD(arena_header, log, 39276);
-FIELD(arena_header, request_tail, 55660);
-FIELD(arena_header, requests, 55664);
+FIELD(arena_header, n_homes, 55660);
+FIELD(arena_header, pages, 55664);
+FIELD(arena_header, home_errno, 55668);
+FIELD(arena_header, home_pad, 55672);
+FIELD(arena_header, extents, 55680);
+FIELD(arena_header, request_tail, 65408);
+FIELD(arena_header, requests, 65412);
 SIZE(companion_message, 4136);
 FIELD(companion_message, magic, 0);
 FIELD(companion_message, version, 4);

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 9
+#define ARENA_VERSION 10
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -42,6 +42,9 @@
 #define ARENA_REQUESTS 1024 /* power of two */
 #define ARENA_PATH_MAX 4096
 #define ARENA_PLACE_BUCKETS 256
+#define ARENA_HOMES_MAX 64  /* memory nodes: pages on others count as of no known home */
+#define ARENA_PAGES_MAX 511 /* sampled pages that a thread keeps until the companion takes them */
+#define ARENA_EXTENTS 32    /* large variables of a process whose pages are counted */
 
 enum arena_kind {
     ARENA_FREE = 0,
@@ -57,6 +60,7 @@ enum arena_kind {
     ARENA_OFFSETS,     /* struct arena_offsets */
     ARENA_LINES,       /* struct arena_lines */
     ARENA_SITES,       /* struct arena_site */
+    ARENA_PAGES,       /* struct arena_pages */
     ARENA_KINDS
 };
 
@@ -219,6 +223,51 @@ struct arena_place {
     uint8_t pad;
     uint64_t var;
     _Atomic uint64_t count;
+    _Atomic uint64_t homes[]; /* [HOME_FIRST + n_homes of the header], none where that is 0: see enum place_home.
+                               * Written by the companion. What is missing from count was never asked for */
+};
+
+/* Of the samples of a place, those whose page ... */
+enum place_home {
+    HOME_NONE = 0, /* was on no node when the kernel was asked: never written, or released before that */
+    HOME_MOVED,    /* had another home when it was asked for before; these are in one of the next as well */
+    HOME_FIRST     /* was on node 0; then node 1, and so on */
+};
+
+/* Bytes of an arena_place where the header has this n_homes.  ctx: any */
+static inline uint32_t arena_place_bytes(uint32_t n_homes)
+{
+    uint32_t n = n_homes < ARENA_HOMES_MAX ? n_homes : ARENA_HOMES_MAX;
+    return (uint32_t)(sizeof(struct arena_place) + (n ? HOME_FIRST + n : 0) * sizeof(uint64_t));
+}
+
+/* A sampled address, and the block or symbol that holds it; start and end are 0 where that is not known. */
+struct arena_page {
+    uint64_t address, start, end;
+    uint32_t place; /* of the sample */
+    uint32_t pad;
+};
+
+/* The last sampled pages of one thread, as a ring: the handler puts them in, and the companion takes them out and asks
+ * the kernel on which nodes they are. What finds no room is not asked for. */
+struct arena_pages {
+    uint32_t next; /* the ring of another thread: a list in the header */
+    uint32_t pad;
+    _Atomic uint64_t head; /* counts what was put in ... */
+    _Atomic uint64_t tail; /* ... and what was taken out */
+    struct arena_page pages[ARENA_PAGES_MAX];
+};
+
+/* A large block or symbol, and on which nodes its pages were when the companion counted them last. Of very large ones
+ * it asks for some pages, spread evenly. */
+struct arena_extent {
+    uint64_t var; /* 0: this place in the table is free */
+    uint64_t start, end;
+    uint64_t n_pages;    /* of page_bytes */
+    uint64_t huge_bytes; /* in huge pages, of the mapping that holds it; UINT64_MAX: not known */
+    uint32_t n_asked;
+    uint32_t n_none; /* of those asked for, without a page */
+    uint32_t n_on[ARENA_HOMES_MAX];
 };
 
 /* Latencies of one thread's samples of one event on one variable, as a histogram of fixed size. Chained per thread in
@@ -347,6 +396,8 @@ struct arena_thread {
     _Atomic uint64_t n_frames;               /* frames unwound for samples */
     uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
     uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
+    uint32_t pages;                          /* its arena_pages, 0 = none */
+    uint32_t pad;
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
@@ -506,8 +557,13 @@ struct arena_header {
     _Atomic uint32_t has_jitdump; /* 1 once jitdump is complete */
     char jitdump[ARENA_PATH_MAX]; /* the file in which the program describes code that it generates */
     _Atomic uint32_t log_len_bytes;
-    char log[16384];               /* the runtime's messages, one per line */
-    _Atomic uint32_t request_tail; /* next slot to post */
+    char log[16384];            /* the runtime's messages, one per line */
+    uint32_t n_homes;           /* memory nodes of the machine, counted up to the highest number; 0: one node only */
+    _Atomic uint32_t pages;     /* first of all arena_pages */
+    _Atomic int32_t home_errno; /* why the kernel did not say where pages are, 0 = it did */
+    uint32_t home_pad;
+    struct arena_extent extents[ARENA_EXTENTS]; /* by the companion */
+    _Atomic uint32_t request_tail;              /* next slot to post */
     struct arena_request requests[ARENA_REQUESTS];
 };
 

@@ -315,6 +315,7 @@ static void build_tree(struct collected_thread *thread)
         thread_take_allocations(thread, allocations.ref, &node);
     }
     thread_take_places(thread);
+    thread_take_homes(thread);
     thread_take_sketches(thread);
     thread_finish_offsets(thread);
 }
@@ -499,6 +500,8 @@ void variable_fini(struct collected_variable *variable)
 {
     free(variable->row.name);
     free(variable->row.cpus);
+    free(variable->row.homes);
+    free(variable->row.pages);
     free(variable->row.stack_offsets);
     free(variable->row.samples);
     free(variable->row.latencies);

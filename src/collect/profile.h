@@ -111,7 +111,8 @@ struct collected_process {
     size_t n_mmap_nodes;
     uint64_t *sized; /* [n_sized] keys of the static variables whose size an earlier thread's file states */
     size_t n_sized, cap_sized;
-    int32_t next_id; /* of the next profile node */
+    uint32_t taken_extents; /* one bit for each arena_extent that a thread's file has */
+    int32_t next_id;        /* of the next profile node */
     size_t n_files;
     size_t n_written_threads; /* the first ones of threads; the others are left out */
     struct left_out left_out;
@@ -165,7 +166,7 @@ struct line_set;
 
 struct collected_variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
-    size_t cap_cpus, cap_offsets, cap_samples, cap_latencies, cap_accesses;
+    size_t cap_cpus, cap_homes, cap_offsets, cap_samples, cap_latencies, cap_accesses;
 };
 
 /* How the counts of one event become what they stand for, in one thread. */
@@ -244,6 +245,9 @@ const char *placeholder_name(unsigned placeholder);
 /* Sums the hits of one sample-tree node, the samples by CPU, and the latency histograms. */
 void thread_take_node(struct collected_thread *thread, uint32_t ref, const struct arena_node *node);
 void thread_take_places(struct collected_thread *thread);
+/* The memory nodes of the samples' pages, and of those of large variables (homes.c). After all that declares variables.
+ */
+void thread_take_homes(struct collected_thread *thread);
 void thread_take_sketches(struct collected_thread *thread);
 
 /* --- allocations and variables (variables.c) --- */
@@ -261,6 +265,9 @@ void thread_take_allocations(struct collected_thread *thread, uint32_t ref, cons
 /* The declaration of the variable that a hit names. class matters for VAR_NONE only. Borrowed until the next call; NULL
  * when out of memory. */
 const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class);
+
+/* The same for a variable that has been declared before; NULL: it has not. */
+const struct declaration *thread_declared(const struct collected_thread *thread, uint64_t var);
 
 /* Remembers the region whose name is the arena's string ref, and returns its address in the pseudo module of regions:
  * equal names have the same one in all processes. */

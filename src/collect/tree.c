@@ -590,7 +590,9 @@ static void take_place(struct collected_thread *thread, const struct arena_place
 
 void thread_take_places(struct collected_thread *thread)
 {
-    struct record_walk walk = {.kind = ARENA_PLACES, .thread = thread->ref, .record_bytes = sizeof(struct arena_place)};
+    struct record_walk walk = {.kind = ARENA_PLACES,
+                               .thread = thread->ref,
+                               .record_bytes = arena_place_bytes(thread->process->view->header->n_homes)};
     const void *record;
     while ((record = view_next(thread->process->view, &walk))) {
         struct arena_place place;

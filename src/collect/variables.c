@@ -526,6 +526,13 @@ static uint64_t declaration_key(uint64_t var, enum hit_class class)
     return var;
 }
 
+const struct declaration *thread_declared(const struct collected_thread *thread, uint64_t var)
+{
+    const struct declaration like = {.key = declaration_key(var, HIT_MEMORY)};
+    size_t found = slots_find(&thread->declaration_slots, &declarations_by_key, thread->declarations, &like);
+    return found == SLOTS_NONE ? NULL : &thread->declarations[found];
+}
+
 const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class)
 {
     struct declaration made = {.key = declaration_key(var, class)};

@@ -462,7 +462,7 @@ bool process_bound_side(struct collected_process *process, struct objects_file *
         /* First the lists, whose sums stay. */
         for (size_t i = 0; i < file->n_variables; i++) {
             file->variables[i].n_cpus = file->variables[i].n_stack_offsets = file->variables[i].n_latencies = 0;
-            file->variables[i].n_accesses = 0;
+            file->variables[i].n_accesses = file->variables[i].n_homes = 0;
         }
         *n_details = file->n_variables;
         process->left_out.n_lists += file->n_variables;

@@ -261,6 +261,8 @@ static int timeout_ms(const struct companion *c, int64_t now_ms)
     for (const struct companion_process *p = c->processes; p; p = p->next) {
         if (p->state == PROCESS_LIVE && p->mark_due_ms)
             timeout = sooner_ms(timeout, p->mark_due_ms, now_ms);
+        if (p->state == PROCESS_LIVE && p->homes)
+            timeout = sooner_ms(timeout, companion_homes_due(p), now_ms);
         if (p->state == PROCESS_LIVE && p->bell_due_ms > now_ms)
             timeout = sooner_ms(timeout, p->bell_due_ms, now_ms);
     }
@@ -272,6 +274,8 @@ static int timeout_ms(const struct companion *c, int64_t now_ms)
 void companion_turn(struct companion *c, int64_t now_ms)
 {
     mark_processes(c, now_ms);
+    for (struct companion_process *p = c->processes; p && c->n_homes; p = p->next)
+        companion_homes_look(c, p, now_ms);
     bool is_last = !c->is_launched && (companion_has_notes(c) || c->strays);
     if (c->must_checkpoint || is_last || now_ms - c->looked_ms >= c->tick_ms) {
         look_around(c, now_ms);
@@ -521,6 +525,7 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
         .is_launched = setup->launched_pidfd >= 0 || setup->launched_pid > 0,
         .done_fd = setup->done_fd,
         .host_id = names_host_id(),
+        .n_homes = companion_homes_nodes(NULL),
         .busy_ms = companion_now_ms(),
     };
     c.notes = &notes;

@@ -245,6 +245,8 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->sample_bytes = setup->sample_bytes;
     arena->has_small_sites = setup->has_small_sites;
     arena->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+    process->page_bytes = arena->page_bytes;
+    process->n_homes = arena->n_homes = c->n_homes;
     arena->n_events = setup->n_events;
     memcpy(arena->events, setup->events, sizeof arena->events);
     if (!process->is_foreign)

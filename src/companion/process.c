@@ -196,6 +196,7 @@ static void process_free(struct companion_process *process)
         (void)close(process->pidfd);
     if (process->shared)
         (void)munmap(process->shared, sizeof *process->shared);
+    free(process->homes);
     free(process->work_dir);
     free(process);
 }

@@ -43,6 +43,8 @@ struct process_shared {
     char trouble[1024];     /* why the last worker failed */
 };
 
+struct companion_homes;
+
 /* One arena and the process that fills it. A pid that calls exec has one after another. */
 struct companion_process {
     struct companion_process *next;
@@ -63,8 +65,11 @@ struct companion_process {
     uint64_t table_offset, data_offset;
     uint32_t chunk_limit;
     uint32_t n_chunks_backed; /* chunks whose memory is allocated */
-    uint64_t awaited_bytes;   /* of its arena, in use once a child of fork has copied its parent's */
-    uint32_t generation;      /* counts the arenas of one pid */
+    uint32_t n_homes;         /* as in its header */
+    uint32_t page_bytes;
+    struct companion_homes *homes; /* NULL until its first pages: see homes.c */
+    uint64_t awaited_bytes;        /* of its arena, in use once a child of fork has copied its parent's */
+    uint32_t generation;           /* counts the arenas of one pid */
     enum process_state state;
     const char *end_state;          /* "complete", "killed" */
     char end_note[512];             /* more about its end, for the log */
@@ -173,12 +178,12 @@ struct companion {
     pid_t recipes_pid; /* the maker of recipes, 0 = none */
     int recipes_fd;    /* pipe to it, -1 = none */
     unsigned n_recipe_restarts;
-    uint32_t host_id;
-    uint64_t start_ns;    /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
-    int64_t busy_ms;      /* when something last happened */
-    int tick_ms;          /* time until the next check of the arenas */
-    int64_t looked_ms;    /* when the last one was */
-    bool must_checkpoint; /* SIGTERM asked for it */
+    uint32_t host_id, n_homes; /* n_homes: of each arena's header */
+    uint64_t start_ns;         /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
+    int64_t busy_ms;           /* when something last happened */
+    int tick_ms;               /* time until the next check of the arenas */
+    int64_t looked_ms;         /* when the last one was */
+    bool must_checkpoint;      /* SIGTERM asked for it */
     struct companion_notes *notes;
     bool is_worker; /* this process is one: it writes its lines itself */
     struct detour detour;
@@ -286,6 +291,19 @@ bool companion_process_is_foreign(struct companion_process *process);
 int64_t companion_checkpoint_ms(const struct companion *c);
 /* Removes those that are written and gone. */
 void companion_process_sweep(struct companion *c);
+
+/* --- homes.c --- */
+
+/* Memory nodes of this machine, counted up to the highest number, at most ARENA_HOMES_MAX; 0 when there is only one, or
+ * when it is not known. list: the file with their numbers, NULL: the kernel's own */
+uint32_t companion_homes_nodes(const char *list);
+/* When the process's pages are due again, in milliseconds of CLOCK_MONOTONIC; INT64_MAX: not before the next look at
+ * all arenas. */
+int64_t companion_homes_due(const struct companion_process *process);
+/* Asks where the pages are that the process has noted, if it is time. */
+void companion_homes_look(struct companion *c, struct companion_process *process, int64_t now_ms);
+/* The same for the last time, while the process still waits for us. */
+void companion_homes_end(struct companion *c, struct companion_process *process);
 
 /* --- jobs.c --- */
 

@@ -278,6 +278,7 @@ static void serve_end(struct companion *c, struct companion_connection *connecti
     if (end->rank >= 0)
         atomic_store(&process->arena->rank, (uint32_t)end->rank);
     connection->waits_process = process;
+    companion_homes_end(c, process);
     companion_process_end(c, process, "complete");
 }
 

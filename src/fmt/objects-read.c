@@ -301,6 +301,55 @@ static void take_kind(struct json_take *take, const json_t *item, struct objects
     variable->kind = (uint32_t)kind;
 }
 
+/* A number of a list in which -1 stands for UINT64_MAX. */
+static uint64_t take_or_none(struct json_take *take, const json_t *value, uint64_t most, const char *key)
+{
+    return json_is_integer(value) && json_integer_value(value) == -1 ? UINT64_MAX
+                                                                     : json_take_word(take, value, most, key);
+}
+
+/* [[cpu, metric, home, samples]...]; only machines with several memory nodes have them. */
+static void take_homes(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    if (!json_object_get(item, "homes"))
+        return;
+    const json_t *list = json_take_array_at(take, item, "homes", &n_items);
+    variable->homes = json_take_alloc(take, n_items, sizeof *variable->homes);
+    variable->n_homes = variable->homes ? n_items : 0;
+    for (size_t i = 0; i < variable->n_homes && !take->code; i++) {
+        const json_t *row = json_array_get(list, i);
+        struct objects_home *home = &variable->homes[i];
+        home->cpu = (uint32_t)json_take_word(take, json_array_get(row, 0), UINT32_MAX, "homes");
+        home->metric = (uint32_t)json_take_word(take, json_array_get(row, 1), UINT32_MAX, "homes");
+        home->home = (uint32_t)take_or_none(take, json_array_get(row, 2), OBJECTS_NODES - 1, "homes");
+        home->count = json_take_word(take, json_array_get(row, 3), UINT64_MAX, "homes");
+    }
+    variable->n_moved = json_take_word_at(take, item, "n_moved", UINT64_MAX);
+}
+
+static void take_pages(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    const json_t *list = json_object_get(item, "pages");
+    size_t n = json_array_size(list);
+    if (!list)
+        return;
+    if (n < 4 || n % 2 || n > 4 + 2 * (size_t)OBJECTS_NODES)
+        json_take_fail(take, ERR_FORMAT, "pages", "four numbers and pairs of a node and its pages are expected");
+    struct objects_pages *pages = take->code ? NULL : json_take_alloc(take, 1, sizeof *pages);
+    variable->pages = pages;
+    if (!pages)
+        return;
+    pages->n_pages = json_take_word(take, json_array_get(list, 0), UINT64_MAX, "pages");
+    pages->n_asked = json_take_word(take, json_array_get(list, 1), UINT64_MAX, "pages");
+    pages->n_none = json_take_word(take, json_array_get(list, 2), UINT64_MAX, "pages");
+    pages->huge_bytes = take_or_none(take, json_array_get(list, 3), UINT64_MAX, "pages");
+    for (size_t i = 4; i < n && !take->code; i += 2) {
+        uint64_t node = json_take_word(take, json_array_get(list, i), OBJECTS_NODES - 1, "pages");
+        pages->n_on[node] = json_take_word(take, json_array_get(list, i + 1), UINT64_MAX, "pages");
+    }
+}
+
 static void take_variable(struct json_take *take, const json_t *item, uint32_t version,
                           struct objects_variable *variable)
 {
@@ -333,6 +382,8 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
         take_accesses(take, item, version, variable);
     else if (json_object_get(item, "accesses"))
         json_take_fail(take, ERR_FORMAT, "accesses", "this version of the side file has no such key");
+    take_homes(take, item, variable);
+    take_pages(take, item, variable);
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct objects_file *file)

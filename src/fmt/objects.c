@@ -125,6 +125,8 @@ static void free_variable(struct objects_variable *variable)
         free(variable->accesses[i].lines);
     }
     free(variable->accesses);
+    free(variable->homes);
+    free(variable->pages);
 }
 
 void objects_fini(struct objects_file *file)
@@ -408,6 +410,45 @@ static void put_accesses(struct buf *out, const struct objects_variable *variabl
     buf_append(out, "]", 1);
 }
 
+/* [cpu, metric, home, samples]; home is -1 for pages without one */
+static void put_homes(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "homes", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_homes; i++) {
+        const struct objects_home *home = &variable->homes[i];
+        buf_printf(out, "%s[%u, %u, %lld, ", i ? ", " : "", home->cpu, home->metric,
+                   home->home == OBJECTS_NO_HOME ? -1 : (long long)home->home);
+        json_put_word(out, home->count);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]", 1);
+    json_put_word_at(out, "n_moved", variable->n_moved);
+}
+
+/* [pages, asked for, without a page, bytes in huge pages or -1, node, pages, node, pages ...] */
+static void put_pages(struct buf *out, const struct objects_pages *pages)
+{
+    const uint64_t words[] = {pages->n_pages, pages->n_asked, pages->n_none};
+    json_put_key(out, "pages", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        json_put_word(out, words[i]);
+        buf_append(out, ", ", 2);
+    }
+    if (pages->huge_bytes == UINT64_MAX)
+        buf_append(out, "-1", 2);
+    else
+        json_put_word(out, pages->huge_bytes);
+    for (unsigned node = 0; node < OBJECTS_NODES; node++) {
+        if (!pages->n_on[node])
+            continue;
+        buf_printf(out, ", %u, ", node);
+        json_put_word(out, pages->n_on[node]);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_variable(struct buf *out, const struct objects_variable *variable, uint32_t version)
 {
     json_put_word(out, variable->node);
@@ -441,6 +482,10 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
     }
     if (version > 3)
         put_accesses(out, variable, version);
+    if (variable->n_homes)
+        put_homes(out, variable);
+    if (variable->pages)
+        put_pages(out, variable->pages);
 }
 
 static void put_modules(struct buf *out, const struct objects_file *file)

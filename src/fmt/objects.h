@@ -53,6 +53,26 @@ struct objects_count {
     uint64_t count;
 };
 
+/* Samples that were taken on a CPU and touched a page whose home was asked for. */
+struct objects_home {
+    uint32_t cpu;
+    uint32_t metric; /* index into the profile's metric table */
+    uint32_t home; /* number of the memory node, or OBJECTS_NO_HOME: the page was never written, or was released before
+                    * the kernel was asked */
+    uint64_t count;
+};
+#define OBJECTS_NO_HOME UINT32_MAX
+#define OBJECTS_NODES 64 /* nodes beyond these are not told apart: ARENA_HOMES_MAX of arena/arena.h */
+
+/* The pages of a variable's largest block, as they were found last. */
+struct objects_pages {
+    uint64_t n_pages;    /* 0: they were not counted */
+    uint64_t n_asked;    /* of them, asked for: all, or some, spread evenly */
+    uint64_t n_none;     /* of those, without a page */
+    uint64_t huge_bytes; /* in huge pages; UINT64_MAX: not known */
+    uint64_t n_on[OBJECTS_NODES];
+};
+
 /* Samples of one metric, as they were taken: neither multiplied by a period nor scaled. */
 struct objects_samples {
     uint32_t metric; /* index into the profile's metric table */
@@ -117,6 +137,10 @@ struct objects_variable {
     uint64_t n_blocks_marked, bytes_marked; /* of them, live at the mark; from version 3 on */
     struct objects_access *accesses;        /* [n_accesses]; from version 4 on */
     size_t n_accesses;
+    struct objects_home *homes; /* [n_homes] of samples, on machines with several memory nodes */
+    size_t n_homes;
+    uint64_t n_moved;            /* of these samples, on a page that had another home before */
+    struct objects_pages *pages; /* NULL: not known */
 };
 
 struct objects_event {

@@ -295,7 +295,7 @@ void cct_line_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t address
         atomic_store_explicit(&lines->last_line, line, memory_order_relaxed);
 }
 
-bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu)
+struct arena_place *cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu)
 {
     struct arena_thread *thread = arena_record_sig(tree->thread);
     uint64_t hash = (var ^ (uint64_t)cpu << 48 ^ (uint64_t)event << 40) * 0x9e3779b97f4a7c15u;
@@ -305,12 +305,13 @@ bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned 
         place = arena_record_sig(ref);
         if (place->var == var && place->cpu == cpu && place->event == event) {
             atomic_fetch_add_explicit(&place->count, 1, memory_order_relaxed);
-            return true;
+            return place;
         }
     }
-    place = arena_reserve_sig(&tree->places, ARENA_PLACES, tree->thread, sizeof *place);
+    place =
+        arena_reserve_sig(&tree->places, ARENA_PLACES, tree->thread, arena_place_bytes(arena_header_sig()->n_homes));
     if (!place)
-        return false;
+        return NULL;
     place->var = var;
     place->cpu = (uint16_t)cpu;
     place->event = event;
@@ -318,7 +319,38 @@ bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned 
     place->next = *bucket;
     arena_publish_sig(&tree->places);
     __atomic_store_n(bucket, arena_ref_sig(place), __ATOMIC_RELEASE);
-    return true;
+    return place;
+}
+
+/* Gives the thread its ring of pages and enters it into the list of all. NULL where there is no room. */
+static struct arena_pages *pages_new_sig(struct cct_tree *tree, struct arena_thread *thread)
+{
+    struct arena_header *header = arena_header_sig();
+    struct arena_pages *ring =
+        has_room_sig() ? arena_reserve_sig(&tree->pages, ARENA_PAGES, tree->thread, sizeof *ring) : NULL;
+    if (!ring)
+        return NULL;
+    arena_publish_sig(&tree->pages);
+    uint32_t ref = arena_ref_sig(ring), first = atomic_load_explicit(&header->pages, memory_order_relaxed);
+    do
+        ring->next = first;
+    while (!atomic_compare_exchange_weak_explicit(&header->pages, &first, ref, memory_order_release,
+                                                  memory_order_relaxed));
+    thread->pages = ref;
+    return ring;
+}
+
+void cct_page_sig(struct cct_tree *tree, const struct arena_place *place, const struct arena_page *page)
+{
+    struct arena_thread *thread = arena_record_sig(tree->thread);
+    struct arena_pages *ring = thread->pages ? arena_record_sig(thread->pages) : pages_new_sig(tree, thread);
+    uint64_t head = ring ? atomic_load_explicit(&ring->head, memory_order_relaxed) : 0;
+    if (!ring || head - atomic_load_explicit(&ring->tail, memory_order_acquire) >= ARENA_PAGES_MAX)
+        return;
+    struct arena_page *slot = &ring->pages[head % ARENA_PAGES_MAX];
+    *slot = *page;
+    slot->place = arena_ref_sig(place);
+    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
 }
 
 bool cct_sketch_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned bin)

@@ -12,7 +12,7 @@
 
 /* A call tree and the cursor by which it grows. */
 struct cct_tree {
-    struct arena_cursor nodes, hits, places, sketches, offsets, lines;
+    struct arena_cursor nodes, hits, places, sketches, offsets, lines, pages;
     enum arena_kind kind;          /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;               /* reference of the owner */
     uint32_t root, partial;        /* references; partial is 0 in an allocation tree */
@@ -58,7 +58,12 @@ void cct_line_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t address
  * ctx: owner */
 bool cct_sketch_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned bin);
 
-/* Adds one sample on cpu to the owner's record of places; false when the arena is full.  ctx: owner */
-bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu);
+/* Adds one sample on cpu to the owner's record of places, which is returned; NULL when the arena is full.  ctx: owner
+ */
+struct arena_place *cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu);
+
+/* Notes the page of a sample that was added to place, for the companion to ask on which node it is; page->place is
+ * filled in. Only where the header's n_homes is not 0.  ctx: owner */
+void cct_page_sig(struct cct_tree *tree, const struct arena_place *place, const struct arena_page *page);
 
 #endif

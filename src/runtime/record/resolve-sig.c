@@ -50,6 +50,8 @@ static enum resolve_result resolve_static_sig(const struct loadmap_module *modul
         return unknown_sig(UNKNOWN_NO_BLOCK, found);
     found->var = var_key(VAR_STATIC, module->id, (uint32_t)index);
     found->offset = address - module->code.bias - modtab_syms(table)[index].vaddr;
+    found->start = address - found->offset;
+    found->end = found->start + modtab_syms(table)[index].size_bytes;
     return RESOLVE_NAMED;
 }
 
@@ -85,7 +87,7 @@ static bool resolve_small_sig(uintptr_t address, struct resolved *found)
     unsigned id;
     if (!small_find_sig(address, &start, &id))
         return false;
-    *found = (struct resolved){var_key(VAR_SMALL, 0, small_ref_sig(id)), address - start};
+    *found = (struct resolved){.var = var_key(VAR_SMALL, 0, small_ref_sig(id)), .offset = address - start};
     return true;
 }
 
@@ -96,7 +98,7 @@ static enum resolve_result resolve_block_sig(const struct thread_state *self, ui
     if (address >= OBJMAP_POOL_LAYER)
         return RESOLVE_UNKNOWN;
     if (objmap_has_pools_sig() && objmap_find_sig(self->reader, address + OBJMAP_POOL_LAYER, &block)) {
-        *found = (struct resolved){block.var, address + OBJMAP_POOL_LAYER - block.start};
+        *found = (struct resolved){.var = block.var, .offset = address + OBJMAP_POOL_LAYER - block.start};
         return RESOLVE_NAMED;
     }
     if (!objmap_find_sig(self->reader, address, &block))
@@ -106,14 +108,14 @@ static enum resolve_result resolve_block_sig(const struct thread_state *self, ui
     /* an allocator's mapping: the block that it handed out is the better answer */
     if (var_key_kind(block.var) == VAR_MMAP && resolve_small_sig(address, found))
         return RESOLVE_NAMED;
-    *found = (struct resolved){block.var, address - block.start};
+    *found = (struct resolved){block.var, address - block.start, block.start, block.end};
     return RESOLVE_NAMED;
 }
 
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
                                         const struct thread_frame *frames, unsigned n_frames, struct resolved *found)
 {
-    found->offset = RESOLVE_NO_OFFSET;
+    *found = (struct resolved){.offset = RESOLVE_NO_OFFSET};
     small_recheck_sig();
     if (address >> 63)
         return unknown_sig(UNKNOWN_KERNEL, found);

@@ -140,7 +140,7 @@ struct current_sample {
     uint16_t flags;
     uint32_t metrics;
     uint64_t weight, lat_cycles;
-    uint64_t pattern, address; /* address: if there is a pattern */
+    uint64_t pattern, address; /* address: 0 = none */
     bool is_own_code;          /* the profiler's own instruction */
     bool has_frames;           /* the thread's path belongs to this sample */
 };
@@ -170,6 +170,18 @@ static bool is_own_leaf_sig(uint32_t leaf)
     return own && node->module == own && loadmap_is_own_pc_sig(node->ip);
 }
 
+/* Counts the sample at its CPU and notes its page. */
+static void record_place_sig(struct thread_state *self, const struct current_sample *taken,
+                             const struct resolved *found)
+{
+    const struct arena_place *place = cct_place_sig(&self->samples, found->var, taken->event, taken->cpu);
+    bool has_page = taken->address >= arena_header_sig()->page_bytes && !(taken->address >> 63);
+    if (!place || !has_page || !arena_header_sig()->n_homes || found->var == var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN))
+        return;
+    const struct arena_page page = {.address = taken->address, .start = found->start, .end = found->end};
+    cct_page_sig(&self->samples, place, &page);
+}
+
 /* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
 static void record_at_sig(struct thread_state *self, const struct current_sample *taken, const struct resolved *found,
                           enum fate fate)
@@ -195,13 +207,13 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
         cct_line_sig(&self->samples, hit, taken->address, found->offset);
     else if (found->offset != RESOLVE_NO_OFFSET)
         cct_offset_sig(&self->samples, hit, found->offset);
-    (void)cct_place_sig(&self->samples, var, taken->event, taken->cpu);
+    record_place_sig(self, taken, found);
     count_fate_sig(self, taken->event, fate);
 }
 
 static void record_sig(struct thread_state *self, const struct current_sample *taken, uint64_t var, enum fate fate)
 {
-    const struct resolved found = {var, RESOLVE_NO_OFFSET};
+    const struct resolved found = {.var = var, .offset = RESOLVE_NO_OFFSET};
     record_at_sig(self, taken, &found, fate);
 }
 
@@ -210,7 +222,7 @@ static void record_without_address_sig(struct thread_state *self, struct current
 {
     taken->class = (uint8_t) class;
     taken->flags = 0;
-    taken->pattern = 0;
+    taken->pattern = taken->address = 0;
     record_sig(self, taken, var_key(VAR_NONE, 0, 0), fate);
 }
 

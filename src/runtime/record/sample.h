@@ -87,6 +87,7 @@ struct resolved {
     uint64_t var;    /* key */
     uint64_t offset; /* bytes from the start of the block or symbol; in the thread's own stack, bytes from the frame's
                       * CFA down to the address; RESOLVE_NO_OFFSET: none or not known */
+    uintptr_t start, end; /* of the block or symbol; 0: not known */
 };
 
 /* Fills *found for address. frames: [n_frames] of the sample, innermost first, for own-stack addresses.
