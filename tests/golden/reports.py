@@ -465,6 +465,10 @@ def check_nodes(scratch):
     expect(found == {("near", "0"): 100, ("far", "0"): 25, ("far", "1"): 75}, f"by node: {found}")
     found = {(row["type"], row["node"]): float(row["value"]) for row in table("types", "--by", "node", scratch / "nodes")}
     expect(found == {("", "0"): 125, ("", "1"): 75}, f"types by node: {found}")
+    before = (scratch / "nodes" / "locus.db").read_bytes()
+    words = run("hpcquery", "vars", "-o", scratch / "nodes" / "locus.db", scratch / "nodes", status=1)
+    expect("is a file of a database and is not replaced" in words, words)
+    expect((scratch / "nodes" / "locus.db").read_bytes() == before, "a report has replaced a file of its database")
 
 
 def check_blocks(scratch):

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/path.h"
 #include "fmt/file.h"
 #include "hpcquery.h"
 
@@ -39,12 +40,24 @@ struct terminal terminal_get(const struct settings *settings)
                              .columns = terminal_columns()};
 }
 
+/* Whether the path is that of a file of a database, which a slip of the keyboard must not replace. */
+static bool is_of_database(const char *path)
+{
+    static const char *const names[] = {"locus.db", "meta.db", "profile.db", "cct.db", "trace.db", "experiment.xml"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(path_last(path), names[i]) == 0)
+            return access(path, F_OK) == 0;
+    return false;
+}
+
 /* Writes to a file, which is complete or as it was; what a device, a pipe or a link leads to is written to. /dev/stdout
  * is a link, and a file is where it may lead. */
 static int put_file(const char *path, const struct buf *out)
 {
     struct stat info;
     struct error err;
+    if (is_of_database(path))
+        return tool_error("hpcquery", "%s is a file of a database and is not replaced: give -o another name", path);
     if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
         return file_replace(path, out->data ? out->data : "", out->len_bytes, &err) == 0
                    ? 0
