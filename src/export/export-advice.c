@@ -111,8 +111,9 @@ static void advise_on_nodes(struct advices *advices, const struct report_row *ro
         n_users += all > 0 && (double)row->places[i] >= NODE_PART * all;
     if (isnan(remote) || remote < REMOTE_PERCENT || all <= 0 || (n_users < 2 && most < NODE_MOST * all))
         return;
-    buf_printf(&evidence, "%.0f %% of its latency are accesses to other NUMA nodes; used from", remote);
-    for (uint32_t i = 0; i < n_nodes; i++)
+    buf_printf(&evidence, "%.0f %% of its latency are accesses to other NUMA nodes%s", remote,
+               n_nodes > 1 ? "; threads ran on" : "");
+    for (uint32_t i = 0; n_nodes > 1 && i < n_nodes; i++)
         if (row->places[i])
             buf_printf(&evidence, " node %u: %.0f %%", i, 100 * (double)row->places[i] / all);
     if (n_users < 2)

@@ -395,7 +395,7 @@ void lines_put_places(const struct report *report, const struct report_row *row,
         total += row->places[i];
     if (total == 0 || report->model->n_numa_nodes < 2)
         return;
-    buf_printf(text, "NUMA node");
+    buf_printf(text, "threads ran on NUMA node");
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++) {
         double share = 100 * (double)row->places[i] / (double)total;
         if (share >= 0.5)

@@ -412,6 +412,16 @@ static void put_size_legend(const struct report *report, const struct export_job
         }
 }
 
+/* Puts that nothing can be known about nodes, where that is so. */
+static void put_nodes(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    if (job->model->n_numa_nodes == 1)
+        text_labelled(out, job, "NUMA",
+                      report->has_hardware && report->all.latency.n_remote
+                          ? "the machine shows one node, but its hardware reports accesses to others"
+                          : "the machine has one node: near and far memory cannot be seen here");
+}
+
 void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
     const struct model *model = job->model;
@@ -419,6 +429,7 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
     put_legend(report, job, n_rows, &text);
     hardware_put_legend(report, job, &text);
     put_size_legend(report, job, n_rows, &text);
+    put_nodes(report, job, &text);
     put_short_paths(model, job, &text);
     for (size_t i = 0; i < model->n_notes; i++)
         if (!is_head_note(report, model->notes[i]))

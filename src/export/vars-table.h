@@ -136,7 +136,8 @@ const double *thread_values_by_thread(const struct thread_values *values);
 
 #define MEANING_PERCENT 5.0 /* of the samples: smaller rows get no words about what they were spent on */
 
-/* Appends samples by NUMA node, for nodes with at least half a percent; nothing on machines with one node. */
+/* Appends on which NUMA nodes the accessing threads ran, for nodes with at least half a percent of the samples; nothing
+ * on machines with one node. */
 void lines_put_places(const struct report *report, const struct report_row *row, struct buf *text);
 
 /* Appends the i-th of the row's lines, its part of the row, and the loop around it if the line before is not in that

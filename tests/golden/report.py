@@ -180,7 +180,7 @@ def check_touched(database):
     rows = list(csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "5"))))
     said = {row["rule"]: row["evidence"] for row in rows if row["variable"] == "grid"}
     expect({("grid", "first-touch"), ("grid", "shared-lines")} <= rules and ("grid", "interleave") not in rules, f"{rules}")
-    expect(said["first-touch"] == "99 % of its latency are accesses to other NUMA nodes; used from node 0: 100 %", f"{said}")
+    expect(said["first-touch"] == "99 % of its latency are accesses to other NUMA nodes; threads ran on node 0: 100 %", f"{said}")
     expect("17 % of its loads (30 of 180 samples)" in said["shared-lines"], f"{said}")
 
 

@@ -376,7 +376,7 @@ static const struct {
     bool is_spread;
 } bys[SPLIT_BYS] = {
     [SPLIT_THREAD] = {"thread", "thread", true},  [SPLIT_PROCESS] = {"process", "process", true},
-    [SPLIT_RANK] = {"rank", "rank", true},        [SPLIT_NODE] = {"node", "NUMA node", true},
+    [SPLIT_RANK] = {"rank", "rank", true},        [SPLIT_NODE] = {"node", "NUMA node of the threads", true},
     [SPLIT_REGION] = {"region", "region", false}, [SPLIT_FUNCTION] = {"function", "function", false},
 };
 

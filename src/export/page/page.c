@@ -282,7 +282,7 @@ static void put_places(struct page *page, const struct report_row *row)
     uint64_t total = 0;
     for (uint32_t i = 0; row->places && i < page->model->n_numa_nodes; i++)
         total += row->places[i];
-    if (total == 0)
+    if (total == 0 || page->model->n_numa_nodes < 2)
         return;
     buf_printf(page->out, ",\"numa\":[");
     for (uint32_t i = 0; i < page->model->n_numa_nodes; i++)

@@ -527,7 +527,7 @@ function nodesOf(row) {
         return [];
     const all = row.numa.reduce((sum, n) => sum + n, 0);
     const entries = row.numa.map((n, i) => [n / all, `NUMA node ${i}`, number(`${n} samples`)]).filter(([part]) => part >= 0.0005);
-    return [make("h3", "", "NUMA nodes of the accessing threads"), partTable(null, entries)];
+    return [make("h3", "", "NUMA nodes that the accessing threads ran on"), partTable(null, entries)];
 }
 
 function detailOf(row) {
