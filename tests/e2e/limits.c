@@ -135,6 +135,22 @@ static int way_memory(int resource, size_t limit_bytes, size_t n_bytes, int how)
     return 0;
 }
 
+/* The same under a limit that leaves no room for a profiler, and then what programs do. */
+static int way_close(int resource, size_t limit_bytes, int how)
+{
+    pthread_t thread;
+    int status = way_memory(resource, limit_bytes, 6 * MIB, how);
+    allocate_locked();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(burn(1) ? 21 : 22);
+    waitpid(child, &status, 0);
+    printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    printf("shell %d\n", system("exit 23") >> 8);
+    printf("thread %d\n", pthread_create(&thread, NULL, touch_main, &status) == 0 && pthread_join(thread, NULL) == 0);
+    return 0;
+}
+
 #define LATER_BYTES ((size_t)960 << 10)
 #define MORE_BYTES ((size_t)1000 << 10)
 #define MOST_BYTES (1024 * MIB)
@@ -365,6 +381,12 @@ int main(int argc, char **argv)
         return way_memory(RLIMIT_AS, 512 * MIB, 100 * MIB, 2);
     if (strcmp(way, "data") == 0)
         return way_memory(RLIMIT_DATA, 96 * MIB, 24 * MIB, 0);
+    if (strcmp(way, "close-space") == 0)
+        return way_close(RLIMIT_AS, 24 * MIB, 0);
+    if (strcmp(way, "close-space-again") == 0)
+        return way_close(RLIMIT_AS, 24 * MIB, 1);
+    if (strcmp(way, "close-data") == 0)
+        return way_close(RLIMIT_DATA, 24 * MIB, 0);
     if (strcmp(way, "needs") == 0)
         return argc > 3 ? way_needs(strtoull(argv[2], NULL, 10), argv[3][0] == 'l') : 2;
     if (strcmp(way, "smallest-space") == 0)

@@ -54,6 +54,16 @@ for way in space space-small space-outside data; do
     measure $way
 done
 
+# One that leaves no room beside our memory ends the measurement, and the program goes on.
+for way in close-space close-space-again close-data; do
+    measure $way
+    cat "$way".m/limits-*.log >"$way.log"
+    expect_text "$way.log" 'too small for the recording: the measurement ends there'
+done
+# shellcheck disable=SC2016 # for the shell that is measured
+array='(ulimit -v 16000; for ((i = 0; i < 20000; i++)); do a[i]=$i; done; echo ${#a[@]})'
+expect_text <("$hpcrun" -o array.m bash -c "$array") '^20000$'
+
 # A limit that a short run needs, and a little more, is enough for a long run: the profiler takes no more later, and nothing
 # at all where that would be much of it.
 for way in smallest-space smallest-data smallest-large-space smallest-large-data; do

@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -610,6 +611,7 @@ static bool make_sampled(struct call *call)
 #define NAME ((uintptr_t) "explored")
 
 static int numbers[4];
+static const struct rlimit no_core;
 static const struct sigaction ignoring = {.sa_handler = ignore};
 
 static const struct entry entries[] = {
@@ -721,6 +723,10 @@ static const struct entry entries[] = {
     {"sigwaitinfo", "sigwaitinfo", 0, prepare_waiting, make_sigtimedwait, finish_mask, {0}},
     {"sigwait", "sigwait", 0, prepare_waiting, make_sigwait, finish_mask, {0}},
     ANY("sigaltstack", 0, 0),
+    ANY("setrlimit", RLIMIT_CORE, (uintptr_t)&no_core),
+    ANY("setrlimit64", RLIMIT_CORE, (uintptr_t)&no_core),
+    ANY("prlimit", 0, RLIMIT_CORE, (uintptr_t)&no_core, 0),
+    ANY("prlimit64", 0, RLIMIT_CORE, (uintptr_t)&no_core, 0),
     ANY("mlockall", 0),
     ANY("munlockall", 0),
     {"posix_spawn", "posix_spawn", 0, NULL, make_spawned, NULL, {0}},

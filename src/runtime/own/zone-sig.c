@@ -404,3 +404,25 @@ void *zone_map_file_sig(int fd, size_t n_bytes)
     errno = saved_errno;
     return p;
 }
+
+void zone_release_sig(uint64_t arena_bytes)
+{
+    uintptr_t base = base_sig();
+    int saved_errno = errno;
+    if (!base)
+        return;
+    for (int i = 0; i < ZONE_FILES; i++) {
+        struct shared_file *file = &zone.files[i];
+        uint64_t mapped = atomic_load(&file->mapped_bytes), kept = i == ZONE_ARENA ? arena_bytes : 0;
+        kept = round_up(kept, PAGE_BYTES_MAX);
+        if (!file->base || mapped <= kept || (uintptr_t)file->base != base + (uintptr_t)i * PART_BYTES)
+            continue;
+        own_call_sig(SYS_munmap, file->base + kept, mapped - kept);
+        atomic_store(&file->mapped_bytes, kept);
+        file->size_bytes = kept;
+    }
+    atomic_store(&zone.reserve_bytes, 0);
+    own_call_sig(SYS_munmap, base + PART_TABLES * PART_BYTES, PART_BYTES);
+    own_call_sig(SYS_munmap, base + PART_PRIVATE * PART_BYTES, PART_BYTES);
+    errno = saved_errno;
+}

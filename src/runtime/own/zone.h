@@ -52,6 +52,10 @@ void *zone_pages_sig(size_t n_bytes);
 /* Maps a file that is only read, such as a table; NULL when it cannot be. To be unmapped with munmap.  ctx: any */
 void *zone_map_file_sig(int fd, size_t n_bytes);
 
+/* Unmaps everything in the zone but the first arena_bytes of the arena.  ctx: ordinary, the only thread of the process
+ */
+void zone_release_sig(uint64_t arena_bytes);
+
 /* The addresses of the zone; both 0 when there is none.  ctx: any */
 void zone_range_sig(uintptr_t *low, uintptr_t *high);
 

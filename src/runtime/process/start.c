@@ -174,6 +174,18 @@ void process_end(int exit_code)
     shield_lower_sig(&shield);
 }
 
+/* The arena's header is read as long as the process lives. */
+void process_withdraw(const char *why)
+{
+    struct shield shield;
+    arena_log_sig(why);
+    process_end(0);
+    shield_raise_sig(&shield);
+    alloc_wrap_connect(NULL, 0, 0);
+    zone_release_sig(sizeof(struct arena_header));
+    shield_lower_sig(&shield);
+}
+
 /* Registered first, so it runs after the program's own handlers. */
 static void process_quick_exit(void)
 {

@@ -32,9 +32,13 @@
     ROW(posix_spawnp)                                                                                                  \
     ROW(ppoll)                                                                                                         \
     ROW(prctl)                                                                                                         \
+    ROW(prlimit)                                                                                                       \
+    ROW(prlimit64)                                                                                                     \
     ROW(pselect)                                                                                                       \
     ROW(pthread_create)                                                                                                \
     ROW(pthread_sigmask)                                                                                               \
+    ROW(setrlimit)                                                                                                     \
+    ROW(setrlimit64)                                                                                                   \
     ROW(sigaction)                                                                                                     \
     ROW(sigaltstack)                                                                                                   \
     ROW(sigblock)                                                                                                      \

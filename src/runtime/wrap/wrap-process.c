@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that affect the whole process: its end, entering a sandbox, and locking its memory.
+/* Calls that affect the whole process: its end, entering a sandbox, limits of its memory, and locking it.
  * Ordinary code of the program's threads. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -186,6 +187,84 @@ WRAP_EXPORT long syscall(long number, ...)
     if (result > 0)
         wrap_note_clone((int)result, clone_flags(number, a));
     return result;
+}
+
+/* --- limits of memory --- */
+
+/* A program that limits its own address space or data counts on what it needs itself. Where the limit leaves it little
+ * beside our memory, the measurement ends and the memory is given back; only a process of one thread can do that. */
+
+typedef int set_limit_function(__rlimit_resource_t, const struct rlimit *);
+typedef int process_limit_function(pid_t, __rlimit_resource_t, const struct rlimit *, struct rlimit *);
+
+/* The directory of the process's threads has an entry for each, and two more. */
+static bool has_one_thread(void)
+{
+    struct stat status;
+    return own_call_sig(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) == 0 && status.st_nlink == 3;
+}
+
+static void give_way(void)
+{
+    const struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (!self || process_is_vfork_child_sig() || zone_leaves_room_sig(ZONE_LEFT_BYTES))
+        return;
+    if (!thread_is_changing_trees_sig(self) && thread_is_on_own_stack(self, here, here) && has_one_thread())
+        process_withdraw("the program has set a limit of address space or data that is too small for the recording: "
+                         "the measurement ends there");
+}
+
+/* After a successful call. */
+static int with_limit(__rlimit_resource_t resource, int result)
+{
+    int saved_errno = errno;
+    if (result == 0 && (resource == RLIMIT_AS || resource == RLIMIT_DATA))
+        give_way();
+    errno = saved_errno;
+    return result;
+}
+
+static int set_limit(const char *name, __rlimit_resource_t resource, const struct rlimit *limit)
+{
+    set_limit_function *next = (set_limit_function *)wrap_real(name);
+    if (next)
+        return with_limit(resource, next(resource, limit));
+    errno = ENOSYS;
+    return -1;
+}
+
+static int process_limit(const char *name, pid_t pid, __rlimit_resource_t resource, const struct rlimit *limit,
+                         struct rlimit *old)
+{
+    process_limit_function *next = (process_limit_function *)wrap_real(name);
+    if (next)
+        return with_limit(resource, next(pid, resource, limit, old));
+    errno = ENOSYS;
+    return -1;
+}
+
+/* The functions of both names are the same where numbers have 64 bits. */
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "limits have 64 bits");
+
+WRAP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+    return set_limit("setrlimit", resource, limit);
+}
+
+WRAP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+    return set_limit("setrlimit64", resource, (const struct rlimit *)limit);
+}
+
+WRAP_EXPORT int prlimit(pid_t pid, __rlimit_resource_t resource, const struct rlimit *limit, struct rlimit *old)
+{
+    return process_limit("prlimit", pid, resource, limit, old);
+}
+
+WRAP_EXPORT int prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit, struct rlimit64 *old)
+{
+    return process_limit("prlimit64", pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
 }
 
 /* --- mlockall --- */
