@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <regex.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -135,6 +136,13 @@ static int way_memory(int resource, size_t limit_bytes, size_t n_bytes, int how)
     return 0;
 }
 
+static volatile sig_atomic_t n_urgent;
+
+static void on_urgent(int number)
+{
+    n_urgent += number == SIGURG;
+}
+
 /* The same under a limit that leaves no room for a profiler, and then what programs do. */
 static int way_close(int resource, size_t limit_bytes, int how)
 {
@@ -146,6 +154,10 @@ static int way_close(int resource, size_t limit_bytes, int how)
         _exit(burn(1) ? 21 : 22);
     waitpid(child, &status, 0);
     printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    signal(SIGURG, on_urgent);
+    raise(SIGURG);
+    raise(SIGURG);
+    printf("urgent %d\n", (int)n_urgent);
     printf("shell %d\n", system("exit 23") >> 8);
     printf("thread %d\n", pthread_create(&thread, NULL, touch_main, &status) == 0 && pthread_join(thread, NULL) == 0);
     return 0;

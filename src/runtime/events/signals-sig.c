@@ -169,9 +169,11 @@ bool mask_blocks_ours_sig(const struct thread_state *self, uint64_t real)
     return real & MASK_OURS && !(mask_shown_sig(real, self) & MASK_OURS);
 }
 
+/* Whether the program has the signal blocked that is being handled. Our handler leaves the stand-in's bit as it was;
+ * our own is set because the handler runs. */
 static bool is_blocked_sig(const struct thread_state *self)
 {
-    return mask_shown_sig(mask_get_sig(), self) & MASK_OURS; /* our handler leaves the stand-in's bit as it was */
+    return mask_shown_sig(mask_get_sig() & ~MASK_OURS, self) & MASK_OURS;
 }
 
 static void enable_sig(struct thread_state *self, bool enable)
