@@ -31,6 +31,20 @@ struct alloc_site {
     uintptr_t fp; /* caller's rbp */
 };
 
+/* Frame of the function that called the enclosing function. The rest of the program needs no frame pointers:
+ * __builtin_frame_address makes the compiler give this function one. */
+static inline __attribute__((always_inline)) struct alloc_site alloc_site_here(void)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct alloc_site site = {.pc = (uintptr_t)__builtin_return_address(0), .fp = frame[0]};
+#ifdef __x86_64__
+    site.sp = (uintptr_t)(frame + 2);
+#else
+    site.sp = (uintptr_t)__builtin_dwarf_cfa();
+#endif
+    return site;
+}
+
 /* Receiver of the events. All functions run in the calling thread, inside the program's allocation call, with errno
  * free to change (the wrapper restores it). They must not allocate with malloc and must not print.  ctx: hook */
 struct alloc_sink {

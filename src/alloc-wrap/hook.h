@@ -75,20 +75,6 @@ struct alloc_call {
     uint8_t outer;  /* enum alloc_nest of the call around this one */
 };
 
-/* Frame of the function that called the enclosing function. The rest of the program needs no frame pointers:
- * __builtin_frame_address makes the compiler give this function one. */
-static inline __attribute__((always_inline)) struct alloc_site alloc_site_here(void)
-{
-    const uintptr_t *frame = __builtin_frame_address(0);
-    struct alloc_site site = {.pc = (uintptr_t)__builtin_return_address(0), .fp = frame[0]};
-#ifdef __x86_64__
-    site.sp = (uintptr_t)(frame + 2);
-#else
-    site.sp = (uintptr_t)__builtin_dwarf_cfa();
-#endif
-    return site;
-}
-
 /* State of the calling thread.  ctx: hook */
 struct alloc_thread *alloc_thread_hook(void);
 

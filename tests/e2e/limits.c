@@ -2,6 +2,7 @@
 /* A program that sets limits of its own and looks at them: the first argument is the name of a way. Every way prints
  * what it saw, in numbers that a profiler must not change, and ends with status 0. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -11,6 +12,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,8 +148,15 @@ static void on_urgent(int number)
 /* The same under a limit that leaves no room for a profiler, and then what programs do. */
 static int way_close(int resource, size_t limit_bytes, int how)
 {
+    static char small[8192]; /* with no room for a sample */
+    const stack_t stack = {.ss_sp = small, .ss_size = sizeof small};
     pthread_t thread;
+    sigset_t mask;
+    if (resource == RLIMIT_DATA)
+        sigaltstack(&stack, NULL);
     int status = way_memory(resource, limit_bytes, 6 * MIB, how);
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    printf("blocked %d\n", sigismember(&mask, SIGURG));
     allocate_locked();
     pid_t child = fork();
     if (child == 0)
@@ -160,6 +169,57 @@ static int way_close(int resource, size_t limit_bytes, int how)
     printf("urgent %d\n", (int)n_urgent);
     printf("shell %d\n", system("exit 23") >> 8);
     printf("thread %d\n", pthread_create(&thread, NULL, touch_main, &status) == 0 && pthread_join(thread, NULL) == 0);
+    return 0;
+}
+
+static struct rlimit close_limit;
+
+static void on_limit(int number)
+{
+    (void)number;
+    setrlimit(RLIMIT_AS, &close_limit);
+}
+
+/* Whether the profiler still records: not what the program prints. */
+static void say_recording(const char *when)
+{
+    int (*is_active)(void) = (int (*)(void))(intptr_t)dlsym(RTLD_DEFAULT, "hpctoolkit_sampling_is_active");
+    fprintf(stderr, "%s: recording %d\n", when, is_active ? is_active() : -1);
+}
+
+/* Sets a limit that leaves little room, first in a handler of a signal: what that interrupts goes on afterwards. Then
+ * asks for it, limits another process, and sets it where nothing is interrupted. */
+static int way_handler(void)
+{
+    struct sigaction action = {.sa_handler = on_urgent, .sa_flags = SA_ONSTACK};
+    struct rlimit seen = {0, 0}, low = {64 * MIB, 64 * MIB};
+    sigset_t set;
+    int status = -1;
+    close_limit.rlim_cur = ((size_t)status_kb("VmSize") << 10) + 24 * MIB;
+    close_limit.rlim_max = RLIM_INFINITY;
+    signal(SIGUSR1, on_limit);
+    sigaction(SIGURG, &action, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    raise(SIGUSR1);
+    say("burnt", burn(40));
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGURG);
+    say_recording("handler");
+    prlimit(0, RLIMIT_AS, NULL, &seen);
+    say_recording("question");
+    pid_t child = fork();
+    if (child == 0)
+        _exit(pause());
+    printf("another's %d\n", prlimit(child, RLIMIT_AS, &low, NULL));
+    say_recording("another's");
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    printf("own %d\n", setrlimit(RLIMIT_AS, &close_limit));
+    say_recording("own");
+    raise(SIGURG);
+    printf("limit %d, urgent %d\n", seen.rlim_cur == close_limit.rlim_cur, (int)n_urgent);
     return 0;
 }
 
@@ -399,6 +459,8 @@ int main(int argc, char **argv)
         return way_close(RLIMIT_AS, 24 * MIB, 1);
     if (strcmp(way, "close-data") == 0)
         return way_close(RLIMIT_DATA, 24 * MIB, 0);
+    if (strcmp(way, "close-handler") == 0)
+        return way_handler();
     if (strcmp(way, "needs") == 0)
         return argc > 3 ? way_needs(strtoull(argv[2], NULL, 10), argv[3][0] == 'l') : 2;
     if (strcmp(way, "smallest-space") == 0)

@@ -60,6 +60,10 @@ for way in close-space close-space-again close-data; do
     cat "$way".m/limits-*.log >"$way.log"
     expect_text "$way.log" 'too small for the recording: the measurement ends there'
 done
+measure close-handler
+for when in "handler: recording 1" "question: recording 1" "another's: recording 1" "own: recording 0"; do
+    expect_text close-handler.err "^$when\$"
+done
 # shellcheck disable=SC2016 # for the shell that is measured
 array='(ulimit -v 16000; for ((i = 0; i < 20000; i++)); do a[i]=$i; done; echo ${#a[@]})'
 expect_text <("$hpcrun" -o array.m bash -c "$array") '^20000$'

@@ -41,9 +41,4 @@ int process_rank(void);
  * one that started (vfork).  ctx: ordinary; also in a signal handler that interrupted any code of the runtime */
 void process_end(int exit_code);
 
-/* Ends the recording like process_end, before the process itself ends, and unmaps what was recorded and what is only
- * needed for recording. why: for the log.  ctx: ordinary code that interrupts none of ours, the only thread of the
- * process */
-void process_withdraw(const char *why);
-
 #endif

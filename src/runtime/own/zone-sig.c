@@ -422,7 +422,7 @@ void zone_release_sig(uint64_t arena_bytes)
         file->size_bytes = kept;
     }
     atomic_store(&zone.reserve_bytes, 0);
-    own_call_sig(SYS_munmap, base + PART_TABLES * PART_BYTES, PART_BYTES);
-    own_call_sig(SYS_munmap, base + PART_PRIVATE * PART_BYTES, PART_BYTES);
+    own_call_sig(SYS_munmap, base + PART_TABLES * PART_BYTES, atomic_load(&zone.table_bytes));
+    own_call_sig(SYS_munmap, base + PART_PRIVATE * PART_BYTES, atomic_load(&zone.private_bytes));
     errno = saved_errno;
 }

@@ -19,6 +19,7 @@
 #include "runtime/own/own-call.h"
 #include "runtime/own/zone.h"
 #include "runtime/record/arena-writer.h"
+#include "runtime/record/loadmap.h"
 #include "runtime/record/thread.h"
 
 /* --- start and end --- */
@@ -174,12 +175,33 @@ void process_end(int exit_code)
     shield_lower_sig(&shield);
 }
 
+/* What is interrupted goes on later with what it has in its registers. And a handler's end sets the alternate stack
+ * again that was there at its beginning. */
+bool process_interrupts_us(struct thread_state *self, const struct alloc_site *site)
+{
+    if (thread_is_changing_trees_sig(self) || !thread_is_on_own_stack(self, site->sp, site->sp))
+        return true;
+    self->in_hook = 1;
+    alloc_events_walk_hook(self, site);
+    const struct unwind_path *path = &self->alloc_path;
+    bool is_found = path->stop != UNWIND_COMPLETE;
+    for (uint32_t i = 0; i < path->n_frames; i++)
+        is_found |= path->frames[i].flags & UNWIND_FRAME_SIGNAL ||
+                    loadmap_is_own_sig(loadmap_find_sig(path->frames[i].pc), path->frames[i].pc);
+    self->in_hook = 0;
+    return is_found;
+}
+
 /* The arena's header is read as long as the process lives. */
 void process_withdraw(const char *why)
 {
     struct shield shield;
+    const struct thread_state *self = thread_self_sig();
+    bool is_blocked = self && self->lacks_stack_room;
     arena_log_sig(why);
     process_end(0);
+    if (is_blocked) /* there are no samples any more for which the stack is too small */
+        mask_set_sig(mask_get_sig() & ~MASK_OURS);
     shield_raise_sig(&shield);
     alloc_wrap_connect(NULL, 0, 0);
     zone_release_sig(sizeof(struct arena_header));

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "alloc-wrap/alloc-wrap.h"
 #include "arena/arena.h"
 #include "runtime/events/events.h"
 #include "runtime/own/arch.h"
@@ -32,6 +33,15 @@ void process_find_launcher(int argc, char **arguments);
 /* Registers a function that exit() calls after all handlers and destructors of the program. In a static program exit()
  * has no such place, and this does nothing.  ctx: ordinary, before the constructors of all other objects */
 void process_at_exit_last(void (*function)(void));
+
+/* Whether code of ours, or a handler of the program, is among the callers of a wrapper of ours, or may be, because the
+ * path of its callers is not known to the end. site: of that wrapper.  ctx: ordinary; self is the calling thread's */
+bool process_interrupts_us(struct thread_state *self, const struct alloc_site *site);
+
+/* Ends the recording like process_end, before the process itself ends, and unmaps what was recorded and what is only
+ * needed for recording. why: for the log.  ctx: ordinary code that interrupts none of ours, no handler of the program,
+ * the only thread of the process, not on an alternate stack */
+void process_withdraw(const char *why);
 
 /* --- the arena --- */
 

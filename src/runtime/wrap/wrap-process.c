@@ -17,14 +17,16 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "alloc-wrap/alloc-wrap.h"
 #include "runtime/own/arch.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/process.h"
 #include "runtime/own/zone.h"
 #include "runtime/record/arena-writer.h"
-#include "runtime/record/thread.h"
+#include "runtime/process/start.h"
 #include "runtime/wrap/wrap.h"
 
 /* --- ends that run no destructors: the measurement is finished first --- */
@@ -194,52 +196,82 @@ WRAP_EXPORT long syscall(long number, ...)
 /* A program that limits its own address space or data counts on what it needs itself. Where the limit leaves it little
  * beside our memory, the measurement ends and the memory is given back; only a process of one thread can do that. */
 
+#define JOINED_TRIES 20 /* of 1 ms: the kernel may still count a thread that has been joined */
+
 typedef int set_limit_function(__rlimit_resource_t, const struct rlimit *);
 typedef int process_limit_function(pid_t, __rlimit_resource_t, const struct rlimit *, struct rlimit *);
 
-/* The directory of the process's threads has an entry for each, and two more. */
-static bool has_one_thread(void)
+static struct {
+    set_limit_function *setrlimit, *setrlimit64;
+    process_limit_function *prlimit, *prlimit64;
+} limits;
+
+/* Not done at the first call, which may be in a child of fork whose loader is locked for ever. */
+__attribute__((constructor)) static void find_limits(void)
 {
-    struct stat status;
-    return own_call_sig(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) == 0 && status.st_nlink == 3;
+    limits.setrlimit = (set_limit_function *)wrap_real("setrlimit");
+    limits.setrlimit64 = (set_limit_function *)wrap_real("setrlimit64");
+    limits.prlimit = (process_limit_function *)wrap_real("prlimit");
+    limits.prlimit64 = (process_limit_function *)wrap_real("prlimit64");
 }
 
-static void give_way(void)
+/* The directory of the process's threads has an entry for each, and two more. Those that are registered are not waited
+ * for. */
+static bool has_one_thread(const struct thread_state *self)
 {
-    const struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    const struct timespec pause = {.tv_nsec = 1000000};
+    struct stat status;
+    for (int tries = 0; tries < JOINED_TRIES && thread_live_sig() == self && !self->next_live; tries++) {
+        if (own_call_sig(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) != 0)
+            return false;
+        if (status.st_nlink == 3)
+            return true;
+        own_call_sig(SYS_nanosleep, &pause, NULL);
+    }
+    return false;
+}
+
+static void give_way(const struct alloc_site *site)
+{
+    struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
     if (!self || process_is_vfork_child_sig() || zone_leaves_room_sig(ZONE_LEFT_BYTES))
         return;
-    if (!thread_is_changing_trees_sig(self) && thread_is_on_own_stack(self, here, here) && has_one_thread())
+    if (has_one_thread(self) && !process_interrupts_us(self, site))
         process_withdraw("the program has set a limit of address space or data that is too small for the recording: "
                          "the measurement ends there");
 }
 
-/* After a successful call. */
-static int with_limit(__rlimit_resource_t resource, int result)
+/* After a call: gives way to a limit that it has set for this process. */
+static int with_limit(int result, pid_t pid, __rlimit_resource_t resource, const void *limit,
+                      const struct alloc_site *site)
 {
     int saved_errno = errno;
-    if (result == 0 && (resource == RLIMIT_AS || resource == RLIMIT_DATA))
-        give_way();
+    bool is_of_memory = resource == RLIMIT_AS || resource == RLIMIT_DATA;
+    if (result == 0 && limit && is_of_memory && (pid == 0 || pid == (pid_t)own_pid_sig()))
+        give_way(site);
     errno = saved_errno;
     return result;
 }
 
-static int set_limit(const char *name, __rlimit_resource_t resource, const struct rlimit *limit)
+/* A sanitizer sets limits before any constructor has run. */
+static int set_limit(set_limit_function **next, __rlimit_resource_t resource, const void *limit,
+                     const struct alloc_site *site)
 {
-    set_limit_function *next = (set_limit_function *)wrap_real(name);
-    if (next)
-        return with_limit(resource, next(resource, limit));
+    if (!*next)
+        find_limits();
+    if (*next)
+        return with_limit((*next)(resource, limit), 0, resource, limit, site);
     errno = ENOSYS;
     return -1;
 }
 
-static int process_limit(const char *name, pid_t pid, __rlimit_resource_t resource, const struct rlimit *limit,
-                         struct rlimit *old)
+static int process_limit(process_limit_function **next, pid_t pid, __rlimit_resource_t resource, const void *limit,
+                         void *old, const struct alloc_site *site)
 {
-    process_limit_function *next = (process_limit_function *)wrap_real(name);
-    if (next)
-        return with_limit(resource, next(pid, resource, limit, old));
+    if (!*next)
+        find_limits();
+    if (*next)
+        return with_limit((*next)(pid, resource, limit, old), pid, resource, limit, site);
     errno = ENOSYS;
     return -1;
 }
@@ -249,22 +281,26 @@ _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "limits have 64
 
 WRAP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
 {
-    return set_limit("setrlimit", resource, limit);
+    const struct alloc_site site = alloc_site_here();
+    return set_limit(&limits.setrlimit, resource, limit, &site);
 }
 
 WRAP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
 {
-    return set_limit("setrlimit64", resource, (const struct rlimit *)limit);
+    const struct alloc_site site = alloc_site_here();
+    return set_limit(&limits.setrlimit64, resource, limit, &site);
 }
 
 WRAP_EXPORT int prlimit(pid_t pid, __rlimit_resource_t resource, const struct rlimit *limit, struct rlimit *old)
 {
-    return process_limit("prlimit", pid, resource, limit, old);
+    const struct alloc_site site = alloc_site_here();
+    return process_limit(&limits.prlimit, pid, resource, limit, old, &site);
 }
 
 WRAP_EXPORT int prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *limit, struct rlimit64 *old)
 {
-    return process_limit("prlimit64", pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
+    const struct alloc_site site = alloc_site_here();
+    return process_limit(&limits.prlimit64, pid, resource, limit, old, &site);
 }
 
 /* --- mlockall --- */
