@@ -36,4 +36,12 @@ for way in underscore clone system-call handler; do
     run "$way" 5 0 2 ./clone
 done
 run sharing 7 0 1
+# taken_in WAY: samples of the process that made the child.
+taken_in() {
+    cat "m-$1"/*.log | sed -nE 's/.*EVENT SUMMARY: taken: ([0-9]+).*/\1/p' | head -1
+}
+# Its parent is sampled to the end, whatever the child does with its signals.
+run held 7 1 1
+[ $(($(taken_in held) * 4)) -ge $(($(taken_in underscore) * 3)) ] || ! perf_works ||
+    fail "held: $(taken_in held) samples were taken instead of $(taken_in underscore)"
 finish

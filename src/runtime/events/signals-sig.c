@@ -9,6 +9,7 @@
 
 #include "runtime/events/events.h"
 #include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
 #include "runtime/record/sample.h"
 #include "base/sigsafe.h"
 
@@ -176,9 +177,10 @@ static bool is_blocked_sig(const struct thread_state *self)
     return mask_shown_sig(mask_get_sig() & ~MASK_OURS, self) & MASK_OURS;
 }
 
+/* A child without an arena of its own still has its parent's state and descriptors. */
 static void enable_sig(struct thread_state *self, bool enable)
 {
-    if (!self->ending && (!enable || sample_is_active_sig()))
+    if (process_is_ours_sig() && !self->ending && (!enable || sample_is_active_sig()))
         events_enable_sig(self, enable);
 }
 
