@@ -244,6 +244,16 @@ struct cpu_count {
     uint64_t n_samples; /* as counted, not multiplied or scaled */
 };
 
+/* Page faults of a thread at one place of the code on a variable: there it was the first to touch these pages. */
+struct touch {
+    uint32_t variable, thread, scope; /* indexes into the model's lists; scope: below one of the variable's */
+    uint64_t n_samples;               /* faults that were sampled ... */
+    uint64_t n_faults;                /* ... and those that they stand for */
+    uint64_t first_ns;                /* of the first of them, since 1970; 0 = not known */
+    uint64_t low_bytes, high_bytes;   /* where they lie in the block or symbol; low > high: not known */
+};
+#define FAULTS_METRIC "FAULTS" /* what they are samples of */
+
 /* A module with instructions whose build is known. A database that was extended may have several of one module. */
 struct module_build {
     uint32_t module; /* string id of its path */
@@ -286,6 +296,8 @@ struct model {
     size_t n_machines, cap_machines;
     struct cpu_count *cpu_counts; /* [n_cpu_counts] by variable, thread, metric, CPU; none as above */
     size_t n_cpu_counts, cap_cpu_counts;
+    struct touch *touches; /* [n_touches] by variable, thread, scope; only where page faults were sampled */
+    size_t n_touches, cap_touches;
     uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
     char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */

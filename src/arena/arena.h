@@ -176,6 +176,8 @@ struct arena_hit {
     union {
         _Atomic uint64_t latency;
         _Atomic uint64_t marked_bytes; /* of HIT_EVENT_ALLOC and HIT_EVENT_FREE: weight when the mark was made */
+        _Atomic uint64_t first_ns; /* of page faults: when the first one was recorded, CLOCK_REALTIME; 0 = not known:
+                                    * by EVENT_RING_ONLY they are found long after they happened */
     };
     _Atomic uint64_t first_offset;
     _Atomic uint64_t n_offsets;

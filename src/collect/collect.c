@@ -510,6 +510,7 @@ void variable_fini(struct collected_variable *variable)
         free(variable->row.accesses[i].lines);
     }
     free(variable->row.accesses);
+    free(variable->row.touches);
 }
 
 static void thread_fini(struct collected_thread *thread)

@@ -227,6 +227,29 @@ void thread_describe_offsets(struct collected_thread *thread, uint32_t variable,
         thread->tree.failed = true;
 }
 
+void thread_describe_touch(struct collected_thread *thread, uint32_t variable, const struct arena_hit *hit,
+                           uint32_t node, uint64_t n_faults)
+{
+    uint64_t offsets[ARENA_OFFSETS_MAX];
+    struct collected_variable *owner = &thread->variables[variable];
+    struct objects_touch touch = {.event = hit->event,
+                                  .node = node,
+                                  .n_samples = hit->count,
+                                  .n_faults = n_faults,
+                                  .first_ns = hit->first_ns,
+                                  .low_bytes = UINT64_MAX};
+    size_t n = var_key_kind(hit->var) <= VAR_STACK ? copy_offsets(thread->process->view, hit, offsets) : 0;
+    for (size_t i = 0; i < n; i++) {
+        touch.low_bytes = offsets[i] < touch.low_bytes ? offsets[i] : touch.low_bytes;
+        touch.high_bytes = offsets[i] > touch.high_bytes ? offsets[i] : touch.high_bytes;
+    }
+    if (!vec_reserve(&owner->row.touches, &owner->cap_touches, owner->row.n_touches + 1, sizeof touch)) {
+        thread->tree.failed = true;
+        return;
+    }
+    owner->row.touches[owner->row.n_touches++] = touch;
+}
+
 /* An access with lines, and what it has in common with those that share its bins. */
 struct pooled {
     uint64_t pool;

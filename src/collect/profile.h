@@ -166,7 +166,7 @@ struct line_set;
 
 struct collected_variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
-    size_t cap_cpus, cap_homes, cap_offsets, cap_samples, cap_latencies, cap_accesses;
+    size_t cap_cpus, cap_homes, cap_offsets, cap_samples, cap_latencies, cap_accesses, cap_touches;
 };
 
 /* How the counts of one event become what they stand for, in one thread. */
@@ -284,6 +284,10 @@ void process_write_allocators(const struct collected_process *process, struct bu
 
 /* Adds a hit of thread->path to the accesses of its variable. */
 void thread_describe_offsets(struct collected_thread *thread, uint32_t variable, const struct arena_hit *hit);
+
+/* Adds a hit of page faults by the path that ends at node, n_faults of them, to those of its variable. */
+void thread_describe_touch(struct collected_thread *thread, uint32_t variable, const struct arena_hit *hit,
+                           uint32_t node, uint64_t n_faults);
 
 /* Brings all lists of offsets to the size that files hold, and counts the lines. */
 void thread_finish_offsets(struct collected_thread *thread);

@@ -543,8 +543,13 @@ static void take_hit(struct collected_thread *thread, const struct arena_hit *hi
     if (!declaration)
         return;
     describe_hit(thread, declaration, hit, &values);
+    uint32_t variable = declaration->variable;
     uint32_t node = path_insert(thread, &thread->path, declaration->base, HPCRUN_NODE_MEMACCESS);
     add_values(thread, node, &values);
+    bool is_fault = process->view->header->events[hit->event].source == SOURCE_FAULTS;
+    bool is_data = var_key_kind(hit->var) != VAR_NONE && var_key_kind(hit->var) != VAR_UNKNOWN;
+    if (is_fault && is_data && node != TREE_NONE && variable != TREE_NONE && hit->count)
+        thread_describe_touch(thread, variable, hit, node, values.values[0] * thread->weighings[hit->event].unit);
 }
 
 void thread_take_node(struct collected_thread *thread, uint32_t ref, const struct arena_node *node)

@@ -676,6 +676,10 @@ static bool fill_variables(struct side *side, const struct collected_thread *thr
     for (size_t i = 0; i < thread->n_variables; i++) {
         side->file.variables[i] = thread->variables[i].row;
         side->file.variables[i].node = (uint32_t)thread_node_id(thread, thread->variables[i].row.node);
+        for (size_t k = 0; k < thread->variables[i].row.n_touches; k++) {
+            struct objects_touch *touch = &thread->variables[i].row.touches[k];
+            touch->node = (uint32_t)thread_node_id(thread, touch->node);
+        }
     }
     side->file.n_variables = thread->n_variables;
     return true;

@@ -403,6 +403,8 @@ static void fold_variables(struct collected_thread *thread, const uint32_t *to)
             continue;
         }
         variable->row.node = node;
+        for (size_t k = 0; k < variable->row.n_touches; k++)
+            variable->row.touches[k].node = to[variable->row.touches[k].node];
         thread->tree.nodes[node].variable = (uint32_t)n + 1;
         thread->variables[n++] = *variable;
     }
@@ -462,7 +464,7 @@ bool process_bound_side(struct collected_process *process, struct objects_file *
         /* First the lists, whose sums stay. */
         for (size_t i = 0; i < file->n_variables; i++) {
             file->variables[i].n_cpus = file->variables[i].n_stack_offsets = file->variables[i].n_latencies = 0;
-            file->variables[i].n_accesses = file->variables[i].n_homes = 0;
+            file->variables[i].n_accesses = file->variables[i].n_homes = file->variables[i].n_touches = 0;
         }
         *n_details = file->n_variables;
         process->left_out.n_lists += file->n_variables;

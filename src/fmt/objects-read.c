@@ -292,6 +292,29 @@ static void take_accesses(struct json_take *take, const json_t *item, uint32_t v
         take_access(take, json_array_get(list, i), version, &variable->accesses[i]);
 }
 
+/* [event, node, samples, faults, first_ns] and, where they are known, from and to which byte */
+static void take_touches(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    if (!json_object_get(item, "touches"))
+        return;
+    const json_t *list = json_take_array_at(take, item, "touches", &n_items);
+    variable->touches = json_take_alloc(take, n_items, sizeof *variable->touches);
+    variable->n_touches = variable->touches ? n_items : 0;
+    for (size_t i = 0; i < variable->n_touches && !take->code; i++) {
+        const json_t *row = json_array_get(list, i);
+        struct objects_touch *touch = &variable->touches[i];
+        bool has_place = json_array_size(row) > 5;
+        uint64_t *const words[] = {&touch->n_samples, &touch->n_faults, &touch->first_ns, &touch->low_bytes,
+                                   &touch->high_bytes};
+        touch->event = (uint32_t)json_take_word(take, json_array_get(row, 0), UINT32_MAX, "touches");
+        touch->node = (uint32_t)json_take_word(take, json_array_get(row, 1), UINT32_MAX, "touches");
+        touch->low_bytes = 1;
+        for (size_t k = 0; k < (has_place ? 5 : 3); k++)
+            *words[k] = json_take_word(take, json_array_get(row, 2 + k), UINT64_MAX, "touches");
+    }
+}
+
 static void take_kind(struct json_take *take, const json_t *item, struct objects_variable *variable)
 {
     const char *name = json_string_value(json_object_get(item, "kind"));
@@ -384,6 +407,7 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
         json_take_fail(take, ERR_FORMAT, "accesses", "this version of the side file has no such key");
     take_homes(take, item, variable);
     take_pages(take, item, variable);
+    take_touches(take, item, variable);
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct objects_file *file)

@@ -127,6 +127,7 @@ static void free_variable(struct objects_variable *variable)
     free(variable->accesses);
     free(variable->homes);
     free(variable->pages);
+    free(variable->touches);
 }
 
 void objects_fini(struct objects_file *file)
@@ -449,6 +450,24 @@ static void put_pages(struct buf *out, const struct objects_pages *pages)
     buf_append(out, "]", 1);
 }
 
+/* [event, node, samples, faults, first_ns] and, where they are known, from and to which byte */
+static void put_touches(struct buf *out, const struct objects_variable *variable)
+{
+    if (!variable->n_touches)
+        return;
+    json_put_key(out, "touches", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_touches; i++) {
+        const struct objects_touch *touch = &variable->touches[i];
+        const uint64_t words[] = {touch->event,    touch->node,      touch->n_samples, touch->n_faults,
+                                  touch->first_ns, touch->low_bytes, touch->high_bytes};
+        if (i)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, touch->low_bytes <= touch->high_bytes ? 7 : 5);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_variable(struct buf *out, const struct objects_variable *variable, uint32_t version)
 {
     json_put_word(out, variable->node);
@@ -486,6 +505,7 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
         put_homes(out, variable);
     if (variable->pages)
         put_pages(out, variable->pages);
+    put_touches(out, variable);
 }
 
 static void put_modules(struct buf *out, const struct objects_file *file)

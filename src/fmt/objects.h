@@ -113,6 +113,16 @@ struct objects_access {
     struct objects_lines *lines; /* NULL: none */
 };
 
+/* Page faults of one event on a variable by one call path: who touched these pages first. */
+struct objects_touch {
+    uint32_t event; /* index into the side file's events */
+    uint32_t node;  /* absolute id of the profile's node at the end of the path, below the variable's */
+    uint64_t n_samples;
+    uint64_t n_faults;              /* that the samples stand for */
+    uint64_t first_ns;              /* of the first of them, CLOCK_REALTIME; 0 = not known */
+    uint64_t low_bytes, high_bytes; /* where they lie in the block or symbol; low > high: not known */
+};
+
 /* A variable: the node of the data-centric tree that declares it. */
 struct objects_variable {
     uint32_t node;            /* absolute id of the profile's node */
@@ -139,8 +149,10 @@ struct objects_variable {
     size_t n_accesses;
     struct objects_home *homes; /* [n_homes] of samples, on machines with several memory nodes */
     size_t n_homes;
-    uint64_t n_moved;            /* of these samples, on a page that had another home before */
-    struct objects_pages *pages; /* NULL: not known */
+    uint64_t n_moved;              /* of these samples, on a page that had another home before */
+    struct objects_pages *pages;   /* NULL: not known */
+    struct objects_touch *touches; /* [n_touches] where page faults were sampled; older files have none */
+    size_t n_touches;
 };
 
 struct objects_event {

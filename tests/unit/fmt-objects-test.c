@@ -22,6 +22,15 @@ static struct objects_latency latencies[] = {
 static struct spread_entry entries[] = {{0, 3}, {56, UINT64_MAX}};
 static struct objects_lines lines = {
     .slots = {[0] = 9, [15] = UINT64_MAX}, .n_bins = 16384, .n_lines = UINT64_MAX - 1, .n_spanned = 7};
+static struct objects_touch touches[] = {
+    {.event = 0,
+     .node = 44,
+     .n_samples = 3,
+     .n_faults = 510,
+     .first_ns = UINT64_C(1700000000000000001),
+     .high_bytes = 4096},
+    {.event = 1, .node = 46, .n_samples = 1, .n_faults = 1, .low_bytes = 1},
+};
 static struct objects_access accesses[] = {
     {.event = 0, .module = 65535, .ip = 0x401234, .n_samples = 12, .offsets = {.entries = entries, .n = 2}},
     {.event = 1, .module = 1, .ip = UINT64_MAX, .n_samples = 1},
@@ -52,6 +61,8 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                              .bytes_marked = UINT64_MAX - 7,
                                              .accesses = accesses,
                                              .n_accesses = 4,
+                                             .touches = touches,
+                                             .n_touches = 2,
                                              .max_block_bytes = UINT64_C(1) << 60};
     *event = (struct objects_event){.metric = "EADDR (usec)",
                                     .name = "EADDR@1000",
@@ -119,6 +130,9 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_true(again->variables[1].n_blocks_marked == 3 && again->variables[1].bytes_marked == UINT64_MAX - 7);
     assert_true(again->min_bytes == 1024 && again->sample_bytes == 77 && again->mark_ns == UINT64_MAX - 5);
     assert_int_equal(again->variables[0].n_accesses, 0);
+    assert_int_equal(again->variables[0].n_touches, 0);
+    assert_int_equal(again->variables[1].n_touches, 2);
+    assert_memory_equal(again->variables[1].touches, touches, sizeof touches);
     assert_int_equal(again->variables[1].n_accesses, 4);
     const struct objects_access *access = again->variables[1].accesses;
     assert_true(access[0].module == 65535 && access[0].ip == 0x401234 && access[0].n_samples == 12);
@@ -221,6 +235,7 @@ static void test_refusals(void **state)
     expect_refusal(text.data, "\"kind\": \"stack\"", "\"kind\": \"heapless\"", "variables[1]: kind");
     expect_refusal(text.data, "[[1, 8], [63, 1]]", "[[1, 8], [64, 1]]", "variables[1]: latencies");
     expect_refusal(text.data, "[[1, 8], [63, 1]]", "8", "variables[1]: latencies");
+    expect_refusal(text.data, "[0, 44, 3,", "[0, 44, \"x\",", "variables[1]: touches");
     expect_refusal(text.data, "\"running_ns\": 5, ", "", "running_ns");
     expect_refusal(text.data, "\"classes\": [1, ", "\"classes\": [", "wrong length");
     buf_fini(&text);

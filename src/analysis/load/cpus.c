@@ -58,9 +58,7 @@ static void merge_counts(struct model *model)
     model->n_cpu_counts = n;
 }
 
-/* The threads by the numbers of their profiles, PLACE_UNKNOWN for none: *n of them, to be freed; NULL when out of
- * memory. */
-static uint32_t *threads_by_profile(const struct model *model, size_t *n)
+uint32_t *threads_by_profile(const struct model *model, size_t *n)
 {
     *n = 0;
     for (size_t i = 0; i < model->n_threads; i++)

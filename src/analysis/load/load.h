@@ -81,6 +81,8 @@ struct load_sides {
     size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
     struct cpu_count *cpus;         /* [n_cpus] variable: the node, as in the rows; thread: thread.profile */
     size_t n_cpus, cap_cpus;
+    struct touch *touches; /* [n_touches] in the same way; scope: the node */
+    size_t n_touches, cap_touches;
 };
 
 /* A side file that was read, or why it was not. */
@@ -113,6 +115,15 @@ bool machines_add(struct model *model, const char *host_id, const struct topolog
 /* cpus.c: moves the counts by CPU to the model, whose variables are made and whose threads are in order, and puts them
  * and the machines in order. Those of profiles that were left out, and of no variable, are dropped.  err: ERR_MEMORY */
 int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree, struct error *err);
+
+/* touches.c: the same for the touches of pages, whose scopes are made; prior [prior->n_scopes of struct
+ * prior_database]: the new numbers of those that a database had before.  err: ERR_MEMORY */
+int load_sides_apply_touches(struct load_sides *sides, const struct raw_tree *tree, const struct build_scopes *scopes,
+                             struct error *err);
+
+/* cpus.c: the threads by the numbers of their profiles, PLACE_UNKNOWN for none: *n of them, to be freed; NULL when out
+ * of memory. */
+uint32_t *threads_by_profile(const struct model *model, size_t *n);
 
 /* Frees what was read, except the model's part. */
 void load_sides_fini(struct load_sides *sides);

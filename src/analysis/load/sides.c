@@ -241,6 +241,29 @@ static struct side_row *add_variable(struct load_sides *sides, const struct obje
     return row;
 }
 
+static void add_touches(struct load_sides *sides, uint32_t node, const struct objects_variable *from,
+                        const struct beside *beside)
+{
+    for (size_t i = 0; i < from->n_touches; i++) {
+        const struct objects_touch *touch = &from->touches[i];
+        uint32_t leaf = raw_ids_find(beside->ids, touch->node);
+        if (leaf == RAW_NONE)
+            continue;
+        if (!vec_reserve(&sides->touches, &sides->cap_touches, sides->n_touches + 1, sizeof *sides->touches)) {
+            sides->failed = true;
+            return;
+        }
+        sides->touches[sides->n_touches++] = (struct touch){.variable = node,
+                                                            .thread = (uint32_t)beside->profile,
+                                                            .scope = leaf,
+                                                            .n_samples = touch->n_samples,
+                                                            .n_faults = touch->n_faults,
+                                                            .first_ns = touch->first_ns,
+                                                            .low_bytes = touch->low_bytes,
+                                                            .high_bytes = touch->high_bytes};
+    }
+}
+
 /* Index of the model's event, UINT32_MAX when there is none. */
 static uint32_t add_event(struct model *model, const struct objects_event *from)
 {
@@ -453,6 +476,7 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
             continue;
         add_latencies(row, &file->variables[i], events, file->n_events);
         add_accesses(sides, row, &file->variables[i], beside, events, file->n_events);
+        add_touches(sides, row->node, &file->variables[i], beside);
         sides->failed = sides->failed || row->is_short;
     }
     free(events);
@@ -510,6 +534,10 @@ void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
         sides->accesses.items[i].node = tree->index_of[sides->accesses.items[i].node];
     for (size_t i = 0; i < sides->n_cpus; i++)
         sides->cpus[i].variable = tree->index_of[sides->cpus[i].variable];
+    for (size_t i = 0; i < sides->n_touches; i++) {
+        sides->touches[i].variable = tree->index_of[sides->touches[i].variable];
+        sides->touches[i].scope = tree->index_of[sides->touches[i].scope];
+    }
     causes_renumber(&sides->causes, tree->index_of);
 }
 
@@ -529,5 +557,6 @@ void load_sides_fini(struct load_sides *sides)
         topology_fini(&sides->topologies[i]);
     free(sides->topologies);
     free(sides->cpus);
+    free(sides->touches);
     strtab_fini(&sides->topology_paths);
 }

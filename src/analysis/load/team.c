@@ -12,6 +12,13 @@
 #include "analysis/load/load.h"
 #include "base/bytes.h"
 
+static void put_node(uint32_t id, const struct raw_ids *ids, struct buf *nodes)
+{
+    const struct digest_node node = {id, raw_ids_find(ids, id)};
+    if (node.node != RAW_NONE)
+        buf_append(nodes, &node, sizeof node);
+}
+
 int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, const struct raw_ids *ids,
                      const struct objects_file *side, struct error *err)
 {
@@ -23,9 +30,9 @@ int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, cons
     tables.short_metrics = 0;
     int code = hpcrun_write(&tables, &text, err);
     for (size_t i = 0; side && i < side->n_variables; i++) {
-        struct digest_node node = {side->variables[i].node, raw_ids_find(ids, side->variables[i].node)};
-        if (node.node != RAW_NONE)
-            buf_append(&nodes, &node, sizeof node);
+        put_node(side->variables[i].node, ids, &nodes);
+        for (size_t k = 0; k < side->variables[i].n_touches; k++)
+            put_node(side->variables[i].touches[k].node, ids, &nodes);
     }
     pack_number(epochs, text.len_bytes);
     pack_number(epochs, nodes.len_bytes / sizeof(struct digest_node));

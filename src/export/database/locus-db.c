@@ -597,6 +597,40 @@ struct table {
     void (*pass)(struct pass *pass, struct model *model);
 };
 
+static void pass_touch(struct pass *pass, const struct model *model, struct touch *touch)
+{
+    bool has_place = touch->low_bytes <= touch->high_bytes;
+    pass_32(pass, &touch->thread, model->n_threads - 1, "thread of a touch");
+    pass_32(pass, &touch->scope, model->n_scopes - 1, "scope of a touch");
+    pass_64(pass, &touch->n_samples, "touch");
+    pass_64(pass, &touch->n_faults, "touch");
+    pass_64(pass, &touch->first_ns, "touch");
+    pass_bool(pass, &has_place, "touch");
+    if (has_place) {
+        pass_64(pass, &touch->low_bytes, "touch");
+        pass_64(pass, &touch->high_bytes, "touch");
+    } else {
+        touch->low_bytes = 1;
+        touch->high_bytes = 0;
+    }
+}
+
+/* Variables as above. */
+static void pass_touches(struct pass *pass, struct model *model)
+{
+    uint32_t variable = 0;
+    size_t n = model->n_touches = pass_list(pass, &model->touches, model->n_touches, sizeof *model->touches, "touches");
+    if (n && (!model->n_variables || !model->has_thread_list || !model->n_threads))
+        refuse(pass, "touches", "there are no variables or threads");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        struct touch *touch = &model->touches[i];
+        uint32_t further = touch->variable - variable;
+        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a touch");
+        touch->variable = variable += further;
+        pass_touch(pass, model, touch);
+    }
+}
+
 static bool has_machines(const struct model *model)
 {
     return model->n_machines > 0;
@@ -607,9 +641,15 @@ static bool has_cpu_counts(const struct model *model)
     return model->n_cpu_counts > 0;
 }
 
+static bool has_touches(const struct model *model)
+{
+    return model->n_touches > 0;
+}
+
 static const struct table tables[] = {
     {"machines", has_machines, pass_machines},
     {"cpu_counts", has_cpu_counts, pass_cpu_counts},
+    {"touches", has_touches, pass_touches},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

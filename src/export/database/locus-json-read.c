@@ -524,6 +524,29 @@ static void take_cpu_counts(struct json_take *take, const json_t *root, struct m
     }
 }
 
+static void take_touches(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "touches";
+    const json_t *list = json_object_get(root, "touches") ? json_take_array_at(take, root, "touches", &n) : NULL;
+    if (n && !take->code && (!model->n_variables || !model->has_thread_list || !model->n_threads))
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables or threads");
+    model->touches = zeroed(take, n, sizeof *model->touches);
+    model->n_touches = model->touches ? n : 0;
+    for (take->index = 0; take->index < model->n_touches && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct touch *touch = &model->touches[take->index];
+        uint64_t *const words[] = {&touch->n_samples, &touch->n_faults, &touch->first_ns, &touch->low_bytes,
+                                   &touch->high_bytes};
+        touch->variable = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_variables - 1, "variable");
+        touch->thread = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_threads - 1, "thread");
+        touch->scope = (uint32_t)json_take_word(take, json_array_get(row, 2), model->n_scopes - 1, "scope");
+        touch->low_bytes = 1;
+        for (size_t k = 0; k < (json_array_size(row) > 6 ? 5 : 3); k++)
+            *words[k] = json_take_word(take, json_array_get(row, 3 + k), UINT64_MAX, "touches");
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -548,6 +571,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_builds(&take, root, model);
         take_machines(&take, root, model);
         take_cpu_counts(&take, root, model);
+        take_touches(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

@@ -346,6 +346,18 @@ static void put_cpu_counts(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_cpu_counts > 0);
 }
 
+static void put_touches(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_touches; i++) {
+        const struct touch *touch = &model->touches[i];
+        const uint64_t words[] = {touch->variable, touch->thread,   touch->scope,     touch->n_samples,
+                                  touch->n_faults, touch->first_ns, touch->low_bytes, touch->high_bytes};
+        buf_printf(out, i ? ",\n" : ",\n\"touches\": [\n");
+        json_put_words(out, words, touch->low_bytes <= touch->high_bytes ? 8 : 6);
+    }
+    buf_append(out, "]", model->n_touches > 0);
+}
+
 int locus_json_write(const struct model *model, struct buf *out, struct error *err)
 {
     put_head(model, out);
@@ -365,6 +377,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_builds(model, out);
     put_machines(model, out);
     put_cpu_counts(model, out);
+    put_touches(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }

@@ -202,6 +202,9 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
         atomic_fetch_add_explicit(&hit->latency, taken->lat_cycles, memory_order_relaxed);
         (void)cct_sketch_sig(&self->samples, var, taken->event, mem_latency_bin_sig(taken->lat_cycles));
     }
+    const struct arena_event *plan = &arena_header_sig()->events[taken->event];
+    if (plan->source == SOURCE_FAULTS && !(plan->flags & EVENT_RING_ONLY) && !hit->first_ns)
+        atomic_store_explicit(&hit->first_ns, own_clock_ns_sig(CLOCK_REALTIME), memory_order_relaxed);
     /* a proxy address belongs to another element, at the same place in it */
     if (taken->pattern && (found->offset != RESOLVE_NO_OFFSET || var_key_kind(var) > VAR_STACK))
         cct_line_sig(&self->samples, hit, taken->address, found->offset);
