@@ -152,27 +152,50 @@ struct translation {
     enum { AFTER_NOTHING, AFTER_ITEM, AFTER_GROUP, AFTER_REPETITION, AFTER_LAZY } last;
 };
 
-/* A set, [...], up to its end; a bracket that comes first is an element. */
-static void translate_set(struct translation *translation)
+/* Writes a set for regcomp, which has no escapes in it: what has a meaning is an element by its place, ] as the first
+ * one, - as the last, ^ as any but the first, [ where no class follows. rest: the other elements. */
+static void write_set(struct buf *to, bool is_inverse, const struct buf *rest, const char *escaped)
 {
-    const char *begin = translation->at++;
-    translation->at += *translation->at == '^';
-    translation->at += *translation->at == ']';
-    buf_append(translation->to, begin, (size_t)(translation->at - begin));
-    for (; *translation->at && *translation->at != ']'; translation->at++) {
-        const char *at = translation->at;
-        if (*at == '\\' && at[1]) {
-            translation->at++;
-            buf_printf(translation->to, "%s%s", at[1] == 'd' ? "0-9" : "", at[1] == '\\' ? "\\" : "");
-            if (at[1] != 'd')
-                buf_append(translation->to, at + 1, 1);
-        } else {
-            buf_append(translation->to, at, 1);
-        }
+    const char *bracket = strchr(escaped, ']') ? "]" : "", *open = strchr(escaped, '[') ? "[" : "";
+    bool has_dash = strchr(escaped, '-') != NULL, has_caret = strchr(escaped, '^') != NULL;
+    bool is_caret_first = has_caret && !is_inverse && !*bracket && !*open && !rest->len_bytes;
+    if (is_caret_first) {
+        buf_printf(to, "%s", has_dash ? "[-^]" : "\\^");
+        return;
     }
-    if (*translation->at)
-        buf_append(translation->to, translation->at++, 1);
+    buf_printf(to, "[%s%s", is_inverse ? "^" : "", bracket);
+    buf_append(to, rest->data ? rest->data : "", rest->len_bytes);
+    buf_printf(to, "%s%s%s]", open, has_caret ? "^" : "", has_dash ? "-" : "");
+}
+
+/* A set, [...]; a bracket that comes first is an element. */
+static const char *translate_set(struct translation *translation)
+{
+    bool is_inverse = translation->at[1] == '^';
+    const char *begin = translation->at + 1 + is_inverse;
+    char escaped[sizeof "][^-"] = ""; /* each once */
+    struct buf rest = {0};
+    for (translation->at = begin; *translation->at; translation->at++) {
+        char c = *translation->at, next = translation->at[1];
+        bool is_escape = c == '\\' && next;
+        if (c == ']' && translation->at > begin)
+            break;
+        translation->at += is_escape;
+        if (is_escape && next == 'd')
+            buf_printf(&rest, "0-9");
+        else if (c != ']' && !(is_escape && strchr("][^-", next)))
+            buf_append(&rest, translation->at, 1);
+        else if (!strchr(escaped, *translation->at))
+            escaped[strlen(escaped)] = *translation->at;
+    }
+    const char *reason = *translation->at ? NULL : "a set, [...], has no end";
+    translation->at += *translation->at == ']';
+    if (!reason)
+        write_set(translation->to, is_inverse, &rest, escaped);
+    translation->to->failed |= rest.failed;
+    buf_fini(&rest);
     translation->last = AFTER_ITEM;
+    return reason;
 }
 
 static const char *translate_escape(struct translation *translation)
@@ -231,7 +254,7 @@ static const char *translate(const char *text, enum pattern_place place, struct 
         if (c == '\\' && translation.at[1]) {
             reason = translate_escape(&translation);
         } else if (c == '[') {
-            translate_set(&translation);
+            reason = translate_set(&translation);
         } else if (strchr("*+?{", c)) {
             reason = translate_repetition(&translation);
         } else {

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -197,6 +198,28 @@ def check_grammar(scratch):
     expect((scratch / "out.csv").read_text() == run("flat", "--csv", a).stdout, "-o writes something else")
     run("flat", "-o", "/dev/null", a)
     refused(1, "nowhere/out", "flat", "-o", scratch / "nowhere" / "out", a)
+
+
+def make_set(rng):
+    """A set of a regular expression, as Python reads it: no class, no range that ends in an escape."""
+    elements = [rng.choice(("a", "k", "z", "b-f", "0-3", ".", "$", ":", r"\]", r"\[", r"\^", r"\-", r"\\", r"\d")) for _ in range(rng.randint(1, 4))]
+    return "[" + rng.choice(("", "^")) + rng.choice(("", "", "]")) + "".join(elements) + "]"
+
+
+def check_patterns(scratch):
+    """Sets match the characters that they match in Python."""
+    rng = random.Random(7)
+    names = [chr(c) for c in range(33, 127)]
+    path = scratch / "characters.json"
+    path.write_text(json.dumps([{"frame": {"name": name, "type": "function"}, "metrics": {"time": 1}, "children": []} for name in names]))
+    for _ in range(60):
+        pattern = make_set(rng) + rng.choice(("", "+", "|%"))
+        quoted = pattern.replace("\\", "\\\\")
+        lines = run("filter", f'name matches "{quoted}" or name = "#"', ":", "csv", path).stdout.splitlines()
+        found = {row["name"] for row in csv.DictReader(lines)}
+        wanted = {name for name in names if re.fullmatch(pattern, name)} | {"#"}
+        expect(found == wanted, f"{pattern}: finds {sorted(found - wanted)} too, not {sorted(wanted - found)}")
+    refused(1, "a set, [...], has no end", "filter", 'name =~ "[a"', path)
 
 
 def check_nonsense(scratch):
@@ -554,6 +577,7 @@ def main():
             check_case(rng, scratch)
         check_grammar(scratch)
         check_nonsense(scratch)
+        check_patterns(scratch)
         check_tree(scratch)
         check_tables(scratch)
         check_modules(scratch)
