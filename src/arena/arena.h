@@ -61,6 +61,7 @@ enum arena_kind {
     ARENA_LINES,       /* struct arena_lines */
     ARENA_SITES,       /* struct arena_site */
     ARENA_PAGES,       /* struct arena_pages */
+    ARENA_REACHES,     /* struct arena_reach */
     ARENA_KINDS
 };
 
@@ -286,6 +287,38 @@ struct arena_sketch {
     _Atomic uint32_t bins[ARENA_SKETCH_BINS];
 };
 
+/* Where the samples of one thread lie in one variable, on any path and of any event: see arena/reach.h. Chained per
+ * thread in ARENA_REACH_BUCKETS hash chains. When a block is too large for a record's bins, another record is begun,
+ * so that a thread may have several of one variable. */
+#define ARENA_REACH_BINS 64
+#define ARENA_REACH_BLOCKS 4
+#define ARENA_REACH_LINES 8
+#define ARENA_REACH_BUCKETS 256
+struct arena_reach_line {
+    _Atomic uint64_t read_at, written_at;  /* a bit for each byte of the line at which an access began */
+    _Atomic uint32_t n_stores;             /* of the samples in slots */
+    _Atomic uint16_t slots[PATTERN_SLOTS]; /* samples by place in the line, since it has been in the table; all are
+                                            * halved, with n_stores, when one is full */
+    uint32_t pad;
+};
+struct arena_reach {
+    uint32_t next;
+    uint8_t shift; /* bin i counts offsets of i << shift to ((i + 1) << shift) - 1 bytes */
+    uint8_t pad[3];
+    uint64_t var;
+    _Atomic uint64_t first_offset, last_offset; /* lowest and highest */
+    uint64_t before;                            /* address of the latest sample */
+    _Atomic uint32_t n_steps, n_forward;        /* samples at another address than the one before; at a higher one */
+    _Atomic uint32_t n_loads, n_stores; /* by instructions that only read, and that write; the rest: not known */
+    _Atomic uint32_t bins[ARENA_REACH_BINS];
+    _Atomic uint64_t blocks[ARENA_REACH_BLOCKS]; /* addresses of the blocks with most samples ... */
+    _Atomic uint32_t n_in_blocks[ARENA_REACH_BLOCKS];
+    _Atomic uint64_t
+        lines[ARENA_REACH_LINES]; /* ... and address / 64 of the cache lines, with upper bounds of theirs */
+    _Atomic uint32_t n_in_lines[ARENA_REACH_LINES];
+    struct arena_reach_line places[ARENA_REACH_LINES];
+};
+
 /* A site that allocates blocks below the threshold. The blocks have no records of their own. */
 struct arena_site {
     _Atomic uint64_t path;                 /* VAR_HEAP: the call path, as far as all blocks so far have it in common */
@@ -400,6 +433,7 @@ struct arena_thread {
     uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
     uint32_t pages;                          /* its arena_pages, 0 = none */
     uint32_t pad;
+    uint32_t reaches[ARENA_REACH_BUCKETS]; /* first arena_reach of each bucket */
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */

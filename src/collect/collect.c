@@ -317,6 +317,7 @@ static void build_tree(struct collected_thread *thread)
     thread_take_places(thread);
     thread_take_homes(thread);
     thread_take_sketches(thread);
+    thread_take_reaches(thread);
     thread_finish_offsets(thread);
 }
 
@@ -511,6 +512,7 @@ void variable_fini(struct collected_variable *variable)
     }
     free(variable->row.accesses);
     free(variable->row.touches);
+    free(variable->row.reach);
 }
 
 static void thread_fini(struct collected_thread *thread)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where in its variables and in which lines the samples of a thread lie, by the instruction that accessed them: the
- * call path does not matter for that, so the hits of one instruction are put together. Ordinary code. */
+ * call path does not matter for that, so the hits of one instruction are put together. And their reach, whatever the
+ * instruction. Ordinary code. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -347,4 +348,64 @@ void thread_free_lines(struct collected_thread *thread)
         free(thread->line_sets[i].hashes);
     }
     free(thread->line_sets);
+}
+
+/* --- reach --- */
+
+static void take_line(struct reach *reach, const struct arena_reach *record, size_t at)
+{
+    const struct arena_reach_line *place = &record->places[at];
+    struct reach_line line = {.line = record->lines[at],
+                              .read_at = place->read_at,
+                              .written_at = place->written_at,
+                              .n_stores = place->n_stores};
+    for (size_t i = 0; i < PATTERN_SLOTS; i++)
+        line.slots[i] = place->slots[i];
+    if (record->n_in_lines[at] && reach_line_total(&line))
+        reach_add_line(reach, &line);
+}
+
+static void add_reach(struct reach *reach, const struct arena_reach *record)
+{
+    struct reach_sum sum = {.shift = record->shift,
+                            .first = record->first_offset,
+                            .last = record->last_offset,
+                            .n_steps = record->n_steps,
+                            .n_forward = record->n_forward,
+                            .n_loads = record->n_loads,
+                            .n_stores = record->n_stores};
+    _Static_assert(REACH_BINS == ARENA_REACH_BINS && REACH_BLOCKS == ARENA_REACH_BLOCKS &&
+                       REACH_LINES == ARENA_REACH_LINES,
+                   "files hold what the runtime keeps");
+    for (size_t i = 0; i < REACH_BINS; i++)
+        sum.bins[i] = record->bins[i];
+    for (size_t i = 0; i < REACH_BLOCKS; i++)
+        reach_add_block(&sum, record->blocks[i], record->n_in_blocks[i]);
+    reach_merge(&reach->sum, &sum);
+    for (size_t i = 0; i < REACH_LINES; i++)
+        take_line(reach, record, i);
+}
+
+static void take_reach(struct collected_thread *thread, const struct arena_reach *record)
+{
+    const struct declaration *declaration = record->shift < 64 ? thread_declare(thread, record->var, HIT_LOST) : NULL;
+    if (!declaration || declaration->variable == TREE_NONE)
+        return;
+    struct objects_variable *row = &thread->variables[declaration->variable].row;
+    if (!row->reach && !(row->reach = calloc(1, sizeof *row->reach)))
+        thread->tree.failed = true;
+    else
+        add_reach(row->reach, record);
+}
+
+void thread_take_reaches(struct collected_thread *thread)
+{
+    struct record_walk walk = {
+        .kind = ARENA_REACHES, .thread = thread->ref, .record_bytes = sizeof(struct arena_reach)};
+    const void *record;
+    while ((record = view_next(thread->process->view, &walk))) {
+        struct arena_reach reach;
+        memcpy(&reach, record, sizeof reach);
+        take_reach(thread, &reach);
+    }
 }

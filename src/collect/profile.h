@@ -250,6 +250,9 @@ void thread_take_places(struct collected_thread *thread);
 void thread_take_homes(struct collected_thread *thread);
 void thread_take_sketches(struct collected_thread *thread);
 
+/* Sums the reach of the thread's samples, variable by variable (offsets.c). */
+void thread_take_reaches(struct collected_thread *thread);
+
 /* --- allocations and variables (variables.c) --- */
 
 /* Sums the blocks of the whole process, path by path: n_blocks to bytes_marked of struct collected_process. */

@@ -465,6 +465,7 @@ bool process_bound_side(struct collected_process *process, struct objects_file *
         for (size_t i = 0; i < file->n_variables; i++) {
             file->variables[i].n_cpus = file->variables[i].n_stack_offsets = file->variables[i].n_latencies = 0;
             file->variables[i].n_accesses = file->variables[i].n_homes = file->variables[i].n_touches = 0;
+            file->variables[i].reach = NULL; /* the thread's variable has it */
         }
         *n_details = file->n_variables;
         process->left_out.n_lists += file->n_variables;

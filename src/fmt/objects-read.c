@@ -315,6 +315,22 @@ static void take_touches(struct json_take *take, const json_t *item, struct obje
     }
 }
 
+static void take_reach(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_lines = 0;
+    if (!json_object_get(item, "reach"))
+        return;
+    const json_t *lines = json_take_array_at(take, item, "lines", &n_lines);
+    variable->reach = json_take_alloc(take, 1, sizeof *variable->reach);
+    if (!variable->reach)
+        return;
+    reach_take(take, json_object_get(item, "reach"), &variable->reach->sum);
+    if (n_lines > REACH_LINES)
+        json_take_fail(take, ERR_FORMAT, "lines", "there are more than 8");
+    for (size_t i = 0; i < n_lines && !take->code; i++)
+        reach_line_take(take, json_array_get(lines, i), &variable->reach->lines[variable->reach->n_lines++]);
+}
+
 static void take_kind(struct json_take *take, const json_t *item, struct objects_variable *variable)
 {
     const char *name = json_string_value(json_object_get(item, "kind"));
@@ -408,6 +424,7 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
     take_homes(take, item, variable);
     take_pages(take, item, variable);
     take_touches(take, item, variable);
+    take_reach(take, item, variable);
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct objects_file *file)

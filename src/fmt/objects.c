@@ -128,6 +128,7 @@ static void free_variable(struct objects_variable *variable)
     free(variable->homes);
     free(variable->pages);
     free(variable->touches);
+    free(variable->reach);
 }
 
 void objects_fini(struct objects_file *file)
@@ -468,6 +469,22 @@ static void put_touches(struct buf *out, const struct objects_variable *variable
     buf_append(out, "]", 1);
 }
 
+static void put_reach(struct buf *out, const struct objects_variable *variable)
+{
+    const struct reach *reach = variable->reach;
+    if (!reach)
+        return;
+    json_put_key(out, "reach", 0);
+    reach_put(out, &reach->sum);
+    json_put_key(out, "lines", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < reach->n_lines; i++) {
+        buf_printf(out, "%s", i ? ", " : "");
+        reach_line_put(out, &reach->lines[i]);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_variable(struct buf *out, const struct objects_variable *variable, uint32_t version)
 {
     json_put_word(out, variable->node);
@@ -506,6 +523,7 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
     if (variable->pages)
         put_pages(out, variable->pages);
     put_touches(out, variable);
+    put_reach(out, variable);
 }
 
 static void put_modules(struct buf *out, const struct objects_file *file)

@@ -13,6 +13,7 @@
 #include "base/access-pattern.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/reach.h"
 #include "fmt/json.h"
 
 /* --- spreads --- */
@@ -153,6 +154,7 @@ struct objects_variable {
     struct objects_pages *pages;   /* NULL: not known */
     struct objects_touch *touches; /* [n_touches] where page faults were sampled; older files have none */
     size_t n_touches;
+    struct reach *reach; /* NULL: none */
 };
 
 struct objects_event {

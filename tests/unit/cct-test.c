@@ -211,6 +211,109 @@ static void test_lines_of_all_samples_are_kept(void **state)
     arena_drop(header);
 }
 
+static struct arena_thread *thread_make(void)
+{
+    struct arena_cursor cursor = {0};
+    struct arena_thread *thread = arena_reserve_sig(&cursor, ARENA_THREADS, 0, sizeof *thread);
+    assert_non_null(thread);
+    arena_publish_sig(&cursor);
+    return thread;
+}
+
+static const struct arena_reach *reach_of(const struct arena_thread *thread, uint64_t var)
+{
+    for (unsigned i = 0; i < ARENA_REACH_BUCKETS; i++)
+        if (thread->reaches[i] && ((const struct arena_reach *)arena_record_sig(thread->reaches[i]))->var == var)
+            return arena_record_sig(thread->reaches[i]);
+    return NULL;
+}
+
+static uint64_t bins_of(const struct arena_reach *reach)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < ARENA_REACH_BINS; i++)
+        n += atomic_load(&reach->bins[i]);
+    return n;
+}
+
+/* Loads and stores all over a block: bins, both ends, steps; and one line among thousands that has a sixth of all. */
+static void test_reaches_of_a_block(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct arena_thread *thread = thread_make();
+    struct cct_tree tree;
+    const uint64_t start = 0x7f0000000000;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, arena_ref_sig(thread), false));
+    struct cct_key key = {.var = var_key(VAR_HEAP, 0, 77)};
+    struct arena_hit *hit = cct_hit_sig(&tree, tree.root, &key, CCT_REACH_LEAST - 1, 0);
+    struct reach_sample sample = {start, 0, REACH_READS};
+    assert_true(cct_reach_sig(&tree, hit, &sample, 1 << 20));
+    assert_null(reach_of(thread, key.var));
+    (void)cct_hit_sig(&tree, tree.root, &key, 1, 0);
+    for (uint64_t i = 0; i < 4096; i++) {
+        sample = (struct reach_sample){start + i * 256, i * 256, i % 4 ? REACH_READS : REACH_READS | REACH_WRITES};
+        assert_true(cct_reach_sig(&tree, hit, &sample, 1 << 20));
+        if (i % 5)
+            continue;
+        sample = (struct reach_sample){start + 640 + 12, 640 + 12, 0};
+        assert_true(cct_reach_sig(&tree, hit, &sample, 1 << 20));
+    }
+    const struct arena_reach *reach = reach_of(thread, key.var);
+    assert_non_null(reach);
+    assert_int_equal(reach->shift, 14);
+    assert_int_equal(bins_of(reach), 4096 + 820);
+    assert_true(reach->n_loads == 3072 && reach->n_stores == 1024);
+    assert_int_equal(reach->bins[63], 64);
+    assert_int_equal(reach->bins[0], 64 + 820);
+    assert_true(reach->first_offset == 0 && reach->last_offset == 4095 * 256);
+    assert_true(reach->n_steps == 4096 + 820 - 1);
+    /* all but those back to the hot line, or from it back to the second place; to it forward from the first */
+    assert_int_equal(reach->n_forward, 4096 + 820 - 1 - 820);
+    assert_true(reach->blocks[0] == start && reach->n_in_blocks[0] == 4096 + 820 && reach->n_in_blocks[1] == 0);
+    unsigned hot = 0;
+    while (hot < ARENA_REACH_LINES && reach->lines[hot] != (start + 640) / 64)
+        hot++;
+    assert_in_range(hot, 0, ARENA_REACH_LINES - 1);
+    assert_in_range(reach->places[hot].slots[3], 800, 820);
+    assert_int_equal(reach->places[hot].read_at, UINT64_C(1) << 12);
+    assert_int_equal(reach->places[hot].written_at, 0);
+    arena_drop(header);
+}
+
+/* A larger block gets a record with wider bins, which takes the small one's samples from then on, too. */
+static void test_reaches_of_blocks_of_two_sizes(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct arena_thread *thread = thread_make();
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, arena_ref_sig(thread), false));
+    struct cct_key key = {.var = var_key(VAR_STATIC, 1, 3)};
+    struct arena_hit *hit = cct_hit_sig(&tree, tree.root, &key, 9, 0);
+    const uint64_t sizes[] = {64, 8192, 64, 0};
+    const unsigned shifts[] = {0, 7, 7, 7};
+    for (unsigned i = 0; i < 4; i++) {
+        struct reach_sample sample = {0x500000 + i * 65536 + 63, 63, REACH_WRITES};
+        assert_true(cct_reach_sig(&tree, hit, &sample, sizes[i]));
+        assert_int_equal(reach_of(thread, key.var)->shift, shifts[i]);
+    }
+    const struct arena_reach *reach = reach_of(thread, key.var);
+    assert_int_equal(reach->bins[0], 3);
+    const struct arena_reach *older = arena_record_sig(reach->next);
+    assert_true(older->shift == 0 && older->bins[63] == 1 && older->next == 0);
+    for (unsigned i = 0; i < 70000; i++) { /* a slot holds 65535 */
+        struct reach_sample sample = {0x500000, 0, i % 2 ? REACH_WRITES : REACH_READS};
+        assert_true(cct_reach_sig(&tree, hit, &sample, 64));
+    }
+    for (unsigned i = 0; i < ARENA_REACH_LINES; i++)
+        if (reach->lines[i] == 0x500000 / 64) {
+            assert_in_range(reach->places[i].slots[0], 30000, 40000);
+            assert_in_range(reach->places[i].n_stores, 15000, 20000);
+        }
+    arena_drop(header);
+}
+
 static void test_full_arena_keeps_few_offsets(void **state)
 {
     (void)state;
@@ -311,6 +414,8 @@ int main(void)
         cmocka_unit_test(test_hits_sum_by_key),
         cmocka_unit_test(test_offsets_are_kept_fairly),
         cmocka_unit_test(test_lines_of_all_samples_are_kept),
+        cmocka_unit_test(test_reaches_of_a_block),
+        cmocka_unit_test(test_reaches_of_blocks_of_two_sizes),
         cmocka_unit_test(test_full_arena_refuses),
         cmocka_unit_test(test_full_arena_keeps_few_offsets),
         cmocka_unit_test(test_strings_are_published),

@@ -37,6 +37,20 @@ static struct objects_access accesses[] = {
     {.event = 1, .module = 1, .ip = 5, .n_samples = 1, .pattern = UINT64_MAX, .lines = &lines},
     {.event = 1, .module = 1, .ip = 5, .n_samples = 1, .pattern = 1}};
 
+static struct reach reach = {
+    .sum = {.shift = 63,
+            .first = 8,
+            .last = UINT64_MAX,
+            .n_steps = 4,
+            .n_forward = 3,
+            .n_loads = 2,
+            .n_stores = UINT64_MAX - 1,
+            .bins = {[0] = 7, [63] = UINT64_MAX},
+            .blocks = {{0x7f0000000000, 90}, {0x10, 1}}},
+    .lines = {{.line = UINT64_MAX >> 6, .read_at = UINT64_MAX, .n_stores = 1, .slots = {[3] = 4, [15] = UINT64_MAX}},
+              {.line = 1, .written_at = 1, .slots = {[0] = 2}}},
+    .n_lines = 2};
+
 static struct objects_file sample(struct objects_variable *variables, struct objects_event *event)
 {
     variables[0] = (struct objects_variable){.node = 77,
@@ -63,6 +77,7 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                              .n_accesses = 4,
                                              .touches = touches,
                                              .n_touches = 2,
+                                             .reach = &reach,
                                              .max_block_bytes = UINT64_C(1) << 60};
     *event = (struct objects_event){.metric = "EADDR (usec)",
                                     .name = "EADDR@1000",
@@ -142,6 +157,9 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_true(!access[1].pattern && !access[1].lines && access[3].pattern == 1 && !access[3].lines);
     assert_true(access[2].pattern == UINT64_MAX && access[2].lines);
     assert_memory_equal(access[2].lines, &lines, sizeof lines);
+    assert_null(again->variables[0].reach);
+    assert_non_null(again->variables[1].reach);
+    assert_memory_equal(again->variables[1].reach, &reach, sizeof reach);
     assert_int_equal(again->n_events, 1);
     assert_true(again->events[0].enabled_ns == UINT64_MAX && again->events[0].running_ns == 5);
     assert_true(again->events[0].n_throttles == 6 && again->events[0].n_no_metric == 7);
@@ -155,6 +173,35 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_int_equal(again->n_kernel, 1);
     assert_true(again->kernel[0].start == UINT64_MAX - 2 && again->kernel[0].end == UINT64_MAX);
     assert_string_equal(again->kernel[0].name, "schedule");
+}
+
+static void test_reaches_add_up(void **state)
+{
+    (void)state;
+    struct reach all = {0};
+    struct reach_sum wide = {.shift = 10, .first = 3000, .last = 65535, .n_steps = 5, .bins = {[2] = 1, [63] = 2}};
+    struct reach_sum narrow = {.shift = 2, .first = 1, .last = 255, .n_steps = 7, .bins = {[0] = 3, [63] = 4}};
+    struct reach_sum none = {.shift = 20};
+    reach_merge(&all.sum, &none);
+    reach_merge(&all.sum, &wide);
+    reach_merge(&all.sum, &narrow);
+    reach_merge(&all.sum, &none);
+    assert_true(all.sum.shift == 10 && all.sum.first == 1 && all.sum.last == 65535 && all.sum.n_steps == 12);
+    assert_true(all.sum.bins[0] == 7 && all.sum.bins[2] == 1 && all.sum.bins[63] == 2);
+    assert_int_equal(reach_total(&all.sum), 10);
+    reach_widen(&all.sum, 16);
+    assert_int_equal(all.sum.bins[0], 10);
+    for (uint64_t i = 1; i <= 10; i++) {
+        struct reach_line line = {.line = i, .slots = {[0] = 2 * i}};
+        reach_add_block(&all.sum, i, i);
+        reach_add_block(&all.sum, i, 1);
+        reach_add_line(&all, &line);
+    }
+    assert_true(all.sum.blocks[0].address == 10 && all.sum.blocks[0].count == 11 && all.sum.blocks[3].address == 7);
+    struct reach_line again = {.line = 4, .slots = {[4] = 100}};
+    reach_add_line(&all, &again);
+    assert_true(all.n_lines == REACH_LINES && all.lines[0].line == 4 && reach_line_total(&all.lines[0]) == 108);
+    assert_true(all.lines[1].line == 10 && all.lines[REACH_LINES - 1].line == 3);
 }
 
 static void add_placeholder(struct objects_file *file, char *name)
@@ -245,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_reaches_add_up),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -377,3 +377,46 @@ bool cct_sketch_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned
     *bucket = arena_ref_sig(sketch);
     return true;
 }
+
+/* The thread's record of the reach in a variable with bins of 2^shift bytes or more, NULL when there is none. */
+static struct arena_reach *reach_find_sig(uint32_t ref, uint64_t var, unsigned shift)
+{
+    while (ref) {
+        struct arena_reach *reach = arena_record_sig(ref);
+        if (reach->var == var && reach->shift >= shift)
+            return reach;
+        ref = reach->next;
+    }
+    return NULL;
+}
+
+static struct arena_reach *reach_new_sig(struct cct_tree *tree, uint32_t *bucket, uint64_t var, unsigned shift)
+{
+    struct arena_reach *reach =
+        has_room_sig() ? arena_reserve_sig(&tree->reaches, ARENA_REACHES, tree->thread, sizeof *reach) : NULL;
+    if (!reach)
+        return NULL;
+    reach->var = var;
+    reach->shift = (uint8_t)shift;
+    reach->next = *bucket;
+    atomic_store_explicit(&reach->first_offset, UINT64_MAX, memory_order_relaxed);
+    arena_publish_sig(&tree->reaches);
+    __atomic_store_n(bucket, arena_ref_sig(reach), __ATOMIC_RELEASE);
+    return reach;
+}
+
+bool cct_reach_sig(struct cct_tree *tree, const struct arena_hit *hit, const struct reach_sample *sample,
+                   uint64_t block_bytes)
+{
+    struct arena_thread *thread = arena_record_sig(tree->thread);
+    uint32_t *bucket = &thread->reaches[hit->var * 0x9e3779b97f4a7c15u >> 56];
+    unsigned shift = reach_shift(sample->offset < block_bytes ? block_bytes : sample->offset + 1);
+    struct arena_reach *reach = reach_find_sig(*bucket, hit->var, shift);
+    if (!reach && atomic_load_explicit(&hit->count, memory_order_relaxed) < CCT_REACH_LEAST)
+        return true;
+    if (!reach)
+        reach = reach_new_sig(tree, bucket, hit->var, shift);
+    if (reach)
+        reach_add(reach, sample);
+    return reach;
+}

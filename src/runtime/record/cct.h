@@ -7,12 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arena/reach.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/unwind/unwind.h"
 
 /* A call tree and the cursor by which it grows. */
 struct cct_tree {
-    struct arena_cursor nodes, hits, places, sketches, offsets, lines, pages;
+    struct arena_cursor nodes, hits, places, sketches, offsets, lines, pages, reaches;
     enum arena_kind kind;          /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;               /* reference of the owner */
     uint32_t root, partial;        /* references; partial is 0 in an allocation tree */
@@ -57,6 +58,14 @@ void cct_line_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t address
 /* Adds one latency, as its bin, to the owner's histogram of an event on a variable; false when the arena is full.
  * ctx: owner */
 bool cct_sketch_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned bin);
+
+#define CCT_REACH_LEAST 4 /* samples of a call path that begin a record of reach */
+
+/* Adds a sample to the owner's record of where in a variable its samples lie. block_bytes: size of the block or symbol,
+ * 0: not known. A record is begun once a call path has hit->count >= CCT_REACH_LEAST samples, so that the many
+ * variables that are hardly used have none. False when the arena is full.  ctx: owner */
+bool cct_reach_sig(struct cct_tree *tree, const struct arena_hit *hit, const struct reach_sample *sample,
+                   uint64_t block_bytes);
 
 /* Adds one sample on cpu to the owner's record of places, which is returned; NULL when the arena is full.  ctx: owner
  */

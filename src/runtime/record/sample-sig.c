@@ -132,12 +132,17 @@ static struct {
     _Atomic bool is_active;
 } sampling;
 
+/* What is known of the instruction of a sample, beside HIT_FLAG_INEXACT. */
+#define SAMPLE_READS 2u
+#define SAMPLE_WRITES 4u
+_Static_assert(SAMPLE_READS >> 1 == REACH_READS && SAMPLE_WRITES >> 1 == REACH_WRITES, "shifted by one bit");
+
 /* A sample that is being recorded. */
 struct current_sample {
     uint32_t leaf;
     uint16_t cpu;
     uint8_t event, class;
-    uint16_t flags;
+    uint16_t flags; /* HIT_FLAG_INEXACT, SAMPLE_* */
     uint32_t metrics;
     uint64_t weight, lat_cycles;
     uint64_t pattern, address; /* address: 0 = none */
@@ -182,6 +187,19 @@ static void record_place_sig(struct thread_state *self, const struct current_sam
     cct_page_sig(&self->samples, place, &page);
 }
 
+/* Where in a block or symbol the sample lies, and whether it reads or writes. The places of page faults and of the
+ * thread's own stack, and those of neighbours, say nothing about the variable. */
+static void record_reach_sig(struct thread_state *self, const struct current_sample *taken, const struct arena_hit *hit,
+                             const struct resolved *found)
+{
+    const struct arena_event *event = &arena_header_sig()->events[taken->event];
+    const struct reach_sample sample = {taken->address, found->offset, taken->flags >> 1};
+    bool is_place = found->offset != RESOLVE_NO_OFFSET && var_key_kind(found->var) != VAR_STACK &&
+                    !(taken->flags & HIT_FLAG_INEXACT);
+    if (is_place && event->flags & EVENT_ADDRESS && event->source != SOURCE_FAULTS)
+        (void)cct_reach_sig(&self->samples, hit, &sample, found->end - found->start);
+}
+
 /* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
 static void record_at_sig(struct thread_state *self, const struct current_sample *taken, const struct resolved *found,
                           enum fate fate)
@@ -190,7 +208,7 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
     struct cct_key key = {.var = var,
                           .event = taken->event,
                           .class = taken->class,
-                          .flags = taken->flags,
+                          .flags = taken->flags & HIT_FLAG_INEXACT,
                           .metrics = taken->metrics,
                           .pattern = taken->pattern};
     struct arena_hit *hit = taken->leaf ? cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight) : NULL;
@@ -210,6 +228,7 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
         cct_line_sig(&self->samples, hit, taken->address, found->offset);
     else if (found->offset != RESOLVE_NO_OFFSET)
         cct_offset_sig(&self->samples, hit, found->offset);
+    record_reach_sig(self, taken, hit, found);
     record_place_sig(self, taken, found);
     count_fate_sig(self, taken->event, fate);
 }
@@ -289,6 +308,8 @@ static bool record_recipe_sig(struct thread_state *self, struct current_sample *
     }
     taken->class = recipe->class;
     taken->flags = operand->flags & RECIPE_OP_INEXACT ? HIT_FLAG_INEXACT : 0;
+    taken->flags |= operand->flags & RECIPE_OP_READ ? SAMPLE_READS : 0;
+    taken->flags |= operand->flags & RECIPE_OP_WRITE ? SAMPLE_WRITES : 0;
     taken->pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
     return record_address_sig(self, taken, *address, frames, n_frames);
 }
@@ -522,6 +543,10 @@ static void taken_start_sig(struct thread_state *self, struct current_sample *ta
     if (event->has_access && arena_header_sig()->events[event->index].flags & EVENT_DATA_SRC) {
         taken->metrics = event->access.metrics;
         taken->lat_cycles = event->access.lat_cycles;
+        if (taken->metrics >> MEM_LOAD & 1)
+            taken->flags |= SAMPLE_READS;
+        if ((taken->metrics >> MEM_STORE | taken->metrics >> MEM_LOCKED) & 1)
+            taken->flags |= SAMPLE_WRITES;
         if (!taken->metrics && !event->access.is_no_access)
             atomic_fetch_add_explicit(&self->record->n_no_metric[event->index], 1, memory_order_relaxed);
     }
