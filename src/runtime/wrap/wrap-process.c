@@ -196,7 +196,7 @@ WRAP_EXPORT long syscall(long number, ...)
 /* A program that limits its own address space or data counts on what it needs itself. Where the limit leaves it little
  * beside our memory, the measurement ends and the memory is given back; only a process of one thread can do that. */
 
-#define JOINED_TRIES 20 /* of 1 ms: the kernel may still count a thread that has been joined */
+#define JOINED_TRIES 50 /* of 1 ms: the kernel may still count a thread that has been joined */
 
 typedef int set_limit_function(__rlimit_resource_t, const struct rlimit *);
 typedef int process_limit_function(pid_t, __rlimit_resource_t, const struct rlimit *, struct rlimit *);
@@ -215,13 +215,12 @@ __attribute__((constructor)) static void find_limits(void)
     limits.prlimit64 = (process_limit_function *)wrap_real("prlimit64");
 }
 
-/* The directory of the process's threads has an entry for each, and two more. Those that are registered are not waited
- * for. */
-static bool has_one_thread(const struct thread_state *self)
+/* The directory of the process's threads has an entry for each, and two more. */
+static bool has_one_thread(void)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     struct stat status;
-    for (int tries = 0; tries < JOINED_TRIES && thread_live_sig() == self && !self->next_live; tries++) {
+    for (int tries = 0; tries < JOINED_TRIES; tries++) {
         if (own_call_sig(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) != 0)
             return false;
         if (status.st_nlink == 3)
@@ -236,7 +235,7 @@ static void give_way(const struct alloc_site *site)
     struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
     if (!self || process_is_vfork_child_sig() || zone_leaves_room_sig(ZONE_LEFT_BYTES))
         return;
-    if (has_one_thread(self) && !process_interrupts_us(self, site))
+    if (has_one_thread() && !process_interrupts_us(self, site))
         process_withdraw("the program has set a limit of address space or data that is too small for the recording: "
                          "the measurement ends there");
 }
