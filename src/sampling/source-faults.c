@@ -60,7 +60,8 @@ static int plan(const char *event, const struct source_threshold *threshold, str
         return set_rate(event, threshold, row, out, err);
     row->flags |= SOURCE_RING_ONLY | SOURCE_INTEGER;
     row->attr.write_backward = 0;
-    row->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+    /* When the record is read, the thread may be on another CPU. */
+    row->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
     row->attr.wakeup_events = 0; /* a wake-up for each record would cost several times the fault itself */
     return 0;
 }

@@ -148,7 +148,7 @@ static void test_attrs(void **state)
     check_attr("FAULTS@1", "FAULTS source=2 flags=12 scale=1 size=whole type=1 config=2 period=1 freq=0 "
                            "sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
     check_attr("FAULTS@ring", "FAULTS source=2 flags=92 scale=1 size=whole type=1 config=2 period=1 freq=0 "
-                              "sample_type=0x9 disabled=1 inherit=0 xuser=0 xkernel=1 xhv=1 wakeup=0 backward=0 "
+                              "sample_type=0x89 disabled=1 inherit=0 xuser=0 xkernel=1 xhv=1 wakeup=0 backward=0 "
                               "precise=0 read=0");
     check_attr("minor-faults@16", "minor-faults source=6 flags=0 scale=16 size=whole type=1 config=5 period=16 freq=0 "
                                   "sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
