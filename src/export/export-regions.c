@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables by region, and rows of variables, functions and lines by thread, process, rank, NUMA node,
- * region or function: for a terminal, as CSV and as JSON. */
+/* The table of variables by region, and rows of variables, functions and lines by thread, process, rank, CPU,
+ * core, package, NUMA node, region or function: for a terminal, as CSV and as JSON. */
 #include "analysis/report/code-table.h"
 
 #include <stdio.h>
@@ -187,7 +187,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
 
 const struct exporter export_regions_json = {"regions", "json", write_json};
 
-/* --- by thread, process, rank, NUMA node, region or function --- */
+/* --- by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
 
 /* Text has a column for each where these are few, else the extremes; CSV and JSON have everything that is not zero. */
 
@@ -656,7 +656,7 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
         size_t row = i < by.n_rows ? by.rows[i] : by.split.n_rows;
         if (i == by.n_rows && by.n_left)
             buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", by.rest, by.n_left);
-        if (i == by.n_rows && by.split.by == SPLIT_NODE) /* of variables alone */
+        if (i == by.n_rows && split_by_is_place(by.split.by)) /* of variables alone */
             break;
         if (is_matrix)
             put_matrix_row(&by, row, out);

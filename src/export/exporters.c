@@ -19,6 +19,7 @@ extern const struct exporter export_vars_by_text, export_vars_by_csv, export_var
 extern const struct exporter export_functions_by_text, export_functions_by_csv, export_functions_by_json;
 extern const struct exporter export_types_by_text, export_types_by_csv, export_types_by_json;
 extern const struct exporter export_lines_by_text, export_lines_by_csv, export_lines_by_json;
+extern const struct exporter export_cpus_text, export_cpus_csv, export_cpus_json;
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 
 static const struct exporter *const exporters[] = {
@@ -38,6 +39,7 @@ static const struct exporter *const exporters[] = {
     &export_advice_text,       &export_advice_csv,        &export_advice_json,
     &export_types_by_text,     &export_types_by_csv,      &export_types_by_json,
     &export_instructions_text, &export_instructions_csv,  &export_instructions_json,
+    &export_cpus_text,         &export_cpus_csv,          &export_cpus_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

@@ -343,7 +343,7 @@ def check_by(program, database):
     for arguments, words in ((("functions", "--by", "node"), "variables only"), (("lines", "--by", "function"), "not split by function"),
                              (("vars", "--by", "node"), "on which NUMA nodes")):
         expect(words in run("hpcquery", *arguments, database, status=1), f"{arguments}")
-    for arguments in (("vars", "--by", "cpu"), ("vars", "--by", "x"), ("vars by",),
+    for arguments in (("vars", "--by", "x"), ("vars by",),
                       ("vars", "--html", "--by", "thread")):
         run("hpcquery", *arguments, database, status=2)
     rows = table("vars", "--by", "thread", "--top", "1", database)
@@ -469,6 +469,116 @@ def check_nodes(scratch):
     words = run("hpcquery", "vars", "-o", scratch / "nodes" / "locus.db", scratch / "nodes", status=1)
     expect("is a file of a database and is not replaced" in words, words)
     expect((scratch / "nodes" / "locus.db").read_bytes() == before, "a report has replaced a file of its database")
+
+
+# Of two hosts with two packages of two cores of two threads: {(host, thread): {variable: {CPU: samples}}}. Core 1 of the
+# second package has the CPUs 3 and 7.
+RAN = {(0x7f0100, 0): {"near": {0: 40, 4: 20}, "far": {3: 7}}, (0x7f0100, 1): {"near": {7: 5, 3: 60}, "both": {1: 11, 6: 13}},
+       (0x7f0200, 2): {"near": {2: 31}, "both": {0: 9}}}
+HOSTS = {0x7f0100: "007f0100", 0x7f0200: "007f0200"}
+PLACES = {"cpu": lambda c: c, "core": lambda c: c % 4, "package": lambda c: c % 4 // 2, "node": lambda c: c % 4 // 2}
+SHOWN = {"cpu": ["cpu", "core", "package", "node"], "core": ["core", "package", "node"], "package": ["package"], "node": ["node"]}
+
+
+def make_places(scratch, hosts, name):
+    directory = scratch / f"{name}-measurement"
+    for (host, thread), variables in RAN.items():
+        if host not in hosts:
+            continue
+        profile = m.Profile("app", METRICS, rank=host >> 8 & 3, thread=thread, host=host, pid=100)
+        profile.topology = f"topology-{host:x}.xml"
+        for variable, cpus in variables.items():
+            profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 100 * sum(cpus.values())},
+                           m.by_address("DATACENTRIC_Static", "/nowhere/app", len(variable) << 12 | ord(variable[0]), "static", variable, 4096,
+                                        [[cpu, 0, n] for cpu, n in cpus.items()]))
+        profile.write(directory)
+        (directory / profile.topology).write_text(m.topology(2, 2, 2), encoding="utf-8")
+    run("hpcprof", "-q", "-o", scratch / name, directory)
+    return scratch / name
+
+
+def check_cpus(scratch):
+    """Samples by CPU, core, package and node of each host, of all variables and of one, against sums made here."""
+    for hosts in (HOSTS, [0x7f0100]):
+        database = make_places(scratch, hosts, f"places-{len(hosts)}")
+        for by, variable in ((by, variable) for by in PLACES for variable in (None, "near", "both")):
+            wanted, totals = {}, {}
+            for (host, thread), variables in RAN.items():
+                for name, cpus in variables.items():
+                    for cpu, n in cpus.items() if host in hosts and variable in (None, name) else ():
+                        key = (HOSTS[host], PLACES[by](cpu), thread, name)
+                        wanted[key] = wanted.get(key, 0) + n
+                        totals[key[:2]] = totals.get(key[:2], 0) + n
+            arguments = ("cpus", "--by", by, *(("--variable", variable) if variable else ()), database)
+            rows, data = table(*arguments), as_json(*arguments)
+            found = {(r["host"], int(r[by]), int(r["thread"]), r["variable"]): int(r["samples"]) for r in rows}
+            expect(found == wanted and len(rows) == len(wanted), f"{arguments}: {found}, not {wanted}")
+            expect(all(set(SHOWN) & set(r) == set(SHOWN[by]) for r in rows), f"{arguments}: columns of {rows[0]}")
+            expect(abs(sum(float(r["share"]) for r in rows) - 100) < 1e-3, f"{arguments}: shares of {rows}")
+            for row in rows if by in ("cpu", "core") else ():
+                core = int(row["core"])
+                expect((row["package"], row["node"]) == (str(core // 2), str(core // 2)), f"{arguments}: {row}")
+                expect(by == "core" or core == int(row["cpu"]) % 4, f"{arguments}: {row}")
+            found = {(r["host"], r[by]): r["samples"] for r in data["rows"]}
+            unused = {(HOSTS[h], p): 0 for h in hosts for p in range(2)} if by in ("package", "node") else {}
+            expect(found == {**unused, **totals} and list(found) == sorted(found), f"{arguments}: {found}, not {totals}")
+            expect(data["samples"] == sum(totals.values()) and data["variable"] == variable, f"{arguments}: {data}")
+            for row in data["rows"]:
+                for part, key in (("threads", 2), ("variables", 3)):
+                    sums = {}
+                    for place, n in wanted.items():
+                        if place[:2] == (row["host"], row[by]):
+                            sums[place[key]] = sums.get(place[key], 0) + n
+                    parts = {item[part[:-1]]: item["samples"] for item in row[part]}
+                    expect(parts == sums and list(parts.values()) == sorted(parts.values(), reverse=True), f"{arguments}: {row}")
+        check_split_by_cpus(database, hosts)
+
+
+def check_split_by_cpus(database, hosts):
+    """Each variable's value goes to the places in the proportions of its samples; types add them up."""
+    for by, place in PLACES.items():
+        wanted, in_all = {}, {}
+        for (host, _), variables in RAN.items():
+            for name, cpus in variables.items():
+                for cpu, n in cpus.items() if host in hosts else ():
+                    column = f"{place(cpu)}@{HOSTS[host]}" if len(hosts) > 1 else str(place(cpu))
+                    wanted[name, column] = wanted.get((name, column), 0) + 100.0 * n
+                    in_all[column] = in_all.get(column, 0) + 100.0 * n
+        found = {(row["variable"], row[by]): float(row["value"]) for row in table("vars", "--by", by, database)}
+        expect(found == wanted, f"vars --by {by}: {found}, not {wanted}")
+        found = {row[by]: float(row["value"]) for row in table("types", "--by", by, database)}
+        expect(found == in_all, f"types --by {by}: {found}, not {in_all}")
+        for report in ("functions", "lines", "tree"):
+            run("hpcquery", report, "--by", by, database, status=1)
+
+
+def check_cpus_text(scratch):
+    """The table for people; what cannot be shown is said in one sentence."""
+    database = scratch / "places-1"
+    lines = run("hpcquery", "cpus", database).split("\n")
+    wanted = ["  share    CPU  core  package  node  threads  variables", " 25.6 %      0     0        0     0        1  near 100 %",
+              "  7.1 %      1     1        0     0        1  both 100 %", " 42.9 %      3     3        1     1        2  near 90 %, far 10 %"]
+    expect(lines[1] == "samples   156 of EADDR (usec) at data, by CPU of the threads" and [lines[3], *lines[4:7]] == wanted, f"cpus: {lines}")
+    text = run("hpcquery", "cpus", "--by", "node", "--variable", "far", database)
+    expect("  0.0 %      0        0  -\n" in text and "100.0 %      1        1  far 100 %\n" in text and "only those at far" in text, text)
+    text = run("hpcquery", "cpus", "--top", "2", database)
+    expect([line.split()[2] for line in text.split("\n")[4:6]] == ["0", "3"] and " 4 more (--top 0" in text, f"cpus --top 2: {text}")
+    expect(" 007f0200     2     2        1     1 " in run("hpcquery", "cpus", scratch / "places-2"), "the hosts of CPUs")
+    for columns in (60, 80, 140):
+        text = run("hpcquery", "cpus", scratch / "places-2", columns=columns)
+        expect(max(map(len, text.split("\n"))) <= columns, f"a line is too long for {columns}: {text}")
+    for arguments, status in ((("cpus", "--by", "thread"), 2), (("cpus", "--variable", "nothing"), 1), (("vars", "--variable", "near"), 2),
+                              (("cpus", "-M", "FAULTS"), 1), (("cpus", "--html"), 2)):
+        said = run("hpcquery", *arguments, database, status=status)
+        expect(status == 2 or said.count("\n") == 1, f"{arguments}: {said}")
+    for path in (scratch / "places-1-measurement").glob("topology*"):
+        path.unlink()
+    run("hpcprof", "-q", "-o", scratch / "no-topology", scratch / "places-1-measurement")
+    cpus = {row["cpu"] for row in table("cpus", scratch / "no-topology")}
+    expect(cpus == {"0", "1", "3", "4", "6", "7"}, f"CPUs without topology: {cpus}")
+    for arguments in (("cpus", "--by", "core"), ("cpus", "--by", "node"), ("vars", "--by", "node")):
+        said = run("hpcquery", *arguments, scratch / "no-topology", status=1)
+        expect("cores, packages and NUMA nodes" in said and said.count("\n") == 1, f"{arguments}: {said}")
 
 
 def check_blocks(scratch):
@@ -632,6 +742,8 @@ def main():
         check_without_sources(program, database, scratch)
         check_by(program, database)
         check_nodes(scratch)
+        check_cpus(scratch)
+        check_cpus_text(scratch)
         check_profiler(scratch)
         check_trees(program, database)
         check_without(database)

@@ -27,6 +27,31 @@ TWO_NODES = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYST
                     for c in (2 * n, 2 * n + 1)) + "</object>\n" for n in range(2)) + "</object>\n</topology>\n"
 
 
+def topology(n_packages, n_cores, n_threads):
+    """A machine as hwloc writes it, with a NUMA node in each package. CPUs are numbered as Linux does: the first thread of
+    each core, then the second of each. Cores have the same numbers in each package, as the kernel gives them."""
+    n_all = n_packages * n_cores
+    number = iter(range(1, 10**6))
+
+    def begin(kind, index, cpus, nodes, more=""):
+        cpuset, nodeset = hex(sum(1 << c for c in cpus)), hex(sum(1 << n for n in nodes))
+        return (f"<object type=\"{kind}\" os_index=\"{index}\" cpuset=\"{cpuset}\" complete_cpuset=\"{cpuset}\" "
+                f"allowed_cpuset=\"{cpuset}\" nodeset=\"{nodeset}\" complete_nodeset=\"{nodeset}\" "
+                f"allowed_nodeset=\"{nodeset}\" gp_index=\"{next(number)}\"{more}>\n")
+
+    text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n"
+    text += begin("Machine", 0, range(n_all * n_threads), range(n_packages))
+    for p in range(n_packages):
+        cpus = {c: [t * n_all + p * n_cores + c for t in range(n_threads)] for c in range(n_cores)}
+        every = sum(cpus.values(), [])
+        text += begin("Package", p, every, [p]) + begin("NUMANode", p, every, [p], " local_memory=\"1048576\"") + "</object>\n"
+        for c in range(n_cores):
+            text += begin("Core", c, cpus[c], [p])
+            text += "".join(begin("PU", cpu, [cpu], [p]) + "</object>\n" for cpu in cpus[c]) + "</object>\n"
+        text += "</object>\n"
+    return text + "</object>\n</topology>\n"
+
+
 def be(value, n_bytes):
     return (value & (1 << 8 * n_bytes) - 1).to_bytes(n_bytes, "big")
 

@@ -31,6 +31,7 @@ enum {
     OPT_ALL,
     OPT_PATHS,
     OPT_BY,
+    OPT_VARIABLE,
     OPT_INCREASES,
     OPT_BEYOND_NOISE,
     OPT_MARK,
@@ -68,12 +69,12 @@ static const struct option_row rows[] = {
      "vars: one row for each allocation path, even where name and site are the same, with the complete path. tree, "
      "datatree, leaks: complete paths in text; CSV and JSON of leaks always have them."},
     {OPT_BY, "--by", "WHAT",
-     "vars, functions, lines, types: split each row by thread, process, rank or region; vars and types also by node "
-     "(NUMA) or function. tree, datatree: a column for each thread, process or rank. "
-     "In "
-     "text, threads, processes and ranks show the extremes where there are many; CSV and JSON have all that is not "
-     "zero. "
-     "diff: function (default), line or variable."},
+     "vars, functions, lines, types: split each row by thread, process, rank or region; vars and types also by where "
+     "the threads ran (cpu, core, package, node) or by function. tree, datatree: a column for each thread, process or "
+     "rank. In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have "
+     "all "
+     "that is not zero. cpus: cpu (default), core, package or node. diff: function (default), line or variable."},
+    {OPT_VARIABLE, "--variable", "NAME", "cpus: only the samples at variables of this name."},
     {OPT_INCREASES, "--increases", NULL, "diff: only what has become more."},
     {OPT_BEYOND_NOISE, "--beyond-noise", NULL,
      "diff: only what is beyond the noise, as far as this is known: by the number of samples, and by how much threads "
@@ -117,7 +118,7 @@ static const struct option_row rows[] = {
 
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
-    {OPT_BY, 0, CHOICE_WORDS, "thread process rank node region function line variable"},
+    {OPT_BY, 0, CHOICE_WORDS, "thread process rank cpu core package node region function line variable"},
     {OPT_TREE, 0, CHOICE_WORDS, "code data both"},
     {0, 1, CHOICE_LINES, "--list-commands"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
@@ -145,7 +146,7 @@ static const struct option_spec spec = {
     .summary = "print reports from a database; filter, join, compare and convert profiles",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
-                "[options] DB\nexport FORM "
+                "[options] DB\ncpus [options] DB\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -177,6 +178,10 @@ static const struct option_spec spec = {
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
         "do.\n\n"
+        "cpus prints where threads ran while they used data: for each CPU, core, package or NUMA node of each host the "
+        "samples at data that were taken there, by how many threads, and at which variables. This is where the threads "
+        "were, not where the memory is. CPUs and cores without samples are left out. Cores and packages are numbered "
+        "over the whole host, as by lscpu. CSV has a row for each place, thread and variable.\n\n"
         "export writes an input in a form for people or for other tools. For one of our databases "
         "json is all that it holds, which doc/FORMAT.md describes, and html a page for a browser in one file, with the "
         "sources that the database has.\n\n"
@@ -202,6 +207,7 @@ static const struct option_spec spec = {
                 "  hpcquery annotate --instructions solve hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
+                "  hpcquery cpus --by node --variable grid hpctoolkit-app-database\n"
                 "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
                 "  hpcquery filter 'time > 5' : flat : table hpctoolkit-app-database\n"
                 "  hpcquery subtract : tree after-database before-database\n"
@@ -297,11 +303,15 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->lists_metrics = true;
         break;
     case OPT_LIST_COMMANDS:
-        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\nexport\ndiff");
+        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:
         settings->by = value;
+        break;
+    case OPT_VARIABLE:
+        settings->variable = value;
+        settings->report_option = "--variable";
         break;
     case OPT_DERIVE:
         return take_derived(settings, value);
@@ -359,7 +369,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     const struct export_job job = {.model = model,
                                    .values = values,
                                    .directory = directory,
-                                   .subject = settings->subject,
+                                   .subject = settings->variable ? settings->variable : settings->subject,
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
                                    .by_time = settings->by_time,
@@ -390,7 +400,7 @@ static const struct exporter *find_exporter(const struct settings *settings, con
 {
     char name[64];
     bool by_region = by == SPLIT_REGION && strcmp(report, "vars") == 0;
-    bool is_tree = strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0;
+    bool is_tree = strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0 || strcmp(report, "cpus") == 0;
     const char *kind = by && !is_tree ? " by" : settings->with_instructions ? " instructions" : "";
     (void)snprintf(name, sizeof name, "%.32s%s", report, kind);
     return exporters_find(by_region ? "regions" : name, settings->form);
@@ -410,10 +420,13 @@ static int query(const struct settings *settings, const char *report, const char
 {
     enum split_by by = settings->by ? split_by_named(settings->by) : SPLIT_NONE;
     const struct exporter *exporter = find_exporter(settings, report, by);
-    if (settings->by && strcmp(settings->by, "cpu") == 0)
-        return usage("a database does not say on which CPU a sample was taken; vars --by node shows NUMA nodes");
+    bool is_cpus = strcmp(report, "cpus") == 0;
     if (settings->by && by == SPLIT_NONE)
-        return usage("--by takes thread, process, rank, node, region or function");
+        return usage("--by takes thread, process, rank, cpu, core, package, node, region or function");
+    if (by && is_cpus && !split_by_is_place(by))
+        return usage("cpus --by takes cpu, core, package or node");
+    if (settings->variable && !is_cpus)
+        return usage("--variable goes with cpus only");
     if (settings->with_instructions && (by || strcmp(report, "annotate") != 0))
         return usage("--instructions goes with annotate only, and not with --by");
     if (settings->profiles)
@@ -428,8 +441,8 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter)
         return tool_usage(
             "hpcquery",
-            "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, leaks, export "
-            "json or html",
+            "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus, "
+            "export json or html",
             report);
     struct model model;
     struct error err = {0};
@@ -509,7 +522,8 @@ static bool is_about_derived(const struct settings *settings)
 /* What the words ask for: a report on one of our databases, an input in a form, or operations. */
 static int answer(struct settings *settings, char **words, size_t n)
 {
-    static const char *const reports[] = {"vars", "functions", "lines", "types", "tree", "datatree", "advice", "leaks"};
+    static const char *const reports[] = {"vars",     "functions", "lines", "types", "tree",
+                                          "datatree", "advice",    "leaks", "cpus"};
     bool is_report = n == 2 && !settings->profiles && !is_about_derived(settings);
     if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
         return usage("--increases goes with diff");
@@ -538,8 +552,10 @@ static int answer(struct settings *settings, char **words, size_t n)
         if (strcmp(words[0], reports[i]) == 0 && (!chain_knows(words[0]) || (is_report && is_ours(words[1]))))
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
-        return usage("give a report (vars, functions, lines, annotate, types, tree, datatree, advice or leaks) and a "
-                     "database, or operations and inputs");
+        return usage(
+            "give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks or cpus) and "
+            "a "
+            "database, or operations and inputs");
     if (settings->report_option || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);

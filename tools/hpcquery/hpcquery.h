@@ -10,6 +10,7 @@
 struct settings {
     const char *form, *metric; /* form: "text", "csv", "json", "html" */
     const char *subject;       /* of annotate; NULL: none */
+    const char *variable;      /* of cpus; NULL: all */
     const char *by;            /* NULL: not given */
     const char *profiles;      /* a condition; NULL: all */
     const char *tree;          /* "code", "data", "both"; NULL: not given */

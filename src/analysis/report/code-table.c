@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/cpu-table.h"
+
 /* A row that is open at some scope of the call tree: a function, or a line that calls. */
 struct open_row {
     uint32_t row, end; /* end: the first scope behind it */
@@ -364,7 +366,7 @@ void code_table_fini(struct code_table *table)
     *table = (struct code_table){0};
 }
 
-/* --- rows by thread, process, rank, NUMA node, region or function --- */
+/* --- rows by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
 
 /* A statement belongs to one row, or to the parts of a stack frame; its value in each thread goes to these. */
 
@@ -375,9 +377,15 @@ static const struct {
     const char *name, *key;
     bool is_spread;
 } bys[SPLIT_BYS] = {
-    [SPLIT_THREAD] = {"thread", "thread", true},  [SPLIT_PROCESS] = {"process", "process", true},
-    [SPLIT_RANK] = {"rank", "rank", true},        [SPLIT_NODE] = {"node", "NUMA node of the threads", true},
-    [SPLIT_REGION] = {"region", "region", false}, [SPLIT_FUNCTION] = {"function", "function", false},
+    [SPLIT_THREAD] = {"thread", "thread", true},
+    [SPLIT_PROCESS] = {"process", "process", true},
+    [SPLIT_RANK] = {"rank", "rank", true},
+    [SPLIT_CPU] = {"cpu", "CPU of the threads", true},
+    [SPLIT_CORE] = {"core", "core of the threads", true},
+    [SPLIT_PACKAGE] = {"package", "package of the threads", true},
+    [SPLIT_NODE] = {"node", "NUMA node of the threads", true},
+    [SPLIT_REGION] = {"region", "region", false},
+    [SPLIT_FUNCTION] = {"function", "function", false},
 };
 
 enum split_by split_by_named(const char *name)
@@ -391,6 +399,11 @@ enum split_by split_by_named(const char *name)
 const char *split_by_name(enum split_by by)
 {
     return bys[by].name;
+}
+
+bool split_by_is_place(enum split_by by)
+{
+    return by >= SPLIT_CPU && by <= SPLIT_NODE;
 }
 
 /* What happens to the value of a statement. */
@@ -732,6 +745,50 @@ static void count_scopes(struct splitting *splitting)
         splitting->is_counted[i] = (root && i >= root && i < end) != has_code;
 }
 
+/* One column for each CPU, core, package or node: each row's value in the proportions of its variable's samples. */
+static bool add_place_columns(struct splitting *splitting, const struct report *report, const struct cpu_table *table)
+{
+    struct split *split = splitting->split;
+    double *all = calloc(report->n_variables + 1, sizeof *all), *here = calloc(report->n_variables + 1, sizeof *here);
+    bool ok = all && here;
+    for (size_t i = 0; ok && i < table->n_cells; i++)
+        all[table->cells[i].variable] += (double)table->cells[i].n_samples;
+    for (size_t place = 0; ok && place < table->n_rows; place++) {
+        struct buf name = {0};
+        cpu_table_put_name(table, place, &name);
+        splitting->column = (uint32_t)place;
+        ok = !name.failed && strtab_intern(&split->columns, name.data) == (int64_t)place;
+        buf_fini(&name);
+        memset(here, 0, report->n_variables * sizeof *here);
+        for (size_t i = table->first[place]; i < table->first[place + 1]; i++)
+            here[table->cells[i].variable] += (double)table->cells[i].n_samples;
+        for (size_t r = 0; ok && r < report->n_rows; r++) {
+            const struct report_row *row = &report->rows[r];
+            size_t v = row->variable ? (size_t)(row->variable - report->variables) : report->n_variables;
+            splitting->sums[r] = row->variable && !row->part && all[v] > 0 ? row->value * here[v] / all[v] : 0;
+        }
+        ok = ok && end_column(splitting);
+    }
+    free(all);
+    free(here);
+    return ok;
+}
+
+static int by_place(struct splitting *splitting, const struct report *report, struct error *err)
+{
+    static const enum cpu_by by[SPLIT_BYS] = {
+        [SPLIT_CORE] = CPU_BY_CORE, [SPLIT_PACKAGE] = CPU_BY_PACKAGE, [SPLIT_NODE] = CPU_BY_NODE};
+    struct cpu_table table;
+    int code = cpu_table_make(report, by[splitting->split->by], NULL, &table, err);
+    if (code != 0)
+        return code;
+    if (!add_place_columns(splitting, report, &table))
+        code = error_memory(err);
+    cpu_table_fini(&table);
+    return code;
+}
+
+/* Of a database without counts by CPU. */
 static int by_node(struct splitting *splitting, const struct report *report, struct error *err)
 {
     const struct model *model = report->model;
@@ -775,10 +832,14 @@ int split_variables(const struct report *report, enum split_by by, const struct 
     int code = 0;
     if (!make_room(&splitting, report->n_rows) || !give_variables(&splitting, report))
         code = error_memory(err);
-    else if (by == SPLIT_NODE)
-        code = by_node(&splitting, report, err) == 0 ? finish(split, err) : ERR_NOT_FOUND;
+    else if (by == SPLIT_NODE && report->model->n_cpu_counts == 0)
+        code = by_node(&splitting, report, err);
+    else if (split_by_is_place(by))
+        code = by_place(&splitting, report, err);
     else
         code = split_rows(&splitting, values, err);
+    if (code == 0 && split_by_is_place(by))
+        code = finish(split, err);
     splitting_fini(&splitting);
     if (code != 0)
         split_fini(split);
@@ -800,10 +861,9 @@ int split_code(const struct code_table *table, enum code_kind kind, enum split_b
 {
     *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
     struct splitting splitting = {.split = split, .model = table->model, .metric = table->metric};
-    if (by == SPLIT_NODE)
+    if (split_by_is_place(by))
         return error_set(err, ERR_UNSUPPORTED,
-                         "the NUMA nodes of samples are known for variables only: "
-                         "hpcquery vars --by node");
+                         "where samples were taken is known for variables only: hpcquery vars --by %s", bys[by].name);
     if (by == SPLIT_FUNCTION)
         return error_set(err, ERR_UNSUPPORTED,
                          "functions and lines are not split by function: hpcquery vars --by "

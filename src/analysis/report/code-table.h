@@ -62,7 +62,7 @@ int code_table_values(const struct code_table *table, enum code_kind kind, size_
  * False when out of memory. */
 bool code_table_rows(const struct code_table *table, enum code_kind kind, uint32_t *row_of);
 
-/* --- rows by thread, process, rank, NUMA node, region or function --- */
+/* --- rows by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
 
 /* Only what is not zero is kept, so that 1000 variables of 10000 threads are no burden. */
 
@@ -71,6 +71,9 @@ enum split_by {
     SPLIT_THREAD,
     SPLIT_PROCESS,
     SPLIT_RANK,
+    SPLIT_CPU,
+    SPLIT_CORE,
+    SPLIT_PACKAGE,
     SPLIT_NODE,
     SPLIT_REGION,
     SPLIT_FUNCTION,
@@ -92,7 +95,7 @@ struct split_spread {
 
 struct split {
     enum split_by by;
-    bool is_spread;  /* the columns are threads, processes, ranks or nodes, which should share the work */
+    bool is_spread;  /* the columns are threads, processes, ranks or places, which should share the work */
     const char *key; /* what a column's name is: "rank.thread" */
     struct strtab columns;
     size_t n_rows;
@@ -101,24 +104,27 @@ struct split {
     size_t *first; /* [n_rows + 2] where the cells of each row begin */
 };
 
-/* "thread", "process", "rank", "node", "region", "function"; SPLIT_NONE for any other name, or the name of one. */
+/* "thread", "process", "rank", "cpu", "core", "package", "node", "region", "function"; SPLIT_NONE for any other name,
+ * or the name of one. */
 enum split_by split_by_named(const char *name);
+/* Whether the columns are where threads ran: CPUs, cores, packages or nodes. */
+bool split_by_is_place(enum split_by by);
 const char *split_by_name(enum split_by by);
 
 /* Splits the rows of a report of variables; row i is that of the report. Dropped samples are in no thread. values: of
  * the threads of the database, needed for SPLIT_THREAD to SPLIT_RANK only.
- * err: ERR_NOT_FOUND (nodes are not known), ERR_MEMORY, errors of the values */
+ * err: ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
                     struct split *split, struct error *err);
 
 /* Splits the own values of functions or lines; row i is that of the table.
- * err: ERR_UNSUPPORTED (by node or function), ERR_MEMORY, errors of the values */
+ * err: ERR_UNSUPPORTED (by CPU, core, package, node or function), ERR_MEMORY, errors of the values */
 int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
                struct split *split, struct error *err);
 
 /* Splits the values of scopes with all that is below them; row i is that of scopes[i] [n_rows], parents come first.
  * values: of the threads of the database.
- * err: ERR_UNSUPPORTED (by node, region or function), ERR_MEMORY, errors of the values */
+ * err: ERR_UNSUPPORTED (by CPU, core, package, node, region or function), ERR_MEMORY, errors of the values */
 int split_scopes(const struct model *model, size_t metric, const uint32_t *scopes, size_t n_rows, enum split_by by,
                  const struct value_source *values, struct split *split, struct error *err);
 

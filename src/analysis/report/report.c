@@ -450,11 +450,13 @@ static void order_paths(const struct report *report, const struct variable *vari
 static int merge_variables(struct report *report, bool with_paths, struct error *err)
 {
     struct strtab keys = {0};
-    bool ok = true;
+    report->variable_of = calloc(report->model->n_variables + 1, sizeof *report->variable_of);
+    bool ok = report->variable_of != NULL;
     for (size_t i = 0; ok && i < report->model->n_variables; i++) {
         const struct variable *from = &report->model->variables[i];
         struct variable *into = find_variable(report, &keys, from, i, with_paths);
         ok = into && merge_variable(report->model, into, from);
+        report->variable_of[i] = into ? (uint32_t)(into - report->variables) : 0;
     }
     strtab_fini(&keys);
     for (size_t i = 0; ok && i < report->n_variables; i++) {
@@ -709,6 +711,7 @@ void report_fini(struct report *report)
         free(report->variables[i].fields);
     }
     free(report->variables);
+    free(report->variable_of);
     free(report->derived);
     free(report->waiting);
     waits_free(report->waits);

@@ -74,6 +74,7 @@ struct report {
     struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site; the scopes of
                                  * each in the order of the metric, then of their bytes, highest first */
     size_t n_variables, cap_variables;
+    uint32_t *variable_of;   /* [n_variables of the model] index into variables */
     struct report_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
     const struct event_sum *event; /* of the metric; NULL without side files */
