@@ -22,6 +22,12 @@ int model_init(struct model *model, struct error *err)
     return 0;
 }
 
+void reach_row_fini(struct reach_row *row)
+{
+    free(row->lines);
+    spread_fini(&row->offsets);
+}
+
 static void free_rows(struct model *model)
 {
     for (size_t i = 0; i < model->n_metrics; i++) {
@@ -54,15 +60,17 @@ static void free_rows(struct model *model)
         free(model->machines[i].host_id);
         free(model->machines[i].cpus);
     }
+    for (size_t i = 0; i < model->n_reaches; i++)
+        reach_row_fini(&model->reaches[i]);
 }
 
 void model_fini(struct model *model)
 {
     free_rows(model);
-    void *owned[] = {model->scopes,   model->metrics,    model->own,    model->inclusive, model->processes,
-                     model->threads,  model->variables,  model->events, model->topology,  model->program,
-                     model->command,  model->plan,       model->skid,   model->notes,     model->builds,
-                     model->machines, model->cpu_counts, model->touches};
+    void *owned[] = {model->scopes,   model->metrics,    model->own,     model->inclusive, model->processes,
+                     model->threads,  model->variables,  model->events,  model->topology,  model->program,
+                     model->command,  model->plan,       model->skid,    model->notes,     model->builds,
+                     model->machines, model->cpu_counts, model->touches, model->reaches};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -328,6 +336,7 @@ void model_set_capacities(struct model *model)
     model->cap_machines = model->n_machines;
     model->cap_cpu_counts = model->n_cpu_counts;
     model->cap_touches = model->n_touches;
+    model->cap_reaches = model->n_reaches;
     model->cap_variables = model->n_variables;
     for (size_t i = 0; i < model->n_variables; i++) {
         struct variable *variable = &model->variables[i];

@@ -11,6 +11,7 @@
 #include "arena/fate.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/objects.h"
 
 enum scope_kind {
     SCOPE_TOP = 0,    /* scope 0, above all roots */
@@ -254,6 +255,18 @@ struct touch {
 };
 #define FAULTS_METRIC "FAULTS" /* what they are samples of */
 
+/* Where one thread's samples lie in a variable: fmt/reach.h. */
+struct reach_row {
+    uint32_t variable, thread; /* indexes into the model's lists */
+    uint64_t n_strided,
+        n_irregular; /* samples of instructions that walk so in their loops; few of hardware's are known */
+    struct reach_sum sum;
+    struct reach_line *lines; /* [n_lines] owned */
+    size_t n_lines;
+    struct spread offsets; /* some of them, exactly; owned */
+};
+#define REACH_ROWS_MAX 256 /* of a variable: of more threads, those of whole processes are left out */
+
 /* A module with instructions whose build is known. A database that was extended may have several of one module. */
 struct module_build {
     uint32_t module; /* string id of its path */
@@ -298,6 +311,8 @@ struct model {
     size_t n_cpu_counts, cap_cpu_counts;
     struct touch *touches; /* [n_touches] by variable, thread, scope; only where page faults were sampled */
     size_t n_touches, cap_touches;
+    struct reach_row *reaches; /* [n_reaches] by variable, thread; none in older databases */
+    size_t n_reaches, cap_reaches;
     uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
     char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
@@ -311,6 +326,9 @@ struct model {
     char **notes; /* [n_notes] sentences for the reader of a report */
     size_t n_notes, cap_notes;
 };
+
+/* Frees what a row owns. */
+void reach_row_fini(struct reach_row *row);
 
 /* Makes *model empty and valid.  err: ERR_MEMORY */
 int model_init(struct model *model, struct error *err);

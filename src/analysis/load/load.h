@@ -83,6 +83,8 @@ struct load_sides {
     size_t n_cpus, cap_cpus;
     struct touch *touches; /* [n_touches] in the same way; scope: the node */
     size_t n_touches, cap_touches;
+    struct reach_row *reaches; /* [n_reaches] in the same way */
+    size_t n_reaches, cap_reaches;
 };
 
 /* A side file that was read, or why it was not. */
@@ -120,6 +122,13 @@ int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree,
  * prior_database]: the new numbers of those that a database had before.  err: ERR_MEMORY */
 int load_sides_apply_touches(struct load_sides *sides, const struct raw_tree *tree, const struct build_scopes *scopes,
                              struct error *err);
+
+/* reaches.c: adds where the profile's samples lie in a variable, that of the node; profile: as in struct thread. False
+ * when out of memory. */
+bool load_sides_add_reach(struct load_sides *sides, uint32_t node, size_t profile, const struct objects_variable *from);
+
+/* reaches.c: moves these rows to the model as above.  err: ERR_MEMORY */
+int load_sides_apply_reaches(struct load_sides *sides, const struct raw_tree *tree, struct error *err);
 
 /* cpus.c: the threads by the numbers of their profiles, PLACE_UNKNOWN for none: *n of them, to be freed; NULL when out
  * of memory. */

@@ -477,6 +477,8 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
         add_latencies(row, &file->variables[i], events, file->n_events);
         add_accesses(sides, row, &file->variables[i], beside, events, file->n_events);
         add_touches(sides, row->node, &file->variables[i], beside);
+        if (!load_sides_add_reach(sides, row->node, beside->profile, &file->variables[i]))
+            sides->failed = true;
         sides->failed = sides->failed || row->is_short;
     }
     free(events);
@@ -538,6 +540,8 @@ void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
         sides->touches[i].variable = tree->index_of[sides->touches[i].variable];
         sides->touches[i].scope = tree->index_of[sides->touches[i].scope];
     }
+    for (size_t i = 0; i < sides->n_reaches; i++)
+        sides->reaches[i].variable = tree->index_of[sides->reaches[i].variable];
     causes_renumber(&sides->causes, tree->index_of);
 }
 
@@ -558,5 +562,8 @@ void load_sides_fini(struct load_sides *sides)
     free(sides->topologies);
     free(sides->cpus);
     free(sides->touches);
+    for (size_t i = 0; i < sides->n_reaches; i++)
+        reach_row_fini(&sides->reaches[i]);
+    free(sides->reaches);
     strtab_fini(&sides->topology_paths);
 }

@@ -631,6 +631,77 @@ static void pass_touches(struct pass *pass, struct model *model)
     }
 }
 
+/* Only the bins and blocks that have samples. */
+static void pass_reach_sum(struct pass *pass, struct reach_sum *sum)
+{
+    uint64_t *words[] = {&sum->first, &sum->last, &sum->n_steps, &sum->n_forward, &sum->n_loads, &sum->n_stores};
+    uint64_t n_bins = 0, n_blocks = 0;
+    pass_32(pass, &sum->shift, 63, "width of bins");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        pass_64(pass, words[i], "reach");
+    for (size_t i = 0; pass->out && i < REACH_BINS; i++)
+        n_bins += sum->bins[i] != 0;
+    n_bins = pass_number(pass, n_bins, REACH_BINS, "bins");
+    for (uint32_t k = 0, bin = 0; k < n_bins && pass->code == 0; k++, bin++) {
+        while (pass->out && !sum->bins[bin])
+            bin++;
+        pass_32(pass, &bin, REACH_BINS - 1, "bin");
+        pass_64(pass, &sum->bins[bin], "samples in a bin");
+    }
+    while (pass->out && n_blocks < REACH_BLOCKS && sum->blocks[n_blocks].count)
+        n_blocks++;
+    n_blocks = pass_number(pass, n_blocks, REACH_BLOCKS, "blocks");
+    for (size_t i = 0; i < n_blocks && pass->code == 0; i++) {
+        pass_64(pass, &sum->blocks[i].address, "block");
+        pass_64(pass, &sum->blocks[i].count, "samples in a block");
+    }
+}
+
+static void pass_reach_row(struct pass *pass, const struct model *model, struct reach_row *row)
+{
+    pass_32(pass, &row->thread, model->n_threads - 1, "thread of a reach");
+    pass_64(pass, &row->n_strided, "reach");
+    pass_64(pass, &row->n_irregular, "reach");
+    pass_reach_sum(pass, &row->sum);
+    row->n_lines = pass_list(pass, &row->lines, row->n_lines, sizeof *row->lines, "lines of a reach");
+    for (size_t i = 0; i < row->n_lines && pass->code == 0; i++) {
+        struct reach_line *line = &row->lines[i];
+        uint64_t *words[] = {&line->line, &line->read_at, &line->written_at, &line->n_stores};
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            pass_64(pass, words[k], "line of a reach");
+        for (size_t k = 0; k < PATTERN_SLOTS; k++)
+            pass_64(pass, &line->slots[k], "line of a reach");
+    }
+    struct spread *offsets = &row->offsets;
+    offsets->n = pass_list(pass, &offsets->entries, offsets->n, sizeof *offsets->entries, "offsets of a reach");
+    offsets->capacity = offsets->n;
+    for (size_t i = 0; i < offsets->n && pass->code == 0; i++) {
+        pass_64(pass, &offsets->entries[i].offset, "offset of a reach");
+        pass_64(pass, &offsets->entries[i].count, "offset of a reach");
+    }
+}
+
+/* Variables as above. */
+static void pass_reaches(struct pass *pass, struct model *model)
+{
+    uint32_t variable = 0;
+    size_t n = model->n_reaches = pass_list(pass, &model->reaches, model->n_reaches, sizeof *model->reaches, "reaches");
+    if (n && (!model->n_variables || !model->has_thread_list || !model->n_threads))
+        refuse(pass, "reaches", "there are no variables or threads");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        struct reach_row *row = &model->reaches[i];
+        uint32_t further = row->variable - variable;
+        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a reach");
+        row->variable = variable += further;
+        pass_reach_row(pass, model, row);
+    }
+}
+
+static bool has_reaches(const struct model *model)
+{
+    return model->n_reaches > 0;
+}
+
 static bool has_machines(const struct model *model)
 {
     return model->n_machines > 0;
@@ -650,6 +721,7 @@ static const struct table tables[] = {
     {"machines", has_machines, pass_machines},
     {"cpu_counts", has_cpu_counts, pass_cpu_counts},
     {"touches", has_touches, pass_touches},
+    {"reaches", has_reaches, pass_reaches},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

@@ -547,6 +547,45 @@ static void take_touches(struct json_take *take, const json_t *root, struct mode
     }
 }
 
+static void take_reach_row(struct json_take *take, const json_t *item, struct reach_row *row)
+{
+    const json_t *lines = json_array_get(item, 5), *offsets = json_array_get(item, 6);
+    row->n_strided = json_take_word(take, json_array_get(item, 2), UINT64_MAX, "reaches");
+    row->n_irregular = json_take_word(take, json_array_get(item, 3), UINT64_MAX, "reaches");
+    reach_take(take, json_array_get(item, 4), &row->sum);
+    if (!json_is_array(lines) || !json_is_array(offsets) || json_array_size(offsets) % 2)
+        (void)json_take_fail(take, ERR_FORMAT, "reaches", "lists of lines and of offsets are expected");
+    row->lines = zeroed(take, json_array_size(lines), sizeof *row->lines);
+    row->n_lines = row->lines ? json_array_size(lines) : 0;
+    for (size_t i = 0; i < row->n_lines && !take->code; i++)
+        reach_line_take(take, json_array_get(lines, i), &row->lines[i]);
+    row->offsets.entries = zeroed(take, json_array_size(offsets) / 2, sizeof *row->offsets.entries);
+    row->offsets.n = row->offsets.capacity = row->offsets.entries ? json_array_size(offsets) / 2 : 0;
+    for (size_t i = 0; i < row->offsets.n && !take->code; i++) {
+        struct spread_entry *entry = &row->offsets.entries[i];
+        entry->offset = json_take_word(take, json_array_get(offsets, 2 * i), UINT64_MAX, "reaches");
+        entry->count = json_take_word(take, json_array_get(offsets, 2 * i + 1), UINT64_MAX, "reaches");
+    }
+}
+
+static void take_reaches(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "reaches";
+    const json_t *list = json_object_get(root, "reaches") ? json_take_array_at(take, root, "reaches", &n) : NULL;
+    if (n && !take->code && (!model->n_variables || !model->has_thread_list || !model->n_threads))
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables or threads");
+    model->reaches = zeroed(take, n, sizeof *model->reaches);
+    model->n_reaches = model->reaches ? n : 0;
+    for (take->index = 0; take->index < model->n_reaches && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct reach_row *into = &model->reaches[take->index];
+        into->variable = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_variables - 1, "variable");
+        into->thread = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_threads - 1, "thread");
+        take_reach_row(take, row, into);
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -572,6 +611,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_machines(&take, root, model);
         take_cpu_counts(&take, root, model);
         take_touches(&take, root, model);
+        take_reaches(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

@@ -346,6 +346,31 @@ static void put_cpu_counts(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_cpu_counts > 0);
 }
 
+/* [variable, thread, strided, irregular, [reach], [[line] ...], [offset, samples ...]] */
+static void put_reaches(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_reaches; i++) {
+        const struct reach_row *row = &model->reaches[i];
+        buf_printf(out, "%s[%u, %u, %llu, %llu, ", i ? ",\n" : ",\n\"reaches\": [\n", row->variable, row->thread,
+                   (unsigned long long)row->n_strided, (unsigned long long)row->n_irregular);
+        reach_put(out, &row->sum);
+        buf_printf(out, ", [");
+        for (size_t k = 0; k < row->n_lines; k++) {
+            buf_printf(out, "%s", k ? ", " : "");
+            reach_line_put(out, &row->lines[k]);
+        }
+        buf_printf(out, "], [");
+        for (size_t k = 0; k < row->offsets.n; k++) {
+            buf_printf(out, "%s", k ? ", " : "");
+            json_put_word(out, row->offsets.entries[k].offset);
+            buf_printf(out, ", ");
+            json_put_word(out, row->offsets.entries[k].count);
+        }
+        buf_printf(out, "]]");
+    }
+    buf_append(out, "]", model->n_reaches > 0);
+}
+
 static void put_touches(const struct model *model, struct buf *out)
 {
     for (size_t i = 0; i < model->n_touches; i++) {
@@ -378,6 +403,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_machines(model, out);
     put_cpu_counts(model, out);
     put_touches(model, out);
+    put_reaches(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }
