@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 10
+#define ARENA_VERSION 11
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -348,11 +348,54 @@ struct arena_string {
     char text[];        /* NUL-terminated */
 };
 
+/* --- the log of samples --- */
+
+/* A sample of the log: its hit says where and what it was. All zero: empty. stamp: when it was taken and its level (see
+ * below); written last, and 0 while the rest changes. hit_and_latency: reference of the arena_hit in bits 0-31, core
+ * cycles above (0: not known). place: offset in the variable in bits 0-47 (ARENA_TRACE_NO_OFFSET: not known), CPU
+ * above.
+ *
+ * The log has room for so many runs. The samples of a thread are numbered; the level of a number is how many times 2
+ * divides it. Once the log is full it has a level too, which rises: samples of a lower level are left out, and their
+ * records are free to be written again. So the log holds every second sample of each thread, then every fourth, and
+ * so on, evenly over the whole time: readers skip what is below the level. Nothing is moved, nobody waits, and
+ * whenever the process is killed, the log is as it should be.
+ *
+ * Runs of the log are in a list, the newest first. A thread that has filled its run gives it up (chunk.thread = 0), and
+ * takes a new one or, where there are no more, the next one of the sweep that nobody has: it then writes over its free
+ * records. At the end of the list the level rises, and the sweep begins anew. */
 struct arena_trace {
-    uint64_t t_ns; /* CLOCK_REALTIME */
-    uint32_t node; /* sample-tree leaf */
-    uint32_t event;
+    _Atomic uint64_t stamp;
+    _Atomic uint64_t hit_and_latency;
+    _Atomic uint64_t place;
 };
+#define ARENA_TRACE_NO_OFFSET (((uint64_t)1 << 48) - 1)
+#define ARENA_TRACE_LEVELS 32
+#define ARENA_SWEEP_LEVEL_SHIFT 40
+#define ARENA_SWEEP_CLAIMED ((uint64_t)1 << 32)
+
+/* Level of a thread's sample by its number from 0. Threads begin in different places, so that one with few samples has
+ * the same chance to be in the log whatever its number.  ctx: any */
+static inline unsigned arena_trace_level(uint32_t thread_id, uint64_t number)
+{
+    uint64_t at = number + ((uint64_t)thread_id * 0x9e3779b97f4a7c15u >> 40);
+    unsigned level = at ? (unsigned)__builtin_ctzll(at) : ARENA_TRACE_LEVELS - 1;
+    return level < ARENA_TRACE_LEVELS ? level : ARENA_TRACE_LEVELS - 1;
+}
+
+/* A stamp, and its two parts. t_ns: CLOCK_MONOTONIC since arena_header.start_mono_ns.  ctx: any */
+static inline uint64_t arena_trace_stamp(uint64_t t_ns, unsigned level)
+{
+    return (t_ns ? t_ns : 1) << 5 | level;
+}
+static inline uint64_t arena_trace_time(uint64_t stamp)
+{
+    return stamp >> 5;
+}
+static inline unsigned arena_trace_stamp_level(uint64_t stamp)
+{
+    return stamp & (ARENA_TRACE_LEVELS - 1);
+}
 
 /* A sampled event, filled by the companion from the launcher's plan before the program sees the arena. */
 struct arena_event {
@@ -426,7 +469,7 @@ struct arena_thread {
     _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];  /* pieces of the AUX area that it was too small for */
     _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX]; /* pieces in which the hardware dropped samples */
     _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
-    _Atomic uint64_t n_untraced;             /* samples that the trace had no room for */
+    _Atomic uint64_t n_untraced;             /* samples that the log should hold and had no room for */
     _Atomic uint64_t unwind_stops[16];       /* by enum unwind_stop */
     _Atomic uint64_t n_frames;               /* frames unwound for samples */
     uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
@@ -434,6 +477,7 @@ struct arena_thread {
     uint32_t pages;                          /* its arena_pages, 0 = none */
     uint32_t pad;
     uint32_t reaches[ARENA_REACH_BUCKETS]; /* first arena_reach of each bucket */
+    _Atomic uint64_t n_traced;             /* samples that came to the log, whatever became of them */
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
@@ -453,8 +497,8 @@ struct arena_chunk {
     _Atomic uint32_t used_bytes; /* published length of the run that begins here; 0 when none does, or not in use yet */
     uint16_t kind;               /* enum arena_kind */
     uint16_t behind;             /* chunks between the first one of the run and this one */
-    uint32_t thread;             /* reference of the owning arena_thread, 0 = shared */
-    uint32_t pad;
+    _Atomic uint32_t thread;     /* reference of the owning arena_thread, 0 = shared; of the log: who writes to it */
+    _Atomic uint32_t next;       /* ARENA_TRACE: 1 + index of the first chunk of the next older run, 0 = none */
 };
 
 /* Turns n_chunks chunks (at least one, all handed out to the caller) into an empty run.  ctx: any */
@@ -463,7 +507,7 @@ static inline void arena_run_begin(struct arena_chunk *first, uint32_t n_chunks,
     for (uint32_t i = 0; i < n_chunks; i++) {
         first[i].kind = (uint16_t)kind;
         first[i].behind = (uint16_t)i;
-        first[i].thread = thread;
+        atomic_store_explicit(&first[i].thread, thread, memory_order_relaxed);
     }
 }
 
@@ -601,7 +645,18 @@ struct arena_header {
     struct arena_extent extents[ARENA_EXTENTS]; /* by the companion */
     _Atomic uint32_t request_tail;              /* next slot to post */
     struct arena_request requests[ARENA_REQUESTS];
+    uint64_t start_mono_ns;            /* CLOCK_MONOTONIC at start_ns */
+    _Atomic uint32_t newest_trace_run; /* 1 + index of its first chunk, 0 = none */
+    _Atomic uint64_t trace_sweep; /* level of the log << ARENA_SWEEP_LEVEL_SHIFT | whether a run was claimed since it
+                                   * began | 1 + index of the next run to be tried, 0 = none left */
 };
+
+/* Samples of a lower level are not in the log.  ctx: any */
+static inline unsigned arena_trace_min_level(const struct arena_header *header)
+{
+    uint64_t sweep = __atomic_load_n((const uint64_t *)&header->trace_sweep, __ATOMIC_ACQUIRE);
+    return (unsigned)(sweep >> ARENA_SWEEP_LEVEL_SHIFT) & (ARENA_TRACE_LEVELS - 1);
+}
 
 /* Address of a record; base is where the arena is mapped. ref must not be 0. */
 static inline void *arena_at(const void *base, uint32_t ref)

@@ -12,7 +12,6 @@
 #include "base/path.h"
 #include "collect/profile.h"
 #include "fmt/file.h"
-#include "fmt/trace.h"
 
 /* Sums over all hits of the process. */
 struct sums {
@@ -201,8 +200,9 @@ static void process_fini(struct collected_process *process)
     free(process->threads);
     free(process->mmap_nodes);
     free(process->sized);
+    free(process->logged);
     process->threads = process->mmap_nodes = NULL;
-    process->sized = NULL;
+    process->sized = process->logged = NULL;
 }
 
 /* One pass over all hits and threads: what was recorded, and which columns follow.  err: ERR_MEMORY */
@@ -225,7 +225,7 @@ static int process_init(struct collected_process *process, const struct view *vi
         process->column_of_event[i] = -1;
     for (int i = 0; i < MEM_METRICS; i++)
         process->column_of_metric[i] = -1;
-    if (!sum_hits(process, &sums) || !list_threads(process)) {
+    if (!sum_hits(process, &sums) || !list_threads(process) || !process_list_logged(process)) {
         process_fini(process);
         return error_set(err, ERR_MEMORY, "Out of memory for the measurement of a process.");
     }
@@ -241,8 +241,6 @@ static int process_init(struct collected_process *process, const struct view *vi
 
 #define PIECE_BYTES (1 << 20)
 #define NUMBERS_BYTES 64u /* for the times of the trace, which are not known yet when the head is measured */
-#define TRACE_HEAD_BYTES 64u
-#define TRACE_RECORD_BYTES 12u
 
 struct profile_size {
     uint64_t head_bytes, node_bytes;
@@ -260,43 +258,6 @@ static char *file_path(const struct collected_thread *thread, const char *suffix
     name.thread = thread->record->id;
     (void)snprintf(name.suffix, sizeof name.suffix, "%s", suffix);
     return names_path(thread->process->context->dir, &name);
-}
-
-/* The tree's node of a traced sample; nodes are often traced several times in a row. */
-static uint32_t traced_node(struct collected_thread *thread, uint32_t ref, uint32_t *last_ref, uint32_t last_node)
-{
-    if (ref == *last_ref)
-        return last_node;
-    *last_ref = ref;
-    if (!path_of(thread->process->view, ref, ARENA_NODES, &thread->path))
-        return TREE_NONE;
-    uint32_t parent = thread->path.is_partial ? TREE_PARTIAL : TREE_ROOT;
-    return path_insert(thread, &thread->path, parent, HPCRUN_NODE_LEAF);
-}
-
-/* Trace records with the indexes of their nodes, which are marked to keep their ids. */
-static bool build_trace(struct collected_thread *thread, struct trace_file *trace)
-{
-    struct record_walk walk = {.kind = ARENA_TRACE, .thread = thread->ref, .record_bytes = sizeof(struct arena_trace)};
-    const struct arena_trace *record;
-    uint32_t last_ref = 0, node = TREE_NONE;
-    while ((record = view_next(thread->process->view, &walk))) {
-        node = record->node && record->t_ns ? traced_node(thread, record->node, &last_ref, node) : TREE_NONE;
-        if (node == TREE_NONE) {
-            last_ref = 0;
-            continue;
-        }
-        if (!vec_reserve(&trace->records, &trace->cap_records, trace->n_records + 1, sizeof *trace->records))
-            return false;
-        trace->records[trace->n_records++] =
-            (struct trace_record){.time = record->t_ns, .node = node, .metric = TRACE_NO_METRIC};
-        thread->tree.nodes[node].is_retained = true;
-        if (!thread->trace_min_ns || record->t_ns < thread->trace_min_ns)
-            thread->trace_min_ns = record->t_ns;
-        if (record->t_ns > thread->trace_max_ns)
-            thread->trace_max_ns = record->t_ns;
-    }
-    return true;
 }
 
 static void build_tree(struct collected_thread *thread)
@@ -483,20 +444,6 @@ static int write_profile(const struct collected_thread *thread, const char *path
     return code;
 }
 
-static int write_trace(const struct collected_thread *thread, struct trace_file *trace, const char *path,
-                       struct error *err)
-{
-    struct buf bytes = {0};
-    memcpy(trace->version, "01.01", 6);
-    for (size_t i = 0; i < trace->n_records; i++)
-        trace->records[i].node = (uint32_t)thread_node_id(thread, trace->records[i].node);
-    int code = trace_write(trace, &bytes, err);
-    if (!code)
-        code = file_replace(path, bytes.data, bytes.len_bytes, err);
-    buf_fini(&bytes);
-    return code;
-}
-
 void variable_fini(struct collected_variable *variable)
 {
     free(variable->row.name);
@@ -533,12 +480,12 @@ static void thread_fini(struct collected_thread *thread)
     thread_free_lines(thread);
 }
 
-static bool build(struct collected_thread *thread, struct trace_file *trace)
+static bool build(struct collected_thread *thread, struct events_file *log)
 {
     thread_weigh(thread);
     tree_init(&thread->tree, thread->process->n_columns);
     build_tree(thread);
-    return (!thread->process->view->header->trace || build_trace(thread, trace)) && !thread->tree.failed;
+    return (!thread->process->view->header->trace || thread_build_log(thread, log)) && !thread->tree.failed;
 }
 
 static uint64_t less(uint64_t from, uint64_t n)
@@ -547,15 +494,15 @@ static uint64_t less(uint64_t from, uint64_t n)
 }
 
 /* The profile may take half of the share, or three quarters where there is no trace. *rest_bytes: what it leaves. */
-static int bound_profile(struct collected_thread *thread, struct trace_file *trace, uint64_t share_bytes,
+static int bound_profile(struct collected_thread *thread, struct events_file *log, uint64_t share_bytes,
                          uint64_t *rest_bytes, struct error *err)
 {
     struct profile_size size = {0};
     int code = measure_profile(thread, &size, err);
     if (code)
         return code;
-    uint64_t part_bytes = trace->n_records ? share_bytes / 2 : share_bytes - share_bytes / 4;
-    code = thread_bound_tree(thread, trace, (size_t)(less(part_bytes, size.head_bytes) / size.node_bytes), err);
+    uint64_t part_bytes = log->n_records ? share_bytes / 2 : share_bytes - share_bytes / 4;
+    code = thread_bound_tree(thread, log, (size_t)(less(part_bytes, size.head_bytes) / size.node_bytes), err);
     *rest_bytes = less(share_bytes, size.head_bytes + size.node_bytes * thread->tree.n_nodes);
     return code;
 }
@@ -571,14 +518,15 @@ static int write_objects(struct collected_thread *thread, uint64_t *rest_bytes, 
     return code;
 }
 
-static int write_traced(struct collected_thread *thread, struct trace_file *trace, uint64_t *rest_bytes,
+static int write_logged(struct collected_thread *thread, struct events_file *log, uint64_t *rest_bytes,
                         struct error *err)
 {
-    thread_bound_trace(thread, trace, (size_t)(less(*rest_bytes, TRACE_HEAD_BYTES) / TRACE_RECORD_BYTES));
-    char *path = file_path(thread, "hpctrace");
-    int code = path ? write_trace(thread, trace, path, err) : out_of_memory(err);
-    *rest_bytes = less(*rest_bytes, TRACE_HEAD_BYTES + TRACE_RECORD_BYTES * trace->n_records);
-    free(path);
+    thread_bound_log(thread, log, *rest_bytes);
+    char *log_path = file_path(thread, "events"), *trace_path = file_path(thread, "hpctrace");
+    int code = log_path && trace_path ? thread_write_log(thread, log, log_path, trace_path, err) : out_of_memory(err);
+    *rest_bytes = less(*rest_bytes, thread_log_bytes(thread, log));
+    free(log_path);
+    free(trace_path);
     return code;
 }
 
@@ -591,21 +539,21 @@ static int write_last(const struct collected_thread *thread, struct error *err)
 }
 
 /* The profile comes last: whoever finds it finds the other files too. */
-static int write_files(struct collected_thread *thread, struct trace_file *trace, struct error *err)
+static int write_files(struct collected_thread *thread, struct events_file *log, struct error *err)
 {
     struct collected_process *process = thread->process;
     uint64_t share_bytes = process_share(process, thread->ref), rest_bytes = 0;
-    int code = bound_profile(thread, trace, share_bytes, &rest_bytes, err);
+    int code = bound_profile(thread, log, share_bytes, &rest_bytes, err);
     int64_t last_id = process->next_id + 2 * (int64_t)thread->tree.n_nodes;
     if (!code && last_id > INT32_MAX)
         code = error_set(err, ERR_RANGE, "A process has more call-path nodes than a profile can number.");
     if (!code)
         code = write_objects(thread, &rest_bytes, err);
-    if (!code && trace->n_records)
-        code = write_traced(thread, trace, &rest_bytes, err);
+    if (!code && log->n_samples)
+        code = write_logged(thread, log, &rest_bytes, err);
     if (!code)
         code = write_last(thread, err);
-    process->n_files += code ? 0 : 2 + (trace->n_records != 0);
+    process->n_files += code ? 0 : 2 + (log->n_samples != 0) + (log->n_records != 0);
     process->next_id = (int32_t)last_id;
     process_spend(process, share_bytes - rest_bytes);
     return code;
@@ -614,13 +562,13 @@ static int write_files(struct collected_thread *thread, struct trace_file *trace
 /* Builds and writes the files of one thread.  err: ERR_IO, ERR_MEMORY, ERR_RANGE */
 static int thread_write(struct collected_process *process, uint32_t thread_ref, struct error *err)
 {
-    struct trace_file trace = {0};
+    struct events_file log = {0};
     struct collected_thread thread = {.process = process, .ref = thread_ref, .data_root = TREE_NONE};
     thread.record = view_record(process->view, thread_ref, ARENA_THREADS, sizeof *thread.record);
     if (!thread.record)
         return 0;
-    int code = build(&thread, &trace) ? write_files(&thread, &trace, err) : out_of_memory(err);
-    trace_fini(&trace);
+    int code = build(&thread, &log) ? write_files(&thread, &log, err) : out_of_memory(err);
+    events_fini(&log);
     thread_fini(&thread);
     return code;
 }
@@ -690,6 +638,7 @@ static void remove_old_files(const struct collected_process *process)
         name.thread = record->id;
         remove_file(process->context, &name, "hpcrun");
         remove_file(process->context, &name, "hpctrace");
+        remove_file(process->context, &name, "events");
         remove_file(process->context, &name, "objects");
     }
     name.thread = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The collector: turns an arena (arena.h), of a process that has ended or still runs, into the files of its threads:
- * a profile, a trace, a side file, and one log for the process. It trusts nothing in the arena: every reference is
- * checked against the published lengths, and links only lead to older records. Ordinary code. */
+ * a profile, a log of its samples with a trace, a side file, and one log for the process. It trusts nothing in the
+ * arena: every reference is checked against the published lengths, and links only lead to older records. Ordinary code.
+ */
 #ifndef LOCUS_COLLECT_COLLECT_H
 #define LOCUS_COLLECT_COLLECT_H
 
@@ -25,6 +26,7 @@ struct collect_context {
     const char *state;                /* "complete", "killed", "checkpoint" */
     const char *note;                 /* one more line for the log */
     uint64_t birth;                   /* as in struct objects_file */
+    int64_t wall_ns;                  /* CLOCK_REALTIME less CLOCK_MONOTONIC now, 0: not on this host, or not known */
     const struct names_file *claimed; /* from collect_claim; NULL: a name is claimed by collect_write itself */
     uint64_t max_bytes; /* all files of the process together, 0: no limit; what does not fit is counted in the log */
 

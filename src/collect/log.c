@@ -130,7 +130,7 @@ static void write_left_out(const struct collected_process *process, struct buf *
                                left_out->n_threads};
     static const char *const texts[] = {"nodes of call paths, whose values their callers have",
                                         "variables, whose values their groups have",
-                                        "variables' CPUs, stack offsets and latencies", "records of the trace",
+                                        "variables' CPUs, stack offsets and latencies", "samples of the log",
                                         "threads, whose samples count as dropped-max-size"};
     struct buf text = {0};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -146,18 +146,25 @@ static void write_left_out(const struct collected_process *process, struct buf *
     buf_fini(&text);
 }
 
-static void write_untraced(const struct collected_process *process, struct buf *out)
+static void write_thinned(const struct collected_process *process, struct buf *out)
 {
     char text[160];
-    uint64_t n_untraced = 0;
+    uint64_t n_traced = 0, n_untraced = 0, n_kept = process->n_logged;
+    unsigned long long stride = (uint64_t)1 << arena_trace_min_level(process->view->header);
     for (size_t i = 0; i < process->n_threads; i++) {
         const struct arena_thread *record =
             view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        n_traced += record ? view_count(&record->n_traced) : 0;
         n_untraced += record ? view_count(&record->n_untraced) : 0;
     }
-    (void)snprintf(text, sizeof text,
-                   "the trace was full (--max-size, --memsize): %llu later samples are only in the "
-                   "profiles",
+    n_kept = n_kept + n_untraced < n_traced ? n_kept + n_untraced : n_traced;
+    (void)snprintf(
+        text, sizeof text,
+        "the log of samples was full (--trace-size): it has one of %llu samples, %llu are only in the profiles", stride,
+        (unsigned long long)(n_traced - n_kept));
+    if (stride > 1)
+        log_write_message(out, process->name.pid, -1, text);
+    (void)snprintf(text, sizeof text, "the log of samples had no room for %llu samples, which are only in the profiles",
                    (unsigned long long)n_untraced);
     if (n_untraced)
         log_write_message(out, process->name.pid, -1, text);
@@ -230,7 +237,7 @@ int process_write_log(struct collected_process *process, struct error *err)
     write_regions(process, &text);
     if (process->context->note && process->context->note[0])
         log_write_message(&text, process->name.pid, -1, process->context->note);
-    write_untraced(process, &text);
+    write_thinned(process, &text);
     write_left_out(process, &text);
     if (!path || !write_counters(process, &text) || text.failed)
         code = error_set(err, ERR_MEMORY, "Out of memory for the log of a process.");

@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "collect/collect.h"
 #include "collect/view.h"
+#include "fmt/events.h"
 #include "fmt/hpcrun.h"
 #include "fmt/objects.h"
 
@@ -116,6 +117,8 @@ struct collected_process {
     size_t n_files;
     size_t n_written_threads; /* the first ones of threads; the others are left out */
     struct left_out left_out;
+    uint64_t *logged; /* [n_logged] sorted: reference of the thread << 32 | that of an arena_trace */
+    size_t n_logged, cap_logged;
     uint64_t rest_bytes;          /* what is left of context->max_bytes */
     uint64_t rest_recorded_bytes; /* in the arena, of the threads that are still to be written */
 };
@@ -298,6 +301,25 @@ void thread_finish_offsets(struct collected_thread *thread);
 /* Frees what was kept until thread_finish_offsets. */
 void thread_free_lines(struct collected_thread *thread);
 
+/* --- the log of samples (events.c) --- */
+
+/* Finds the records of the log: process->logged. False when out of memory. */
+bool process_list_logged(struct collected_process *process);
+
+/* Makes the thread's log, in the order of time. Until it is written, its accesses name nodes of the tree by index, and
+ * TREE_NONE where there is no variable. Their call paths are marked to keep their ids. False when out of memory. */
+bool thread_build_log(struct collected_thread *thread, struct events_file *log);
+
+/* Bytes of a thread's log and trace. */
+uint64_t thread_log_bytes(const struct collected_thread *thread, const struct events_file *log);
+
+/* Leaves out every second sample until both files have at most max_bytes, or are empty. */
+void thread_bound_log(struct collected_thread *thread, struct events_file *log, uint64_t max_bytes);
+
+/* Writes a log with its nodes' ids, and the trace that is made of it.  err: ERR_IO, ERR_MEMORY */
+int thread_write_log(const struct collected_thread *thread, struct events_file *log, const char *log_path,
+                     const char *trace_path, struct error *err);
+
 /* --- names and sizes (view.c) --- */
 
 /* The functions of the kernel, or of generated code, on the thread's paths, by address; names are borrowed. False when
@@ -314,13 +336,8 @@ void process_bound(struct collected_process *process);
 uint64_t process_share(struct collected_process *process, uint32_t thread_ref);
 void process_spend(struct collected_process *process, uint64_t n_bytes);
 
-struct trace_file;
-
 /* Reduces the thread's tree to at most max_nodes; all sums stay. err: ERR_MEMORY */
-int thread_bound_tree(struct collected_thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err);
-
-/* Cuts off the end of a trace. */
-void thread_bound_trace(struct collected_thread *thread, struct trace_file *trace, size_t max_records);
+int thread_bound_tree(struct collected_thread *thread, struct events_file *log, size_t max_nodes, struct error *err);
 
 /* Takes something out of a side file that is too large; false when nothing is left to take. *n_details: 0 at first. */
 bool process_bound_side(struct collected_process *process, struct objects_file *file, uint64_t *n_details);

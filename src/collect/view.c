@@ -8,7 +8,6 @@
 
 #include "base/search.h"
 #include "collect/profile.h"
-#include "fmt/trace.h"
 
 static int refuse(const char *reason, struct error *err)
 {
@@ -154,6 +153,13 @@ static size_t bytes_at(const struct view *view, uint32_t ref, enum arena_kind ki
 const void *view_record(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes)
 {
     return bytes_at(view, ref, kind) >= len_bytes ? view->base + (uint64_t)ref * ARENA_UNIT : NULL;
+}
+
+uint32_t view_owner(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes)
+{
+    if (!view_record(view, ref, kind, len_bytes))
+        return 0;
+    return view->chunks[((uint64_t)ref * ARENA_UNIT - view->data_offset) / ARENA_CHUNK_BYTES].thread;
 }
 
 const char *view_string(const struct view *view, uint32_t ref)
@@ -412,7 +418,7 @@ static void fold_variables(struct collected_thread *thread, const uint32_t *to)
     thread->n_variables = n;
 }
 
-int thread_bound_tree(struct collected_thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err)
+int thread_bound_tree(struct collected_thread *thread, struct events_file *log, size_t max_nodes, struct error *err)
 {
     size_t n_nodes = thread->tree.n_nodes, n_keep = max_nodes > NODES_MIN ? max_nodes : NODES_MIN;
     if (n_nodes <= n_keep)
@@ -425,21 +431,14 @@ int thread_bound_tree(struct collected_thread *thread, struct trace_file *trace,
     fold_variables(thread, to);
     if (thread->data_root != TREE_NONE)
         thread->data_root = to[thread->data_root];
-    for (size_t i = 0; i < trace->n_records; i++)
-        trace->records[i].node = to[trace->records[i].node];
+    for (size_t i = 0; i < log->n_accesses; i++) {
+        struct events_access *access = &log->accesses[i];
+        access->node = to[access->node];
+        access->variable = access->variable == TREE_NONE ? TREE_NONE : to[access->variable];
+    }
     thread->process->left_out.n_nodes += n_nodes - n_keep;
     free(to);
     return 0;
-}
-
-void thread_bound_trace(struct collected_thread *thread, struct trace_file *trace, size_t max_records)
-{
-    if (trace->n_records <= max_records)
-        return;
-    thread->process->left_out.n_trace_records += trace->n_records - max_records;
-    trace->n_records = max_records;
-    if (max_records)
-        thread->trace_max_ns = trace->records[max_records - 1].time;
 }
 
 static uint64_t n_described(const struct objects_variable *variable)

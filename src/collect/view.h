@@ -46,6 +46,9 @@ void view_close(struct view *view);
 /* The record at ref when all of it lies in the published part of a run of that kind, else NULL. */
 const void *view_record(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes);
 
+/* The thread that owns the record at ref, which lies in the published part of a run of that kind; 0 when none does. */
+uint32_t view_owner(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes);
+
 /* The text of a string record when all of it is there, else NULL. */
 const char *view_string(const struct view *view, uint32_t ref);
 

@@ -166,7 +166,6 @@ bool companion_store_open(struct companion *c)
 #define ARENA_BYTES_MIN ((uint64_t)4 << 20)
 #define AHEAD_BYTES_DEFAULT ((uint64_t)1 << 20)
 #define PAGE_BYTES 4096u
-#define TRACE_CHUNKS_MORE (((uint32_t)4 << 20) / ARENA_CHUNK_BYTES)
 
 struct arena_chunk *companion_arena_table(const struct companion_process *process)
 {
@@ -215,13 +214,15 @@ static void layout(struct companion_process *process, uint64_t size_bytes)
     arena->chunk_limit = process->chunk_limit;
 }
 
-/* A record takes 16 bytes here and 12 in a file. Every thread may leave a chunk half empty. */
-static void set_trace_limit(struct arena_header *arena, uint64_t max_bytes)
+/* The log leaves room for the records that hold sums, and in the files for the profiles. */
+static void set_trace_limit(struct arena_header *arena, const struct companion_setup *setup)
 {
-    uint64_t n_chunks = max_bytes / 3 * 4 / ARENA_CHUNK_BYTES + TRACE_CHUNKS_MORE;
+    uint64_t n_chunks = setup->trace_bytes / ARENA_CHUNK_BYTES, n_files = setup->max_bytes / 2 / ARENA_CHUNK_BYTES;
     arena->trace_chunk_limit = arena->chunk_limit / 2;
-    if (max_bytes && n_chunks < arena->trace_chunk_limit)
+    if (n_chunks && n_chunks < arena->trace_chunk_limit)
         arena->trace_chunk_limit = (uint32_t)n_chunks;
+    if (n_files && n_files < arena->trace_chunk_limit)
+        arena->trace_chunk_limit = (uint32_t)n_files;
 }
 
 static void fill_header(const struct companion *c, struct companion_process *process)
@@ -255,7 +256,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     (void)snprintf(process->left, sizeof process->left, DETOUR_LEFT_PREFIX "%08x-%u-%llx", c->host_id, process->pid,
                    (unsigned long long)arena->start_ns);
     (void)snprintf(arena->left, sizeof arena->left, "%.3900s/%s", setup->dir, process->left);
-    set_trace_limit(arena, setup->max_bytes);
+    set_trace_limit(arena, setup);
     memcpy(arena->magic, ARENA_MAGIC, sizeof arena->magic);
 }
 

@@ -427,6 +427,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .state = state,
         .note = process->end_note[0] ? process->end_note : NULL,
         .birth = process->at_start.start,
+        .wall_ns = (int64_t)(clock_now_ns(CLOCK_REALTIME) - clock_now_ns(CLOCK_MONOTONIC)),
         .max_bytes = setup->max_bytes,
         .allocator = process->is_foreign || geteuid() == 0 ? allocator_of_safe : allocator_name,
         .new_is_malloc = process->is_foreign || geteuid() == 0 ? new_is_malloc_of_safe : allocator_new_is_malloc,

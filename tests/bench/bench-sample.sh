@@ -17,14 +17,15 @@ hpcrun, bench, kernel, scratch = sys.argv[1:]
 def gap(words, i):
     out = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
     return int(out[0]), float(out[1])
-empty, full, none = [], [], []
+empty, full, logged, none = [], [], [], []
 for i in range(5):
     none.append(gap([bench, "none", kernel], i))
     empty.append(gap([bench, "empty", kernel], i))
     full.append(gap([hpcrun, "-o", f"{scratch}/{kernel}{i}", "-e", "EADDR", bench, "none", kernel], i))
+    logged.append(gap([hpcrun, "-o", f"{scratch}/{kernel}{i}t", "-e", "EADDR", "-t", bench, "none", kernel], i))
 def line(name, runs):
     print(f"{kernel:8} {name:15} median gap {statistics.median(g for _, g in runs):6.2f} us, {statistics.median(n for n, _ in runs):.0f} gaps in 3 s")
-line("not sampled", none), line("empty handler", empty), line("full sample", full)
+line("not sampled", none), line("empty handler", empty), line("full sample", full), line("with its log", logged)
 base = statistics.median(g for _, g in empty)
 noise = max(g for _, g in empty) / min(g for _, g in empty)
 print(f"{kernel:8} full / empty = {statistics.median(g for _, g in full) / base:.2f} (goal 1.2; empty against itself up to {noise:.2f})")

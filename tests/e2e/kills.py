@@ -56,6 +56,13 @@ def check_fates(directory, state):
     return (f"{directory.name}: {result.stdout.strip()}" if result.returncode else None), n_taken
 
 
+def check_logs(directory):
+    """What is wrong with the logs of samples: of each thread one sample may be in the counts and not yet in the log."""
+    result = subprocess.run([sys.executable, SOURCE / "tests/lib/check-events.py", "--slack", "1", directory],
+                            capture_output=True, text=True, check=False)
+    return f"{directory.name}: {result.stdout.strip()}" if result.returncode else None
+
+
 def read_by_hpcprof(directory):
     database = directory.with_suffix(".db")
     result = subprocess.run([BUILD / "hpcprof", "-o", database, directory], capture_output=True, text=True, check=False)
@@ -67,13 +74,13 @@ def read_by_hpcprof(directory):
 
 def kill_alone(program, scratch, number, delay_s):
     directory = scratch / f"alone-{number}"
-    process = start(program, directory, ["-e", "datacentric", "-t"])
+    process = start(program, directory, ["-e", "datacentric", "-t", "--trace-size", "256k"])
     time.sleep(delay_s)
     process.kill()
     process.wait()
     wrong = settle(directory)
     fates, n_taken = check_fates(directory, "killed")
-    wrong = wrong or fates or read_by_hpcprof(directory)
+    wrong = wrong or fates or (n_taken and check_logs(directory)) or read_by_hpcprof(directory)
     shutil.rmtree(directory)
     return wrong, n_taken
 

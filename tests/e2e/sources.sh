@@ -103,7 +103,7 @@ for path in traces:
     data = path.read_bytes()
     assert data[:18] == b"HPCRUN-trace______" and data[18:23] == b"01.01", data[:32]
     body = data[32:]
-    width = 12 if len(body) % 12 == 0 else 16
+    width = 16 if data[31] & 1 else 12
     records = [struct.unpack_from(">QI", body, at) for at in range(0, len(body) - 11, width)]
     assert len(records) > 20 and [t for t, _ in records] == sorted(t for t, _ in records)
     profile = path.with_suffix(".hpcrun").read_bytes()

@@ -60,7 +60,8 @@ static void save_samples(const char *directory)
     make_arena(&maker);
     for (uint32_t id = 0; id < 2; id++) {
         struct paths p = make_paths(&maker, id);
-        make_hit(&maker, p.ref, p.leaf, EADDR, HIT_MEMORY, var_key(VAR_HEAP, 0, p.alloc), 5, 0);
+        const struct arena_hit *hit =
+            make_hit(&maker, p.ref, p.leaf, EADDR, HIT_MEMORY, var_key(VAR_HEAP, 0, p.alloc), 5, 0);
         make_hit(&maker, p.ref, p.leaf, EADDR, HIT_MEMORY, var_key(VAR_STATIC, 1, 2), 3, 0);
         make_hit(&maker, p.ref, p.leaf, EADDR, HIT_DEPENDENT, var_key(VAR_STACK, 4, p.work), 2, 0);
         make_hit(&maker, p.ref, p.leaf, EADDR, HIT_COMPUTE, 0, 7, 0);
@@ -69,7 +70,7 @@ static void save_samples(const char *directory)
         take(&p, EADDR, 17);
         take(&p, CPUTIME, 2);
         make_place(&maker, p.ref, var_key(VAR_HEAP, 0, p.alloc), EADDR, 1, 5);
-        make_trace(&maker, p.ref, p.leaf, 1234);
+        make_trace(&maker, p.thread, p.ref, hit, 1234, 64);
     }
     maker.header->trace = 1;
     save(&maker, directory, "samples");
@@ -87,7 +88,7 @@ static void save_one(const char *directory, const char *name, uint64_t var, enum
 
 int main(int argc, char **argv)
 {
-    static const char *const kinds[VAR_KINDS] = {"none", "heap",  "mmap", "static", "tls",
+    static const char *const kinds[VAR_KINDS] = {"none",  "heap",  "mmap", "static", "tls",
                                                  "stack", "other", "file", "unknown"};
     if (argc != 2)
         return 2;

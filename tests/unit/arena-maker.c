@@ -13,8 +13,8 @@ void *make_record(struct maker *maker, uint32_t thread, enum arena_kind kind, si
 {
     uint32_t n_bytes = (uint32_t)(len_bytes + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT,
              i = atomic_load(&maker->header->n_chunks);
-    while (i > 0 && (maker->table[i - 1].thread != thread || maker->table[i - 1].kind != kind ||
-                     maker->table[i - 1].behind))
+    while (i > 0 &&
+           (maker->table[i - 1].thread != thread || maker->table[i - 1].kind != kind || maker->table[i - 1].behind))
         i--;
     if (i == 0 || maker->table[i - 1].used_bytes + n_bytes > RUN * ARENA_CHUNK_BYTES) {
         i = atomic_fetch_add(&maker->header->n_chunks, RUN) + 1;
@@ -46,7 +46,7 @@ uint32_t make_module(struct maker *maker, uint32_t id, const char *path, uint64_
 }
 
 uint32_t make_node(struct maker *maker, uint32_t thread, enum arena_kind kind, uint32_t parent, uint64_t ip,
-                          uint32_t module)
+                   uint32_t module)
 {
     uint32_t ref;
     struct arena_node *node = make_record(maker, thread, kind, sizeof *node, &ref);
@@ -56,8 +56,8 @@ uint32_t make_node(struct maker *maker, uint32_t thread, enum arena_kind kind, u
     return ref;
 }
 
-struct arena_hit *make_hit(struct maker *maker, uint32_t thread, uint32_t node, unsigned event,
-                                  enum hit_class class, uint64_t var, uint64_t count, uint64_t weight)
+struct arena_hit *make_hit(struct maker *maker, uint32_t thread, uint32_t node, unsigned event, enum hit_class class,
+                           uint64_t var, uint64_t count, uint64_t weight)
 {
     uint32_t ref;
     struct arena_node *owner = arena_at(maker->base, node);
@@ -97,15 +97,19 @@ void make_place(struct maker *maker, uint32_t thread, uint64_t var, unsigned eve
     atomic_store(&place->count, count);
 }
 
-void make_trace(struct maker *maker, uint32_t thread, uint32_t node, uint64_t t_ns)
+void make_trace(struct maker *maker, struct arena_thread *thread, uint32_t thread_ref, const struct arena_hit *hit,
+                uint64_t t_ns, uint64_t offset)
 {
     uint32_t ref;
-    struct arena_trace *trace = make_record(maker, thread, ARENA_TRACE, sizeof *trace, &ref);
-    *trace = (struct arena_trace){.t_ns = t_ns, .node = node};
+    uint64_t number = atomic_fetch_add(&thread->n_traced, 1);
+    struct arena_trace *trace = make_record(maker, thread_ref, ARENA_TRACE, sizeof *trace, &ref);
+    atomic_store(&trace->hit_and_latency, (uint64_t)7 << 32 | arena_ref(maker->base, hit));
+    atomic_store(&trace->place, (uint64_t)3 << 48 | offset);
+    atomic_store(&trace->stamp, arena_trace_stamp(t_ns, arena_trace_level(thread->id, number)));
 }
 
 void make_event(struct maker *maker, const char *metric, const char *name, uint32_t source, uint32_t flags,
-                       double scale)
+                double scale)
 {
     struct arena_event *event = &maker->header->events[maker->header->n_events++];
     (void)snprintf(event->metric, sizeof event->metric, "%s", metric);

@@ -50,7 +50,11 @@ struct arena_hit *make_hit(struct maker *maker, uint32_t thread, uint32_t node, 
                            uint64_t var, uint64_t count, uint64_t weight);
 struct arena_thread *make_thread(struct maker *maker, uint32_t id, uint32_t *ref);
 void make_place(struct maker *maker, uint32_t thread, uint64_t var, unsigned event, unsigned cpu, uint64_t count);
-void make_trace(struct maker *maker, uint32_t thread, uint32_t node, uint64_t t_ns);
+
+/* A sample of the log, on CPU 3 with a latency of 7 cycles. */
+void make_trace(struct maker *maker, struct arena_thread *thread, uint32_t thread_ref, const struct arena_hit *hit,
+                uint64_t t_ns, uint64_t offset);
+
 void make_event(struct maker *maker, const char *metric, const char *name, uint32_t source, uint32_t flags,
                 double scale);
 

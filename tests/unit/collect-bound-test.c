@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "arena-maker.h"
+#include "fmt/events.h"
 #include "fmt/log.h"
 #include "fmt/trace.h"
 
@@ -20,6 +21,7 @@ static void make_wide(struct maker *maker, unsigned id)
 {
     struct paths p = make_paths(maker, id);
     uint32_t leaf = p.leaf;
+    const struct arena_hit *hit = NULL;
     uint64_t n_taken = 0;
     for (unsigned f = 0; f < FUNCTIONS; f++) {
         uint32_t function = make_node(maker, p.ref, ARENA_NODES, p.main, APP_BIAS + 0x10000 * (f + 1), maker->app);
@@ -29,14 +31,14 @@ static void make_wide(struct maker *maker, unsigned id)
             bool is_hot = f == FUNCTIONS - 1 && l == LEAVES - 1;
             uint64_t count = is_hot ? 100000 : 1 + l % 3;
             leaf = make_node(maker, p.ref, ARENA_NODES, function, APP_BIAS + 0x10000 * (f + 1) + l, maker->app);
-            (void)make_hit(maker, p.ref, leaf, EADDR, HIT_MEMORY, var_key(VAR_HEAP, 0, block), count, 0);
+            hit = make_hit(maker, p.ref, leaf, EADDR, HIT_MEMORY, var_key(VAR_HEAP, 0, block), count, 0);
             n_taken += count;
             if (l % 2 == 0)
                 make_place(maker, p.ref, var_key(VAR_HEAP, 0, block), EADDR, l, count);
         }
     }
     for (uint64_t i = 0; i < TRACED; i++)
-        make_trace(maker, p.ref, leaf, 5000 + i);
+        make_trace(maker, p.thread, p.ref, hit, 5000 + i, i);
     take(&p, EADDR, n_taken);
 }
 
@@ -102,7 +104,7 @@ static void test_sums_stay(void **state)
     assert_true(size_of_files(bounded.dir) > MAX_BYTES / 2);
     expect_message(&bounded, "left out, because the files of a process may have 262144 bytes", true);
     expect_message(&bounded, "nodes of call paths", true);
-    expect_message(&bounded, "records of the trace", true);
+    expect_message(&bounded, "samples of the log", true);
     expect_message(&free_one, "left out", false);
     for (unsigned thread = 0; thread < 2; thread++) {
         struct hpcrun_profile whole = read_profile(&free_one, thread), part = read_profile(&bounded, thread);
@@ -122,7 +124,8 @@ static void test_sums_stay(void **state)
     free_arena(&bounded);
 }
 
-static void test_trace_keeps_its_beginning(void **state)
+/* Every so manieth sample is there, from the first to the last, in both files. */
+static void test_log_is_thinned(void **state)
 {
     (void)state;
     struct maker maker;
@@ -130,12 +133,21 @@ static void test_trace_keeps_its_beginning(void **state)
     make_measurement(&maker, MAX_BYTES);
     for (unsigned thread = 0; thread < 2; thread++) {
         struct trace_file trace = {0};
+        struct events_file log = {0};
         char text[32], *path = path_of_file(&maker, thread, "hpctrace");
         struct hpcrun_profile profile = read_profile(&maker, thread);
         assert_int_equal(trace_read(path, &trace, &err), 0);
         assert_true(trace.n_records > 10 && trace.n_records < TRACED);
-        assert_int_equal(trace.records[0].time, 5000);
+        free(path);
+        path = path_of_file(&maker, thread, "events");
+        assert_int_equal(events_read(path, &log, &err), 0);
+        assert_int_equal(log.n_records, trace.n_records);
+        assert_int_equal(log.n_samples, TRACED);
+        assert_int_equal(log.n_records, (TRACED + log.stride - 1) / log.stride);
+        assert_int_equal(events_thinned(&log), TRACED - log.n_records);
         for (size_t i = 0; i < trace.n_records; i++) {
+            assert_int_equal(trace.records[i].time, 5000 + i * log.stride);
+            assert_int_equal(log.records[i].offset, i * log.stride);
             size_t node = 0;
             while (node < profile.n_nodes && (uint32_t)abs(profile.nodes[node].id) != trace.records[i].node)
                 node++;
@@ -144,6 +156,7 @@ static void test_trace_keeps_its_beginning(void **state)
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)trace.records[trace.n_records - 1].time);
         assert_string_equal(hpcrun_pair_value(&profile, "trace-max-time"), text);
         trace_fini(&trace);
+        events_fini(&log);
         hpcrun_fini(&profile);
         free(path);
     }
@@ -199,7 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums_stay),
-        cmocka_unit_test(test_trace_keeps_its_beginning),
+        cmocka_unit_test(test_log_is_thinned),
         cmocka_unit_test(test_threads_are_left_out),
         cmocka_unit_test(test_side_file_is_bounded),
     };

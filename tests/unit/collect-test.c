@@ -9,6 +9,7 @@
 
 #include "arena-maker.h"
 #include "arena/arena.h"
+#include "fmt/events.h"
 #include "fmt/log.h"
 #include "fmt/trace.h"
 
@@ -40,6 +41,8 @@ static void make_full(struct maker *maker, struct paths p[2])
 {
     make_arena(maker);
     maker->header->trace = 1;
+    maker->header->start_ns = 100000;
+    maker->header->start_mono_ns = 30000;
     p[0] = make_paths(maker, 0);
     p[1] = make_paths(maker, 1);
     uint64_t heap = var_key(VAR_HEAP, 0, p[0].alloc), grid = var_key(VAR_STATIC, 1, 2);
@@ -47,14 +50,15 @@ static void make_full(struct maker *maker, struct paths p[2])
     (void)make_hit(maker, p[0].ref, p[0].alloc, HIT_EVENT_ALLOC, 0, 0, 4, 8192);
     for (unsigned i = 0; i < 2; i++) {
         uint32_t r = p[i].ref, leaf = p[i].leaf;
-        make_hit(maker, r, leaf, EADDR, HIT_MEMORY, heap, 10, 0)->flags = i ? HIT_FLAG_INEXACT : 0;
+        struct arena_hit *hit = make_hit(maker, r, leaf, EADDR, HIT_MEMORY, heap, 10, 0);
+        hit->flags = i ? HIT_FLAG_INEXACT : 0;
         (void)make_hit(maker, r, leaf, EADDR, HIT_DEPENDENT, grid, 5, 0);
         (void)make_hit(maker, r, leaf, EADDR, HIT_COMPUTE, 0, 3, 0);
-        (void)make_hit(maker, r, p[i].work, EADDR, HIT_LOST, 0, 2, 0);
+        const struct arena_hit *lost_hit = make_hit(maker, r, p[i].work, EADDR, HIT_LOST, 0, 2, 0);
         (void)make_hit(maker, r, p[i].work, EADDR, HIT_SYSCALL, 0, 1, 0);
         (void)make_hit(maker, r, leaf, FAULTS, HIT_KERNEL_ADDR, heap, 7, 0);
         (void)make_hit(maker, r, leaf, FAULTS, HIT_KERNEL_ADDR, var_key(VAR_UNKNOWN, 0, UNKNOWN_NULL), 2, 0);
-        (void)make_hit(maker, r, leaf, CPUTIME, HIT_PLAIN, 0, 4, 2000000);
+        const struct arena_hit *plain = make_hit(maker, r, leaf, CPUTIME, HIT_PLAIN, 0, 4, 2000000);
         (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_STACK, 4, p[i].work), 2, 0);
         (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_STACK, 9, p[i].work), 1, 0);
         (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_STACK_OTHER, 0, p[1 - i].ref), 1, 0);
@@ -64,9 +68,10 @@ static void make_full(struct maker *maker, struct paths p[2])
         make_place(maker, r, heap, EADDR, 3, 8);
         make_place(maker, r, heap, EADDR, 5, 2);
         make_place(maker, r, heap, FAULTS, 3, 7);
-        make_trace(maker, r, leaf, 5000);
-        make_trace(maker, r, p[i].work, 6000);
-        make_trace(maker, r, leaf, 7000);
+        /* one that had to wait comes late */
+        make_trace(maker, p[i].thread, r, hit, 5000, 4096);
+        make_trace(maker, p[i].thread, r, plain, 7000, ARENA_TRACE_NO_OFFSET);
+        make_trace(maker, p[i].thread, r, lost_hit, 6000, ARENA_TRACE_NO_OFFSET);
         take(&p[i], EADDR, 27);
         take(&p[i], FAULTS, 9);
         take(&p[i], CPUTIME, 4);
@@ -85,13 +90,13 @@ static void test_ordinary_tree(void **state)
     collect(&maker, &context);
     assert_false(maker.result.was_empty);
     assert_int_equal(maker.result.n_samples, 80);
-    assert_int_equal(maker.result.n_files, 7);
+    assert_int_equal(maker.result.n_files, 9);
     struct hpcrun_profile profile = read_profile(&maker, 0);
     assert_string_equal(profile.version, "03.10");
     assert_string_equal(hpcrun_pair_value(&profile, "program-path"), "/bin/app");
     assert_string_equal(hpcrun_pair_value(&profile, "host-id"), "abc");
-    assert_string_equal(hpcrun_pair_value(&profile, "trace-min-time"), "5000");
-    assert_string_equal(hpcrun_pair_value(&profile, "trace-max-time"), "7000");
+    assert_string_equal(hpcrun_pair_value(&profile, "trace-min-time"), "105000");
+    assert_string_equal(hpcrun_pair_value(&profile, "trace-max-time"), "107000");
     assert_int_equal(profile.n_metrics, 4);
     assert_string_equal(profile.metrics[0].name, "Size (byte)");
     assert_int_equal(profile.metrics[0].flags[6], 0);
@@ -227,7 +232,10 @@ static void test_trace_and_ids(void **state)
         size_t main = child(&profile, 0, "/bin/app", 0x1105), work = child(&profile, main, "/bin/app", 0x1205);
         size_t leaf = child(&profile, work, "/bin/app", 0x1310);
         assert_int_equal(trace.n_records, 3);
-        assert_int_equal(trace.records[0].time, 5000);
+        assert_int_equal(trace.records[0].time, 105000);
+        assert_int_equal(trace.flags, TRACE_FLAG_DATACENTRIC);
+        assert_int_equal(trace.records[0].metric, find_metric(&profile, "EADDR (usec)"));
+        assert_int_equal(trace.records[2].metric, find_metric(&profile, "CPUTIME (usec)"));
         assert_int_equal(trace.records[0].node, -profile.nodes[leaf].id);
         assert_int_equal(trace.records[1].node, profile.nodes[work].id);
         for (size_t i = 0; i < profile.n_nodes; i++) {
@@ -237,6 +245,43 @@ static void test_trace_and_ids(void **state)
         }
         trace_fini(&trace);
         hpcrun_fini(&profile);
+        free(path);
+    }
+    free_arena(&maker);
+}
+
+/* The same samples with all that is known of them; the variable is that of the side file. */
+static void test_events(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    make_full(&maker, p);
+    atomic_store(&p[1].thread->n_untraced, 1);
+    atomic_store(&p[1].thread->n_traced, 9);
+    struct collect_context context = context_of(&maker);
+    context.wall_ns = 70500;
+    collect(&maker, &context);
+    for (unsigned thread = 0; thread < 2; thread++) {
+        struct events_file log = {0};
+        struct error error = {0};
+        struct objects_file side = read_objects(&maker, thread);
+        char *path = path_of_file(&maker, thread, "events");
+        assert_int_equal(events_read(path, &log, &error), 0);
+        assert_int_equal(log.n_records, 3);
+        assert_true(log.wall_ns == 70000 && log.wall_at_end_ns == 70500 && log.stride == 1);
+        assert_int_equal(events_thinned(&log), thread ? 5 : 0);
+        const struct events_record *first = &log.records[0];
+        const struct events_access *access = &log.accesses[first->access], *last = &log.accesses[log.records[2].access];
+        assert_true(first->t_ns == 35000 && first->cpu == 3 && first->lat_cycles == 7 && first->offset == 4096);
+        assert_int_equal(access->variable, variable_of(&side, VAR_HEAP, NULL)->node);
+        assert_int_equal(access->flags, thread ? EVENTS_INEXACT : 0);
+        assert_string_equal(log.sources[access->source].name, "EADDR");
+        assert_true(log.accesses[log.records[1].access].class == HIT_LOST && log.records[1].t_ns == 36000);
+        assert_true(log.records[2].offset == EVENTS_NO_OFFSET && last->variable == 0 && last->node == access->node);
+        assert_string_equal(log.sources[last->source].name, "CPUTIME");
+        events_fini(&log);
+        objects_fini(&side);
         free(path);
     }
     free_arena(&maker);
@@ -340,13 +385,13 @@ static void test_checkpoints(void **state)
     assert_int_equal(collect_claim(maker.base, maker.size_bytes, &context, &name, &error), 0);
     context.claimed = &name;
     collect(&maker, &context);
-    assert_int_equal(count_files(maker.dir), 7);
+    assert_int_equal(count_files(maker.dir), 9);
     (void)make_hit(&maker, p[0].ref, p[0].leaf, EADDR, HIT_COMPUTE, 0, 100, 0);
     atomic_store(&maker.header->rank, 3);
     collect(&maker, &context);
     assert_int_equal(maker.name.rank, 3);
     assert_int_equal(maker.name.generation, name.generation);
-    assert_int_equal(count_files(maker.dir), 7);
+    assert_int_equal(count_files(maker.dir), 9);
     struct hpcrun_profile profile = read_profile(&maker, 0);
     assert_string_equal(hpcrun_pair_value(&profile, "mpi-rank"), "3");
     double data, code;
@@ -568,9 +613,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pooled_lines), cmocka_unit_test(test_ordinary_tree), cmocka_unit_test(test_data_tree),
-        cmocka_unit_test(test_side_file),    cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_log),
-        cmocka_unit_test(test_leaks),        cmocka_unit_test(test_lines),         cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_checkpoints),  cmocka_unit_test(test_reaches),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_side_file),    cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_events),
+        cmocka_unit_test(test_log),          cmocka_unit_test(test_leaks),         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_checkpoints),   cmocka_unit_test(test_reaches),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,7 @@ struct hpcrun_options {
     unsigned n_debug_flags;
     uint64_t memsize_bytes, low_memsize_bytes;
     uint64_t max_bytes;    /* --max-size, or its default */
+    uint64_t trace_bytes;  /* --trace-size, or its default */
     uint64_t sample_bytes; /* -ck SAMPLE_BYTES */
     uint32_t checkpoint_s; /* -ck CHECKPOINT_SECONDS */
     uint64_t mark_ns;      /* --leaks-at; 0 when not given */

@@ -117,6 +117,7 @@ enum {
     OPT_MEMSIZE,
     OPT_LOW_MEMSIZE,
     OPT_MAX_SIZE,
+    OPT_TRACE_SIZE,
     OPT_MEMLEAK_PROB,
     OPT_FNBOUNDS,
     OPT_JOBS,
@@ -142,6 +143,7 @@ enum {
 #define JOBS_MAX 1024
 #define BYTES_MAX ((uint64_t)1 << 60)
 #define FILES_BYTES_DEFAULT ((uint64_t)1 << 30)
+#define TRACE_BYTES_DEFAULT ((uint64_t)64 << 20)
 #define FILES_BYTES_MIN ((uint64_t)256 << 10)
 
 static const struct option_row rows[] = {
@@ -154,7 +156,15 @@ static const struct option_row rows[] = {
      "mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}. Modifiers follow a colon, as for perf: u k h p pp ppp P "
      "G H I D e."},
     {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
-    {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
+    {OPT_TRACE, "-t --trace", NULL,
+     "Also record a trace: the call path of every sample over time, and a log that says for each on which CPU it was "
+     "taken and which byte of which variable it touched. See --trace-size."},
+    {OPT_TRACE_SIZE, "--trace-size", "BYTES",
+     "Room for the log of samples of -t in one process (suffixes k, m, g; default 64m, at least 256k; a sample takes "
+     "24 "
+     "bytes). When it is full, every second sample of each thread stays, over the whole time, then every fourth, and "
+     "so "
+     "on; the log file says how many were left out."},
     {OPT_OUTPUT, "-o --output", "DIR",
      "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has its own "
      "directory: hpcrun moves an earlier measurement there to DIR.1, the next one to DIR.2. When it cannot move it, "
@@ -228,8 +238,8 @@ static const struct option_row rows[] = {
      "are left when measuring was killed or DIR did not take them. Searches --local, HPCRUN_LOCAL and TMPDIR (/tmp)."},
     {OPT_MAX_SIZE, "--max-size", "BYTES",
      "Largest size of all files of one process together (suffixes k, m, g; default 1g, at least 256k). What does not "
-     "fit is left out and counted in the log: first the end of traces, then the call paths that cost least, whose "
-     "values go to their callers."},
+     "fit is left out and counted in the log: first every second sample of traces, and so on, then the call paths that "
+     "cost least, whose values go to their callers."},
     {OPT_MEMLEAK_PROB, "-mp --memleak-prob", "P",
      "Record only a sample of the allocations, those of DATACENTRIC_MIN_BYTES with probability P, larger ones more "
      "often; reports are scaled accordingly."},
@@ -279,6 +289,7 @@ static const struct option_spec spec = {
         "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
         "HPCRUN_LOCAL  As --local.\n"
         "HPCRUN_MAX_SIZE  As --max-size.\n"
+        "HPCRUN_TRACE_SIZE  As --trace-size.\n"
         "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
         "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
         "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
@@ -323,12 +334,12 @@ static int parse_bytes(const char *origin, const char *text, uint64_t *bytes, st
     return 0;
 }
 
-static int parse_max_size(const char *origin, const char *text, uint64_t *bytes, struct error *err)
+static int parse_max_size(const char *origin, const char *text, const char *of, uint64_t *bytes, struct error *err)
 {
     int status = parse_bytes(origin, text, bytes, err);
     if (status == 0 && *bytes < FILES_BYTES_MIN)
         status =
-            error_set(err, ERR_USAGE, "%s: %s is too small for the files of a process: at least 256k", origin, text);
+            error_set(err, ERR_USAGE, "%s: %s is too small for the %s of a process: at least 256k", origin, text, of);
     return status;
 }
 
@@ -460,7 +471,9 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
     case OPT_LOW_MEMSIZE:
         return parse_bytes("-lm", value, &options->low_memsize_bytes, err);
     case OPT_MAX_SIZE:
-        return parse_max_size("--max-size", value, &options->max_bytes, err);
+        return parse_max_size("--max-size", value, "files", &options->max_bytes, err);
+    case OPT_TRACE_SIZE:
+        return parse_max_size("--trace-size", value, "log of samples", &options->trace_bytes, err);
     case OPT_LEAKS_AT:
         options->leaks = true;
         return control_parse_seconds("--leaks-at", value, &options->mark_ns, err);
@@ -486,7 +499,7 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
 static int take_environment(struct hpcrun_options *options, struct error *err)
 {
     const char *fraction = getenv("HPCRUN_PROCESS_FRACTION"), *lifetime = getenv("HPCRUN_LIFETIME");
-    const char *max_size = getenv("HPCRUN_MAX_SIZE");
+    const char *max_size = getenv("HPCRUN_MAX_SIZE"), *trace_size = getenv("HPCRUN_TRACE_SIZE");
     const char *local = getenv("HPCRUN_LOCAL");
     int status = 0;
     if (!options->local && local && local[0])
@@ -499,9 +512,13 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
     if (status == 0 && !options->lifetime_s && lifetime && lifetime[0])
         status = control_parse_whole_seconds("HPCRUN_LIFETIME", lifetime, &options->lifetime_s, err);
     if (status == 0 && !options->max_bytes && max_size && max_size[0])
-        status = parse_max_size("HPCRUN_MAX_SIZE", max_size, &options->max_bytes, err);
+        status = parse_max_size("HPCRUN_MAX_SIZE", max_size, "files", &options->max_bytes, err);
+    if (status == 0 && !options->trace_bytes && trace_size && trace_size[0])
+        status = parse_max_size("HPCRUN_TRACE_SIZE", trace_size, "log of samples", &options->trace_bytes, err);
     if (!options->max_bytes)
         options->max_bytes = FILES_BYTES_DEFAULT;
+    if (!options->trace_bytes)
+        options->trace_bytes = TRACE_BYTES_DEFAULT;
     return status ? status : min_bytes_check(err);
 }
 

@@ -293,6 +293,7 @@ void process_describe(void)
     header->parent_pid = (uint32_t)getppid();
     header->uid = (uint32_t)getuid();
     header->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
+    header->start_mono_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     header->page_bytes = (uint32_t)getauxval(AT_PAGESZ);
     placeholders_fill(header->placeholders);
     int rank = process_rank();

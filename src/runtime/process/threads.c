@@ -191,7 +191,7 @@ static void bounds_of_thread(struct thread_state *state, size_t stack_bytes)
 static bool record_new(struct thread_state *state)
 {
     struct arena_header *header = arena_header_sig();
-    memset(&state->trace, 0, sizeof state->trace);
+    trace_leave_sig(&state->trace);
     state->record = NULL;
     for (int tries = 0; !arena_shared_begin_sig(); tries++)
         give_way(tries);
@@ -526,6 +526,7 @@ void thread_fork_child(void)
     state->lacks_stack_room = lacks_stack_room;
     state->mask_exceptions = mask_exceptions;
     state->record = NULL;
+    state->trace = (struct trace_writer){0}; /* the run is the parent's */
     state->stack_slot = 0;
     sample_set_active_sig(sample_is_active_sig()); /* the new arena does not have it yet */
     (void)begin(state);

@@ -68,12 +68,14 @@ static uint32_t run_chunks_sig(const struct arena_cursor *cursor, uint32_t n_lef
     return wanted > needed && wanted <= n_left ? wanted : needed;
 }
 
-/* Traces grow as long as the program runs: they get a share and leave the rest to records that hold sums. */
-static bool takes_trace_chunks_sig(struct arena_header *header, uint32_t n)
+/* Chunks that are left for a kind. The log grows as long as the program runs: it gets a share and leaves the rest to
+ * records that hold sums. */
+static uint32_t chunks_left_sig(const struct arena_header *header, enum arena_kind kind, uint32_t index)
 {
-    if (atomic_load_explicit(&header->n_trace_chunks, memory_order_relaxed) >= header->trace_chunk_limit)
-        return false;
-    return atomic_fetch_add_explicit(&header->n_trace_chunks, n, memory_order_relaxed) < header->trace_chunk_limit;
+    uint32_t n_left = index < header->chunk_limit ? header->chunk_limit - index : 0;
+    uint32_t n_trace = atomic_load_explicit(&header->n_trace_chunks, memory_order_relaxed);
+    uint32_t n_trace_left = n_trace < header->trace_chunk_limit ? header->trace_chunk_limit - n_trace : 0;
+    return kind == ARENA_TRACE && n_trace_left < n_left ? n_trace_left : n_left;
 }
 
 /* Whether the chunks before end are mapped. */
@@ -87,11 +89,12 @@ static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kin
     struct arena_header *header = arena_header_sig();
     uint32_t limit = header ? header->chunk_limit : 0;
     uint32_t index = header ? atomic_load_explicit(&header->n_chunks, memory_order_relaxed) : 0;
-    uint32_t n = index < limit ? run_chunks_sig(cursor, limit - index, n_bytes) : 0;
-    if (!n || n > limit - index || !is_mapped_sig(header, index + n))
+    uint32_t n_left = header ? chunks_left_sig(header, kind, index) : 0;
+    uint32_t n = n_left ? run_chunks_sig(cursor, n_left, n_bytes) : 0;
+    if (!n || n > n_left || !is_mapped_sig(header, index + n))
         return false;
-    if (kind == ARENA_TRACE && !takes_trace_chunks_sig(header, n))
-        return false;
+    if (kind == ARENA_TRACE)
+        atomic_fetch_add_explicit(&header->n_trace_chunks, n, memory_order_relaxed);
     index = atomic_fetch_add_explicit(&header->n_chunks, n, memory_order_relaxed);
     if (index >= limit || n > limit - index || !is_mapped_sig(header, index + n))
         return false;

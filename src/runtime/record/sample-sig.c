@@ -12,6 +12,7 @@
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/loadmap.h"
 #include "runtime/record/sample-path.h"
+#include "runtime/record/trace.h"
 #include "base/sigsafe.h"
 
 /* --- recipes --- */
@@ -144,6 +145,7 @@ struct current_sample {
     uint8_t event, class;
     uint16_t flags; /* HIT_FLAG_INEXACT, SAMPLE_* */
     uint32_t metrics;
+    uint64_t t_ns; /* CLOCK_MONOTONIC when it was taken, 0: not for the log */
     uint64_t weight, lat_cycles;
     uint64_t pattern, address; /* address: 0 = none */
     bool is_own_code;          /* the profiler's own instruction */
@@ -200,6 +202,15 @@ static void record_reach_sig(struct thread_state *self, const struct current_sam
         (void)cct_reach_sig(&self->samples, hit, &sample, found->end - found->start);
 }
 
+static void trace_sig(struct thread_state *self, const struct current_sample *taken, const struct arena_hit *hit,
+                      uint64_t offset)
+{
+    _Static_assert(RESOLVE_NO_OFFSET == UINT64_MAX, "the log takes it as it is");
+    const struct trace_sample sample = {
+        .t_ns = taken->t_ns, .offset = offset, .lat_cycles = taken->lat_cycles, .hit = hit, .cpu = taken->cpu};
+    trace_put_sig(&self->trace, self->record, self->ref, &sample);
+}
+
 /* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
 static void record_at_sig(struct thread_state *self, const struct current_sample *taken, const struct resolved *found,
                           enum fate fate)
@@ -230,6 +241,8 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
         cct_offset_sig(&self->samples, hit, found->offset);
     record_reach_sig(self, taken, hit, found);
     record_place_sig(self, taken, found);
+    if (taken->t_ns)
+        trace_sig(self, taken, hit, found->offset);
     count_fate_sig(self, taken->event, fate);
 }
 
@@ -342,6 +355,7 @@ static bool pending_extend_sig(struct thread_state *self, const struct current_s
             continue;
         pending->address = address < pending->address ? address : pending->address;
         pending->last_address = address > pending->last_address ? address : pending->last_address;
+        pending->last_t_ns = taken->t_ns ? taken->t_ns : pending->last_t_ns;
         pending->weight += taken->weight;
         pending->n_samples++;
         return true;
@@ -390,21 +404,32 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
     pending->lat_cycles = taken->lat_cycles;
     pending->has_address = false;
     pending->n_samples = 1;
-    pending->t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
+    pending->t_ns = taken->t_ns ? taken->t_ns : own_clock_ns_sig(CLOCK_MONOTONIC);
+    pending->last_t_ns = pending->t_ns;
+    pending->is_traced = taken->t_ns != 0;
     pending->n_frames = (uint8_t)frames_copy_sig(self, taken, pending->frames);
     return pending;
 }
 
-/* Attributes the samples of an entry one by one, spread evenly over their addresses; false when a sample must wait. */
+/* The earliest sample of an entry has been dealt with. */
+static void pending_step_sig(struct thread_pending *pending, struct current_sample *taken)
+{
+    pending->weight -= taken->weight;
+    pending->n_samples--;
+    pending->address += (pending->last_address - pending->address) / pending->n_samples;
+    if (taken->t_ns)
+        taken->t_ns += (pending->last_t_ns - taken->t_ns) / pending->n_samples;
+}
+
+/* Attributes the samples of an entry one by one, spread evenly over their addresses and times; false when a sample must
+ * wait. */
 static bool pending_record_sig(struct thread_state *self, struct thread_pending *pending, struct current_sample *taken)
 {
     while (pending->n_samples > 1) {
         taken->weight = pending->weight / pending->n_samples;
         if (!record_address_sig(self, taken, pending->address, pending->frames, pending->n_frames))
             return false;
-        pending->weight -= taken->weight;
-        pending->n_samples--;
-        pending->address += (pending->last_address - pending->address) / pending->n_samples;
+        pending_step_sig(pending, taken);
     }
     taken->weight = pending->weight;
     return record_address_sig(self, taken, pending->address, pending->frames, pending->n_frames);
@@ -419,6 +444,7 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
                                    .class = pending->class,
                                    .flags = pending->flags,
                                    .pattern = pending->pattern,
+                                   .t_ns = pending->is_traced ? pending->t_ns : 0,
                                    .weight = pending->weight,
                                    .metrics = pending->metrics,
                                    .lat_cycles = pending->lat_cycles};
@@ -446,8 +472,10 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
         return false;
     taken.weight = pending->weight / pending->n_samples;
     if (pending->has_address)
-        for (uint32_t i = 0; i < pending->n_samples; i++)
+        for (uint32_t n = pending->n_samples; n > 0; n--) {
             record_sig(self, &taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK), FATE_UNKNOWN_DATA);
+            taken.t_ns += n > 1 && taken.t_ns ? (pending->last_t_ns - taken.t_ns) / (n - 1) : 0;
+        }
     else
         count_fate_sig(self, pending->event, FATE_DROP_NO_RECIPE);
     return true;
@@ -494,19 +522,6 @@ void sample_resolve_parked_sig(struct thread_state *self)
 bool sample_has_parked_sig(const struct thread_state *self)
 {
     return self->n_parked > 0;
-}
-
-static void trace_sig(struct thread_state *self, const struct current_sample *taken)
-{
-    struct arena_trace *record = arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
-    if (!record) {
-        atomic_fetch_add_explicit(&self->record->n_untraced, 1, memory_order_relaxed);
-        return;
-    }
-    record->t_ns = own_clock_ns_sig(CLOCK_REALTIME);
-    record->node = taken->leaf;
-    record->event = taken->event;
-    arena_publish_sig(&self->trace);
 }
 
 void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate)
@@ -647,13 +662,12 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     if (is_refused_sig(self, event->index))
         return;
     taken_start_sig(self, &taken, event);
+    if (arena_header_sig()->trace)
+        taken.t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     leaf_sig(self, &taken, event, context);
-    const struct arena_header *header = arena_header_sig();
-    if (header->trace && taken.leaf)
-        trace_sig(self, &taken);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
-    else if (header->events[event->index].source == SOURCE_EADDR)
+    else if (arena_header_sig()->events[event->index].source == SOURCE_EADDR)
         take_by_recipe_sig(self, &taken, context);
     else
         take_access_sig(self, &taken, event);

@@ -10,6 +10,7 @@
 
 #include "fnbounds/recipe-eval-sig.h"
 #include "runtime/record/cct.h"
+#include "runtime/record/trace.h"
 #include "runtime/unwind/unwind.h"
 
 #define THREAD_PENDING_MAX 256 /* power of two */
@@ -91,12 +92,12 @@ struct thread_pending {
     uint64_t pattern; /* when has_address */
     uint32_t metrics;
     uint32_t n_samples;
-    uint64_t t_ns; /* CLOCK_MONOTONIC when it was taken */
+    uint64_t t_ns, last_t_ns; /* CLOCK_MONOTONIC when the first and the last of them were taken */
     uint32_t leaf;
     uint16_t cpu;
     uint8_t event, class;
     uint16_t flags;
-    bool has_address;
+    bool has_address, is_traced;
     uint8_t n_frames;
     struct thread_frame frames[THREAD_PENDING_FRAMES];
 };
@@ -115,7 +116,7 @@ struct thread_state {
     uint32_t reader;             /* epoch slot of the object map */
     uint32_t stack_slot;         /* 1 + its place in the table of stacks, 0 none */
     struct cct_tree samples, allocs;
-    struct arena_cursor trace;
+    struct trace_writer trace;
     uintptr_t own_stack; /* alternate signal stack for the samples, above a guard page; 0 none */
     size_t own_stack_bytes;
     bool has_own_stack;  /* we have set it in the kernel; since then only the program may have set another */

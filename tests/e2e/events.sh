@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The log of samples of real programs: every sample is in it once, those that had to wait for their variable too, in the
+# order in which the program touched its blocks; what does not fit is thinned and counted; children have logs of their own.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+need_runtime
+perf_works || skip "perf is refused here, and timers are too slow"
+cd "$scratch"
+
+# logs DIR...: the logs agree with the files beside them.
+logs() {
+    python3 "$srcdir/tests/lib/check-events.py" "$@" >"$scratch/logs" || fail "$*: $(cat "$scratch/logs")"
+    cat "$scratch/logs"
+}
+
+# Two blocks, page after page, one after the other, in each of two threads; calloc and realloc touch pages of blocks that
+# nobody knows yet.
+cat >walk.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define BYTES ((size_t)4 << 20)
+static void *walk(void *unused)
+{
+    char *first = malloc(BYTES), *second = malloc(BYTES);
+    for (size_t i = 0; i < BYTES; i += 4096)
+        *(volatile char *)(first + i) = 1;
+    for (size_t i = 0; i < BYTES; i += 4096)
+        *(volatile char *)(second + i) = 1;
+    char *third = calloc(1, 100000), *fourth = realloc(malloc(5000), BYTES);
+    *(volatile char *)third = *(volatile char *)fourth = 1;
+    return unused;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    (void)argv;
+    pthread_create(&thread, NULL, walk, NULL);
+    walk(NULL);
+    pthread_join(thread, NULL);
+    if (argc > 1 && fork() == 0)
+        walk(NULL), _exit(0);
+    while (wait(NULL) > 0)
+        ;
+    return 4;
+}
+END
+$CC -O1 -g -pthread walk.c -o walk
+
+GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1000000 expect_status 4 "$hpcrun" -e FAULTS@1 -t -o walked ./walk
+logs walked
+python3 - walked <<'END' || fail "the log does not show how the blocks were touched"
+import collections
+import json
+import pathlib
+import struct
+import sys
+paths = list(pathlib.Path(sys.argv[1]).glob("*.events"))
+assert len(paths) == 2, paths
+for path in paths:
+    side = json.loads(path.with_suffix(".objects").read_text())
+    data = path.read_bytes()
+    n_accesses, n_records = struct.unpack_from(">IQ", data, 68)
+    at = len(data) - 24 * n_records
+    variables = [struct.unpack_from(">I", data, at - 16 * (n_accesses - i) + 4)[0] for i in range(n_accesses)]
+    touched = collections.defaultdict(list)
+    for i in range(n_records):
+        time, access, _, place = struct.unpack_from(">QIIQ", data, at + 24 * i)
+        touched[variables[access]].append((time, place >> 16))
+    blocks = sorted(touched[row["node"]] for row in side["variables"]
+                    if row["kind"] == "heap" and len(touched[row["node"]]) > 1000)
+    assert len(blocks) >= 2, (path.name, {k: len(v) for k, v in touched.items()})
+    for block in blocks[:2]:
+        offsets = [offset for _, offset in block]
+        walked = [offset for offset in offsets if offset % 4096 == offsets[5] % 4096]
+        assert len(walked) > 1000 and walked == sorted(walked) and walked[-1] > (4 << 20) - 8192, (path.name, offsets)
+    assert blocks[0][1000][0] < blocks[1][1][0], (path.name, "the second block was touched before the first one was done")
+END
+
+# A child of fork goes on with a log of its own.
+expect_status 4 "$hpcrun" -e FAULTS@1 -t -o forked ./walk fork
+logs forked
+[ "$(find forked -name 'walk-*.events' | wc -l)" = 3 ] || fail "not three logs: $(ls forked)"
+
+# Events with an address and without, in one log.
+expect_status 4 "$hpcrun" -e EADDR@f2000 -e FAULTS@1 -e CPUTIME@f500 -t -o several ./walk
+logs several
+
+# Full: every second sample stays, and so on.
+cat >many.c <<'END'
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+    char *pages = mmap(NULL, 256 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (long i = 0, n = argc > 1 ? atol(argv[1]) : 0; i < n; i++) {
+        if (i % 256 == 0)
+            madvise(pages, 256 * 4096, MADV_DONTNEED);
+        *(volatile char *)(pages + i % 256 * 4096) = 1;
+    }
+    return 4;
+}
+END
+$CC -O1 many.c -o many
+expect_status 4 "$hpcrun" -e FAULTS@1 -t --trace-size 256k -o thinned ./many 100000
+logs thinned
+cat thinned/many-*.log >log.thinned
+expect_text log.thinned 'the log of samples was full .*: it has one of 16 samples, [0-9]+ are only in the profiles'
+expect_text logs '16 stride'
+[ "$(cat thinned/many-*.events | wc -c)" -le 280000 ] || fail "the log is larger than it may be: $(ls -l thinned)"
+HPCRUN_TRACE_SIZE=512k expect_status 0 "$hpcrun" -e CPUTIME -o env env
+expect_text out '^HPCRUN_TRACE_SIZE=524288$'
+HPCRUN_TRACE_SIZE=much expect_status 2 "$hpcrun" -o wrong true
+expect_status 2 "$hpcrun" --trace-size 1k -o wrong true
+expect_text err 'log of samples of a process: at least 256k'
+finish
