@@ -567,6 +567,21 @@ def check_many(scratch):
         run("hpcprof", *arguments, directory, status=2)
 
 
+def check_extended_older(directory, scratch):
+    """A database without counts by CPU gets those of what is added, and says so."""
+    database = scratch / "older"
+    run("hpcprof", "-q", "-o", database, *sorted(directory.glob("app-000000-*.hpcrun")))
+    data = json.loads(run("hpcquery", "export", "json", database).stdout)
+    del data["cpu_counts"], data["machines"]
+    (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    (database / "locus.db").unlink()
+    run("hpcprof", "-q", "-o", database, "--extend", directory)
+    counts, machines = counts_of(database)
+    expect({key[2] for key in counts} == {1} and len(machines) == 1, f"an extended older database: {counts}")
+    text = run("hpcquery", "vars", database).stdout
+    expect("Samples by CPU are those of the measurements that were added" in " ".join(text.split()), f"older: {text}")
+
+
 def check_extended(directory, scratch):
     """A database made in two steps is the one made in one: of later ranks in the same directory, and of another one."""
     for name, later in (("same", directory), ("other", scratch / "made")):
@@ -589,6 +604,7 @@ def check_extended(directory, scratch):
             for file in ("meta.db", "profile.db", "cct.db", "metrics/default.yaml"):
                 same = (database / file).read_bytes() == (scratch / f"whole-{name}" / file).read_bytes()
                 expect(same, f"extended {name}: {file} differs")
+    check_extended_older(directory, scratch)
     for arguments in (("--extend", directory), ("-o", scratch / "absent", "--extend", directory)):
         result = run("hpcprof", *arguments, status=2 if len(arguments) == 2 else 1)
         expect(len(arguments) == 2 or result.stderr.count("\n") == 1, f"--extend: {result.stderr}")

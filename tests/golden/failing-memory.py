@@ -51,6 +51,10 @@ annotate|--instructions|--all|fill|insn
 tree|--json|ours
 leaks|ours
 vars|--html|ours
+vars|--by|package|--csv|ours
+cpus|ours
+cpus|--csv|ours
+cpus|--json|--by|node|--variable|grid|ours
 """
 problems = []
 
@@ -63,13 +67,15 @@ def make_inputs(scratch):
     v4.write_small(scratch / "v4")
     start = [("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)]
     variables = [m.heap(start + [("/nowhere/app", 0x3030)], size=1 << 20), m.reason("DATACENTRIC_No_Compute"),
-                 m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x404040, "static", "grid", 8192)]
+                 m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x404040, "static", "grid", 8192, [[0, 0, 3], [2, 0, 4]])]
     for name, factor in (("ours", 1), ("twice", 2)):
         for thread in (0, 1):
             profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], thread=thread, pid=100)
+            profile.topology = "topology.xml"
             for i, variable in enumerate(variables):
                 profile.sample(start + [("/nowhere/app", 0x5000 + 16 * i)], {0: factor * (10 * i + thread + 1)}, variable)
             profile.write(scratch / f"measured-{name}")
+        (scratch / f"measured-{name}" / "topology.xml").write_text(m.TWO_NODES, encoding="utf-8")
         subprocess.run([BUILD / "hpcprof", "-q", "-o", name, f"measured-{name}"], cwd=scratch, check=True)
     make_instructions(scratch)
 

@@ -424,6 +424,8 @@ static int build_all(struct load *load, struct error *err)
     source_text_free(source);
     if (code == 0)
         code = map_scopes(load, &scopes, err);
+    if (load->prior.n_threads && load->sides.n_cpus && build.model->n_cpu_counts == 0)
+        model_note(build.model, "Samples by CPU are those of the measurements that were added: the database had none.");
     if (code == 0)
         code = load_sides_apply_cpus(&load->sides, &load->tree, err);
     if (code == 0)

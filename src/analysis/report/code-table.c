@@ -788,7 +788,7 @@ static int by_place(struct splitting *splitting, const struct report *report, st
     return code;
 }
 
-/* Of a database without counts by CPU. */
+/* Of one host: older databases have these sums alone. */
 static int by_node(struct splitting *splitting, const struct report *report, struct error *err)
 {
     const struct model *model = report->model;
@@ -832,7 +832,7 @@ int split_variables(const struct report *report, enum split_by by, const struct 
     int code = 0;
     if (!make_room(&splitting, report->n_rows) || !give_variables(&splitting, report))
         code = error_memory(err);
-    else if (by == SPLIT_NODE && report->model->n_cpu_counts == 0)
+    else if (by == SPLIT_NODE && (report->model->n_cpu_counts == 0 || report->model->n_machines < 2))
         code = by_node(&splitting, report, err);
     else if (split_by_is_place(by))
         code = by_place(&splitting, report, err);
