@@ -267,6 +267,26 @@ struct reach_row {
 };
 #define REACH_ROWS_MAX 256 /* of a variable: of more threads, those of whole processes are left out */
 
+/* The same of the samples whose page's home is known: the memory node that the page was on. */
+struct home_count {
+    uint32_t variable, thread, metric;
+    uint32_t cpu;
+    uint32_t home; /* PLACE_UNKNOWN: the page was never written, or was released before the kernel was asked */
+    uint64_t n_samples;
+};
+
+#define HOMES_MAX 64 /* memory nodes: as in the side files */
+
+/* Where the pages of a variable are: of its largest block in each process, as they were found last. */
+struct variable_pages {
+    uint32_t variable;
+    uint64_t n_moved;         /* samples on a page that had another home before */
+    uint64_t n_pages;         /* 0: they were not counted */
+    uint64_t n_asked, n_none; /* of the pages, asked for; of these, without memory */
+    uint64_t huge_bytes;      /* in huge pages; UINT64_MAX: not known */
+    uint64_t n_on[HOMES_MAX]; /* of those asked for, by node */
+};
+
 /* A module with instructions whose build is known. A database that was extended may have several of one module. */
 struct module_build {
     uint32_t module; /* string id of its path */
@@ -313,6 +333,11 @@ struct model {
     size_t n_touches, cap_touches;
     struct reach_row *reaches; /* [n_reaches] by variable, thread; none in older databases */
     size_t n_reaches, cap_reaches;
+    struct home_count *home_counts; /* [n_home_counts] by variable, thread, metric, CPU, home; none where each machine
+                                     * has one memory node */
+    size_t n_home_counts, cap_home_counts;
+    struct variable_pages *pages; /* [n_pages] by variable: those that something is known of */
+    size_t n_pages, cap_pages;
     uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
     char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */

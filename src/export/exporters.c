@@ -21,6 +21,7 @@ extern const struct exporter export_types_by_text, export_types_by_csv, export_t
 extern const struct exporter export_lines_by_text, export_lines_by_csv, export_lines_by_json;
 extern const struct exporter export_cpus_text, export_cpus_csv, export_cpus_json;
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
+extern const struct exporter export_numa_text, export_numa_csv, export_numa_json;
 
 static const struct exporter *const exporters[] = {
     &export_vars_text,         &export_vars_csv,          &export_vars_json,
@@ -40,6 +41,7 @@ static const struct exporter *const exporters[] = {
     &export_types_by_text,     &export_types_by_csv,      &export_types_by_json,
     &export_instructions_text, &export_instructions_csv,  &export_instructions_json,
     &export_cpus_text,         &export_cpus_csv,          &export_cpus_json,
+    &export_numa_text,         &export_numa_csv,          &export_numa_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

@@ -146,7 +146,7 @@ static const struct option_spec spec = {
     .summary = "print reports from a database; filter, join, compare and convert profiles",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
-                "[options] DB\ncpus [options] DB\nexport FORM "
+                "[options] DB\ncpus [options] DB\nnuma [options] DB\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -182,6 +182,10 @@ static const struct option_spec spec = {
         "samples at data that were taken there, by how many threads, and at which variables. This is where the threads "
         "were, not where the memory is. CPUs and cores without samples are left out. Cores and packages are numbered "
         "over the whole host, as by lscpu. CSV has a row for each place, thread and variable.\n\n"
+        "numa prints, for machines with several memory nodes, on which nodes the threads ran and on which ones the "
+        "pages "
+        "were that they touched: for all samples and for each variable. hpcrun finds that out by itself for events "
+        "with data addresses.\n\n"
         "export writes an input in a form for people or for other tools. For one of our databases "
         "json is all that it holds, which doc/FORMAT.md describes, and html a page for a browser in one file, with the "
         "sources that the database has.\n\n"
@@ -208,6 +212,7 @@ static const struct option_spec spec = {
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
                 "  hpcquery cpus --by node --variable grid hpctoolkit-app-database\n"
+                "  hpcquery numa hpctoolkit-app-database\n"
                 "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
                 "  hpcquery filter 'time > 5' : flat : table hpctoolkit-app-database\n"
                 "  hpcquery subtract : tree after-database before-database\n"
@@ -303,7 +308,7 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->lists_metrics = true;
         break;
     case OPT_LIST_COMMANDS:
-        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nexport\ndiff");
+        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:
@@ -439,11 +444,11 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter && strcmp(settings->form, "html") == 0)
         return usage("--html goes with vars only, and not with --by");
     if (!exporter)
-        return tool_usage(
-            "hpcquery",
-            "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus, "
-            "export json or html",
-            report);
+        return tool_usage("hpcquery",
+                          "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, "
+                          "leaks, cpus, numa, "
+                          "export json or html",
+                          report);
     struct model model;
     struct error err = {0};
     if (model_init(&model, &err) != 0)
@@ -523,7 +528,7 @@ static bool is_about_derived(const struct settings *settings)
 static int answer(struct settings *settings, char **words, size_t n)
 {
     static const char *const reports[] = {"vars",     "functions", "lines", "types", "tree",
-                                          "datatree", "advice",    "leaks", "cpus"};
+                                          "datatree", "advice",    "leaks", "cpus",  "numa"};
     bool is_report = n == 2 && !settings->profiles && !is_about_derived(settings);
     if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
         return usage("--increases goes with diff");
@@ -553,7 +558,7 @@ static int answer(struct settings *settings, char **words, size_t n)
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
         return usage(
-            "give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks or cpus) and "
+            "give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus or numa) and "
             "a "
             "database, or operations and inputs");
     if (settings->report_option || settings->by)

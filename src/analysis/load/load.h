@@ -85,6 +85,10 @@ struct load_sides {
     size_t n_touches, cap_touches;
     struct reach_row *reaches; /* [n_reaches] in the same way */
     size_t n_reaches, cap_reaches;
+    struct home_count *homes; /* [n_homes] likewise */
+    size_t n_homes, cap_homes;
+    struct variable_pages *pages; /* [n_pages] likewise */
+    size_t n_pages, cap_pages;
 };
 
 /* A side file that was read, or why it was not. */
@@ -133,6 +137,14 @@ int load_sides_apply_reaches(struct load_sides *sides, const struct raw_tree *tr
 /* cpus.c: the threads by the numbers of their profiles, PLACE_UNKNOWN for none: *n of them, to be freed; NULL when out
  * of memory. */
 uint32_t *threads_by_profile(const struct model *model, size_t *n);
+
+/* homes.c: notes the homes of a variable's samples and pages. node, metrics ([n_metrics] of the profile, as those of
+ * the model, -1 for none) and number as above. */
+void load_sides_add_homes(struct load_sides *sides, uint32_t node, size_t number, const struct objects_variable *from,
+                          const int64_t *metrics, size_t n_metrics);
+
+/* homes.c: the same as load_sides_apply_cpus for the homes. */
+int load_sides_apply_homes(struct load_sides *sides, const struct raw_tree *tree, struct error *err);
 
 /* Frees what was read, except the model's part. */
 void load_sides_fini(struct load_sides *sides);

@@ -190,6 +190,18 @@ static void add_cpu(struct load_sides *sides, uint32_t node, size_t profile, uin
         sides->failed = true;
 }
 
+static void add_homes(struct load_sides *sides, uint32_t node, const struct objects_variable *from,
+                      const struct beside *beside)
+{
+    const struct hpcrun_profile *head = beside->head;
+    int64_t *metrics = from->n_homes ? malloc((head->n_metrics + 1) * sizeof *metrics) : NULL;
+    sides->failed = sides->failed || (from->n_homes && !metrics);
+    for (uint32_t i = 0; metrics && i < head->n_metrics; i++)
+        metrics[i] = metric_of(sides->model, head, i);
+    load_sides_add_homes(sides, node, beside->profile, from, metrics, metrics ? head->n_metrics : 0);
+    free(metrics);
+}
+
 static void add_counts(struct load_sides *sides, struct side_row *row, const struct objects_variable *from,
                        const struct beside *beside)
 {
@@ -238,6 +250,7 @@ static struct side_row *add_variable(struct load_sides *sides, const struct obje
         row->max_small_bytes = from->max_small_bytes;
     add_offsets(row, from);
     add_counts(sides, row, from, beside);
+    add_homes(sides, node, from, beside);
     return row;
 }
 
@@ -542,6 +555,10 @@ void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
     }
     for (size_t i = 0; i < sides->n_reaches; i++)
         sides->reaches[i].variable = tree->index_of[sides->reaches[i].variable];
+    for (size_t i = 0; i < sides->n_homes; i++)
+        sides->homes[i].variable = tree->index_of[sides->homes[i].variable];
+    for (size_t i = 0; i < sides->n_pages; i++)
+        sides->pages[i].variable = tree->index_of[sides->pages[i].variable];
     causes_renumber(&sides->causes, tree->index_of);
 }
 
@@ -565,5 +582,7 @@ void load_sides_fini(struct load_sides *sides)
     for (size_t i = 0; i < sides->n_reaches; i++)
         reach_row_fini(&sides->reaches[i]);
     free(sides->reaches);
+    free(sides->homes);
+    free(sides->pages);
     strtab_fini(&sides->topology_paths);
 }

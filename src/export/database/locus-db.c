@@ -591,6 +591,51 @@ static void pass_cpu_counts(struct pass *pass, struct model *model)
     }
 }
 
+static void pass_home_counts(struct pass *pass, struct model *model)
+{
+    uint32_t variable = 0;
+    size_t n = model->n_home_counts =
+        pass_list(pass, &model->home_counts, model->n_home_counts, sizeof *model->home_counts, "counts by home");
+    if (n && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
+        refuse(pass, "counts by home", "there are no variables, metrics or threads");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        struct home_count *count = &model->home_counts[i];
+        uint32_t further = count->variable - variable, home = count->home + 1;
+        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a count by home");
+        count->variable = variable += further;
+        pass_32(pass, &count->thread, model->n_threads - 1, "thread of a count by home");
+        pass_32(pass, &count->metric, model->n_metrics - 1, "metric of a count by home");
+        pass_32(pass, &count->cpu, UINT32_MAX, "CPU of a count by home");
+        pass_32(pass, &home, HOMES_MAX, "home of a count");
+        count->home = home - 1;
+        pass_64(pass, &count->n_samples, "count by home");
+    }
+}
+
+static void pass_pages(struct pass *pass, struct model *model)
+{
+    uint32_t variable = 0;
+    model->n_pages = pass_list(pass, &model->pages, model->n_pages, sizeof *model->pages, "pages");
+    if (model->n_pages && !model->n_variables)
+        refuse(pass, "pages", "there are no variables");
+    for (size_t i = 0; i < model->n_pages && pass->code == 0; i++) {
+        struct variable_pages *pages = &model->pages[i];
+        uint32_t further = pages->variable - variable, n_nodes = HOMES_MAX;
+        uint64_t huge = pages->huge_bytes + 1;
+        uint64_t *words[] = {&pages->n_moved, &pages->n_pages, &pages->n_asked, &pages->n_none, &huge};
+        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of pages");
+        pages->variable = variable += further;
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            pass_64(pass, words[k], "pages");
+        pages->huge_bytes = huge - 1;
+        while (n_nodes && !pages->n_on[n_nodes - 1])
+            n_nodes--;
+        pass_32(pass, &n_nodes, HOMES_MAX, "nodes of pages");
+        for (size_t k = 0; k < n_nodes; k++)
+            pass_64(pass, &pages->n_on[k], "pages of a node");
+    }
+}
+
 struct table {
     const char *name;
     bool (*is_there)(const struct model *model);
@@ -717,11 +762,23 @@ static bool has_touches(const struct model *model)
     return model->n_touches > 0;
 }
 
+static bool has_home_counts(const struct model *model)
+{
+    return model->n_home_counts > 0;
+}
+
+static bool has_pages(const struct model *model)
+{
+    return model->n_pages > 0;
+}
+
 static const struct table tables[] = {
     {"machines", has_machines, pass_machines},
     {"cpu_counts", has_cpu_counts, pass_cpu_counts},
     {"touches", has_touches, pass_touches},
     {"reaches", has_reaches, pass_reaches},
+    {"home_counts", has_home_counts, pass_home_counts},
+    {"pages", has_pages, pass_pages},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

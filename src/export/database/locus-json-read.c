@@ -586,6 +586,52 @@ static void take_reaches(struct json_take *take, const json_t *root, struct mode
     }
 }
 
+static void take_home_counts(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "home_counts";
+    const json_t *list =
+        json_object_get(root, "home_counts") ? json_take_array_at(take, root, "home_counts", &n) : NULL;
+    if (n && !take->code && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables, metrics or threads");
+    model->home_counts = zeroed(take, n, sizeof *model->home_counts);
+    model->n_home_counts = model->home_counts ? n : 0;
+    for (take->index = 0; take->index < model->n_home_counts && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index), *home = json_array_get(row, 4);
+        model->home_counts[take->index] = (struct home_count){
+            .variable = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_variables - 1, "variable"),
+            .thread = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_threads - 1, "thread"),
+            .metric = (uint32_t)json_take_word(take, json_array_get(row, 2), model->n_metrics - 1, "metric"),
+            .cpu = (uint32_t)json_take_word(take, json_array_get(row, 3), UINT32_MAX, "CPU"),
+            .home = json_is_null(home) ? PLACE_UNKNOWN : (uint32_t)json_take_word(take, home, HOMES_MAX - 1, "home"),
+            .n_samples = json_take_word(take, json_array_get(row, 5), UINT64_MAX, "samples")};
+    }
+}
+
+static void take_pages(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "pages";
+    const json_t *list = json_object_get(root, "pages") ? json_take_array_at(take, root, "pages", &n) : NULL;
+    if (n && !take->code && !model->n_variables)
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables");
+    model->pages = zeroed(take, n, sizeof *model->pages);
+    model->n_pages = model->pages ? n : 0;
+    for (take->index = 0; take->index < model->n_pages && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct variable_pages *pages = &model->pages[take->index];
+        pages->variable = (uint32_t)json_take_word_at(take, row, "variable", model->n_variables - 1);
+        pages->n_moved = json_take_word_at(take, row, "n_moved", UINT64_MAX);
+        pages->n_pages = json_take_word_at(take, row, "n_pages", UINT64_MAX);
+        pages->n_asked = json_take_word_at(take, row, "n_asked", UINT64_MAX);
+        pages->n_none = json_take_word_at(take, row, "n_none", UINT64_MAX);
+        pages->huge_bytes = json_object_get(row, "huge_bytes")
+                                ? json_take_word_at(take, row, "huge_bytes", UINT64_MAX - 1)
+                                : UINT64_MAX;
+        json_take_words_at(take, row, "n_on", pages->n_on, HOMES_MAX);
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -612,6 +658,8 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_cpu_counts(&take, root, model);
         take_touches(&take, root, model);
         take_reaches(&take, root, model);
+        take_home_counts(&take, root, model);
+        take_pages(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

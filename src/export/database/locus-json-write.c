@@ -383,6 +383,38 @@ static void put_touches(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_touches > 0);
 }
 
+static void put_home_counts(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_home_counts; i++) {
+        const struct home_count *count = &model->home_counts[i];
+        buf_printf(out, "%s\n[%u,%u,%u,%u", i ? "," : ",\n\"home_counts\": [", count->variable, count->thread,
+                   count->metric, count->cpu);
+        put_place(out, count->home);
+        buf_append(out, ",", 1);
+        json_put_word(out, count->n_samples);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]", model->n_home_counts > 0);
+}
+
+static void put_pages(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_pages; i++) {
+        const struct variable_pages *pages = &model->pages[i];
+        buf_printf(out, "%s\n{\"variable\": %u", i ? "," : ",\n\"pages\": [", pages->variable);
+        json_put_word_at(out, "n_moved", pages->n_moved);
+        json_put_word_at(out, "n_pages", pages->n_pages);
+        json_put_word_at(out, "n_asked", pages->n_asked);
+        json_put_word_at(out, "n_none", pages->n_none);
+        if (pages->huge_bytes != UINT64_MAX)
+            json_put_word_at(out, "huge_bytes", pages->huge_bytes);
+        json_put_key(out, "n_on", 0);
+        json_put_words(out, pages->n_on, HOMES_MAX);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", model->n_pages > 0);
+}
+
 int locus_json_write(const struct model *model, struct buf *out, struct error *err)
 {
     put_head(model, out);
@@ -404,6 +436,8 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_cpu_counts(model, out);
     put_touches(model, out);
     put_reaches(model, out);
+    put_home_counts(model, out);
+    put_pages(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }

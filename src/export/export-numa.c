@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The report of memory nodes: for a terminal, as CSV and as JSON. On a terminal the matrix of threads' nodes and pages'
+ * nodes, then each variable with where its pages are and who asks for them. */
+#include "analysis/report/numa.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "export/exporters.h"
+#include "export/text-cells.h"
+#include "export/vars-table.h"
+#include "fmt/json.h"
+
+#define PART_SHOWN 0.5 /* percent: below it a node is not named */
+#define MOST_NODES 12  /* with more, the matrix is left to CSV and JSON */
+
+/* The name of the row's variable, also where the row is about a part of it. */
+static const char *name_of(const struct numa *numa, const struct numa_row *row)
+{
+    return row->row->part ? model_text(numa->report.model, row->row->variable->name) : row->row->name;
+}
+
+static double percent(uint64_t part, uint64_t all)
+{
+    return all ? 100 * (double)part / (double)all : 0;
+}
+
+static uint64_t n_asked(const struct numa_sum *sum)
+{
+    return sum->n_local + sum->n_remote + sum->n_none;
+}
+
+/* What the report says where there is nothing to report; NULL where there is. */
+static const char *reason_for_nothing(const struct numa *numa)
+{
+    if (numa->n_nodes == 1)
+        return "NUMA cannot be seen here: the program ran on machines with one memory node, where every access is "
+               "local.";
+    if (numa->n_nodes == 0)
+        return "The nodes are not known: the measurement has no topology of its machine.";
+    if (numa->n_pairs == 0)
+        return "It is not known on which nodes the pages are. hpcrun finds it out for events with data addresses, "
+               "such as datacentric; where the kernel refused to say it, the log of hpcrun has the reason.";
+    return NULL;
+}
+
+static void put_head(const struct numa *numa, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = job->model;
+    const struct numa_sum *sum = &numa->sum;
+    struct buf text = {0};
+    text_program(out, job);
+    if (model->topology)
+        text_labelled(out, job, "machine", model->topology);
+    const char *reason = reason_for_nothing(numa);
+    if (reason) {
+        text_labelled(out, job, "note", reason);
+        return;
+    }
+    buf_printf(&text, "%s: of %llu samples on variables, the node of the page is known for %llu (%.0f %%)",
+               model->metrics[numa->metric].name, (unsigned long long)sum->n_samples,
+               (unsigned long long)(sum->n_local + sum->n_remote),
+               percent(sum->n_local + sum->n_remote, sum->n_samples));
+    text_labelled(out, job, "samples", text.data ? text.data : "");
+    text.len_bytes = 0;
+    buf_printf(&text, "%.1f %% on pages of another node than the thread's, %.1f %% on pages of its own",
+               numa_remote_percent(sum), 100 - numa_remote_percent(sum));
+    if (sum->n_local + sum->n_remote)
+        text_labelled(out, job, "remote", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+/* --- the matrix --- */
+
+static uint64_t sum_of_row(const struct numa *numa, uint32_t node)
+{
+    uint64_t n = 0;
+    for (uint32_t home = 0; home < numa->n_nodes; home++)
+        n += numa->matrix[(size_t)node * numa->n_nodes + home];
+    return n;
+}
+
+static uint64_t sum_of_column(const struct numa *numa, uint32_t home)
+{
+    uint64_t n = 0;
+    for (uint32_t node = 0; node < numa->n_nodes; node++)
+        n += numa->matrix[(size_t)node * numa->n_nodes + home];
+    return n;
+}
+
+static void put_matrix(const struct numa *numa, const struct export_job *job, struct buf *out)
+{
+    uint64_t all = numa->sum.n_local + numa->sum.n_remote;
+    char text[24];
+    if (!all || numa->n_nodes > MOST_NODES)
+        return;
+    text_style(out, job, TEXT_BOLD);
+    buf_printf(out, "\nthreads on    pages on");
+    for (uint32_t home = 0; home < numa->n_nodes; home++) {
+        (void)snprintf(text, sizeof text, "node %u", home);
+        text_cell(out, job, text, home ? 10 : 9, true);
+    }
+    text_cell(out, job, "all", 10, true);
+    text_style(out, job, TEXT_PLAIN);
+    buf_append(out, "\n", 1);
+    for (uint32_t node = 0; node <= numa->n_nodes; node++) {
+        bool is_sum = node == numa->n_nodes;
+        if (!is_sum && !sum_of_row(numa, node))
+            continue;
+        (void)snprintf(text, sizeof text, is_sum ? "all" : "node %u", node);
+        text_cell(out, job, text, 21, false);
+        for (uint32_t home = 0; home < numa->n_nodes; home++)
+            buf_printf(
+                out, " %7.1f %%",
+                percent(is_sum ? sum_of_column(numa, home) : numa->matrix[(size_t)node * numa->n_nodes + home], all));
+        buf_printf(out, " %7.1f %%\n", percent(is_sum ? all : sum_of_row(numa, node), all));
+    }
+}
+
+/* --- variables --- */
+
+static void put_node(struct buf *text, uint32_t node, double share, unsigned *n_put)
+{
+    if (share < PART_SHOWN)
+        return;
+    buf_printf(text, "%snode %u: %.0f %%", (*n_put)++ ? ", " : " ", node, share);
+}
+
+/* "pages live on node 0: 100 %; threads ran on node 0: 33 %, node 1: 67 %; remote 67 %" */
+static void put_where(const struct numa *numa, const struct numa_row *row, struct buf *text)
+{
+    const struct variable_pages *pages = &row->pages;
+    uint64_t known = row->sum.n_local + row->sum.n_remote, on_node = 0;
+    unsigned n_put = 0;
+    for (uint32_t i = 0; i < HOMES_MAX; i++)
+        on_node += pages->n_on[i];
+    buf_printf(text, on_node ? "pages live on" : "sampled pages live on");
+    for (uint32_t i = 0; i < numa->n_nodes; i++)
+        put_node(text, i, on_node ? percent(pages->n_on[i], on_node) : percent(numa_row_at(numa, row, i), known),
+                 &n_put);
+    if (!n_put)
+        buf_printf(text, " no node");
+    buf_printf(text, "; threads ran on");
+    n_put = 0;
+    for (uint32_t i = 0; i < numa->n_nodes; i++)
+        put_node(text, i, percent(numa_row_on(numa, row, i), n_asked(&row->sum)), &n_put);
+    if (known)
+        buf_printf(text, "; remote %.0f %%", numa_remote_percent(&row->sum));
+}
+
+/* What else is known of the pages. */
+static void put_pages(const struct numa_row *row, struct buf *text)
+{
+    const struct variable_pages *pages = &row->pages;
+    char size[16];
+    if (pages->n_pages)
+        buf_printf(text, "; %llu pages", (unsigned long long)pages->n_pages);
+    if (pages->n_asked && percent(pages->n_none, pages->n_asked) >= PART_SHOWN)
+        buf_printf(text, ", %.0f %% of them never written", percent(pages->n_none, pages->n_asked));
+    if (pages->huge_bytes && pages->huge_bytes != UINT64_MAX) {
+        text_size(pages->huge_bytes, size);
+        buf_printf(text, ", %s around it in huge pages", size);
+    }
+    if (pages->n_moved)
+        buf_printf(text, "; %llu sample%s on pages that had moved", (unsigned long long)pages->n_moved,
+                   pages->n_moved == 1 ? "" : "s");
+}
+
+static void put_row(const struct numa *numa, const struct export_job *job, const struct numa_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    char remote[16] = "-";
+    if (row->sum.n_local + row->sum.n_remote)
+        (void)snprintf(remote, sizeof remote, "%.1f %%", numa_remote_percent(&row->sum));
+    text_cell(out, job, remote, 8, true);
+    buf_printf(out, " %10llu  ", (unsigned long long)(row->sum.n_local + row->sum.n_remote));
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, name_of(numa, row), 22, false);
+    text_style(out, job, TEXT_PLAIN);
+    buf_printf(out, " %-7s ", row->row->class);
+    text_cut(out, job, row->row->site ? row->row->site : "", job->columns > 60 ? job->columns - 52 : 8);
+    buf_append(out, "\n", 1);
+    put_where(numa, row, &text);
+    put_pages(row, &text);
+    buf_printf(out, "%*s", TEXT_LABEL_WIDTH + 2, "");
+    text_wrapped(out, job, text.data ? text.data : "", TEXT_LABEL_WIDTH + 2, TEXT_LABEL_WIDTH + 2);
+    buf_fini(&text);
+}
+
+static bool is_shown(const struct numa *numa, const struct export_job *job, size_t i)
+{
+    const struct numa_sum *sum = &numa->rows[i].sum;
+    return (job->top == 0 || i < job->top) &&
+           (job->least <= 0 ||
+            percent(sum->n_local + sum->n_remote, numa->sum.n_local + numa->sum.n_remote) >= job->least);
+}
+
+static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct numa numa;
+    int code = numa_make(job->model, job->metric, &numa, err);
+    if (code != 0)
+        return code;
+    put_head(&numa, job, out);
+    if (!reason_for_nothing(&numa)) {
+        size_t n = 0;
+        put_matrix(&numa, job, out);
+        text_style(out, job, TEXT_BOLD);
+        buf_printf(out, "\n  remote    samples  variable               class   comes from");
+        text_style(out, job, TEXT_PLAIN);
+        buf_append(out, "\n", 1);
+        for (; n < numa.n_rows && is_shown(&numa, job, n); n++)
+            put_row(&numa, job, &numa.rows[n], out);
+        if (n < numa.n_rows)
+            buf_printf(out, "%zu more variables (--top 0 shows all)\n", numa.n_rows - n);
+    }
+    numa_fini(&numa);
+    return 0;
+}
+
+const struct exporter export_numa_text = {"numa", "text", write_text};
+
+/* --- CSV --- */
+
+/* One row for each variable, node of the threads and home of the pages. */
+
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct numa numa;
+    int code = numa_make(job->model, job->metric, &numa, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "variable,class,alloc_site,thread_node,page_node,samples\n");
+    for (size_t r = 0; r < numa.n_rows && is_shown(&numa, job, r); r++) {
+        const struct numa_row *row = &numa.rows[r];
+        for (size_t i = row->first; i < row->first + row->n; i++) {
+            const struct numa_pair *pair = &numa.pairs[i];
+            csv_put_text(out, name_of(&numa, row));
+            buf_printf(out, ",%s,", row->row->class);
+            csv_put_text(out, row->row->site ? row->row->site : "");
+            buf_printf(out, ",%u,", pair->node);
+            if (pair->home != PLACE_UNKNOWN)
+                buf_printf(out, "%u", pair->home);
+            buf_printf(out, ",%llu\n", (unsigned long long)pair->n_samples);
+        }
+    }
+    numa_fini(&numa);
+    return 0;
+}
+
+const struct exporter export_numa_csv = {"numa", "csv", write_csv};
+
+/* --- JSON --- */
+
+static void put_json_sum(struct buf *out, const struct numa_sum *sum)
+{
+    json_put_word_at(out, "samples", sum->n_samples);
+    json_put_word_at(out, "local", sum->n_local);
+    json_put_word_at(out, "remote", sum->n_remote);
+    json_put_word_at(out, "no_page", sum->n_none);
+    if (sum->n_local + sum->n_remote)
+        json_put_double_at(out, "remote_share", numa_remote_percent(sum));
+}
+
+static void put_json_pages(struct buf *out, const struct numa *numa, const struct variable_pages *pages)
+{
+    json_put_word_at(out, "moved", pages->n_moved);
+    if (!pages->n_asked)
+        return;
+    json_put_word_at(out, "pages", pages->n_pages);
+    json_put_word_at(out, "pages_asked", pages->n_asked);
+    json_put_word_at(out, "pages_without_memory", pages->n_none);
+    if (pages->huge_bytes != UINT64_MAX)
+        json_put_word_at(out, "huge_bytes", pages->huge_bytes);
+    json_put_key(out, "pages_on", 0);
+    json_put_words(out, pages->n_on, numa->n_nodes);
+}
+
+static void put_json_row(struct buf *out, const struct numa *numa, const struct numa_row *row)
+{
+    buf_printf(out, "{\"variable\": ");
+    json_put_text(out, name_of(numa, row));
+    json_put_text_at(out, "class", row->row->class);
+    json_put_text_at(out, "alloc_site", row->row->site);
+    put_json_sum(out, &row->sum);
+    put_json_pages(out, numa, &row->pages);
+    json_put_key(out, "pairs", 0);
+    for (size_t i = row->first; i < row->first + row->n; i++) {
+        const struct numa_pair *pair = &numa->pairs[i];
+        buf_printf(out, i == row->first ? "[[%u, " : ", [%u, ", pair->node);
+        if (pair->home == PLACE_UNKNOWN)
+            buf_printf(out, "null, ");
+        else
+            buf_printf(out, "%u, ", pair->home);
+        json_put_word(out, pair->n_samples);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]}", 2);
+}
+
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct numa numa;
+    int code = numa_make(job->model, job->metric, &numa, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, job->model->program);
+    json_put_text_at(out, "metric", job->model->metrics[numa.metric].name);
+    json_put_word_at(out, "n_nodes", numa.n_nodes);
+    json_put_text_at(out, "note", reason_for_nothing(&numa));
+    put_json_sum(out, &numa.sum);
+    json_put_key(out, "matrix", 0);
+    buf_append(out, "[", 1);
+    for (uint32_t node = 0; node < numa.n_nodes; node++) {
+        buf_append(out, ", ", node ? 2 : 0);
+        json_put_words(out, &numa.matrix[(size_t)node * numa.n_nodes], numa.n_nodes);
+    }
+    buf_printf(out, "],\n\"variables\": [");
+    for (size_t i = 0; i < numa.n_rows && is_shown(&numa, job, i); i++) {
+        buf_printf(out, i ? ",\n" : "\n");
+        put_json_row(out, &numa, &numa.rows[i]);
+    }
+    buf_printf(out, "]}\n");
+    numa_fini(&numa);
+    return 0;
+}
+
+const struct exporter export_numa_json = {"numa", "json", write_json};
