@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What to do, as text, CSV and JSON: a sentence for each variable, and for what is no variable, as far as the database
  * has evidence for it. A rule that lacks a figure says nothing. */
+#include "analysis/report/first-touch.h"
 #include "analysis/report/leaks.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@
 #include "base/access-pattern.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
+#include "export/vars-table.h"
 #include "fmt/json.h"
 
 #define SHARE_MIN 5.0         /* percent of all samples that a row must have, unless the job says otherwise */
@@ -21,6 +23,10 @@
 #define WALK_BYTES (1 << 20)  /* of a variable: less is in some cache before long, in whatever order it is read */
 #define STRIDE_LEAST 256      /* bytes: compilers that unroll a loop make smaller ones of dense walks ... */
 #define STRIDE_ELEMENTS 2     /* ... and of a walk along one field */
+#define AWAY_PART 0.25        /* of its samples, on other nodes than its pages: less is no wrong place */
+#define WORTH_PERCENT 3.0     /* of all time: what better places must be able to gain ... */
+#define WORTHLESS_PERCENT 1.0 /* ... and the share of a variable about which it is said that they cannot */
+#define EVEN_PART 0.75        /* of the mean: a node that uses as much as the others */
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
 #define MODIFIED_SAMPLES 20   /* ... and its samples */
 #define BLOCKS_MANY 1000
@@ -40,6 +46,7 @@ struct advices {
     const struct export_job *job;
     struct leaks leaks;
     struct report report;
+    struct first_touches touches;
     bool has_leaks;
     struct advice *items; /* [n_items] what waits most for memory first, else by the order of the report; leaks last */
     size_t n_items, cap_items;
@@ -89,7 +96,7 @@ static void advise_on_arithmetic(struct advices *advices, const struct report_ro
 }
 
 /* The value of a derived metric, NAN when it is not known. */
-static double derived_value(const struct report_row *row, const char *name)
+static double hardware_value(const struct report_row *row, const char *name)
 {
     for (size_t i = 0; row->derived && metrics_row(i); i++)
         if (strcmp(metrics_row(i)->name, name) == 0)
@@ -101,7 +108,7 @@ static double derived_value(const struct report_row *row, const char *name)
 static void advise_on_nodes(struct advices *advices, const struct report_row *row)
 {
     uint32_t n_nodes = advices->job->model->n_numa_nodes, n_users = 0;
-    double remote = derived_value(row, "remote_latency_percent"), all = 0, most = 0;
+    double remote = hardware_value(row, "remote_latency_percent"), all = 0, most = 0;
     struct buf evidence = {0};
     for (uint32_t i = 0; row->places && i < n_nodes; i++) {
         all += (double)row->places[i];
@@ -122,6 +129,70 @@ static void advise_on_nodes(struct advices *advices, const struct report_row *ro
     else
         add(advices, row, "interleave",
             "let each thread write first the part that it uses, or interleave the pages over the nodes", &evidence);
+}
+
+/* Where the pages of a row lie, by who touched them first, and who uses them. */
+struct placement {
+    uint32_t n_nodes, home, n_users; /* users: nodes with a good part of the samples */
+    double away, most;               /* parts of the samples: on other nodes than home, and on the node with the most */
+    bool is_even;                    /* all nodes use it, about as much each */
+};
+
+/* False when that is not known, or the pages lie on several nodes. */
+static bool placement_of(const struct advices *advices, const struct report_row *row, struct placement *placement)
+{
+    uint32_t n = advices->job->model->n_numa_nodes;
+    const uint64_t *faults = first_touch_nodes(&advices->touches, row, false);
+    double all_faults = 0, all = 0;
+    *placement = (struct placement){.n_nodes = n, .is_even = true};
+    if (n < 2 || !row->places || !faults || !first_touch_of(&advices->touches, row))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        all_faults += (double)faults[i];
+        all += (double)row->places[i];
+        placement->home = faults[i] > faults[placement->home] ? i : placement->home;
+    }
+    if (all <= 0 || (double)faults[placement->home] < NODE_MOST * all_faults)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        double part = (double)row->places[i] / all;
+        placement->n_users += part >= NODE_PART;
+        placement->most = part > placement->most ? part : placement->most;
+        placement->is_even = placement->is_even && part >= EVEN_PART / (double)n;
+        placement->away += i == placement->home ? 0 : part;
+    }
+    return true;
+}
+
+/* One node has all the pages, because its threads touched them first, and others use them. True if so. */
+static bool advise_on_first_touch(struct advices *advices, const struct report_row *row)
+{
+    struct placement placement;
+    struct buf evidence = {0};
+    if (!placement_of(advices, row, &placement) || placement.away < AWAY_PART)
+        return false;
+    const struct touched *touched = first_touch_of(&advices->touches, row);
+    double gain = placement.away * (advices->report.has_causes ? row->causes.memory : row->share);
+    (void)first_touch_put_sentence(&advices->touches, row, &evidence);
+    buf_printf(&evidence,
+               "; %.0f %% of its samples are on other nodes than its pages, so that better places gain at most "
+               "%.1f %% of the time",
+               100 * placement.away, gain);
+    if (gain < WORTH_PERCENT)
+        add(advices, row, "not-worth-it", "leave its pages where they are: to move them is not worth it", &evidence);
+    else if (placement.most >= NODE_MOST)
+        add(advices, row, "first-touch",
+            "let the threads that use it write it first, so that its pages lie on their node", &evidence);
+    else if (touched->n_touchers > 1 && placement.is_even)
+        add(advices, row, "interleave", "interleave its pages over the nodes: the threads of all nodes use it alike",
+            &evidence);
+    else
+        add(advices, row, "parallel-first-touch",
+            "let each thread write first the part that it uses; if all threads use all of it, interleave its pages "
+            "over "
+            "the nodes",
+            &evidence);
+    return true;
 }
 
 /* The row's samples in a metric of that name, 0 when there is none. */
@@ -265,7 +336,8 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
         return;
     if (advices->report.has_causes)
         advise_on_arithmetic(advices, row);
-    advise_on_nodes(advices, row);
+    if (!advise_on_first_touch(advices, row))
+        advise_on_nodes(advices, row);
     advise_on_sharing(advices, row);
     advise_on_walks(advices, row);
     advise_on_fields(advices, row);
@@ -307,6 +379,7 @@ static void advices_fini(struct advices *advices)
     free(advices->items);
     if (advices->has_leaks)
         leaks_fini(&advices->leaks);
+    first_touches_fini(&advices->touches);
     report_fini(&advices->report);
 }
 
@@ -318,12 +391,21 @@ static int advices_make(struct advices *advices, const struct export_job *job, s
     int code = report_make(job->model, job->metric, false, false, &advices->report, err);
     if (code != 0)
         return code;
+    code = first_touches_make(&advices->report, &advices->touches, err);
+    if (code != 0) {
+        report_fini(&advices->report);
+        return code;
+    }
     code = leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored);
     advices->has_leaks = code == 0;
     report_order_by_memory(&advices->report);
-    for (size_t i = 0; !advices->report.has_too_few && i < advices->report.n_rows; i++)
-        if (advices->report.rows[i].share >= least && advices->report.rows[i].share > 0)
-            advise_on_row(advices, &advices->report.rows[i]);
+    for (size_t i = 0; !advices->report.has_too_few && i < advices->report.n_rows; i++) {
+        const struct report_row *row = &advices->report.rows[i];
+        if (row->share >= least && row->share > 0)
+            advise_on_row(advices, row);
+        else if (job->least < 0 && row->share >= WORTHLESS_PERCENT && row->variable && !report_is_special(row))
+            (void)advise_on_first_touch(advices, row);
+    }
     if (advices->n_items)
         qsort(advices->items, advices->n_items, sizeof *advices->items, compare_advice);
     if (!advices->report.has_too_few)
@@ -360,6 +442,9 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         return code;
     text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
+    if (model->n_numa_nodes == 1 && advices.touches.is_measured)
+        text_labelled(out, job, "NUMA",
+                      "the machine has one node, so where data lie is no matter here, and no advice is about that");
     if (advices.n_items == 0)
         text_labelled(out, job, "advice",
                       advices.report.has_too_few ? "none: there are too few samples"

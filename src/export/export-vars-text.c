@@ -3,6 +3,7 @@
  * below it what is needed to understand it. */
 #include <stdio.h>
 
+#include "analysis/report/first-touch.h"
 #include "analysis/report/leaks.h"
 #include "base/path.h"
 #include "export/exporters.h"
@@ -99,11 +100,27 @@ static void put_alloc_path(const struct vars_table *table, const struct report_r
     buf_fini(&text);
 }
 
-static void put_row(const struct vars_table *table, const struct report_row *row, struct buf *out)
+/* Who touched it first, and who used it, of variables with pages of their own. */
+static void put_touches(const struct vars_table *table, const struct first_touches *touches,
+                        const struct report_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    if (first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text) && text.data) {
+        buf_printf(out, "%*s", (int)table->indent, "");
+        text_style(out, table->job, TEXT_DIM);
+        text_wrapped(out, table->job, text.data, table->indent, table->indent);
+        text_style(out, table->job, TEXT_PLAIN);
+    }
+    buf_fini(&text);
+}
+
+static void put_row(const struct vars_table *table, const struct first_touches *touches, const struct report_row *row,
+                    struct buf *out)
 {
     vars_table_put_row(table, row, out);
     put_meaning(table, row, out);
     put_access(table, row, out);
+    put_touches(table, touches, row, out);
     put_alloc_path(table, row, out);
     fields_put_row(table->job, row, table->indent, out);
 }
@@ -113,6 +130,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     struct report report;
     struct vars_table table;
     struct derived derived = {0};
+    struct first_touches touches = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
@@ -122,8 +140,11 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     report.n_rows = report_keep(&report, job->least); /* only these are chosen from */
     n = report_choose(&report, job->top, &n_first);
     report.n_rows = n_all;
-    code = derived_of_report(job, &report, &derived, err);
+    code = first_touches_make(&report, &touches, err);
+    if (code == 0)
+        code = derived_of_report(job, &report, &derived, err);
     if (code != 0) {
+        first_touches_fini(&touches);
         report_fini(&report);
         return code;
     }
@@ -133,12 +154,13 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     vars_table_put_titles(&table, out);
     put_kernel(&table, &report, out);
     for (size_t i = 0; i < n_first; i++)
-        put_row(&table, &report.rows[i], out);
+        put_row(&table, &touches, &report.rows[i], out);
     put_rest(&report, n, out);
     for (size_t i = n_first; i < n; i++)
-        put_row(&table, &report.rows[i], out);
+        put_row(&table, &touches, &report.rows[i], out);
     foot_put(&report, job, n, out);
     derived_fini(&derived);
+    first_touches_fini(&touches);
     report_fini(&report);
     return 0;
 }

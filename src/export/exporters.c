@@ -22,6 +22,7 @@ extern const struct exporter export_lines_by_text, export_lines_by_csv, export_l
 extern const struct exporter export_cpus_text, export_cpus_csv, export_cpus_json;
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 extern const struct exporter export_numa_text, export_numa_csv, export_numa_json;
+extern const struct exporter export_first_touch_text, export_first_touch_csv, export_first_touch_json;
 
 static const struct exporter *const exporters[] = {
     &export_vars_text,         &export_vars_csv,          &export_vars_json,
@@ -42,6 +43,7 @@ static const struct exporter *const exporters[] = {
     &export_instructions_text, &export_instructions_csv,  &export_instructions_json,
     &export_cpus_text,         &export_cpus_csv,          &export_cpus_json,
     &export_numa_text,         &export_numa_csv,          &export_numa_json,
+    &export_first_touch_text,  &export_first_touch_csv,   &export_first_touch_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

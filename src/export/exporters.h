@@ -34,10 +34,11 @@ struct export_job {
 
 struct exporter {
     const char *report; /* "vars", "tree", "functions", "lines", "annotate", "annotate instructions", "types",
-                           "datatree", "advice", "leaks", "cpus", "numa", "vars by", "functions by", "lines by", "types
-                           by", "regions" (vars by region), "export" (all of the database) */
+                           "datatree", "advice", "leaks", "cpus", "numa", "first-touch", "vars by", "functions by",
+                           "lines by", "types by", "regions" (vars by region), "export" (all of the database) */
     const char *form;   /* "text", "csv", "json"; vars, export: "html" */
-    /* Appends to out.  err: ERR_MEMORY; leaks, annotate, cpus: ERR_NOT_FOUND; errors of reading job->values */
+    /* Appends to out.  err: ERR_MEMORY; leaks, annotate, cpus, first-touch: ERR_NOT_FOUND; errors of reading
+     * job->values */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };
 

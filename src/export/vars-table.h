@@ -75,6 +75,17 @@ void vars_table_put_blocks(const struct report_row *row, struct buf *text);
  * than the name, or what a special row stands for. */
 void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text);
 
+/* --- first touch (export-first-touch.c) --- */
+
+struct first_touches;
+
+/* Appends who touched the row's variable first and who used it, or that nobody was seen; false when there is nothing to
+ * say. */
+bool first_touch_put_sentence(const struct first_touches *touches, const struct report_row *row, struct buf *text);
+
+/* Whether the row's variable has pages enough for that to matter. */
+bool first_touch_matters(const struct first_touches *touches, const struct report_row *row);
+
 /* --- fields --- */
 
 /* The lines of the table of variables that are about fields. Ordinary code. */

@@ -146,7 +146,7 @@ static const struct option_spec spec = {
     .summary = "print reports from a database; filter, join, compare and convert profiles",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
-                "[options] DB\ncpus [options] DB\nnuma [options] DB\nexport FORM "
+                "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -186,6 +186,10 @@ static const struct option_spec spec = {
         "pages "
         "were that they touched: for all samples and for each variable. hpcrun finds that out by itself for events "
         "with data addresses.\n\n"
+        "first-touch prints which threads touched the pages of each variable first, where in the program, when and in "
+        "which part of the block, and which threads used it: a page lies on the NUMA node of the thread that touched "
+        "it "
+        "first. It takes a measurement with page faults, which hpcrun samples by default where it can (FAULTS).\n\n"
         "export writes an input in a form for people or for other tools. For one of our databases "
         "json is all that it holds, which doc/FORMAT.md describes, and html a page for a browser in one file, with the "
         "sources that the database has.\n\n"
@@ -213,6 +217,7 @@ static const struct option_spec spec = {
                 "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
                 "  hpcquery cpus --by node --variable grid hpctoolkit-app-database\n"
                 "  hpcquery numa hpctoolkit-app-database\n"
+                "  hpcquery first-touch hpctoolkit-app-database\n"
                 "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
                 "  hpcquery filter 'time > 5' : flat : table hpctoolkit-app-database\n"
                 "  hpcquery subtract : tree after-database before-database\n"
@@ -308,7 +313,8 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->lists_metrics = true;
         break;
     case OPT_LIST_COMMANDS:
-        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nexport\ndiff");
+        (void)puts(
+            "vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nfirst-touch\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:
@@ -446,7 +452,7 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter)
         return tool_usage("hpcquery",
                           "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, "
-                          "leaks, cpus, numa, "
+                          "leaks, cpus, numa, first-touch, "
                           "export json or html",
                           report);
     struct model model;
@@ -527,8 +533,8 @@ static bool is_about_derived(const struct settings *settings)
 /* What the words ask for: a report on one of our databases, an input in a form, or operations. */
 static int answer(struct settings *settings, char **words, size_t n)
 {
-    static const char *const reports[] = {"vars",     "functions", "lines", "types", "tree",
-                                          "datatree", "advice",    "leaks", "cpus",  "numa"};
+    static const char *const reports[] = {"vars",   "functions", "lines", "types", "tree",       "datatree",
+                                          "advice", "leaks",     "cpus",  "numa",  "first-touch"};
     bool is_report = n == 2 && !settings->profiles && !is_about_derived(settings);
     if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
         return usage("--increases goes with diff");
@@ -557,10 +563,10 @@ static int answer(struct settings *settings, char **words, size_t n)
         if (strcmp(words[0], reports[i]) == 0 && (!chain_knows(words[0]) || (is_report && is_ours(words[1]))))
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
-        return usage(
-            "give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus or numa) and "
-            "a "
-            "database, or operations and inputs");
+        return usage("give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus, "
+                     "numa or first-touch) and "
+                     "a "
+                     "database, or operations and inputs");
     if (settings->report_option || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);

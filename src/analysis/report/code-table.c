@@ -511,17 +511,9 @@ static bool is_same_process(const struct process *a, const struct process *b)
                       strcmp(a->host_id, b->host_id) == 0);
 }
 
-/* What the names of processes need to differ. */
-struct naming {
-    bool by_rank;     /* each process has a rank of its own */
-    bool has_one;     /* there is only one */
-    bool has_hosts;   /* they are on several hosts */
-    bool has_repeats; /* of several measurements */
-};
-
-static struct naming naming_of(const struct model *model)
+struct split_naming split_naming_of(const struct model *model)
 {
-    struct naming naming = {.by_rank = true, .has_one = true};
+    struct split_naming naming = {.by_rank = true, .has_one = true};
     for (size_t i = 1; i < model->n_processes; i++) {
         const struct process *one = &model->processes[i - 1], *next = &model->processes[i];
         if (is_same_process(one, next))
@@ -535,7 +527,7 @@ static struct naming naming_of(const struct model *model)
 }
 
 /* The name of the column that a thread belongs to. */
-static void put_column_name(const struct model *model, const struct naming *naming, enum split_by by,
+static void put_column_name(const struct model *model, const struct split_naming *naming, enum split_by by,
                             const struct thread *thread, struct buf *text)
 {
     const struct process *process = &model->processes[thread->process];
@@ -556,17 +548,27 @@ static void put_column_name(const struct model *model, const struct naming *nami
         buf_printf(text, "%s%u", has_process ? "." : "", thread->thread_id);
 }
 
+void split_put_thread(const struct model *model, const struct split_naming *naming, uint32_t thread, struct buf *out)
+{
+    put_column_name(model, naming, SPLIT_THREAD, &model->threads[thread], out);
+}
+
+const char *split_thread_key(const struct split_naming *naming)
+{
+    return naming->has_one ? "thread" : naming->by_rank ? "rank.thread" : "process.thread";
+}
+
 /* One column for each thread, process or rank. Threads are in the order of their processes, and these in that of their
  * ranks; what belongs to a column that is not the present one closes that one. */
 static int split_by_thread(struct splitting *splitting, const struct value_source *values, struct error *err)
 {
     const struct model *model = splitting->model;
     struct split *split = splitting->split;
-    const struct naming naming = naming_of(model);
+    const struct split_naming naming = split_naming_of(model);
     int code = 0;
     bool ok = true;
     if (split->by == SPLIT_THREAD)
-        split->key = naming.has_one ? "thread" : naming.by_rank ? "rank.thread" : "process.thread";
+        split->key = split_thread_key(&naming);
     for (size_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
         struct buf name = {0};
         put_column_name(model, &naming, split->by, &model->threads[i], &name);

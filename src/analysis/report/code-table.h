@@ -132,6 +132,22 @@ int split_scopes(const struct model *model, size_t metric, const uint32_t *scope
  * err: ERR_MEMORY */
 int split_join_rows(struct split *split, const uint32_t *row_of, size_t n, struct error *err);
 
+/* What the names of processes need to differ. */
+struct split_naming {
+    bool by_rank;     /* each process has a rank of its own */
+    bool has_one;     /* there is only one */
+    bool has_hosts;   /* they are on several hosts */
+    bool has_repeats; /* of several measurements */
+};
+
+/* What the names of the model's processes need. */
+struct split_naming split_naming_of(const struct model *model);
+
+/* Appends a thread's name as SPLIT_THREAD has it; and what such a name consists of: "thread", "rank.thread" or
+ * "process.thread". */
+void split_put_thread(const struct model *model, const struct split_naming *naming, uint32_t thread, struct buf *out);
+const char *split_thread_key(const struct split_naming *naming);
+
 /* Frees the split. */
 void split_fini(struct split *split);
 

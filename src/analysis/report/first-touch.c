@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Collects who touched the variables of a report first: see first-touch.h. */
+#include "analysis/report/first-touch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/search.h"
+#include "structure/names/assign-name.h"
+
+/* --- where --- */
+
+static bool begins_with_one(const char *text, const char *const *prefixes)
+{
+    for (; *prefixes; prefixes++)
+        if (strncmp(text, *prefixes, strlen(*prefixes)) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a function works for its caller: it is in a library of the language's, or in one of its name spaces.
+ * Statically linked, such functions have names but no lines. */
+static bool is_for_caller(const struct model *model, const struct scope *scope, uint32_t line)
+{
+    static const char *const modules[] = {"libc.so", "libc-2.",      "ld-linux", "ld-musl",    "libstdc++.",
+                                          "libc++.", "libgfortran.", "libm.so",  "libpthread", NULL};
+    static const char *const spaces[] = {"std::", "__gnu_cxx::", "operator new", NULL};
+    static const char *const functions[] = {"mem",     "__mem",     "calloc", "__libc_", "_int_", "malloc",
+                                            "realloc", "sysmalloc", "str",    "__str",   NULL};
+    const char *function = model_text(model, scope->name);
+    return begins_with_one(path_last(model_text(model, scope->module)), modules) ||
+           begins_with_one(assign_name_start(function), spaces) || (!line && begins_with_one(function, functions));
+}
+
+/* The function around a scope, and the line that it is at there; false at the end of the code. */
+static bool next_place(const struct model *model, uint32_t *scope, struct touch_place *place)
+{
+    *place = (struct touch_place){0};
+    for (uint32_t at = *scope; at && model->scopes[at].role == ROLE_NONE; at = model->scopes[at].parent) {
+        const struct scope *here = &model->scopes[at];
+        bool is_function = here->kind == SCOPE_PROC || here->kind == SCOPE_INLINED;
+        if (!is_function && here->kind != SCOPE_LOOP && !place->line) {
+            place->file = here->file;
+            place->line = here->line;
+        }
+        if (is_function) {
+            place->function = here->name;
+            *scope = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The place in the innermost function that works for nobody else; the innermost of all when there is none. */
+static struct touch_place place_of(const struct model *model, uint32_t scope)
+{
+    struct touch_place first = {0}, place;
+    for (bool is_first = true; next_place(model, &scope, &place); is_first = false) {
+        if (is_first)
+            first = place;
+        if (!is_for_caller(model, &model->scopes[scope], place.line))
+            return place;
+        scope = model->scopes[scope].parent;
+    }
+    return first;
+}
+
+/* --- on which node --- */
+
+static uint32_t node_of_cpu(const struct model *model, uint32_t thread, uint32_t cpu)
+{
+    const char *host = model->processes[model->threads[thread].process].host_id;
+    const struct machine *machine = model->machines, *end = machine + model->n_machines;
+    while (machine < end && strcmp(machine->host_id, host) != 0)
+        machine++;
+    if (machine == end)
+        return PLACE_UNKNOWN;
+    size_t i = search_below(machine->cpus, machine->n_cpus, SEARCH_KEY(struct machine_cpu, cpu), cpu);
+    return i < machine->n_cpus && machine->cpus[i].cpu == cpu ? machine->cpus[i].node : PLACE_UNKNOWN;
+}
+
+static int compare_to_touch(const struct cpu_count *count, const struct touch *touch)
+{
+    if (count->variable != touch->variable)
+        return count->variable < touch->variable ? -1 : 1;
+    return count->thread < touch->thread ? -1 : count->thread > touch->thread;
+}
+
+/* The node that the thread of a touch ran on at most of its faults on the variable. *at: where its counts begin, which
+ * moves on with the touches. */
+static uint32_t node_of_touch(const struct first_touches *touches, const struct touch *touch, size_t *at)
+{
+    const struct model *model = touches->report->model;
+    uint64_t counts[64] = {0};
+    uint32_t most = PLACE_UNKNOWN;
+    while (*at < model->n_cpu_counts && compare_to_touch(&model->cpu_counts[*at], touch) < 0)
+        ++*at;
+    for (size_t i = *at; i < model->n_cpu_counts && compare_to_touch(&model->cpu_counts[i], touch) == 0; i++) {
+        const struct cpu_count *count = &model->cpu_counts[i];
+        uint32_t node =
+            (int64_t)count->metric == touches->faults ? node_of_cpu(model, touch->thread, count->cpu) : PLACE_UNKNOWN;
+        if (node >= sizeof counts / sizeof *counts)
+            continue;
+        counts[node] += count->n_samples;
+        if (most == PLACE_UNKNOWN || counts[node] > counts[most])
+            most = node;
+    }
+    return most;
+}
+
+/* --- rows and groups --- */
+
+static int compare_words(const uint64_t *xs, const uint64_t *ys, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct touch_row *x = a, *y = b;
+    const uint64_t xs[] = {x->variable, x->place.function, x->place.file, x->place.line, x->thread};
+    const uint64_t ys[] = {y->variable, y->place.function, y->place.file, y->place.line, y->thread};
+    return compare_words(xs, ys, sizeof xs / sizeof *xs);
+}
+
+static bool is_same_group(const struct touch_row *x, const struct touch_row *y)
+{
+    return x->variable == y->variable && x->place.function == y->place.function && x->place.file == y->place.file &&
+           x->place.line == y->place.line;
+}
+
+static void add_row(struct touch_row *into, const struct touch_row *from)
+{
+    bool has_place = from->low_bytes <= from->high_bytes, had_place = into->low_bytes <= into->high_bytes;
+    into->n_samples += from->n_samples;
+    into->n_faults += from->n_faults;
+    if (from->first_ns && (!into->first_ns || from->first_ns < into->first_ns))
+        into->first_ns = from->first_ns;
+    if (has_place && (!had_place || from->low_bytes < into->low_bytes))
+        into->low_bytes = from->low_bytes;
+    if (has_place && (!had_place || from->high_bytes > into->high_bytes))
+        into->high_bytes = from->high_bytes;
+}
+
+/* Makes the rows of the model's touches; those of one thread at one place become one. */
+static bool make_rows(struct first_touches *touches)
+{
+    const struct model *model = touches->report->model;
+    size_t at = 0, n = 0;
+    touches->rows = calloc(model->n_touches + 1, sizeof *touches->rows);
+    for (size_t i = 0; touches->rows && i < model->n_touches; i++) {
+        const struct touch *touch = &model->touches[i];
+        touches->rows[i] = (struct touch_row){.variable = touches->report->variable_of[touch->variable],
+                                              .thread = touch->thread,
+                                              .place = place_of(model, touch->scope),
+                                              .node = node_of_touch(touches, touch, &at),
+                                              .n_samples = touch->n_samples,
+                                              .n_faults = touch->n_faults,
+                                              .first_ns = touch->first_ns,
+                                              .low_bytes = touch->low_bytes,
+                                              .high_bytes = touch->high_bytes};
+    }
+    if (!touches->rows)
+        return false;
+    if (model->n_touches)
+        qsort(touches->rows, model->n_touches, sizeof *touches->rows, compare_places);
+    for (size_t i = 0; i < model->n_touches; i++) {
+        if (n && compare_places(&touches->rows[n - 1], &touches->rows[i]) == 0)
+            add_row(&touches->rows[n - 1], &touches->rows[i]);
+        else
+            touches->rows[n++] = touches->rows[i];
+    }
+    touches->n_rows = n;
+    return true;
+}
+
+/* Sums up the rows of each variable. */
+static void sum_rows(struct first_touches *touches)
+{
+    touches->is_complete = true;
+    for (size_t i = 0; i < touches->n_rows; i++) {
+        struct touch_row *row = &touches->rows[i];
+        struct touched *sum = &touches->variables[row->variable];
+        touches->is_complete = touches->is_complete && row->n_samples == row->n_faults;
+        sum->n_samples += row->n_samples;
+        sum->n_faults += row->n_faults;
+        if (row->first_ns && (!sum->first_ns || row->first_ns < sum->first_ns))
+            sum->first_ns = row->first_ns;
+    }
+    for (size_t i = 0; i < touches->n_rows; i++) {
+        struct touch_row *row = &touches->rows[i];
+        uint64_t all = touches->variables[row->variable].n_faults;
+        row->share = all ? 100 * (double)row->n_faults / (double)all : 0;
+    }
+}
+
+static int compare_groups(const void *a, const void *b, void *context)
+{
+    const struct touch_group *x = a, *y = b;
+    const struct touch_row *rows = context;
+    if (rows[x->first].variable != rows[y->first].variable)
+        return rows[x->first].variable < rows[y->first].variable ? -1 : 1;
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static bool make_groups(struct first_touches *touches)
+{
+    for (size_t i = 0; i < touches->n_rows; i++) {
+        if (i == 0 || !is_same_group(&touches->rows[i - 1], &touches->rows[i])) {
+            if (!vec_reserve(&touches->groups, &touches->cap_groups, touches->n_groups + 1, sizeof *touches->groups))
+                return false;
+            touches->groups[touches->n_groups++] = (struct touch_group){.first = i};
+        }
+        struct touch_group *group = &touches->groups[touches->n_groups - 1];
+        group->n++;
+        group->share += touches->rows[i].share;
+    }
+    if (touches->n_groups)
+        qsort_r(touches->groups, touches->n_groups, sizeof *touches->groups, compare_groups, touches->rows);
+    for (size_t i = touches->n_groups; i-- > 0;) {
+        struct touched *sum = &touches->variables[touches->rows[touches->groups[i].first].variable];
+        sum->first_group = i;
+        sum->n_groups++;
+    }
+    return true;
+}
+
+/* --- threads --- */
+
+/* A thread at a variable. */
+struct visit {
+    uint32_t variable, thread;
+};
+
+static int compare_visits(const void *a, const void *b)
+{
+    const struct visit *x = a, *y = b;
+    if (x->variable != y->variable)
+        return x->variable < y->variable ? -1 : 1;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+/* Sorts the visits; returns how many different ones there are. */
+static size_t sort_visits(struct visit *visits, size_t n)
+{
+    size_t n_kept = 0;
+    if (n)
+        qsort(visits, n, sizeof *visits, compare_visits);
+    for (size_t i = 0; i < n; i++)
+        if (n_kept == 0 || compare_visits(&visits[n_kept - 1], &visits[i]) != 0)
+            visits[n_kept++] = visits[i];
+    return n_kept;
+}
+
+static bool count_touchers(struct first_touches *touches)
+{
+    struct visit *visits = calloc(touches->n_rows + 1, sizeof *visits);
+    for (size_t i = 0; visits && i < touches->n_rows; i++)
+        visits[i] = (struct visit){touches->rows[i].variable, touches->rows[i].thread};
+    size_t n = visits ? sort_visits(visits, touches->n_rows) : 0;
+    for (size_t i = 0; i < n; i++)
+        touches->variables[visits[i].variable].n_touchers++;
+    free(visits);
+    return visits != NULL;
+}
+
+static bool list_users(struct first_touches *touches)
+{
+    const struct model *model = touches->report->model;
+    struct visit *visits = calloc(model->n_cpu_counts + 1, sizeof *visits);
+    size_t n = 0;
+    for (size_t i = 0; visits && i < model->n_cpu_counts; i++) {
+        const struct cpu_count *count = &model->cpu_counts[i];
+        if ((int64_t)count->metric != touches->faults && count->n_samples)
+            visits[n++] = (struct visit){touches->report->variable_of[count->variable], count->thread};
+    }
+    n = visits ? sort_visits(visits, n) : 0;
+    touches->users = calloc(n + 1, sizeof *touches->users);
+    for (size_t i = n; touches->users && i-- > 0;) {
+        struct touched *sum = &touches->variables[visits[i].variable];
+        touches->users[i] = visits[i].thread;
+        sum->first_user = i;
+        sum->n_users++;
+    }
+    touches->n_users = touches->users ? n : 0;
+    free(visits);
+    return touches->users != NULL;
+}
+
+/* --- the whole --- */
+
+/* The metric whose nodes say from where variables are used: the report's own, unless that is the faults. */
+static int64_t metric_of_use(const struct report *report, int64_t faults)
+{
+    const struct model *model = report->model;
+    if ((int64_t)report->metric != faults && !model->metrics[report->metric].hidden)
+        return (int64_t)report->metric;
+    int64_t first = model_first_metric(model);
+    return first == faults ? -1 : first;
+}
+
+int first_touches_make(const struct report *report, struct first_touches *touches, struct error *err)
+{
+    const struct model *model = report->model;
+    int64_t faults = model_metric(model, FAULTS_METRIC);
+    *touches = (struct first_touches){.report = report,
+                                      .is_measured = faults >= 0 && model->n_touches > 0,
+                                      .faults = faults,
+                                      .use = metric_of_use(report, faults),
+                                      .variables = calloc(report->n_variables + 1, sizeof *touches->variables)};
+    bool ok = touches->variables && make_rows(touches);
+    if (ok)
+        sum_rows(touches);
+    ok = ok && make_groups(touches) && count_touchers(touches) && list_users(touches);
+    if (ok)
+        return 0;
+    first_touches_fini(touches);
+    return error_memory(err);
+}
+
+void first_touches_fini(struct first_touches *touches)
+{
+    free(touches->rows);
+    free(touches->groups);
+    free(touches->users);
+    free(touches->variables);
+    *touches = (struct first_touches){0};
+}
+
+const struct touched *first_touch_of(const struct first_touches *touches, const struct report_row *row)
+{
+    if (!row->variable || row->part || !touches->variables)
+        return NULL;
+    const struct touched *found = &touches->variables[row->variable - touches->report->variables];
+    return found->n_groups ? found : NULL;
+}
+
+const uint64_t *first_touch_nodes(const struct first_touches *touches, const struct report_row *row, bool used)
+{
+    int64_t metric = used ? touches->use : touches->faults;
+    if (metric < 0 || !row->variable || !row->variable->places)
+        return NULL;
+    return &row->variable->places[(size_t)metric * touches->report->model->n_numa_nodes];
+}
