@@ -26,6 +26,7 @@
 #define AWAY_PART 0.25        /* of its samples, on other nodes than its pages: less is no wrong place */
 #define WORTH_PERCENT 3.0     /* of all time: what better places must be able to gain ... */
 #define WORTHLESS_PERCENT 1.0 /* ... and the share of a variable about which it is said that they cannot */
+#define SPAN_ALL 0.5          /* of what is used: a thread that uses so much has no part of its own */
 #define EVEN_PART 0.75        /* of the mean: a node that uses as much as the others */
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
 #define MODIFIED_SAMPLES 20   /* ... and its samples */
@@ -178,14 +179,18 @@ static bool advise_on_first_touch(struct advices *advices, const struct report_r
                "; %.0f %% of its samples are on other nodes than its pages, so that better places gain at most "
                "%.1f %% of the time",
                100 * placement.away, gain);
+    if (!isnan(touched->span))
+        buf_printf(&evidence, "; a thread uses %.0f %% of what is used of it", 100 * touched->span);
     if (gain < WORTH_PERCENT)
         add(advices, row, "not-worth-it", "leave its pages where they are: to move them is not worth it", &evidence);
     else if (placement.most >= NODE_MOST)
         add(advices, row, "first-touch",
             "let the threads that use it write it first, so that its pages lie on their node", &evidence);
-    else if (touched->n_touchers > 1 && placement.is_even)
-        add(advices, row, "interleave", "interleave its pages over the nodes: the threads of all nodes use it alike",
+    else if (touched->span >= SPAN_ALL && placement.is_even)
+        add(advices, row, "interleave", "interleave its pages over the nodes: the threads of all nodes use all of it",
             &evidence);
+    else if (touched->span < SPAN_ALL)
+        add(advices, row, "parallel-first-touch", "let each thread write first the part that it uses", &evidence);
     else
         add(advices, row, "parallel-first-touch",
             "let each thread write first the part that it uses; if all threads use all of it, interleave its pages "

@@ -2,6 +2,7 @@
 /* Collects who touched the variables of a report first: see first-touch.h. */
 #include "analysis/report/first-touch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -294,6 +295,43 @@ static bool list_users(struct first_touches *touches)
     return touches->users != NULL;
 }
 
+/* What is used of a variable. */
+struct extent {
+    uint64_t first, last;
+    double weighted, n_samples;
+};
+
+static void span_variable(const struct report *report, const struct extent *extent, size_t variable,
+                          struct touched *touched)
+{
+    touched->span = (double)NAN;
+    if (extent->n_samples > 0 && extent->last > extent->first && report->variables[variable].n_blocks == 1)
+        touched->span = extent->weighted / extent->n_samples / (double)(extent->last - extent->first);
+}
+
+/* The mean over the samples, so that a thread with few of them, as from the beginning, does not matter. */
+static bool find_spans(struct first_touches *touches)
+{
+    const struct report *report = touches->report;
+    struct extent *extents = calloc(report->n_variables + 1, sizeof *extents);
+    for (size_t i = 0; extents && i < report->model->n_reaches; i++) {
+        const struct reach_row *row = &report->model->reaches[i];
+        struct extent *extent = &extents[report->variable_of[row->variable]];
+        double n = (double)reach_total(&row->sum);
+        if (n <= 0)
+            continue;
+        bool is_new = extent->n_samples <= 0;
+        extent->first = is_new || row->sum.first < extent->first ? row->sum.first : extent->first;
+        extent->last = is_new || row->sum.last > extent->last ? row->sum.last : extent->last;
+        extent->weighted += n * (double)(row->sum.last - row->sum.first);
+        extent->n_samples += n;
+    }
+    for (size_t v = 0; extents && v < report->n_variables; v++)
+        span_variable(report, &extents[v], v, &touches->variables[v]);
+    free(extents);
+    return extents != NULL;
+}
+
 /* --- the whole --- */
 
 /* The metric whose nodes say from where variables are used: the report's own, unless that is the faults. */
@@ -318,7 +356,7 @@ int first_touches_make(const struct report *report, struct first_touches *touche
     bool ok = touches->variables && make_rows(touches);
     if (ok)
         sum_rows(touches);
-    ok = ok && make_groups(touches) && count_touchers(touches) && list_users(touches);
+    ok = ok && make_groups(touches) && count_touchers(touches) && list_users(touches) && find_spans(touches);
     if (ok)
         return 0;
     first_touches_fini(touches);

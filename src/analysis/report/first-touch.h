@@ -34,6 +34,8 @@ struct touched {
     size_t n_touchers;            /* different threads that touched it first */
     size_t first_user, n_users;   /* of the users: threads with other samples */
     uint64_t n_samples, n_faults, first_ns;
+    double span; /* which part of what is used of its one block a thread uses on average, from its lowest to its highest
+                  * sample; NAN: not known */
 };
 
 struct first_touches {
