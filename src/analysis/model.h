@@ -255,7 +255,7 @@ struct touch {
 };
 #define FAULTS_METRIC "FAULTS" /* what they are samples of */
 
-/* Where one thread's samples lie in a variable: fmt/reach.h. */
+/* Where one thread's samples lie in a variable: struct reach of fmt/objects.h. */
 struct reach_row {
     uint32_t variable, thread; /* indexes into the model's lists */
     uint64_t n_strided,

@@ -20,6 +20,8 @@ extern const struct exporter export_functions_by_text, export_functions_by_csv, 
 extern const struct exporter export_types_by_text, export_types_by_csv, export_types_by_json;
 extern const struct exporter export_lines_by_text, export_lines_by_csv, export_lines_by_json;
 extern const struct exporter export_cpus_text, export_cpus_csv, export_cpus_json;
+extern const struct exporter export_patterns_text, export_patterns_csv, export_patterns_json;
+extern const struct exporter export_sharing_text, export_sharing_csv, export_sharing_json;
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 extern const struct exporter export_numa_text, export_numa_csv, export_numa_json;
 extern const struct exporter export_first_touch_text, export_first_touch_csv, export_first_touch_json;
@@ -44,6 +46,8 @@ static const struct exporter *const exporters[] = {
     &export_cpus_text,         &export_cpus_csv,          &export_cpus_json,
     &export_numa_text,         &export_numa_csv,          &export_numa_json,
     &export_first_touch_text,  &export_first_touch_csv,   &export_first_touch_json,
+    &export_patterns_text,     &export_patterns_csv,      &export_patterns_json,
+    &export_sharing_text,      &export_sharing_csv,       &export_sharing_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

@@ -13,7 +13,7 @@ struct export_job {
     const struct model *model;
     const struct thread_values *values; /* NULL = none */
     const char *directory;              /* of the database */
-    const char *subject;                /* annotate: the file or function; cpus: the variable, NULL: all; else NULL */
+    const char *subject; /* annotate: the file or function; cpus, patterns, sharing: the variable, NULL: all */
     size_t metric;
     size_t top;       /* rows at most (text forms); 0 = all */
     bool with_unused; /* variables without samples too; annotate: lines without samples */
@@ -33,11 +33,12 @@ struct export_job {
 };
 
 struct exporter {
-    const char *report; /* "vars", "tree", "functions", "lines", "annotate", "annotate instructions", "types",
-                           "datatree", "advice", "leaks", "cpus", "numa", "first-touch", "vars by", "functions by",
-                           "lines by", "types by", "regions" (vars by region), "export" (all of the database) */
-    const char *form;   /* "text", "csv", "json"; vars, export: "html" */
-    /* Appends to out.  err: ERR_MEMORY; leaks, annotate, cpus, first-touch: ERR_NOT_FOUND; errors of reading
+    /* "vars", "tree", "functions", "lines", "annotate", "annotate instructions", "types", "datatree", "advice",
+     * "leaks", "cpus", "numa", "first-touch", "patterns", "sharing", "vars by", "functions by", "lines by", "types by",
+     * "regions" (vars by region), "export" (all of the database) */
+    const char *report;
+    const char *form; /* "text", "csv", "json"; vars, export: "html" */
+    /* Appends to out.  err: ERR_MEMORY; leaks, annotate, cpus, first-touch, patterns: ERR_NOT_FOUND; errors of reading
      * job->values */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };

@@ -74,7 +74,9 @@ static const struct option_row rows[] = {
      "rank. In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have "
      "all "
      "that is not zero. cpus: cpu (default), core, package or node. diff: function (default), line or variable."},
-    {OPT_VARIABLE, "--variable", "NAME", "cpus: only the samples at variables of this name."},
+    {OPT_VARIABLE, "--variable", "NAME",
+     "cpus, patterns, sharing: only variables of this name; patterns also shows where in it each thread's samples "
+     "lie."},
     {OPT_INCREASES, "--increases", NULL, "diff: only what has become more."},
     {OPT_BEYOND_NOISE, "--beyond-noise", NULL,
      "diff: only what is beyond the noise, as far as this is known: by the number of samples, and by how much threads "
@@ -146,7 +148,8 @@ static const struct option_spec spec = {
     .summary = "print reports from a database; filter, join, compare and convert profiles",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
-                "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\nexport FORM "
+                "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\npatterns [options] "
+                "DB\nsharing [options] DB\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -178,6 +181,11 @@ static const struct option_spec spec = {
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
         "do.\n\n"
+        "patterns prints how the threads use each variable: by a single owner, blocked by thread, interleaved, shared "
+        "and only read, shared and written, streaming or at random, how certain that is, and what it follows from. "
+        "doc/guide.md has the rules.\n\n"
+        "sharing prints the cache lines that several threads of a process used and at least one of them wrote: "
+        "candidates for false sharing, where they used different bytes, and for true sharing.\n\n"
         "cpus prints where threads ran while they used data: for each CPU, core, package or NUMA node of each host the "
         "samples at data that were taken there, by how many threads, and at which variables. This is where the threads "
         "were, not where the memory is. CPUs and cores without samples are left out. Cores and packages are numbered "
@@ -215,6 +223,7 @@ static const struct option_spec spec = {
                 "  hpcquery annotate --instructions solve hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
+                "  hpcquery patterns --variable grid hpctoolkit-app-database\n"
                 "  hpcquery cpus --by node --variable grid hpctoolkit-app-database\n"
                 "  hpcquery numa hpctoolkit-app-database\n"
                 "  hpcquery first-touch hpctoolkit-app-database\n"
@@ -313,8 +322,8 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->lists_metrics = true;
         break;
     case OPT_LIST_COMMANDS:
-        (void)puts(
-            "vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nfirst-touch\nexport\ndiff");
+        (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nfirst-"
+                   "touch\npatterns\nsharing\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:
@@ -436,8 +445,8 @@ static int query(const struct settings *settings, const char *report, const char
         return usage("--by takes thread, process, rank, cpu, core, package, node, region or function");
     if (by && is_cpus && !split_by_is_place(by))
         return usage("cpus --by takes cpu, core, package or node");
-    if (settings->variable && !is_cpus)
-        return usage("--variable goes with cpus only");
+    if (settings->variable && !is_cpus && strcmp(report, "patterns") != 0 && strcmp(report, "sharing") != 0)
+        return usage("--variable goes with cpus, patterns and sharing only");
     if (settings->with_instructions && (by || strcmp(report, "annotate") != 0))
         return usage("--instructions goes with annotate only, and not with --by");
     if (settings->profiles)
@@ -452,7 +461,7 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter)
         return tool_usage("hpcquery",
                           "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, "
-                          "leaks, cpus, numa, first-touch, "
+                          "leaks, cpus, numa, first-touch, patterns, sharing, "
                           "export json or html",
                           report);
     struct model model;
@@ -533,8 +542,9 @@ static bool is_about_derived(const struct settings *settings)
 /* What the words ask for: a report on one of our databases, an input in a form, or operations. */
 static int answer(struct settings *settings, char **words, size_t n)
 {
-    static const char *const reports[] = {"vars",   "functions", "lines", "types", "tree",       "datatree",
-                                          "advice", "leaks",     "cpus",  "numa",  "first-touch"};
+    static const char *const reports[] = {"vars",        "functions", "lines",  "types", "tree",
+                                          "datatree",    "advice",    "leaks",  "cpus",  "numa",
+                                          "first-touch", "patterns",  "sharing"};
     bool is_report = n == 2 && !settings->profiles && !is_about_derived(settings);
     if (settings->increases && (n == 0 || strcmp(words[0], "diff") != 0))
         return usage("--increases goes with diff");
@@ -563,10 +573,9 @@ static int answer(struct settings *settings, char **words, size_t n)
         if (strcmp(words[0], reports[i]) == 0 && (!chain_knows(words[0]) || (is_report && is_ours(words[1]))))
             return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
     if (n < 2)
-        return usage("give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus, "
-                     "numa or first-touch) and "
-                     "a "
-                     "database, or operations and inputs");
+        return usage(
+            "give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus, numa, "
+            "first-touch, patterns or sharing) and a database, or operations and inputs");
     if (settings->report_option || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);

@@ -127,11 +127,11 @@ int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree,
 int load_sides_apply_touches(struct load_sides *sides, const struct raw_tree *tree, const struct build_scopes *scopes,
                              struct error *err);
 
-/* reaches.c: adds where the profile's samples lie in a variable, that of the node; profile: as in struct thread. False
+/* touches.c: adds where the profile's samples lie in a variable, that of the node; profile: as in struct thread. False
  * when out of memory. */
 bool load_sides_add_reach(struct load_sides *sides, uint32_t node, size_t profile, const struct objects_variable *from);
 
-/* reaches.c: moves these rows to the model as above.  err: ERR_MEMORY */
+/* touches.c: moves these rows to the model as above.  err: ERR_MEMORY */
 int load_sides_apply_reaches(struct load_sides *sides, const struct raw_tree *tree, struct error *err);
 
 /* cpus.c: the threads by the numbers of their profiles, PLACE_UNKNOWN for none: *n of them, to be freed; NULL when out

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the threads of a program use its variables, and which cache lines they share. Made of the records of where each
+ * thread's samples lie (struct reach of fmt/objects.h). Ordinary code. */
+#ifndef LOCUS_ANALYSIS_REPORT_PATTERNS_H
+#define LOCUS_ANALYSIS_REPORT_PATTERNS_H
+
+#include "analysis/report/report.h"
+
+/* The class of a variable is the first of these that holds. N is the number of its samples in the records. A thread
+ * counts if it has a quarter of the mean of the threads that have any. Threads are compared within their process, and
+ * what is found is summed over the processes.
+ *
+ * Agreement: samples are sorted into bins; P is the part of the pairs of samples in one bin that are of one thread, Q
+ * that of all pairs; the agreement is (P - Q) / (1 - Q): 1 when each bin is one thread's, 0 when the bins tell nothing
+ * about threads, whatever the number of samples.
+ *
+ *   too few samples     N < 64, or fewer than 8 for each thread that counts
+ *   single owner        one thread has 90 % of the samples of each process; or the variable is thread-local; or most
+ *                       blocks are used by one thread each: agreement by block >= 0.8
+ *   blocked by thread   agreement by place >= 0.5, in 64 bins over the variable or, if that is used in one sixteenth or
+ *                       less, over what is used; and the owners of the bins change at most twice per thread
+ *   interleaved         the same with more changes; or agreement >= 0.5 by (offset modulo T * c), in 4 * T bins, for T
+ *                       threads and some chunk c: multiples of 4 up to 64, of 8 up to 512, of an element up to 16,
+ *                       powers of two up to what is used / 2T. The offsets are the exact ones that are kept, 64 a
+ *                       thread, each counted once
+ *   streaming           the threads use more than 1 MiB, all of it together, and in order: 80 % of the samples whose
+ *                       instruction's walk is known are of constant stride; or, where less than half are known, 80 % of
+ *                       the steps from sample to sample of a thread go the same way
+ *   random              the same, but 70 % of the known walks are irregular; or 35 to 65 % of the steps go forward
+ *   shared read-write   of the threads that count, 3 samples and 1 % of those whose instruction is known are of one
+ *                       that writes: few, because a processor seldom waits for a store
+ *   shared read-only    else
+ *
+ * What deserves its class by a hair (0.1 of an agreement, 5 points of a percentage), or with N < 128, is of low
+ * confidence; by twice that, and with N >= 512, of high one; else of medium one. */
+enum use_class {
+    USE_TOO_FEW = 0,
+    USE_SINGLE,
+    USE_BLOCKED,
+    USE_INTERLEAVED,
+    USE_STREAMING,
+    USE_RANDOM,
+    USE_READ_WRITE,
+    USE_READ_ONLY,
+    USE_CLASSES
+};
+
+#define USE_SAMPLES_MIN 64
+#define USE_THREAD_SAMPLES_MIN 8
+#define USE_LARGE_BYTES (1u << 20)
+
+/* How a variable's samples follow each other. */
+enum use_order { ORDER_UNKNOWN = 0, ORDER_FORWARD, ORDER_RANDOM };
+
+enum use_confidence { CONFIDENCE_LOW = 0, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
+
+/* One thread's part of a variable. */
+struct pattern_thread {
+    uint32_t row;             /* index into the report's rows */
+    uint32_t process, thread; /* indexes into the model's lists */
+    bool counts;              /* has enough samples */
+    uint64_t n_samples;
+    uint64_t n_strided, n_irregular;
+    struct reach_sum sum;         /* the bins of all threads of a variable are equally wide */
+    const struct reach_row *from; /* its lines and offsets; of several allocation paths those of the first */
+};
+
+/* A variable. */
+struct pattern_row {
+    const struct report_row *row;
+    size_t first, n; /* its threads */
+    size_t n_counting;
+    enum use_class class;
+    enum use_order order;
+    enum use_confidence confidence;
+    uint64_t n_samples, n_loads, n_stores;
+    uint64_t first_offset, last_offset;
+    double owner;    /* part of the samples that the first threads of the processes have */
+    double by_place; /* agreements; NAN: not known */
+    double by_chunk;
+    double by_block;
+    uint64_t chunk_bytes; /* of by_chunk; 0: none */
+    size_t n_changes;     /* of owners from bin to bin */
+};
+
+/* What threads share. */
+enum line_sharing {
+    SHARING_FALSE = 0, /* they use different bytes of the line */
+    SHARING_TRUE,      /* they use the same bytes */
+    SHARING_BOTH
+};
+
+/* A line that several threads of a process use, at least one of which writes: a candidate, since it is not known
+ * whether they did so at the same time. It has 16 samples or more. A thread counts that has 3 of them and 5 %; it
+ * writes if 2 of its samples and 5 % do. For each two threads of which one writes, what they have in common is the sum
+ * over the places of 4 bytes of the lesser of both parts, where they began accesses at the same byte. The mean of all
+ * pairs by samples is below 0.3 for false sharing, above 0.7 for true sharing. */
+struct shared_line {
+    uint32_t process;
+    uint64_t line;           /* address / 64 */
+    uint32_t row, other_row; /* of the report: the variable with most of the samples, and another one if there is one */
+    enum line_sharing sharing;
+    double in_common;
+    uint64_t n_samples, n_stores;
+    size_t n_threads, n_writers;
+    uint64_t
+        offset_bytes; /* of the line's first sampled byte in the first block of the variable; UINT64_MAX: not known */
+};
+
+struct patterns {
+    struct report report;
+    struct pattern_thread *threads; /* [n_threads] by row, process and thread */
+    size_t n_threads, cap_threads;
+    struct pattern_row *rows; /* [n_rows] in the report's order */
+    size_t n_rows;
+    struct shared_line *lines; /* [n_lines] by samples, most first */
+    size_t n_lines, cap_lines;
+};
+
+/* Fills *patterns with the variables of the report about a metric. It must not outlive the model.  err: ERR_MEMORY */
+int patterns_make(const struct model *model, size_t metric, bool with_paths, struct patterns *patterns,
+                  struct error *err);
+void patterns_fini(struct patterns *patterns);
+
+/* "blocked by thread", "low", "false sharing". Static storage. */
+const char *use_class_name(enum use_class class);
+const char *use_confidence_name(enum use_confidence confidence);
+const char *line_sharing_name(enum line_sharing sharing);
+
+#endif

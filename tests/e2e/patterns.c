@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* "patterns N": N threads use eight arrays, each in a way of its own, for the same CPU time. "patterns N false|true|
+ * padded|unshared": they count, in words of one line, in the same word, in lines of their own, or on their own stacks.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LARGE (1 << 21) /* doubles: 16 MiB */
+#define MIDDLE (1 << 19)
+#define SMALL (1 << 12)
+#define PHASE_S 0.4 /* CPU time of all threads together */
+
+static double owned[MIDDLE], blocked[MIDDLE], interleaved[MIDDLE], streamed[LARGE], scattered[LARGE], few[MIDDLE];
+static double table[SMALL];
+static volatile long tally[SMALL];
+static _Alignas(64) volatile long words[8];
+static struct {
+    _Alignas(64) volatile long count;
+} padded[8];
+static long n_threads;
+static const char *sharing;
+static pthread_barrier_t barrier;
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static __attribute__((noinline)) double sweep(double *array, long from, long to, long step)
+{
+    double sum = 0;
+    for (long i = from; i < to; i += step)
+        sum += array[i];
+    return sum;
+}
+
+static __attribute__((noinline)) void raise(double *array, long from, long to, long step)
+{
+    for (long i = from; i < to; i += step)
+        array[i] += 1;
+}
+
+static __attribute__((noinline)) uint64_t look_up(const double *array, long n, uint64_t at, double *sum)
+{
+    for (int i = 0; i < 20000; i++) {
+        at = at * 6364136223846793005u + 1442695040888963407u;
+        *sum += array[(at >> 33) % (uint64_t)n];
+    }
+    return at;
+}
+
+static __attribute__((noinline)) uint64_t count(uint64_t at)
+{
+    for (int i = 0; i < 20000; i++) {
+        at = at * 6364136223846793005u + 1442695040888963407u;
+        tally[(at >> 33) % SMALL]++;
+    }
+    return at;
+}
+
+/* One turn of a phase for thread t. */
+static double turn(int phase, long t, uint64_t *at)
+{
+    double sum = 0;
+    long part = MIDDLE / n_threads;
+    switch (phase) {
+    case 0:
+        raise(owned, 0, t ? 0 : MIDDLE, 1);
+        break;
+    case 1:
+        raise(blocked, t * part, (t + 1) * part, 1);
+        break;
+    case 2:
+        raise(interleaved, t, MIDDLE, n_threads);
+        break;
+    case 3:
+        return sweep(streamed, 0, LARGE, 1);
+    case 4:
+        *at = look_up(scattered, LARGE, *at, &sum);
+        break;
+    case 5:
+        *at = look_up(table, SMALL, *at, &sum);
+        break;
+    default:
+        *at = count(*at);
+    }
+    return sum;
+}
+
+static void use_arrays(long t)
+{
+    uint64_t at = 88172645463325252u * (uint64_t)(t + 1);
+    volatile double sum = 0;
+    for (int phase = 0; phase < 7; phase++) {
+        double end = cpu_s() + (phase ? PHASE_S / (double)n_threads : t ? 0 : PHASE_S);
+        pthread_barrier_wait(&barrier);
+        while (cpu_s() < end)
+            sum = sum + turn(phase, t, &at);
+    }
+    if (t == 0)
+        raise(few, 0, MIDDLE, 1);
+}
+
+static void count_words(long t)
+{
+    volatile long own[8] = {0};
+    volatile long *word = !strcmp(sharing, "false")    ? &words[t % 8]
+                          : !strcmp(sharing, "true")   ? &words[3]
+                          : !strcmp(sharing, "padded") ? &padded[t % 8].count
+                                                       : &own[0];
+    double end = cpu_s() + 1.0 / (double)n_threads;
+    pthread_barrier_wait(&barrier);
+    while (cpu_s() < end)
+        for (int i = 0; i < 100000; i++)
+            ++*word;
+}
+
+static void *run(void *number)
+{
+    if (sharing)
+        count_words((long)(intptr_t)number);
+    else
+        use_arrays((long)(intptr_t)number);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[64];
+    n_threads = argc > 1 ? atol(argv[1]) : 4;
+    sharing = argc > 2 ? argv[2] : NULL;
+    if (n_threads < 1 || n_threads > 64)
+        return 2;
+    pthread_barrier_init(&barrier, NULL, (unsigned)n_threads);
+    for (long t = 0; t < n_threads; t++)
+        if (pthread_create(&threads[t], NULL, run, (void *)(intptr_t)t))
+            return 1;
+    for (long t = 0; t < n_threads; t++)
+        pthread_join(threads[t], NULL);
+    return 0;
+}

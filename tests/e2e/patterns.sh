@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# How threads use variables, and which lines they share, against a program whose answer is known: eight arrays, each used
+# in a way of its own, and counters that lie in one line, are one, or are padded.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+need_runtime
+perf_works || skip "perf is refused here, and timers are too slow"
+need python3
+cd "$scratch"
+$CC -O1 -g -pthread "$srcdir/tests/e2e/patterns.c" -o patterns
+
+for threads in 4 1 8; do
+    expect_status 0 "$builddir/hpcrun" -e EADDR@f1000 -o "m$threads" ./patterns "$threads"
+    expect_status 0 "$builddir/hpcprof" -o "db$threads" "m$threads"
+    "$builddir/hpcquery" patterns --csv "db$threads" >patterns.csv || fail "no table for $threads threads"
+    python3 - "$threads" >out 2>&1 <<'PYTHON' || fail "$threads threads: $(cat out)"
+import csv, sys
+threads = int(sys.argv[1])
+found = {row["variable"]: row for row in csv.DictReader(open("patterns.csv", encoding="utf-8"))}
+wanted = {"owned": "single owner", "blocked": "blocked by thread", "interleaved": "interleaved", "streamed": "streaming",
+          "scattered": "random", "table": "shared read-only", "tally": "shared read-write"}
+for name, use in wanted.items():
+    row = found[name]
+    print(row)
+    assert row["used_as"] == (use if threads > 1 else "single owner"), name
+    assert int(row["threads"]) == (1 if name == "owned" else threads), name
+    assert (int(row["stores"]) == 0) <= (name != "tally") and (int(row["stores"]) > 0) <= (name in ("owned", "blocked", "interleaved", "tally")), name
+assert found["streamed"]["order"] == "in order" and found["scattered"]["order"] == "irregular"
+assert int(found["streamed"]["last_offset"]) > 15 << 20 and int(found["table"]["last_offset"]) < 32 << 10
+assert found.get("few", {"used_as": "too few samples"})["used_as"] == "too few samples", found.get("few")
+if threads > 1:
+    assert int(found["interleaved"]["chunk_bytes"]) == 8, found["interleaved"]
+PYTHON
+done
+"$builddir/hpcquery" patterns --json db4 | python3 -c 'import json, sys
+rows = {row["variable"]: row for row in json.load(sys.stdin)["variables"]}
+bins = [thread["bins"] for thread in rows["blocked"]["threads"]]
+assert len(bins) == 4 and rows["blocked"]["bin_bytes"] == 65536
+# thread t has the quarter t of the array
+assert all(sum(bins[t][16 * t:16 * t + 16]) > 0.95 * sum(bins[t]) for t in range(4)), bins' || fail "JSON"
+expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
+expect_text out '^  0\.4 +\| {40,}.*[.:@].*\| [0-9]+$'
+expect_status 1 "$builddir/hpcquery" patterns --variable nothing db4
+expect_status 2 "$builddir/hpcquery" vars --variable blocked db4
+
+for kind in false true padded unshared; do
+    expect_status 0 "$builddir/hpcrun" -e EADDR@f1000 -o "m-$kind" ./patterns 2 "$kind"
+    expect_status 0 "$builddir/hpcprof" -o "db-$kind" "m-$kind"
+    expect_status 0 "$builddir/hpcquery" sharing "db-$kind"
+    case $kind in
+        false | true)
+            expect_text out "  $kind sharing .*words"
+            [ "$("$builddir/hpcquery" sharing --csv "db-$kind" | grep -c '^words,.*,'"$kind sharing")" = 1 ] || fail "$kind: CSV"
+            "$builddir/hpcquery" sharing --json "db-$kind" | grep -q '"sharing": "'"$kind sharing"'"' || fail "$kind: JSON"
+            ;;
+        *) expect_text out 'No cache line' ;;
+    esac
+done
+finish
