@@ -2,7 +2,7 @@
 /* The table of variables as comma-separated values (RFC 4180). The first seven columns never change. */
 #include <math.h>
 
-#include "analysis/report/report.h"
+#include "analysis/report/first-touch.h"
 #include "export/exporters.h"
 #include "export/vars-table.h"
 #include "export/text-cells.h"
@@ -110,11 +110,22 @@ static void put_causes(const struct report_row *row, struct buf *out)
                sum->execution, sum->unverified, sum->memory_least, sum->memory_most);
 }
 
+/* Who touched it first, if that is known. */
+static void put_touches(const struct first_touches *touches, const struct report_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    bool is_known = first_touch_put_sentence(touches, row, &text);
+    buf_append(out, ",", 1);
+    csv_put_text(out, is_known && text.data ? text.data : "");
+    buf_fini(&text);
+}
+
 /* number: of the row in the report; SIZE_MAX: in none. */
-static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
+static int put_row(const struct export_job *job, const struct first_touches *touches, const struct report_row *row,
                    const struct derived *derived, size_t number, struct buf *out, struct error *err)
 {
     int code = 0;
+    const struct report *report = touches->report;
     const struct variable *variable = row->variable;
     csv_put_text(out, row->name);
     buf_printf(out, ",%s,", row->class);
@@ -134,6 +145,8 @@ static int put_row(const struct export_job *job, const struct report *report, co
     put_loops(report, row, out);
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
         buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
+    if (touches->is_measured)
+        put_touches(touches, row, out);
     if (report->has_causes)
         put_causes(row, out);
     if (job->values)
@@ -150,14 +163,14 @@ static int put_row(const struct export_job *job, const struct report *report, co
 }
 
 /* Time in the kernel, for which there are no samples: it has a value but no share. */
-static int put_kernel(const struct export_job *job, const struct report *report, const struct derived *derived,
+static int put_kernel(const struct export_job *job, const struct first_touches *touches, const struct derived *derived,
                       struct buf *out, struct error *err)
 {
     const struct report_row row = {.name = SPECIAL_KERNEL,
                                    .class = "kernel",
                                    .site = (char *)(uintptr_t) "system calls and page faults",
-                                   .value = 1e6 * report->system_s};
-    return report_kernel_percent(report) > 0 ? put_row(job, report, &row, derived, SIZE_MAX, out, err) : 0;
+                                   .value = 1e6 * touches->report->system_s};
+    return report_kernel_percent(touches->report) > 0 ? put_row(job, touches, &row, derived, SIZE_MAX, out, err) : 0;
 }
 
 /* A row for each field of each variable; samples without a known place are a row without field. */
@@ -193,17 +206,20 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
 {
     struct report report;
     struct derived derived = {0};
+    struct first_touches touches = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
     size_t n_kept = report_keep(&report, job->least);
-    if (!job->with_fields)
+    code = first_touches_make(&report, &touches, err);
+    if (code == 0 && !job->with_fields)
         code = derived_of_report(job, &report, &derived, err);
     if (code != 0 || job->with_fields) {
         if (code == 0)
             write_fields(&report, n_kept, job, out);
+        first_touches_fini(&touches);
         report_fini(&report);
         return code;
     }
@@ -211,6 +227,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
                     "max_block_bytes,inexact_samples,n_paths,top_lines,top_loops");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
+    if (touches.is_measured)
+        buf_printf(out, ",first_touch");
     if (report.has_causes)
         buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share,memory_least,"
                         "memory_most");
@@ -222,10 +240,11 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     derived_put_csv_titles(&derived, out);
     buf_append(out, "\n", 1);
     for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++)
-        code = put_row(job, &report, &report.rows[i], &derived, i, out, err);
+        code = put_row(job, &touches, &report.rows[i], &derived, i, out, err);
     if (code == 0)
-        code = put_kernel(job, &report, &derived, out, err);
+        code = put_kernel(job, &touches, &derived, out, err);
     derived_fini(&derived);
+    first_touches_fini(&touches);
     report_fini(&report);
     return code;
 }

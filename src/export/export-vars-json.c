@@ -2,7 +2,7 @@
 /* The table of variables as JSON. */
 #include <math.h>
 
-#include "analysis/report/report.h"
+#include "analysis/report/first-touch.h"
 #include "export/exporters.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
@@ -133,9 +133,19 @@ static void put_causes(const struct cause_sum *sum, struct buf *out)
     json_put_double_at(out, "memory_most", sum->memory_most);
 }
 
-static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
+/* Who touched it first, where that is known. */
+static void put_touches(const struct first_touches *touches, const struct report_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    if (touches->is_measured && first_touch_put_sentence(touches, row, &text))
+        json_put_text_at(out, "first_touch", text.data);
+    buf_fini(&text);
+}
+
+static int put_row(const struct export_job *job, const struct first_touches *touches, const struct report_row *row,
                    const struct derived *derived, struct buf *out, struct error *err)
 {
+    const struct report *report = touches->report;
     int code = 0;
     const struct variable *variable = row->variable;
     buf_printf(out, "{\"variable\": ");
@@ -166,6 +176,7 @@ static int put_row(const struct export_job *job, const struct report *report, co
         json_put_key(out, "node_samples", 0);
         json_put_words(out, row->places, report->model->n_numa_nodes);
     }
+    put_touches(touches, row, out);
     if (report->has_hardware)
         put_metrics(report, row, out);
     if (job->with_paths)
@@ -219,14 +230,18 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
 {
     struct report report;
     struct derived derived = {0};
+    struct first_touches touches = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
     size_t n_kept = report_keep(&report, job->least);
-    code = derived_of_report(job, &report, &derived, err);
+    code = first_touches_make(&report, &touches, err);
+    if (code == 0)
+        code = derived_of_report(job, &report, &derived, err);
     if (code != 0) {
+        first_touches_fini(&touches);
         report_fini(&report);
         return code;
     }
@@ -253,10 +268,11 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     buf_printf(out, ",\n\"variables\": [");
     for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++) {
         buf_printf(out, i ? ",\n" : "\n");
-        code = put_row(job, &report, &report.rows[i], &derived, out, err);
+        code = put_row(job, &touches, &report.rows[i], &derived, out, err);
     }
     buf_printf(out, "]}\n");
     derived_fini(&derived);
+    first_touches_fini(&touches);
     report_fini(&report);
     return code;
 }

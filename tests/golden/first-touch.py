@@ -128,6 +128,9 @@ def check_sentences(database):
     expect(said["unseen"].startswith("no first touch was seen"), f"unseen: {said['unseen']}")
     expect(rows["serial"]["users"] == ["0", "1", "2", "3"] and rows["cleared"]["users"] == ["2", "3"], "users")
     expect([touch["thread"] for touch in rows["blocked"]["touchers"]] == ["0", "1", "2", "3"], "touchers")
+    told = {row["variable"]: row["first_touch"] for row in json.loads(run("hpcquery", "vars", "--json", "--all", database).stdout)["variables"]}
+    rows = csv.DictReader(io.StringIO(run("hpcquery", "vars", "--csv", "--all", database).stdout))
+    expect(told == said == {row["variable"]: row["first_touch"] for row in rows}, f"vars: {told}, not {said}")
     for report in ("vars", "first-touch"):
         text = " ".join(run("hpcquery", report, "--top", "0", database).stdout.split())
         for name, sentence in said.items():
@@ -166,6 +169,7 @@ def check_nothing(scratch):
     for form in ([], ["--csv"], ["--json"]):
         error = run("hpcquery", "first-touch", *form, scratch / "none", status=1).stderr
         expect("no page faults were sampled" in error, f"without touches: {error}")
+    expect("first_touch" not in run("hpcquery", "vars", "--csv", scratch / "none").stdout, "a column of first touches without any")
     expect("first touch" not in run("hpcquery", "vars", scratch / "none").stdout, "a first touch that nobody measured")
 
 
