@@ -39,6 +39,14 @@ bins = [thread["bins"] for thread in rows["blocked"]["threads"]]
 assert len(bins) == 4 and rows["blocked"]["bin_bytes"] == 65536
 # thread t has the quarter t of the array
 assert all(sum(bins[t][16 * t:16 * t + 16]) > 0.95 * sum(bins[t]) for t in range(4)), bins' || fail "JSON"
+# The form as JSON has all of it.
+mkdir as-json
+"$builddir/hpcquery" export json db4 >as-json/locus.json || fail "no JSON"
+for report in patterns sharing; do
+    "$builddir/hpcquery" $report --json db4 >once.json
+    "$builddir/hpcquery" $report --json as-json >twice.json || fail "$report: JSON is not read"
+    expect_same once.json twice.json
+done
 expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
 expect_text out '^  0\.4 +\| {40,}.*[.:@].*\| [0-9]+$'
 expect_status 1 "$builddir/hpcquery" patterns --variable nothing db4
