@@ -16,7 +16,7 @@
 
 #define EVERY_MS_MIN 10 /* between two looks at a process */
 #define EVERY_MS_START 100
-#define EVERY_MS_MAX 400
+#define EVERY_MS_MAX 200
 #define COUNT_MS 2000 /* between two counts of the pages of large variables */
 #define BATCH 512
 #define KNOWN_PAGES 8192u       /* power of two */
@@ -212,6 +212,16 @@ static uint64_t take_rings(struct companion *c, const struct companion_process *
 
 /* --- large variables --- */
 
+/* Which page to ask for as number i of n_asked: the pages lie in n_asked parts of one length, and of each part it is
+ * any one, because pages at a regular distance may all be on the node that the interleaving chose for them. */
+static uint64_t chosen_page(uint32_t i, uint32_t n_asked, uint64_t n_pages)
+{
+    uint64_t from = (uint64_t)((double)i * (double)n_pages / n_asked);
+    uint64_t to = (uint64_t)((double)(i + 1) * (double)n_pages / n_asked);
+    uint64_t hash = (i + 1) * 0x9e3779b97f4a7c15u;
+    return from + (to > from + 1 ? (hash >> 33) % (to - from) : 0);
+}
+
 /* Counts the pages of a block, or most_pages of them, spread evenly. A block that is gone keeps its last count. */
 static void count_pages(struct companion *c, const struct companion_process *process, struct arena_extent *extent,
                         uint64_t most_pages)
@@ -225,10 +235,8 @@ static void count_pages(struct companion *c, const struct companion_process *pro
     counted.n_asked = (uint32_t)(counted.n_pages < most_pages ? counted.n_pages : most_pages);
     counted.n_none = 0;
     memset(counted.n_on, 0, sizeof counted.n_on);
-    for (uint32_t i = 0; i < counted.n_asked; i++) {
-        uint64_t page = first + (uint64_t)((double)i * (double)counted.n_pages / counted.n_asked);
-        homes->pages[i] = (void *)(uintptr_t)(page * page_bytes);
-    }
+    for (uint32_t i = 0; i < counted.n_asked; i++)
+        homes->pages[i] = (void *)(uintptr_t)((first + chosen_page(i, counted.n_asked, counted.n_pages)) * page_bytes);
     if (!ask(c, process, counted.n_asked))
         return;
     for (uint32_t i = 0; i < counted.n_asked; i++) {
