@@ -11,6 +11,7 @@
 #include "export/vars-table.h"
 
 #define LINES_SHOWN 3
+#define TOUCH_SHARE_MIN 5.0 /* percent of all samples: from here on a row says who touched it first */
 
 /* Time in the kernel goes above the table, because it is a share of another total, with a line that says where the
  * table's shares begin. */
@@ -100,12 +101,13 @@ static void put_alloc_path(const struct vars_table *table, const struct report_r
     buf_fini(&text);
 }
 
-/* Who touched it first, and who used it, of variables with pages of their own. */
+/* Who touched it first, and who used it, of variables with pages of their own and a share for which that matters. */
 static void put_touches(const struct vars_table *table, const struct first_touches *touches,
                         const struct report_row *row, struct buf *out)
 {
     struct buf text = {0};
-    if (first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text) && text.data) {
+    bool is_wanted = row->share >= TOUCH_SHARE_MIN || table->job->is_verbose;
+    if (is_wanted && first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text) && text.data) {
         buf_printf(out, "%*s", (int)table->indent, "");
         text_style(out, table->job, TEXT_DIM);
         text_wrapped(out, table->job, text.data, table->indent, table->indent);
