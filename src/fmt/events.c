@@ -18,6 +18,11 @@ static const char *const class_names[] = {"memory",      "dependent",  "compute"
 
 enum { N_CLASSES = sizeof class_names / sizeof class_names[0] };
 
+const char *events_class_name(uint8_t class)
+{
+    return class_names[class];
+}
+
 /* --- reading --- */
 
 static int get_head(struct wire_in *in, struct events_file *file)
@@ -200,9 +205,9 @@ void events_fini(struct events_file *file)
 static void put_record_text(const struct events_file *file, const struct events_record *record, struct buf *out)
 {
     const struct events_access *access = &file->accesses[record->access];
-    buf_printf(out,
-               "  [(time: %" PRIu64 ") (cpu: %u) (event: %u) (node: %" PRIu32 ") (variable: %" PRIu32 ") (class: %s)",
-               record->t_ns, record->cpu, access->source, access->node, access->variable, class_names[access->class]);
+    buf_printf(
+        out, "  [(time: %" PRIu64 ") (cpu: %u) (event: %u) (node: %" PRIu32 ") (variable: %" PRIu32 ") (class: %s)",
+        record->t_ns, record->cpu, access->source, access->node, access->variable, events_class_name(access->class));
     if (record->offset != EVENTS_NO_OFFSET)
         buf_printf(out, " (offset: %" PRIu64 "%s)", record->offset, access->flags & EVENTS_INEXACT ? ", inexact" : "");
     if (access->metrics)

@@ -69,6 +69,9 @@ static inline uint64_t events_wall_ns(const struct events_file *file, const stru
     return record->t_ns + (uint64_t)file->wall_ns;
 }
 
+/* Name of an access's class, as texts have it; class must be one of enum hit_class. Static. */
+const char *events_class_name(uint8_t class);
+
 /* Reads a whole file; *file must be empty and is left empty on failure. _memory: name is used in messages.
  * err: ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (version), ERR_MEMORY */
 int events_read(const char *path, struct events_file *file, struct error *err);

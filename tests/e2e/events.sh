@@ -80,6 +80,44 @@ for path in paths:
     assert blocks[0][1000][0] < blocks[1][1][0], (path.name, "the second block was touched before the first one was done")
 END
 
+# All threads in the order of time. What another host recorded, whose clock began at another time, lies on the same axis.
+"$builddir/hpcquery" events --csv walked >walked.csv || fail "hpcquery events failed"
+cp -r walked hosts
+python3 - hosts <<'END'
+import pathlib
+import struct
+import sys
+SHIFT = 3 * 10**12 + 17
+for path in list(pathlib.Path(sys.argv[1]).glob("*.events")):
+    data = bytearray(path.read_bytes())
+    n_records = struct.unpack_from(">Q", data, 72)[0]
+    for at in [len(data) - 24 * (n_records - i) for i in range(n_records)]:
+        struct.pack_into(">Q", data, at, struct.unpack_from(">Q", data, at)[0] + SHIFT)
+    struct.pack_into(">q", data, 24, struct.unpack_from(">q", data, 24)[0] - SHIFT)
+    fields = path.name.rsplit("-", 3)
+    path.with_name(f"{fields[0]}-0000beef-{fields[2]}-{fields[3]}").write_bytes(data)
+END
+"$builddir/hpcquery" events --csv hosts >hosts.csv || fail "hpcquery events failed for two hosts"
+python3 - walked.csv hosts.csv <<'END' || fail "two hosts are not on one axis of time"
+import collections
+import csv
+import sys
+one, two = (list(csv.DictReader(open(path, encoding="utf-8"))) for path in sys.argv[1:])
+assert len(one) > 4000 and len(two) == 2 * len(one)
+times = [int(row["time_ns"]) for row in two]
+assert times == sorted(times)
+assert collections.Counter(times) == collections.Counter(2 * [int(row["time_ns"]) for row in one])
+assert {row["host"] for row in two} == {"0000beef", one[0]["host"]} and {row["thread"] for row in two} == {"0", "1"}
+assert sum(row["variable"].startswith("block") and row["offset"] != "" for row in one) > 4000
+END
+"$builddir/hpcquery" events --top 3 walked >walked.text || fail "hpcquery events failed as text"
+expect_text walked.text '^[0-9]+ samples of 2 threads$'
+expect_text walked.text '^ +0[.]000000 s  .* CPU .* FAULTS '
+[ "$(wc -l <walked.text)" = 4 ] || fail "not three samples: $(cat walked.text)"
+expect_status 1 "$builddir/hpcquery" events "$srcdir"
+expect_text err 'no logs of samples are there'
+expect_status 2 "$builddir/hpcquery" events --json walked
+
 # A child of fork goes on with a log of its own.
 expect_status 4 "$hpcrun" -e FAULTS@1 -t -o forked ./walk fork
 logs forked

@@ -72,8 +72,8 @@ bool chain_knows(const char *word)
 
 static int unknown_step(const char *name)
 {
-    static const char *const reports[] = {"vars",     "functions", "lines", "annotate", "types", "tree",
-                                          "datatree", "advice",    "leaks", "export",   "diff",  "save"};
+    static const char *const reports[] = {"vars",   "functions", "lines",  "annotate", "types", "tree",  "datatree",
+                                          "advice", "leaks",     "export", "diff",     "save",  "events"};
     size_t n = sizeof reports / sizeof *reports, n_operations, n_forms;
     const struct frame_operation *operations = frame_operations(&n_operations);
     const struct frame_form *const *forms = frame_forms(&n_forms);

@@ -149,7 +149,7 @@ static const struct option_spec spec = {
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
                 "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\npatterns [options] "
-                "DB\nsharing [options] DB\nexport FORM "
+                "DB\nsharing [options] DB\nevents [options] MEASUREMENT\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -186,6 +186,8 @@ static const struct option_spec spec = {
         "doc/guide.md has the rules.\n\n"
         "sharing prints the cache lines that several threads of a process used and at least one of them wrote: "
         "candidates for false sharing, where they used different bytes, and for true sharing.\n\n"
+        "events prints the log of samples of a measurement that hpcrun -t recorded, of all threads and hosts in the "
+        "order of time: when and on which CPU a sample was taken, and which byte of which variable it touched.\n\n"
         "cpus prints where threads ran while they used data: for each CPU, core, package or NUMA node of each host the "
         "samples at data that were taken there, by how many threads, and at which variables. This is where the threads "
         "were, not where the memory is. CPUs and cores without samples are left out. Cores and packages are numbered "
@@ -563,6 +565,9 @@ static int answer(struct settings *settings, char **words, size_t n)
         return settings->report_option
                    ? tool_usage("hpcquery", "%s goes with reports, not with diff", settings->report_option)
                    : diff_run(settings, words + 1, n - 1);
+    if (n > 0 && strcmp(words[0], "events") == 0)
+        return n == 2 && !settings->report_option ? events_run(settings, words[1])
+                                                  : usage("give one measurement directory after events");
     if (n > 0 && strcmp(words[0], "annotate") == 0) {
         if (n != 3)
             return usage("give a file or function, and a database after annotate");

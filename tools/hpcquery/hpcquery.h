@@ -54,6 +54,9 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
 /* Compares two inputs. Returns the exit status: 3 for differences beyond the threshold. */
 int diff_run(const struct settings *settings, char **words, size_t n_words);
 
+/* Prints the logs of samples in a measurement directory. Returns the exit status. */
+int events_run(const struct settings *settings, const char *directory);
+
 /* Runs a chain of operations: words [n_words] are steps separated by ":" and then inputs. Returns the exit status. */
 int chain_run(const struct settings *settings, char **words, size_t n_words);
 

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcquery events: the logs of samples of a measurement, all threads and hosts on one axis of time. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "base/search.h"
+#include "export/text-cells.h"
+#include "fmt/events.h"
+#include "fmt/objects.h"
+#include "hpcquery.h"
+#include "measurement/names.h"
+#include "sampling/abi/data-src.h"
+
+/* The log of one thread. */
+struct log {
+    struct names_file name;
+    struct events_file file;
+    struct objects_file side; /* empty where it is missing: variables then have no names */
+};
+
+/* A sample: which one of which log. */
+struct moment {
+    uint64_t wall_ns;
+    uint32_t log, record;
+};
+
+struct logs {
+    struct log *all; /* [n] */
+    size_t n, capacity;
+    struct moment *moments; /* [n_moments] by time */
+    size_t n_moments, cap_moments;
+};
+
+static void logs_fini(struct logs *logs)
+{
+    for (size_t i = 0; i < logs->n; i++) {
+        events_fini(&logs->all[i].file);
+        objects_fini(&logs->all[i].side);
+    }
+    free(logs->all);
+    free(logs->moments);
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct objects_variable *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Adds the log directory/entry, with what the side file beside it says. */
+static int add_log(const char *directory, const char *entry, struct logs *logs, struct error *err)
+{
+    struct error ignored;
+    if (!vec_reserve(&logs->all, &logs->capacity, logs->n + 1, sizeof *logs->all))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    struct log *log = &logs->all[logs->n];
+    int code = names_parse(entry, &log->name, err);
+    char *path = code ? NULL : names_path(directory, &log->name);
+    if (!code)
+        code = path ? events_read(path, &log->file, err) : error_set(err, ERR_MEMORY, "out of memory");
+    free(path);
+    if (code)
+        return code;
+    struct names_file side = log->name;
+    (void)snprintf(side.suffix, sizeof side.suffix, "objects");
+    path = names_path(directory, &side);
+    if (path)
+        (void)objects_read(path, &log->side, &ignored);
+    if (log->side.n_variables)
+        qsort(log->side.variables, log->side.n_variables, sizeof *log->side.variables, compare_nodes);
+    free(path);
+    if (!vec_reserve(&logs->moments, &logs->cap_moments, logs->n_moments + log->file.n_records, sizeof *logs->moments))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < log->file.n_records; i++)
+        logs->moments[logs->n_moments++] =
+            (struct moment){events_wall_ns(&log->file, &log->file.records[i]), (uint32_t)logs->n, (uint32_t)i};
+    logs->n++;
+    return 0;
+}
+
+static int compare_moments(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    if (x->wall_ns != y->wall_ns)
+        return x->wall_ns < y->wall_ns ? -1 : 1;
+    return x->log != y->log ? (x->log > y->log) - (x->log < y->log) : (x->record > y->record) - (x->record < y->record);
+}
+
+static int is_log(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return entry->d_name[0] != '.' && dot && strcmp(dot, ".events") == 0;
+}
+
+static int read_logs(const char *directory, struct logs *logs, struct error *err)
+{
+    struct dirent **entries = NULL;
+    int n = scandir(directory, &entries, is_log, alphasort), code = 0;
+    if (n < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot be read: %s", directory, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        code = code ? code : add_log(directory, entries[i]->d_name, logs, err);
+        free(entries[i]);
+    }
+    free(entries);
+    if (!code && !n)
+        code = error_set(err, ERR_NOT_FOUND, "%.600s: no logs of samples are there; hpcrun -t records them", directory);
+    if (!code && logs->n_moments)
+        qsort(logs->moments, logs->n_moments, sizeof *logs->moments, compare_moments);
+    return code;
+}
+
+/* --- rows --- */
+
+static const struct objects_variable *variable_of(const struct log *log, uint32_t node)
+{
+    const struct objects_file *side = &log->side;
+    size_t i = search_below(side->variables, side->n_variables, SEARCH_KEY(struct objects_variable, node), node);
+    return i < side->n_variables && side->variables[i].node == node ? &side->variables[i] : NULL;
+}
+
+/* What the side file calls the variable; blocks and the like have the number of their node. */
+static void put_variable(const struct log *log, uint32_t node, struct buf *out)
+{
+    static const char *const kinds[] = {"no data",      "block", "mapping",     "static",
+                                        "thread-local", "stack", "other stack", "file"};
+    const struct objects_variable *variable = variable_of(log, node);
+    uint32_t kind = variable ? variable->kind : 0;
+    if (variable && variable->name)
+        buf_printf(out, "%s", variable->name);
+    else if (kind && kind < sizeof kinds / sizeof *kinds)
+        buf_printf(out, "%s %" PRIu32, kinds[kind], node);
+    else if (variable && kind)
+        buf_printf(out, "unknown");
+}
+
+static void put_metrics(uint32_t metrics, struct buf *out)
+{
+    const char *between = "";
+    for (int i = 0; i < MEM_METRICS; i++) {
+        const struct mem_metric_row *row = metrics & 1u << i ? mem_metric_row((enum mem_metric)i) : NULL;
+        if (row)
+            buf_printf(out, "%s%s", between, row->name);
+        between = row ? " + " : between;
+    }
+}
+
+static void put_csv(const struct log *log, const struct moment *moment, struct buf *out)
+{
+    const struct events_record *record = &log->file.records[moment->record];
+    const struct events_access *access = &log->file.accesses[record->access];
+    struct buf text = {0};
+    buf_printf(out, "%" PRIu64 ",%08x,%u,%u,%u,%u,", moment->wall_ns, log->name.host_id, log->name.rank, log->name.pid,
+               log->name.thread, record->cpu);
+    csv_put_text(out, log->file.sources[access->source].name);
+    buf_printf(out, ",%s,", events_class_name(access->class));
+    put_variable(log, access->variable, &text);
+    csv_put_text(out, text.data ? text.data : "");
+    buf_printf(out, ",%" PRIu32 ",%" PRIu32 ",", access->variable, access->node);
+    if (record->offset != EVENTS_NO_OFFSET)
+        buf_printf(out, "%" PRIu64, record->offset);
+    buf_append(out, ",", 1);
+    if (record->lat_cycles)
+        buf_printf(out, "%" PRIu32, record->lat_cycles);
+    buf_append(out, ",", 1);
+    text.len_bytes = 0;
+    put_metrics(access->metrics, &text);
+    csv_put_text(out, text.len_bytes ? text.data : "");
+    buf_append(out, "\n", 1);
+    out->failed |= text.failed;
+    buf_fini(&text);
+}
+
+static void put_line(const struct log *log, const struct moment *moment, uint64_t start_ns, struct buf *out)
+{
+    const struct events_record *record = &log->file.records[moment->record];
+    const struct events_access *access = &log->file.accesses[record->access];
+    buf_printf(out, "%12.6f s  %7u.%-3u  CPU %-3u  %-12s  ", (double)(moment->wall_ns - start_ns) * 1e-9, log->name.pid,
+               log->name.thread, record->cpu, log->file.sources[access->source].name);
+    size_t before = out->len_bytes;
+    put_variable(log, access->variable, out);
+    if (out->len_bytes == before)
+        buf_printf(out, "<%s>", events_class_name(access->class));
+    if (record->offset != EVENTS_NO_OFFSET)
+        buf_printf(out, " + %" PRIu64, record->offset);
+    if (record->lat_cycles)
+        buf_printf(out, "  %" PRIu32 " cycles", record->lat_cycles);
+    if (access->metrics) {
+        buf_append(out, "  ", 2);
+        put_metrics(access->metrics, out);
+    }
+    buf_append(out, "\n", 1);
+}
+
+/* What is not there, in text. */
+static void put_sums(const struct logs *logs, struct buf *out)
+{
+    uint64_t n_samples = 0, n_kept = 0, stride = 1;
+    for (size_t i = 0; i < logs->n; i++) {
+        n_samples += logs->all[i].file.n_samples;
+        n_kept += logs->all[i].file.n_records;
+        stride = logs->all[i].file.stride > stride ? logs->all[i].file.stride : stride;
+    }
+    buf_printf(out, "%" PRIu64 " samples of %zu thread%s", n_samples, logs->n, logs->n == 1 ? "" : "s");
+    if (n_kept < n_samples)
+        buf_printf(out, "; the log has %" PRIu64 " of them, one of up to %" PRIu64, n_kept, stride);
+    buf_append(out, "\n", 1);
+}
+
+static int print_logs(const struct settings *settings, const struct logs *logs)
+{
+    struct buf out = {0};
+    bool is_csv = strcmp(settings->form, "csv") == 0;
+    size_t n = logs->n_moments;
+    if (settings->top > 0 && (size_t)settings->top < n)
+        n = (size_t)settings->top;
+    if (is_csv)
+        buf_printf(&out, "time_ns,host,rank,process,thread,cpu,event,class,variable,variable_node,path_node,offset,"
+                         "latency,metrics\n");
+    else
+        put_sums(logs, &out);
+    for (size_t i = 0; i < n; i++) {
+        const struct moment *moment = &logs->moments[i];
+        if (is_csv)
+            put_csv(&logs->all[moment->log], moment, &out);
+        else
+            put_line(&logs->all[moment->log], moment, logs->moments[0].wall_ns, &out);
+    }
+    int status = put_output(settings, &out);
+    buf_fini(&out);
+    return status;
+}
+
+int events_run(const struct settings *settings, const char *directory)
+{
+    struct logs logs = {0};
+    struct error err = {0};
+    if (strcmp(settings->form, "text") != 0 && strcmp(settings->form, "csv") != 0)
+        return tool_usage("hpcquery", "events are printed as text or, with --csv, as comma-separated values");
+    int status =
+        read_logs(directory, &logs, &err) ? tool_error("hpcquery", "%s", err.text) : print_logs(settings, &logs);
+    logs_fini(&logs);
+    return status;
+}
