@@ -34,7 +34,7 @@ combined() {
 }
 
 # judge NAME EXPRESSION: true of the report r, the program's output s, the shares by class c, and those of waiting by site.
-# waited(): of the time beyond the 0.4 s of work, nearly all is waiting; how much that is depends on the machine.
+# waited(): of the user time that is not work, nearly all is waiting; how much that is depends on the machine.
 judge() {
     python3 - "$1" "$2" <<'PYTHON' || fail "$1: not so: $2"
 import collections, json, sys
@@ -49,8 +49,8 @@ for row in r["variables"]:
     if row["class"] == "waiting":
         sites[row["alloc_site"]] += row["share"]
 def waited():
-    expected = 100 * (s["user_s"] - 0.45) / s["user_s"]
-    return expected - 15 < c["waiting"] < max(expected, 0) + 25 and c["unattributed"] < 10
+    expected = 100 * (s["user_s"] - s["worked_s"]) / s["user_s"]
+    return expected - 25 < c["waiting"] < expected + 25 and c["unattributed"] < 10
 sound = abs(sum(c.values()) - 100) < 0.1 or not c
 for row in r["variables"]:  # what waited has rows of its own, in the figures by thread as well
     threads = row.get("threads")
@@ -68,8 +68,9 @@ judge short 'r["metric"].startswith("EADDR") and r["taken"] < 50 and r["has_too_
 expect_text short.txt 'too few for shares'
 if grep -Eq '^ *[0-9.]+ % .*heap' short.txt; then fail "few samples are given shares"; fi
 measured kernel ./accounts kernel
-judge kernel 'abs(r["cpu_time"]["system_s"] - s["system_s"]) < 0.1 + 0.1 * s["system_s"]'
-judge kernel 'abs(r["cpu_time"]["user_s"] - s["user_s"]) < 0.1 + 0.1 * s["user_s"]'
+# Many kernels split a process's time by what runs at each tick, and threads' times in another way.
+judge kernel 'abs(r["cpu_time"]["system_s"] - s["system_s"]) < 0.15 + 0.15 * s["system_s"]'
+judge kernel 'abs(r["cpu_time"]["user_s"] - s["user_s"]) < 0.15 + 0.15 * s["user_s"]'
 judge kernel 'r["cpu_time"]["sampled_s"] < 0.7 * (s["user_s"] + s["system_s"]) and c["heap"] > 70'
 expect_text kernel.txt '<kernel> +of the CPU time'
 expect_text <(tr -s ' \n' ' ' <kernel.txt) 'the samples stand for .* of the CPU time'
