@@ -57,6 +57,9 @@ named 3580001 "<module> (<string>:2)"
 named 3590001 "<module> (<string>:9)"
 named 3600001 "<module> (<string>:4)
 of_child"
+for i in {0..9}; do
+    named $((3800001 + 10000 * i)) "<module> (<string>:$((11 + i)))"
+done
 named 3700001 in_else
 named 3710001 in_with
 named 3720001 in_loop

@@ -27,6 +27,7 @@
 #define PLACES 8192        /* power of two */
 #define NO_ROOM UINT32_MAX /* in the place of a reference */
 #define TRAIL_BYTES 16
+#define LINE_HASH_BYTES 32
 
 /* Offsets in bytes, on machines with 64 bits. */
 enum {
@@ -362,6 +363,22 @@ static uint64_t hash_of_text(bool guarded, uintptr_t object)
     return hash;
 }
 
+/* Hash of the beginning of a line table: the code of two modules that differ by empty lines at their top is told apart
+ * by nothing else, as the first line of both is 1. */
+static uint64_t hash_of_lines(bool guarded, uintptr_t table)
+{
+    uint64_t words[LINE_HASH_BYTES / 8] = {0}, length = 0;
+    if (!fetch(guarded, table + OBJECT_LENGTH, &length, 8))
+        return 0;
+    size_t n = length < sizeof words ? length : sizeof words;
+    uint64_t hash = mix(table, length);
+    if (!fetch(guarded, table + BYTES_DATA, words, n))
+        return hash;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = mix(hash, words[i]);
+    return hash;
+}
+
 /* Hash of the place that a frame is at, over all that its text is made of; 0 when the frame is not as expected. */
 static uint64_t hash_of_place(bool guarded, uintptr_t frame)
 {
@@ -375,6 +392,7 @@ static uint64_t hash_of_place(bool guarded, uintptr_t frame)
     words[n_code + 1] = fetch_pointer(guarded, frame + FRAME_INSTRUCTION);
     words[(CODE_FILE - CODE_FIRST_LINE) / 8] = hash_of_text(guarded, words[(CODE_FILE - CODE_FIRST_LINE) / 8]);
     words[(CODE_NAME - CODE_FIRST_LINE) / 8] = hash_of_text(guarded, words[(CODE_NAME - CODE_FIRST_LINE) / 8]);
+    words[(CODE_LINES - CODE_FIRST_LINE) / 8] = hash_of_lines(guarded, words[(CODE_LINES - CODE_FIRST_LINE) / 8]);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         hash = mix(hash, words[i]);
     return hash;

@@ -63,6 +63,8 @@ def main():
     exec("def " + "д" * 100 + "(): return bytearray(3570001)\n" + "д" * 100 + "()", {})
     for i, lines in enumerate((1, 8, 3)):  # often the same code object at the same place, but for its line
         exec(compile("\n" * lines + f"block = bytearray({3580001 + 10000 * i})", "<string>", "exec"), {})
+    for i in range(10):  # line tables of one length, which are often at the same place
+        exec(compile("\n" * (10 + i) + f"block = bytearray({3800001 + 10000 * i})", "<string>", "exec"), {})
     kept.append(on_lines_with_keywords(kept, 3700001))
     if "--many" in sys.argv:  # more lines of code than there is room for
         for i in range(24000):
