@@ -229,7 +229,7 @@ struct variable {
 struct machine_cpu {
     uint32_t cpu, core, package, node; /* PLACE_UNKNOWN: not known */
 };
-#define PLACE_UNKNOWN UINT32_MAX
+#define PLACE_UNKNOWN UINT32_MAX /* TOPOLOGY_UNKNOWN of import/topology.h */
 
 /* A host whose topology is known. */
 struct machine {

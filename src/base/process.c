@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading proc(5), and what a tool's main needs: see process.h. */
+/* Reading proc(5), work in a child process, and what a tool's main needs: see process.h. */
 #include "base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 #include "base/options.h"
 
@@ -35,6 +40,111 @@ bool proc_stat_read(pid_t pid, struct proc_stat *stat)
         return false;
     *stat = found;
     return true;
+}
+
+/* --- work apart --- */
+
+/* What the child sends through the pipe: this, then the bytes of the answer. */
+struct apart_head {
+    uint64_t len_bytes;
+    int32_t code;
+    uint32_t unused;
+};
+
+static void put_all(int fd, const void *bytes, size_t len_bytes)
+{
+    const char *rest = bytes;
+    for (ssize_t n; len_bytes > 0; rest += n, len_bytes -= (size_t)n) {
+        n = write(fd, rest, len_bytes);
+        if (n < 0 && errno == EINTR)
+            n = 0;
+        if (n < 0)
+            return;
+    }
+}
+
+static _Noreturn void work_apart(apart_work *work, const void *input, unsigned limit_s, int out_fd)
+{
+    const struct rlimit no_core = {0, 0}, cpu = {limit_s, limit_s};
+    struct buf answer = {0};
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)setrlimit(RLIMIT_CPU, &cpu);
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd >= 0) {
+        (void)dup2(null_fd, STDOUT_FILENO);
+        (void)dup2(null_fd, STDERR_FILENO);
+    }
+    struct apart_head head = {.code = work(input, &answer)};
+    if (head.code == 0 && answer.failed)
+        head.code = ERR_MEMORY;
+    head.len_bytes = head.code == 0 ? answer.len_bytes : 0;
+    put_all(out_fd, &head, sizeof head);
+    put_all(out_fd, answer.data, head.len_bytes);
+    for (;;)
+        (void)raise(SIGKILL); /* not exit(): the exit handlers are the parent's */
+}
+
+/* False when fewer bytes came than expected, or too late. */
+static bool take_all(int fd, void *bytes, size_t len_bytes, uint64_t end_ns)
+{
+    char *at = bytes;
+    while (len_bytes > 0) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+        int n_ready = now_ns < end_ns ? poll(&ready, 1, (int)((end_ns - now_ns) / 1000000 + 1)) : 0;
+        if (n_ready < 0 && errno == EINTR)
+            continue;
+        ssize_t n = n_ready > 0 ? read(fd, at, len_bytes) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        len_bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static int take_answer(int fd, unsigned limit_s, size_t answer_max, struct buf *answer, struct error *err)
+{
+    struct apart_head head;
+    uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + limit_s * CLOCK_S_NS;
+    if (!take_all(fd, &head, sizeof head, end_ns) || head.len_bytes > answer_max)
+        return error_set(err, ERR_FORMAT, "it could not be read");
+    if (head.code != 0)
+        return head.code == ERR_MEMORY ? error_memory(err) : error_set(err, head.code, "it could not be read");
+    if (!vec_reserve(&answer->data, &answer->capacity, head.len_bytes + 1, 1))
+        return error_memory(err);
+    answer->len_bytes = head.len_bytes;
+    if (take_all(fd, answer->data, head.len_bytes, end_ns))
+        return 0;
+    buf_fini(answer);
+    return error_set(err, ERR_FORMAT, "it could not be read");
+}
+
+int apart_run(apart_work *work, const void *input, unsigned limit_s, size_t answer_max, struct buf *answer,
+              struct error *err)
+{
+    int fds[2], ignored;
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return error_set(err, ERR_IO, "no pipe can be made: %s", strerror(errno));
+    pid_t child = fork();
+    if (child == 0)
+        work_apart(work, input, limit_s, fds[1]);
+    int code = child > 0 ? 0 : error_set(err, ERR_IO, "no process can be started: %s", strerror(errno));
+    (void)close(fds[1]);
+    if (code == 0)
+        code = take_answer(fds[0], limit_s, answer_max, answer, err);
+    (void)close(fds[0]);
+    if (child > 0)
+        (void)kill(child, SIGKILL);
+    while (child > 0 && waitpid(child, &ignored, 0) < 0 && errno == EINTR)
+        ;
+    return code;
 }
 
 /* --- a tool's main --- */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says about a process (proc(5)), and what a tool's main needs. Ordinary code. */
+/* What the kernel says about a process (proc(5)), work in a child process, and what a tool's main needs. Ordinary code.
+ */
 #ifndef LOCUS_BASE_PROCESS_H
 #define LOCUS_BASE_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
 
 /* From /proc/PID/stat. */
 struct proc_stat {
@@ -16,6 +21,22 @@ struct proc_stat {
 
 /* Asks the kernel about process pid; false, and all zero, when there is none or /proc cannot be read. */
 bool proc_stat_read(pid_t pid, struct proc_stat *stat);
+
+/* --- work apart --- */
+
+/* Work that may crash or loop, such as a library's that trusts the file it reads: a child process does it, and sends
+ * its answer back as bytes. What comes back is as trustworthy as the file: check it. */
+
+/* Appends the answer. Returns 0 or a negative code (enum error_code), which apart_run then returns, without answer.
+ * Runs in the child, which has neither terminal nor core dumps and ends without exit handlers: nothing need be freed.
+ */
+typedef int apart_work(const void *input, struct buf *answer);
+
+/* Does the work, for at most limit_s seconds; *answer must be empty and is left empty on failure.
+ * err: what the work returned (without a sentence), ERR_FORMAT (it crashed, took too long, or the answer is longer than
+ * answer_max bytes), ERR_IO (no child), ERR_MEMORY */
+int apart_run(apart_work *work, const void *input, unsigned limit_s, size_t answer_max, struct buf *answer,
+              struct error *err);
 
 /* --- a tool's main --- */
 

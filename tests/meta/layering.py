@@ -18,6 +18,7 @@ MAY_SEE = {
     "src/companion": ["base", "arena", "fmt", "measurement", "symnames", "collect", "fnbounds"],
     "src/import": ["base", "fmt", "sampling/abi"],
     "src/frame": ["base", "fmt"],
+    "src/streams": ["base", "fmt", "import", "sampling/abi"],
     "src/fnbounds": ["base"],
     "src/sampling": ["base"],
     "src/alloc-wrap": ["base"],
@@ -42,9 +43,10 @@ MAY_SEE = {
     "src/structure/xml": ["base", "structure/elf", "structure/types", "structure"],
     "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
                      "structure"],
-    "src/export": ["base", "arena", "fmt", "measurement", "frame", "fnbounds", "structure", "analysis"],
+    "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
+                   "analysis"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
-              "fnbounds", "sampling", "structure", "analysis", "export"],
+              "streams", "fnbounds", "sampling", "structure", "analysis", "export"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

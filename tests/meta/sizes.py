@@ -10,8 +10,8 @@ import tree
 
 FILE_MAX, FUNCTION_MAX, MAX_COLUMNS, SHORT_LINES = 1000, 80, 120, 60
 BELOW = (
-    "files: the goal was set before there were frames, whose readers, operations and forms for other tools are rows of\n"
-    "tables, a file each.",
+    "files: the goal was set before there were frames and streams, whose readers, operations and forms for other tools\n"
+    "are rows of tables, a file each.",
     "extern functions with one client: a function of a handler's file (-sig), of a hook's or of a file that the build\n"
     "chooses cannot be static in the ordinary file that calls it; and a room with two or three chapters, each the other's\n"
     "only client, reads better than one file of 2000 lines. It was counted with tests as clients first (55 %).",
@@ -22,7 +22,7 @@ BELOW = (
 )
 # name, before, limit, goal as people say it
 ROWS = {
-    "files": ("files in src and tools", 752, 480, "<= 430"),
+    "files": ("files in src and tools", 752, 530, "<= 430"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),

@@ -14,9 +14,12 @@ bool machines_add(struct model *model, const char *host_id, const struct topolog
     if (!vec_reserve(&model->machines, &model->cap_machines, model->n_machines + 1, sizeof *model->machines))
         return false;
     struct machine machine = {.host_id = strdup(host_id), .cpus = calloc(topology->n_cpus + 1, sizeof *machine.cpus)};
-    for (uint32_t cpu = 0; machine.cpus && cpu < topology->n_cpus; cpu++)
-        if (topology->cpus[cpu].cpu == cpu)
-            machine.cpus[machine.n_cpus++] = topology->cpus[cpu];
+    for (uint32_t os = 0; machine.cpus && os < topology->n_os; os++) {
+        const struct topology_cpu *cpu = topology_find(topology, os);
+        if (cpu)
+            machine.cpus[machine.n_cpus++] =
+                (struct machine_cpu){os, cpu->core, cpu->package, topology_node(topology, os)};
+    }
     model->machines[model->n_machines++] = machine;
     if (machine.host_id && machine.cpus)
         return true;

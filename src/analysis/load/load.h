@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/workers.h"
 #include "fmt/objects.h"
+#include "import/topology.h"
 
 struct structure_file;
 
@@ -60,8 +61,6 @@ struct prior_database {
 bool prior_variables(const struct prior_database *prior, struct build *build);
 
 /* --- side files --- */
-
-struct topology;
 
 /* Side files while profiles are loaded: what they say about variables is added up by node of the merged tree, their
  * sums go into the model. A profile may have no side file. Ordinary code. */
@@ -211,28 +210,5 @@ int load_team_gather(struct load *load, int code, struct error *err);
 
 /* When the leader has built the model: the others get the part that writing values needs. */
 int load_team_return(struct load *load, int code, struct error *err);
-
-/* --- the topology of a host --- */
-
-/* The core, package and NUMA node of each CPU of a host, and the sizes of caches, from the hwloc XML in the measurement
- * directory. Ordinary code. */
-
-struct topology {
-    struct machine_cpu *cpus; /* [n_cpus] by number; PLACE_UNKNOWN in all fields: there is no such CPU */
-    uint32_t n_cpus;
-    uint32_t n_nodes;            /* highest node index + 1 */
-    uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has to itself; 0: not known */
-    uint64_t l3_bytes;           /* a core's share of the first third-level cache; 0: not known */
-    char summary[256];           /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
-};
-
-/* Reads path; *topology must be empty (all zero) and is left empty on failure. A child process parses it: text that
- * crashes the parser, or keeps it busy for 20 s, counts as unreadable.
- * err: ERR_FORMAT, ERR_IO, ERR_MEMORY */
-int topology_read(const char *path, struct topology *topology, struct error *err);
-void topology_fini(struct topology *topology);
-
-/* Node of a CPU, PLACE_UNKNOWN when not known. */
-uint32_t topology_node(const struct topology *topology, uint32_t cpu);
 
 #endif

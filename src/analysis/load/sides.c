@@ -29,8 +29,8 @@ static const struct topology *find_topology(struct load_sides *sides, const char
     struct topology *topology = &sides->topologies[known];
     if (topology_read(path, topology, &err) != 0)
         model_note(sides->model, "%s, so no NUMA nodes are known for its host.", err.text);
-    if (topology->n_nodes > sides->model->n_numa_nodes)
-        sides->model->n_numa_nodes = topology->n_nodes;
+    if (topology_count_os_nodes(topology) > sides->model->n_numa_nodes)
+        sides->model->n_numa_nodes = topology_count_os_nodes(topology);
     if (!sides->model->topology && topology->summary[0])
         sides->model->topology = strdup(topology->summary);
     return topology;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions as JSON: see session.h. The views are in a document with the name, type and keys of the original design. */
+#include "streams/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fmt/file.h"
+#include "fmt/json.h"
+
+#define FORMAT "locus-session"
+#define VIEWS "NUMA TV"
+#define VIEWS_TYPE "kshark.config.topology"
+
+enum { SESSION_VERSION = 1, STREAMS_MAX = 1 << 16 };
+
+int session_add(struct session *session, const char *file, bool has_couplebreak, enum topology_view view,
+                const char *topology, struct error *err)
+{
+    if (!vec_reserve(&session->streams, &session->capacity, session->n_streams + 1, sizeof *session->streams))
+        return error_memory(err);
+    struct session_stream *stream = &session->streams[session->n_streams];
+    *stream = (struct session_stream){strdup(file), has_couplebreak, view, topology ? strdup(topology) : NULL};
+    session->n_streams++;
+    return stream->file && (!topology || stream->topology) ? 0 : error_memory(err);
+}
+
+void session_fini(struct session *session)
+{
+    for (size_t i = 0; i < session->n_streams; i++) {
+        free(session->streams[i].file);
+        free(session->streams[i].topology);
+    }
+    free(session->streams);
+    *session = (struct session){0};
+}
+
+/* --- writing --- */
+
+static int put_path(struct buf *out, const char *key, const char *path, struct error *err)
+{
+    char *whole = realpath(path, NULL);
+    if (!whole)
+        return error_set(err, errno == ENOMEM ? ERR_MEMORY : ERR_IO, "%s: cannot be found: %s", path, strerror(errno));
+    json_put_text_at(out, key, whole);
+    free(whole);
+    return 0;
+}
+
+static int put_streams(const struct session *session, struct buf *out, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < session->n_streams; i++) {
+        buf_printf(out, "%s\n  {\"stream_id\": %zu", i ? "," : "", i);
+        code = put_path(out, "file", session->streams[i].file, err);
+        json_put_key(out, "couplebreak", 0);
+        buf_printf(out, "%s}", session->streams[i].has_couplebreak ? "true" : "false");
+    }
+    return code;
+}
+
+static int put_views(const struct session *session, struct buf *out, struct error *err)
+{
+    int code = 0;
+    const char *between = "";
+    for (size_t i = 0; code == 0 && i < session->n_streams; i++) {
+        if (!session->streams[i].topology)
+            continue;
+        buf_printf(out, "%s\n  {\"stream_id\": %zu, \"view\": %d", between, i, (int)session->streams[i].view);
+        code = put_path(out, "topology_xml_fpath", session->streams[i].topology, err);
+        buf_append(out, "}", 1);
+        between = ",";
+    }
+    return code;
+}
+
+int session_write(const char *path, const struct session *session, struct error *err)
+{
+    struct buf out = {0};
+    buf_printf(&out, "{\"format\": \"" FORMAT "\", \"version\": %d, \"streams\": [", SESSION_VERSION);
+    int code = put_streams(session, &out, err);
+    buf_printf(&out, "],\n \"" VIEWS "\": {\"type\": \"" VIEWS_TYPE "\", \"topologies\": [");
+    if (code == 0)
+        code = put_views(session, &out, err);
+    buf_printf(&out, "]}}\n");
+    if (code == 0 && out.failed)
+        code = error_memory(err);
+    if (code == 0)
+        code = file_replace(path, out.data, out.len_bytes, err);
+    buf_fini(&out);
+    return code;
+}
+
+/* --- reading --- */
+
+static void take_streams(struct json_take *take, const json_t *root, struct session *session)
+{
+    size_t n;
+    const json_t *list = json_take_array_at(take, root, "streams", &n);
+    take->where = "streams";
+    for (take->index = 0; take->code == 0 && take->index < n; take->index++) {
+        const json_t *item = json_array_get(list, take->index);
+        const json_t *couplebreak = json_object_get(item, "couplebreak");
+        if (json_take_word_at(take, item, "stream_id", STREAMS_MAX) != take->index && take->code == 0)
+            (void)json_take_fail(take, ERR_FORMAT, "stream_id", "streams are numbered from 0 in their order");
+        if (couplebreak && !json_is_boolean(couplebreak))
+            (void)json_take_fail(take, ERR_FORMAT, "couplebreak", "true or false is expected");
+        char *file = json_take_text_needed_at(take, item, "file");
+        if (take->code == 0)
+            take->code = session_add(session, file, json_is_true(couplebreak), TOPOLOGY_VIEW_DEFAULT, NULL, take->err);
+        free(file);
+    }
+}
+
+static void take_views(struct json_take *take, const json_t *root, struct session *session)
+{
+    size_t n;
+    const json_t *views = json_object_get(root, VIEWS);
+    if (!views || take->code != 0)
+        return;
+    take->where = NULL;
+    char *type = json_take_text_needed_at(take, views, "type");
+    if (take->code == 0 && strcmp(type, VIEWS_TYPE) != 0)
+        (void)json_take_fail(take, ERR_FORMAT, "type", "\"" VIEWS_TYPE "\" is expected");
+    free(type);
+    const json_t *list = json_take_array_at(take, views, "topologies", &n);
+    take->where = "topologies";
+    for (take->index = 0; take->code == 0 && take->index < n; take->index++) {
+        const json_t *item = json_array_get(list, take->index);
+        uint64_t number = json_take_word_at(take, item, "stream_id", STREAMS_MAX);
+        uint64_t view = json_take_word_at(take, item, "view", TOPOLOGY_VIEW_NUMATREE);
+        char *path = json_take_text_needed_at(take, item, "topology_xml_fpath");
+        if (take->code == 0 && number < session->n_streams && access(path, F_OK) == 0) {
+            struct session_stream *stream = &session->streams[number];
+            free(stream->topology);
+            stream->topology = path;
+            stream->view = (enum topology_view)view;
+            path = NULL;
+        }
+        free(path);
+    }
+}
+
+int session_read(const char *path, struct session *session, struct error *err)
+{
+    struct buf text = {0};
+    struct json_take take = {.name = path, .err = err};
+    int code = file_read(path, &text, err);
+    if (code != 0)
+        return code;
+    json_t *root = json_take_parse(&take, text.data, text.len_bytes);
+    char *format = root ? json_take_text_needed_at(&take, root, "format") : NULL;
+    if (take.code == 0 && strcmp(format, FORMAT) != 0)
+        (void)json_take_fail(&take, ERR_FORMAT, "format", "\"" FORMAT "\" is expected");
+    if (take.code == 0 && json_take_word_at(&take, root, "version", 1 << 30) != SESSION_VERSION)
+        (void)json_take_fail(&take, ERR_FORMAT, "version", "only version 1 can be read");
+    free(format);
+    if (take.code == 0)
+        take_streams(&take, root, session);
+    take_views(&take, root, session);
+    json_decref(root);
+    buf_fini(&text);
+    if (take.code != 0)
+        session_fini(session);
+    return take.code;
+}
