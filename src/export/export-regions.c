@@ -396,7 +396,8 @@ static int split_report(struct by_report *by, struct error *err)
 {
     const struct export_job *job = by->job;
     struct value_source values = {0};
-    bool has_threads = job->by == SPLIT_THREAD || job->by == SPLIT_PROCESS || job->by == SPLIT_RANK;
+    bool has_threads = job->by == SPLIT_THREAD || job->by == SPLIT_PROCESS || job->by == SPLIT_RANK ||
+                       (split_by_is_place(job->by) && !is_about_data(by->subject));
     int code = 0;
     if (has_threads && !job->model->has_thread_list)
         return error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",
@@ -656,7 +657,7 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
         size_t row = i < by.n_rows ? by.rows[i] : by.split.n_rows;
         if (i == by.n_rows && by.n_left)
             buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", by.rest, by.n_left);
-        if (i == by.n_rows && split_by_is_place(by.split.by)) /* of variables alone */
+        if (i == by.n_rows && split_by_is_place(by.split.by) && is_about_data(by.subject)) /* of variables alone */
             break;
         if (is_matrix)
             put_matrix_row(&by, row, out);

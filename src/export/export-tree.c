@@ -206,7 +206,7 @@ static int derive_nodes(const struct export_job *job, const struct tree_node *no
     return derived_make(job, n_nodes, metric_of_node, &listed, derived, err);
 }
 
-/* --- by thread, process or rank --- */
+/* --- by thread, process, rank or place --- */
 
 /* Splits the nodes as the job asks for; nothing when it does not. */
 static int split_nodes(const struct export_job *job, const struct tree_node *nodes, size_t n_nodes, struct split *split,
@@ -219,8 +219,7 @@ static int split_nodes(const struct export_job *job, const struct tree_node *nod
     uint32_t *scopes = calloc(n_nodes + 1, sizeof *scopes);
     for (size_t i = 0; scopes && i < n_nodes; i++)
         scopes[i] = nodes[i].scope;
-    bool is_known =
-        (job->by != SPLIT_THREAD && job->by != SPLIT_PROCESS && job->by != SPLIT_RANK) || job->model->has_thread_list;
+    bool is_known = job->by == SPLIT_REGION || job->by == SPLIT_FUNCTION || job->model->has_thread_list;
     int code = scopes ? 0 : error_memory(err);
     if (code == 0 && !is_known)
         code = error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target (libFuzzer) for the readers of frames: whatever a file or database holds, it is refused with a sentence
- * or becomes a frame that keeps the promises of frame.h. The first byte says what the input is: 0 one file, 1 meta.db,
- * profile.db and cct.db, 2 experiment.xml and a metric-db file; before each part but the last come four bytes of its
+ * or becomes a frame that keeps the promises of frame.h, through an operation and in a form. The first byte says what
+ * the input is (files below), and what is done with the frame; before each part but the last come four bytes of its
  * length. Seeds: frame-seeds.py. */
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "frame/frame.h"
+#include "export/frames/forms.h"
+#include "frame/ops.h"
+
+#include "scratch-dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
-static const char *const files[3][3] = {
-    {"x", NULL, NULL}, {"meta.db", "profile.db", "cct.db"}, {"experiment.xml", "1.x-000000-000-a-1-0.metric-db", NULL}};
+enum { KINDS = 5, PARTS = 4 };
+
+static const char *const files[KINDS][PARTS] = {{"x"},
+                                                {"meta.db", "profile.db", "cct.db"},
+                                                {"experiment.xml", "1.x-000000-000-a-1-0.metric-db"},
+                                                {"frame.db"},
+                                                {"meta.db", "profile.db", "cct.db", "locus.db"}};
 
 static void broken(const char *what)
 {
@@ -24,21 +29,11 @@ static void broken(const char *what)
     abort();
 }
 
-static void write_part(const char *directory, const char *name, const uint8_t *data, size_t len_bytes)
+/* Writes the parts of the input; path [SCRATCH_PATH_MAX]: the last one's. */
+static void write_parts(unsigned kind, const uint8_t *data, size_t len_bytes, char *path)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    if (fd < 0 || write(fd, data, len_bytes) != (ssize_t)len_bytes)
-        abort();
-    (void)close(fd);
-}
-
-/* Writes the parts of the input. */
-static void write_parts(const char *directory, unsigned kind, const uint8_t *data, size_t len_bytes)
-{
-    for (unsigned i = 0; i < 3 && files[kind][i]; i++) {
-        bool is_last = i == 2 || !files[kind][i + 1];
+    for (unsigned i = 0; i < PARTS && files[kind][i]; i++) {
+        bool is_last = i + 1 == PARTS || !files[kind][i + 1];
         uint32_t len = (uint32_t)len_bytes;
         if (!is_last && len_bytes >= 4) {
             memcpy(&len, data, 4);
@@ -46,7 +41,7 @@ static void write_parts(const char *directory, unsigned kind, const uint8_t *dat
             len_bytes -= 4;
         }
         len = len < len_bytes ? len : (uint32_t)len_bytes;
-        write_part(directory, files[kind][i], data, len);
+        scratch_file(files[kind][i], data, len, path);
         data += len;
         len_bytes -= len;
     }
@@ -88,28 +83,74 @@ static void check_values(struct frame *frame)
     }
 }
 
+/* The frame in one of the forms: refused with a sentence, or printed. */
+static void check_form(struct frame *frame, unsigned which)
+{
+    size_t n;
+    const struct frame_form *const *forms = frame_forms(&n);
+    struct frame_job job = {.frame = frame, .column = frame_default_column(frame), .title = "x", .columns = 80};
+    struct buf out = {0};
+    struct error err = {0};
+    if (job.column != SIZE_MAX && forms[which % n]->write(&job, &out, &err) != 0 && !err.text[0])
+        broken("a form refused it without a word");
+    buf_fini(&out);
+}
+
+/* What one of the operations makes of it. */
+static void check_operation(struct frame *frame, unsigned which)
+{
+    static const struct {
+        const char *name, *texts[2];
+        size_t n_texts;
+    } runs[] = {{"filter", {"leaf = 1 or line > 3"}, 1},
+                {"query", {"[\"*\", {\"depth\": \"> 1\"}]"}, 1},
+                {"inclusive", {0}, 0},
+                {"exclusive", {0}, 0},
+                {"aggregate", {"rank", "p50"}, 2},
+                {"group", {"name"}, 1},
+                {"hierarchy", {"module file function line"}, 1},
+                {"flat", {0}, 0},
+                {"callers", {"3"}, 1},
+                {"callgraph", {"collapsed"}, 1},
+                {"hotpath", {0}, 0},
+                {"union", {0}, 0},
+                {"add", {0}, 0},
+                {"divide", {0}, 0}};
+    size_t n = sizeof runs / sizeof *runs;
+    bool is_of_two = strcmp(runs[which % n].name, "add") == 0 || strcmp(runs[which % n].name, "divide") == 0;
+    struct frame *frames[] = {frame, frame}, *result = NULL;
+    struct error err = {0};
+    if (frame_run(runs[which % n].name, frames, is_of_two ? 2 : 1, runs[which % n].texts, runs[which % n].n_texts,
+                  &result, &err) != 0) {
+        if (!err.text[0])
+            broken("an operation refused it without a word");
+        return;
+    }
+    check_nodes(result);
+    check_values(result);
+    check_form(result, which / 14);
+    frame_close(result);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-    static char directory[64], path[80];
+    char path[SCRATCH_PATH_MAX] = "";
     struct frame *frame;
     struct error err = {0};
-    unsigned kind = len_bytes > 0 ? data[0] % 3 : 0;
-    (void)snprintf(directory, sizeof directory, "/dev/shm/frame-fuzz-%d", (int)getpid());
-    (void)snprintf(path, sizeof path, kind == 0 ? "%s/x" : "%s", directory);
-    (void)mkdir(directory, 0700);
-    write_parts(directory, kind, data + (len_bytes > 0), len_bytes - (len_bytes > 0));
-    if (frame_open(path, &frame, &err) == 0) {
+    unsigned kind = len_bytes > 0 ? data[0] % KINDS : 0, which = len_bytes > 0 ? data[0] / KINDS : 0;
+    const char *directory = scratch_directory();
+    int descriptor = scratch_descriptor();
+    write_parts(kind, data + (len_bytes > 0), len_bytes - (len_bytes > 0), path);
+    if (frame_open(kind == 0 ? path : directory, &frame, &err) == 0) {
         check_nodes(frame);
         check_values(frame);
+        if (frame_n_nodes(frame) < 2000)
+            check_operation(frame, which + (unsigned)len_bytes);
+        check_form(frame, which);
         frame_close(frame);
     } else if (!err.text[0]) {
         broken("it was refused without a word");
     }
-    for (unsigned i = 0; i < 3 && files[kind][i]; i++) {
-        char name[160];
-        (void)snprintf(name, sizeof name, "%s/%s", directory, files[kind][i]);
-        (void)unlink(name);
-    }
-    (void)rmdir(directory);
+    check(scratch_descriptor() == descriptor, "a file is left open");
     return 0;
 }

@@ -143,8 +143,8 @@ target_fmt() {
 # The readers of frames. The corpus begins with the inputs of their golden test.
 target_frame() {
     fuzz_build
-    python3 "$srcdir/tests/fuzz/frame-seeds.py" "$corpus"
-    fuzz_run -max_len=20000
+    python3 "$srcdir/tests/fuzz/frame-seeds.py" "$corpus" "$builddir"
+    fuzz_run -max_len=30000
 }
 
 # The decoders of hardware samples.

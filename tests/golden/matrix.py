@@ -22,7 +22,7 @@ import measurement as m  # noqa: E402
 APP, LIBRARY = "/nowhere/app", "/nowhere/libmore.so"
 METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1)]
 THREADS = [(rank, thread) for rank in range(3) for thread in range(2)]
-BYS = ("thread", "process", "rank", "node", "region", "function")
+BYS = ("thread", "process", "rank", "cpu", "node", "region", "function")
 # The columns that name a row, the column of its value, and of its share; with --by all have value.
 REPORTS = {"vars": (("variable", "class", "alloc_site"), "value", "share"),
            "functions": (("function", "file", "line", "module"), "own", "own_share"),
@@ -30,10 +30,9 @@ REPORTS = {"vars": (("variable", "class", "alloc_site"), "value", "share"),
            "types": (("type", "size_bytes"), "value", "share"),
            "tree": (("id",), "inclusive", "percent"),
            "datatree": (("id",), "inclusive", "percent")}
-NODES = "known for variables only"
-REFUSED = {("functions", "node"): NODES, ("lines", "node"): NODES,
-           ("functions", "function"): "not split by function", ("lines", "function"): "not split by function",
-           **{(tree, by): "by thread, process or rank only" for tree in ("tree", "datatree") for by in ("node", "region", "function")},
+PLACES = ("cpu", "node")
+REFUSED = {("functions", "function"): "not split by function", ("lines", "function"): "not split by function",
+           **{(tree, by): "a tree is split by thread, " for tree in ("tree", "datatree") for by in ("region", "function")},
            **{(report, by): "--by goes with" for report in ("annotate", "leaks", "advice") for by in BYS}}
 failures = []
 n_checks = 0
@@ -127,14 +126,14 @@ def check_split(report, by, database):
     for top, least in itertools.product((None, 0, 2), (None, 6, 30)):
         options = (*(("--top", top) if top is not None else ()), *(("--min", least) if least is not None else ()))
         wanted, found = unsplit(report, database, *options), split_rows(report, by, database, *options)
-        # What has no value has no cells, and NUMA nodes are known of variables.
-        wanted = [row for row in wanted if row[1] and not (by == "node" and row[0][1] == "unattributed")]
+        # What has no value has no cells, and of variables those where places are known.
+        wanted = [row for row in wanted if row[1] and not (by in PLACES and report == "vars" and row[0][1] == "unattributed")]
         keys = [key for key, _, _ in wanted]
         expect(list(found) == keys, f"{report} --by {by} {options}: rows {list(found)}, and {keys} without --by")
         for key, value, _ in wanted:
             expect(math.isclose(sum(found.get(key, {}).values()), value, rel_tol=1e-9),
                    f"{report} --by {by} {options}: {key} is {found.get(key)}, and {value} without --by")
-        for key, value, share in everything if by != "node" else ():
+        for key, value, share in everything if by not in PLACES or report != "vars" else ():
             expect(key in keys or share < (least or 0) + 1e-6 or (top and len(keys) >= top) or not value,
                    f"{report} --by {by} {options}: {key} with {share} % is not there")
         text = query(report, "--by", by, *options, database)

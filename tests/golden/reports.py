@@ -340,7 +340,7 @@ def check_by(program, database):
     expect("grid" + " " * 22 + cells in text, f"vars --by rank lacks '{cells}': {text}")
     text = run("hpcquery", "vars", "--by", "function", "--top", "1", database)
     expect(" %  leaf\n" in text and "2 more (--top 0" in text, f"vars --by function: {text}")
-    for arguments, words in ((("functions", "--by", "node"), "variables only"), (("lines", "--by", "function"), "not split by function"),
+    for arguments, words in ((("functions", "--by", "node"), "on which CPUs"), (("lines", "--by", "function"), "not split by function"),
                              (("vars", "--by", "node"), "on which NUMA nodes")):
         expect(words in run("hpcquery", *arguments, database, status=1), f"{arguments}")
     for arguments in (("vars", "--by", "x"), ("vars by",),
@@ -382,8 +382,8 @@ def check_trees(program, database):
         text = run("hpcquery", "tree", "--by", "rank", database, columns=columns)
         expect("max/mean" in text and max(map(len, text.split("\n"))) <= columns, f"tree --by rank: {text}")
     expect("rank" not in run("hpcquery", "tree", database), "tree")
-    for by in ("node", "region", "function"):
-        expect("by thread, process or rank only" in run("hpcquery", "tree", "--by", by, database, status=1), f"tree --by {by}")
+    for by in ("region", "function"):
+        expect("a tree is split by thread, process, rank, cpu" in run("hpcquery", "tree", "--by", by, database, status=1), f"tree --by {by}")
 
 
 def check_without(database):
@@ -477,6 +477,7 @@ RAN = {(0x7f0100, 0): {"near": {0: 40, 4: 20}, "far": {3: 7}}, (0x7f0100, 1): {"
        (0x7f0200, 2): {"near": {2: 31}, "both": {0: 9}}}
 HOSTS = {0x7f0100: "007f0100", 0x7f0200: "007f0200"}
 PLACES = {"cpu": lambda c: c, "core": lambda c: c % 4, "package": lambda c: c % 4 // 2, "node": lambda c: c % 4 // 2}
+CODE = {"near": "/nowhere/liba.so", "far": "/nowhere/libb.so", "both": "/nowhere/liba.so"}  # that uses the variables
 SHOWN = {"cpu": ["cpu", "core", "package", "node"], "core": ["core", "package", "node"], "package": ["package"], "node": ["node"]}
 
 
@@ -488,7 +489,7 @@ def make_places(scratch, hosts, name):
         profile = m.Profile("app", METRICS, rank=host >> 8 & 3, thread=thread, host=host, pid=100)
         profile.topology = f"topology-{host:x}.xml"
         for variable, cpus in variables.items():
-            profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 100 * sum(cpus.values())},
+            profile.sample([("/nowhere/app", 0x1010), (CODE[variable], 0x2020)], {0: 100 * sum(cpus.values())},
                            m.by_address("DATACENTRIC_Static", "/nowhere/app", len(variable) << 12 | ord(variable[0]), "static", variable, 4096,
                                         [[cpu, 0, n] for cpu, n in cpus.items()]))
         profile.write(directory)
@@ -548,8 +549,26 @@ def check_split_by_cpus(database, hosts):
         expect(found == wanted, f"vars --by {by}: {found}, not {wanted}")
         found = {row[by]: float(row["value"]) for row in table("types", "--by", by, database)}
         expect(found == in_all, f"types --by {by}: {found}, not {in_all}")
-        for report in ("functions", "lines", "tree"):
-            run("hpcquery", report, "--by", by, database, status=1)
+        check_code_by_cpus(database, hosts, by)
+
+
+def check_code_by_cpus(database, hosts, by):
+    """Functions, lines and both trees have what their threads took at each place on the variables that they use."""
+    wanted, of_variable = {}, {}
+    for (host, _), variables in RAN.items():
+        for name, cpus in variables.items():
+            for cpu, n in cpus.items() if host in hosts else ():
+                column = f"{PLACES[by](cpu)}@{HOSTS[host]}" if len(hosts) > 1 else str(PLACES[by](cpu))
+                for sums, key in ((wanted, CODE[name]), (wanted, "all"), (of_variable, name), (of_variable, "all")):
+                    sums[key, column] = sums.get((key, column), 0) + 100.0 * n
+    for report in ("functions", "lines"):
+        found = {(row["module"], row[by]): float(row["value"]) for row in table(report, "--by", by, database)}
+        expect(found == {key: n for key, n in wanted.items() if key[0] != "all"}, f"{report} --by {by}: {found}, not {wanted}")
+    for report, sums, key in (("tree", wanted, "module"), ("datatree", of_variable, "name")):
+        rows = table(report, "--by", by, database)
+        cells = {(row[key] if row["parent"] != rows[0]["parent"] else "all", column[len(by) + 1:]): float(row[column])
+                 for row in reversed(rows) for column in row if column.startswith(f"{by} ") and float(row[column])}
+        expect({k: n for k, n in cells.items() if k in sums} == sums, f"{report} --by {by}: {cells}, not {sums}")
 
 
 def check_cpus_text(scratch):

@@ -69,11 +69,11 @@ static const struct option_row rows[] = {
      "vars: one row for each allocation path, even where name and site are the same, with the complete path. tree, "
      "datatree, leaks: complete paths in text; CSV and JSON of leaks always have them."},
     {OPT_BY, "--by", "WHAT",
-     "vars, functions, lines, types: split each row by thread, process, rank or region; vars and types also by where "
-     "the threads ran (cpu, core, package, node) or by function. tree, datatree: a column for each thread, process or "
-     "rank. In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have "
-     "all "
-     "that is not zero. cpus: cpu (default), core, package or node. diff: function (default), line or variable."},
+     "vars, functions, lines, types: split each row by thread, process, rank, region, or by where the threads ran "
+     "(cpu, core, package, node); vars and types also by function. tree, datatree: a column for each thread, process, "
+     "rank or place. In text, threads, processes, ranks and places show the extremes where there are many; CSV and "
+     "JSON have all that is not zero. cpus: cpu (default), core, package or node. diff: function (default), line or "
+     "variable."},
     {OPT_VARIABLE, "--variable", "NAME",
      "cpus, patterns, sharing: only variables of this name; patterns also shows where in it each thread's samples "
      "lie."},

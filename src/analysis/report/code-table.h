@@ -58,11 +58,11 @@ void code_table_fini(struct code_table *table);
 int code_table_values(const struct code_table *table, enum code_kind kind, size_t metric, double *own,
                       double *inclusive, struct error *err);
 
-/* row_of [n_scopes], all 0: receives 1 + the index of the row whose own value contains that of the statement.
- * False when out of memory. */
-bool code_table_rows(const struct code_table *table, enum code_kind kind, uint32_t *row_of);
+/* row_of [n_scopes], all 0: receives 1 + the index of the row whose own value contains that of the statement; of_data:
+ * those of the statements in the tree of data instead.  False when out of memory. */
+bool code_table_rows(const struct code_table *table, enum code_kind kind, bool of_data, uint32_t *row_of);
 
-/* --- rows by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
+/* --- rows by thread, process, rank, CPU, core, package, NUMA node, region or function (split.c) --- */
 
 /* Only what is not zero is kept, so that 1000 variables of 10000 threads are no burden. */
 
@@ -117,14 +117,15 @@ const char *split_by_name(enum split_by by);
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
                     struct split *split, struct error *err);
 
-/* Splits the own values of functions or lines; row i is that of the table.
- * err: ERR_UNSUPPORTED (by CPU, core, package, node or function), ERR_MEMORY, errors of the values */
+/* Splits the own values of functions or lines; row i is that of the table. By CPU, core, package or node values are
+ * shared out: in the proportions of what the thread took there on the variable that the statement accesses, or on all.
+ * err: ERR_UNSUPPORTED (by function), ERR_NOT_FOUND (CPUs are not known), ERR_MEMORY, errors of the values */
 int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
                struct split *split, struct error *err);
 
-/* Splits the values of scopes with all that is below them; row i is that of scopes[i] [n_rows], parents come first.
- * values: of the threads of the database.
- * err: ERR_UNSUPPORTED (by CPU, core, package, node, region or function), ERR_MEMORY, errors of the values */
+/* Splits the values of scopes with all that is below them; row i is that of scopes[i] [n_rows], parents come first, all
+ * of the call tree or all of the tree of data. values: of the threads of the database.
+ * err: ERR_UNSUPPORTED (by region or function), and as split_code */
 int split_scopes(const struct model *model, size_t metric, const uint32_t *scopes, size_t n_rows, enum split_by by,
                  const struct value_source *values, struct split *split, struct error *err);
 

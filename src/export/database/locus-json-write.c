@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes locus.json. Scopes and values are arrays of numbers, one per line, since there are many. */
 #include "export/database/database.h"
+#include "export/exporters.h"
 #include "fmt/json.h"
 
 static void put_head(const struct model *model, struct buf *out)
@@ -441,3 +442,10 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }
+
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return locus_json_write(job->model, out, err);
+}
+
+const struct exporter export_database_json = {"export", "json", write_json};
