@@ -12,6 +12,7 @@ KINDS = (
     ("src/export", r"export-[\w-]+\.c$", "exporters.c", "exporter"),
     ("src/export/frames", r"form-[\w-]+\.c$", "forms.c", "frame_form"),
     ("src/frame", r"reader-[\w-]+\.c$", "readers.c", "frame_reader"),
+    ("src/streams", r"reader-[\w-]+\.c$", "readers.c", "stream_reader"),
 )
 
 SCRIPTS = ("tests/e2e", "tests/explore", "tests/golden", "tests/unit")

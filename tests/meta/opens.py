@@ -5,7 +5,7 @@ import re
 
 import tree
 
-FOLDERS = ("src/arena", "src/collect", "src/companion", "src/fmt", "src/import", "src/measurement", "src/symnames", "src/frame",
+FOLDERS = ("src/arena", "src/collect", "src/companion", "src/fmt", "src/import", "src/measurement", "src/symnames", "src/frame", "src/streams",
            "src/analysis", "src/export", "src/fnbounds", "src/structure", "tools/hpcprof", "tools/hpcquery",
            "tools/hpcproftt", "tools/hpcfnbounds", "tools/hpcrun", "tools/hpcstruct")
 CALL = re.compile(r"(?<![\w.>])(fopen|freopen|open|openat)\(((?:[^()]|\([^()]*\))*)\)")

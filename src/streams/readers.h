@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Readers of streams: one file and one row of readers.c for each kind of recording, and what they build streams with.
+ * Ordinary code; for the files of this folder. */
+#ifndef LOCUS_STREAMS_READERS_H
+#define LOCUS_STREAMS_READERS_H
+
+#include "streams/formats.h"
+#include "streams/stream.h"
+
+/* What is to be opened. */
+struct stream_input {
+    const char *path;
+    bool is_directory;
+    const unsigned char *head; /* of a file: its first bytes, NUL behind them */
+    size_t n_head;
+};
+
+enum { STREAM_HEAD_BYTES = 4096 };
+
+struct stream_reader {
+    const char *name; /* as people call what it reads, for messages */
+    bool (*fits)(const struct stream_input *input);
+    /* Fills a stream whose path is set: events in any order (by time and CPU is fastest), types, tasks that have names,
+     * and what the recording says of itself. On failure stream_close frees what there is.  err: as stream_open */
+    int (*read)(const struct stream_input *input, const struct stream_options *options, struct stream *stream,
+                struct error *err);
+    /* Frees reader_data and what bytes points to. */
+    void (*close)(struct stream *stream);
+    /* Instead of stream.bytes: the bytes of an event that is neither a twin nor STREAM_ID_LOST, borrowed until the
+     * stream is closed. NULL: record and n_bytes are a place in stream.bytes. */
+    bool (*payload)(const struct stream *stream, const struct stream_event *event, const unsigned char **bytes,
+                    size_t *n_bytes);
+    /* Instead of stream.formats. NULL: nothing is printed where there are no formats. */
+    int (*put_latency)(const struct stream *stream, const struct stream_event *event, struct buf *out,
+                       struct error *err);
+    int (*put_info)(const struct stream *stream, const struct stream_event *event, struct buf *out, struct error *err);
+};
+
+/* The reader at index i, in the order in which they are asked; NULL behind the last. */
+const struct stream_reader *stream_readers_at(size_t i);
+
+/* Makes room for one more event and returns it, with visible set and the rest for the caller to fill; NULL when out of
+ * memory. */
+struct stream_event *stream_add_event_slowly(struct stream *stream);
+static inline struct stream_event *stream_add_event(struct stream *stream)
+{
+    if (__builtin_expect(stream->n_events == stream->cap_events, 0))
+        return stream_add_event_slowly(stream);
+    struct stream_event *event = &stream->events[stream->n_events++];
+    event->visible = STREAM_VISIBLE_ALL;
+    event->flags = 0;
+    return event;
+}
+
+/* Adds a type, or returns the one that has the id; NULL when out of memory. Valid until the next call. Its fields are
+ * added by stream_add_field; name is copied. */
+struct stream_type *stream_add_type(struct stream *stream, int32_t id, const char *name);
+
+/* Names a task, comm NULL: only that there is one; a name given later stands. process: STREAM_NO_TASK when not known.
+ * False when out of memory. */
+bool stream_add_task(struct stream *stream, int32_t task, int32_t process, const char *comm);
+
+/* The clock by the name that the kernel gives it in tracing ("local", "mono", ...). */
+enum stream_clock stream_clock_of(const char *name);
+
+/* Brings the events of a stream that has been filled into their order, makes the twins, and counts. Called by
+ * stream_open after read().  err: ERR_MEMORY */
+int stream_finish(struct stream *stream, bool couplebreak, struct error *err);
+
+/* Frees filters, or texts; NULL is allowed. */
+void stream_filters_free(struct stream_filters *filters);
+void stream_texts_free(struct stream_texts *texts);
+
+/* Takes the types that formats describe into the stream, which owns formats from then on.  err: ERR_MEMORY */
+int stream_take_formats(struct stream *stream, struct stream_formats *formats, struct error *err);
+
+#endif

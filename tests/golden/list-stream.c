@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lists what stream_open makes of a recording: what it says of itself, its types and tasks, and a line for each event,
+ * as stream_put_line has it. --couplebreak: with twins; --buffer NAME: of a recording with several; --head: without the
+ * events; --fields: with the fields of each; --filter CONDITION, --show-event NAME, --hide-task ID, and so on: with
+ * these filters; --quiet: only counts. Exit status 1 and one sentence when it cannot be read. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "streams/couplebreak.h"
+
+struct list {
+    struct stream_options options;
+    const char *path, *condition;
+    bool head_only, with_fields, is_quiet;
+    struct {
+        enum stream_filter filter;
+        const char *value;
+    } filters[16];
+    size_t n_filters;
+};
+
+static bool take_filter(struct list *list, const char *option, const char *value)
+{
+    static const char *const names[STREAM_N_FILTERS] = {"--show-event", "--hide-event", "--show-task",
+                                                        "--hide-task",  "--show-cpu",   "--hide-cpu"};
+    for (int i = 0; i < STREAM_N_FILTERS && list->n_filters < 16; i++)
+        if (strcmp(option, names[i]) == 0) {
+            list->filters[list->n_filters].filter = (enum stream_filter)i;
+            list->filters[list->n_filters++].value = value;
+            return true;
+        }
+    return false;
+}
+
+static bool parse(int argc, char **argv, struct list *list)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(option, "--couplebreak") == 0)
+            list->options.couplebreak = true;
+        else if (strcmp(option, "--head") == 0)
+            list->head_only = true;
+        else if (strcmp(option, "--fields") == 0)
+            list->with_fields = true;
+        else if (strcmp(option, "--quiet") == 0)
+            list->is_quiet = true;
+        else if (strcmp(option, "--buffer") == 0 && value)
+            list->options.buffer = argv[++i];
+        else if (strcmp(option, "--filter") == 0 && value)
+            list->condition = argv[++i];
+        else if (value && take_filter(list, option, value))
+            i++;
+        else if (!list->path)
+            list->path = option;
+        else
+            return false;
+    }
+    return list->path;
+}
+
+static void list_head(const struct stream *stream)
+{
+    printf("%s: host %s, clock %s, %u CPUs, tier: %s\n", stream->kind, stream->host ? stream->host : "unknown",
+           stream_clock_name(stream->clock), stream->n_cpus, stream_tier_name(stream->tier));
+    printf("%zu events, %" PRIu64 " lost in %" PRIu64 " places\n", stream->n_events, stream->n_lost,
+           stream->n_lost_places);
+    printf("couplebreak %s: %d types, flags 0x%" PRIx64 "\n", stream->couplebreak_on ? "on" : "off",
+           stream->n_couplebreak_evts, stream->couplebreak_evts_flags);
+    for (size_t i = 0; i < stream->n_types; i++)
+        if (stream->types[i].n_events)
+            printf("type %" PRId32 " %s: %" PRIu64 "\n", stream->types[i].id, stream->types[i].name,
+                   stream->types[i].n_events);
+    for (size_t i = 0; i < stream->n_tasks; i++)
+        if (stream->tasks[i].n_events)
+            printf("task %" PRId32 " %s: %" PRIu64 "\n", stream->tasks[i].task,
+                   stream_comm(stream, stream->tasks[i].task), stream->tasks[i].n_events);
+}
+
+static void put_fields(const struct stream *stream, const struct stream_event *event, struct buf *out)
+{
+    const struct stream_type *type = stream_fields_of(stream, event);
+    for (size_t i = 0; type && i < type->n_fields; i++) {
+        buf_printf(out, "\n  %s %s = ", type->fields[i].type, type->fields[i].name);
+        stream_put_field(stream, event, &type->fields[i], out);
+    }
+}
+
+static int list_events(struct list *list, struct stream *stream, struct error *err)
+{
+    struct buf line = {0};
+    int code = 0;
+    for (size_t i = 0; i < stream->n_events && code == 0; i++) {
+        line.len_bytes = 0;
+        code = stream_put_line(stream, 0, &stream->events[i], &line, err);
+        if (list->with_fields)
+            put_fields(stream, &stream->events[i], &line);
+        if (code == 0)
+            printf("%s\n", line.data);
+    }
+    buf_fini(&line);
+    return code;
+}
+
+static int filter(struct list *list, struct stream *stream, struct error *err)
+{
+    int code = list->condition ? stream_filter_fields(stream, list->condition, err) : 0;
+    for (size_t i = 0; i < list->n_filters && code == 0; i++) {
+        const char *value = list->filters[i].value;
+        int32_t id = list->filters[i].filter <= STREAM_HIDE_EVENT ? stream_find_id(stream, value) : atoi(value);
+        code = stream_filter_add(stream, list->filters[i].filter, id, err);
+    }
+    return code == 0 && (list->condition || list->n_filters) ? stream_filter_apply(stream, err) : code;
+}
+
+int main(int argc, char **argv)
+{
+    struct list list = {0};
+    struct stream *stream = NULL;
+    struct error err = {0};
+    if (!parse(argc, argv, &list)) {
+        fprintf(stderr, "usage: list-stream [OPTION...] FILE\n");
+        return 2;
+    }
+    int code = stream_open(list.path, &list.options, &stream, &err);
+    if (code == 0)
+        code = filter(&list, stream, &err);
+    if (code == 0)
+        list_head(stream);
+    if (code == 0 && !list.head_only && !list.is_quiet)
+        code = list_events(&list, stream, &err);
+    if (code != 0)
+        fprintf(stderr, "%s\n", err.text);
+    stream_close(stream);
+    return code != 0;
+}
