@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "base/spelling.h"
 #include "export/database/database.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -217,6 +218,29 @@ static bool take_functions(struct annotation *annotation, const struct code_tabl
     return !failed;
 }
 
+/* Says which functions and files the subject is like. */
+static int refuse_subject(const struct annotation *annotation, const struct code_table *functions, struct error *err)
+{
+    const struct model *model = annotation->job->model;
+    struct buf text = {0};
+    size_t n = 0;
+    const char **names = calloc(2 * functions->n_rows + 1, sizeof *names);
+    if (!names)
+        return error_memory(err);
+    for (size_t i = 0; i < functions->n_rows; i++) {
+        names[n++] = model_text(model, functions->rows[i].function);
+        names[n++] = path_last(model_text(model, functions->rows[i].file));
+    }
+    spelling_suggest(&text, annotation->job->subject, names, n);
+    bool is_like = text.data && strncmp(text.data, "; did", 5) == 0;
+    int code =
+        error_set(err, ERR_NOT_FOUND, "'%.200s' is neither a file nor a function with samples%.700s",
+                  annotation->job->subject, is_like ? text.data : "; hpcquery lines and hpcquery functions list those");
+    buf_fini(&text);
+    free(names);
+    return code;
+}
+
 static int find_functions(struct annotation *annotation, struct error *err)
 {
     const struct export_job *job = annotation->job;
@@ -231,10 +255,7 @@ static int find_functions(struct annotation *annotation, struct error *err)
     if (!ok)
         code = error_memory(err);
     else if (annotation->n_names == 0)
-        code = error_set(err, ERR_NOT_FOUND,
-                         "'%s' is neither a file nor a function with samples; hpcquery lines and "
-                         "hpcquery functions list those",
-                         job->subject);
+        code = refuse_subject(annotation, &functions, err);
     else if (files.n_strings > 1)
         code = refuse_several(annotation, "files", "give FILE:FUNCTION", &files, err);
     strtab_fini(&files);

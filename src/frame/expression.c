@@ -232,6 +232,10 @@ static enum type fail_unknown(struct parser *parser, const char *name, size_t at
             others[n++] = known_names[i].name;
     int code = frame_unknown(frame, others, n, "there is no column or attribute", name, &unknown);
     free(others);
+    const char *list = strstr(unknown.text, "; there are"); /* nothing is like it: it may be a text */
+    if (code == ERR_NOT_FOUND && list)
+        return fail(parser, code, at, "%.*s; texts stand in double quotes%.800s", (int)(list - unknown.text),
+                    unknown.text, list);
     return fail(parser, code, at, "%.900s", unknown.text);
 }
 

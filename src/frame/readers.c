@@ -2,6 +2,7 @@
 /* The table of readers, and the choice among them: the content decides, never the name. */
 #include "frame/readers.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,6 +14,8 @@
 
 #include "base/input.h"
 #include "fmt/file.h"
+
+#define PROFILE_ENDS ".hpcrun"
 
 extern const struct frame_reader reader_saved;
 extern const struct frame_reader reader_v4;
@@ -118,9 +121,28 @@ static int look_at(const char *path, struct frame_input *input, struct error *er
     return code == 0 && input->head.failed ? error_memory(err) : code;
 }
 
-static int not_known(const char *path, struct error *err)
+/* Whether a directory has profiles that hpcprof makes a database of. */
+static bool is_measurement(const char *path)
+{
+    DIR *directory = opendir(path);
+    bool found = false;
+    for (const struct dirent *entry; directory && !found && (entry = readdir(directory));) {
+        size_t len = strlen(entry->d_name), n = strlen(PROFILE_ENDS);
+        found = len > n && strcmp(entry->d_name + len - n, PROFILE_ENDS) == 0;
+    }
+    if (directory)
+        (void)closedir(directory);
+    return found;
+}
+
+static int not_known(const struct frame_input *input, struct error *err)
 {
     struct buf known = {0};
+    const char *path = input->path;
+    if (input->is_directory && is_measurement(path))
+        return error_set(err, ERR_UNSUPPORTED, "%.600s is a measurement; hpcprof makes a database from it", path);
+    if (!input->is_directory && input->head.len_bytes == 0)
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: the file is empty", path);
     for (size_t i = 0; readers_at(i); i++)
         buf_printf(&known, "%s%s", i ? ", " : "", readers_at(i)->name);
     int code = error_set(err, ERR_UNSUPPORTED, "%.300s: not a profile that can be read; these can: %s", path,
@@ -137,7 +159,7 @@ int frame_open(const char *path, struct frame **frame, struct error *err)
     while (code == 0 && readers_at(i) && !readers_at(i)->fits(&input))
         i++;
     if (code == 0)
-        code = readers_at(i) ? readers_at(i)->read(&input, frame, err) : not_known(path, err);
+        code = readers_at(i) ? readers_at(i)->read(&input, frame, err) : not_known(&input, err);
     buf_fini(&input.head);
     return code;
 }

@@ -222,6 +222,45 @@ def check_patterns(scratch):
     refused(1, "a set, [...], has no end", "filter", 'name =~ "[a"', path)
 
 
+def check_pipes(scratch):
+    """What comes through a pipe is as what lies in a file; names of fifos, which may have no writer, are refused."""
+    a, wide = scratch / "a.json", scratch / "wide.json"
+
+    def piped(command, status=0):
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+                              env=dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="100", TOOL=str(BUILD / "hpcquery"), A=str(a), WIDE=str(wide)))
+        expect(done.returncode == status, f"{command}: status {done.returncode}: {done.stderr}")
+        return done.stdout if status == 0 else done.stderr
+    flat, union = run("flat", ":", "csv", a).stdout, run("union", ":", "csv", a, wide).stdout
+    for command in ('cat "$A" | "$TOOL" flat : csv -', 'cat "$A" | "$TOOL" flat : csv /dev/stdin', '"$TOOL" flat : csv - <"$A"',
+                    '"$TOOL" flat : csv <(cat "$A")'):
+        expect(piped(command) == flat, f"{command} prints something else")
+    expect(piped('"$TOOL" union : csv <(cat "$A") <(cat "$WIDE")') == union, "two pipes")
+    expect(piped('cat "$WIDE" | "$TOOL" tree -') == run("tree", wide).stdout, "tree of a pipe")
+    expect(piped('"$TOOL" diff --json <(cat "$A") "$A"') == run("diff", "--json", a, a).stdout, "diff of a pipe")
+    expect(piped('cat "$A" | head -c 100 | "$TOOL" flat -', 1).startswith("hpcquery: -: "), "what is wrong with a pipe does not say which")
+    expect("the file is empty" in piped('printf "" | "$TOOL" flat -', 1), "nothing at all")
+    expect("not a regular file" in piped('"$TOOL" flat -', 1), "a device")
+    os.mkfifo(scratch / "fifo")
+    refused(1, "not a regular file", "flat", scratch / "fifo")
+    refused(1, "not a regular file", "tree", scratch / "fifo")
+
+
+def check_near(scratch):
+    """What is like the name of a metric, function, file or variable; what is no database; texts in the wrong quotes."""
+    a, ours = scratch / "a.json", scratch / "ours"
+    refused(1, "has no metric 'EADR (usec)'; did you mean 'EADDR (usec)'?", "vars", "-M", "EADR (usec)", ours)
+    refused(1, "no variable is called 'gird'; did you mean 'grid'?", "cpus", "--variable", "gird", ours)
+    function = next(csv.DictReader(run("functions", "--csv", ours).stdout.splitlines()))["function"]
+    refused(1, f"'{function[:-1]}' is neither a file nor a function with samples; did you mean '{function}", "annotate", function[:-1], ours)
+    refused(1, "hpcquery functions list those", "annotate", "zzzzzzzzzzz", ours)
+    for report in ("vars", "functions", "lines"):
+        refused(1, "a.json is not a database of Locus; operations and forms read what other tools wrote", report, a)
+    refused(1, "measured is a measurement; hpcprof makes a database from it", "flat", scratch / "measured")
+    refused(1, "there is no column or attribute 'main'; texts stand in double quotes; there are: ", "filter", "name = 'main'", a)
+    refused(2, "there is no report or operation 'cpu'; did you mean 'cpus'", "cpu", a)
+
+
 def check_nonsense(scratch):
     a = scratch / "a.json"
     refused(1, "filter: ", "filter", "tim > 5", a)
@@ -297,7 +336,14 @@ def check_tree(scratch):
     deep, n = scratch / "deep.json", 100000
     deep.write_text("[" + '{"frame": {"name": "f"}, "metrics": {"time": 1}, "children": [' * n + "]}" * n + "]")
     text = run("tree", "--min", "0", deep).stdout
-    expect(1900 < len(text.splitlines()) < 2100 and len(text) < 100 * n and "[1990] f" in text, f"a deep tree: {text[-500:]}")
+    n_nodes = sum("[" in line for line in text.splitlines())
+    expect(1900 < n_nodes < 2100 and len(text) < 100 * n and "[1990] f" in text, f"a deep tree: {text[-500:]}")
+    long = scratch / "long.json"
+    long.write_text(json.dumps([literal("main", 1, literal("std::map<std::string, std::vector<double> >::insert " * 4, 2, file="/src/wide.cc"))]))
+    for columns in (80, 100):
+        for path in (deep, long):
+            text = run("tree", "--min", "0", path, columns=columns).stdout
+            expect(max(map(len, text.splitlines())) <= columns, f"a line is too long for {columns}: {text[:1000]}")
     deep.write_text("[" + '{"frame": {"name": "f"}, "children": [' * n + '{"frame": {"name": "g"}, "metrics": {"time": 1}}' + "]}" * n + "]")
     text = run("tree", deep).stdout
     expect(f"more) › g\n" in text and len(text) < 300, f"a deep chain: {text[:500]}")
@@ -576,6 +622,7 @@ def main():
         for _ in range(int(os.environ.get("LOCUS_CHAINS", "150"))):
             check_case(rng, scratch)
         check_grammar(scratch)
+        check_pipes(scratch)
         check_nonsense(scratch)
         check_patterns(scratch)
         check_tree(scratch)
@@ -583,6 +630,7 @@ def main():
         check_modules(scratch)
         check_diff(scratch)
         check_databases(scratch)
+        check_near(scratch)
         a, b, ours = scratch / "a.json", scratch / "b.json", scratch / "ours"
         check_save(scratch, ((), (a,)), ((), (scratch / "cycle.dot",)), ((), (ours,)),
                    (("union", ":"), (a, b, ours)), (("divide", ":"), (ours, ours)), (("callers", ":"), (scratch / "callgrind.out.1",)),

@@ -6,7 +6,7 @@
  * and a step is an operation with its operands, or at the end a form or `save DIR`. A step that works on one frame is
  * done on every input until an operation on several makes one of them; that operation says how many inputs there are.
  * In the last step, which the inputs follow, operands that may be left out are those words that are too many for
- * inputs; where any number of inputs is right, those that are no files. */
+ * inputs; where any number of inputs is right, those that are no files or pipes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +72,9 @@ bool chain_knows(const char *word)
 
 static int unknown_step(const char *name)
 {
-    static const char *const reports[] = {"vars",   "functions", "lines",  "annotate", "types", "tree",  "datatree",
-                                          "advice", "leaks",     "export", "diff",     "save",  "events"};
+    static const char *const reports[] = {"vars",     "functions", "lines",  "annotate", "types", "tree",
+                                          "datatree", "advice",    "leaks",  "cpus",     "numa",  "first-touch",
+                                          "patterns", "sharing",   "export", "diff",     "save",  "events"};
     size_t n = sizeof reports / sizeof *reports, n_operations, n_forms;
     const struct frame_operation *operations = frame_operations(&n_operations);
     const struct frame_form *const *forms = frame_forms(&n_forms);
@@ -161,7 +162,7 @@ static int take_inputs(struct chain *chain, char **words, size_t n)
 static int take_last(struct chain *chain, char **words, size_t n)
 {
     size_t n_least, n_most;
-    if (chain->n_steps && (n == 0 || (!chain_knows(words[0]) && access(words[0], F_OK) == 0)))
+    if (chain->n_steps && (n == 0 || (!chain_knows(words[0]) && input_is_there(words[0]))))
         return take_inputs(chain, words, n);
     int status = add_step(chain, words);
     if (status != 0)
@@ -173,7 +174,7 @@ static int take_last(struct chain *chain, char **words, size_t n)
         return wrong_operands(step);
     step->n_texts = n_least;
     while (step->n_texts < n_most && step->n_texts < n_rest &&
-           (n_wanted ? n_rest - step->n_texts > n_wanted : access(words[1 + step->n_texts], F_OK) != 0))
+           (n_wanted ? n_rest - step->n_texts > n_wanted : !input_is_there(words[1 + step->n_texts])))
         step->n_texts++;
     return take_inputs(chain, words + 1 + step->n_texts, n_rest - step->n_texts);
 }
@@ -238,10 +239,16 @@ static int derive(const struct settings *settings, struct frame **frame, struct 
 int input_open_frame(const struct settings *settings, const char *path, struct frame **frame)
 {
     struct error err = {0};
-    int status = 0;
+    char of_pipe[INPUT_PATH_BYTES];
     *frame = NULL;
-    if (frame_open(path, frame, &err) != 0)
-        return tool_error("hpcquery", "%s", err.text);
+    int status = input_path(path, of_pipe);
+    if (status != 0)
+        return status;
+    if (frame_open(*of_pipe ? of_pipe : path, frame, &err) != 0) {
+        size_t len = strlen(of_pipe); /* people gave it another name */
+        bool is_named = len && strncmp(err.text, of_pipe, len) == 0;
+        return tool_error("hpcquery", "%s%s", is_named ? path : "", err.text + (is_named ? len : 0));
+    }
     if (settings->profiles && replace(frame, "choose", &settings->profiles, 1, &err) != 0)
         status = tool_error("hpcquery", "%s: --profiles: %s", path, err.text);
     else if (derive(settings, frame, &err) != 0)
@@ -413,7 +420,8 @@ static int print(const struct settings *settings, const struct chain *chain, con
     struct frame_job job = {.frame = chain->frames[0],
                             .top = settings->top > 0 ? (size_t)settings->top : 0,
                             .min_percent = settings->min_percent >= 0 ? settings->min_percent : form->min_percent,
-                            .title = path_last(chain->inputs[0]),
+                            .title =
+                                strcmp(chain->inputs[0], "-") == 0 ? "standard input" : path_last(chain->inputs[0]),
                             .path = chain->inputs[0],
                             .color = terminal.color,
                             .unicode = terminal.unicode,

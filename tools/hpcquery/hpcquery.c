@@ -16,6 +16,7 @@
 #include "analysis/report/code-table.h"
 #include "base/input.h"
 #include "base/options.h"
+#include "base/spelling.h"
 #include "export/database/database.h"
 #include "export/derived.h"
 #include "export/exporters.h"
@@ -211,7 +212,9 @@ static const struct option_spec spec = {
         "diff compares two inputs by function, line or variable, which are the same when they have the same name, and "
         "prints what has become more or less, the largest change first.\n\n"
         "An input is one of our databases, one of HPCToolkit (version 4 or experiment.xml), or a file of callgrind, "
-        "Caliper (json-split), Hatchet (a literal) or gprof2dot (DOT).\n\n"
+        "Caliper (json-split), Hatchet (a literal) or gprof2dot (DOT). For operations and forms a file may come "
+        "through a "
+        "pipe: - is the standard input.\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; with "
         "--fields they are variable, class, alloc_site, field, samples, share. Samples are as counted; values are "
         "estimates of all events, scaled where an event shared its counter. threads_ and ranks_ columns show how the "
@@ -360,15 +363,18 @@ static int take_option(int id, const char *value, struct settings *settings)
     return 0;
 }
 
-/* Says which metrics there are. */
+/* Says which metrics there are, or which the name is like. */
 static int refuse_metric(const struct model *model, const char *name)
 {
     struct buf text = {0};
-    buf_printf(&text, name ? "the database has no metric '%s'; it has:" : "the database has no metric%.0s",
-               name ? name : "");
-    for (size_t i = 0; i < model->n_metrics; i++)
-        buf_printf(&text, "%s '%s'", i ? "," : "", model->metrics[i].name);
-    int status = tool_error("hpcquery", "%s", text.data ? text.data : "out of memory");
+    const char **names = calloc(model->n_metrics + 1, sizeof *names);
+    for (size_t i = 0; names && i < model->n_metrics; i++)
+        names[i] = model->metrics[i].name;
+    buf_printf(&text, name ? "the database has no metric '%s'" : "the database has no metric%.0s", name ? name : "");
+    if (names)
+        spelling_suggest(&text, name ? name : "", names, model->n_metrics);
+    int status = tool_error("hpcquery", "%s", text.data && names ? text.data : "out of memory");
+    free(names);
     buf_fini(&text);
     return status;
 }
@@ -511,8 +517,12 @@ static bool is_ours(const char *path)
     char head[sizeof json] = "";
     struct stat info;
     struct buf name = {0};
+    if (strcmp(path, "-") == 0)
+        return false;
     if (stat(path, &info) != 0)
         return true;
+    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
+        return false;
     if (!S_ISDIR(info.st_mode)) {
         int fd = input_open(AT_FDCWD, path, 0, NULL);
         ssize_t n = fd >= 0 ? read(fd, head, sizeof head - 1) : 0;

@@ -38,6 +38,16 @@ struct terminal terminal_get(const struct settings *settings);
 /* Writes out to the file of -o, or to the standard output; returns the exit status. */
 int put_output(const struct settings *settings, const struct buf *out);
 
+/* Whether a word names an input that is there: a path, "-" for the standard input, or a descriptor, as shells write it
+ * for <(command). */
+bool input_is_there(const char *name);
+
+#define INPUT_PATH_BYTES 32
+
+/* The path by which an input of the second or third kind can be opened, of a file in memory where it comes through a
+ * pipe; "" for other names. Returns the exit status. */
+int input_path(const char *name, char path[INPUT_PATH_BYTES]);
+
 /* Sections of the man page (base/options.h): the operations and the forms; and the words for all of them, printed one a
  * line. */
 bool chain_describe_operation(size_t i, const char **name, char *text, size_t n_text);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where answers go: a terminal, a pipe or a file. */
+/* Where answers go, a terminal, a pipe or a file; and inputs that come through a pipe. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,5 +78,69 @@ int put_output(const struct settings *settings, const struct buf *out)
         return put_file(settings->output, out);
     if (fwrite(out->data ? out->data : "", 1, out->len_bytes, stdout) != out->len_bytes || fflush(stdout) != 0)
         return tool_error("hpcquery", "the report cannot be written: %s", strerror(errno));
+    return 0;
+}
+
+/* --- inputs from pipes --- */
+
+/* The descriptor that a name stands for: "-", or one of those that shells write for <(command). -1: it is a path. */
+static int descriptor_of(const char *name)
+{
+    static const char *const beginnings[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(name, "-") == 0 || strcmp(name, "/dev/stdin") == 0)
+        return STDIN_FILENO;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++) {
+        size_t len = strlen(beginnings[i]);
+        const char *digits = name + len;
+        if (strncmp(name, beginnings[i], len) == 0 && strlen(digits) < 8 && *digits &&
+            strspn(digits, "0123456789") == strlen(digits))
+            return (int)strtol(digits, NULL, 10);
+    }
+    return -1;
+}
+
+bool input_is_there(const char *name)
+{
+    return descriptor_of(name) >= 0 || access(name, F_OK) == 0;
+}
+
+/* Reads all of a pipe into a file in memory; returns its descriptor, -1 with errno on failure. */
+static int take_pipe(int from)
+{
+    char bytes[1 << 16];
+    ssize_t n;
+    int to = memfd_create("input", MFD_CLOEXEC);
+    while (to >= 0 && (n = read(from, bytes, sizeof bytes)) != 0) {
+        ssize_t done = 0, step = 1;
+        if (n < 0 && errno == EINTR)
+            continue;
+        for (; done < n && step > 0; done += step > 0 ? step : 0)
+            step = write(to, bytes + done, (size_t)(n - done));
+        if (n < 0 || done < n) {
+            int number = errno;
+            (void)close(to);
+            errno = number;
+            return -1;
+        }
+    }
+    return to;
+}
+
+int input_path(const char *name, char path[INPUT_PATH_BYTES])
+{
+    struct stat info;
+    int fd = descriptor_of(name);
+    *path = '\0';
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &info) != 0)
+        return tool_error("hpcquery", "%s: cannot open: %s", name, strerror(errno));
+    if (isatty(fd))
+        return tool_error("hpcquery", "%s is a terminal; give a profile, such as by a pipe", name);
+    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
+        fd = take_pipe(fd);
+    if (fd < 0)
+        return tool_error("hpcquery", "%s: cannot read: %s", name, strerror(errno));
+    (void)snprintf(path, INPUT_PATH_BYTES, "/proc/self/fd/%d", fd);
     return 0;
 }

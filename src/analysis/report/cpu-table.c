@@ -101,7 +101,7 @@ static int choose_variables(struct making *making, const char *name, struct erro
         making->is_wanted[i] = !name || strcmp(model_text(report->model, report->variables[i].name), name) == 0;
         is_found |= making->is_wanted[i];
     }
-    return is_found ? 0 : error_set(err, ERR_NOT_FOUND, "no variable is called '%s'", name);
+    return is_found ? 0 : report_refuse_variable(report, name, err);
 }
 
 /* --- counts become cells --- */

@@ -8,6 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "base/path.h"
+#include "base/spelling.h"
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
@@ -623,6 +624,24 @@ size_t report_choose(struct report *report, size_t top, size_t *n_first)
         report->rows[n++] = row;
     }
     return n;
+}
+
+int report_refuse_variable(const struct report *report, const char *name, struct error *err)
+{
+    struct buf text = {0};
+    size_t n = 0;
+    const char **names = calloc(report->n_rows + 1, sizeof *names);
+    for (size_t i = 0; names && i < report->n_rows; i++)
+        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
+            names[n++] = report->rows[i].name;
+    if (names)
+        spelling_suggest(&text, name, names, n);
+    int code = names && !text.failed
+                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
+                   : error_memory(err);
+    buf_fini(&text);
+    free(names);
+    return code;
 }
 
 bool report_find_twins(char *const *texts, size_t n, bool *is_twin)

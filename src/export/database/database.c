@@ -688,6 +688,13 @@ char *database_directory(const char *path)
     return is_file ? database_parent(path) : strdup(path);
 }
 
+/* Whether a file may be a model in one of its two forms. */
+static bool is_model(const struct buf *text)
+{
+    size_t blanks = text->data ? strspn(text->data, " \t\r\n") : 0;
+    return locus_db_is(text->data, text->len_bytes) || (blanks < text->len_bytes && text->data[blanks] == '{');
+}
+
 int database_read(const char *path, struct model *model, struct error *err)
 {
     struct stat info;
@@ -702,6 +709,11 @@ int database_read(const char *path, struct model *model, struct error *err)
                                                    "%s is not a database: it has no " DATABASE_FILE
                                                    " (hpcprof makes one from a measurement directory)",
                                                    path);
+    if (code == 0 && !S_ISDIR(info.st_mode) && !is_model(&text))
+        code = error_set(err, ERR_FORMAT,
+                         "%s is not a database of Locus; operations and forms read what other tools wrote: hpcquery "
+                         "flat : table %s",
+                         path, path);
     if (code == 0)
         code = locus_db_is(text.data, text.len_bytes) ? locus_db_read(text.data, text.len_bytes, name, model, err)
                                                       : locus_json_read(text.data, text.len_bytes, name, model, err);

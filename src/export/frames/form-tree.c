@@ -144,19 +144,17 @@ static void put_name(const struct tree_walk *walk, uint32_t node)
 }
 
 /* Where a function is, which its name does not say. */
-static void put_place(const struct tree_walk *walk, uint32_t node)
+static void put_place(const struct tree_walk *walk, uint32_t node, struct buf *place)
 {
     enum frame_kind kind = frame_kind(walk->frame, node);
     const char *file = path_last(frame_file(walk->frame, node));
-    if (!*file || *file == '<' || kind == FRAME_LINE || kind == FRAME_LOOP)
+    if (!*file || *file == '<' || kind == FRAME_LINE || kind == FRAME_LOOP ||
+        strstr(frame_name(walk->frame, node), file))
         return;
-    struct export_job look = {.color = walk->job->color};
-    text_style(walk->out, &look, TEXT_DIM);
-    buf_printf(walk->out, "  ");
-    printable_put(walk->out, file);
+    buf_printf(place, "  ");
+    printable_put(place, file);
     if (frame_line(walk->frame, node))
-        buf_printf(walk->out, ":%u", frame_line(walk->frame, node));
-    text_style(walk->out, &look, TEXT_PLAIN);
+        buf_printf(place, ":%u", frame_line(walk->frame, node));
 }
 
 /* The only child that will be printed; FRAME_NONE when there are none or several. */
@@ -208,19 +206,40 @@ static uint32_t put_names(struct tree_walk *walk, uint32_t node)
         buf_printf(walk->out, "%s", arrow);
         put_name(walk, last);
     }
-    put_place(walk, last);
     return last;
 }
 
-/* Prints a node's line and what it goes on with; returns the last node in it, the only one that may cost something
- * without what it calls. */
-static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item)
+/* Ends a line with names and, if it fits, their place in dim letters; what is wider than the terminal is wrapped. */
+static void put_wrapped(const struct tree_walk *walk, struct buf *names, struct buf *place, size_t at)
 {
-    struct buf names = {0}, *out = walk->out;
+    struct export_job look = {.color = walk->job->color, .unicode = walk->job->unicode, .columns = walk->job->columns};
+    const char *text = names->data ? names->data : "", *behind = place->data ? place->data : "";
+    if (at + text_width(text) + text_width(behind) > look.columns) {
+        buf_printf(names, "%s", behind);
+        text_wrapped(walk->out, &look, names->data ? names->data : "", at, at + 2);
+    } else {
+        buf_printf(walk->out, "%s", text);
+        text_style(walk->out, &look, *behind ? TEXT_DIM : TEXT_PLAIN);
+        buf_printf(walk->out, "%s", behind);
+        text_style(walk->out, &look, TEXT_PLAIN);
+        buf_printf(walk->out, "\n");
+    }
+    walk->out->failed |= names->failed || place->failed;
+}
+
+/* Prints a node's line and what it goes on with; returns the last node in it, the only one that may cost something
+ * without what it calls. was_done: what lies below is printed already. */
+static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item, bool was_done)
+{
+    struct buf names = {0}, place = {0}, *out = walk->out;
     unsigned most = walk->job->columns / 3, indent = 2 * item->depth;
+    size_t begin = out->len_bytes;
     walk->out = &names;
     uint32_t last = put_names(walk, item->node);
     walk->out = out;
+    put_place(walk, last, &place);
+    if (was_done && sole_child(walk, last) != FRAME_NONE)
+        buf_printf(&place, "  (as above)");
     put_value(walk, walk->with[item->node]);
     if (walk->without) {
         buf_printf(out, " ");
@@ -231,9 +250,9 @@ static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item)
         buf_printf(out, "%*s[%u] ", (int)most, "", item->depth);
     else
         buf_printf(out, "%*s", (int)indent, "");
-    buf_append(out, names.data, names.len_bytes);
-    out->failed |= names.failed;
+    put_wrapped(walk, &names, &place, out->len_bytes - begin);
     buf_fini(&names);
+    buf_fini(&place);
     return last;
 }
 
@@ -273,12 +292,10 @@ static bool visit(struct tree_walk *walk, const struct tree_item *item)
     }
     walk->n_lines++;
     bool was_done = walk->is_done[item->node];
-    uint32_t last = put_line(walk, item);
+    uint32_t last = put_line(walk, item, was_done);
     size_t n;
     const uint32_t *children = frame_children(walk->frame, last, &n);
-    bool has_more = was_done && sole_child(walk, last) != FRAME_NONE;
     walk->is_done[last] = true;
-    buf_printf(walk->out, has_more ? "  (as above)\n" : "\n");
     return was_done || push(walk, children, n, item->depth + 1);
 }
 
