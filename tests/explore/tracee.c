@@ -561,35 +561,42 @@ bool session_start(struct session *session, const struct session_plan *plan, str
     return true;
 }
 
+static void kill_tasks(const struct session *session)
+{
+    for (int i = 0; i < SESSION_TASKS; i++) {
+        if (session->tasks[i])
+            syscall(SYS_tkill, session->tasks[i], SIGKILL);
+    }
+}
+
 int session_end(struct session *session, bool by_force)
 {
     struct run run = {0};
     int64_t limit_ns = explore_now_ns() + (int64_t)3 * session->plan->patience_ms * NS_PER_MS;
-    pid_t main_pid = session->main;
     if (by_force) {
-        for (int i = 0; i < SESSION_TASKS; i++) {
-            if (session->tasks[i])
-                syscall(SYS_tkill, session->tasks[i], SIGKILL);
-        }
+        kill_tasks(session);
     } else if (session->main) {
         session->page->is_over = 1;
         resume(NULL, session->main, 0);
     }
-    bool is_alone = false;
+    bool is_alone = false, has_ended = false;
     while (!is_alone) {
         int status;
         pid_t tid = next_stop(&status, limit_ns);
         if (tid)
             (void)handle_stop(session, &run, tid, status);
         is_alone = !session->main;
-        for (int i = 0; by_force && i < SESSION_TASKS; i++)
+        for (int i = 0; i < SESSION_TASKS; i++)
             is_alone &= !session->tasks[i];
+        if (!session->main && !has_ended) { /* its children may still be about to end: their stops are ours */
+            has_ended = true;
+            limit_ns = explore_now_ns() + 2000 * (int64_t)NS_PER_MS;
+        }
         if (!tid && !is_alone && !by_force) {
-            if (main_pid)
-                syscall(SYS_tkill, main_pid, SIGKILL);
+            run.end_status = has_ended ? run.end_status : -1;
+            kill_tasks(session);
             by_force = true;
             limit_ns = explore_now_ns() + 2000 * (int64_t)NS_PER_MS;
-            run.end_status = -1;
         } else if (!tid) {
             break;
         }
