@@ -36,7 +36,7 @@ static int take_attr(struct perf_data *data, const struct perf_data_record *reco
         return take.failed ? perf_data_fail_record(data, record, "the event does not fit into its record", err)
                            : perf_data_no_memory(data, err);
     while (take.n_bytes - take.at >= 8)
-        if (!perf_data_add_id(event, perf_take_number(&take, 8)))
+        if (!perf_data_add_id(data, event, perf_take_number(&take, 8)))
             return perf_data_no_memory(data, err);
     return 0;
 }
@@ -84,6 +84,11 @@ static int act_on(struct scan *scan, const struct perf_data_record *record, stru
         return take_update(data, record, err);
     case PERF_DATA_FEATURE:
         return take_feature(data, record, err);
+    case PERF_DATA_TRACING_DATA:
+        if (!record->is_inflated && !data->tracing.bytes)
+            data->tracing = (struct perf_data_tracing){take.bytes + record->n_bytes, payload_bytes(data, record),
+                                                       record->offset + record->n_bytes};
+        return 0;
     case PERF_DATA_BUILD_ID:
         take.at = 0;
         return perf_data_take_build_id(data, &take, record->offset, err);
@@ -127,7 +132,7 @@ static uint64_t time_of(struct scan *scan, const struct perf_data_record *record
     return scan->last_ns = fields.time_ns;
 }
 
-/* Takes the record at offset; *n_used: how far to go on. */
+/* Takes a record. */
 static int take_record(struct scan *scan, const struct perf_data_record *record, struct error *err)
 {
     struct perf_data *data = scan->data;
@@ -173,15 +178,50 @@ static int scan_span(struct scan *scan, const unsigned char *bytes, uint64_t ori
     return code;
 }
 
-/* By time; of the same time, first those that lie first: synthesized records, then those of a CPU in its order. */
-static int compare_records(const void *a, const void *b)
+/* The end of the run of records that begins at i, in which none is earlier than the one before. */
+static size_t run_end(const struct perf_data_record *records, size_t n, size_t i)
 {
-    const struct perf_data_record *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    if (x->is_inflated != y->is_inflated)
-        return x->is_inflated ? 1 : -1;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
+    while (++i < n && records[i].time_ns >= records[i - 1].time_ns)
+        continue;
+    return i < n ? i : n;
+}
+
+static void merge(const struct perf_data_record *from, size_t begin, size_t middle, size_t end,
+                  struct perf_data_record *to)
+{
+    size_t i = begin, j = middle, k = begin;
+    while (i < middle && j < end)
+        to[k++] = from[j].time_ns < from[i].time_ns ? from[j++] : from[i++];
+    memcpy(to + k, from + i, (middle - i) * sizeof *to);
+    memcpy(to + k + (middle - i), from + j, (end - j) * sizeof *to);
+}
+
+/* By time; of the same time, first those that lie first: synthesized records, then those of a CPU in its order. What a
+ * ring held is in order already, so that long runs are merged. */
+static bool sort_records(struct perf_data *data)
+{
+    size_t n = data->n_records;
+    if (n == 0 || run_end(data->records, n, 0) == n)
+        return true;
+    struct perf_data_record *from = data->records, *to = malloc(n * sizeof *to);
+    size_t n_runs = 0;
+    if (!to)
+        return false;
+    while (n_runs != 1) {
+        n_runs = 0;
+        for (size_t begin = 0, end; begin < n; begin = end, n_runs++) {
+            size_t middle = run_end(from, n, begin);
+            end = middle < n ? run_end(from, n, middle) : n;
+            merge(from, begin, middle, end, to);
+        }
+        struct perf_data_record *other = from;
+        from = to;
+        to = other;
+    }
+    free(to);
+    data->records = from;
+    data->cap_records = n;
+    return true;
 }
 
 static int check_record(const struct perf_data *data, const struct perf_data_record *record, struct error *err)
@@ -190,6 +230,7 @@ static int check_record(const struct perf_data *data, const struct perf_data_rec
     struct abi_sample sample;
     struct perf_data_mmap mapping;
     struct perf_data_task task;
+    struct perf_data_switch change;
     switch (record->type) {
     case PERF_RECORD_SAMPLE:
         return perf_data_sample(data, record, &event, &sample, err);
@@ -200,6 +241,8 @@ static int check_record(const struct perf_data *data, const struct perf_data_rec
     case PERF_RECORD_FORK:
     case PERF_RECORD_EXIT:
         return perf_data_task(data, record, &task, err);
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+        return perf_data_switch(data, record, &change, err);
     default:
         return 0;
     }
@@ -215,8 +258,8 @@ int perf_data_scan(struct perf_data *data, uint64_t offset, uint64_t n_bytes, st
     perf_inflate_free(scan.inflate);
     if (!code && data->is_pipe && !perf_data_name_events(data))
         code = perf_data_no_memory(data, err);
-    if (!code && data->n_records)
-        qsort(data->records, data->n_records, sizeof *data->records, compare_records);
+    if (!code && !sort_records(data))
+        code = perf_data_no_memory(data, err);
     for (size_t i = 0; i < data->n_records && !code; i++)
         code = check_record(data, &data->records[i], err);
     return code;
@@ -230,6 +273,8 @@ int perf_data_scan(struct perf_data *data, uint64_t offset, uint64_t n_bytes, st
 #define MISC_MMAP_DATA 0x2000
 #define MISC_COMM_EXEC 0x2000
 #define MISC_MMAP_BUILD_ID 0x4000
+#define MISC_SWITCH_OUT 0x2000
+#define MISC_SWITCH_OUT_PREEMPT 0x4000
 
 const unsigned char *perf_data_bytes(const struct perf_data *data, const struct perf_data_record *record)
 {
@@ -344,6 +389,20 @@ int perf_data_task(const struct perf_data *data, const struct perf_data_record *
     else
         task->parent_tid = (uint32_t)perf_take_number(&take, 4);
     return take.failed ? perf_data_fail_record(data, record, "a task does not fit into its record", err) : 0;
+}
+
+int perf_data_switch(const struct perf_data *data, const struct perf_data_record *record, struct perf_data_switch *out,
+                     struct error *err)
+{
+    struct perf_take take = fields_of(data, record);
+    *out = (struct perf_data_switch){.is_out = record->misc & MISC_SWITCH_OUT,
+                                     .is_preempted = record->misc & MISC_SWITCH_OUT_PREEMPT,
+                                     .is_cpu_wide = record->type == PERF_RECORD_SWITCH_CPU_WIDE};
+    if (out->is_cpu_wide) {
+        out->other_pid = (uint32_t)perf_take_number(&take, 4);
+        out->other_tid = (uint32_t)perf_take_number(&take, 4);
+    }
+    return take.failed ? perf_data_fail_record(data, record, "a switch does not fit into its record", err) : 0;
 }
 
 uint64_t perf_data_lost(const struct perf_data *data, const struct perf_data_record *record)

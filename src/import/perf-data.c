@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/input.h"
 #include "fmt/file.h"
 #include "import/perf-data.h"
@@ -89,7 +90,7 @@ static int read_ids(struct perf_data *data, struct perf_data_event *event, struc
     struct perf_take take;
     int code = perf_data_span(data, ids.offset, ids.n_bytes, "the ids of an event", &take, err);
     for (uint64_t i = 0; i < ids.n_bytes / 8 && !code; i++)
-        if (!perf_data_add_id(event, perf_take_number(&take, 8)))
+        if (!perf_data_add_id(data, event, perf_take_number(&take, 8)))
             code = perf_data_no_memory(data, err);
     return code;
 }
@@ -229,6 +230,8 @@ void perf_data_fini(struct perf_data *data)
         free(*texts[i]);
     free(data->own_bytes);
     free(data->events);
+    free(data->ids);
+    slots_fini(&data->id_slots);
     free(data->build_ids);
     free(data->records);
     buf_fini(&data->inflated);
@@ -383,21 +386,32 @@ struct perf_data_event *perf_data_add_event(struct perf_data *data, struct perf_
     return event;
 }
 
-bool perf_data_add_id(struct perf_data_event *event, uint64_t id)
+static uint64_t id_hash(const void *item)
 {
+    return bytes_hash(BYTES_HASH_START, &((const struct perf_data_id *)item)->id, sizeof(uint64_t));
+}
+
+static bool id_is_same(const void *a, const void *b)
+{
+    return ((const struct perf_data_id *)a)->id == ((const struct perf_data_id *)b)->id;
+}
+
+static const struct slots_kind id_kind = {sizeof(struct perf_data_id), id_hash, id_is_same};
+
+bool perf_data_add_id(struct perf_data *data, struct perf_data_event *event, uint64_t id)
+{
+    const struct perf_data_id item = {id, (size_t)(event - data->events)};
     if (!vec_reserve(&event->ids, &event->cap_ids, event->n_ids + 1, sizeof id))
         return false;
     event->ids[event->n_ids++] = id;
-    return true;
+    return slots_put(&data->id_slots, &id_kind, &data->ids, &data->n_ids, &data->cap_ids, &item) != SLOTS_NONE;
 }
 
 struct perf_data_event *perf_data_event_with_id(const struct perf_data *data, uint64_t id)
 {
-    for (size_t i = 0; i < data->n_events; i++)
-        for (size_t j = 0; j < data->events[i].n_ids; j++)
-            if (data->events[i].ids[j] == id)
-                return &data->events[i];
-    return NULL;
+    const struct perf_data_id like = {.id = id};
+    size_t i = slots_find(&data->id_slots, &id_kind, data->ids, &like);
+    return i == SLOTS_NONE ? NULL : &data->events[data->ids[i].event];
 }
 
 static char *breakpoint_name(const struct perf_event_attr *attr)
@@ -448,15 +462,19 @@ bool perf_data_name_events(struct perf_data *data)
  * here are not needed. */
 
 enum feature {
+    FEATURE_TRACING_DATA = 1,
     FEATURE_BUILD_ID = 2,
     FEATURE_HOSTNAME = 3,
     FEATURE_OS_RELEASE = 4,
     FEATURE_VERSION = 5,
     FEATURE_ARCH = 6,
+    FEATURE_N_CPUS = 7,
     FEATURE_CPU = 8,
     FEATURE_CPU_ID = 9,
     FEATURE_COMMAND = 11,
-    FEATURE_EVENTS = 12
+    FEATURE_EVENTS = 12,
+    FEATURE_CLOCKID = 23, /* which clock; what follows is the time of a tick */
+    FEATURE_CLOCK_DATA = 29
 };
 
 #define BUILD_ID_FIELD_BYTES 24
@@ -565,6 +583,16 @@ static int take_build_ids(struct perf_data *data, struct perf_take *take, uint64
     return code;
 }
 
+/* Version, clock, and the time of day with that of the clock. */
+static void take_clock(struct perf_data *data, struct perf_take *take)
+{
+    uint64_t version = perf_take_number(take, 4);
+    data->clockid = (int32_t)perf_take_number(take, 4);
+    data->wall_ns = perf_take_number(take, 8);
+    data->clock_ns = perf_take_number(take, 8);
+    data->has_clock = version == 1 && !take->failed;
+}
+
 static char **text_of(struct perf_data *data, unsigned feature)
 {
     switch (feature) {
@@ -592,6 +620,13 @@ int perf_data_take_feature(struct perf_data *data, unsigned feature, struct perf
     char **text = text_of(data, feature);
     if (text)
         code = keep_text(data, text, take_text(take), err);
+    else if (feature == FEATURE_TRACING_DATA)
+        data->tracing = (struct perf_data_tracing){take->bytes, take->n_bytes, offset};
+    else if (feature == FEATURE_N_CPUS) {
+        data->n_possible = (uint32_t)perf_take_number(take, 4);
+        data->n_online = (uint32_t)perf_take_number(take, 4);
+    } else if (feature == FEATURE_CLOCK_DATA)
+        take_clock(data, take);
     else if (feature == FEATURE_COMMAND)
         code = take_command(data, take, err);
     else if (feature == FEATURE_EVENTS)

@@ -22,6 +22,7 @@ enum perf_data_type {
     PERF_DATA_ID_INDEX = 69,
     PERF_DATA_AUXTRACE_INFO = 70,
     PERF_DATA_AUXTRACE = 71,
+    PERF_DATA_THREAD_MAP = 73,
     PERF_DATA_EVENT_UPDATE = 78,
     PERF_DATA_FEATURE = 80,
     PERF_DATA_COMPRESSED = 81,
@@ -45,6 +46,18 @@ struct perf_data_build_id {
     uint32_t pid;
 };
 
+/* An id that samples name an event by. */
+struct perf_data_id {
+    uint64_t id;
+    size_t event;
+};
+
+/* What the file says of the kernel's tracepoints: bytes as trace-cmd's trace.dat begins, borrowed; NULL: nothing. */
+struct perf_data_tracing {
+    const unsigned char *bytes;
+    uint64_t n_bytes, offset; /* offset: in the file */
+};
+
 /* Where a record lies and when it happened. */
 struct perf_data_record {
     uint64_t time_ns; /* 0: not known; such records come first */
@@ -66,6 +79,14 @@ struct perf_data_mmap {
     uint8_t n_build_id;
 };
 
+/* SWITCH and SWITCH_CPU_WIDE. The thread that comes or leaves is in the trailer. */
+struct perf_data_switch {
+    uint32_t other_pid, other_tid; /* CPU-wide: of the thread that comes, or came before */
+    bool is_out;                   /* the thread leaves its CPU */
+    bool is_preempted;             /* is_out: it could go on */
+    bool is_cpu_wide;
+};
+
 /* FORK and EXIT; COMM with the name, borrowed. */
 struct perf_data_task {
     uint32_t pid, tid, parent_pid, parent_tid;
@@ -85,6 +106,14 @@ struct perf_data {
     char *hostname, *os_release, *arch, *cpu, *cpu_id, *perf_version, *command; /* NULL: not given */
     struct perf_data_event *events;                                             /* [n_events] */
     size_t n_events, cap_events;
+    struct perf_data_id *ids; /* [n_ids] of all events, found by id_slots */
+    size_t n_ids, cap_ids;
+    struct slots id_slots;
+    struct perf_data_tracing tracing;
+    bool has_clockid, has_clock;          /* of times: which clock of the kernel, and what time of day it was */
+    int32_t clockid;                      /* as in clock_gettime(2) */
+    uint64_t wall_ns, clock_ns;           /* has_clock: taken together */
+    uint32_t n_possible, n_online;        /* CPUs, 0: not known */
     struct perf_data_build_id *build_ids; /* [n_build_ids] */
     size_t n_build_ids, cap_build_ids;
     struct buf inflated;              /* what the compressed records hold, one after the other */
@@ -127,6 +156,10 @@ int perf_data_mmap(const struct perf_data *data, const struct perf_data_record *
                    struct error *err);
 int perf_data_task(const struct perf_data *data, const struct perf_data_record *record, struct perf_data_task *task,
                    struct error *err);
+
+/* SWITCH and SWITCH_CPU_WIDE, taken apart.  err: ERR_FORMAT */
+int perf_data_switch(const struct perf_data *data, const struct perf_data_record *record, struct perf_data_switch *out,
+                     struct error *err);
 
 /* The lost count of a LOST or LOST_SAMPLES record. */
 uint64_t perf_data_lost(const struct perf_data *data, const struct perf_data_record *record);
@@ -171,7 +204,7 @@ int perf_data_no_memory(const struct perf_data *data, struct error *err);
 /* perf-data.c: appends the event whose attr has n_bytes; NULL when out of memory, or when it does not fit
  * (take->failed). */
 struct perf_data_event *perf_data_add_event(struct perf_data *data, struct perf_take *take, size_t n_bytes);
-bool perf_data_add_id(struct perf_data_event *event, uint64_t id);
+bool perf_data_add_id(struct perf_data *data, struct perf_data_event *event, uint64_t id);
 struct perf_data_event *perf_data_event_with_id(const struct perf_data *data, uint64_t id);
 /* Gives every event without a name one made from its attr; and layouts to all. */
 bool perf_data_name_events(struct perf_data *data);
