@@ -15,7 +15,7 @@ struct stream_input {
     size_t n_head;
 };
 
-enum { STREAM_HEAD_BYTES = 4096 };
+enum { STREAM_HEAD_BYTES = 4096, STREAM_ASK_FORMATS = 1 };
 
 struct stream_reader {
     const char *name; /* as people call what it reads, for messages */
@@ -33,6 +33,7 @@ struct stream_reader {
     /* Instead of stream.formats. NULL: nothing is printed where there are no formats. */
     int (*put_latency)(const struct stream *stream, const struct stream_event *event, struct buf *out,
                        struct error *err);
+    /* May return STREAM_ASK_FORMATS for events that they print. */
     int (*put_info)(const struct stream *stream, const struct stream_event *event, struct buf *out, struct error *err);
 };
 

@@ -221,9 +221,9 @@ int stream_put_info(struct stream *stream, const struct stream_event *event, str
         buf_printf(out, "missed_events=%" PRIu64, event->record);
         return 0;
     }
-    if (stream->reader && stream->reader->put_info)
-        return stream->reader->put_info(stream, event, out, err);
-    return put_printed(stream, event, true, out, err);
+    int code = stream->reader && stream->reader->put_info ? stream->reader->put_info(stream, event, out, err)
+                                                          : STREAM_ASK_FORMATS;
+    return code == STREAM_ASK_FORMATS ? put_printed(stream, event, true, out, err) : code;
 }
 
 /* --- lines --- */

@@ -45,6 +45,16 @@ enum {
     OPT_TREE,
     OPT_OUTPUT,
     OPT_VERBOSE,
+    OPT_COUPLEBREAK,
+    OPT_TOPOLOGY,
+    OPT_VIEW,
+    OPT_OFFSET,
+    OPT_BUFFER,
+    OPT_FROM,
+    OPT_TO,
+    OPT_TASK,
+    OPT_CPU,
+    OPT_EVENT,
     OPT_LIST_METRICS,
     OPT_LIST_COMMANDS
 };
@@ -113,6 +123,27 @@ static const struct option_row rows[] = {
     {OPT_PROFILES, "--profiles", "CONDITION",
      "Operations and forms: only the profiles for which this is true, such as 'rank < 4 and thread = 0'."},
     {OPT_OUTPUT, "-o --output", "FILE", "Write to FILE instead of the standard output."},
+    {OPT_COUPLEBREAK, "--couplebreak", NULL,
+     "For the stream that follows: events that concern two tasks or two CPUs (sched_switch, sched_waking, "
+     "sched_migrate_task) get a twin for the second of them, such as couplebreak/sched_switch[target]."},
+    {OPT_TOPOLOGY, "--topology", "FILE",
+     "For the stream that follows: the machine's topology, as lstopo FILE.xml writes it. It must have as many CPUs as "
+     "the recording."},
+    {OPT_VIEW, "--view", "VIEW",
+     "For the stream that follows: numatree orders CPUs by NUMA node and core (default with --topology), default by "
+     "their numbers."},
+    {OPT_OFFSET, "--offset", "SECONDS",
+     "For the stream that follows: what is added to its times. Without it, several streams are brought onto the clock "
+     "of the first where both recordings know the time of day or that their clocks are the same; otherwise they are "
+     "refused."},
+    {OPT_BUFFER, "--buffer", "NAME",
+     "For the stream that follows: which of its buffers, where a recording has several."},
+    {OPT_FROM, "--from", "SECONDS", "Streams: leave out what was before. +SECONDS counts from the first event of all."},
+    {OPT_TO, "--to", "SECONDS", "Streams: leave out what was later."},
+    {OPT_TASK, "--task", "LIST", "Streams: only these tasks, by number or name (* and ? stand for others)."},
+    {OPT_CPU, "--cpu", "LIST", "Streams: only these CPUs, such as 0-3,8; tasks: those that ran there."},
+    {OPT_EVENT, "--event", "LIST",
+     "Streams: only events of these names, with or without their system (* and ? stand for others)."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     {OPT_LIST_COMMANDS, "--list-commands", NULL, NULL},
     OPTION_ROWS_STANDARD,
@@ -123,6 +154,7 @@ static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
     {OPT_BY, 0, CHOICE_WORDS, "thread process rank cpu core package node region function line variable"},
     {OPT_TREE, 0, CHOICE_WORDS, "code data both"},
+    {OPT_VIEW, 0, CHOICE_WORDS, "numatree default"},
     {0, 1, CHOICE_LINES, "--list-commands"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
@@ -139,7 +171,8 @@ static bool describe_row(size_t i, const char **name, char *text, size_t n_text)
     return true;
 }
 
-static const struct option_section sections[] = {{"OPERATIONS", chain_describe_operation, true},
+static const struct option_section sections[] = {{"REPORTS OF SCHED", sched_describe, true},
+                                                 {"OPERATIONS", chain_describe_operation, true},
                                                  {"FORMS", chain_describe_form, true},
                                                  {"ROWS THAT ARE NO VARIABLES", describe_row, false},
                                                  {NULL, NULL, false}};
@@ -150,7 +183,8 @@ static const struct option_spec spec = {
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
                 "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
                 "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\npatterns [options] "
-                "DB\nsharing [options] DB\nevents [options] MEASUREMENT\nexport FORM "
+                "DB\nsharing [options] DB\nevents [options] MEASUREMENT\nsched "
+                "[REPORT] [options] [STREAM-OPTIONS] STREAM...\nexport FORM "
                 "[options] INPUT\ndiff [options] INPUT "
                 "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
@@ -189,6 +223,15 @@ static const struct option_spec spec = {
         "candidates for false sharing, where they used different bytes, and for true sharing.\n\n"
         "events prints the log of samples of a measurement that hpcrun -t recorded, of all threads and hosts in the "
         "order of time: when and on which CPU a sample was taken, and which byte of which variable it touched.\n\n"
+        "sched prints what tasks and CPUs did, from recordings of the kernel's scheduler: files of trace-cmd "
+        "(trace.dat) "
+        "and of perf (perf.data, with tracepoints or with the records of perf record --switch-events), and "
+        "measurements "
+        "with logs of samples. The report is tasks unless another one is named. Several recordings stand on one axis "
+        "of "
+        "time, and the head of each report says how they got there, and what a recording can know: what it cannot know "
+        "is \"-\", nothing in CSV and null in JSON, never zero. --couplebreak, --topology, --view, --offset and "
+        "--buffer are about the stream that follows them.\n\n"
         "cpus prints where threads ran while they used data: for each CPU, core, package or NUMA node of each host the "
         "samples at data that were taken there, by how many threads, and at which variables. This is where the threads "
         "were, not where the memory is. CPUs and cores without samples are left out. Cores and packages are numbered "
@@ -232,6 +275,11 @@ static const struct option_spec spec = {
                 "  hpcquery cpus --by node --variable grid hpctoolkit-app-database\n"
                 "  hpcquery numa hpctoolkit-app-database\n"
                 "  hpcquery first-touch hpctoolkit-app-database\n"
+                "  hpcquery sched trace.dat\n"
+                "  hpcquery sched latencies --task 'app*' --from +1.5 perf.data\n"
+                "  hpcquery sched timeline --topology node.xml trace.dat\n"
+                "  hpcquery sched events --couplebreak trace.dat --offset 0 perf.data\n"
+                "  hpcquery sched chrome -o trace.json trace.dat\n"
                 "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
                 "  hpcquery filter 'time > 5' : flat : table hpctoolkit-app-database\n"
                 "  hpcquery subtract : tree after-database before-database\n"
@@ -290,9 +338,36 @@ static bool take_report_flag(int id, struct settings *settings)
     return false;
 }
 
-/* Takes one option; 0 when the program goes on, else its exit status + 1. */
-static int take_option(int id, const char *value, struct settings *settings)
+/* Takes an option of streams; false when it is none. *result: as take_option. */
+static bool take_stream_option(int id, const char *value, int n_operands, struct settings *settings, int *result)
 {
+    const struct {
+        int id;
+        const char **value;
+    } texts[] = {{OPT_FROM, &settings->from},
+                 {OPT_TO, &settings->to},
+                 {OPT_TASK, &settings->tasks},
+                 {OPT_CPU, &settings->cpus},
+                 {OPT_EVENT, &settings->events}};
+    *result = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].id == id) {
+            *texts[i].value = value;
+            return true;
+        }
+    if (id < OPT_COUPLEBREAK || id > OPT_BUFFER)
+        return false;
+    if (!streams_take_option(settings, STREAM_OPTION_COUPLEBREAK + id - OPT_COUPLEBREAK, value, n_operands))
+        *result = 1 + tool_error("hpcquery", "out of memory");
+    return true;
+}
+
+/* Takes one option, behind so many operands; 0 when the program goes on, else its exit status + 1. */
+static int take_option(int id, const char *value, int n_operands, struct settings *settings)
+{
+    int result;
+    if (take_stream_option(id, value, n_operands, settings, &result))
+        return result;
     char *end = NULL;
     if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
         return 1;
@@ -328,7 +403,7 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_LIST_COMMANDS:
         (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nfirst-"
-                   "touch\npatterns\nsharing\nexport\ndiff");
+                   "touch\npatterns\nsharing\nsched\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:
@@ -578,6 +653,16 @@ static int answer(struct settings *settings, char **words, size_t n)
     if (n > 0 && strcmp(words[0], "events") == 0)
         return n == 2 && !settings->report_option ? events_run(settings, words[1])
                                                   : usage("give one measurement directory after events");
+    if (n > 0 && strcmp(words[0], "sched") == 0)
+        return settings->report_option || settings->by
+                   ? tool_usage("hpcquery", "%s does not go with sched",
+                                settings->report_option ? settings->report_option : "--by")
+                   : sched_run(settings, words, n);
+    if (settings->n_stream_options || settings->from || settings->to || settings->tasks || settings->cpus ||
+        settings->events)
+        return usage(
+            "--couplebreak, --topology, --view, --offset, --buffer, --from, --to, --task, --cpu and --event go "
+            "with streams (sched)");
     if (n > 0 && strcmp(words[0], "annotate") == 0) {
         if (n != 3)
             return usage("give a file or function, and a database after annotate");
@@ -607,13 +692,14 @@ static int run_tool(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error, and is removed */
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
-        status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
+        status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, scan.n_operands, &settings) - 1;
     if (status < 0 && settings.lists_metrics)
         status = list_metrics(argv + scan.index);
     if (status < 0)
         status = answer(&settings, argv + scan.index, (size_t)scan.n_operands);
     free(settings.metrics);
     free(settings.derived);
+    free(settings.stream_options);
     return status;
 }
 

@@ -5,6 +5,23 @@
 
 #include "base/vec.h"
 #include "frame/frame.h"
+#include "streams/axis.h"
+#include "streams/sched.h"
+#include "streams/topology.h"
+
+/* An option of a stream, and how many operands came before it. */
+enum stream_option_kind {
+    STREAM_OPTION_COUPLEBREAK,
+    STREAM_OPTION_TOPOLOGY,
+    STREAM_OPTION_VIEW,
+    STREAM_OPTION_OFFSET,
+    STREAM_OPTION_BUFFER
+};
+struct stream_option {
+    int kind;
+    const char *value; /* NULL of a flag */
+    size_t operand;
+};
 
 /* The command line without its operands. */
 struct settings {
@@ -19,9 +36,12 @@ struct settings {
     size_t n_metrics, cap_metrics;
     const char **derived; /* [n_derived] "name = expression" */
     size_t n_derived, cap_derived;
-    const char *report_option; /* one that only reports know was given; NULL: none */
-    long top;                  /* -1: not given */
-    double min_percent;        /* below 0: not given */
+    struct stream_option *stream_options; /* [n_stream_options] */
+    size_t n_stream_options, cap_stream_options;
+    const char *from, *to, *tasks, *cpus, *events; /* of streams; NULL: not given */
+    const char *report_option;                     /* one that only reports know was given; NULL: none */
+    long top;                                      /* -1: not given */
+    double min_percent;                            /* below 0: not given */
     bool by_time, with_unused, with_paths, with_fields, with_instructions, at_mark, is_verbose, lists_metrics,
         increases, beyond_noise;
 };
@@ -66,6 +86,31 @@ int diff_run(const struct settings *settings, char **words, size_t n_words);
 
 /* Prints the logs of samples in a measurement directory. Returns the exit status. */
 int events_run(const struct settings *settings, const char *directory);
+
+/* Streams, opened and on one axis, and their topologies by their places. All zero is none. */
+struct opened_streams {
+    struct axis_stream *all; /* [n] */
+    size_t n;
+    struct stream_views views;
+};
+
+/* Notes an option of a stream that comes behind n_operands operands; false when out of memory. */
+bool streams_take_option(struct settings *settings, int kind, const char *value, int n_operands);
+
+/* Opens the streams words[first .. n_words - 1] as their options say. Returns the exit status; streams_close frees what
+ * there is after a failure as well. */
+int streams_open(const struct settings *settings, char *const *words, size_t n_words, size_t first,
+                 struct opened_streams *opened);
+void streams_close(struct opened_streams *opened);
+
+/* The window of --from and --to. Returns the exit status. */
+int streams_window(const struct settings *settings, const struct opened_streams *opened, struct sched_window *window);
+
+/* Reports of scheduling: words are sched, a report or none, and streams. Returns the exit status. */
+int sched_run(const struct settings *settings, char **words, size_t n_words);
+
+/* Section of the man page: the reports of sched. */
+bool sched_describe(size_t i, const char **name, char *text, size_t n_text);
 
 /* Runs a chain of operations: words [n_words] are steps separated by ":" and then inputs. Returns the exit status. */
 int chain_run(const struct settings *settings, char **words, size_t n_words);

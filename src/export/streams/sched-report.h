@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reports about what tasks and CPUs of streams did. The streams are on one axis. Each view begins with the streams,
+ * their clocks, and what their recordings can know. Ordinary code. */
+#ifndef LOCUS_EXPORT_STREAMS_SCHED_REPORT_H
+#define LOCUS_EXPORT_STREAMS_SCHED_REPORT_H
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "streams/axis.h"
+#include "streams/sched.h"
+#include "streams/topology.h"
+
+/* What the user asked for. */
+struct sched_job {
+    const struct axis_stream *streams; /* [n_streams] */
+    size_t n_streams;
+    const struct stream_views *views; /* of the streams by their place */
+    const char *form;                 /* "text", "csv", "json" */
+    struct sched_window window;       /* on the axis, inclusive */
+    /* Lists separated by commas, NULL: all. Tasks: numbers or names, which may have * and ?; CPUs: numbers and ranges;
+     * events: names with or without their system, which may have * and ?. */
+    const char *tasks, *cpus, *events;
+    size_t top; /* rows at most; 0: all */
+    unsigned columns;
+    bool unicode;
+};
+
+struct sched_report {
+    const char *name, *summary;
+    /* Appends the report.  err: ERR_MEMORY, ERR_USAGE (a form that it has not), ERR_FORMAT (a library has failed on the
+     * file) */
+    int (*write)(const struct sched_job *job, struct buf *out, struct error *err);
+};
+
+/* The report with a name, NULL: none; the one at index i, NULL behind the last. */
+const struct sched_report *sched_report_find(const char *name);
+const struct sched_report *sched_report_at(size_t i);
+
+/* Checks lists of tasks, CPUs and events.  err: ERR_USAGE */
+int sched_job_check(const struct sched_job *job, struct error *err);
+
+/* --- private part: what the files of the reports share --- */
+
+struct stream_table;
+
+/* Whether a task, CPU or event is among those that are wanted. */
+bool sched_wants_task(const struct sched_job *job, const struct stream *stream, int32_t task);
+bool sched_wants_cpu(const struct sched_job *job, uint16_t cpu);
+bool sched_wants_event(const struct sched_job *job, const char *name);
+
+/* The first time and the last one of all streams; false when there are no events. */
+bool sched_extent(const struct sched_job *job, int64_t *from_ns, int64_t *to_ns);
+
+/* Appends the head of a view in text. */
+void sched_put_head(const struct sched_job *job, struct buf *out);
+
+/* Appends head and table in the form of the job; name: of the report. */
+void sched_put_table(const struct sched_job *job, const char *name, const struct stream_table *table, struct buf *out);
+
+/* Appends "{"report": NAME, "streams": [...]", which the caller goes on with. */
+void sched_put_json_head(const struct sched_job *job, const char *name, struct buf *out);
+
+/* The cells that rows of all tables begin with: stream, clock, tier. SCHED_STREAM_COLUMNS are their columns. */
+void sched_put_stream(struct stream_table *table, const struct sched_job *job, size_t i);
+#define SCHED_STREAM_COLUMNS                                                                                           \
+    {"stream", NULL, CELL_COUNT}, {"clock", NULL, CELL_TEXT},                                                          \
+    {                                                                                                                  \
+        "tier", NULL, CELL_TEXT                                                                                        \
+    }
+
+/* "comm:tid" of a task, in text; with several streams with the number of its stream. */
+void sched_put_task(const struct sched_job *job, size_t i, int32_t task, struct buf *out);
+
+/* Which CPUs of a stream are shown, in the order of its rows: *cpus [*n], malloc'ed.  err: ERR_MEMORY */
+int sched_cpu_rows(const struct sched_job *job, size_t i, const struct sched *sched, uint32_t **cpus, size_t *n,
+                   struct error *err);
+
+/* What can be told of the runs of tasks: when they come and leave. */
+bool sched_knows_runs(const struct stream *stream);
+
+/* The reports that have files of their own; as sched_report.write. */
+int sched_write_timeline(const struct sched_job *job, struct buf *out, struct error *err);
+int sched_write_chrome(const struct sched_job *job, struct buf *out, struct error *err);
+
+#endif

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of reports about streams, and those of them that are tables: see sched-report.h. */
+#include "export/streams/sched-report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "export/streams/stream-table.h"
+#include "streams/couplebreak.h"
+
+/* What is known of one stream. */
+struct known {
+    bool switches; /* how often tasks left their CPUs */
+    bool runs;     /* when they came and left */
+    bool wakings;  /* when they were woken */
+    bool all;      /* of all tasks, so that a CPU without one is idle */
+    bool cpus;     /* where */
+};
+
+static struct known known_of(const struct stream *stream, const struct sched *sched)
+{
+    bool runs = sched_knows_runs(stream);
+    return (struct known){.switches = stream->tier != STREAM_TIER_NONE,
+                          .runs = runs,
+                          .wakings = runs && sched->knows_wakings,
+                          .all = runs && sched->knows_all_tasks,
+                          .cpus = runs && sched->n_cpus > 0};
+}
+
+/* The rows of a table from several streams, by a value, the largest first. */
+struct rank {
+    size_t stream, index; /* of the task or CPU */
+    int64_t value, then;  /* then: among equal ones */
+};
+
+/* Tasks that ran on CPUs that are wanted. */
+struct guests {
+    const struct sched_job *job;
+    int32_t *tasks; /* [n] sorted when it is full */
+    size_t n, capacity;
+    bool failed;
+};
+
+struct analysis {
+    const struct sched_job *job;
+    struct sched *scheds;  /* [job->n_streams] */
+    struct guests *guests; /* [job->n_streams] empty when all CPUs are wanted */
+    struct rank *ranks;    /* [n_ranks] */
+    size_t n_ranks, cap_ranks;
+};
+
+static void analysis_fini(struct analysis *analysis)
+{
+    for (size_t i = 0; analysis->scheds && i < analysis->job->n_streams; i++)
+        sched_fini(&analysis->scheds[i]);
+    for (size_t i = 0; analysis->guests && i < analysis->job->n_streams; i++)
+        free(analysis->guests[i].tasks);
+    free(analysis->scheds);
+    free(analysis->guests);
+    free(analysis->ranks);
+}
+
+static void take_guest(void *context, const struct sched_piece *piece)
+{
+    struct guests *guests = context;
+    bool is_one =
+        piece->state == SCHED_RUNNING && piece->cpu != STREAM_NO_CPU && sched_wants_cpu(guests->job, piece->cpu);
+    if (!is_one || (guests->n && guests->tasks[guests->n - 1] == piece->task))
+        return;
+    if (vec_reserve(&guests->tasks, &guests->capacity, guests->n + 1, sizeof *guests->tasks))
+        guests->tasks[guests->n++] = piece->task;
+    else
+        guests->failed = true;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int analyse(struct analysis *analysis, const struct sched_job *job, struct error *err)
+{
+    *analysis = (struct analysis){.job = job,
+                                  .scheds = calloc(job->n_streams, sizeof *analysis->scheds),
+                                  .guests = calloc(job->n_streams, sizeof *analysis->guests)};
+    int code = analysis->scheds && analysis->guests ? 0 : error_memory(err);
+    for (size_t i = 0; i < job->n_streams && !code; i++) {
+        struct guests *guests = &analysis->guests[i];
+        const struct sched_sink sink = {.piece = take_guest, .context = guests};
+        guests->job = job;
+        code = sched_analyse(job->streams[i].stream, &job->window, job->cpus ? &sink : NULL, &analysis->scheds[i], err);
+        if (!code && guests->failed)
+            code = error_memory(err);
+        if (guests->n)
+            qsort(guests->tasks, guests->n, sizeof *guests->tasks, compare_numbers);
+    }
+    return code;
+}
+
+static bool is_guest(const struct analysis *analysis, size_t i, int32_t task)
+{
+    const struct guests *guests = &analysis->guests[i];
+    return !analysis->job->cpus ||
+           (guests->n && bsearch(&task, guests->tasks, guests->n, sizeof *guests->tasks, compare_numbers));
+}
+
+static bool add_rank(struct analysis *analysis, struct rank rank)
+{
+    if (!vec_reserve(&analysis->ranks, &analysis->cap_ranks, analysis->n_ranks + 1, sizeof *analysis->ranks))
+        return false;
+    analysis->ranks[analysis->n_ranks++] = rank;
+    return true;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    if (x->then != y->then)
+        return x->then > y->then ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Sorts the rows and cuts them to as many as are wanted. */
+static void sort_ranks(struct analysis *analysis)
+{
+    if (analysis->n_ranks)
+        qsort(analysis->ranks, analysis->n_ranks, sizeof *analysis->ranks, compare_ranks);
+    if (analysis->job->top && analysis->n_ranks > analysis->job->top)
+        analysis->n_ranks = analysis->job->top;
+}
+
+/* Of a window that is larger than the streams, what of it they fill. */
+static int64_t window_ns(const struct sched_job *job, const struct sched *sched)
+{
+    int64_t from_ns = sched->begin_ns > job->window.from_ns ? sched->begin_ns : job->window.from_ns;
+    int64_t to_ns = sched->end_ns < job->window.to_ns ? sched->end_ns : job->window.to_ns;
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static void put_part(struct stream_table *table, bool is_known, int64_t part_ns, int64_t whole_ns)
+{
+    if (is_known && whole_ns > 0)
+        table_put_share(table, 100.0 * (double)part_ns / (double)whole_ns);
+    else
+        table_put_absent(table);
+}
+
+static void put_latency(struct stream_table *table, bool is_known, const struct sched_latency *latency)
+{
+    bool has_any = is_known && latency->n;
+    table_put_if(table, is_known, (int64_t)latency->n);
+    table_put_if(table, has_any, has_any ? latency->sum_ns / (int64_t)latency->n : 0);
+    table_put_if(table, has_any, latency->p95_ns);
+    table_put_if(table, has_any, latency->max_ns);
+    table_put_if(table, has_any, latency->max_at_ns);
+}
+
+static void put_task_cells(struct stream_table *table, const struct sched_job *job, size_t i, int32_t task)
+{
+    const struct stream *stream = job->streams[i].stream;
+    const struct stream_task *found = stream_task_of(stream, task);
+    struct buf text = {0};
+    sched_put_task(job, i, task, &text);
+    table->failed |= text.failed;
+    table_put_text(table, text.data ? text.data : "");
+    buf_fini(&text);
+    sched_put_stream(table, job, i);
+    table_put_text(table, stream_comm(stream, task));
+    table_put_number(table, task);
+    table_put_if(table, found && found->process != STREAM_NO_TASK, found ? found->process : 0);
+}
+
+#define TASK_COLUMNS                                                                                                   \
+    {"name", "task", CELL_TEXT}, SCHED_STREAM_COLUMNS, {"comm", NULL, CELL_TEXT}, {"tid", NULL, CELL_COUNT},           \
+    {                                                                                                                  \
+        "pid", NULL, CELL_COUNT                                                                                        \
+    }
+
+static int finish_table(const struct sched_job *job, const char *name, struct stream_table *table, struct buf *out,
+                        int code, struct error *err)
+{
+    if (!code && table->failed)
+        code = error_memory(err);
+    if (!code)
+        sched_put_table(job, name, table, out);
+    table_fini(table);
+    return code;
+}
+
+/* --- tasks --- */
+
+static const struct table_column task_columns[] = {
+    TASK_COLUMNS,
+    {"running_ns", "running", CELL_SPAN},
+    {"running_share", "of time", CELL_SHARE},
+    {"woken_ns", "woken", CELL_SPAN},
+    {"preempted_ns", "preempted", CELL_SPAN},
+    {"blocked_ns", "blocked", CELL_SPAN},
+    {"sleeping_ns", NULL, CELL_SPAN},
+    {"uninterruptible_ns", NULL, CELL_SPAN},
+    {"stopped_ns", NULL, CELL_SPAN},
+    {"off_ns", "off CPU", CELL_SPAN},
+    {"longest_run_ns", NULL, CELL_SPAN},
+    {"runs", "runs", CELL_COUNT},
+    {"switches", NULL, CELL_COUNT},
+    {"preemptions", "preemptions", CELL_COUNT},
+    {"migrations", "migrations", CELL_COUNT},
+    {"wakings", NULL, CELL_COUNT},
+    {"latency_mean_ns", NULL, CELL_SPAN},
+    {"latency_p95_ns", NULL, CELL_SPAN},
+    {"latency_max_ns", NULL, CELL_SPAN},
+    {"latency_max_at_ns", NULL, CELL_TIME},
+};
+
+/* Whether the task did anything in the window. */
+static bool is_active(const struct sched_task *task)
+{
+    int64_t sum_ns = task->ns[SCHED_RUNNING] + sched_off_ns(task);
+    return sum_ns > 0 || task->n_runs || task->n_switches;
+}
+
+/* The tasks that are wanted, by the time that they ran, or as latencies are ordered. */
+static int rank_tasks(struct analysis *analysis, bool by_latency, struct error *err)
+{
+    for (size_t i = 0; i < analysis->job->n_streams; i++)
+        for (size_t j = 0; j < analysis->scheds[i].n_tasks; j++) {
+            const struct sched_task *task = &analysis->scheds[i].tasks[j];
+            struct rank rank = {i, j, task->ns[SCHED_RUNNING], (int64_t)task->n_switches};
+            if (by_latency)
+                rank = (struct rank){i, j, task->latency.max_ns, (int64_t)task->latency.n};
+            bool is_shown = by_latency ? task->latency.n > 0 : is_active(task);
+            if (is_shown && sched_wants_task(analysis->job, analysis->job->streams[i].stream, task->task) &&
+                is_guest(analysis, i, task->task) && !add_rank(analysis, rank))
+                return error_memory(err);
+        }
+    sort_ranks(analysis);
+    return 0;
+}
+
+static void put_task_row(struct stream_table *table, const struct analysis *analysis, const struct rank *rank)
+{
+    const struct sched_job *job = analysis->job;
+    const struct sched *sched = &analysis->scheds[rank->stream];
+    const struct sched_task *task = &sched->tasks[rank->index];
+    const struct known known = known_of(job->streams[rank->stream].stream, sched);
+    int64_t blocked_ns = task->ns[SCHED_SLEEPING] + task->ns[SCHED_UNINTERRUPTIBLE] + task->ns[SCHED_STOPPED];
+    put_task_cells(table, job, rank->stream, task->task);
+    table_put_if(table, known.runs, task->ns[SCHED_RUNNING]);
+    put_part(table, known.runs, task->ns[SCHED_RUNNING], window_ns(job, sched));
+    table_put_if(table, known.wakings, task->ns[SCHED_WOKEN]);
+    table_put_if(table, known.runs, task->ns[SCHED_PREEMPTED]);
+    table_put_if(table, known.wakings, blocked_ns);
+    table_put_if(table, known.wakings, task->ns[SCHED_SLEEPING]);
+    table_put_if(table, known.wakings, task->ns[SCHED_UNINTERRUPTIBLE]);
+    table_put_if(table, known.wakings, task->ns[SCHED_STOPPED]);
+    table_put_if(table, known.runs, sched_off_ns(task));
+    table_put_if(table, known.runs, task->run_max_ns);
+    table_put_if(table, known.runs, (int64_t)task->n_runs);
+    table_put_if(table, known.switches, (int64_t)task->n_switches);
+    table_put_if(table, known.switches, (int64_t)task->n_preemptions);
+    table_put_if(table, known.cpus, (int64_t)task->n_migrations);
+    put_latency(table, known.wakings, &task->latency);
+}
+
+static int write_tasks(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
+    struct analysis analysis;
+    int code = analyse(&analysis, job, err);
+    code = code ? code : rank_tasks(&analysis, false, err);
+    for (size_t i = 0; !code && i < analysis.n_ranks; i++)
+        put_task_row(&table, &analysis, &analysis.ranks[i]);
+    analysis_fini(&analysis);
+    return finish_table(job, "tasks", &table, out, code, err);
+}
+
+/* --- latencies --- */
+
+static const struct table_column latency_columns[] = {
+    TASK_COLUMNS,
+    {"running_ns", "running", CELL_SPAN},
+    {"wakings", "wakings", CELL_COUNT},
+    {"latency_mean_ns", "mean", CELL_SPAN},
+    {"latency_p95_ns", "95 %", CELL_SPAN},
+    {"latency_max_ns", "max", CELL_SPAN},
+    {"latency_max_at_ns", "max at", CELL_TIME},
+    {"preemptions", "preemptions", CELL_COUNT},
+    {"preempted_ns", "waited then", CELL_SPAN},
+};
+
+static int write_latencies(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = latency_columns,
+                                 .n_columns = sizeof latency_columns / sizeof *latency_columns};
+    struct analysis analysis;
+    int code = analyse(&analysis, job, err);
+    code = code ? code : rank_tasks(&analysis, true, err);
+    for (size_t i = 0; !code && i < analysis.n_ranks; i++) {
+        const struct rank *rank = &analysis.ranks[i];
+        const struct sched_task *task = &analysis.scheds[rank->stream].tasks[rank->index];
+        put_task_cells(&table, job, rank->stream, task->task);
+        table_put_number(&table, task->ns[SCHED_RUNNING]);
+        put_latency(&table, true, &task->latency);
+        table_put_number(&table, (int64_t)task->n_preemptions);
+        table_put_number(&table, task->ns[SCHED_PREEMPTED]);
+    }
+    analysis_fini(&analysis);
+    return finish_table(job, "latencies", &table, out, code, err);
+}
+
+/* --- CPUs --- */
+
+static const struct table_column cpu_columns[] = {
+    {"cpu", "CPU", CELL_COUNT},
+    SCHED_STREAM_COLUMNS,
+    {"running_ns", "running", CELL_SPAN},
+    {"running_share", "of time", CELL_SHARE},
+    {"idle_ns", "idle", CELL_SPAN},
+    {"idle_share", NULL, CELL_SHARE},
+    {"unknown_ns", "not known", CELL_SPAN},
+    {"waited_ns", "waited for it", CELL_SPAN},
+    {"switches", "switches", CELL_COUNT},
+    {"preemptions", "preemptions", CELL_COUNT},
+    {"migrations", "migrations", CELL_COUNT},
+    {"wakings", "wakings", CELL_COUNT},
+    {"latency_mean_ns", "mean", CELL_SPAN},
+    {"latency_p95_ns", "95 %", CELL_SPAN},
+    {"latency_max_ns", "max", CELL_SPAN},
+    {"latency_max_at_ns", NULL, CELL_TIME},
+    {"lost", "lost", CELL_COUNT},
+};
+
+static void put_cpu_row(struct stream_table *table, const struct sched_job *job, size_t i, const struct sched *sched,
+                        uint32_t number)
+{
+    static const struct sched_cpu nothing;
+    const struct sched_cpu *cpu = sched_cpu_of(sched, (uint16_t)number);
+    struct known known = known_of(job->streams[i].stream, sched);
+    int64_t whole_ns = window_ns(job, sched);
+    known.runs = known.runs && cpu; /* nothing was recorded of others */
+    known.all = known.all && cpu;
+    known.switches = known.switches && cpu;
+    known.wakings = known.wakings && cpu;
+    cpu = cpu ? cpu : &nothing;
+    table_put_number(table, number);
+    sched_put_stream(table, job, i);
+    table_put_if(table, known.runs, cpu->running_ns);
+    put_part(table, known.runs, cpu->running_ns, whole_ns);
+    table_put_if(table, known.all, cpu->idle_ns);
+    put_part(table, known.all, cpu->idle_ns, whole_ns);
+    table_put_if(table, known.all, cpu->unknown_ns);
+    table_put_if(table, known.wakings, cpu->waited_ns);
+    table_put_if(table, known.switches, (int64_t)cpu->n_switches);
+    table_put_if(table, known.switches, (int64_t)cpu->n_preemptions);
+    table_put_if(table, known.runs, (int64_t)cpu->n_migrations);
+    put_latency(table, known.wakings, &cpu->latency);
+    table_put_number(table, (int64_t)cpu->n_lost_places);
+}
+
+static int write_cpus(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = cpu_columns, .n_columns = sizeof cpu_columns / sizeof *cpu_columns};
+    struct analysis analysis;
+    int code = analyse(&analysis, job, err);
+    for (size_t i = 0; !code && i < job->n_streams; i++) {
+        uint32_t *cpus = NULL;
+        size_t n = 0;
+        code = sched_cpu_rows(job, i, &analysis.scheds[i], &cpus, &n, err);
+        for (size_t j = 0; !code && j < n && (!job->top || table_rows(&table) < job->top); j++)
+            put_cpu_row(&table, job, i, &analysis.scheds[i], cpus[j]);
+        free(cpus);
+    }
+    analysis_fini(&analysis);
+    return finish_table(job, "cpus", &table, out, code, err);
+}
+
+/* --- runs and migrations --- */
+
+/* A stay of a task on a CPU, of a stream. */
+struct stay {
+    struct sched_run run;
+    size_t stream;
+};
+
+struct stays {
+    const struct sched_job *job;
+    size_t stream;
+    bool only_moves;
+    struct stay *all; /* [n] */
+    size_t n, capacity;
+    bool failed;
+};
+
+static void take_run(void *context, const struct sched_run *run)
+{
+    struct stays *stays = context;
+    const struct stream *stream = stays->job->streams[stays->stream].stream;
+    bool is_wanted =
+        stays->only_moves
+            ? run->from_cpu >= 0 && run->cpu != STREAM_NO_CPU && run->from_cpu != run->cpu &&
+                  run->from_ns >= stays->job->window.from_ns && run->from_ns <= stays->job->window.to_ns &&
+                  (sched_wants_cpu(stays->job, run->cpu) || sched_wants_cpu(stays->job, (uint16_t)run->from_cpu))
+            : sched_wants_cpu(stays->job, run->cpu);
+    if (!is_wanted || !sched_wants_task(stays->job, stream, run->task))
+        return;
+    if (!vec_reserve(&stays->all, &stays->capacity, stays->n + 1, sizeof *stays->all)) {
+        stays->failed = true;
+        return;
+    }
+    stays->all[stays->n++] = (struct stay){*run, stays->stream};
+}
+
+static int compare_stays(const void *a, const void *b)
+{
+    const struct stay *x = a, *y = b;
+    if (x->run.from_ns != y->run.from_ns)
+        return x->run.from_ns < y->run.from_ns ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    if (x->run.cpu != y->run.cpu)
+        return x->run.cpu < y->run.cpu ? -1 : 1;
+    return x->run.to_ns < y->run.to_ns ? -1 : x->run.to_ns > y->run.to_ns;
+}
+
+/* All stays, or all that began on another CPU than the one before, by their beginnings. */
+static int find_stays(struct stays *stays, struct error *err)
+{
+    const struct sched_sink sink = {.run = take_run, .context = stays};
+    int code = 0;
+    for (stays->stream = 0; stays->stream < stays->job->n_streams && !code; stays->stream++) {
+        struct sched sched = {0};
+        const struct stream *stream = stays->job->streams[stays->stream].stream;
+        code = sched_knows_runs(stream) ? sched_analyse(stream, &stays->job->window, &sink, &sched, err) : 0;
+        sched_fini(&sched);
+    }
+    if (!code && stays->failed)
+        code = error_memory(err);
+    if (!code && stays->n)
+        qsort(stays->all, stays->n, sizeof *stays->all, compare_stays);
+    if (stays->job->top && stays->n > stays->job->top)
+        stays->n = stays->job->top;
+    return code;
+}
+
+static const struct table_column run_columns[] = {
+    {"from_ns", "from", CELL_TIME},
+    {"to_ns", "to", CELL_TIME},
+    {"cpu", "CPU", CELL_COUNT},
+    TASK_COLUMNS,
+    {"off_ns", "off CPU before", CELL_SPAN},
+    {"latency_ns", "since woken", CELL_SPAN},
+    {"running_ns", "ran", CELL_SPAN},
+    {"then", "then", CELL_TEXT},
+    {"next_tid", NULL, CELL_COUNT},
+};
+
+static int write_runs(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = run_columns, .n_columns = sizeof run_columns / sizeof *run_columns};
+    struct stays stays = {.job = job};
+    int code = find_stays(&stays, err);
+    for (size_t i = 0; !code && i < stays.n; i++) {
+        const struct sched_run *run = &stays.all[i].run;
+        bool has_ended = run->state != SCHED_UNKNOWN;
+        table_put_number(&table, run->from_ns);
+        table_put_if(&table, has_ended, run->to_ns);
+        table_put_if(&table, run->cpu != STREAM_NO_CPU, run->cpu);
+        put_task_cells(&table, job, stays.all[i].stream, run->task);
+        table_put_if(&table, run->off_ns >= 0, run->off_ns);
+        table_put_if(&table, run->latency_ns >= 0, run->latency_ns);
+        table_put_number(&table, run->to_ns - run->from_ns);
+        if (has_ended)
+            table_put_text(&table, sched_state_name(run->state));
+        else
+            table_put_absent(&table);
+        table_put_if(&table, run->next != SCHED_NOBODY, run->next);
+    }
+    free(stays.all);
+    return finish_table(job, "runs", &table, out, code, err);
+}
+
+static const struct table_column move_columns[] = {
+    {"time_ns", "time", CELL_TIME},          TASK_COLUMNS,
+    {"from_cpu", "from CPU", CELL_COUNT},    {"to_cpu", "to CPU", CELL_COUNT},
+    {"from_node", "from node", CELL_COUNT},  {"to_node", "to node", CELL_COUNT},
+    {"off_ns", "off CPU before", CELL_SPAN},
+};
+
+/* The NUMA node of a CPU, as the topology of its stream numbers it. */
+static void put_node(struct stream_table *table, const struct sched_job *job, size_t i, int32_t cpu)
+{
+    const struct stream_view *view = stream_views_find(job->views, (uint32_t)i);
+    for (size_t j = 0; view && j < view->brief.n_cpus; j++)
+        if (view->brief.cpus[j].os == (uint32_t)cpu && view->brief.cpus[j].node != TOPOLOGY_UNKNOWN) {
+            table_put_number(table, view->brief.cpus[j].node);
+            return;
+        }
+    table_put_absent(table);
+}
+
+static int write_migrations(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = move_columns, .n_columns = sizeof move_columns / sizeof *move_columns};
+    struct stays stays = {.job = job, .only_moves = true};
+    int code = find_stays(&stays, err);
+    for (size_t i = 0; !code && i < stays.n; i++) {
+        const struct sched_run *run = &stays.all[i].run;
+        size_t stream = stays.all[i].stream;
+        table_put_number(&table, run->from_ns);
+        put_task_cells(&table, job, stream, run->task);
+        table_put_number(&table, run->from_cpu);
+        table_put_number(&table, run->cpu);
+        put_node(&table, job, stream, run->from_cpu);
+        put_node(&table, job, stream, run->cpu);
+        table_put_if(&table, run->off_ns >= 0, run->off_ns);
+    }
+    free(stays.all);
+    return finish_table(job, "migrations", &table, out, code, err);
+}
+
+/* --- events --- */
+
+static const struct table_column event_columns[] = {
+    {"time_ns", "time", CELL_TIME},   {"cpu", "CPU", CELL_COUNT},    TASK_COLUMNS,
+    {"latency", "flags", CELL_TEXT},  {"event", "event", CELL_TEXT}, {"info", "info", CELL_TEXT},
+    {"origin_tid", NULL, CELL_COUNT},
+};
+
+static bool wants(const struct sched_job *job, const struct stream *stream, const struct stream_event *event)
+{
+    return event->t_ns >= job->window.from_ns && event->t_ns <= job->window.to_ns && sched_wants_cpu(job, event->cpu) &&
+           (!job->tasks || sched_wants_task(job, stream, event->task)) &&
+           (!job->events || sched_wants_event(job, stream_event_name(stream, event)));
+}
+
+/* The stream whose next event is the earliest; n_streams: there is none. places [n_streams]: where each of them is. */
+static size_t next_stream(const struct sched_job *job, const size_t *places)
+{
+    size_t best = job->n_streams;
+    for (size_t i = 0; i < job->n_streams; i++) {
+        const struct stream *stream = job->streams[i].stream;
+        if (places[i] < stream->n_events &&
+            (best == job->n_streams ||
+             stream->events[places[i]].t_ns < job->streams[best].stream->events[places[best]].t_ns))
+            best = i;
+    }
+    return best;
+}
+
+static int put_event(struct stream_table *table, const struct sched_job *job, size_t i,
+                     const struct stream_event *event, struct error *err)
+{
+    struct stream *stream = job->streams[i].stream;
+    struct buf flags = {0}, info = {0};
+    const struct stream_event *origin = couplebreak_origin(stream, event);
+    int code = stream_put_latency(stream, event, &flags, err);
+    code = code ? code : stream_put_info(stream, event, &info, err);
+    table_put_number(table, event->t_ns);
+    table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
+    put_task_cells(table, job, i, event->task);
+    table_put_text(table, flags.len_bytes ? flags.data : "");
+    table_put_text(table, stream_event_name(stream, event));
+    table_put_text(table, info.len_bytes ? info.data : "");
+    table_put_if(table, origin, origin ? origin->task : 0);
+    table->failed |= flags.failed || info.failed;
+    buf_fini(&flags);
+    buf_fini(&info);
+    return code;
+}
+
+static int write_events(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = event_columns, .n_columns = sizeof event_columns / sizeof *event_columns};
+    size_t *places = calloc(job->n_streams, sizeof *places), n = 0;
+    int code = places ? 0 : error_memory(err);
+    for (size_t i = 0; !code && i < job->n_streams; i++)
+        places[i] = stream_at(job->streams[i].stream, job->window.from_ns);
+    while (!code && !table.failed && (!job->top || n < job->top)) {
+        size_t i = next_stream(job, places);
+        if (i == job->n_streams)
+            break;
+        const struct stream_event *event = &job->streams[i].stream->events[places[i]++];
+        if (event->t_ns > job->window.to_ns)
+            break;
+        if (wants(job, job->streams[i].stream, event)) {
+            code = put_event(&table, job, i, event, err);
+            n++;
+        }
+    }
+    free(places);
+    return finish_table(job, "events", &table, out, code, err);
+}
+
+/* --- the table --- */
+
+static const struct sched_report reports[] = {
+    {"tasks", "how long each task ran, waited for a CPU and was blocked, the longest running one first", write_tasks},
+    {"cpus", "how long each CPU ran tasks and was idle, and how long tasks waited for it", write_cpus},
+    {"latencies", "how long tasks waited from their waking until they ran, the longest wait first", write_latencies},
+    {"runs", "every stay of a task on a CPU: how long it had been away, since when woken, how long it ran", write_runs},
+    {"migrations", "every stay of a task that began on another CPU than the one before", write_migrations},
+    {"events", "all events in the order of time, with what they say", write_events},
+    {"timeline", "a line for each CPU and each task over time", sched_write_timeline},
+    {"chrome", "trace events for Perfetto and chrome://tracing, with tracks for CPUs and tasks", sched_write_chrome},
+};
+
+const struct sched_report *sched_report_at(size_t i)
+{
+    return i < sizeof reports / sizeof *reports ? &reports[i] : NULL;
+}
+
+const struct sched_report *sched_report_find(const char *name)
+{
+    for (size_t i = 0; sched_report_at(i); i++)
+        if (strcmp(reports[i].name, name) == 0)
+            return &reports[i];
+    return NULL;
+}

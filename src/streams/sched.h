@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the tasks of a stream did when: on a CPU, waiting for one, or blocked; how long a woken task waited; who moved
+ * where. It follows switches and wakings from event to event, and says nothing where they do not tell: what a recording
+ * cannot know is in no sum. Ordinary code. */
+#ifndef LOCUS_STREAMS_SCHED_H
+#define LOCUS_STREAMS_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "streams/stream.h"
+
+/* What a task does between two events. */
+enum sched_state {
+    SCHED_UNKNOWN,
+    SCHED_RUNNING,         /* on a CPU */
+    SCHED_WOKEN,           /* from its waking until it runs */
+    SCHED_PREEMPTED,       /* from leaving its CPU, although it could go on, until it runs */
+    SCHED_SLEEPING,        /* from leaving its CPU in an interruptible sleep until it is woken */
+    SCHED_UNINTERRUPTIBLE, /* the same in an uninterruptible one, such as for a disk */
+    SCHED_STOPPED,         /* the same otherwise: stopped, traced, parked, an idle kernel thread */
+    SCHED_OFF,             /* from leaving its CPU blocked until it runs: when it was woken is not recorded */
+    SCHED_DEAD,
+    SCHED_N_STATES
+};
+
+/* The name of a state for people, such as "running". */
+const char *sched_state_name(enum sched_state state);
+
+/* Stands for a task that the recording does not name. */
+#define SCHED_NOBODY INT32_MIN
+
+enum sched_kind { SCHED_SWITCH, SCHED_WAKING, SCHED_LOST };
+
+/* An event of scheduling, whatever format it was recorded in. */
+struct sched_step {
+    int64_t t_ns;
+    int32_t prev, next; /* SCHED_SWITCH: who leaves and who comes, SCHED_NOBODY; SCHED_WAKING: next is woken */
+    uint16_t cpu;
+    uint8_t kind;  /* enum sched_kind */
+    uint8_t state; /* SCHED_SWITCH: what prev does from then on; SCHED_UNKNOWN is SCHED_OFF */
+};
+
+/* How long tasks waited from their waking until they ran. All zero: no waking was followed by a run. */
+struct sched_latency {
+    uint64_t n;
+    int64_t sum_ns, p95_ns, max_ns; /* p95: the least value that 95 % are not above */
+    int64_t max_at_ns;              /* when the longest one ended */
+};
+
+struct sched_task {
+    int32_t task;
+    int64_t ns[SCHED_N_STATES]; /* time in each state, inside the window; SCHED_UNKNOWN, SCHED_DEAD: 0 */
+    struct sched_latency latency;
+    uint64_t n_switches;    /* away from a CPU */
+    uint64_t n_preemptions; /* of them, while it could go on */
+    uint64_t n_runs;        /* onto a CPU */
+    uint64_t n_migrations;  /* of them, onto another CPU than before */
+    int64_t run_max_ns;     /* its longest stay on a CPU, inside the window */
+    /* where it stands while events are followed */
+    int32_t last_cpu, from_cpu; /* -1: not known; from: before the run that goes on */
+    int64_t since_ns, known_ns, left_ns,
+        woken_ns;               /* known: until when it is accounted; left, woken: INT64_MIN, never */
+    int64_t off_ns, latency_ns; /* of the run that goes on: before it; -1: not known */
+    size_t n_gaps;              /* that had been when it came into its state */
+    uint8_t state;
+};
+
+struct sched_cpu {
+    uint16_t cpu;
+    bool is_seen;                                     /* has a switch */
+    int64_t running_ns, idle_ns, unknown_ns;          /* sum: the window */
+    int64_t waited_ns;                                /* by tasks until they ran here: woken or preempted */
+    struct sched_latency latency;                     /* of the tasks that then ran here */
+    uint64_t n_switches, n_preemptions, n_migrations; /* migrations: onto this CPU */
+    uint64_t n_lost_places;
+    /* while events are followed: who runs (SCHED_NOBODY: not known), since when, when something happened last */
+    int32_t current;
+    int64_t since_ns, last_ns;
+};
+
+/* A stretch of time of one state; inside the window. */
+struct sched_piece {
+    int64_t from_ns, to_ns;
+    int32_t task; /* 0: idle */
+    uint16_t cpu; /* where it runs; of other states, where it ran last, STREAM_NO_CPU */
+    uint8_t state;
+};
+
+/* A stay on a CPU, whole even where the window cuts it. */
+struct sched_run {
+    int64_t from_ns, to_ns;
+    int64_t off_ns;     /* how long it had been away from any CPU; -1: not known */
+    int64_t latency_ns; /* of that, since it was woken; -1: not known, or it was not blocked */
+    int32_t task;
+    int32_t next;     /* who came behind it, SCHED_NOBODY */
+    int32_t from_cpu; /* where it ran before, -1: not known */
+    uint16_t cpu;
+    uint8_t state; /* what it did then; SCHED_UNKNOWN: it still ran at the end, or records were lost */
+};
+
+/* Receives stretches and stays as they end: of one task, or on one CPU, in the order of time. Either may be NULL. */
+struct sched_sink {
+    void (*piece)(void *context, const struct sched_piece *piece);
+    void (*run)(void *context, const struct sched_run *run);
+    void *context;
+};
+
+/* The window: events outside are followed, but not counted. */
+struct sched_window {
+    int64_t from_ns, to_ns; /* inclusive */
+};
+
+struct sched_wait;
+
+/* The answer. All zero is empty. */
+struct sched {
+    struct sched_task *tasks; /* [n_tasks] by task, when it is finished; the idle task is not among them */
+    size_t n_tasks, cap_tasks;
+    struct sched_cpu *cpus; /* [n_cpus] by number */
+    size_t n_cpus, cap_cpus;
+    struct sched_window window;
+    int64_t begin_ns, end_ns;                      /* of the stream: its first and its last event */
+    bool knows_wakings;                            /* else: SCHED_WOKEN, the blocked states and latencies are absent */
+    bool knows_all_tasks;                          /* else: idle and unknown times are absent */
+    uint64_t n_switches, n_wakings, n_lost_places; /* in the window */
+    uint64_t n_contradictions; /* events that do not fit to those before: something was not recorded */
+    bool failed;               /* out of memory */
+    const struct sched_sink *sink;
+    struct slots slots;
+    int64_t *gaps; /* [n_gaps] when records began to be lost */
+    size_t n_gaps, cap_gaps;
+    struct sched_wait *waits; /* [n_waits] */
+    size_t n_waits, cap_waits;
+};
+
+/* Follows all events of a stream. window NULL: all of it; sink NULL: none. *sched must be empty; sched_fini frees it.
+ * err: ERR_MEMORY */
+int sched_analyse(const struct stream *stream, const struct sched_window *window, const struct sched_sink *sink,
+                  struct sched *sched, struct error *err);
+
+/* The same, step by step: begin_ns, end_ns, window, knows_* and sink are set, then come all steps in the order of
+ * time, then sched_finish. seen: something else happened on a CPU. */
+void sched_seen(struct sched *sched, uint16_t cpu, int64_t t_ns);
+void sched_take(struct sched *sched, const struct sched_step *step);
+int sched_finish(struct sched *sched, struct error *err);
+
+/* Frees everything and makes it empty. */
+void sched_fini(struct sched *sched);
+
+/* The task or CPU by its number, NULL: none.  Of a finished one. */
+const struct sched_task *sched_task_of(const struct sched *sched, int32_t task);
+const struct sched_cpu *sched_cpu_of(const struct sched *sched, uint16_t cpu);
+
+/* Away from any CPU, as far as that is known. */
+int64_t sched_off_ns(const struct sched_task *task);
+
+/* --- the events of scheduling in a stream --- */
+
+/* Where a stream has them: types and fields, found once. */
+struct sched_source {
+    const struct stream *stream;
+    int32_t switch_id, waking_id, new_id; /* STREAM_ID_NONE: there are none */
+    const struct stream_field *prev_pid, *prev_state, *misc, *next_pid, *woken_pid, *new_pid;
+    bool knows_next; /* whoever comes is seen to leave again */
+};
+
+/* The field of switches that are made of the kernel's records of switches (perf_event_open(2)), its misc word, and the
+ * bits of it: whether the record is of the thread that leaves, whether that could go on, whether it ended. */
+#define SCHED_MISC_FIELD "misc"
+#define SCHED_MISC_OUT 0x2000
+#define SCHED_MISC_PREEMPTED 0x4000
+#define SCHED_MISC_GONE 0x1000 /* of records that were made of the end of a thread */
+
+/* Finds them. */
+void sched_source_init(struct sched_source *source, const struct stream *stream);
+
+/* Whether the event is one of scheduling, and which. */
+bool sched_source_step(const struct sched_source *source, const struct stream_event *event, struct sched_step *step);
+
+#endif

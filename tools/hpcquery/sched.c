@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcquery sched: what tasks and CPUs did, from recordings of the kernel's scheduler. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "export/streams/sched-report.h"
+#include "hpcquery.h"
+
+enum { TOP_IN_TEXT = 40 };
+
+/* Of these text shows all rows as well. */
+static bool shows_all(const struct sched_report *report)
+{
+    static const char *const names[] = {"events", "runs", "migrations", "cpus", "timeline", "chrome"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(report->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static int print_report(const struct settings *settings, const struct sched_report *report,
+                        const struct opened_streams *opened)
+{
+    struct terminal terminal = terminal_get(settings);
+    bool is_text = strcmp(settings->form, "text") == 0;
+    struct sched_job job = {.streams = opened->all,
+                            .n_streams = opened->n,
+                            .views = &opened->views,
+                            .form = settings->form,
+                            .tasks = settings->tasks,
+                            .cpus = settings->cpus,
+                            .events = settings->events,
+                            .columns = terminal.columns,
+                            .unicode = terminal.unicode};
+    job.top = settings->top >= 0 ? (size_t)settings->top : is_text && !shows_all(report) ? TOP_IN_TEXT : 0;
+    struct buf out = {0};
+    struct error err = {0};
+    int status = streams_window(settings, opened, &job.window);
+    if (status)
+        return status;
+    int code = sched_job_check(&job, &err);
+    code = code ? code : report->write(&job, &out, &err);
+    status = !code               ? put_output(settings, &out)
+             : code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
+                                 : tool_error("hpcquery", "%s", err.text);
+    buf_fini(&out);
+    return status;
+}
+
+int sched_run(const struct settings *settings, char **words, size_t n_words)
+{
+    const struct sched_report *report = n_words > 1 ? sched_report_find(words[1]) : NULL;
+    size_t first = report ? 2 : 1;
+    struct opened_streams opened;
+    if (n_words <= first)
+        return tool_usage("hpcquery", "give a recording after sched%s%s", report ? " " : "",
+                          report ? report->name : "");
+    if (strcmp(settings->form, "html") == 0)
+        return tool_usage("hpcquery", "--html goes with vars only");
+    int status = streams_open(settings, words, n_words, first, &opened);
+    if (!status)
+        status = print_report(settings, report ? report : sched_report_at(0), &opened);
+    streams_close(&opened);
+    return status;
+}
+
+bool sched_describe(size_t i, const char **name, char *text, size_t n_text)
+{
+    const struct sched_report *report = sched_report_at(i);
+    if (!report)
+        return false;
+    *name = report->name;
+    (void)snprintf(text, n_text, "sched %s: %s.", report->name, report->summary);
+    return true;
+}
