@@ -111,6 +111,37 @@ static void any_events_fini(struct any_file *file)
     events_fini(&file->as.events);
 }
 
+static int any_sched_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file,
+                          struct error *err)
+{
+    return sched_read_memory(bytes, len_bytes, name, &file->as.sched, err);
+}
+
+static int any_sched_take_json(struct json_take *take, const json_t *root, struct any_file *file)
+{
+    return sched_take_json(take, root, &file->as.sched);
+}
+
+static void any_sched_put_text(const struct any_file *file, struct buf *out)
+{
+    sched_put_text(&file->as.sched, out);
+}
+
+static void any_sched_put_json(const struct any_file *file, struct buf *out)
+{
+    sched_put_json(&file->as.sched, out);
+}
+
+static int any_sched_write(const struct any_file *file, struct buf *out, struct error *err)
+{
+    return sched_write(&file->as.sched, out, err);
+}
+
+static void any_sched_fini(struct any_file *file)
+{
+    sched_fini(&file->as.sched);
+}
+
 static int db_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file, struct error *err)
 {
     return metric_db_read_memory(bytes, len_bytes, name, &file->as.metric_db, err);
@@ -277,6 +308,8 @@ static const struct any_row rows[] = {
      any_trace_put_json, any_trace_write, any_trace_fini},
     {"LOCUS-events______", NULL, "locus-events", any_events_read, any_events_take_json, any_events_put_text,
      any_events_put_json, any_events_write, any_events_fini},
+    {SCHED_BEGINS, NULL, "locus-sched", any_sched_read, any_sched_take_json, any_sched_put_text, any_sched_put_json,
+     any_sched_write, any_sched_fini},
     {"HPCPROF-metricdb__", NULL, "metric-db", db_read, db_take_json, db_put_text, db_put_json, db_write, db_fini},
     {"{\"format\": \"" OBJECTS_FORMAT "\"", ".objects", OBJECTS_FORMAT, any_objects_read, any_objects_take_json,
      any_objects_put, any_objects_put, any_objects_write, any_objects_fini},
@@ -337,8 +370,8 @@ static int refuse(const char *bytes, size_t len_bytes, const char *name, struct 
     for (size_t i = 0; i < len_bytes && i < 8; i++)
         (void)snprintf(begin + 3 * i, sizeof begin - 3 * i, " %02x", (unsigned char)bytes[i]);
     return error_set(err, ERR_FORMAT,
-                     "%.600s: offset 0: not a profile, trace, log of samples, file of a database, side file, log or "
-                     "file of perf: it begins with%s",
+                     "%.600s: offset 0: not a profile, trace, log of samples, file of scheduler records, file of a "
+                     "database, side file, log or file of perf: it begins with%s",
                      name, begin);
 }
 

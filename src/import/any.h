@@ -11,6 +11,7 @@
 #include "fmt/log.h"
 #include "fmt/metric-db.h"
 #include "fmt/objects.h"
+#include "fmt/sched.h"
 #include "fmt/trace.h"
 #include "fmt/v4.h"
 #include "import/perf-data.h"
@@ -28,6 +29,7 @@ struct any_file {
         struct log_summary log;
         struct objects_file objects;
         struct perf_data perf;
+        struct sched_file sched;
         struct v4_file v4;
     } as;
 };
