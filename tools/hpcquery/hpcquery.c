@@ -55,6 +55,9 @@ enum {
     OPT_TASK,
     OPT_CPU,
     OPT_EVENT,
+    OPT_SLICES,
+    OPT_SESSION,
+    OPT_SAVE_SESSION,
     OPT_LIST_METRICS,
     OPT_LIST_COMMANDS
 };
@@ -144,6 +147,11 @@ static const struct option_row rows[] = {
     {OPT_CPU, "--cpu", "LIST", "Streams: only these CPUs, such as 0-3,8; tasks: those that ran there."},
     {OPT_EVENT, "--event", "LIST",
      "Streams: only events of these names, with or without their system (* and ? stand for others)."},
+    {OPT_SLICES, "--slices", "N", "topo: this many slices of time. Default: as many as fit in text, else one."},
+    {OPT_SESSION, "--session", "FILE",
+     "topo: the recordings, their topologies, views and --couplebreak as --save-session kept them. A topology that is "
+     "gone is left out."},
+    {OPT_SAVE_SESSION, "--save-session", "FILE", "topo: also write a session with what is shown."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     {OPT_LIST_COMMANDS, "--list-commands", NULL, NULL},
     OPTION_ROWS_STANDARD,
@@ -180,13 +188,14 @@ static const struct option_section sections[] = {{"REPORTS OF SCHED", sched_desc
 static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database; filter, join, compare and convert profiles",
-    .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
-                "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
-                "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\npatterns [options] "
-                "DB\nsharing [options] DB\nevents [options] MEASUREMENT\nsched "
-                "[REPORT] [options] [STREAM-OPTIONS] STREAM...\nexport FORM "
-                "[options] INPUT\ndiff [options] INPUT "
-                "INPUT\nSTEP [: STEP]... [options] INPUT...",
+    .synopsis =
+        "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
+        "DB\ntypes [options] DB\ntree [options] DB\ndatatree [options] DB\nadvice [options] DB\nleaks "
+        "[options] DB\ncpus [options] DB\nnuma [options] DB\nfirst-touch [options] DB\npatterns [options] "
+        "DB\nsharing [options] DB\nevents [options] MEASUREMENT\nsched "
+        "[REPORT] [options] [STREAM-OPTIONS] STREAM...\ntopo [options] [[STREAM-OPTIONS] STREAM...]\nexport FORM "
+        "[options] INPUT\ndiff [options] INPUT "
+        "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
         "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
         "number of blocks, where the variable was allocated or declared, on which NUMA nodes the accessing threads "
@@ -232,6 +241,13 @@ static const struct option_spec spec = {
         "time, and the head of each report says how they got there, and what a recording can know: what it cannot know "
         "is \"-\", nothing in CSV and null in JSON, never zero. --couplebreak, --topology, --view, --offset and "
         "--buffer are about the stream that follows them.\n\n"
+        "topo prints the machine as a tree of NUMA nodes (NN), cores (C) and CPUs, and how busy each of them was in "
+        "recordings of its scheduler, over all and in slices of time: which node worked more. Nodes and cores have "
+        "hwloc's logical numbers, CPUs those of the operating system. Rows of packages (P), and of memory that CPUs "
+        "have beside their own node, stand above the tree. Busy is the time in which a task other than the idle one "
+        "ran, as a share of the time for which that is known. Without --topology the rows are CPUs alone; without a "
+        "recording it prints the tree of FILE, or of this machine. A topology that cannot be read, or that has "
+        "another number of CPUs than the recording, is left out with a message, and the exit status is 1.\n\n"
         "cpus prints where threads ran while they used data: for each CPU, core, package or NUMA node of each host the "
         "samples at data that were taken there, by how many threads, and at which variables. This is where the threads "
         "were, not where the memory is. CPUs and cores without samples are left out. Cores and packages are numbered "
@@ -280,6 +296,8 @@ static const struct option_spec spec = {
                 "  hpcquery sched timeline --topology node.xml trace.dat\n"
                 "  hpcquery sched events --couplebreak trace.dat --offset 0 perf.data\n"
                 "  hpcquery sched chrome -o trace.json trace.dat\n"
+                "  hpcquery topo --topology node.xml trace.dat\n"
+                "  hpcquery topo --topology a.xml a.dat --topology b.xml b.dat --slices 4 --csv\n"
                 "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
                 "  hpcquery filter 'time > 5' : flat : table hpctoolkit-app-database\n"
                 "  hpcquery subtract : tree after-database before-database\n"
@@ -344,10 +362,9 @@ static bool take_stream_option(int id, const char *value, int n_operands, struct
     const struct {
         int id;
         const char **value;
-    } texts[] = {{OPT_FROM, &settings->from},
-                 {OPT_TO, &settings->to},
-                 {OPT_TASK, &settings->tasks},
-                 {OPT_CPU, &settings->cpus},
+    } texts[] = {{OPT_FROM, &settings->from},       {OPT_TO, &settings->to},
+                 {OPT_TASK, &settings->tasks},      {OPT_CPU, &settings->cpus},
+                 {OPT_SESSION, &settings->session}, {OPT_SAVE_SESSION, &settings->save_session},
                  {OPT_EVENT, &settings->events}};
     *result = 0;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -355,6 +372,14 @@ static bool take_stream_option(int id, const char *value, int n_operands, struct
             *texts[i].value = value;
             return true;
         }
+    if (id == OPT_SLICES) {
+        char *end;
+        long n = strtol(value, &end, 10);
+        settings->slices = n > 0 && n <= 100000 ? (size_t)n : 0;
+        if (*end || end == value || !settings->slices)
+            *result = 1 + usage("--slices takes a number from 1 to 100000");
+        return true;
+    }
     if (id < OPT_COUPLEBREAK || id > OPT_BUFFER)
         return false;
     if (!streams_take_option(settings, STREAM_OPTION_COUPLEBREAK + id - OPT_COUPLEBREAK, value, n_operands))
@@ -403,7 +428,7 @@ static int take_option(int id, const char *value, int n_operands, struct setting
         break;
     case OPT_LIST_COMMANDS:
         (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nfirst-"
-                   "touch\npatterns\nsharing\nsched\nexport\ndiff");
+                   "touch\npatterns\nsharing\nsched\ntopo\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:
@@ -658,11 +683,17 @@ static int answer(struct settings *settings, char **words, size_t n)
                    ? tool_usage("hpcquery", "%s does not go with sched",
                                 settings->report_option ? settings->report_option : "--by")
                    : sched_run(settings, words, n);
+    if (n > 0 && strcmp(words[0], "topo") == 0)
+        return settings->report_option || settings->by || settings->top >= 0
+                   ? tool_usage("hpcquery", "%s does not go with topo",
+                                settings->report_option ? settings->report_option
+                                : settings->by          ? "--by"
+                                                        : "--top")
+                   : topo_run(settings, words, n);
     if (settings->n_stream_options || settings->from || settings->to || settings->tasks || settings->cpus ||
-        settings->events)
-        return usage(
-            "--couplebreak, --topology, --view, --offset, --buffer, --from, --to, --task, --cpu and --event go "
-            "with streams (sched)");
+        settings->events || settings->slices || settings->session || settings->save_session)
+        return usage("--couplebreak, --topology, --view, --offset, --buffer, --from, --to, --task, --cpu, --event, "
+                     "--slices, --session and --save-session go with streams (sched, topo)");
     if (n > 0 && strcmp(words[0], "annotate") == 0) {
         if (n != 3)
             return usage("give a file or function, and a database after annotate");

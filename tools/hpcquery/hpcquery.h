@@ -39,6 +39,8 @@ struct settings {
     struct stream_option *stream_options; /* [n_stream_options] */
     size_t n_stream_options, cap_stream_options;
     const char *from, *to, *tasks, *cpus, *events; /* of streams; NULL: not given */
+    const char *session, *save_session;            /* files; NULL: not given */
+    size_t slices;                                 /* 0: not given */
     const char *report_option;                     /* one that only reports know was given; NULL: none */
     long top;                                      /* -1: not given */
     double min_percent;                            /* below 0: not given */
@@ -92,6 +94,7 @@ struct opened_streams {
     struct axis_stream *all; /* [n] */
     size_t n;
     struct stream_views views;
+    size_t n_refused; /* topologies, after a message: their streams have none */
 };
 
 /* Notes an option of a stream that comes behind n_operands operands; false when out of memory. */
@@ -108,6 +111,10 @@ int streams_window(const struct settings *settings, const struct opened_streams 
 
 /* Reports of scheduling: words are sched, a report or none, and streams. Returns the exit status. */
 int sched_run(const struct settings *settings, char **words, size_t n_words);
+
+/* Topologies, of recordings with how busy their parts were: words are topo, and streams or none. Returns the exit
+ * status. */
+int topo_run(const struct settings *settings, char **words, size_t n_words);
 
 /* Section of the man page: the reports of sched. */
 bool sched_describe(size_t i, const char **name, char *text, size_t n_text);

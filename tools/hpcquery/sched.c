@@ -61,6 +61,8 @@ int sched_run(const struct settings *settings, char **words, size_t n_words)
     int status = streams_open(settings, words, n_words, first, &opened);
     if (!status)
         status = print_report(settings, report ? report : sched_report_at(0), &opened);
+    if (!status)
+        status = opened.n_refused > 0;
     streams_close(&opened);
     return status;
 }

@@ -122,7 +122,11 @@ static int open_one(const struct settings *settings, char *const *words, size_t 
     own->is_given = wishes.has_offset;
     own->given_ns = wishes.offset_ns;
     opened->n++;
-    return wishes.topology ? set_view(opened, opened->n - 1, &wishes, err) : 0;
+    if (wishes.topology && set_view(opened, opened->n - 1, &wishes, err) != 0) {
+        (void)tool_error("hpcquery", "%s", err->text);
+        opened->n_refused++;
+    }
+    return 0;
 }
 
 int streams_open(const struct settings *settings, char *const *words, size_t n_words, size_t first,

@@ -20,7 +20,8 @@ struct sched_job {
     /* Lists separated by commas, NULL: all. Tasks: numbers or names, which may have * and ?; CPUs: numbers and ranges;
      * events: names with or without their system, which may have * and ?. */
     const char *tasks, *cpus, *events;
-    size_t top; /* rows at most; 0: all */
+    size_t top;    /* rows at most; 0: all */
+    size_t slices; /* of time, in the report of topologies; 0: as many as fit in text, else one */
     unsigned columns;
     bool unicode;
 };
@@ -38,6 +39,12 @@ const struct sched_report *sched_report_at(size_t i);
 
 /* Checks lists of tasks, CPUs and events.  err: ERR_USAGE */
 int sched_job_check(const struct sched_job *job, struct error *err);
+
+/* Appends how busy the parts of the machines of all streams were; as sched_report.write. */
+int topo_write(const struct sched_job *job, struct buf *out, struct error *err);
+
+/* Appends the tree of a machine, without a stream. */
+int topo_write_machine(const struct sched_job *job, const struct stream_view *view, struct buf *out, struct error *err);
 
 /* --- private part: what the files of the reports share --- */
 

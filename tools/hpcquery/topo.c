@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcquery topo: the CPUs of a machine by NUMA node and core, how busy each part was in recordings, and sessions, which
+ * keep how recordings were looked at. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "export/streams/sched-report.h"
+#include "hpcquery.h"
+#include "streams/session.h"
+
+/* Prints what is in out, or says why it is not there. */
+static int finish(const struct settings *settings, int code, const struct buf *out, const struct error *err)
+{
+    return !code ? put_output(settings, out) : tool_error("hpcquery", "%s", err->text);
+}
+
+static struct sched_job job_of(const struct settings *settings)
+{
+    struct terminal terminal = terminal_get(settings);
+    return (struct sched_job){.form = settings->form,
+                              .tasks = settings->tasks,
+                              .cpus = settings->cpus,
+                              .events = settings->events,
+                              .slices = settings->slices,
+                              .columns = terminal.columns,
+                              .unicode = terminal.unicode};
+}
+
+/* The topology of this machine, or of a file. */
+static int print_machine(const struct settings *settings)
+{
+    char here[] = "this machine", *path = NULL;
+    for (size_t i = 0; i < settings->n_stream_options; i++) {
+        const struct stream_option *option = &settings->stream_options[i];
+        if (option->kind != STREAM_OPTION_TOPOLOGY)
+            return tool_usage("hpcquery", "without a recording, topo takes --topology alone");
+        path = (char *)option->value;
+    }
+    struct sched_job job = job_of(settings);
+    struct stream_view view = {.view = TOPOLOGY_VIEW_NUMATREE, .path = path ? path : here};
+    struct buf out = {0};
+    struct error err = {0}, why = {0};
+    if (sched_job_check(&job, &err) != 0)
+        return tool_usage("hpcquery", "%s", err.text);
+    int code = path ? topology_read(path, &view.topology, &err) : topology_read_here(&view.topology, &err);
+    if (code == 0 && (code = brief_topology_make(&view.topology, &view.brief, &why)) != 0)
+        (void)error_set(&err, code, "%s: %s", view.path, why.text);
+    code = code ? code : topo_write_machine(&job, &view, &out, &err);
+    int status = finish(settings, code, &out, &err);
+    brief_topology_fini(&view.brief);
+    topology_fini(&view.topology);
+    buf_fini(&out);
+    return status;
+}
+
+static int save_session(const struct settings *settings, const struct opened_streams *opened)
+{
+    struct session session = {0};
+    struct error err = {0};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < opened->n; i++) {
+        const struct stream *stream = opened->all[i].stream;
+        const struct stream_view *view = stream_views_find(&opened->views, (uint32_t)i);
+        code = session_add(&session, stream->path, stream->couplebreak_on, view ? view->view : TOPOLOGY_VIEW_DEFAULT,
+                           view ? view->path : NULL, &err);
+    }
+    code = code ? code : session_write(settings->save_session, &session, &err);
+    session_fini(&session);
+    return code ? tool_error("hpcquery", "%s", err.text) : 0;
+}
+
+static int print_streams(const struct settings *settings, const struct opened_streams *opened)
+{
+    struct sched_job job = job_of(settings);
+    struct buf out = {0};
+    struct error err = {0};
+    job.streams = opened->all;
+    job.n_streams = opened->n;
+    job.views = &opened->views;
+    int status = streams_window(settings, opened, &job.window);
+    if (!status && sched_job_check(&job, &err) != 0)
+        status = tool_usage("hpcquery", "%s", err.text);
+    if (!status)
+        status = finish(settings, topo_write(&job, &out, &err), &out, &err);
+    if (!status && settings->save_session)
+        status = save_session(settings, opened);
+    buf_fini(&out);
+    return status ? status : opened->n_refused > 0;
+}
+
+static int run_streams(const struct settings *settings, char **words, size_t n_words)
+{
+    struct opened_streams opened;
+    int status = streams_open(settings, words, n_words, 1, &opened);
+    if (!status)
+        status = print_streams(settings, &opened);
+    streams_close(&opened);
+    return status;
+}
+
+/* The streams of a session become operands, and what it says of them their options. */
+static int run_session(const struct settings *settings)
+{
+    static char view_names[][16] = {"default", "numatree"};
+    struct settings own = *settings;
+    struct session session = {0};
+    struct error err = {0};
+    if (settings->n_stream_options)
+        return tool_usage("hpcquery", "a session has the options of its streams");
+    if (session_read(settings->session, &session, &err) != 0)
+        return tool_error("hpcquery", "%s", err.text);
+    char **words = calloc(session.n_streams + 1, sizeof *words);
+    bool ok = words != NULL;
+    own.stream_options = NULL;
+    own.cap_stream_options = 0;
+    for (size_t i = 0; ok && i < session.n_streams; i++) {
+        const struct session_stream *stream = &session.streams[i];
+        int operand = (int)i + 1;
+        words[operand] = stream->file;
+        if (stream->has_couplebreak)
+            ok = streams_take_option(&own, STREAM_OPTION_COUPLEBREAK, NULL, operand);
+        if (ok && stream->topology)
+            ok = streams_take_option(&own, STREAM_OPTION_TOPOLOGY, stream->topology, operand) &&
+                 streams_take_option(&own, STREAM_OPTION_VIEW, view_names[stream->view], operand);
+    }
+    int status = !ok                 ? tool_error("hpcquery", "out of memory")
+                 : session.n_streams ? run_streams(&own, words, session.n_streams + 1)
+                                     : tool_error("hpcquery", "%s: the session has no streams", settings->session);
+    free(own.stream_options);
+    free(words);
+    session_fini(&session);
+    return status;
+}
+
+int topo_run(const struct settings *settings, char **words, size_t n_words)
+{
+    if (strcmp(settings->form, "html") == 0)
+        return tool_usage("hpcquery", "--html goes with vars only");
+    if (settings->session)
+        return n_words == 1 ? run_session(settings)
+                            : tool_usage("hpcquery", "--session goes without recordings: it has them");
+    if (n_words == 1 && (settings->save_session || settings->from || settings->to || settings->slices))
+        return tool_usage("hpcquery", "--save-session, --from, --to and --slices go with recordings");
+    return n_words == 1 ? print_machine(settings) : run_streams(settings, words, n_words);
+}
