@@ -254,6 +254,8 @@ static void leave(struct sched *sched, struct sched_cpu *cpu, const struct sched
 {
     struct sched_task *task = step->prev > 0 ? task_get(sched, step->prev) : NULL;
     uint8_t state = step->state == SCHED_UNKNOWN ? SCHED_OFF : step->state;
+    if (task)
+        task_after_gaps(sched, task);
     if (cpu)
         (void)cpu_leave(sched, cpu, task, step);
     if (!task)

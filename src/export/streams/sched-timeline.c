@@ -265,7 +265,7 @@ static size_t widest_label(const struct lines *lines)
 
 static int write_text(struct lines *lines, struct buf *out, struct error *err)
 {
-    enum { AROUND = 12 }; /* bars, blanks and the share behind */
+    enum { AROUND = 11 }; /* bars, blanks and the share behind */
     const struct sched_job *job = lines->job;
     int code = make_lines(lines, job->top ? job->top : TASKS_IN_TEXT, err);
     if (code)
