@@ -3,9 +3,12 @@
  * of the strings are kept. src/export/database/locus-db.c writes the file and reads all of it. */
 #include "fmt/db-variables.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bytes.h"
 
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
@@ -201,14 +204,54 @@ static void take_scopes(struct scan *scan, struct db_variables *variables, struc
     }
 }
 
-static void skip_parts(struct scan *scan)
+static double take_double(struct scan *scan)
+{
+    double value = 0;
+    size_t at = scan->at;
+    skip_bytes(scan, DOUBLE_BYTES);
+    if (scan->code == 0) {
+        uint64_t bits;
+        memcpy(&bits, scan->data + at, sizeof bits);
+        value = bytes_double_of(le64toh(bits));
+    }
+    return value;
+}
+
+static void take_parts(struct scan *scan, struct db_variables *variables, struct db_variable *variable)
 {
     size_t n = take_count(scan);
+    if (!vec_reserve(&variables->parts, &variables->cap_parts, variables->n_parts + n, sizeof *variables->parts))
+        no_memory(scan);
+    variable->first_part = variables->n_parts;
+    variable->n_parts = n;
     for (size_t i = 0; i < n && scan->code == 0; i++) {
-        skip_numbers(scan, 6);
-        skip_bytes(scan, DOUBLE_BYTES);
+        struct db_part *part = &variables->parts[variables->n_parts++];
+        part->name = string(scan, &variables->texts);
+        part->file = string(scan, &variables->texts);
+        part->type = string(scan, &variables->texts);
+        part->line = take_32(scan);
+        part->element_bytes = take(scan);
+        part->size_bytes = take(scan);
+        part->fraction = take_double(scan);
+        if (scan->code == 0 && !(part->fraction >= 0 && part->fraction <= 1 + 1e-9))
+            fail(scan, "a part is no fraction");
     }
-    skip_list(scan, 0, 0, 8); /* their lines */
+    n = take_count(scan);
+    if (!vec_reserve(&variables->lines, &variables->cap_lines, variables->n_lines + n, sizeof *variables->lines))
+        no_memory(scan);
+    variable->first_line = variables->n_lines;
+    variable->n_lines = n;
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        struct db_part_line *line = &variables->lines[variables->n_lines++];
+        line->part = take_32(scan);
+        skip_numbers(scan, 1); /* function */
+        line->file = string(scan, &variables->texts);
+        line->line = take_32(scan);
+        skip_numbers(scan, 3); /* loop */
+        line->n_samples = take(scan);
+        if (scan->code == 0 && line->part >= variable->n_parts)
+            fail(scan, "there is no part of this number");
+    }
 }
 
 static void skip_sums(struct scan *scan)
@@ -241,7 +284,7 @@ static void take_variable(struct scan *scan, struct db_variables *variables, str
     variable->n_blocks = take(scan);
     skip_numbers(scan, 6);
     take_scopes(scan, variables, variable);
-    skip_parts(scan);
+    take_parts(scan, variables, variable);
     variable->type = string(scan, &variables->texts);
     skip_numbers(scan, 1);
     variable->element_bytes = take(scan);
@@ -311,6 +354,8 @@ void db_variables_fini(struct db_variables *variables)
 {
     free(variables->items);
     free(variables->scopes);
+    free(variables->parts);
+    free(variables->lines);
     strtab_fini(&variables->texts);
     *variables = (struct db_variables){0};
 }

@@ -48,6 +48,24 @@ struct db_variable {
     uint64_t n_blocks;            /* 0 = not of the heap */
     uint64_t element_bytes;       /* 0 = not known */
     size_t first_scope, n_scopes; /* its subtrees: scopes[first_scope]... */
+    size_t first_part, n_parts;   /* of a stack frame: parts[first_part]..., none or several */
+    size_t first_line, n_lines;   /* the same of lines: where samples on its parts were taken */
+};
+
+/* A local variable of a stack frame. */
+struct db_part {
+    const char *name, *file, *type;
+    uint32_t line;
+    uint64_t element_bytes, size_bytes;
+    double fraction; /* of the frame's samples, from 0 to 1 */
+};
+
+/* Samples that a line took on a local variable. */
+struct db_part_line {
+    uint32_t part; /* index into those of the variable */
+    const char *file;
+    uint32_t line;
+    uint64_t n_samples;
 };
 
 struct db_variables {
@@ -55,6 +73,10 @@ struct db_variables {
     size_t n;
     uint32_t *scopes; /* [n_scopes] context ids of the version 4 form */
     size_t n_scopes, cap_scopes;
+    struct db_part *parts; /* [n_parts] */
+    size_t n_parts, cap_parts;
+    struct db_part_line *lines; /* [n_lines] */
+    size_t n_lines, cap_lines;
     struct strtab texts; /* owns the texts */
 };
 

@@ -451,7 +451,8 @@ static union formula_value attribute_of(const struct formula *formula, const str
 {
     const struct frame_nodes *nodes = formula->nodes;
     char *const *texts = nodes->strings->table.strings;
-    const struct frame_attribute *further = &nodes->attributes[slot->attribute];
+    const struct frame_attribute *further =
+        slot->from == FROM_ATTRIBUTE ? &nodes->attributes[slot->attribute] : NULL;
     switch (slot->from) {
     case FROM_NAME:
         return (union formula_value){.text = texts[nodes->names[node]]};

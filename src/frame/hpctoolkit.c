@@ -162,8 +162,7 @@ void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *node
     }
 }
 
-/* "app.c:7", "fill (app.c:7)" or "fill": whatever is known. */
-static void print_site(const struct db_variable *variable, struct buf *out)
+void hpctoolkit_print_site(const struct db_variable *variable, struct buf *out)
 {
     bool has_file = *variable->file, has_function = *variable->function;
     out->len_bytes = 0;
@@ -180,7 +179,7 @@ void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variabl
     struct buf site = {0};
     for (size_t i = 0; i < variables->n; i++) {
         const struct db_variable *variable = &variables->items[i];
-        print_site(variable, &site);
+        hpctoolkit_print_site(variable, &site);
         for (size_t k = 0; k < variable->n_scopes && !site.failed; k++) {
             uint32_t number = node_of[variables->scopes[variable->first_scope + k]];
             if (number == FRAME_NONE)

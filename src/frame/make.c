@@ -65,8 +65,7 @@ static void put_line(const struct made_node *node, char *text, size_t n_text)
         (void)snprintf(text, n_text, "\x1f%u", node->line);
 }
 
-/* Kind, name and file, and the line of what is a place in the source. */
-static void put_identity(const struct made_node *node, struct buf *out)
+void made_node_put_identity(const struct made_node *node, struct buf *out)
 {
     char line[16];
     put_line(node, line, sizeof line);
@@ -79,7 +78,7 @@ static uint32_t identity_of(struct frame_maker *maker, const struct made_node *n
     struct buf text = {0};
     if (node->identity)
         return intern(maker, node->identity);
-    put_identity(node, &text);
+    made_node_put_identity(node, &text);
     uint32_t id = text.failed ? 0 : intern(maker, text.data);
     maker->failed |= text.failed;
     buf_fini(&text);
@@ -334,6 +333,8 @@ int frame_made(struct frame_maker *maker, struct frame **frame, uint32_t **new_o
     uint32_t *old_of = NULL, *numbers = NULL;
     if (!maker->failed && maker->profiles->n == 0)
         (void)maker_profile(maker, &nowhere);
+    if (!maker->failed && maker->nodes->n == 0) /* also a frame without nodes has arrays to copy from */
+        maker->failed = !reserve_node(maker);
     if (!maker->failed)
         numbers = malloc((maker->nodes->n ? maker->nodes->n : 1) * sizeof *numbers);
     int code = numbers ? make_graph(maker, &graph, &old_of, err) : error_memory(err);

@@ -81,6 +81,10 @@ struct made_node {
     const char *identity; /* NULL: made of kind, name, file, and of the line of loops and lines */
 };
 
+/* Appends the identity of a node that names none: kind, name and file, and the line of what is a place in the source.
+ */
+void made_node_put_identity(const struct made_node *node, struct buf *out);
+
 /* A frame on its way. All failures are remembered: after the first one nothing more happens, and frame_made reports
  * it. */
 struct frame_maker {

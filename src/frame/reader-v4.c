@@ -653,6 +653,8 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
     if (code == 0)
         code = add_columns(made, database, &meta.meta, err);
     if (code == 0)
+        code = hpctoolkit_split_stacks(&made, &tree.variables, database->node_of, err);
+    if (code == 0)
         *frame = made;
     else
         frame_close(made);

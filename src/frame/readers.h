@@ -73,6 +73,16 @@ void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *node
  * where a variable is declared or its blocks are allocated. node_of [n_ids]: as index_of, of the maker. */
 void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variables *variables, const uint32_t *node_of);
 
+/* "app.c:7", "fill (app.c:7)" or "fill": whatever is known of where a variable comes from. Replaces what out holds. */
+void hpctoolkit_print_site(const struct db_variable *variable, struct buf *out);
+
+/* Replaces each stack frame of which several local variables are known by these: each with a copy of all that accesses
+ * the frame, and its fraction of the values: of a line as its samples fell, else as in the table of variables. What a
+ * fraction is missing of stays with the last one. A frame that would become very much larger stays. node_of [n_ids]: as
+ * above. *frame may become another one, also on failure.  err: ERR_MEMORY */
+int hpctoolkit_split_stacks(struct frame **frame, const struct db_variables *variables, const uint32_t *node_of,
+                            struct error *err);
+
 /* The name of a metric as Hatchet has it, without a suffix: "time" for "CPUTIME (sec)" and "CPUTIME (usec)". len: of
  * metric. *scale: what the values of the file are multiplied by, so that "time" is seconds in both forms. */
 const char *hpctoolkit_metric_name(const char *metric, size_t *len, double *scale);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Slots of a stack frame are named by what the code puts there, where debug information is silent: a parameter by its name,
 # values that the compiler puts aside as such. What remains is "stack of" the function: what calls and returns themselves
-# take. Arrays have their names where the stack pointer is realigned and where their length varies, too.
+# take. Arrays have their names where the stack pointer is realigned and where their length varies, too. Steps of hpcquery
+# have the same local variables as the table.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -46,5 +47,22 @@ for how in "gcc -O0" "gcc -O2" "gcc -O3 -march=native" "clang -O2" "clang -O3 -m
     done
     awk -F, -v how="$how" '/^stack of/ && $7 > 10 { print how ": " $1 " has " $7 " %"; wrong = 1 } END { exit wrong }' out ||
         fail "$how: arrays without name"
+    cp out vars.csv
+    expect_status 0 "$builddir/hpcquery" group variable : csv db
+    python3 - vars.csv out <<'PYTHON' || fail "$how: steps have other local variables than the table"
+import csv
+import sys
+
+table, steps = {}, {}
+for path, sums, column in ((sys.argv[1], table, "value"), (sys.argv[2], steps, "EADDR (usec)")):
+    for row in csv.DictReader(open(path, encoding="utf-8")):
+        if row["class"] == "stack":
+            sums[row["variable"]] = sums.get(row["variable"], 0) + float(row[column] or 0)
+whole, least = sum(table.values()), 0.02 * sum(table.values())
+wrong = [f"{name}: {steps.get(name, 0):g} in steps, {value:g} in the table" for name, value in table.items()
+         if abs(steps.get(name, 0) - value) > least]
+print("\n".join(wrong))
+sys.exit(bool(wrong) or not whole or abs(sum(steps.values()) - whole) > 1e-6 * whole)
+PYTHON
 done
 finish

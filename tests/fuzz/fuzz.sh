@@ -20,6 +20,7 @@ fuzz_begin() {
     mkdir -p "$corpus"
     fuzz_libraries=("$directory/libfuzzed.a" -ljansson -lhwloc -ldw -lelf -lZydis -lpfm -lpthread -ldl -lm)
     ! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || fuzz_libraries+=(-lzstd)
+    ! grep -q 'HAVE_ZLIB 1' "$builddir/config.h" || fuzz_libraries+=(-lz)
     python3 "$srcdir/tests/fuzz/corpus.py" unpack "$name" "$corpus"
 }
 
@@ -142,7 +143,7 @@ target_fmt() {
 
 # The readers of frames. The corpus begins with the inputs of their golden test.
 target_frame() {
-    fuzz_build
+    fuzz_build "$builddir/src/export/page/page-text.c"
     python3 "$srcdir/tests/fuzz/frame-seeds.py" "$corpus" "$builddir"
     fuzz_run -max_len=30000
 }

@@ -139,7 +139,7 @@ def check_damaged(path, what, opened):
     """The file path, damaged, of the input opened."""
     result = open_frame(opened, "--cells")
     words = result.stderr.decode(errors="replace")
-    place = re.search(r"offset \d|line \d|the number \d|not a profile that can be read|cannot open", words)
+    place = re.search(r"offset \d|line \d|the number \d|not a profile that can be read|cannot open|the file is empty", words)
     fits = result.returncode == 0 or (result.returncode == 1 and words.count("\n") == 1 and place and str(opened) in words)
     expect(fits, f"{path.name}, {what}: status {result.returncode}: {words[:500]}")
 
@@ -176,7 +176,8 @@ def check_damage(found, scratch):
     for n in (0, 1, 100, 70000):
         noise.write_bytes(rng.randbytes(n))
         result = open_frame(noise)
-        expect(result.returncode == 1 and b"not a profile that can be read; these can: a saved result" in result.stderr,
+        said = b"not a profile that can be read; these can: a saved result" if n else b"noise: the file is empty"
+        expect(result.returncode == 1 and said in result.stderr,
                f"noise of {n} bytes: {result.stderr}")
     (scratch / "empty").mkdir()
     expect(b"not a profile" in open_frame(scratch / "empty").stderr, "an empty folder is read")
