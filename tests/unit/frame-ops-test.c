@@ -98,6 +98,9 @@ static void test_query_quantifiers(void **state)
         {"[7]", ""},
         {"[0]", ""},
         {"[[2, {\"name\": \"[ab]\"}]]", "12"},
+        {"[[1, {\"name\": \"b\"}]]", "2"},
+        {"[\"*\"]", "0123456789"},
+        {"[{\"name\": \"main\"}, \"+\", {\"name\": \"x\"}]", "01234567"}, /* at least one between: 7 below 6 */
         {"[{\"name\": \"main\"}, \"*\", {\"name\": \"x\"}]", "0123"
                                                              "4567"},
         {"[\"*\", {\"name\": \"x\"}]", "01234567"},
@@ -125,6 +128,11 @@ static void test_query_objects(void **state)
         {"[{\"name\": \"ma.*\", \"time\": 1}]", "0"},
         {"[{\"time\": \"> 5\"}]", "25789"}, /* sums over the ranks */
         {"[{\"time\": [\">= 4\", \"<= 6\"]}]", "345"},
+        {"[{\"name\": [\"[a-d]\", \"[c-x]\"]}]", "46"}, /* a list: all of its conditions */
+        {"[{\"time\": \"< 3\"}]", "01"},
+        {"[{\"time\": \"<= 4\"}]", "013"},
+        {"[{\"node_id\": 3}]", "3"},
+        {"[{\"depth\": [\"> 1\", \"< 4\"]}]", "2379"},
         {"[{\"time\": 2}]", "1"},
         {"[{\"time\": \"== 2\"}]", "1"},
         {"[{\"time\": \"!= 2\"}]", "02345789"},
@@ -135,6 +143,8 @@ static void test_query_objects(void **state)
         {"[{\"time\": \"!= np.nan\"}]", "012345789"},
         {"[{\"time\": \"> nan\"}]", ""},
         {"[{\"time\": \"== inf\"}]", "9"},
+        {"[{\"time\": \"== np.inf\"}]", "9"},
+        {"[{\"time\": \"!= np.inf\"}]", "01234578"},
         {"[{\"time\": null}]", "6"},
         {"[{\"class\": null, \"depth\": 1}]", "68"},
         {"[{\"class\": \"he.p\"}]", "1"},
@@ -161,6 +171,9 @@ static void test_query_objects(void **state)
         {"{\"or\": [[{\"name\": \"f\"}], [{\"name\": \"e\"}]]}", "89"},
         {"{\"xor\": [[{\"name\": \"x\"}], [{\"time\": \"> 5\"}]]}", "2389"},
         {"{\"not\": [{\"name\": \"x\"}]}", "0124689"},
+        {"{\"intersection\": [[{\"name\": \"x\"}], [{\"time\": \"> 5\"}]]}", "57"},
+        {"{\"union\": [[{\"name\": \"f\"}], [{\"name\": \"e\"}]]}", "89"},
+        {"{\"symdifference\": [[{\"name\": \"x\"}], [{\"time\": \"> 5\"}]]}", "2389"},
         {"{\"nor\": [[\".\"]]}", "query: a set is"},
     };
     (void)state;
@@ -177,6 +190,10 @@ static void test_query_texts(void **state)
         {"MATCH (p) WHERE p.\"name\" =~ \"m\"", "0"}, /* at the start */
         {"MATCH (p) WHERE p.\"name\" =~ \"ain\"", ""},
         {"MATCH (p) WHERE p.\"name\" = \"x\"", "357"},
+        {"MATCH (p) WHERE p.\"time\" = 2", "1"},
+        {"MATCH (p) WHERE p.\"time\" < 3 OR p.\"time\" >= 9", "01289"},
+        {"MATCH (p) WHERE p.\"time\" <= 4 AND p.\"depth\" > 0", "13"},
+        {"MATCH (\"*\", p)->(1)->(q) WHERE p.name = 'main' AND q.node_id = 2", "012"},
         {"MATCH (p) WHERE p.\"name\" STARTS WITH \"m\"", "0"},
         {"MATCH (p) WHERE p.\"name\" ENDS WITH \"in\"", "0"},
         {"MATCH (p) WHERE p.\"name\" CONTAINS \"ai\"", "0"},
@@ -333,7 +350,8 @@ static void test_expression_errors(void **state)
         {"time >", "character 7: the end comes where a value is expected"},
         {"time > 5 5", "character 10: the expression should end before this"},
         {"tim > 5", "character 1: there is no column or attribute 'tim'; did you mean 'time'"},
-        {"'no such' > 5", "character 1: there is no column or attribute 'no such'; there are: 'time'"},
+        {"'no such' > 5",
+         "character 1: there is no column or attribute 'no such'; texts stand in double quotes; there are: 'time'"},
         {"time", "character 1: this is a number, where a condition is needed"},
         {"name > 5", "character 8: this is a number, where a text is needed"},
         {"time = \"a\"", "character 8: this is a text, where a number is needed"},
