@@ -19,6 +19,9 @@
 enum entry { ENTRY_PADDING = 29, ENTRY_EXTEND = 30, ENTRY_STAMP = 31 };
 
 enum { DELTA_BITS = 27 };
+
+/* Records are lost at no known time: libkshark says that much before the next event of the CPU. */
+enum { LOST_BEFORE_NS = 10 };
 #define STAMP_MASK ((UINT64_C(1) << 59) - 1)
 
 /* What is the same for all pages of a recording. */
@@ -34,7 +37,7 @@ struct cpu_reader {
     uint64_t n_bytes_left; /* of pages behind this one */
     uint64_t time;         /* of the last entry */
     uint64_t lost;         /* before the event, with has_lost; 0: not known how many */
-    int64_t t_ns;
+    int64_t t_ns, last_ns; /* of the event, and of the one before */
     const unsigned char *payload;
     uint32_t n_payload;
     uint16_t cpu;
@@ -113,7 +116,7 @@ static bool open_page(struct loader *loader, struct cpu_reader *cpu)
 static inline int64_t time_of(const struct trace_dat *dat, uint64_t time)
 {
     if (__builtin_expect(dat->mult != 0, 0))
-        time = (uint64_t)((unsigned __int128)time * dat->mult >> (dat->shift & 127)) - dat->count_offset;
+        time = (uint64_t)((unsigned __int128)time * dat->mult >> (dat->shift & 127));
     return (int64_t)(time + (uint64_t)dat->date_ns + (uint64_t)dat->offset_ns);
 }
 
@@ -213,7 +216,7 @@ static inline bool put_event(struct loader *loader, struct stream *stream, struc
         struct stream_event *lost = stream_add_event(stream);
         if (!lost)
             return false;
-        lost->t_ns = cpu->t_ns;
+        lost->t_ns = cpu->t_ns - LOST_BEFORE_NS > cpu->last_ns ? cpu->t_ns - LOST_BEFORE_NS : cpu->last_ns;
         lost->record = cpu->lost;
         lost->task = task;
         lost->id = STREAM_ID_LOST;
@@ -225,7 +228,7 @@ static inline bool put_event(struct loader *loader, struct stream *stream, struc
     struct stream_event *event = stream_add_event(stream);
     if (!event)
         return false;
-    event->t_ns = cpu->t_ns;
+    event->t_ns = cpu->last_ns = cpu->t_ns;
     event->record = (uint64_t)(cpu->payload - loader->dat->data);
     event->task = task;
     event->id = get_half(layout, cpu->payload + layout->type_offset);
@@ -378,6 +381,7 @@ static int load_events(struct stream *stream, struct trace_dat *dat, struct erro
     for (size_t i = 0; i < dat->n_cpu_data && code == 0; i++) {
         struct cpu_reader *cpu = &loader.cpus[i];
         cpu->cpu = (uint16_t)dat->cpus[i].cpu;
+        cpu->last_ns = INT64_MIN;
         cpu->page = dat->data + dat->cpus[i].offset;
         cpu->n_bytes_left = dat->cpus[i].n_bytes;
         if (next_event(&loader, cpu))

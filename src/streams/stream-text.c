@@ -218,7 +218,7 @@ int stream_put_info(struct stream *stream, const struct stream_event *event, str
 {
     event = source_of(stream, event);
     if (event->id == STREAM_ID_LOST) {
-        buf_printf(out, "missed_events=%" PRIu64, event->record);
+        buf_printf(out, STREAM_LOST_NAME "=%" PRId64, event->record ? (int64_t)event->record : -1);
         return 0;
     }
     int code = stream->reader && stream->reader->put_info ? stream->reader->put_info(stream, event, out, err)

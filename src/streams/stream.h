@@ -277,7 +277,7 @@ int stream_filter_add(struct stream *stream, enum stream_filter filter, int32_t 
 void stream_filter_clear(struct stream *stream, enum stream_filter filter);
 
 /* Sets a condition on fields as trace-cmd(1) and KernelShark write them, such as "sched/sched_switch:prev_prio < 100";
- * NULL takes it back. Types that it does not name stay as they are; twins have no such filter.
+ * NULL takes it back. As in libkshark, types that it does not name are hidden; twins and lost records are not.
  * err: ERR_USAGE (cannot be understood), ERR_UNSUPPORTED (a type of twins is named, or the stream has no formats) */
 int stream_filter_fields(struct stream *stream, const char *condition, struct error *err);
 

@@ -223,7 +223,6 @@ static void read_option(struct cursor *in, unsigned id, const unsigned char *byt
     case OPTION_COUNTS:
         dat->mult = (uint32_t)take_number(&option, 4, "the factor of the clock");
         dat->shift = (uint32_t)take_number(&option, 4, "the factor of the clock");
-        dat->count_offset = take_number(&option, 8, "the factor of the clock");
         in->code = option.code;
         break;
     default:
@@ -479,9 +478,12 @@ static void inflate_cpu(struct cursor *in, unsigned char *to)
     }
 }
 
+/* Where the compressed pieces of a CPU are. The length in the table leaves out their number, which comes first. */
 static struct cursor cpu_cursor(struct trace_dat *dat, const struct trace_dat_cpu *cpu)
 {
-    struct cursor in = {dat, dat->map + cpu->offset, cpu->n_bytes, 0, cpu->offset, 0};
+    enum { NUMBER_BYTES = 4 };
+    uint64_t n_left = dat->n_map - cpu->offset, n = cpu->n_bytes + NUMBER_BYTES;
+    struct cursor in = {dat, dat->map + cpu->offset, n < n_left ? n : n_left, 0, cpu->offset, 0};
     return in;
 }
 

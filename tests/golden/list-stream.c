@@ -12,7 +12,9 @@
 
 struct list {
     struct stream_options options;
-    const char *path, *condition;
+    char **paths;
+    size_t n_paths;
+    const char *condition;
     bool head_only, with_fields, is_quiet;
     struct {
         enum stream_filter filter;
@@ -52,12 +54,10 @@ static bool parse(int argc, char **argv, struct list *list)
             list->condition = argv[++i];
         else if (value && take_filter(list, option, value))
             i++;
-        else if (!list->path)
-            list->path = option;
         else
-            return false;
+            list->paths[list->n_paths++] = argv[i];
     }
-    return list->path;
+    return list->n_paths > 0;
 }
 
 static void list_head(const struct stream *stream)
@@ -114,24 +114,37 @@ static int filter(struct list *list, struct stream *stream, struct error *err)
     return code == 0 && (list->condition || list->n_filters) ? stream_filter_apply(stream, err) : code;
 }
 
-int main(int argc, char **argv)
+static int list_one(struct list *list, const char *path, struct error *err)
 {
-    struct list list = {0};
     struct stream *stream = NULL;
-    struct error err = {0};
-    if (!parse(argc, argv, &list)) {
-        fprintf(stderr, "usage: list-stream [OPTION...] FILE\n");
-        return 2;
-    }
-    int code = stream_open(list.path, &list.options, &stream, &err);
+    int code = stream_open(path, &list->options, &stream, err);
     if (code == 0)
-        code = filter(&list, stream, &err);
+        code = filter(list, stream, err);
     if (code == 0)
         list_head(stream);
-    if (code == 0 && !list.head_only && !list.is_quiet)
-        code = list_events(&list, stream, &err);
-    if (code != 0)
-        fprintf(stderr, "%s\n", err.text);
+    if (code == 0 && !list->head_only && !list->is_quiet)
+        code = list_events(list, stream, err);
     stream_close(stream);
-    return code != 0;
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct list list = {.paths = calloc((size_t)argc + 1, sizeof *list.paths)};
+    struct error err = {0};
+    int status = 0;
+    if (!list.paths || !parse(argc, argv, &list)) {
+        fprintf(stderr, "usage: list-stream [OPTION...] FILE...\n");
+        return 2;
+    }
+    for (size_t i = 0; i < list.n_paths; i++) {
+        if (list.n_paths > 1)
+            printf("== %s\n", list.paths[i]);
+        if (list_one(&list, list.paths[i], &err) != 0) {
+            status = 1;
+            fprintf(stderr, "%s\n", err.text);
+        }
+    }
+    free(list.paths);
+    return status;
 }

@@ -193,13 +193,14 @@ class Recording:
         out += self.pack("HHIQ", 3, 1 if squeeze else 0, 0, 0)
         out = out.ljust(-(-len(out) // self.page) * self.page, b"\0")
         for cpu in range(self.n_cpus):
-            raw = self.pages(cpu)
+            raw, length = self.pages(cpu), None
             if squeeze and raw:
                 chunks = [raw[i:i + 2 * self.page] for i in range(0, len(raw), 2 * self.page)]
                 small = [squeeze(chunk) for chunk in chunks]
                 raw = self.pack("I", len(chunks)) + b"".join(self.pack("II", len(s), len(c)) + s
                                                              for s, c in zip(small, chunks))
-            table += self.pack("IQQ", cpu, len(out), len(raw))
+                length = len(raw) - 4  # trace-cmd does not count the number of pieces
+            table += self.pack("IQQ", cpu, len(out), len(raw) if length is None else length)
             out += raw
         options.append((8, self.pack("I", self.n_cpus)))
         options.append((3, self.pack("Q", start) + buffer.encode() + b"\0" + (self.clock or "[local]").encode() + b"\0" +
@@ -377,13 +378,15 @@ class Reader:
         for cpu in self.cpus:
             found += self.cpu_events(*cpu)
         found.sort(key=lambda event: event[:2])
-        rows = []
+        rows, before = [], {}
         for time, cpu, raw, lost in found:
             number, _, _, task = struct.unpack_from("<HBBi", raw)
-            if lost is not None:
-                rows.append(Event(time, cpu, task, LOST, NAMES[LOST], {"lost": lost}))
+            if lost is not None:  # as libkshark has it: 10 ns before
+                rows.append(Event(max(time - 10, before.get(cpu, time - 10)), cpu, task, LOST, NAMES[LOST], {"lost": lost}))
+            before[cpu] = time
             name = self.types[number][0] if number in self.types else "[UNKNOWN EVENT]"
             rows.append(Event(time, cpu, task, number, name, self.fields(number, raw)))
+        rows.sort(key=lambda event: (event.time, event.cpu))
         return rows
 
     def n_cpus(self):
