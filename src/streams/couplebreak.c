@@ -16,7 +16,7 @@ static const struct {
     {COUPLEBREAK_WAKING, "couplebreak/sched_waking[target]", "sched/sched_waking", "pid", "target_cpu"},
     {COUPLEBREAK_MIGRATE, "couplebreak/sched_migrate_task[target]", "sched/sched_migrate_task", "pid", "dest_cpu"},
 };
-enum { SWITCH, WAKING, MIGRATE };
+enum { SWITCH };
 
 int couplebreak_id_to_flag_pos(int32_t id)
 {
@@ -105,29 +105,6 @@ static uint16_t target_cpu(const struct stream *stream, const struct stream_even
 
 /* --- making twins --- */
 
-/* Moves the events apart, from the last to the first, and writes twins into the gaps. */
-static void insert_twins(struct stream *stream, size_t n_twins)
-{
-    struct stream_event *events = stream->events;
-    size_t to = stream->n_events + n_twins;
-    for (size_t from = stream->n_events; from-- > 0;) {
-        struct stream_event origin = events[from];
-        int pos = couplebreak_origin_id_to_flag_pos(stream, origin.id);
-        if (pos >= 0) {
-            const struct stream_couple *couple = &stream->couples[pos];
-            events[--to] = (struct stream_event){.t_ns = origin.t_ns,
-                                                 .record = to - 1,
-                                                 .task = target_task(stream, &origin, couple),
-                                                 .id = kinds[pos].id,
-                                                 .cpu = target_cpu(stream, &origin, couple),
-                                                 .visible = STREAM_VISIBLE_ALL};
-            stream->couplebreak_evts_flags |= UINT64_C(1) << pos;
-        }
-        events[--to] = origin;
-    }
-    stream->n_events += n_twins;
-}
-
 /* Where each task is switched in next, seen from the end of the stream: an open hash table. */
 struct next_cpus {
     struct next_cpu {
@@ -163,24 +140,50 @@ static bool next_cpus_reserve(struct next_cpus *table)
     return true;
 }
 
-/* One pass from the end: a waking's twin goes to the CPU on which its task is switched in next. */
-static bool correct_wakings(struct stream *stream)
+/* The CPU of a twin where later switches tell it, and what it tells about earlier wakings. False when out of memory. */
+static bool correct_cpu(struct next_cpus *table, struct stream_event *twin)
 {
+    if (twin->id == COUPLEBREAK_SWITCH) {
+        if (!next_cpus_reserve(table))
+            return false;
+        struct next_cpu *slot = next_cpu_slot(table, twin->task);
+        table->n_used += slot->cpu == 0;
+        *slot = (struct next_cpu){twin->task, twin->cpu + 1u};
+    } else if (twin->id == COUPLEBREAK_WAKING && table->n_slots) {
+        const struct next_cpu *slot = next_cpu_slot(table, twin->task);
+        if (slot->cpu)
+            twin->cpu = (uint16_t)(slot->cpu - 1);
+    }
+    return true;
+}
+
+/* One pass from the last event to the first: moves them apart and writes twins into the gaps, with the CPUs that the
+ * twins behind them tell. False when out of memory. */
+static bool insert_twins(struct stream *stream, size_t n_twins)
+{
+    struct stream_event *events = stream->events;
     struct next_cpus table = {0};
     bool is_done = true;
-    for (size_t i = stream->n_events; is_done && i-- > 0;) {
-        struct stream_event *event = &stream->events[i];
-        if (event->id == COUPLEBREAK_SWITCH && (is_done = next_cpus_reserve(&table))) {
-            struct next_cpu *slot = next_cpu_slot(&table, event->task);
-            table.n_used += slot->cpu == 0;
-            *slot = (struct next_cpu){event->task, event->cpu + 1u};
-        } else if (event->id == COUPLEBREAK_WAKING && table.n_slots) {
-            const struct next_cpu *slot = next_cpu_slot(&table, event->task);
-            if (slot->cpu)
-                event->cpu = (uint16_t)(slot->cpu - 1);
+    size_t to = stream->n_events + n_twins;
+    for (size_t from = stream->n_events; is_done && from-- > 0;) {
+        struct stream_event origin = events[from];
+        int pos = couplebreak_origin_id_to_flag_pos(stream, origin.id);
+        if (pos >= 0) {
+            const struct stream_couple *couple = &stream->couples[pos];
+            to--;
+            events[to] = (struct stream_event){.t_ns = origin.t_ns,
+                                               .record = to - 1,
+                                               .task = target_task(stream, &origin, couple),
+                                               .id = kinds[pos].id,
+                                               .cpu = target_cpu(stream, &origin, couple),
+                                               .visible = STREAM_VISIBLE_ALL};
+            is_done = correct_cpu(&table, &events[to]);
+            stream->couplebreak_evts_flags |= UINT64_C(1) << pos;
         }
+        events[--to] = origin;
     }
     free(table.slots);
+    stream->n_events += n_twins;
     return is_done;
 }
 
@@ -197,9 +200,10 @@ int couplebreak_apply(struct stream *stream, struct error *err)
         stream->cap_events = stream->n_events + n_twins;
     }
     stream->couplebreak_on = true;
-    insert_twins(stream, n_twins);
+    if (!insert_twins(stream, n_twins))
+        return error_memory(err);
     stream->n_couplebreak_evts = __builtin_popcountll(stream->couplebreak_evts_flags);
-    return stream->couplebreak_evts_flags >> WAKING & 1 && !correct_wakings(stream) ? error_memory(err) : 0;
+    return 0;
 }
 
 /* --- for consumers --- */

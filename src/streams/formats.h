@@ -2,7 +2,7 @@
 /* The formats of a kernel's tracepoints, read by libtraceevent. The library trusts what it reads, and files come from
  * anywhere: so it works in a process of its own, which gets the texts of the formats when it begins and bytes of events
  * later, and answers with texts. When it crashes or loops, the stream has no texts any more, and nothing else has
- * happened. formats-none.c stands in where the library is missing. Ordinary code. */
+ * happened. no-traceevent.c stands in where the library is missing. Ordinary code. */
 #ifndef LOCUS_STREAMS_FORMATS_H
 #define LOCUS_STREAMS_FORMATS_H
 

@@ -21,6 +21,7 @@ fuzz_begin() {
     fuzz_libraries=("$directory/libfuzzed.a" -ljansson -lhwloc -ldw -lelf -lZydis -lpfm -lpthread -ldl -lm)
     ! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || fuzz_libraries+=(-lzstd)
     ! grep -q 'HAVE_ZLIB 1' "$builddir/config.h" || fuzz_libraries+=(-lz)
+    [ ! -e /usr/include/traceevent/event-parse.h ] || fuzz_libraries+=(-ltraceevent)
     python3 "$srcdir/tests/fuzz/corpus.py" unpack "$name" "$corpus"
 }
 
@@ -266,6 +267,38 @@ target_status() {
     done
     python3 "$srcdir/tests/fuzz/companion-seeds.py" "$scratch" "$corpus"
     fuzz_run -max_len=16000
+}
+
+# Recordings of trace-cmd. The corpus begins with one of each kind.
+target_stream() {
+    fuzz_build
+    python3 - "$srcdir/tests/lib" "$corpus" <<'END'
+import pathlib
+import sys
+sys.path.insert(0, sys.argv[1])
+import tracedat
+
+
+def made(order="<", long_bytes=8, page=256, **more):
+    recording = tracedat.Recording(2, order, long_bytes, page)
+    recording.tasks = {7: "seven", 8: "eight"}
+    recording.formats = [(system, b"name: x") for system, _ in recording.formats[:2]]
+    recording.options = [(5, b"Linux host 6.1.0\0"), *more.get("options", ())]
+    recording.switch(0, 1000, 0, 7)
+    recording.waking(0, 1100, 7, 8, 1)
+    recording.switch(1, 1 << 40, 0, 8, lost=3)
+    recording.migrate(0, 1200, 7, 8, 1, 0)
+    recording.add(0, 1300, 9, ("test", "mark"), value=5)
+    recording.switch(1, (1 << 40) + 5, 8, 0, lost=0)
+    return recording
+
+
+for name, raw in (("6", made().version_6()), ("7", made().version_7()), ("zlib", made().version_7("zlib")),
+                  ("big", made(">").version_6()), ("words", made(long_bytes=4).version_7()),
+                  ("options", made(options=[(1, b"0x99\0"), (7, b"5\0"), (14, bytes(16)), (11, bytes(8))]).version_7())):
+    pathlib.Path(sys.argv[2], f"seed-{name}").write_bytes(raw)
+END
+    fuzz_run -max_len=4096
 }
 
 # The reader of debug information and machine code. The corpus begins with small programs.

@@ -210,6 +210,30 @@ class Recording:
         return out[:at_options] + self.pack("Q", where) + out[at_options + 8:]
 
 
+def write_tiled(path, n_events):
+    """A version 6 recording of four CPUs with about so many switches and wakings: the same pages again and again, later."""
+    made, n_cpus, period = Recording(4), 4, 400
+    made.tasks = {task: f"task{task}" for task in range(1, 201)}
+    block = min(20000, max(40, n_events // n_cpus // 40 * 40))
+    tiled = []
+    for cpu in range(n_cpus):
+        made.events[cpu] = []
+        for i in range(block):
+            time, task, other = 1000 + i * period + cpu * 97, i % 200 + 1, (i + 1) % 200 + 1
+            if i % 2:
+                made.waking(cpu, time, task, other, (cpu + 1) % n_cpus)
+            else:
+                made.switch(cpu, time, task, other)
+        pages, out = made.pages(cpu), bytearray()
+        for again in range(max(1, n_events // n_cpus // block)):
+            for at in range(0, len(pages), made.page):
+                first, = struct.unpack_from("<Q", pages, at)
+                out += struct.pack("<Q", first + again * block * period) + pages[at + 8:at + made.page]
+        tiled.append(bytes(out))
+    made.pages = lambda cpu: tiled[cpu]
+    path.write_bytes(made.version_6())
+
+
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 

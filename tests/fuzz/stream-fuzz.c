@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fuzz target (libFuzzer) for recordings of trace-cmd: no input may crash or leak the reader or what is made of its
+ * events; times are in order, CPUs have rows, twins have origins, and what is refused is refused with a message. In the
+ * place of libtraceevent, which works in another process, stands one table of types. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "streams/couplebreak.h"
+#include "streams/formats.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
+
+static void check(int holds, const char *sentence)
+{
+    if (holds)
+        return;
+    (void)fprintf(stderr, "%s\n", sentence);
+    abort();
+}
+
+/* --- instead of libtraceevent --- */
+
+struct stream_formats {
+    struct stream_type *types;
+};
+
+enum { N_TYPES = 3 };
+
+int formats_open(const struct formats_input *input, struct stream_formats **formats, struct error *err)
+{
+    static const struct {
+        const char *name, *fields[3];
+        uint32_t offsets[3];
+    } rows[N_TYPES] = {{"sched/sched_switch", {"prev_pid", "prev_comm", "next_pid"}, {24, 8, 56}},
+                       {"sched/sched_waking", {"pid", "comm", "target_cpu"}, {24, 8, 32}},
+                       {"sched/sched_migrate_task", {"pid", "comm", "dest_cpu"}, {24, 8, 36}}};
+    size_t n_bytes = input->tasks.n_bytes + input->kernel_symbols.n_bytes + input->printk.n_bytes;
+    uint64_t sum = n_bytes;
+    for (size_t i = 0; i < input->n_events; i++)
+        for (size_t k = 0; k < input->events[i].text.n_bytes; k++)
+            sum += (unsigned char)input->events[i].text.bytes[k];
+    if (sum == 0)
+        return error_set(err, ERR_FORMAT, "no formats");
+    struct stream_formats *made = calloc(1, sizeof *made);
+    made->types = calloc(N_TYPES, sizeof *made->types);
+    for (int32_t i = 0; i < N_TYPES; i++) {
+        made->types[i] = (struct stream_type){.id = 300 + 3 * i, .name = strdup(rows[i].name)};
+        for (int k = 0; k < 3; k++) {
+            struct stream_field field = {
+                .name = (char *)rows[i].fields[k], .type = "int", .offset = rows[i].offsets[k]};
+            field.n_bytes = k == 1 ? 16 : 4;
+            field.flags = k == 1 ? STREAM_FIELD_TEXT | STREAM_FIELD_ARRAY : STREAM_FIELD_SIGNED;
+            check(stream_add_field(&made->types[i], &field), "out of memory");
+        }
+    }
+    *formats = made;
+    return 0;
+}
+
+void formats_close(struct stream_formats *formats)
+{
+    free(formats);
+}
+
+struct stream_type *formats_take_types(struct stream_formats *formats, size_t *n)
+{
+    struct stream_type *types = formats->types;
+    *n = N_TYPES;
+    return types;
+}
+
+/* Reads what it would print. */
+int formats_print(struct stream_formats *formats, const struct formats_record *records, size_t n, struct buf *out,
+                  struct error *err)
+{
+    (void)formats;
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        unsigned sum = 0;
+        for (size_t k = 0; k < records[i].n_bytes; k++)
+            sum += records[i].bytes[k];
+        buf_printf(out, "%u%c%zu%c", sum, 0, records[i].n_bytes, 0);
+    }
+    return 0;
+}
+
+int formats_set_condition(struct stream_formats *formats, const char *condition, struct error *err)
+{
+    (void)formats;
+    return error_set(err, ERR_USAGE, "%s", condition);
+}
+
+int formats_match(struct stream_formats *formats, const struct formats_record *records, size_t n, bool *is_hidden,
+                  struct error *err)
+{
+    (void)formats;
+    (void)records;
+    (void)n;
+    (void)is_hidden;
+    return error_set(err, ERR_USAGE, "no condition");
+}
+
+/* --- the target --- */
+
+static void check_event(struct stream *stream, size_t i, struct buf *out)
+{
+    const struct stream_event *event = &stream->events[i], *origin = couplebreak_origin(stream, event);
+    const struct stream_type *type = stream_fields_of(stream, event);
+    struct error err = {0};
+    int32_t task;
+    check(i == 0 || event[-1].t_ns <= event->t_ns, "times are not in order");
+    check(event->cpu < stream->n_cpus, "a CPU has no row");
+    check(!origin || origin == event - 1, "a twin is not behind its origin");
+    check(couplebreak_is_twin(event->id) == (origin != NULL), "a twin has no origin");
+    (void)couplebreak_switch_in(stream, event, &task);
+    (void)couplebreak_task(stream, event);
+    out->len_bytes = 0;
+    check(stream_put_line(stream, 0, event, out, &err) == 0, "an event has no line");
+    for (size_t k = 0; type && k < type->n_fields; k++)
+        stream_put_field(stream, event, &type->fields[k], out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+    static const struct stream_options options = {.couplebreak = true};
+    struct stream *stream = NULL;
+    struct error err = {0};
+    struct buf out = {0};
+    char path[64];
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, len_bytes) != (ssize_t)len_bytes)
+        abort();
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (stream_open(path, &options, &stream, &err) != 0)
+        check(err.text[0] != '\0', "a refusal has no message");
+    for (size_t i = 0; stream && i < stream->n_events; i++)
+        check_event(stream, i, &out);
+    buf_fini(&out);
+    stream_close(stream);
+    (void)close(fd);
+    return 0;
+}
