@@ -309,8 +309,8 @@ static int check_layout(const struct trace_dat *dat, const struct page_layout *l
 /* Tasks from lines "PID COMM". */
 static int read_tasks(struct stream *stream, const struct formats_text *text, struct error *err)
 {
-    const char *end = text->bytes + text->n_bytes;
-    for (const char *line = text->bytes, *next; text->n_bytes && line < end; line = next) {
+    const char *end = text->n_bytes ? text->bytes + text->n_bytes : text->bytes;
+    for (const char *line = text->bytes, *next; line < end; line = next) {
         char copy[80], *name;
         next = memchr(line, '\n', (size_t)(end - line));
         next = next ? next + 1 : end;
