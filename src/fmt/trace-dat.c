@@ -5,13 +5,8 @@
 #include "fmt/trace-dat.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "base/vec.h"
-#include "fmt/file.h"
 
 /* A page: 8 bytes time, 8 bytes length of what follows, and flags. */
 enum { PAGE_BYTES = 4096, HEAD_BYTES = 16, DATA_BYTES = PAGE_BYTES - HEAD_BYTES, COUNT_BYTES = 8 };
@@ -135,9 +130,10 @@ static void put_options(const struct trace_dat_head *head, struct buf *out)
     put_number(out, OPTION_DONE, 2);
 }
 
-/* Everything up to the first page; *table_offset: where the CPUs' offsets and sizes go. */
-static void put_head(const struct trace_dat_head *head, struct buf *out, uint64_t *table_offset)
+/* Everything up to the first page; *table: where in out the CPUs' offsets and sizes go. */
+static void put_head(const struct trace_dat_head *head, struct buf *out, size_t *table)
 {
+    size_t begin = out->len_bytes;
     static const unsigned char begins[] = {0x17, 0x08, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g', '6', 0, 0, 8};
     buf_append(out, begins, sizeof begins);
     put_number(out, PAGE_BYTES, 4);
@@ -147,14 +143,14 @@ static void put_head(const struct trace_dat_head *head, struct buf *out, uint64_
     put_number(out, head->n_cpus, 4);
     put_options(head, out);
     buf_append(out, "flyrecord", sizeof "flyrecord");
-    *table_offset = out->len_bytes;
+    *table = out->len_bytes;
     for (uint32_t cpu = 0; cpu < head->n_cpus; cpu++) {
         put_number(out, 0, 8);
         put_number(out, 0, 8);
     }
     put_number(out, strlen(head->clock) + 2, 8);
     buf_printf(out, "[%s]", head->clock);
-    while (out->len_bytes % PAGE_BYTES && !out->failed)
+    while ((out->len_bytes - begin) % PAGE_BYTES && !out->failed)
         buf_append(out, "", 1);
 }
 
@@ -167,10 +163,10 @@ static void page_put(struct trace_dat_writer *writer, uint32_t word)
     writer->n_used += sizeof word;
 }
 
-static int page_write(struct trace_dat_writer *writer, struct error *err)
+static void page_write(struct trace_dat_writer *writer)
 {
     if (!writer->n_used)
-        return 0;
+        return;
     uint64_t length = writer->n_used;
     if (writer->has_lost)
         length |= PAGE_LOST;
@@ -181,12 +177,10 @@ static int page_write(struct trace_dat_writer *writer, struct error *err)
     }
     length = htole64(length);
     memcpy(writer->page + 8, &length, sizeof length);
-    int code = file_append(writer->fd, writer->path, writer->page, PAGE_BYTES, err);
+    buf_append(writer->out, writer->page, PAGE_BYTES);
     memset(writer->page, 0, PAGE_BYTES);
-    writer->data_offset += PAGE_BYTES;
     writer->n_used = 0;
     writer->has_lost = false;
-    return code;
 }
 
 static void page_begin(struct trace_dat_writer *writer, uint64_t t_ns)
@@ -200,18 +194,20 @@ static void page_begin(struct trace_dat_writer *writer, uint64_t t_ns)
     writer->n_lost = 0;
 }
 
-static int cpu_end(struct trace_dat_writer *writer, struct error *err)
+/* The pages of the CPU are complete: its offset and size go into the table. */
+static void cpu_end(struct trace_dat_writer *writer)
 {
-    int code = page_write(writer, err);
-    uint64_t *place = writer->table + 2 * (size_t)writer->cpu;
-    place[1] = writer->data_offset - place[0];
-    return code;
+    page_write(writer);
+    uint64_t end = writer->out->len_bytes - writer->begin;
+    const uint64_t place[] = {htole64(writer->data_offset), htole64(end - writer->data_offset)};
+    if (!writer->out->failed)
+        memcpy(writer->out->data + writer->table + writer->cpu * sizeof place, place, sizeof place);
 }
 
 static void cpu_begin(struct trace_dat_writer *writer, uint32_t cpu)
 {
     writer->cpu = cpu;
-    writer->table[2 * (size_t)cpu] = writer->data_offset;
+    writer->data_offset = writer->out->len_bytes - writer->begin;
     writer->t_ns = 0;
     writer->is_losing = false;
     writer->n_lost = 0;
@@ -220,10 +216,10 @@ static void cpu_begin(struct trace_dat_writer *writer, uint32_t cpu)
 int trace_dat_cpu(struct trace_dat_writer *writer, uint32_t cpu, struct error *err)
 {
     if (cpu >= writer->n_cpus || cpu < writer->cpu)
-        return error_set(err, ERR_RANGE, "%s: CPU %u is out of order", writer->path, cpu);
-    int code = cpu_end(writer, err);
+        return error_set(err, ERR_RANGE, "CPU %u of %u is out of order in a trace", cpu, writer->n_cpus);
+    cpu_end(writer);
     cpu_begin(writer, cpu);
-    return code;
+    return 0;
 }
 
 int trace_dat_add(struct trace_dat_writer *writer, uint64_t t_ns, const void *payload, uint32_t n_bytes,
@@ -232,13 +228,12 @@ int trace_dat_add(struct trace_dat_writer *writer, uint64_t t_ns, const void *pa
     uint32_t n_words = (n_bytes + 3) / 4, room = DATA_BYTES - COUNT_BYTES;
     uint32_t n_needed = 4 * n_words + (n_words > KIND_WORDS_MAX ? 8 : 4);
     if (n_bytes == 0 || n_bytes > TRACE_DAT_PAYLOAD_MAX || t_ns < writer->t_ns)
-        return error_set(err, ERR_RANGE, "%s: an event of %u bytes at %llu ns on CPU %u cannot be written",
-                         writer->path, n_bytes, (unsigned long long)t_ns, writer->cpu);
+        return error_set(err, ERR_RANGE, "an event of %u bytes at %llu ns on CPU %u has no place in a trace", n_bytes,
+                         (unsigned long long)t_ns, writer->cpu);
     uint64_t delta = writer->n_used ? t_ns - writer->t_ns : 0;
     bool is_far = delta >> DELTA_BITS != 0;
-    int code = 0;
     if (writer->n_used && (writer->is_losing || writer->n_used + n_needed + (is_far ? 8 : 0) > room))
-        code = page_write(writer, err);
+        page_write(writer);
     if (!writer->n_used) {
         page_begin(writer, t_ns);
         delta = 0;
@@ -253,7 +248,7 @@ int trace_dat_add(struct trace_dat_writer *writer, uint64_t t_ns, const void *pa
         page_put(writer, 4 * n_words + 4);
     memcpy(writer->page + HEAD_BYTES + writer->n_used, payload, n_bytes);
     writer->n_used += 4 * n_words;
-    return code;
+    return 0;
 }
 
 void trace_dat_lost(struct trace_dat_writer *writer, uint64_t n)
@@ -265,66 +260,27 @@ void trace_dat_lost(struct trace_dat_writer *writer, uint64_t n)
 
 /* --- a file --- */
 
-static void writer_free(struct trace_dat_writer *writer)
-{
-    free(writer->path);
-    free(writer->page);
-    free(writer->table);
-    *writer = (struct trace_dat_writer){.fd = -1};
-}
-
-void trace_dat_abandon(struct trace_dat_writer *writer)
-{
-    file_abandon(&writer->fd, &writer->temporary);
-    writer_free(writer);
-}
-
-int trace_dat_begin(struct trace_dat_writer *writer, const char *path, const struct trace_dat_head *head,
+int trace_dat_begin(struct trace_dat_writer *writer, struct buf *out, const struct trace_dat_head *head,
                     struct error *err)
 {
-    struct buf out = {0};
-    *writer = (struct trace_dat_writer){.fd = -1, .n_cpus = head->n_cpus};
+    *writer = (struct trace_dat_writer){.out = out, .begin = out->len_bytes, .n_cpus = head->n_cpus};
     if (head->n_cpus == 0 || head->n_cpus > CPUS_MAX)
-        return error_set(err, ERR_RANGE, "%s: a trace of %u CPUs cannot be written", path, head->n_cpus);
-    put_head(head, &out, &writer->table_offset);
-    writer->path = strdup(path);
+        return error_set(err, ERR_RANGE, "a trace of %u CPUs cannot be written", head->n_cpus);
+    put_head(head, out, &writer->table);
     writer->page = calloc(1, PAGE_BYTES);
-    writer->table = calloc(head->n_cpus, 2 * sizeof *writer->table);
-    int code = out.failed || !writer->path || !writer->page || !writer->table ? error_memory(err) : 0;
-    if (code == 0)
-        code = file_begin(path, &writer->temporary, &writer->fd, err);
-    if (code == 0)
-        code = file_append(writer->fd, path, out.data, out.len_bytes, err);
-    writer->data_offset = out.len_bytes;
-    buf_fini(&out);
-    if (code == 0)
-        cpu_begin(writer, 0);
-    else
-        trace_dat_abandon(writer);
-    return code;
-}
-
-static int write_table(const struct trace_dat_writer *writer, struct error *err)
-{
-    size_t n_bytes = 2 * sizeof *writer->table * writer->n_cpus;
-    for (size_t i = 0; i < 2 * (size_t)writer->n_cpus; i++)
-        writer->table[i] = htole64(writer->table[i]);
-    errno = EIO;
-    if (pwrite(writer->fd, writer->table, n_bytes, (off_t)writer->table_offset) != (ssize_t)n_bytes)
-        return error_set(err, ERR_IO, "%s: cannot be written: %s", writer->path, strerror(errno));
+    if (!writer->page || out->failed)
+        return error_memory(err);
+    cpu_begin(writer, 0);
     return 0;
 }
 
 int trace_dat_end(struct trace_dat_writer *writer, struct error *err)
 {
-    int code = cpu_end(writer, err);
-    if (code == 0)
-        code = write_table(writer, err);
-    if (code == 0)
-        code = file_end_replacing(&writer->fd, &writer->temporary, writer->path, err);
-    if (code == 0)
-        writer_free(writer);
-    else
-        trace_dat_abandon(writer);
-    return code;
+    bool is_whole = writer->page && !writer->out->failed;
+    if (is_whole)
+        cpu_end(writer);
+    is_whole = is_whole && !writer->out->failed;
+    free(writer->page);
+    *writer = (struct trace_dat_writer){0};
+    return is_whole ? 0 : error_memory(err);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/vec.h"
 
 #define TRACE_DAT_ID_MAX 32767 /* of an event: KernelShark has 16 bits, one of them the sign */
 #define TRACE_DAT_PAYLOAD_MAX                                                                                          \
@@ -39,13 +40,12 @@ struct trace_dat_head {
     uint64_t trace_id; /* tells recordings apart */
 };
 
-/* One file being written. All zero is empty. */
+/* One file being written into a buffer. All zero is empty. */
 struct trace_dat_writer {
-    int fd;
-    char *path, *temporary;
-    uint64_t table_offset, data_offset; /* in the file: of the table of CPUs, of the page that is being filled */
-    uint32_t n_cpus, cpu;               /* cpu: the one that is being written */
-    uint64_t *table;                    /* [n_cpus][2] offset and size of each CPU's pages */
+    struct buf *out;
+    size_t begin, table;  /* where in out the file begins, and its table of CPUs */
+    uint32_t n_cpus, cpu; /* cpu: the one that is being written */
+    uint64_t data_offset; /* in the file: where the pages of this CPU begin */
     unsigned char *page;
     uint32_t n_used; /* bytes of events in page; 0: it has not begun */
     uint64_t t_ns;   /* of the last event of this CPU */
@@ -55,17 +55,18 @@ struct trace_dat_writer {
     uint64_t page_lost;
 };
 
-/* Begins path, under a temporary name beside it.  err: ERR_IO, ERR_MEMORY, ERR_RANGE (no CPU, or too many) */
-int trace_dat_begin(struct trace_dat_writer *writer, const char *path, const struct trace_dat_head *head,
+/* Begins a file behind what out holds; trace_dat_end must follow, whatever fails.
+ * err: ERR_MEMORY, ERR_RANGE (no CPU, or too many) */
+int trace_dat_begin(struct trace_dat_writer *writer, struct buf *out, const struct trace_dat_head *head,
                     struct error *err);
 
 /* The events that follow are of this CPU; CPUs come in ascending order, those without events may be left out.
- * err: ERR_IO, ERR_RANGE */
+ * err: ERR_RANGE */
 int trace_dat_cpu(struct trace_dat_writer *writer, uint32_t cpu, struct error *err);
 
 /* Adds an event of this CPU at t_ns, which is not before its last one. payload [n_bytes]: 2 bytes id, 1 byte flags, 1
  * byte preemption count, 4 bytes thread, and its fields; filled up with zeros to a multiple of 4.
- * err: ERR_IO, ERR_RANGE (order of time, size) */
+ * err: ERR_RANGE (order of time, size) */
 int trace_dat_add(struct trace_dat_writer *writer, uint64_t t_ns, const void *payload, uint32_t n_bytes,
                   struct error *err);
 
@@ -73,10 +74,7 @@ int trace_dat_add(struct trace_dat_writer *writer, uint64_t t_ns, const void *pa
  * what was lost after the last one is not seen. */
 void trace_dat_lost(struct trace_dat_writer *writer, uint64_t n);
 
-/* Finishes the file: it replaces what is at its path. The writer is empty afterwards, on failure too.  err: ERR_IO */
+/* Finishes the file; the writer is empty afterwards, on failure too.  err: ERR_MEMORY */
 int trace_dat_end(struct trace_dat_writer *writer, struct error *err);
-
-/* Gives up and removes what was written. */
-void trace_dat_abandon(struct trace_dat_writer *writer);
 
 #endif

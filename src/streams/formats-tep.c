@@ -38,6 +38,8 @@ struct stream_formats {
     char *path;
     struct stream_type *types;
     size_t n_types;
+    char **systems, **texts; /* [n_texts] of the formats, as they were given */
+    size_t n_texts;
 };
 
 /* --- bytes through the socket --- */
@@ -419,6 +421,36 @@ static int take_types(struct stream_formats *formats, struct buf *body, struct e
     return 0;
 }
 
+/* Whoever writes the recording in another form needs them again. False when out of memory. */
+static bool keep_texts(struct stream_formats *formats, const struct formats_input *input)
+{
+    formats->systems = calloc(input->n_events + 1, sizeof *formats->systems);
+    formats->texts = calloc(input->n_events + 1, sizeof *formats->texts);
+    bool is_done = formats->systems && formats->texts;
+    for (size_t i = 0; i < input->n_events && is_done; i++, formats->n_texts++) {
+        const struct formats_event *event = &input->events[i];
+        formats->systems[i] = strndup(event->system.bytes, event->system.n_bytes);
+        formats->texts[i] = strndup(event->text.bytes, event->text.n_bytes);
+        is_done = formats->systems[i] && formats->texts[i];
+    }
+    return is_done;
+}
+
+const char *formats_text_of(const struct stream_formats *formats, const char *name)
+{
+    static const char begins[] = "name: ";
+    const char *slash = strchr(name, '/');
+    for (size_t i = 0; slash && i < formats->n_texts; i++) {
+        const char *system = formats->systems[i], *text = formats->texts[i];
+        size_t n_system = (size_t)(slash - name), n_name = strlen(slash + 1);
+        if (strlen(system) == n_system && memcmp(system, name, n_system) == 0 &&
+            strncmp(text, begins, sizeof begins - 1) == 0 &&
+            strncmp(text + sizeof begins - 1, slash + 1, n_name) == 0 && text[sizeof begins - 1 + n_name] == '\n')
+            return text;
+    }
+    return NULL;
+}
+
 int formats_open(const struct formats_input *input, struct stream_formats **formats, struct error *err)
 {
     struct stream_formats *made = calloc(1, sizeof *made);
@@ -442,6 +474,8 @@ int formats_open(const struct formats_input *input, struct stream_formats **form
         code = take_answer(made, &word, &body, err);
     if (code == 0)
         code = take_types(made, &body, err);
+    if (code == 0 && !keep_texts(made, input))
+        code = error_memory(err);
     buf_fini(&body);
     if (code != 0)
         formats_close(made);
@@ -457,6 +491,12 @@ void formats_close(struct stream_formats *formats)
     end_server(formats);
     for (size_t i = 0; i < formats->n_types; i++)
         stream_type_fini(&formats->types[i]);
+    for (size_t i = 0; formats->systems && formats->texts && i < formats->n_texts; i++) {
+        free(formats->systems[i]);
+        free(formats->texts[i]);
+    }
+    free(formats->systems);
+    free(formats->texts);
     free(formats->types);
     free(formats->path);
     free(formats);

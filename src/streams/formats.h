@@ -51,6 +51,9 @@ void formats_close(struct stream_formats *formats);
 /* The types, [*n] by id; they are handed over to the caller, who frees them and what they hold. Once. */
 struct stream_type *formats_take_types(struct stream_formats *formats, size_t *n);
 
+/* The text of the format with a type's name ("sched/sched_switch"), as it was given; NULL: none. Borrowed. */
+const char *formats_text_of(const struct stream_formats *formats, const char *name);
+
 /* Bytes of an event. */
 struct formats_record {
     const unsigned char *bytes;

@@ -23,6 +23,13 @@ struct stream_type *formats_take_types(struct stream_formats *formats, size_t *n
     return NULL;
 }
 
+const char *formats_text_of(const struct stream_formats *formats, const char *name)
+{
+    (void)formats;
+    (void)name;
+    return NULL;
+}
+
 int formats_print(struct stream_formats *formats, const struct formats_record *records, size_t n, struct buf *out,
                   struct error *err)
 {

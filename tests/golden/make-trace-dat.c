@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/file.h"
 #include "fmt/trace-dat.h"
 
 enum { N_CPUS = 6, ID_SWITCH = 372, ID_NOTE = 30001, N_TASKS = 40 };
@@ -116,7 +117,8 @@ int main(int argc, char **argv)
                                         .clock = "mono",
                                         .uname = "Linux host 6.1 #1 x86_64",
                                         .trace_id = 15};
-    int code = argc > 2 ? trace_dat_begin(&maker.writer, argv[1], &head, &err) : ERR_USAGE;
+    struct buf out = {0};
+    int code = argc > 2 ? trace_dat_begin(&maker.writer, &out, &head, &err) : ERR_USAGE;
     for (size_t i = 0; code == 0 && i < 4; i++) {
         maker.cpu = cpus[i];
         maker.t_ns = UINT64_C(1000000000) + i;
@@ -126,6 +128,9 @@ int main(int argc, char **argv)
     }
     if (code == 0)
         code = trace_dat_end(&maker.writer, &err);
+    if (code == 0)
+        code = file_write_new(argv[1], out.data, out.len_bytes, &err);
+    buf_fini(&out);
     if (code != 0)
         (void)fprintf(stderr, "make-trace-dat: %s\n", err.text);
     return code != 0;

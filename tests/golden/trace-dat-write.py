@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """trace.dat as we write it: trace-cmd and libkshark find in 200,000 events exactly what was written, with gaps that need
-more than 27 bits, payloads of all sizes, lost events, and CPUs without any."""
+more than 27 bits, payloads of all sizes, lost events, and CPUs without any; so they do when hpcquery has read it and written it again, and in what it makes
+of a recording of perf. Twins appear when they are asked for."""
+import collections
+import json
 import os
 import pathlib
 import re
@@ -14,6 +17,7 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import kshark  # noqa: E402
 
+DATA = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "kernelshark"
 N_EVENTS = 200_000
 failures = []
 
@@ -79,6 +83,88 @@ def check_libkshark(path, events, scratch):
     print(f"libkshark: {len(found)} events and {len(missed)} times lost ones")
 
 
+def report_of(path):
+    return subprocess.run(["trace-cmd", "report", "-t", "-i", str(path)], capture_output=True, text=True, check=False).stdout
+
+
+def export(path, target, *options):
+    done = subprocess.run([str(BUILD / "hpcquery"), "sched", "trace-dat", "-o", str(target), *options, str(path)],
+                          capture_output=True, text=True, check=False)
+    expect(done.returncode == 0 and not done.stderr, f"hpcquery sched trace-dat {path}: {done.stderr}")
+    return done.returncode == 0
+
+
+def check_export(path, scratch):
+    """A trace that is read and written again is the same to everybody."""
+    again = scratch / "again.dat"
+    if not export(path, again):
+        return
+    if shutil.which("trace-cmd"):
+        before, after = report_of(path), report_of(again)
+        expect(before == after and before.count("\n") > 1000, f"{path}: trace-cmd finds other events in the export")
+    before, _ = kshark.rows(path, scratch)
+    if before is not None:
+        after, _ = kshark.rows(again, scratch)
+        expect(sorted(before) == sorted(after), f"{path}: libkshark finds other events in the export")
+        print(f"exported: {path.name}, {len(after)} entries")
+
+
+def check_twins(scratch):
+    """Twins that were asked for are events with the number of their origin's task and CPU."""
+    path, twins = scratch / "real.dat", scratch / "twins.dat"
+    real = DATA / "guest-4cpu-2node.dat"
+    if not real.exists():
+        print(f"SKIP (part): {real} is not here")
+        return
+    path.write_bytes(real.read_bytes())
+    check_export(path, scratch)
+    before, why = kshark.rows(path, scratch)
+    if before is None or not export(path, twins, "--couplebreak"):
+        print(f"SKIP (part): {why}")
+        return
+    after, _ = kshark.rows(twins, scratch)
+    expect(not any(row.id < 0 for row in after), "an event without an id among the twins")
+    for origin, task in (("sched/sched_switch", r"==> .*:(\d+) \["), ("sched/sched_waking", r"pid=(\d+)")):
+        origins = [row for row in before if row.name == origin]
+        made = collections.Counter((row.time, row.tid, row.info) for row in after
+                                   if row.name == f"couplebreak/{origin.split('/')[1]}_target")
+        made.subtract((row.time, row.tid, row.info) for row in before
+                      if row.name == f"couplebreak/{origin.split('/')[1]}_target")
+        wanted_twins = collections.Counter((row.time, int(re.search(task, row.info).group(1)),
+                                            f"origin_pid={row.tid} origin_cpu={row.cpu}") for row in origins)
+        expect(+made == wanted_twins and len(origins) > 100, f"twins of {origin} differ from their origins")
+
+
+def check_perf(scratch):
+    """A recording of perf with scheduler events: as many, at the same times, with the same texts."""
+    path, made = scratch / "perf.data", scratch / "perf.dat"
+    if not shutil.which("perf"):
+        print("SKIP (part): perf is not installed")
+        return
+    recorded = subprocess.run(["perf", "record", "-q", "-a", "-k", "mono", "-e", "sched:sched_switch", "-e",
+                               "sched:sched_waking", "-o", str(path), "sleep", "0.3"], capture_output=True, text=True,
+                              check=False)
+    if recorded.returncode != 0:
+        print(f"SKIP (part): perf cannot record scheduler events here: {recorded.stderr.strip()[:200]}")
+        return
+    if not export(path, made):
+        return
+    listed = subprocess.run([str(BUILD / "hpcquery"), "sched", "events", "--json", str(path)], capture_output=True,
+                            text=True, check=True)
+    rows, why = kshark.rows(made, scratch)
+    if rows is None:
+        print(f"SKIP (part): {why}")
+        return
+    events = json.loads(listed.stdout)["rows"]
+    lost = ("missed_events", "locus/lost")  # perf may lose some on a busy machine; readers join what was lost at once
+    ours = sorted((event["time_ns"], event["cpu"], event["event"], event["info"]) for event in events
+                  if event["event"] not in lost)
+    theirs = sorted((row.time, row.cpu, row.name, row.info) for row in rows if row.name not in lost)
+    expect(ours == theirs and len(ours) > 10, f"libkshark finds {len(theirs)} events in the export of perf.data, not the "
+           f"{len(ours)} of it: {[pair for pair in zip(ours, theirs) if pair[0] != pair[1]][:1]}")
+    print(f"perf.data: {len(theirs)} events")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
@@ -90,6 +176,9 @@ def main():
         expect(any(event[5] for event in events), "no events were lost")
         check_trace_cmd(path, events)
         check_libkshark(path, events, scratch)
+        check_export(path, scratch)
+        check_twins(scratch)
+        check_perf(scratch)
     for sentence in failures[:20]:
         print(f"FAIL: {sentence}")
     return 1 if failures else 0

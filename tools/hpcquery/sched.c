@@ -12,7 +12,7 @@ enum { TOP_IN_TEXT = 40 };
 /* Of these text shows all rows as well. */
 static bool shows_all(const struct sched_report *report)
 {
-    static const char *const names[] = {"events", "runs", "migrations", "cpus", "timeline", "chrome"};
+    static const char *const names[] = {"events", "runs", "migrations", "cpus", "timeline", "chrome", "trace-dat"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(report->name, names[i]) == 0)
             return true;

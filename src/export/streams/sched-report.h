@@ -88,5 +88,6 @@ bool sched_knows_runs(const struct stream *stream);
 /* The reports that have files of their own; as sched_report.write. */
 int sched_write_timeline(const struct sched_job *job, struct buf *out, struct error *err);
 int sched_write_chrome(const struct sched_job *job, struct buf *out, struct error *err);
+int sched_write_trace_dat(const struct sched_job *job, struct buf *out, struct error *err);
 
 #endif

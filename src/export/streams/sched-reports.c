@@ -609,6 +609,7 @@ static const struct sched_report reports[] = {
     {"events", "all events in the order of time, with what they say", write_events},
     {"timeline", "a line for each CPU and each task over time", sched_write_timeline},
     {"chrome", "trace events for Perfetto and chrome://tracing, with tracks for CPUs and tasks", sched_write_chrome},
+    {"trace-dat", "a file for KernelShark and trace-cmd, of one recording; give -o FILE", sched_write_trace_dat},
 };
 
 const struct sched_report *sched_report_at(size_t i)
