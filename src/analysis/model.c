@@ -71,7 +71,7 @@ void model_fini(struct model *model)
                      model->threads,  model->variables,  model->events,      model->topology,  model->program,
                      model->command,  model->plan,       model->skid,        model->notes,     model->builds,
                      model->machines, model->cpu_counts, model->home_counts, model->pages,     model->touches,
-                     model->reaches};
+                     model->reaches,  model->meetings};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -338,6 +338,7 @@ void model_set_capacities(struct model *model)
     model->cap_cpu_counts = model->n_cpu_counts;
     model->cap_touches = model->n_touches;
     model->cap_reaches = model->n_reaches;
+    model->cap_meetings = model->n_meetings;
     model->cap_home_counts = model->n_home_counts;
     model->cap_pages = model->n_pages;
     model->cap_variables = model->n_variables;

@@ -255,6 +255,16 @@ struct touch {
 };
 #define FAULTS_METRIC "FAULTS" /* what they are samples of */
 
+/* One side of what watchpoints found about a cache line (struct objects_meeting). The other side is of the same process
+ * and has the same key. */
+struct meeting {
+    uint32_t variable, thread, scope; /* indexes into the model's lists; scope: below one of the variable's */
+    bool is_watcher;
+    uint32_t accesses;
+    uint64_t key, address, n_bytes;
+    uint64_t n_same, n_beside, n_none;
+};
+
 /* Where one thread's samples lie in a variable: struct reach of fmt/objects.h. */
 struct reach_row {
     uint32_t variable, thread; /* indexes into the model's lists */
@@ -331,6 +341,8 @@ struct model {
     size_t n_cpu_counts, cap_cpu_counts;
     struct touch *touches; /* [n_touches] by variable, thread, scope; only where page faults were sampled */
     size_t n_touches, cap_touches;
+    struct meeting *meetings; /* [n_meetings] by key; only where lines were watched */
+    size_t n_meetings, cap_meetings;
     struct reach_row *reaches; /* [n_reaches] by variable, thread; none in older databases */
     size_t n_reaches, cap_reaches;
     struct home_count *home_counts; /* [n_home_counts] by variable, thread, metric, CPU, home; none where each machine

@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -109,6 +109,24 @@ FIELD(arena_reach, n_in_blocks, 344);
 FIELD(arena_reach, lines, 360);
 FIELD(arena_reach, n_in_lines, 424);
 FIELD(arena_reach, places, 456);
+SIZE(arena_meeting, 72);
+FIELD(arena_meeting, next, 0);
+FIELD(arena_meeting, other, 4);
+FIELD(arena_meeting, leaf, 8);
+FIELD(arena_meeting, other_leaf, 12);
+FIELD(arena_meeting, var, 16);
+FIELD(arena_meeting, other_var, 24);
+FIELD(arena_meeting, address, 32);
+FIELD(arena_meeting, other_address, 40);
+FIELD(arena_meeting, bytes, 48);
+FIELD(arena_meeting, other_bytes, 49);
+FIELD(arena_meeting, accesses, 50);
+FIELD(arena_meeting, other_accesses, 51);
+FIELD(arena_meeting, pad, 52);
+FIELD(arena_meeting, n_same, 56);
+FIELD(arena_meeting, n_beside, 60);
+FIELD(arena_meeting, n_none, 64);
+FIELD(arena_meeting, pad_2, 68);
 SIZE(arena_site, 16);
 FIELD(arena_site, path, 0);
 FIELD(arena_site, min_bytes, 8);
@@ -144,7 +162,7 @@ FIELD(arena_event, decode, 476);
 FIELD(arena_event, ring_bytes, 480);
 FIELD(arena_event, aux_bytes, 484);
 FIELD(arena_event, file, 488);
-SIZE(arena_thread, 6128);
+SIZE(arena_thread, 6152);
 FIELD(arena_thread, id, 0);
 FIELD(arena_thread, tid, 4);
 FIELD(arena_thread, start_ns, 8);
@@ -176,6 +194,10 @@ FIELD(arena_thread, pages, 5088);
 FIELD(arena_thread, pad, 5092);
 FIELD(arena_thread, reaches, 5096);
 FIELD(arena_thread, n_traced, 6120);
+FIELD(arena_thread, meetings, 6128);
+FIELD(arena_thread, n_meetings, 6132);
+FIELD(arena_thread, n_watches, 6136);
+FIELD(arena_thread, n_meetings_lost, 6144);
 SIZE(arena_request, 16);
 FIELD(arena_request, state, 0);
 FIELD(arena_request, kind, 4);
@@ -191,7 +213,7 @@ SIZE(arena_child, 256);
 FIELD(arena_child, state, 0);
 FIELD(arena_child, pid, 4);
 FIELD(arena_child, name, 8);
-SIZE(arena_header, 81824);
+SIZE(arena_header, 81840);
 FIELD(arena_header, magic, 0);
 FIELD(arena_header, version, 8);
 FIELD(arena_header, header_bytes, 12);
@@ -264,6 +286,10 @@ FIELD(arena_header, requests, 65412);
 FIELD(arena_header, start_mono_ns, 81800);
 FIELD(arena_header, newest_trace_run, 81808);
 FIELD(arena_header, trace_sweep, 81816);
+FIELD(arena_header, watches_per_s, 81824);
+FIELD(arena_header, n_watch_full, 81828);
+FIELD(arena_header, n_watch_refused, 81832);
+FIELD(arena_header, watch_errno, 81836);
 SIZE(companion_message, 4136);
 FIELD(companion_message, magic, 0);
 FIELD(companion_message, version, 4);

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 11
+#define ARENA_VERSION 12
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -62,6 +62,7 @@ enum arena_kind {
     ARENA_SITES,       /* struct arena_site */
     ARENA_PAGES,       /* struct arena_pages */
     ARENA_REACHES,     /* struct arena_reach */
+    ARENA_MEETINGS,    /* struct arena_meeting */
     ARENA_KINDS
 };
 
@@ -319,6 +320,26 @@ struct arena_reach {
     struct arena_reach_line places[ARENA_REACH_LINES];
 };
 
+/* What the watchpoints of a thread found about a cache line that a sample of another thread had used: for a while the
+ * bytes of that sample were watched, and other bytes of its line. One record for each pair of places in the code and in
+ * the line; with leaf 0 one for the times that this thread did not come there. Chained per thread. */
+struct arena_meeting {
+    uint32_t next;
+    uint32_t other;                   /* arena_thread of the other thread */
+    uint32_t leaf, other_leaf;        /* sample-tree nodes: of the access that was trapped, and of the sample */
+    uint64_t var, other_var;          /* what the two accesses touched */
+    uint64_t address, other_address;  /* address: of the watched bytes, as near as is known */
+    uint8_t bytes, other_bytes;       /* sizes; 0: not known */
+    uint8_t accesses, other_accesses; /* REACH_* of arena/reach.h; accesses: REACH_WRITES only if reads were not watched
+                                       * for, else 0 */
+    uint32_t pad;
+    _Atomic uint32_t n_same;   /* times that this thread touched the same bytes, ... */
+    _Atomic uint32_t n_beside; /* other bytes of the line, ... */
+    _Atomic uint32_t n_none;   /* or nothing that was watched */
+    uint32_t pad_2;
+};
+#define ARENA_MEETINGS_MAX 128 /* of a thread */
+
 /* A site that allocates blocks below the threshold. The blocks have no records of their own. */
 struct arena_site {
     _Atomic uint64_t path;                 /* VAR_HEAP: the call path, as far as all blocks so far have it in common */
@@ -478,6 +499,10 @@ struct arena_thread {
     uint32_t pad;
     uint32_t reaches[ARENA_REACH_BUCKETS]; /* first arena_reach of each bucket */
     _Atomic uint64_t n_traced;             /* samples that came to the log, whatever became of them */
+    uint32_t meetings;                     /* newest arena_meeting, 0 = none */
+    uint32_t n_meetings;
+    _Atomic uint64_t n_watches;       /* times that the thread watched a line */
+    _Atomic uint64_t n_meetings_lost; /* what they found and had no room for */
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
@@ -647,8 +672,12 @@ struct arena_header {
     struct arena_request requests[ARENA_REQUESTS];
     uint64_t start_mono_ns;            /* CLOCK_MONOTONIC at start_ns */
     _Atomic uint32_t newest_trace_run; /* 1 + index of its first chunk, 0 = none */
-    _Atomic uint64_t trace_sweep; /* level of the log << ARENA_SWEEP_LEVEL_SHIFT | whether a run was claimed since it
-                                   * began | 1 + index of the next run to be tried, 0 = none left */
+    _Atomic uint64_t trace_sweep;  /* level of the log << ARENA_SWEEP_LEVEL_SHIFT | whether a run was claimed since it
+                                    * began | 1 + index of the next run to be tried, 0 = none left */
+    uint32_t watches_per_s;        /* times a second that each thread may watch a line; 0: it does not */
+    _Atomic uint32_t n_watch_full; /* threads without watchpoints, because all are in use ... */
+    _Atomic uint32_t n_watch_refused; /* ... or because the kernel refuses them: */
+    _Atomic int32_t watch_errno;
 };
 
 /* Samples of a lower level are not in the log.  ctx: any */

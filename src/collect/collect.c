@@ -279,6 +279,7 @@ static void build_tree(struct collected_thread *thread)
     thread_take_homes(thread);
     thread_take_sketches(thread);
     thread_take_reaches(thread);
+    thread_take_meetings(thread);
     thread_finish_offsets(thread);
 }
 
@@ -459,6 +460,7 @@ void variable_fini(struct collected_variable *variable)
     }
     free(variable->row.accesses);
     free(variable->row.touches);
+    free(variable->row.meetings);
     free(variable->row.reach);
 }
 

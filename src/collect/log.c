@@ -78,6 +78,38 @@ static void write_unopened(const struct collected_process *process, struct buf *
     }
 }
 
+/* How often threads watched cache lines, and why some did not. */
+static void write_watches(const struct collected_process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    uint32_t n_full = __atomic_load_n((const uint32_t *)&header->n_watch_full, __ATOMIC_RELAXED);
+    uint32_t n_refused = __atomic_load_n((const uint32_t *)&header->n_watch_refused, __ATOMIC_RELAXED);
+    unsigned long long n_watches = 0, n_lost = 0;
+    char text[192];
+    if (!header->watches_per_s)
+        return;
+    for (size_t i = 0; i < process->n_threads; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        n_watches += record ? view_count(&record->n_watches) : 0;
+        n_lost += record ? view_count(&record->n_meetings_lost) : 0;
+    }
+    (void)snprintf(text, sizeof text,
+                   "sharing: threads watched lines %llu times; there was no room for %llu of the results", n_watches,
+                   n_lost);
+    log_write_message(out, process->name.pid, -1, text);
+    (void)snprintf(text, sizeof text,
+                   "sharing: %u thread%s watched no lines: the program or a debugger uses the breakpoints", n_full,
+                   n_full == 1 ? "" : "s");
+    if (n_full)
+        log_write_message(out, process->name.pid, -1, text);
+    (void)snprintf(text, sizeof text, "sharing: %u thread%s watched no lines: the kernel refuses breakpoints: %s",
+                   n_refused, n_refused == 1 ? "" : "s",
+                   strerror(__atomic_load_n((const int32_t *)&header->watch_errno, __ATOMIC_RELAXED)));
+    if (n_refused)
+        log_write_message(out, process->name.pid, -1, text);
+}
+
 static void write_children(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;
@@ -232,6 +264,7 @@ int process_write_log(struct collected_process *process, struct error *err)
     write_blocks(process, &text);
     write_merged(process, &text);
     write_unopened(process, &text);
+    write_watches(process, &text);
     write_children(process, &text);
     write_python(process, &text);
     write_regions(process, &text);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where in its variables and in which lines the samples of a thread lie, by the instruction that accessed them: the
  * call path does not matter for that, so the hits of one instruction are put together. And their reach, whatever the
- * instruction. Ordinary code. */
+ * instruction; and where threads met at a line. Ordinary code. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena/reach.h"
 #include "collect/profile.h"
 
 #define HASHES_MAX 1024 /* that are kept one by one */
@@ -407,5 +408,59 @@ void thread_take_reaches(struct collected_thread *thread)
         struct arena_reach reach;
         memcpy(&reach, record, sizeof reach);
         take_reach(thread, &reach);
+    }
+}
+
+/* --- meetings --- */
+
+/* Adds one side of a meeting: a path that ends at leaf, on the variable var. */
+static void describe_meeting(struct collected_thread *thread, uint64_t var, uint32_t leaf,
+                             const struct objects_meeting *meeting)
+{
+    bool is_known = leaf && path_of(thread->process->view, leaf, ARENA_NODES, &thread->path);
+    const struct declaration *declaration = is_known ? thread_declare(thread, var, HIT_LOST) : NULL;
+    if (!declaration || declaration->variable == TREE_NONE)
+        return;
+    uint32_t variable = declaration->variable;
+    uint32_t node = path_insert(thread, &thread->path, declaration->base, HPCRUN_NODE_MEMACCESS);
+    struct collected_variable *owner = &thread->variables[variable];
+    if (node == TREE_NONE || !vec_reserve(&owner->row.meetings, &owner->cap_meetings, owner->row.n_meetings + 1,
+                                          sizeof *owner->row.meetings)) {
+        thread->tree.failed = true;
+        return;
+    }
+    owner->row.meetings[owner->row.n_meetings] = *meeting;
+    owner->row.meetings[owner->row.n_meetings++].node = node;
+}
+
+static void take_meeting(struct collected_thread *thread, uint32_t ref, bool is_watcher)
+{
+    const struct arena_meeting *record = view_record(thread->process->view, ref, ARENA_MEETINGS, sizeof *record);
+    struct objects_meeting meeting = {.key = ref, .is_watcher = is_watcher};
+    if (!record || (is_watcher && !record->leaf))
+        return;
+    meeting.n_same = __atomic_load_n((const uint32_t *)&record->n_same, __ATOMIC_RELAXED);
+    meeting.n_beside = __atomic_load_n((const uint32_t *)&record->n_beside, __ATOMIC_RELAXED);
+    meeting.n_none = __atomic_load_n((const uint32_t *)&record->n_none, __ATOMIC_RELAXED);
+    meeting.address = is_watcher ? record->address : record->other_address;
+    meeting.n_bytes = is_watcher ? record->bytes : record->other_bytes;
+    meeting.accesses = (is_watcher ? record->accesses : record->other_accesses) & (REACH_READS | REACH_WRITES);
+    describe_meeting(thread, is_watcher ? record->var : record->other_var,
+                     is_watcher ? record->leaf : record->other_leaf, &meeting);
+}
+
+void thread_take_meetings(struct collected_thread *thread)
+{
+    const struct view *view = thread->process->view;
+    struct record_walk walk = {.kind = ARENA_MEETINGS, .record_bytes = sizeof(struct arena_meeting)};
+    const struct arena_meeting *record;
+    if (!view->header->watches_per_s)
+        return;
+    while ((record = view_next(view, &walk))) {
+        uint32_t other = record->other, owner = view_owner(view, walk.ref, ARENA_MEETINGS, sizeof *record);
+        if (owner == thread->ref)
+            take_meeting(thread, walk.ref, true);
+        if (other == thread->ref)
+            take_meeting(thread, walk.ref, false);
     }
 }

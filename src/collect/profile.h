@@ -169,7 +169,7 @@ struct line_set;
 
 struct collected_variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
-    size_t cap_cpus, cap_homes, cap_offsets, cap_samples, cap_latencies, cap_accesses, cap_touches;
+    size_t cap_cpus, cap_homes, cap_offsets, cap_samples, cap_latencies, cap_accesses, cap_touches, cap_meetings;
 };
 
 /* How the counts of one event become what they stand for, in one thread. */
@@ -255,6 +255,9 @@ void thread_take_sketches(struct collected_thread *thread);
 
 /* Sums the reach of the thread's samples, variable by variable (offsets.c). */
 void thread_take_reaches(struct collected_thread *thread);
+
+/* Adds the thread's sides of where threads met at cache lines to their variables (offsets.c). */
+void thread_take_meetings(struct collected_thread *thread);
 
 /* --- allocations and variables (variables.c) --- */
 

@@ -680,6 +680,10 @@ static bool fill_variables(struct side *side, const struct collected_thread *thr
             struct objects_touch *touch = &thread->variables[i].row.touches[k];
             touch->node = (uint32_t)thread_node_id(thread, touch->node);
         }
+        for (size_t k = 0; k < thread->variables[i].row.n_meetings; k++) {
+            struct objects_meeting *meeting = &thread->variables[i].row.meetings[k];
+            meeting->node = (uint32_t)thread_node_id(thread, meeting->node);
+        }
     }
     side->file.n_variables = thread->n_variables;
     return true;

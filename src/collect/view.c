@@ -411,6 +411,8 @@ static void fold_variables(struct collected_thread *thread, const uint32_t *to)
         variable->row.node = node;
         for (size_t k = 0; k < variable->row.n_touches; k++)
             variable->row.touches[k].node = to[variable->row.touches[k].node];
+        for (size_t k = 0; k < variable->row.n_meetings; k++)
+            variable->row.meetings[k].node = to[variable->row.meetings[k].node];
         thread->tree.nodes[node].variable = (uint32_t)n + 1;
         thread->variables[n++] = *variable;
     }
@@ -464,6 +466,7 @@ bool process_bound_side(struct collected_process *process, struct objects_file *
         for (size_t i = 0; i < file->n_variables; i++) {
             file->variables[i].n_cpus = file->variables[i].n_stack_offsets = file->variables[i].n_latencies = 0;
             file->variables[i].n_accesses = file->variables[i].n_homes = file->variables[i].n_touches = 0;
+            file->variables[i].n_meetings = 0;
             file->variables[i].reach = NULL; /* the thread's variable has it */
         }
         *n_details = file->n_variables;

@@ -235,6 +235,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->uid = geteuid();
     arena->start_ns = clock_now_ns(CLOCK_REALTIME);
     arena->trace = setup->trace;
+    arena->watches_per_s = setup->watches_per_s;
     arena->delay_sampling = setup->delay_sampling;
     arena->begin_ns = setup->delay_ns ? c->start_ns + setup->delay_ns : 0;
     arena->end_of_sampling_ns = setup->duration_ns ? c->start_ns + setup->delay_ns + setup->duration_ns : 0;

@@ -28,8 +28,6 @@
 #define WORTHLESS_PERCENT 1.0 /* ... and the share of a variable about which it is said that they cannot */
 #define SPAN_ALL 0.5          /* of what is used: a thread that uses so much has no part of its own */
 #define EVEN_PART 0.75        /* of the mean: a node that uses as much as the others */
-#define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
-#define MODIFIED_SAMPLES 20   /* ... and its samples */
 #define BLOCKS_MANY 1000
 #define BLOCK_SMALL 4096.0   /* bytes */
 #define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used */
@@ -200,20 +198,12 @@ static bool advise_on_first_touch(struct advices *advices, const struct report_r
     return true;
 }
 
-/* The row's samples in a metric of that name, 0 when there is none. */
-static double samples_of(const struct advices *advices, const struct report_row *row, const char *name)
-{
-    int64_t metric = model_metric(advices->job->model, name);
-    return metric < 0 ? 0 : report_samples(&advices->report, row, (size_t)metric);
-}
-
 /* The hardware saw loads of lines that another core had just written. */
 static void advise_on_sharing(struct advices *advices, const struct report_row *row)
 {
-    double loads = samples_of(advices, row, "MEM-Load");
-    double modified = samples_of(advices, row, "MEM-hitm-local") + samples_of(advices, row, "MEM-hitm-rmt");
+    double loads, modified = report_is_seen_modified(&advices->report, row, &loads);
     struct buf evidence = {0};
-    if (row->part || modified < MODIFIED_SAMPLES || 100 * modified < MODIFIED_PERCENT * loads)
+    if (!(modified > 0))
         return;
     buf_printf(&evidence,
                "%.0f %% of its loads (%.0f of %.0f samples) found their line modified in another core's cache",
@@ -319,7 +309,7 @@ static void advise_on_walks(struct advices *advices, const struct report_row *ro
 static void advise_on_fields(struct advices *advices, const struct report_row *row)
 {
     struct buf evidence = {0};
-    const char *colon = row->advice ? strstr(row->advice, ": ") : NULL;
+    const char *colon = row->advice && !row->advises_on_lines ? strstr(row->advice, ": ") : NULL;
     if (!colon || (advices->report.has_causes && !waits_for_memory(advices, row)))
         return;
     buf_append(&evidence, row->advice, (size_t)(colon - row->advice));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -269,20 +270,83 @@ static bool is_line_shown(const struct export_job *job, const struct patterns *p
            strcmp(name_of(patterns, line->other_row), job->subject) == 0;
 }
 
+/* "reads", for one side of a meeting. */
+static const char *access_words(uint32_t accesses)
+{
+    static const char *const words[] = {"uses", "reads", "writes", "reads and writes"};
+    return words[accesses & 3];
+}
+
+/* "thread 0.1 writes words + 8 at count_words (patterns.c:120)" */
+static void put_side(const struct patterns *patterns, const struct line_side *side, struct buf *out)
+{
+    const struct model *model = patterns->report.model;
+    const struct thread *thread = &model->threads[side->thread];
+    const char *function = model_text(model, side->place.function), *file = model_text(model, side->place.file);
+    if (side->row == UINT32_MAX) {
+        buf_printf(out, "an access that is not known");
+        return;
+    }
+    buf_printf(out, "thread %u.%u %s %s", model->processes[thread->process].rank, thread->thread_id,
+               access_words(side->accesses), name_of(patterns, side->row));
+    if (side->offset_bytes != UINT64_MAX)
+        buf_printf(out, " + %llu", (unsigned long long)side->offset_bytes);
+    if (side->field)
+        buf_printf(out, " (%s)", side->field);
+    buf_printf(out, " in %s", *function ? function : "unknown code");
+    if (side->place.line)
+        buf_printf(out, " (%s:%u)", path_last(file), side->place.line);
+}
+
+/* What watchpoints found, and the two accesses that met most often. */
+static void put_verdict(const struct export_job *job, const struct patterns *patterns, const struct shared_line *line,
+                        struct buf *out)
+{
+    struct buf text = {0};
+    buf_printf(out, "%10s", "");
+    if (line->verdict == VERDICT_NOT_VERIFIED) {
+        buf_printf(out, "not verified: too few watches\n");
+        return;
+    }
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, line_verdict_name(line->verdict), 24, false);
+    text_style(out, job, TEXT_PLAIN);
+    buf_printf(&text, "verified: %llu traps at the same bytes, %llu beside them, %llu watches without",
+               (unsigned long long)line->n_same, (unsigned long long)line->n_beside, (unsigned long long)line->n_none);
+    if (line->n_most) {
+        buf_printf(&text, "; ");
+        put_side(patterns, &line->sides[0], &text);
+        buf_printf(&text, ", ");
+        put_side(patterns, &line->sides[1], &text);
+    }
+    text_wrapped(out, job, text.data ? text.data : "", 34, 34);
+    buf_fini(&text);
+}
+
 static void put_line(const struct export_job *job, const struct patterns *patterns, const struct shared_line *line,
                      struct buf *out)
 {
-    buf_printf(out, "%8llu  ", (unsigned long long)line->n_samples);
-    text_style(out, job, TEXT_BOLD);
-    text_cell(out, job, line_sharing_name(line->sharing), 24, false);
-    text_style(out, job, TEXT_PLAIN);
-    buf_printf(out, "%4zu threads, %zu write; %3.0f %% stores; same places %.2f; %s", line->n_threads, line->n_writers,
-               percent(line->n_stores, line->n_samples), line->in_common, name_of(patterns, line->row));
+    if (line->is_candidate) {
+        buf_printf(out, "%8llu  ", (unsigned long long)line->n_samples);
+        text_style(out, job, TEXT_BOLD);
+        text_cell(out, job, line_sharing_name(line->sharing), 24, false);
+        text_style(out, job, TEXT_PLAIN);
+        if (!isnan(line->in_common))
+            buf_printf(out, "%4zu threads, %zu write; %3.0f %% stores; same places %.2f; ", line->n_threads,
+                       line->n_writers, percent(line->n_stores, line->n_samples), line->in_common);
+        if (line->is_seen_modified)
+            buf_printf(out, "found modified by the hardware; %s", line->line == LINE_ALL ? "lines of " : "");
+    } else {
+        buf_printf(out, "%8s  %-24s", "few", "no candidate");
+    }
+    buf_printf(out, "%s", name_of(patterns, line->row));
     if (line->offset_bytes != UINT64_MAX)
         buf_printf(out, " + %llu", (unsigned long long)line->offset_bytes);
     if (line->other_row != line->row)
         buf_printf(out, " and %s", name_of(patterns, line->other_row));
     buf_append(out, "\n", 1);
+    if (patterns->is_watched && line->line != LINE_ALL)
+        put_verdict(job, patterns, line, out);
 }
 
 static int write_lines_text(const struct export_job *job, struct buf *out, struct error *err)
@@ -306,8 +370,11 @@ static int write_lines_text(const struct export_job *job, struct buf *out, struc
     if (n_left)
         buf_printf(out, "%zu more lines (--top 0 shows all)\n", n_left);
     text_labelled(out, job, "note",
-                  n ? "Candidates: whether the threads used a line at the same time is not known."
-                    : "No cache line with enough samples was used by several threads of which one writes.");
+                  !n ? "No cache line with enough samples was used by several threads of which one writes."
+                  : patterns.is_watched
+                      ? "Verified by watchpoints: threads on two processors used the line within some milliseconds."
+                      : "Candidates: whether the threads used a line at the same time is not known; hpcrun "
+                        "--verify-sharing finds out.");
     patterns_fini(&patterns);
     return 0;
 }
@@ -321,7 +388,7 @@ static int write_lines_csv(const struct export_job *job, struct buf *out, struct
     if (code != 0)
         return code;
     buf_printf(out, "variable,other_variable,process,line_address,offset,sharing,samples,stores,threads,writers,"
-                    "same_places\n");
+                    "same_places,seen_modified,verified,same_traps,beside_traps,no_traps,sample_place,trap_place\n");
     for (size_t i = 0; i < patterns.n_lines; i++) {
         const struct shared_line *line = &patterns.lines[i];
         if (!is_line_shown(job, &patterns, line))
@@ -329,18 +396,66 @@ static int write_lines_csv(const struct export_job *job, struct buf *out, struct
         csv_put_text(out, name_of(&patterns, line->row));
         buf_printf(out, ",");
         csv_put_text(out, line->other_row == line->row ? "" : name_of(&patterns, line->other_row));
-        buf_printf(out, ",%u,0x%llx,", line->process, (unsigned long long)(line->line * PATTERN_LINE_BYTES));
+        buf_printf(out, ",%u,", line->process);
+        if (line->line != LINE_ALL)
+            buf_printf(out, "0x%llx", (unsigned long long)(line->line * PATTERN_LINE_BYTES));
+        buf_append(out, ",", 1);
         if (line->offset_bytes != UINT64_MAX)
             buf_printf(out, "%llu", (unsigned long long)line->offset_bytes);
-        buf_printf(out, ",%s,%llu,%llu,%zu,%zu,%.4f\n", line_sharing_name(line->sharing),
+        buf_printf(out, ",%s,%llu,%llu,%zu,%zu", line->is_candidate ? line_sharing_name(line->sharing) : "no candidate",
                    (unsigned long long)line->n_samples, (unsigned long long)line->n_stores, line->n_threads,
-                   line->n_writers, line->in_common);
+                   line->n_writers);
+        put_csv_number(out, line->in_common);
+        buf_printf(out, ",%d,%s,%llu,%llu,%llu", line->is_seen_modified, line_verdict_name(line->verdict),
+                   (unsigned long long)line->n_same, (unsigned long long)line->n_beside,
+                   (unsigned long long)line->n_none);
+        for (int side = 0; side < 2; side++) {
+            struct buf text = {0};
+            if (line->n_most)
+                put_side(&patterns, &line->sides[side], &text);
+            buf_append(out, ",", 1);
+            csv_put_text(out, text.data ? text.data : "");
+            buf_fini(&text);
+        }
+        buf_append(out, "\n", 1);
     }
     patterns_fini(&patterns);
     return 0;
 }
 
 const struct exporter export_sharing_csv = {"sharing", "csv", write_lines_csv};
+
+static void put_json_verdict(const struct patterns *patterns, const struct shared_line *line, struct buf *out)
+{
+    const struct model *model = patterns->report.model;
+    json_put_text_at(out, "verified", line_verdict_name(line->verdict));
+    json_put_word_at(out, "same_traps", line->n_same);
+    json_put_word_at(out, "beside_traps", line->n_beside);
+    json_put_word_at(out, "no_traps", line->n_none);
+    json_put_key(out, "accesses", 0);
+    buf_append(out, "[", 1);
+    for (int i = 0; line->n_most && i < 2; i++) {
+        const struct line_side *side = &line->sides[i];
+        if (side->row == UINT32_MAX)
+            continue;
+        buf_printf(out, out->data[out->len_bytes - 1] == '[' ? "{\"variable\": " : ", {\"variable\": ");
+        json_put_text(out, name_of(patterns, side->row));
+        json_put_text_at(out, "field", side->field);
+        json_put_text_at(out, "from", i ? "watchpoint" : "sample");
+        json_put_word_at(out, "rank", model->processes[model->threads[side->thread].process].rank);
+        json_put_word_at(out, "thread", model->threads[side->thread].thread_id);
+        json_put_text_at(out, "access", access_words(side->accesses));
+        json_put_word_at(out, "address", side->address);
+        json_put_word_at(out, "bytes", side->n_bytes);
+        if (side->offset_bytes != UINT64_MAX)
+            json_put_word_at(out, "offset", side->offset_bytes);
+        json_put_text_at(out, "function", model_text(model, side->place.function));
+        json_put_text_at(out, "file", model_text(model, side->place.file));
+        json_put_word_at(out, "line", side->place.line);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
 
 static int write_lines_json(const struct export_job *job, struct buf *out, struct error *err)
 {
@@ -362,15 +477,19 @@ static int write_lines_json(const struct export_job *job, struct buf *out, struc
         json_put_text_at(out, "other_variable",
                          line->other_row == line->row ? NULL : name_of(&patterns, line->other_row));
         json_put_word_at(out, "process", line->process);
-        json_put_word_at(out, "line_address", line->line * PATTERN_LINE_BYTES);
+        if (line->line != LINE_ALL)
+            json_put_word_at(out, "line_address", line->line * PATTERN_LINE_BYTES);
         if (line->offset_bytes != UINT64_MAX)
             json_put_word_at(out, "offset", line->offset_bytes);
-        json_put_text_at(out, "sharing", line_sharing_name(line->sharing));
+        json_put_text_at(out, "sharing", line->is_candidate ? line_sharing_name(line->sharing) : "no candidate");
         json_put_word_at(out, "samples", line->n_samples);
         json_put_word_at(out, "stores", line->n_stores);
         json_put_word_at(out, "threads", line->n_threads);
         json_put_word_at(out, "writers", line->n_writers);
-        json_put_double_at(out, "same_places", line->in_common);
+        if (!isnan(line->in_common))
+            json_put_double_at(out, "same_places", line->in_common);
+        json_put_word_at(out, "seen_modified", line->is_seen_modified);
+        put_json_verdict(&patterns, line, out);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");

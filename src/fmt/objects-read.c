@@ -315,6 +315,38 @@ static void take_touches(struct json_take *take, const json_t *item, struct obje
     }
 }
 
+/* [key, node, is_watcher, address, bytes, accesses, same, beside, none] */
+static void take_meetings(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    if (!json_object_get(item, "meetings"))
+        return;
+    const json_t *list = json_take_array_at(take, item, "meetings", &n_items);
+    variable->meetings = json_take_alloc(take, n_items, sizeof *variable->meetings);
+    variable->n_meetings = variable->meetings ? n_items : 0;
+    for (size_t i = 0; i < variable->n_meetings && !take->code; i++) {
+        const json_t *row = json_array_get(list, i);
+        struct objects_meeting *meeting = &variable->meetings[i];
+        uint64_t words[9];
+        for (size_t k = 0; k < 9; k++)
+            words[k] = json_take_word(take, json_array_get(row, k),
+                                      k == 1   ? UINT32_MAX
+                                      : k == 2 ? 1
+                                      : k == 5 ? 3
+                                               : UINT64_MAX,
+                                      "meetings");
+        *meeting = (struct objects_meeting){.key = words[0],
+                                            .node = (uint32_t)words[1],
+                                            .is_watcher = words[2],
+                                            .address = words[3],
+                                            .n_bytes = words[4],
+                                            .accesses = (uint32_t)words[5],
+                                            .n_same = words[6],
+                                            .n_beside = words[7],
+                                            .n_none = words[8]};
+    }
+}
+
 static void take_reach(struct json_take *take, const json_t *item, struct objects_variable *variable)
 {
     size_t n_lines = 0;
@@ -424,6 +456,7 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
     take_homes(take, item, variable);
     take_pages(take, item, variable);
     take_touches(take, item, variable);
+    take_meetings(take, item, variable);
     take_reach(take, item, variable);
 }
 

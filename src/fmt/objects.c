@@ -317,6 +317,7 @@ static void free_variable(struct objects_variable *variable)
     free(variable->homes);
     free(variable->pages);
     free(variable->touches);
+    free(variable->meetings);
     free(variable->reach);
 }
 
@@ -640,7 +641,24 @@ static void put_pages(struct buf *out, const struct objects_pages *pages)
     buf_append(out, "]", 1);
 }
 
-/* [event, node, samples, faults, first_ns] and, where they are known, from and to which byte */
+static void put_meetings(struct buf *out, const struct objects_variable *variable)
+{
+    if (!variable->n_meetings)
+        return;
+    json_put_key(out, "meetings", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_meetings; i++) {
+        const struct objects_meeting *meeting = &variable->meetings[i];
+        const uint64_t words[] = {meeting->key,     meeting->node,     meeting->is_watcher,
+                                  meeting->address, meeting->n_bytes,  meeting->accesses,
+                                  meeting->n_same,  meeting->n_beside, meeting->n_none};
+        if (i)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, sizeof words / sizeof *words);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_touches(struct buf *out, const struct objects_variable *variable)
 {
     if (!variable->n_touches)
@@ -712,6 +730,7 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
     if (variable->pages)
         put_pages(out, variable->pages);
     put_touches(out, variable);
+    put_meetings(out, variable);
     put_reach(out, variable);
 }
 

@@ -183,6 +183,19 @@ struct objects_touch {
     uint64_t low_bytes, high_bytes; /* where they lie in the block or symbol; low > high: not known */
 };
 
+/* One side of what the watchpoints found about a cache line that two threads of a process used (struct arena_meeting):
+ * the side file of each thread has its own. key, the same on both sides, is unique in the process. */
+struct objects_meeting {
+    uint64_t key;
+    uint32_t node;     /* absolute id of the profile's node at the end of the path, below the variable's */
+    bool is_watcher;   /* the thread that watched the line and was trapped; else the one whose sample was the reason */
+    uint64_t address;  /* of the bytes that it used, or that were watched */
+    uint64_t n_bytes;  /* 0: not known */
+    uint32_t accesses; /* 1: reads, 2: writes; 0: not known */
+    uint64_t n_same, n_beside; /* times that the watcher touched the same bytes, and others of the line */
+    uint64_t n_none;           /* that it came there for none of them: then there is no other side */
+};
+
 /* A variable: the node of the data-centric tree that declares it. */
 struct objects_variable {
     uint32_t node;            /* absolute id of the profile's node */
@@ -213,7 +226,9 @@ struct objects_variable {
     struct objects_pages *pages;   /* NULL: not known */
     struct objects_touch *touches; /* [n_touches] where page faults were sampled; older files have none */
     size_t n_touches;
-    struct reach *reach; /* NULL: none */
+    struct reach *reach;              /* NULL: none */
+    struct objects_meeting *meetings; /* [n_meetings] where lines were watched */
+    size_t n_meetings;
 };
 
 struct objects_event {

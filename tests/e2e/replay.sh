@@ -47,6 +47,23 @@ for kind in pebs batch ibs power spe hostile; do
     mv out report
     expect_status 0 python3 "$srcdir/tests/lib/check-replay.py" measured expected report "$builddir/hpcproftt"
     sed "s/^/$kind: /" out
+    # Loads of lines that another core has modified are a candidate for sharing, and advice, wherever there are enough.
+    if [ "$kind" = pebs ]; then
+        "$builddir/hpcquery" vars --json database >vars.json || fail "no JSON"
+        "$builddir/hpcquery" sharing --json database >sharing.json || fail "no JSON of lines"
+        python3 - report >out 2>&1 <<'END' || fail "HITM: $(cat out)"
+import csv, json, sys
+def samples(row, *metrics):
+    return sum(int(row.get(f"samples:{metric}") or 0) for metric in metrics)
+modified = {row["variable"]: (samples(row, "MEM-hitm-local", "MEM-hitm-rmt"), samples(row, "MEM-Load"))
+            for row in csv.DictReader(open(sys.argv[1], encoding="utf-8")) if not row["variable"].startswith("<")}
+wanted = {name for name, (n, loads) in modified.items() if n >= 20 and 10 * n >= loads}
+advised = {row["variable"] for row in json.load(open("vars.json", encoding="utf-8"))["variables"]
+           if row["advice"] and "modified in another core's cache" in row["advice"]}
+seen = {line["variable"] for line in json.load(open("sharing.json", encoding="utf-8"))["lines"] if line["seen_modified"]}
+assert len(wanted) >= 3 and advised == wanted == seen, (modified, wanted, advised, seen)
+END
+    fi
 done
 
 # What this kernel writes, recorded and replayed: as many samples, all of them sound.

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include "sampling/event.h"
 #include "sampling/machine.h"
 #include "sampling/pmu.h"
+#include "sampling/probe.h"
 #include "sampling/skid.h"
 #include "sampling/source.h"
 
@@ -341,6 +343,24 @@ static void print_installation(FILE *out, const char *cache, const struct error 
         (void)close(memory);
 }
 
+/* What --verify-sharing needs. */
+static void print_watchpoints(FILE *out)
+{
+    static const uint64_t nothing;
+    struct source_probe probe = {0};
+    struct perf_event_attr attr;
+    source_attr_init(&attr, PERF_TYPE_BREAKPOINT, 0);
+    attr.sample_period = 1;
+    attr.sample_type = 0;
+    attr.bp_type = HW_BREAKPOINT_W;
+    attr.bp_addr = (uintptr_t)&nothing;
+    attr.bp_len = sizeof nothing;
+    source_probe_perf(&attr, false, &probe);
+    print_result(out, "watchpoints", probe.works,
+                 probe.works ? "hardware breakpoints, for --verify-sharing" : probe.reason,
+                 probe.works ? "" : probe.fix);
+}
+
 /* How call paths are found, as configure chose, and the limits of libunwind. */
 static void print_unwinder(FILE *out)
 {
@@ -382,6 +402,7 @@ int doctor_print(FILE *out)
         return has_addresses ? 0 : 1;
     print_skid(out, cache[0] ? cache : NULL);
     print_installation(out, cache, &cache_error);
+    print_watchpoints(out);
     print_unwinder(out);
     return has_addresses ? 0 : 1;
 }

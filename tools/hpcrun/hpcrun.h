@@ -36,12 +36,13 @@ struct hpcrun_options {
     const char *debug_flags[HPCRUN_EVENTS_MAX];
     unsigned n_debug_flags;
     uint64_t memsize_bytes, low_memsize_bytes;
-    uint64_t max_bytes;    /* --max-size, or its default */
-    uint64_t trace_bytes;  /* --trace-size, or its default */
-    uint64_t sample_bytes; /* -ck SAMPLE_BYTES */
-    uint32_t checkpoint_s; /* -ck CHECKPOINT_SECONDS */
-    uint64_t mark_ns;      /* --leaks-at; 0 when not given */
-    double part;           /* -f, 1 when not given */
+    uint64_t max_bytes;     /* --max-size, or its default */
+    uint64_t trace_bytes;   /* --trace-size, or its default */
+    uint32_t watches_per_s; /* --verify-sharing; 0: not given */
+    uint64_t sample_bytes;  /* -ck SAMPLE_BYTES */
+    uint32_t checkpoint_s;  /* -ck CHECKPOINT_SECONDS */
+    uint64_t mark_ns;       /* --leaks-at; 0 when not given */
+    double part;            /* -f, 1 when not given */
     uint64_t delay_ns, duration_ns;
     uint32_t start_signal, stop_signal, lifetime_s;
     bool trace, delay, waits_for_debugger;

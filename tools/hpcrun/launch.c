@@ -114,6 +114,7 @@ static bool environment_set(const struct hpcrun_options *options, const struct p
     set("HPCRUN_LOCAL", prepared->setup.local);
     set_number("HPCRUN_MAX_SIZE", options->max_bytes);
     set_number("HPCRUN_TRACE_SIZE", options->trace_bytes);
+    set_number("HPCRUN_VERIFY_SHARING", options->watches_per_s);
     set("HPCRUN_MEMLEAK_PROB", options->memleak_prob);
     set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
     set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);

@@ -118,6 +118,7 @@ enum {
     OPT_LOW_MEMSIZE,
     OPT_MAX_SIZE,
     OPT_TRACE_SIZE,
+    OPT_VERIFY,
     OPT_MEMLEAK_PROB,
     OPT_FNBOUNDS,
     OPT_JOBS,
@@ -144,6 +145,8 @@ enum {
 #define BYTES_MAX ((uint64_t)1 << 60)
 #define FILES_BYTES_DEFAULT ((uint64_t)1 << 30)
 #define TRACE_BYTES_DEFAULT ((uint64_t)64 << 20)
+#define WATCHES_DEFAULT 100 /* a second */
+#define WATCHES_MAX 1000
 #define FILES_BYTES_MIN ((uint64_t)256 << 10)
 
 static const struct option_row rows[] = {
@@ -165,6 +168,12 @@ static const struct option_row rows[] = {
      "bytes). When it is full, every second sample of each thread stays, over the whole time, then every fourth, and "
      "so "
      "on; the log file says how many were left out."},
+    {OPT_VERIFY, "--verify-sharing", "[=RATE]",
+     "Find out whether threads use cache lines at the same time, and the same bytes of them: after a sample in one "
+     "thread "
+     "another one, on another processor, watches these bytes and others of the line with two of its hardware "
+     "breakpoints, for 5 ms and once each, RATE times a second at most (default 100, at most 1000; each costs some 25 "
+     "microseconds). hpcquery sharing prints what was found."},
     {OPT_OUTPUT, "-o --output", "DIR",
      "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has its own "
      "directory: hpcrun moves an earlier measurement there to DIR.1, the next one to DIR.2. When it cannot move it, "
@@ -290,6 +299,7 @@ static const struct option_spec spec = {
         "HPCRUN_LOCAL  As --local.\n"
         "HPCRUN_MAX_SIZE  As --max-size.\n"
         "HPCRUN_TRACE_SIZE  As --trace-size.\n"
+        "HPCRUN_VERIFY_SHARING  As --verify-sharing: RATE.\n"
         "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
         "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
         "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
@@ -474,6 +484,12 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return parse_max_size("--max-size", value, "files", &options->max_bytes, err);
     case OPT_TRACE_SIZE:
         return parse_max_size("--trace-size", value, "log of samples", &options->trace_bytes, err);
+    case OPT_VERIFY:
+        number = WATCHES_DEFAULT;
+        if (value && parse_number("--verify-sharing", value, 1, WATCHES_MAX, &number, err))
+            return ERR_USAGE;
+        options->watches_per_s = (uint32_t)number;
+        return 0;
     case OPT_LEAKS_AT:
         options->leaks = true;
         return control_parse_seconds("--leaks-at", value, &options->mark_ns, err);
@@ -500,7 +516,7 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
 {
     const char *fraction = getenv("HPCRUN_PROCESS_FRACTION"), *lifetime = getenv("HPCRUN_LIFETIME");
     const char *max_size = getenv("HPCRUN_MAX_SIZE"), *trace_size = getenv("HPCRUN_TRACE_SIZE");
-    const char *local = getenv("HPCRUN_LOCAL");
+    const char *local = getenv("HPCRUN_LOCAL"), *watches = getenv("HPCRUN_VERIFY_SHARING");
     int status = 0;
     if (!options->local && local && local[0])
         options->local = local;
@@ -515,6 +531,11 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
         status = parse_max_size("HPCRUN_MAX_SIZE", max_size, "files", &options->max_bytes, err);
     if (status == 0 && !options->trace_bytes && trace_size && trace_size[0])
         status = parse_max_size("HPCRUN_TRACE_SIZE", trace_size, "log of samples", &options->trace_bytes, err);
+    if (status == 0 && !options->watches_per_s && watches && watches[0]) {
+        unsigned long number;
+        status = parse_number("HPCRUN_VERIFY_SHARING", watches, 1, WATCHES_MAX, &number, err);
+        options->watches_per_s = (uint32_t)number;
+    }
     if (!options->max_bytes)
         options->max_bytes = FILES_BYTES_DEFAULT;
     if (!options->trace_bytes)

@@ -431,6 +431,8 @@ static int build_all(struct load *load, struct error *err)
     if (code == 0)
         code = load_sides_apply_touches(&load->sides, &load->tree, &scopes, err);
     if (code == 0)
+        code = load_sides_apply_meetings(&load->sides, &load->tree, &scopes, err);
+    if (code == 0)
         code = load_sides_apply_reaches(&load->sides, &load->tree, err);
     if (code == 0)
         code = load_sides_apply_homes(&load->sides, &load->tree, err);

@@ -82,6 +82,8 @@ struct load_sides {
     size_t n_cpus, cap_cpus;
     struct touch *touches; /* [n_touches] in the same way; scope: the node */
     size_t n_touches, cap_touches;
+    struct meeting *meetings; /* [n_meetings] likewise */
+    size_t n_meetings, cap_meetings;
     struct reach_row *reaches; /* [n_reaches] in the same way */
     size_t n_reaches, cap_reaches;
     struct home_count *homes; /* [n_homes] likewise */
@@ -125,6 +127,10 @@ int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree,
  * prior_database]: the new numbers of those that a database had before.  err: ERR_MEMORY */
 int load_sides_apply_touches(struct load_sides *sides, const struct raw_tree *tree, const struct build_scopes *scopes,
                              struct error *err);
+
+/* touches.c: the same for meetings at cache lines.  err: ERR_MEMORY */
+int load_sides_apply_meetings(struct load_sides *sides, const struct raw_tree *tree, const struct build_scopes *scopes,
+                              struct error *err);
 
 /* touches.c: adds where the profile's samples lie in a variable, that of the node; profile: as in struct thread. False
  * when out of memory. */

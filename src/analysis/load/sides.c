@@ -277,6 +277,32 @@ static void add_touches(struct load_sides *sides, uint32_t node, const struct ob
     }
 }
 
+static void add_meetings(struct load_sides *sides, uint32_t node, const struct objects_variable *from,
+                         const struct beside *beside)
+{
+    for (size_t i = 0; i < from->n_meetings; i++) {
+        const struct objects_meeting *meeting = &from->meetings[i];
+        uint32_t leaf = raw_ids_find(beside->ids, meeting->node);
+        if (leaf == RAW_NONE)
+            continue;
+        if (!vec_reserve(&sides->meetings, &sides->cap_meetings, sides->n_meetings + 1, sizeof *sides->meetings)) {
+            sides->failed = true;
+            return;
+        }
+        sides->meetings[sides->n_meetings++] = (struct meeting){.variable = node,
+                                                                .thread = (uint32_t)beside->profile,
+                                                                .scope = leaf,
+                                                                .is_watcher = meeting->is_watcher,
+                                                                .accesses = meeting->accesses,
+                                                                .key = meeting->key,
+                                                                .address = meeting->address,
+                                                                .n_bytes = meeting->n_bytes,
+                                                                .n_same = meeting->n_same,
+                                                                .n_beside = meeting->n_beside,
+                                                                .n_none = meeting->n_none};
+    }
+}
+
 /* Index of the model's event, UINT32_MAX when there is none. */
 static uint32_t add_event(struct model *model, const struct objects_event *from)
 {
@@ -490,6 +516,7 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
         add_latencies(row, &file->variables[i], events, file->n_events);
         add_accesses(sides, row, &file->variables[i], beside, events, file->n_events);
         add_touches(sides, row->node, &file->variables[i], beside);
+        add_meetings(sides, row->node, &file->variables[i], beside);
         if (!load_sides_add_reach(sides, row->node, beside->profile, &file->variables[i]))
             sides->failed = true;
         sides->failed = sides->failed || row->is_short;
@@ -553,6 +580,10 @@ void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
         sides->touches[i].variable = tree->index_of[sides->touches[i].variable];
         sides->touches[i].scope = tree->index_of[sides->touches[i].scope];
     }
+    for (size_t i = 0; i < sides->n_meetings; i++) {
+        sides->meetings[i].variable = tree->index_of[sides->meetings[i].variable];
+        sides->meetings[i].scope = tree->index_of[sides->meetings[i].scope];
+    }
     for (size_t i = 0; i < sides->n_reaches; i++)
         sides->reaches[i].variable = tree->index_of[sides->reaches[i].variable];
     for (size_t i = 0; i < sides->n_homes; i++)
@@ -579,6 +610,7 @@ void load_sides_fini(struct load_sides *sides)
     free(sides->topologies);
     free(sides->cpus);
     free(sides->touches);
+    free(sides->meetings);
     for (size_t i = 0; i < sides->n_reaches; i++)
         reach_row_fini(&sides->reaches[i]);
     free(sides->reaches);

@@ -33,6 +33,8 @@ int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, cons
         put_node(side->variables[i].node, ids, &nodes);
         for (size_t k = 0; k < side->variables[i].n_touches; k++)
             put_node(side->variables[i].touches[k].node, ids, &nodes);
+        for (size_t k = 0; k < side->variables[i].n_meetings; k++)
+            put_node(side->variables[i].meetings[k].node, ids, &nodes);
     }
     pack_number(epochs, text.len_bytes);
     pack_number(epochs, nodes.len_bytes / sizeof(struct digest_node));

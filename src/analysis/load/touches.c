@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who touched the pages of each variable first, and where the samples of each thread lie in it, on the way from the
- * side files into the model: see load.h. */
+/* Who touched the pages of each variable first, where threads met at its cache lines, and where the samples of each
+ * thread lie in it, on the way from the side files into the model: see load.h. */
 #include "analysis/load/load.h"
 
 #include <stdlib.h>
@@ -75,6 +75,46 @@ int load_sides_apply_touches(struct load_sides *sides, const struct raw_tree *tr
     }
     free(thread_of);
     merge_touches(model);
+    return 0;
+}
+
+/* --- meetings --- */
+
+static int compare_meetings(const void *a, const void *b)
+{
+    const struct meeting *x = a, *y = b;
+    const uint64_t xs[] = {x->key, x->thread, x->is_watcher}, ys[] = {y->key, y->thread, y->is_watcher};
+    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+int load_sides_apply_meetings(struct load_sides *sides, const struct raw_tree *tree, const struct build_scopes *scopes,
+                              struct error *err)
+{
+    struct model *model = sides->model;
+    size_t n_profiles, n_prior = model->n_meetings;
+    if (!vec_reserve(&model->meetings, &model->cap_meetings, n_prior + sides->n_meetings + 1, sizeof *model->meetings))
+        return error_memory(err);
+    uint32_t *thread_of = threads_by_profile(model, &n_profiles);
+    if (!thread_of)
+        return error_memory(err);
+    for (size_t i = 0; i < n_prior; i++) { /* as above */
+        model->meetings[i].thread = thread_of[model->meetings[i].thread];
+        model->meetings[i].scope = scopes->prior[model->meetings[i].scope];
+    }
+    for (size_t i = 0; i < sides->n_meetings; i++) {
+        struct meeting meeting = sides->meetings[i];
+        meeting.variable = meeting.variable < tree->n_nodes ? tree->nodes[meeting.variable].variable : RAW_NONE;
+        meeting.thread = meeting.thread < n_profiles ? thread_of[meeting.thread] : PLACE_UNKNOWN;
+        meeting.scope = meeting.scope < tree->n_nodes ? scopes->own[meeting.scope] : 0;
+        if (meeting.variable != RAW_NONE && meeting.thread != PLACE_UNKNOWN)
+            model->meetings[model->n_meetings++] = meeting;
+    }
+    free(thread_of);
+    if (model->n_meetings)
+        qsort(model->meetings, model->n_meetings, sizeof *model->meetings, compare_meetings);
     return 0;
 }
 

@@ -54,8 +54,7 @@ static bool next_place(const struct model *model, uint32_t *scope, struct touch_
     return false;
 }
 
-/* The place in the innermost function that works for nobody else; the innermost of all when there is none. */
-static struct touch_place place_of(const struct model *model, uint32_t scope)
+struct touch_place touch_place_of(const struct model *model, uint32_t scope)
 {
     struct touch_place first = {0}, place;
     for (bool is_first = true; next_place(model, &scope, &place); is_first = false) {
@@ -158,7 +157,7 @@ static bool make_rows(struct first_touches *touches)
         const struct touch *touch = &model->touches[i];
         touches->rows[i] = (struct touch_row){.variable = touches->report->variable_of[touch->variable],
                                               .thread = touch->thread,
-                                              .place = place_of(model, touch->scope),
+                                              .place = touch_place_of(model, touch->scope),
                                               .node = node_of_touch(touches, touch, &at),
                                               .n_samples = touch->n_samples,
                                               .n_faults = touch->n_faults,

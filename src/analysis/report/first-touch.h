@@ -12,6 +12,10 @@ struct touch_place {
     uint32_t function, file, line; /* string ids; line 0 = not known */
 };
 
+/* The place of a scope in the innermost function that works for nobody else; the innermost of all when there is none.
+ */
+struct touch_place touch_place_of(const struct model *model, uint32_t scope);
+
 /* Page faults of one thread at one place on a variable. */
 struct touch_row {
     uint32_t variable; /* index into the report's variables */

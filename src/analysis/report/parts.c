@@ -9,6 +9,9 @@
 
 #include "analysis/build/causes.h"
 
+#define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
+#define MODIFIED_SAMPLES 20   /* ... and its samples */
+
 static const struct special_row rows[] = {
     {SPECIAL_KERNEL, "an address of the kernel", "CPU time in system calls and page faults, which gives no samples",
      "See strace -c -f for the calls."},
@@ -527,6 +530,38 @@ void report_place_accesses(const struct report *report, struct variable *variabl
     }
 }
 
+/* The row's samples in a metric of that name, 0 when there is none. */
+static double samples_named(const struct report *report, const struct report_row *row, const char *name)
+{
+    int64_t metric = model_metric(report->model, name);
+    return metric < 0 ? 0 : report_samples(report, row, (size_t)metric);
+}
+
+double report_is_seen_modified(const struct report *report, const struct report_row *row, double *loads)
+{
+    *loads = report->has_hardware && !row->part ? samples_named(report, row, "MEM-Load") : 0;
+    if (!(*loads > 0))
+        return 0;
+    double modified = samples_named(report, row, "MEM-hitm-local") + samples_named(report, row, "MEM-hitm-rmt");
+    return modified >= MODIFIED_SAMPLES && 100 * modified >= MODIFIED_PERCENT * *loads ? modified : 0;
+}
+
+/* What the hardware says about shared lines, where the fields of a row give no advice. False when out of memory. */
+static bool advise_on_modified(const struct report *report, struct report_row *row)
+{
+    double loads, modified = report_is_seen_modified(report, row, &loads);
+    struct buf text = {0};
+    if (!(modified > 0) || row->advice)
+        return true;
+    buf_printf(&text,
+               "%.0f %% of its loads found their line modified in another core's cache: give what each thread writes "
+               "cache lines of its own (hpcquery sharing)",
+               100 * modified / loads);
+    row->advice = text.data;
+    row->advises_on_lines = true;
+    return !text.failed;
+}
+
 int report_add_hardware(struct report *report, struct error *err)
 {
     const struct model *model = report->model;
@@ -543,6 +578,6 @@ int report_add_hardware(struct report *report, struct error *err)
     report->derived = derive(&report->all, inputs.n_derived);
     ok = report->derived != NULL;
     for (size_t i = 0; ok && i < report->n_rows; i++)
-        ok = fill_hardware(report, &report->rows[i], &inputs);
+        ok = fill_hardware(report, &report->rows[i], &inputs) && advise_on_modified(report, &report->rows[i]);
     return ok ? 0 : error_memory(err);
 }

@@ -4,6 +4,7 @@
 #ifndef LOCUS_ANALYSIS_REPORT_PATTERNS_H
 #define LOCUS_ANALYSIS_REPORT_PATTERNS_H
 
+#include "analysis/report/first-touch.h"
 #include "analysis/report/report.h"
 
 /* The class of a variable is the first of these that holds. N is the number of its samples in the records. A thread
@@ -87,24 +88,52 @@ struct pattern_row {
 enum line_sharing {
     SHARING_FALSE = 0, /* they use different bytes of the line */
     SHARING_TRUE,      /* they use the same bytes */
-    SHARING_BOTH
+    SHARING_BOTH,
+    SHARING_SEEN /* the hardware says that there is some; which threads share what is not known */
+};
+
+/* What watchpoints found about a line (hpcrun --verify-sharing): threads on several processors used it within some
+ * milliseconds. With fewer than two traps and fewer than four watches without one, it is not verified. More than 70 %
+ * of the traps at the bytes of the other thread's sample are true sharing, less than 30 % false sharing. */
+enum line_verdict { VERDICT_NOT_VERIFIED = 0, VERDICT_NONE, VERDICT_TRUE, VERDICT_FALSE, VERDICT_BOTH };
+
+/* One of the two accesses that met at a line most often. */
+struct line_side {
+    uint32_t row;      /* of the report; UINT32_MAX: the side is not known */
+    uint32_t thread;   /* index into the model's list */
+    uint32_t accesses; /* 1: reads, 2: writes; 0: not known */
+    uint64_t address, n_bytes;
+    uint64_t offset_bytes;    /* in its block or symbol; UINT64_MAX: not known */
+    struct touch_place place; /* in the code */
+    const char *field;        /* borrowed from the report; NULL: none is known */
 };
 
 /* A line that several threads of a process use, at least one of which writes: a candidate, since it is not known
  * whether they did so at the same time. It has 16 samples or more. A thread counts that has 3 of them and 5 %; it
- * writes if 2 of its samples and 5 % do. For each two threads of which one writes, what they have in common is the sum
- * over the places of 4 bytes of the lesser of both parts, where they began accesses at the same byte. The mean of all
- * pairs by samples is below 0.3 for false sharing, above 0.7 for true sharing. */
+ * writes if 2 of its samples and 0.5 % do. For each two threads of which one writes, what they have in common is the
+ * sum over the places of 4 bytes of the lesser of both parts, where they began accesses at the same byte. The mean of
+ * all pairs by samples is below 0.3 for false sharing, above 0.7 for true sharing.
+ *
+ * Where the hardware found the variable's lines modified in other cores' caches (report_is_seen_modified), threads need
+ * not be known to write, and one thread with samples is enough: many events are of loads alone. If no line of such a
+ * variable has 16 samples, there is an entry for all of it. */
+#define LINE_ALL UINT64_MAX
 struct shared_line {
     uint32_t process;
-    uint64_t line;           /* address / 64 */
+    uint64_t line; /* address / 64; LINE_ALL: all of the variable, whose n_samples are those of modified lines */
     uint32_t row, other_row; /* of the report: the variable with most of the samples, and another one if there is one */
     enum line_sharing sharing;
     double in_common;
     uint64_t n_samples, n_stores;
     size_t n_threads, n_writers;
     uint64_t
-        offset_bytes; /* of the line's first sampled byte in the first block of the variable; UINT64_MAX: not known */
+        offset_bytes;  /* of the line's first sampled byte in the first block of the variable; UINT64_MAX: not known */
+    bool is_candidate; /* else only watchpoints say something about it; in_common is NAN */
+    bool is_seen_modified; /* by the hardware, of the variable as a whole */
+    enum line_verdict verdict;
+    uint64_t n_same, n_beside, n_none; /* watches that saw the same bytes used, others of the line, or none */
+    uint64_t n_most;                   /* of the traps, those of one pair of accesses: */
+    struct line_side sides[2];         /* the sample, and the access that was trapped; not with n_most 0 */
 };
 
 struct patterns {
@@ -115,6 +144,7 @@ struct patterns {
     size_t n_rows;
     struct shared_line *lines; /* [n_lines] by samples, most first */
     size_t n_lines, cap_lines;
+    bool is_watched; /* lines were watched */
 };
 
 /* Fills *patterns with the variables of the report about a metric. It must not outlive the model.  err: ERR_MEMORY */
@@ -126,5 +156,9 @@ void patterns_fini(struct patterns *patterns);
 const char *use_class_name(enum use_class class);
 const char *use_confidence_name(enum use_confidence confidence);
 const char *line_sharing_name(enum line_sharing sharing);
+const char *line_verdict_name(enum line_verdict verdict);
+
+/* shared-lines.c: fills in the lines, once the rows are there. False when out of memory. */
+bool shared_lines_find(struct patterns *patterns);
 
 #endif

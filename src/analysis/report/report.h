@@ -55,8 +55,9 @@ struct report_row {
     const char *type;        /* of an element; NULL or "" = not known */
     const char *type_source; /* how that is known; NULL = it is not */
     uint64_t element_bytes;
-    char *advice;    /* a sentence about its fields, NULL = none */
-    double *derived; /* one for each metrics_row, NAN where not defined; NULL: nothing from the hardware */
+    char *advice;          /* a sentence about its fields, or about its lines, NULL = none */
+    bool advises_on_lines; /* advice is about its cache lines, which others modify */
+    double *derived;       /* one for each metrics_row, NAN where not defined; NULL: nothing from the hardware */
 };
 
 struct report {
@@ -130,6 +131,11 @@ size_t report_keep(struct report *report, double least);
 /* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the remaining special
  * ones with a share worth printing, which are moved to follow them. Returns the number of both. */
 size_t report_choose(struct report *report, size_t top, size_t *n_first);
+
+/* parts.c: whether the hardware found the lines of a row's loads modified in another core's cache, often enough to
+ * matter (at least 20 samples and 10 % of its loads). Returns the number of those samples, 0 if not; *loads: all of
+ * them. */
+double report_is_seen_modified(const struct report *report, const struct report_row *row, double *loads);
 
 /* The label of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING
  * if they did not wait. */

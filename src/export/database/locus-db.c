@@ -660,6 +660,26 @@ static void pass_touch(struct pass *pass, const struct model *model, struct touc
     }
 }
 
+static void pass_meetings(struct pass *pass, struct model *model)
+{
+    size_t n = model->n_meetings =
+        pass_list(pass, &model->meetings, model->n_meetings, sizeof *model->meetings, "meetings");
+    if (n && (!model->n_variables || !model->has_thread_list || !model->n_threads))
+        refuse(pass, "meetings", "there are no variables or threads");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        struct meeting *meeting = &model->meetings[i];
+        uint64_t *const words[] = {&meeting->key,    &meeting->address,  &meeting->n_bytes,
+                                   &meeting->n_same, &meeting->n_beside, &meeting->n_none};
+        pass_32(pass, &meeting->variable, model->n_variables - 1, "variable of a meeting");
+        pass_32(pass, &meeting->thread, model->n_threads - 1, "thread of a meeting");
+        pass_32(pass, &meeting->scope, model->n_scopes - 1, "scope of a meeting");
+        pass_32(pass, &meeting->accesses, 3, "meeting");
+        pass_bool(pass, &meeting->is_watcher, "meeting");
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            pass_64(pass, words[k], "meeting");
+    }
+}
+
 /* Variables as above. */
 static void pass_touches(struct pass *pass, struct model *model)
 {
@@ -757,6 +777,11 @@ static bool has_cpu_counts(const struct model *model)
     return model->n_cpu_counts > 0;
 }
 
+static bool has_meetings(const struct model *model)
+{
+    return model->n_meetings > 0;
+}
+
 static bool has_touches(const struct model *model)
 {
     return model->n_touches > 0;
@@ -773,11 +798,9 @@ static bool has_pages(const struct model *model)
 }
 
 static const struct table tables[] = {
-    {"machines", has_machines, pass_machines},
-    {"cpu_counts", has_cpu_counts, pass_cpu_counts},
-    {"touches", has_touches, pass_touches},
-    {"reaches", has_reaches, pass_reaches},
-    {"home_counts", has_home_counts, pass_home_counts},
+    {"machines", has_machines, pass_machines}, {"cpu_counts", has_cpu_counts, pass_cpu_counts},
+    {"touches", has_touches, pass_touches},    {"meetings", has_meetings, pass_meetings},
+    {"reaches", has_reaches, pass_reaches},    {"home_counts", has_home_counts, pass_home_counts},
     {"pages", has_pages, pass_pages},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)

@@ -524,6 +524,31 @@ static void take_cpu_counts(struct json_take *take, const json_t *root, struct m
     }
 }
 
+static void take_meetings(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "meetings";
+    const json_t *list = json_object_get(root, "meetings") ? json_take_array_at(take, root, "meetings", &n) : NULL;
+    if (n && !take->code && (!model->n_variables || !model->has_thread_list || !model->n_threads))
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables or threads");
+    model->meetings = zeroed(take, n, sizeof *model->meetings);
+    model->n_meetings = model->meetings ? n : 0;
+    for (take->index = 0; take->index < model->n_meetings && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct meeting *meeting = &model->meetings[take->index];
+        uint64_t *const words[] = {&meeting->key,    &meeting->address,  &meeting->n_bytes,
+                                   &meeting->n_same, &meeting->n_beside, &meeting->n_none};
+        meeting->variable = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_variables - 1, "variable");
+        meeting->thread = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_threads - 1, "thread");
+        meeting->scope = (uint32_t)json_take_word(take, json_array_get(row, 2), model->n_scopes - 1, "scope");
+        meeting->accesses = (uint32_t)json_take_word(take, json_array_get(row, 3), 3, "meetings");
+        meeting->is_watcher = json_take_word(take, json_array_get(row, 4), 1, "meetings");
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            *words[k] = json_take_word(take, json_array_get(row, 5 + k), UINT64_MAX, "meetings");
+    }
+    take->where = NULL;
+}
+
 static void take_touches(struct json_take *take, const json_t *root, struct model *model)
 {
     size_t n = 0;
@@ -657,6 +682,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_machines(&take, root, model);
         take_cpu_counts(&take, root, model);
         take_touches(&take, root, model);
+        take_meetings(&take, root, model);
         take_reaches(&take, root, model);
         take_home_counts(&take, root, model);
         take_pages(&take, root, model);

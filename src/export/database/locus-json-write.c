@@ -372,6 +372,19 @@ static void put_reaches(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_reaches > 0);
 }
 
+static void put_meetings(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_meetings; i++) {
+        const struct meeting *meeting = &model->meetings[i];
+        const uint64_t words[] = {meeting->variable,   meeting->thread,   meeting->scope,   meeting->accesses,
+                                  meeting->is_watcher, meeting->key,      meeting->address, meeting->n_bytes,
+                                  meeting->n_same,     meeting->n_beside, meeting->n_none};
+        buf_printf(out, i ? ",\n" : ",\n\"meetings\": [\n");
+        json_put_words(out, words, sizeof words / sizeof *words);
+    }
+    buf_append(out, "]", model->n_meetings > 0);
+}
+
 static void put_touches(const struct model *model, struct buf *out)
 {
     for (size_t i = 0; i < model->n_touches; i++) {
@@ -436,6 +449,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_machines(model, out);
     put_cpu_counts(model, out);
     put_touches(model, out);
+    put_meetings(model, out);
     put_reaches(model, out);
     put_home_counts(model, out);
     put_pages(model, out);

@@ -371,6 +371,8 @@ void events_enable_sig(struct thread_state *self, bool enable)
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
         enable_one_sig(self, i, enable);
     events_enable_watch_sig(self, false);
+    if (!enable)
+        watchpoints_stop_sig(self);
 }
 
 void events_enable_watch_sig(struct thread_state *self, bool enable)
@@ -414,6 +416,15 @@ bool events_is_ours_sig(const siginfo_t *info)
     return info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
 }
 
+/* The watchpoint that raised the signal, -1 when none did. */
+static int watchpoint_index_sig(const struct thread_state *self, const siginfo_t *info)
+{
+    for (int i = 0; info->si_code > 0 && info->si_fd >= 0 && i < MEETING_WATCHES; i++)
+        if (self->watchpoints[i].event.fd == info->si_fd)
+            return i;
+    return -1;
+}
+
 static bool is_open_sig(const struct thread_event *event)
 {
     return event->fd >= 0 || event->drain_fd >= 0 || event->has_timer;
@@ -424,6 +435,9 @@ bool events_send_signals_sig(const struct thread_state *self)
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++)
         if (is_open_sig(&self->events[i]))
+            return true;
+    for (unsigned i = 0; i < MEETING_WATCHES; i++)
+        if (is_open_sig(&self->watchpoints[i].event))
             return true;
     return is_open_sig(&self->watch);
 }
@@ -611,7 +625,10 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
     self->in_handler = 1;
     atomic_thread_fence(memory_order_seq_cst);
     int index = event_index_sig(self, info);
-    if (index < 0 && is_watch_sig(self, info))
+    int watchpoint = index < 0 ? watchpoint_index_sig(self, info) : -1;
+    if (watchpoint >= 0)
+        watchpoint_take_sig(self, (unsigned)watchpoint, context);
+    else if (index < 0 && is_watch_sig(self, info))
         control_begin_sig();
     else if (index >= 0)
         control_end_sig();
@@ -619,6 +636,8 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
         take_sig(self, (unsigned)index, context);
         take_others_sig(self, (unsigned)index, context);
         read_times_sometimes_sig(self, (unsigned)index);
+        if (arena_header_sig()->watches_per_s)
+            watchpoints_step_sig(self);
     }
     atomic_thread_fence(memory_order_release);
     self->in_handler = 0;

@@ -492,12 +492,49 @@ static void open_watch(struct thread_state *self)
         events_enable_watch_sig(self, true);
 }
 
+static void count_watchpoint(int error)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!error)
+        return;
+    atomic_fetch_add(error == ENOSPC ? &header->n_watch_full : &header->n_watch_refused, 1);
+    if (error != ENOSPC)
+        atomic_store(&header->watch_errno, error);
+}
+
+/* 0, or the reason why there is none. */
+static int open_watchpoint(const struct thread_state *self, struct thread_event *event)
+{
+    static const uint64_t nothing;
+    const struct meeting_watch before = {.address = (uintptr_t)&nothing, .bytes = sizeof nothing, .is_of_stores = true};
+    const struct perf_event_attr attr = watchpoint_attr_sig(&before);
+    errno = 0;
+    event->fd = event_open_attr(&attr, -1);
+    event->id = descriptors_event_id_sig(event->fd);
+    if (event->fd >= 0 && set_signal(self, event->fd))
+        return 0;
+    return errno ? errno : EMFILE;
+}
+
+static void open_watchpoints(struct thread_state *self)
+{
+    int error = 0;
+    self->meetings = (struct thread_meetings){.turn = self->record->id};
+    for (unsigned i = 0; i < MEETING_WATCHES && !error && watchpoints_are_wanted_sig(); i++)
+        error = open_watchpoint(self, &self->watchpoints[i].event);
+    count_watchpoint(error);
+    if (error)
+        watchpoints_close_sig(self);
+}
+
 void events_open(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++)
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
     self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
+    for (unsigned i = 0; i < MEETING_WATCHES; i++)
+        self->watchpoints[i] = (struct thread_watchpoint){.event = {.fd = -1, .drain_fd = -1}};
     if (sandbox_is_entered_sig())
         return;
     for (unsigned i = 0; i < header->n_events; i++) {
@@ -505,6 +542,7 @@ void events_open(struct thread_state *self)
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     open_watch(self);
+    open_watchpoints(self);
     block_changes_register_hook(self);
 }
 
@@ -554,8 +592,10 @@ void events_close(struct thread_state *self)
     block_changes_unregister_hook(self);
     for (unsigned i = 0; may_call && i < header->n_events; i++)
         close_one(&self->events[i]);
-    if (may_call)
-        close_one(&self->watch);
+    if (!may_call)
+        return;
+    close_one(&self->watch);
+    watchpoints_close_sig(self);
 }
 
 static void forget_one(struct thread_event *event, bool keep)
@@ -574,6 +614,8 @@ void events_forget(struct thread_state *self, bool keep)
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
         forget_one(&self->events[i], keep);
     forget_one(&self->watch, keep);
+    watchpoints_close_sig(self);
+    meeting_fork_child_sig();
 }
 
 static void *map_empty(void *place, uint64_t n_bytes)

@@ -121,7 +121,34 @@ void events_enable_sig(struct thread_state *self, bool enable);
 /* Feeds replays to the calling thread, once.  ctx: ordinary */
 void events_replay(struct thread_state *self);
 
+/* --- watchpoints --- */
+
+/* The watchpoints of a thread, by which it finds out whether it meets others at a cache line (record/meeting.h): perf
+ * events on data breakpoints, each of which the kernel stops after one access. Only the thread itself aims them. */
+
+/* The program sets breakpoints of its own: ours make room for them, and there are none from now on. Another thread
+ * gives up its own when it is sampled next; true: some may still be held.  ctx: any */
+bool watchpoints_release_sig(void);
+
 /* --- private part --- */
+
+/* Whether threads that begin are to have watchpoints.  ctx: any */
+bool watchpoints_are_wanted_sig(void);
+
+/* How a watchpoint is opened, and what it is changed to.  ctx: any */
+struct perf_event_attr watchpoint_attr_sig(const struct meeting_watch *watch);
+
+/* Closes the watchpoints of a thread.  ctx: handler or ordinary code of self, or a child of fork */
+void watchpoints_close_sig(struct thread_state *self);
+
+/* Ends a watch whose time is over, or begins one.  ctx: signal handler of self */
+void watchpoints_step_sig(struct thread_state *self);
+
+/* Takes what a watchpoint has seen.  ctx: signal handler of self */
+void watchpoint_take_sig(struct thread_state *self, unsigned index, const ucontext_t *context);
+
+/* Nothing is watched any more.  ctx: as events_enable_sig */
+void watchpoints_stop_sig(struct thread_state *self);
 
 #define EVENT_DRAINED (EVENT_RING_ONLY | EVENT_BATCH | EVENT_AUX) /* the reader empties its ring */
 

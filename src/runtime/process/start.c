@@ -405,8 +405,8 @@ static void clear_counts(void)
             clear_hits(data, used_bytes);
         else if (chunks[i].kind == ARENA_THREADS)
             clear_threads(data, used_bytes);
-        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES ||
-                 chunks[i].kind == ARENA_SKETCHES || chunks[i].kind == ARENA_REACHES)
+        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES || chunks[i].kind == ARENA_SKETCHES ||
+                 chunks[i].kind == ARENA_REACHES || chunks[i].kind == ARENA_MEETINGS)
             atomic_store(&chunks[i].used_bytes, 0);
     }
 }

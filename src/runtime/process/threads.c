@@ -168,6 +168,9 @@ static void state_clear(struct thread_state *state)
     memset(&state->block_changes, 0, offsetof(struct thread_block_changes, items));
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         state->events[i].fd = state->events[i].drain_fd = -1;
+    state->watch.fd = state->watch.drain_fd = -1;
+    for (int i = 0; i < MEETING_WATCHES; i++)
+        state->watchpoints[i].event.fd = state->watchpoints[i].event.drain_fd = -1;
 }
 
 /* Stack of the main thread: from where the loader says it begins down to the limit. */

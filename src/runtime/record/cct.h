@@ -13,7 +13,7 @@
 
 /* A call tree and the cursor by which it grows. */
 struct cct_tree {
-    struct arena_cursor nodes, hits, places, sketches, offsets, lines, pages, reaches;
+    struct arena_cursor nodes, hits, places, sketches, offsets, lines, pages, reaches, meetings;
     enum arena_kind kind;          /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;               /* reference of the owner */
     uint32_t root, partial;        /* references; partial is 0 in an allocation tree */

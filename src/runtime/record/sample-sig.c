@@ -150,6 +150,8 @@ struct current_sample {
     uint64_t pattern, address; /* address: 0 = none */
     bool is_own_code;          /* the profiler's own instruction */
     bool has_frames;           /* the thread's path belongs to this sample */
+    bool is_fresh;             /* it is being taken now, and did not wait */
+    uint8_t n_bytes;           /* size of the access, 0: not known */
 };
 
 void sample_set_active_sig(bool active)
@@ -211,6 +213,21 @@ static void trace_sig(struct thread_state *self, const struct current_sample *ta
     trace_put_sig(&self->trace, self->record, self->ref, &sample);
 }
 
+/* Lets other threads know of an access. What lies in the thread's own stack frames, nobody else uses. */
+static void post_sig(struct thread_state *self, const struct current_sample *taken, const struct resolved *found)
+{
+    const struct meeting_use use = {.address = taken->address,
+                                    .var = found->var,
+                                    .leaf = taken->leaf,
+                                    .cpu = taken->cpu,
+                                    .accesses = (uint8_t)(taken->flags >> 1),
+                                    .bytes = taken->n_bytes};
+    enum var_kind kind = var_key_kind(found->var);
+    bool is_data = kind != VAR_NONE && kind != VAR_STACK && kind != VAR_UNKNOWN;
+    if (taken->is_fresh && is_data && !(taken->flags & HIT_FLAG_INEXACT) && !taken->is_own_code)
+        meeting_post_sig(self, &use);
+}
+
 /* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
 static void record_at_sig(struct thread_state *self, const struct current_sample *taken, const struct resolved *found,
                           enum fate fate)
@@ -243,6 +260,8 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
     record_place_sig(self, taken, found);
     if (taken->t_ns)
         trace_sig(self, taken, hit, found->offset);
+    if (arena_header_sig()->watches_per_s)
+        post_sig(self, taken, found);
     count_fate_sig(self, taken->event, fate);
 }
 
@@ -323,6 +342,7 @@ static bool record_recipe_sig(struct thread_state *self, struct current_sample *
     taken->flags = operand->flags & RECIPE_OP_INEXACT ? HIT_FLAG_INEXACT : 0;
     taken->flags |= operand->flags & RECIPE_OP_READ ? SAMPLE_READS : 0;
     taken->flags |= operand->flags & RECIPE_OP_WRITE ? SAMPLE_WRITES : 0;
+    taken->n_bytes = operand->size_bytes <= 64 ? (uint8_t)operand->size_bytes : 0;
     taken->pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
     return record_address_sig(self, taken, *address, frames, n_frames);
 }
@@ -662,6 +682,7 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     if (is_refused_sig(self, event->index))
         return;
     taken_start_sig(self, &taken, event);
+    taken.is_fresh = true;
     if (arena_header_sig()->trace)
         taken.t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     leaf_sig(self, &taken, event, context);

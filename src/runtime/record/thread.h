@@ -10,6 +10,7 @@
 
 #include "fnbounds/recipe-eval-sig.h"
 #include "runtime/record/cct.h"
+#include "runtime/record/meeting.h"
 #include "runtime/record/trace.h"
 #include "runtime/unwind/unwind.h"
 
@@ -36,6 +37,14 @@ struct thread_event {
     uint64_t n_own;       /* those of them that are page faults of the profiler itself */
     bool is_estimate;     /* n_written is estimated */
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
+};
+
+/* A watchpoint of one thread. */
+struct thread_watchpoint {
+    struct thread_event event; /* fd -1: none */
+    uint64_t n_seen;           /* accesses so far, by the kernel's count */
+    bool is_armed;
+    bool has_shot; /* it was armed and saw nothing: the kernel would still stop it after one access */
 };
 
 /* A block change: until position of the ring of an event, [start, end) was var. See events.h. */
@@ -141,6 +150,8 @@ struct thread_state {
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
     struct thread_event watch; /* the event that shows the end of a delay; -1 none */
+    struct thread_watchpoint watchpoints[MEETING_WATCHES];
+    struct thread_meetings meetings;
     struct thread_last_pc last_pc;
     struct thread_regions regions;
     void *(*start)(void *);   /* start function of pthread_create, or */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@
 #include "runtime/own/process.h"
 #include "runtime/own/zone.h"
 #include "runtime/record/arena-writer.h"
+#include "runtime/events/events.h"
 #include "runtime/process/start.h"
 #include "runtime/wrap/wrap.h"
 
@@ -49,6 +51,8 @@ WRAP_EXPORT void _Exit(int status)
 {
     leave(status);
 }
+
+#define RELEASE_TRIES 50 /* of 1 ms */
 
 /* --- entering a sandbox: prctl, and seccomp through syscall(2), as libseccomp does --- */
 
@@ -171,6 +175,25 @@ static uint64_t clone_flags(long number, const long a[6])
     return CLONE_VM;
 }
 
+/* All hardware breakpoints of a thread are in use, perhaps by ours: then the program has them. Another thread gives up
+ * its own when it is sampled next. */
+static long open_again(const long a[6])
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    const struct perf_event_attr *attr = (const struct perf_event_attr *)a[0];
+    bool is_of_breakpoints = attr && attr->type == PERF_TYPE_BREAKPOINT;
+    long result = -1;
+    for (int tries = 0; is_of_breakpoints && result == -1 && errno == ENOSPC && tries < RELEASE_TRIES; tries++) {
+        if (!watchpoints_release_sig())
+            break;
+        if (tries)
+            own_call_sig(SYS_nanosleep, &pause, NULL);
+        errno = ENOSPC;
+        result = call_real(SYS_perf_event_open, a);
+    }
+    return result;
+}
+
 /* libc has no function for seccomp(2), the other call that installs filters. */
 WRAP_EXPORT long syscall(long number, ...)
 {
@@ -186,6 +209,8 @@ WRAP_EXPORT long syscall(long number, ...)
     else if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT)
         note_strict_mode();
     long result = note_result(is_deadly, call_real(number, a));
+    if (result == -1 && errno == ENOSPC && number == SYS_perf_event_open)
+        result = open_again(a);
     if (result > 0)
         wrap_note_clone((int)result, clone_flags(number, a));
     return result;
