@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Touches fresh pages and prints the CPU time of the fastest round, ns for each page. */
+/* Touches fresh pages and prints the CPU time of the fastest round, ns for each page. "touch-bench ring": the kernel
+ * writes a record of each fault into a ring that nobody reads, which is the least that knowing all of them can cost. */
+#include <linux/perf_event.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PAGE 4096L
 #define PAGES 4096L
@@ -29,8 +34,28 @@ static double round_ns(void)
     return (after - before) / (double)PAGES;
 }
 
-int main(void)
+/* As FAULTS@ring has it: instruction and address of each fault in the program's own code. */
+static void open_ring(void)
 {
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_PAGE_FAULTS,
+                                   .sample_period = 1,
+                                   .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1,
+                                   .watermark = 1,
+                                   .wakeup_watermark = UINT32_MAX};
+    int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0 || mmap(NULL, 65 * (size_t)PAGE, PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
+        abort();
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        open_ring();
     double best = 1e30;
     for (int i = 0; i < 30; i++) {
         double ns = round_ns();

@@ -71,6 +71,7 @@ fields) # by other compilers
     part "$e2e/fields.sh" gcc -O3 g++ gfortran
     ;;
 identical) part bash "$e2e/identical.sh" 8 ;;                             # large inputs
+log) LOCUS_TRACE_SAMPLES=100000000 part "$LOCUS_BUILDDIR/tests/unit/trace-put-test" ;;       # of each thread or all together
 kills) part python3 "$e2e/kills.py" --alone 200 --together 50 ;;          # random moments
 launcher-failures) part bash "$e2e/launcher-failures.sh" 60 ;;            # calls of each function
 many-threads) part bash "$e2e/many-threads.sh" 10000 10 ;;                # alive at once, and how often

@@ -539,7 +539,7 @@ static double samples_named(const struct report *report, const struct report_row
 
 double report_is_seen_modified(const struct report *report, const struct report_row *row, double *loads)
 {
-    *loads = report->has_hardware && !row->part ? samples_named(report, row, "MEM-Load") : 0;
+    *loads = report->has_hardware && !row->part && !report_is_special(row) ? samples_named(report, row, "MEM-Load") : 0;
     if (!(*loads > 0))
         return 0;
     double modified = samples_named(report, row, "MEM-hitm-local") + samples_named(report, row, "MEM-hitm-rmt");
