@@ -169,7 +169,7 @@ int busy_make(const struct stream *stream, const struct stream_view *view, const
         busy->rows[i].cells = busy->cells + i * n_slices;
     if (code == 0 && busy->knows_busy)
         code = sched_analyse(stream, &window, &sink, &sched, err);
-    sched_fini(&sched);
+    sched_close(&sched);
     if (code == 0)
         count_events(stream, busy);
     else

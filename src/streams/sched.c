@@ -478,7 +478,7 @@ int sched_finish(struct sched *sched, struct error *err)
     return sched->failed ? error_memory(err) : 0;
 }
 
-void sched_fini(struct sched *sched)
+void sched_close(struct sched *sched)
 {
     free(sched->tasks);
     free(sched->cpus);

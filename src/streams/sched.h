@@ -137,7 +137,7 @@ struct sched {
     size_t n_waits, cap_waits;
 };
 
-/* Follows all events of a stream. window NULL: all of it; sink NULL: none. *sched must be empty; sched_fini frees it.
+/* Follows all events of a stream. window NULL: all of it; sink NULL: none. *sched must be empty; sched_close frees it.
  * err: ERR_MEMORY */
 int sched_analyse(const struct stream *stream, const struct sched_window *window, const struct sched_sink *sink,
                   struct sched *sched, struct error *err);
@@ -149,7 +149,7 @@ void sched_take(struct sched *sched, const struct sched_step *step);
 int sched_finish(struct sched *sched, struct error *err);
 
 /* Frees everything and makes it empty. */
-void sched_fini(struct sched *sched);
+void sched_close(struct sched *sched);
 
 /* The task or CPU by its number, NULL: none.  Of a finished one. */
 const struct sched_task *sched_task_of(const struct sched *sched, int32_t task);

@@ -168,9 +168,9 @@ static int put_stream(struct writing *writing, struct error *err)
     struct sched sched = {0};
     int code = sched_analyse(stream, &writing->job->window, NULL, &sched, err);
     code = code ? code : put_tracks(writing, &sched, err);
-    sched_fini(&sched);
+    sched_close(&sched);
     code = code ? code : sched_analyse(stream, &writing->job->window, &sink, &sched, err);
-    sched_fini(&sched);
+    sched_close(&sched);
     return code ? code : put_instants(writing, err);
 }
 

@@ -54,7 +54,7 @@ struct analysis {
 static void analysis_fini(struct analysis *analysis)
 {
     for (size_t i = 0; analysis->scheds && i < analysis->job->n_streams; i++)
-        sched_fini(&analysis->scheds[i]);
+        sched_close(&analysis->scheds[i]);
     for (size_t i = 0; analysis->guests && i < analysis->job->n_streams; i++)
         free(analysis->guests[i].tasks);
     free(analysis->scheds);
@@ -438,7 +438,7 @@ static int find_stays(struct stays *stays, struct error *err)
         struct sched sched = {0};
         const struct stream *stream = stays->job->streams[stays->stream].stream;
         code = sched_knows_runs(stream) ? sched_analyse(stream, &stays->job->window, &sink, &sched, err) : 0;
-        sched_fini(&sched);
+        sched_close(&sched);
     }
     if (!code && stays->failed)
         code = error_memory(err);

@@ -178,9 +178,9 @@ static int make_lines(struct lines *lines, size_t top, struct error *err)
     lines->has_no_cpu = sched.n_cpus == 0;
     code = code ? code : choose_rows(lines, &sched, top, err);
     code = code ? code : index_rows(lines, err);
-    sched_fini(&sched);
+    sched_close(&sched);
     code = code ? code : sched_analyse(stream, &lines->job->window, &sink, &sched, err);
-    sched_fini(&sched);
+    sched_close(&sched);
     return code;
 }
 
