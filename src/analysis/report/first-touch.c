@@ -72,10 +72,11 @@ struct touch_place touch_place_of(const struct model *model, uint32_t scope)
 static uint32_t node_of_cpu(const struct model *model, uint32_t thread, uint32_t cpu)
 {
     const char *host = model->processes[model->threads[thread].process].host_id;
-    const struct machine *machine = model->machines, *end = machine + model->n_machines;
-    while (machine < end && strcmp(machine->host_id, host) != 0)
-        machine++;
-    if (machine == end)
+    const struct machine *machine = NULL;
+    for (size_t i = 0; !machine && i < model->n_machines; i++)
+        if (strcmp(model->machines[i].host_id, host) == 0)
+            machine = &model->machines[i];
+    if (!machine)
         return PLACE_UNKNOWN;
     size_t i = search_below(machine->cpus, machine->n_cpus, SEARCH_KEY(struct machine_cpu, cpu), cpu);
     return i < machine->n_cpus && machine->cpus[i].cpu == cpu ? machine->cpus[i].node : PLACE_UNKNOWN;
