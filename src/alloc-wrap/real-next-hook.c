@@ -13,6 +13,7 @@
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "alloc-wrap/hook.h"
+#include "base/bytes.h"
 
 void *alloc_real_find_hook(const char *name)
 {
@@ -73,15 +74,6 @@ static struct {
     atomic_flag adding;
     operator_function *_Atomic last_found[OPERATOR_FORMS];
 } local = {.adding = ATOMIC_FLAG_INIT};
-
-/* FNV-1a */
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325ull;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
-    return hash;
-}
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 #pragma weak _dl_find_object
@@ -193,7 +185,7 @@ operator_function *alloc_local_operator_hook(enum operator_form form, uintptr_t 
     const struct link_map *caller = module_of(pc);
     if (!caller)
         return fallback(form);
-    uint64_t name_hash = hash_name(caller->l_name);
+    uint64_t name_hash = bytes_hash_text(BYTES_HASH_START, caller->l_name);
     struct local_module *module = find_module(caller, name_hash);
     if (!module)
         module = add_module(caller, name_hash);

@@ -73,6 +73,16 @@ static inline uint64_t bytes_hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
+/* The hash of n bytes where there is room for 32 bits only. src: the same */
+static inline uint32_t bytes_hash_32(const void *bytes, uint64_t n)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    uint32_t hash = 0x811c9dc5u;
+    for (uint64_t i = 0; i < n; i++)
+        hash = (hash ^ b[i]) * 0x01000193u;
+    return hash;
+}
+
 /* --- packed fields --- */
 
 /* Numbers and strings one after the other in a byte string, in the machine's own format: for messages between processes

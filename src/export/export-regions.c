@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/report/leaks.h"
+#include "base/bytes.h"
 #include "base/path.h"
 #include "export/database/database.h"
 #include "export/exporters.h"
@@ -259,10 +260,7 @@ static double percent(double part, double whole)
 static uint64_t hash_of_type(const void *item)
 {
     const struct by_type *type = item;
-    uint64_t hash = 0xcbf29ce484222325u ^ type->element_bytes;
-    for (const char *text = type->name; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
+    return bytes_hash_text(BYTES_HASH_START ^ type->element_bytes, type->name);
 }
 
 static bool is_same_type(const void *one, const void *other)

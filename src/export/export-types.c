@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "export/derived.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
@@ -66,18 +67,10 @@ static const char *path_in_element(const struct report_field *field)
     return path;
 }
 
-static uint64_t hash_of_text(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
 static uint64_t hash_of_type(const void *item)
 {
     const struct type_row *row = item;
-    return hash_of_text(row->type) + row->element_bytes;
+    return bytes_hash_text(BYTES_HASH_START, row->type) + row->element_bytes;
 }
 
 static bool is_same_type(const void *one, const void *other)
@@ -89,7 +82,7 @@ static bool is_same_type(const void *one, const void *other)
 static uint64_t hash_of_field(const void *item)
 {
     const struct type_field *field = item;
-    return hash_of_text(field->path) + field->offset_bytes + ((uint64_t)field->flags << 32);
+    return bytes_hash_text(BYTES_HASH_START, field->path) + field->offset_bytes + ((uint64_t)field->flags << 32);
 }
 
 static bool is_same_field(const void *one, const void *other)

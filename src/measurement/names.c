@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/input.h"
 #include "base/path.h"
 
@@ -51,10 +52,7 @@ static uint32_t make_host_id(void)
     (void)gethostname(text, 64);
     size_t len = strlen(text) + 1;
     len += read_start("/etc/machine-id", text + len, sizeof text - len);
-    /* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
-    id = 0x811c9dc5u;
-    for (size_t i = 0; i < len; i++)
-        id = (id ^ (uint8_t)text[i]) * 0x01000193u;
+    id = bytes_hash_32(text, len);
     return id ? id : 1;
 }
 

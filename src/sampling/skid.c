@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Skid self-test: identifies the machine, measures, and keeps the result in a cache; see skid.h. */
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "sampling/skid.h"
 
@@ -336,19 +337,17 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
 #define SAMPLES_MAX 1000000 /* of one loop: far more than a measurement takes */
 #define LOCK_TRIES 200      /* of 10 ms: ten times what a measurement takes */
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t hash_line(uint64_t hash, const char *text)
 {
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (hash ^ '\n') * 0x100000001b3u;
+    return bytes_hash(bytes_hash_text(hash, text), "\n", 1);
 }
 
 static bool cache_path(const char *directory, const struct skid_key *key, const char *ending, char *path)
 {
-    uint64_t hash = hash_text(0xcbf29ce484222325u, key->cpu);
-    hash = hash_text(hash, key->microcode);
-    hash = hash_text(hash, key->kernel);
-    hash = hash_text(hash, key->hypervisor);
+    uint64_t hash = hash_line(BYTES_HASH_START, key->cpu);
+    hash = hash_line(hash, key->microcode);
+    hash = hash_line(hash, key->kernel);
+    hash = hash_line(hash, key->hypervisor);
     int n = snprintf(path, PATH_MAX, "%s/skid-%016llx%s", directory, (unsigned long long)hash, ending);
     return n > 0 && n < PATH_MAX;
 }

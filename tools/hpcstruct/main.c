@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/environment.h"
 #include "base/input.h"
 #include "base/options.h"
@@ -97,14 +98,6 @@ struct make_report {
 
 #define FORM "-2" /* counts what such files of one version have looked like */
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    return hash;
-}
-
 /* Name of the module's file in the cache, malloc'ed; NULL when it cannot have one. */
 static char *cache_path(const char *path, const struct make_settings *settings)
 {
@@ -117,7 +110,7 @@ static char *cache_path(const char *path, const struct make_settings *settings)
         (void)snprintf(id + 2 * i, 3, "%02x", shape.build_id[i]);
     if (shape.n_build_id && real &&
         asprintf(&name, "%s/%s-%016" PRIx64 "-%" PRIu64 "-" PACKAGE_VERSION FORM ".hpcstruct", settings->cache_dir, id,
-                 hash_text(real), settings->options.bytes_min) < 0)
+                 bytes_hash_text(BYTES_HASH_START, real), settings->options.bytes_min) < 0)
         name = NULL;
     free(real);
     elf_shape_fini(&shape);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/input.h"
 #include "collect/collect.h"
@@ -426,13 +427,10 @@ static const char *symbol_of(void *context, uint64_t table_id, uint32_t index, b
     return files->statics[index].name;
 }
 
-/* FNV-1a, so that the files of each host get a number of their own. */
+/* So that the files of each host get a number of their own. */
 static uint32_t number_of_host(const char *host)
 {
-    uint32_t hash = 2166136261u;
-    for (; host && *host; host++)
-        hash = (hash ^ (unsigned char)*host) * 16777619u;
-    return hash;
+    return bytes_hash_32(host ? host : "", host ? strlen(host) : 0);
 }
 
 static int write_process(struct import *import, struct perf_process *process, const char *directory, const char *plan)

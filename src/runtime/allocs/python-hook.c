@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "base/bytes.h"
 #include "runtime/allocs/alloc-events.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/process.h"
@@ -315,9 +316,7 @@ static uint32_t add_string(_Atomic uint32_t *slot, const struct frame_text *out)
 /* The string's reference; NO_ROOM, or 0 when another thread keeps it from being added. */
 static uint32_t string_of(const struct frame_text *out)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < out->len; i++)
-        hash = (hash ^ (unsigned char)out->text[i]) * 0x100000001b3u;
+    uint64_t hash = bytes_hash(BYTES_HASH_START, out->text, out->len);
     for (unsigned i = 0; i < PROBES; i++) {
         _Atomic uint32_t *slot = &python.strings[(hash + i) & (STRINGS - 1)];
         uint32_t ref = atomic_load_explicit(slot, memory_order_acquire);

@@ -79,9 +79,7 @@ static struct {
 
 static uint64_t hash_of(const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; name[i] && i < NAME_BYTES_MAX; i++)
-        hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3u;
+    uint64_t hash = bytes_hash(BYTES_HASH_START, name, strnlen(name, NAME_BYTES_MAX));
     return hash ? hash : 1;
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/bytes.h"
+
 /* --- the index of names --- */
 
 /* Everything outside functions is indexed in one walk when first needed, by the hash of its name alone and of its name
@@ -16,19 +18,11 @@
 
 #define WALK_DEPTH_MAX 8
 #define NAMES_MAX 8000000
-#define HASH_START 0xcbf29ce484222325u
-
-static uint64_t hash_more(uint64_t hash, const char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
-    return hash;
-}
 
 /* The start value tells types and variables of one name apart. */
 static uint64_t hash_start(bool is_variable)
 {
-    return HASH_START ^ is_variable;
+    return BYTES_HASH_START ^ is_variable;
 }
 
 static uint64_t hash_name(const void *item)
@@ -67,7 +61,7 @@ static bool is_type(int tag)
            tag == DW_TAG_enumeration_type || tag == DW_TAG_typedef || tag == DW_TAG_base_type;
 }
 
-/* scopes: hash of the names around parent, each followed by "::"; HASH_START alone outside all. */
+/* scopes: hash of the names around parent, each followed by "::"; BYTES_HASH_START alone outside all. */
 static void index_entries(struct types *types, Dwarf_Die *parent, uint64_t scopes, unsigned depth)
 {
     Dwarf_Die die;
@@ -80,11 +74,11 @@ static void index_entries(struct types *types, Dwarf_Die *parent, uint64_t scope
         size_t len = name ? strlen(name) : 0;
         bool is_defined = len && !dwarf_hasattr(&die, DW_AT_declaration);
         if (is_defined && (is_variable || is_type(tag))) {
-            add_name(types, hash_more(hash_start(is_variable), name, len), &die);
-            add_name(types, hash_more(scopes ^ is_variable, name, len), &die);
+            add_name(types, bytes_hash(hash_start(is_variable), name, len), &die);
+            add_name(types, bytes_hash(scopes ^ is_variable, name, len), &die);
         }
         if (is_scope(tag))
-            index_entries(types, &die, len ? hash_more(hash_more(scopes, name, len), "::", 2) : scopes, depth + 1);
+            index_entries(types, &die, len ? bytes_hash(bytes_hash(scopes, name, len), "::", 2) : scopes, depth + 1);
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
@@ -96,14 +90,14 @@ bool types_find_name(struct symbols *symbols, const char *name, bool is_variable
     if (!types->is_indexed) {
         types->is_indexed = true;
         for (size_t i = 0; i < symbols->n_units; i++)
-            index_entries(types, &symbols->units[i].scopes, HASH_START, 0);
+            index_entries(types, &symbols->units[i].scopes, BYTES_HASH_START, 0);
     }
     const char *colon = strrchr(name, ':');
-    uint64_t scopes = HASH_START;
+    uint64_t scopes = BYTES_HASH_START;
     if (colon)
-        scopes = hash_more(scopes, name, (size_t)(colon + 1 - name));
+        scopes = bytes_hash(scopes, name, (size_t)(colon + 1 - name));
     const char *last = colon ? colon + 1 : name;
-    const struct type_name like = {.hash = hash_more(scopes ^ is_variable, last, strlen(last))};
+    const struct type_name like = {.hash = bytes_hash(scopes ^ is_variable, last, strlen(last))};
     size_t index = slots_find(&types->name_slots, &by_name, types->names, &like);
     if (index != SLOTS_NONE)
         *die = types->names[index].die;
