@@ -513,34 +513,54 @@ static enum type parse_signed(struct parser *parser)
     return n_minus % 2 ? step(parser, DO_NEGATE, 0, 0, NUMBER) : type;
 }
 
-static enum type parse_product(struct parser *parser)
+/* Operators that bind equally: they take and give the same type, from left to right. */
+struct level {
+    enum type type;
+    enum type (*parse_operand)(struct parser *parser);
+    struct level_operator {
+        const char *word, *sign; /* word: NULL: none */
+        enum formula_operation operation;
+    } operators[2]; /* sign NULL: one only */
+};
+
+/* Goes on behind the level's operator, if there is one; what stands before it must have the level's type. */
+static const struct level_operator *accept_operator(struct parser *parser, const struct level *level, enum type left,
+                                                    size_t left_at)
+{
+    for (size_t i = 0; i < 2 && level->operators[i].sign; i++) {
+        const struct level_operator *found = &level->operators[i];
+        if (!is_sign(parser, found->sign) && !(found->word && is_word(parser, found->word)))
+            continue;
+        (void)need(parser, left, level->type, left_at);
+        next_token(parser);
+        return found;
+    }
+    return NULL;
+}
+
+static enum type parse_level(struct parser *parser, const struct level *level)
 {
     size_t at = parser->token.at;
-    enum type type = parse_signed(parser);
-    while (is_sign(parser, "*") || is_sign(parser, "/")) {
-        enum formula_operation operation = is_sign(parser, "*") ? DO_MULTIPLY : DO_DIVIDE;
-        (void)need(parser, type, NUMBER, at);
-        next_token(parser);
+    enum type type = level->parse_operand(parser);
+    const struct level_operator *found;
+    while ((found = accept_operator(parser, level, type, at))) {
         at = parser->token.at;
-        (void)need(parser, parse_signed(parser), NUMBER, at);
-        type = step(parser, operation, 0, 0, NUMBER);
+        (void)need(parser, level->parse_operand(parser), level->type, at);
+        type = step(parser, found->operation, 0, 0, level->type);
     }
     return type;
 }
 
+static enum type parse_product(struct parser *parser)
+{
+    static const struct level product = {NUMBER, parse_signed, {{NULL, "*", DO_MULTIPLY}, {NULL, "/", DO_DIVIDE}}};
+    return parse_level(parser, &product);
+}
+
 static enum type parse_sum(struct parser *parser)
 {
-    size_t at = parser->token.at;
-    enum type type = parse_product(parser);
-    while (is_sign(parser, "+") || is_sign(parser, "-")) {
-        enum formula_operation operation = is_sign(parser, "+") ? DO_ADD : DO_SUBTRACT;
-        (void)need(parser, type, NUMBER, at);
-        next_token(parser);
-        at = parser->token.at;
-        (void)need(parser, parse_product(parser), NUMBER, at);
-        type = step(parser, operation, 0, 0, NUMBER);
-    }
-    return type;
+    static const struct level sum = {NUMBER, parse_product, {{NULL, "+", DO_ADD}, {NULL, "-", DO_SUBTRACT}}};
+    return parse_level(parser, &sum);
 }
 
 /* is [not] missing, none, nan, inf */
@@ -666,30 +686,14 @@ static enum type parse_not(struct parser *parser)
 
 static enum type parse_and(struct parser *parser)
 {
-    size_t at = parser->token.at;
-    enum type type = parse_not(parser);
-    while (is_word(parser, "and") || is_sign(parser, "&&")) {
-        (void)need(parser, type, CONDITION, at);
-        next_token(parser);
-        at = parser->token.at;
-        (void)need(parser, parse_not(parser), CONDITION, at);
-        type = step(parser, DO_AND, 0, 0, CONDITION);
-    }
-    return type;
+    static const struct level all_of = {CONDITION, parse_not, {{"and", "&&", DO_AND}}};
+    return parse_level(parser, &all_of);
 }
 
 static enum type parse_or(struct parser *parser)
 {
-    size_t at = parser->token.at;
-    enum type type = parse_and(parser);
-    while (is_word(parser, "or") || is_sign(parser, "||")) {
-        (void)need(parser, type, CONDITION, at);
-        next_token(parser);
-        at = parser->token.at;
-        (void)need(parser, parse_and(parser), CONDITION, at);
-        type = step(parser, DO_OR, 0, 0, CONDITION);
-    }
-    return type;
+    static const struct level any_of = {CONDITION, parse_and, {{"or", "||", DO_OR}}};
+    return parse_level(parser, &any_of);
 }
 
 /* --- the whole --- */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame/json-in.h"
 #include "frame/make.h"
 #include "frame/readers.h"
 
@@ -407,14 +406,9 @@ static int read_literal(const struct frame_input *input, struct frame **frame, s
 {
     struct reading reading = {0};
     struct buf text = {0};
-    int code = readers_text(input, &text, err);
-    if (code == 0 && strtab_intern(&reading.texts, "") < 0)
-        code = error_memory(err);
-    if (code == 0) {
-        reading.in = (struct json_in){
-            .text = text.data, .at = text.data, .end = text.data + text.len_bytes, .name = input->path, .line = 1};
+    int code = readers_json(input, &text, &reading.texts, &reading.in, err);
+    if (code == 0)
         code = read_nodes(&reading, err);
-    }
     if (code == 0)
         code = make_frame(&reading, frame, err);
     json_in_fini(&reading.in);

@@ -90,6 +90,18 @@ int readers_text(const struct frame_input *input, struct buf *text, struct error
     return code;
 }
 
+int readers_json(const struct frame_input *input, struct buf *text, struct strtab *texts, struct json_in *in,
+                 struct error *err)
+{
+    int code = readers_text(input, text, err);
+    if (code == 0 && strtab_intern(texts, "") < 0)
+        code = error_memory(err);
+    if (code == 0)
+        *in = (struct json_in){
+            .text = text->data, .at = text->data, .end = text->data + text->len_bytes, .name = input->path, .line = 1};
+    return code;
+}
+
 int readers_check_size(const char *path, uint64_t n_nodes, uint64_t n_columns, size_t len_bytes, struct error *err)
 {
     enum { FACTOR = 64, LEAST_BYTES = 64 << 20 };

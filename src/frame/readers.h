@@ -6,6 +6,7 @@
 
 #include "base/vec.h"
 #include "fmt/db-variables.h"
+#include "frame/json-in.h"
 #include "frame/make.h"
 
 /* What is to be opened. A reader looks at the first bytes of a file, and into a directory. */
@@ -35,6 +36,11 @@ char *readers_directory(const struct frame_input *input);
 
 /* All of a file, with a NUL behind it; the caller frees *text.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
 int readers_text(const struct frame_input *input, struct buf *text, struct error *err);
+
+/* The same for JSON that is read piece by piece: *in stands at its begin, and the empty text is number 0 of texts. The
+ * caller releases all three, also after an error.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
+int readers_json(const struct frame_input *input, struct buf *text, struct strtab *texts, struct json_in *in,
+                 struct error *err);
 
 /* Fails when arrays over all nodes would take very much more than the file's length: n_columns distinct names in a
  * damaged text may be as many as its words.  err: ERR_FORMAT */
