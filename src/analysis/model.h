@@ -275,7 +275,7 @@ struct reach_row {
     size_t n_lines;
     struct spread offsets; /* some of them, exactly; owned */
 };
-#define REACH_ROWS_MAX 256 /* of a variable: of more threads, those of whole processes are left out */
+#define REACH_ROWS_MAX 256 /* of a variable; with more threads, whole processes are left out */
 
 /* The same of the samples whose page's home is known: the memory node that the page was on. */
 struct home_count {

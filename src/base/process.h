@@ -40,18 +40,17 @@ int apart_run(apart_work *work, const void *input, unsigned limit_s, size_t answ
 
 /* --- a tool's main --- */
 
-/* Room on the stack whatever the limit: `ulimit -s` is meant for the program that a tool starts, not for the tool. And
- * standard streams: the number of one that is closed would become that of a file that the tool writes, which then gets
- * the tool's messages. Such a number stands for /dev/null instead, where reports cannot be written, and messages are
- * lost as they were. */
+/* A tool needs two things that its caller may have taken away. Room on the stack: `ulimit -s` is meant for the program
+ * that a tool starts, not for the tool. And standard streams: if one is closed, the next file that the tool opens gets
+ * its number, and then the tool's messages. So closed ones are opened as /dev/null, which takes messages and refuses
+ * reports. */
 
 /* The body of a tool's main. */
 typedef int stack_main(int argc, char **argv);
 
 /* Calls body with standard streams, on a stack of at least STACK_BYTES, and gives the threads that it starts as much;
- * without memory for that, on the present stack. Returns the result of body, and 1 with a
- * message when that is 0 and the standard output could not be written. Call it once, first in main.  ctx:
- * ordinary, no other thread */
+ * without memory for that, on the present stack. Returns the result of body, or 1 with a message if that is 0 but the
+ * standard output could not be written. Call it once, first in main.  ctx: ordinary, no other thread */
 int stack_run(stack_main *body, int argc, char **argv);
 
 #define STACK_BYTES (1 << 20)

@@ -166,7 +166,7 @@ static bool is_made_of(const char *text, const char *name)
     return len > 0 && strncmp(text, name, len) == 0 && (text[len] == 0 || text[len] == '.' || text[len] == ' ');
 }
 
-/* How well a function goes by this name: 0 with its parameters, if the name has any; 1 without; 2 without what is
+/* How well this name fits a function: 0 with its parameters, if the name has any; 1 without; 2 without what is
  * around it; 3 not at all. *failed: out of memory. */
 static unsigned name_distance(const char *function, const char *name, bool *failed)
 {

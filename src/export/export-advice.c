@@ -24,8 +24,8 @@
 #define STRIDE_LEAST 256      /* bytes: compilers that unroll a loop make smaller ones of dense walks ... */
 #define STRIDE_ELEMENTS 2     /* ... and of a walk along one field */
 #define AWAY_PART 0.25        /* of its samples, on other nodes than its pages: less is no wrong place */
-#define WORTH_PERCENT 3.0     /* of all time: what better places must be able to gain ... */
-#define WORTHLESS_PERCENT 1.0 /* ... and the share of a variable about which it is said that they cannot */
+#define WORTH_PERCENT 3.0     /* of all time: what better places must be able to gain to be advised */
+#define WORTHLESS_PERCENT 1.0 /* of all time: a variable with this share is said to gain nothing, if it does not */
 #define SPAN_ALL 0.5          /* of what is used: a thread that uses so much has no part of its own */
 #define EVEN_PART 0.75        /* of the mean: a node that uses as much as the others */
 #define BLOCKS_MANY 1000

@@ -163,7 +163,7 @@ static void put_places(const struct first_touches *touches, const struct report_
         buf_printf(text, ", %zu more places", touched->n_groups - GROUPS_SAID);
 }
 
-/* What else can have filled the pages: who reads of few faults should not take them for all. */
+/* What else can have filled the pages, so that nobody takes a few faults for all of them. */
 static void put_gap(const struct first_touches *touches, const struct report_row *row, const struct touched *touched,
                     struct buf *text)
 {

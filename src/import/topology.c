@@ -49,7 +49,7 @@ static uint64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
                : 0;
 }
 
-/* A core's share of a cache: what lies beyond it, others may push out. */
+/* A core's share of a cache. Other cores may evict what exceeds it. */
 static uint64_t share_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
 {
     hwloc_obj_t cache = hwloc_get_obj_by_type(machine, type, 0);

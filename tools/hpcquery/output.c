@@ -51,8 +51,8 @@ static bool is_of_database(const char *path)
     return false;
 }
 
-/* Writes to a file, which is complete or as it was; what a device, a pipe or a link leads to is written to. /dev/stdout
- * is a link, and a file is where it may lead. */
+/* Writes to a file, which afterwards is complete or, on failure, as it was. Devices and pipes are written to directly,
+ * and so is what a link leads to: /dev/stdout is a link that may lead to a file. */
 static int put_file(const char *path, const struct buf *out)
 {
     struct stat info;

@@ -21,8 +21,8 @@
 #include "measurement/names.h"
 #include "measurement/pending.h"
 
-/* LAST_FILES_MS: that a measurement whose program has ended gets for its last files before it counts as still being
- * written. */
+/* LAST_FILES_MS: how long a measurement may take to write its last files once its program has ended. After that it
+ * counts as still being written. */
 enum { TRIES_MAX = 200, NUMBERS_MAX = 1000000, STEP_MS = 10, LAST_FILES_MS = 2000 };
 
 static void pause_ms(int ms)

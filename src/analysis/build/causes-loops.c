@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits of the same loop: see causes.h. They are put into order of their places in the code, which brings
- * each loop together. */
+/* Waits of the same loop: see causes.h. Sorting them by their places in the code brings each loop together. */
 #include "analysis/build/causes.h"
 
 #include <math.h>
@@ -51,8 +50,8 @@ static bool is_near(const struct cause_wait *head, uint64_t last, const struct c
     return head->is_head && (wait->is_head ? wait->place == head->place : wait->place <= last + GAP_BYTES);
 }
 
-/* The end of the waits, from first on, that are in its loop: those with its head, and other instructions from there on,
- * up to a gap or to the next head. */
+/* Where the loop that begins at first ends among the waits: it has those with the same head, and the instructions
+ * behind them up to a gap or the next head. */
 static size_t end_of_loop(const struct cause_waits *waits, size_t first)
 {
     const struct cause_wait *items = waits->items, *head = &items[first];
@@ -70,7 +69,7 @@ double cause_late(double fed, double memory, double total)
     return FED_PART * fed * fmin(1, total > 0 ? 2 * memory / total : 0);
 }
 
-/* For what the variable's sum did not know yet of arithmetic that it feeds. */
+/* Adds the waits of arithmetic that the variable feeds, as far as its sum does not have them. */
 static void add_late(struct variable *variable, uint32_t event, double late)
 {
     for (size_t i = 0; i < variable->n_causes; i++)

@@ -103,9 +103,8 @@ void accesses_fini(struct access_table *table)
 #define L2_CYCLES 15.0
 #define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
 #define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
-#define STORED_PART                                                                                                    \
-    0.75 /* of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel                   \
-          */
+/* Of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel. */
+#define STORED_PART 0.75
 /* Of the samples at links of a chain of computations whose lines come from beyond all caches, at least this part waited
  * for them: a link takes 4 cycles, 1.3 ns; a line takes 90 ns or more, and a core has 24 under way at most, so that one
  * comes every 3.7 ns. From a cache that is near they come as fast as the chain takes them. */

@@ -147,16 +147,16 @@ struct cause_waits {
 /* False when out of memory. */
 bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait);
 
-/* How many of fed samples, at instructions without access, may have waited where memory of total samples did: behind a
- * line that comes late arithmetic runs alone, half of which would have run beside what came before it. */
+/* How many of fed samples, at instructions without access, may have waited for memory, in a loop where memory of total
+ * samples did. Arithmetic behind a late line runs alone; half of it would otherwise have run beside earlier work. */
 double cause_late(double fed, double memory, double total);
 
-/* Widens memory_high where a loop waits for other data than those that feed its arithmetic, and then memory_least and
- * memory_most of the variables, which are memory_low and memory_high before. Samples show the
- * oldest wait alone: what waits beside it, in the same loop, is hidden and comes out when the data of the first are
- * resident; and it took part of the miss buffers and caches that the first needed. Waits that hide each other by chance
- * do so as often as they are hidden, so that what is hidden of a variable's is at most as much as what shows of them,
- * and no more than half of what shows of others'; and half of what shows of its own, at most, may be due to others. */
+/* Widens memory_high where a loop waits for other data than those that feed its arithmetic. Then widens memory_least
+ * and memory_most of the variables, which begin as memory_low and memory_high. A sample shows only the oldest wait.
+ * Other waits of the same loop are hidden behind it: they would show if the data of the first were resident, and they
+ * took some of the miss buffers and caches that the first needed. Waits that hide each other by chance hide as often as
+ * they are hidden. So a variable's hidden waits are at most those of its own that show, and at most half of the others'
+ * that show; and at most half of its own may be due to others. */
 void cause_waits_share(struct cause_waits *waits, struct model *model);
 
 /* Frees everything and makes the list empty. */

@@ -41,8 +41,8 @@ struct numa {
     size_t n_rows;
 };
 
-/* Fills *numa for a metric, or for the first one with homes where this has none. It must outlive neither the model nor
- * be copied.  err: ERR_MEMORY */
+/* Fills *numa for a metric, or for the first one with homes where this has none. It must not
+ * outlive the model, nor be copied.  err: ERR_MEMORY */
 int numa_make(const struct model *model, size_t metric, struct numa *numa, struct error *err);
 void numa_fini(struct numa *numa);
 

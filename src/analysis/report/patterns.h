@@ -32,8 +32,8 @@
  *                       that writes: few, because a processor seldom waits for a store
  *   shared read-only    else
  *
- * What deserves its class by a hair (0.1 of an agreement, 5 points of a percentage), or with N < 128, is of low
- * confidence; by twice that, and with N >= 512, of high one; else of medium one. */
+ * Confidence is low if the rule holds by less than 0.1 of an agreement or 5 points of a percentage, or if N < 128. It
+ * is high if the rule holds by twice that and N >= 512, else medium. */
 enum use_class {
     USE_TOO_FEW = 0,
     USE_SINGLE,
