@@ -59,6 +59,7 @@ static void free_rows(struct model *model)
     for (size_t i = 0; i < model->n_machines; i++) {
         free(model->machines[i].host_id);
         free(model->machines[i].cpus);
+        free(model->machines[i].distances);
     }
     for (size_t i = 0; i < model->n_reaches; i++)
         reach_row_fini(&model->reaches[i]);

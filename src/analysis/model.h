@@ -236,6 +236,9 @@ struct machine {
     char *host_id;            /* as in struct process */
     struct machine_cpu *cpus; /* [n_cpus] by number, owned */
     size_t n_cpus;
+    uint32_t *distances; /* [n_distances][n_distances] from the CPUs of a memory node to another one, as the firmware
+                          * tells them: 10 is its own; 0: not known. Owned */
+    uint32_t n_distances;
 };
 
 /* Samples of one metric that a thread took on a variable while it ran on a CPU of its process's host. */

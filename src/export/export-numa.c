@@ -44,6 +44,13 @@ static const char *reason_for_nothing(const struct numa *numa)
     return NULL;
 }
 
+/* "; 1.7 times as far away as the own node" */
+static void put_distance(const struct numa_sum *sum, const char *mean, struct buf *text)
+{
+    if (sum->n_measured && sum->n_remote)
+        buf_printf(text, ";%s %.2f times as far away as the own node's", mean, numa_mean_distance(sum));
+}
+
 static void put_head(const struct numa *numa, const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
@@ -65,6 +72,7 @@ static void put_head(const struct numa *numa, const struct export_job *job, stru
     text.len_bytes = 0;
     buf_printf(&text, "%.1f %% on pages of another node than the thread's, %.1f %% on pages of its own",
                numa_remote_percent(sum), 100 - numa_remote_percent(sum));
+    put_distance(sum, " on average", &text);
     if (sum->n_local + sum->n_remote)
         text_labelled(out, job, "remote", text.data ? text.data : "");
     buf_fini(&text);
@@ -146,6 +154,7 @@ static void put_where(const struct numa *numa, const struct numa_row *row, struc
         put_node(text, i, percent(numa_row_on(numa, row, i), n_asked(&row->sum)), &n_put);
     if (known)
         buf_printf(text, "; remote %.0f %%", numa_remote_percent(&row->sum));
+    put_distance(&row->sum, "", text);
 }
 
 /* What else is known of the pages. */
@@ -260,6 +269,8 @@ static void put_json_sum(struct buf *out, const struct numa_sum *sum)
     json_put_word_at(out, "no_page", sum->n_none);
     if (sum->n_local + sum->n_remote)
         json_put_double_at(out, "remote_share", numa_remote_percent(sum));
+    if (sum->n_measured)
+        json_put_double_at(out, "mean_distance", numa_mean_distance(sum));
 }
 
 static void put_json_pages(struct buf *out, const struct numa *numa, const struct variable_pages *pages)

@@ -3,9 +3,8 @@
  * below it what is needed to understand it. */
 #include <stdio.h>
 
-#include "analysis/report/first-touch.h"
-#include "analysis/report/leaks.h"
 #include "base/path.h"
+#include "export/advice.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
@@ -161,10 +160,11 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     for (size_t i = n_first; i < n; i++)
         put_row(&table, &touches, &report.rows[i], out);
     foot_put(&report, job, n, out);
+    code = advices_put_short(job, out, err);
     derived_fini(&derived);
     first_touches_fini(&touches);
     report_fini(&report);
-    return 0;
+    return code;
 }
 
 const struct exporter export_vars_text = {"vars", "text", write_text};

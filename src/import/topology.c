@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <hwloc.h>
+#include <hwloc/distances.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +19,13 @@ enum { PARSE_S = 20, TEXT_BYTES_MAX = 256 << 20, ANSWER_BYTES_MAX = 512 << 20 };
 
 /* --- in the child --- */
 
-/* The head of the answer; cpus, nodes, locals and offline follow. */
+/* The head of the answer; cpus, nodes, locals, offline and distances follow. */
 struct answer_head {
     uint64_t l1_bytes, l2_bytes, l3_bytes;
-    uint32_t n_cpus, n_nodes, n_locals, n_offline, n_cores, n_packages;
+    uint32_t n_cpus, n_nodes, n_locals, n_offline, n_cores, n_packages, n_distances, unused;
     char summary[sizeof((struct topology *)NULL)->summary];
 };
-_Static_assert(sizeof(struct answer_head) == 304 && sizeof(struct topology_cpu) == 28 &&
+_Static_assert(sizeof(struct answer_head) == 312 && sizeof(struct topology_cpu) == 28 &&
                    sizeof(struct topology_node) == 48,
                "answers have no padding that could leak or differ");
 
@@ -139,12 +140,36 @@ static void put_offline(hwloc_topology_t machine, struct answer_head *head, stru
         }
 }
 
+/* The distances between the nodes, if they are known. */
+static void put_distances(hwloc_topology_t machine, struct answer_head *head, struct buf *distances)
+{
+    struct hwloc_distances_s *found = NULL;
+    uint32_t matrix[TOPOLOGY_DISTANCES_MAX][TOPOLOGY_DISTANCES_MAX] = {{0}}, n = 0;
+    unsigned n_found = 1;
+    if (hwloc_distances_get_by_type(machine, HWLOC_OBJ_NUMANODE, &n_found, &found, HWLOC_DISTANCES_KIND_MEANS_LATENCY,
+                                    0) != 0 ||
+        n_found == 0)
+        return;
+    for (unsigned i = 0; i < found->nbobjs; i++)
+        for (unsigned k = 0; k < found->nbobjs; k++) {
+            uint64_t value = found->values[(size_t)i * found->nbobjs + k];
+            hwloc_obj_t from = found->objs[i], to = found->objs[k];
+            if (!from || !to || from->os_index >= TOPOLOGY_DISTANCES_MAX || to->os_index >= TOPOLOGY_DISTANCES_MAX)
+                continue;
+            matrix[from->os_index][to->os_index] = value < UINT32_MAX ? (uint32_t)value : 0;
+            n = from->os_index >= n ? from->os_index + 1 : n;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        buf_append(distances, matrix[i], n * sizeof matrix[i][0]);
+    head->n_distances = n;
+}
+
 /* input: the XML (struct buf), NULL for this machine. */
 static int ask_hwloc(const void *input, struct buf *answer)
 {
     const struct buf *text = input;
     struct answer_head head = {0};
-    struct buf cpus = {0}, nodes = {0}, locals = {0}, offline = {0};
+    struct buf cpus = {0}, nodes = {0}, locals = {0}, offline = {0}, distances = {0};
     hwloc_topology_t machine;
     if (hwloc_topology_init(&machine) != 0)
         return ERR_MEMORY;
@@ -159,7 +184,8 @@ static int ask_hwloc(const void *input, struct buf *answer)
     put_cpus(machine, &head, &cpus, &locals);
     put_nodes(machine, &head, &nodes);
     put_offline(machine, &head, &offline);
-    const struct buf *parts[] = {&cpus, &nodes, &locals, &offline};
+    put_distances(machine, &head, &distances);
+    const struct buf *parts[] = {&cpus, &nodes, &locals, &offline, &distances};
     buf_append(answer, &head, sizeof head);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         buf_append(answer, parts[i]->data, parts[i]->len_bytes);
@@ -247,15 +273,19 @@ static int take_tables(const struct buf *answer, struct topology *topology, stru
                                   .n_offline = head.n_offline,
                                   .n_cores = head.n_cores,
                                   .n_packages = head.n_packages,
+                                  .n_distances = head.n_distances,
                                   .l1_bytes = head.l1_bytes,
                                   .l2_bytes = head.l2_bytes,
                                   .l3_bytes = head.l3_bytes};
     memcpy(topology->summary, head.summary, sizeof topology->summary);
     topology->summary[sizeof topology->summary - 1] = '\0';
-    if (!take_part(answer, &offset, head.n_cpus, sizeof *topology->cpus, &topology->cpus) ||
+    if (head.n_distances > TOPOLOGY_DISTANCES_MAX ||
+        !take_part(answer, &offset, head.n_cpus, sizeof *topology->cpus, &topology->cpus) ||
         !take_part(answer, &offset, head.n_nodes, sizeof *topology->nodes, &topology->nodes) ||
         !take_part(answer, &offset, head.n_locals, sizeof *topology->locals, &topology->locals) ||
         !take_part(answer, &offset, head.n_offline, sizeof *topology->offline, &topology->offline) ||
+        !take_part(answer, &offset, head.n_distances * head.n_distances, sizeof *topology->distances,
+                   &topology->distances) ||
         !is_valid(topology))
         return error_set(err, ERR_FORMAT, "the answer has wrong numbers");
     return finish(topology) ? 0 : error_memory(err);
@@ -307,6 +337,7 @@ void topology_fini(struct topology *topology)
     free(topology->locals);
     free(topology->offline);
     free(topology->by_os);
+    free(topology->distances);
     memset(topology, 0, sizeof *topology);
 }
 

@@ -13,6 +13,7 @@
 #define TOPOLOGY_UNKNOWN UINT32_MAX
 #define TOPOLOGY_NODES_MAX 1024     /* as in Linux */
 #define TOPOLOGY_CPUS_MAX (1 << 20) /* numbers of CPUs are below */
+#define TOPOLOGY_DISTANCES_MAX 64   /* distances are known of nodes whose OS number is below */
 
 /* A CPU (hwloc calls it PU). core, package and node are hwloc's logical numbers, which count over the whole machine;
  * TOPOLOGY_UNKNOWN: none. */
@@ -41,7 +42,9 @@ struct topology {
     uint32_t *locals;            /* [n_locals] logical numbers of nodes */
     uint32_t *offline;           /* [n_offline] OS numbers of CPUs that the machine has, but had switched off */
     uint32_t *by_os;             /* [n_os] index in cpus by OS number; TOPOLOGY_UNKNOWN: no such CPU */
-    uint32_t n_cpus, n_nodes, n_locals, n_offline, n_os;
+    uint32_t *distances;         /* [n_distances][n_distances] by OS number of the nodes, from one to another, as the
+                                  * firmware tells them: 10 is a node's own, 0 not known */
+    uint32_t n_cpus, n_nodes, n_locals, n_offline, n_os, n_distances;
     uint32_t n_cores, n_packages;
     uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has to itself; 0: not known */
     uint64_t l3_bytes;           /* a core's share of the first third-level cache; 0: not known */

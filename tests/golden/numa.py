@@ -20,6 +20,10 @@ import measurement as m  # noqa: E402
 METRICS = [("EADDR (usec)", m.INT, 1000)]
 APP = "/nowhere/app"
 START = [(APP, 0x1010), (APP, 0x2020)]
+DISTANCES = [[10, 21], [17, 10]]  # from the thread's node to the page's
+TOPOLOGY = m.TWO_NODES.replace("</topology>", "<distances2 type=\"NUMANode\" nbobjs=\"2\" kind=\"5\" name=\"NUMALatency\" indexing=\"os\">\n"
+                               "<indexes length=\"4\">0 1 </indexes>\n<u64values length=\"12\">10 21 17 10 </u64values>\n"
+                               "</distances2>\n</topology>")
 VARIABLES = ["wrong", "spread", "right", "unasked"]
 N_CPUS, N_THREADS = 4, 3
 failures = []
@@ -53,7 +57,7 @@ def pages_of(name, thread):
     return {"wrong": [1000, 500, 50, 4 << 20, 0, 450], "spread": [64, 64, 0, -1, 0, 32, 1, 32]}.get(name)
 
 
-def make_measurement(directory, pid, seed, topology=m.TWO_NODES):
+def make_measurement(directory, pid, seed, topology=TOPOLOGY):
     """Returns {(variable, thread's node, home): samples}."""
     rng, truth = random.Random(seed), collections.Counter()
     for thread in range(N_THREADS):
@@ -87,6 +91,11 @@ def known(truth, variable=None, node=None, home=None):
                if h >= 0 and variable in (None, v) and node in (None, t) and home in (None, h))
 
 
+def mean_distance(truth, variable=None):
+    far = sum(n * DISTANCES[t][h] / DISTANCES[t][t] for (v, t, h), n in truth.items() if h >= 0 and variable in (None, v))
+    return far / known(truth, variable)
+
+
 def check_csv(database, truth):
     found = collections.Counter()
     for row in csv.DictReader(io.StringIO(run("hpcquery", "numa", "--csv", database).stdout)):
@@ -100,6 +109,7 @@ def check_json(database, truth):
     matrix = [[known(truth, None, node, home) for home in range(2)] for node in range(2)]
     expect(data["n_nodes"] == 2 and data["matrix"] == matrix, f"matrix {data['matrix']}, not {matrix}")
     expect(data["local"] == matrix[0][0] + matrix[1][1] and data["remote"] == matrix[0][1] + matrix[1][0], f"sums: {data}")
+    expect(abs(data["mean_distance"] - mean_distance(truth)) < 1e-9, f"distance {data['mean_distance']}")
     rows = {row["variable"]: row for row in data["variables"]}
     order = sorted((v for v in VARIABLES if known(truth, v)), key=lambda v: -known(truth, v))
     expect([row["variable"] for row in data["variables"]] == order, f"order: {list(rows)}, not {order}")
@@ -108,6 +118,7 @@ def check_json(database, truth):
         remote = known(truth, name, 0, 1) + known(truth, name, 1, 0)
         expect(pairs == sorted((t, h, n) for (v, t, h), n in truth.items() if v == name), f"{name}: pairs {pairs}")
         expect(row["remote"] == remote and row["local"] == known(truth, name) - remote, f"{name}: {row}")
+        expect(abs(row["mean_distance"] - mean_distance(truth, name)) < 1e-9, f"{name}: distance {row}, not {mean_distance(truth, name)}")
         expect(abs(row["remote_share"] - 100 * remote / known(truth, name)) < 1e-9, f"{name}: share {row}")
     return rows
 
@@ -128,7 +139,7 @@ def check_text(database, truth):
         sum(n for (v, _, _), n in truth.items() if v == "wrong")
     wanted = [f"{remote:.1f} % on pages of another node than the thread's", "threads on pages on node 0 node 1 all",
               f"pages live on node 0: 100 %; threads ran on node 0: {100 - on_1:.0f} %, node 1: {on_1:.0f} %; remote {on_1:.0f} %; "
-              "1000 pages, 10 % of them never written, 4.0 MiB around it in huge pages",
+              f"{mean_distance(truth, 'wrong'):.2f} times as far away as the own node's; 1000 pages, 10 % of them never written, 4.0 MiB around it in huge pages",
               "pages live on node 0: 50 %, node 1: 50 %", "15 samples on pages that had moved",
               "sampled pages live on node 0: 50 %, node 1: 50 %; threads ran on node 0: 50 %, node 1: 50 %; remote 0 %"]
     for part in wanted:
@@ -158,7 +169,7 @@ def check_one_node(scratch):
     expect("NUMA cannot be seen here" in words, f"one node: {words}")
     expect(len(run("hpcquery", "numa", "--csv", directory / "db").stdout.splitlines()) == 1, "one node: CSV has rows")
     data = json.loads(run("hpcquery", "numa", "--json", directory / "db").stdout)
-    expect(data["n_nodes"] == 1 and not data["variables"] and "one memory node" in data["note"], f"one node: {data}")
+    expect("mean_distance" not in data and data["n_nodes"] == 1 and not data["variables"] and "one memory node" in data["note"], f"one node: {data}")
 
 
 def check_unknown(scratch):

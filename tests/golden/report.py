@@ -396,7 +396,7 @@ def check_advice(database):
             if share < least or share <= 0:
                 continue
             if name.startswith("<"):
-                wanted += [(name, "special")] * (name not in ("<kernel>", "<unknown>", "<null>"))
+                wanted += [(name, "threshold" if name == "<small block>" else "special")] * (name not in ("<kernel>", "<unknown>", "<null>"))
                 continue
             meaning = meanings[name, row["alloc_site"]]
             wanted += [(name, word) for word in ("resident", "execution") if meaning == [word]]
@@ -416,7 +416,10 @@ def check_advice(database):
                 wanted += [(name, rule)] * (memory > all_memory / 2)
             wanted += [(name, "small-blocks")] * (waits and blocks >= 1000 and 0 < int(row["size_bytes"]) < 4096 * blocks)
         rows = csv_of("advice", "--min", str(least))
-        found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in ("split", "leak")]
+        found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in ("split", "leak", "huge-pages")]
+        for name in (row["variable"] for row in rows if row["rule"] == "huge-pages"):
+            apart = sum(w[4] for w in walks[name] if w[1] in (4, 7) or (w[1] == 2 and w[2] >= 4096))
+            expect(apart > sum(w[4] for w in walks[name]) / 2, f"huge pages for {name}: {walks[name]}")
         meant = meant or found
         expect(sorted(found) == sorted(wanted), f"advice from {least} %: {found}, not {wanted}")
         expect(all(row["evidence"] and float(row["share"]) >= least for row in rows if row["rule"] != "leak"), f"evidence: {rows}")

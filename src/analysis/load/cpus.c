@@ -20,11 +20,17 @@ bool machines_add(struct model *model, const char *host_id, const struct topolog
             machine.cpus[machine.n_cpus++] =
                 (struct machine_cpu){os, cpu->core, cpu->package, topology_node(topology, os)};
     }
+    size_t n_pairs = (size_t)topology->n_distances * topology->n_distances;
+    machine.distances = n_pairs ? malloc(n_pairs * sizeof *machine.distances) : NULL;
+    machine.n_distances = machine.distances ? topology->n_distances : 0;
+    if (machine.distances)
+        memcpy(machine.distances, topology->distances, n_pairs * sizeof *machine.distances);
     model->machines[model->n_machines++] = machine;
-    if (machine.host_id && machine.cpus)
+    if (machine.host_id && machine.cpus && (machine.distances || !n_pairs))
         return true;
     free(machine.host_id);
     free(machine.cpus);
+    free(machine.distances);
     model->n_machines--;
     return false;
 }

@@ -34,6 +34,16 @@ static uint32_t node_of(const struct model *model, uint32_t thread, uint32_t cpu
     return found ? found->node : PLACE_UNKNOWN;
 }
 
+/* How far the home is from the node, 1 being the node itself; 0 when that is not known. */
+static double distance_of(const struct model *model, uint32_t thread, uint32_t node, uint32_t home)
+{
+    const struct machine *machine = machine_of(model, thread);
+    uint32_t n = machine ? machine->n_distances : 0;
+    if (node >= n || home >= n || !machine->distances[node * n + node])
+        return 0;
+    return (double)machine->distances[node * n + home] / (double)machine->distances[node * n + node];
+}
+
 /* --- pairs --- */
 
 /* The report's rows by scope, NO_ROW for none: [n_scopes], to be freed; NULL when out of memory. */
@@ -80,15 +90,20 @@ static bool add_pairs(struct numa *numa, const uint32_t *row_of)
                                  .node = node_of(model, count->thread, count->cpu),
                                  .home = count->home,
                                  .n_samples = count->n_samples};
+        double distance = distance_of(model, count->thread, pair.node, pair.home);
+        pair.n_measured = distance > 0 ? pair.n_samples : 0;
+        pair.distance = distance * (double)pair.n_measured;
         if (count->metric == numa->metric && pair.row != NO_ROW && pair.node < HOMES_MAX)
             numa->pairs[numa->n_pairs++] = pair;
     }
     if (numa->n_pairs)
         qsort(numa->pairs, numa->n_pairs, sizeof *numa->pairs, compare_pairs);
     for (size_t i = 0; i < numa->n_pairs; i++) {
-        if (n && compare_pairs(&numa->pairs[n - 1], &numa->pairs[i]) == 0)
+        if (n && compare_pairs(&numa->pairs[n - 1], &numa->pairs[i]) == 0) {
             numa->pairs[n - 1].n_samples += numa->pairs[i].n_samples;
-        else
+            numa->pairs[n - 1].n_measured += numa->pairs[i].n_measured;
+            numa->pairs[n - 1].distance += numa->pairs[i].distance;
+        } else
             numa->pairs[n++] = numa->pairs[i];
     }
     numa->n_pairs = n;
@@ -102,6 +117,8 @@ static void add_pair(struct numa_sum *sum, const struct numa_pair *pair)
     sum->n_none += pair->home == PLACE_UNKNOWN ? pair->n_samples : 0;
     sum->n_local += pair->home == pair->node ? pair->n_samples : 0;
     sum->n_remote += pair->home != PLACE_UNKNOWN && pair->home != pair->node ? pair->n_samples : 0;
+    sum->n_measured += pair->n_measured;
+    sum->distance += pair->distance;
 }
 
 static uint64_t n_samples_of(const struct numa *numa, const struct variable *variable)
@@ -238,6 +255,11 @@ double numa_remote_percent(const struct numa_sum *sum)
 {
     uint64_t n = sum->n_local + sum->n_remote;
     return n ? 100 * (double)sum->n_remote / (double)n : NAN;
+}
+
+double numa_mean_distance(const struct numa_sum *sum)
+{
+    return sum->n_measured ? sum->distance / (double)sum->n_measured : (double)NAN;
 }
 
 uint64_t numa_row_on(const struct numa *numa, const struct numa_row *row, uint32_t node)

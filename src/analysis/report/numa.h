@@ -13,12 +13,16 @@ struct numa_pair {
     uint32_t node;
     uint32_t home; /* PLACE_UNKNOWN: the page was never written, or was released before the kernel was asked */
     uint64_t n_samples;
+    uint64_t n_measured; /* of these, with a known distance ... */
+    double distance;     /* ... and the sum of their distances: 1 is the own node's, as the firmware tells it */
 };
 
 struct numa_sum {
     uint64_t n_samples;         /* of the metric, whether their homes are known or not */
     uint64_t n_local, n_remote; /* home is known */
     uint64_t n_none;            /* the page was on no node */
+    uint64_t n_measured;        /* the distance of the page is known ... */
+    double distance;            /* ... and their sum, as in a pair */
 };
 
 /* A variable, or all blocks of one site. */
@@ -48,6 +52,9 @@ void numa_fini(struct numa *numa);
 
 /* Percent of the samples whose home is known that were on another node than their thread; NAN where there is none. */
 double numa_remote_percent(const struct numa_sum *sum);
+
+/* How far away the pages of the samples are on average: 1 is the own node; NAN where distances are not known. */
+double numa_mean_distance(const struct numa_sum *sum);
 
 /* Samples of a row by node of the threads; those of which the home is known, and those on no node. */
 uint64_t numa_row_on(const struct numa *numa, const struct numa_row *row, uint32_t node);

@@ -357,6 +357,7 @@ static void advise(struct report_row *row)
     buf_printf(&text, ", %llu of %llu bytes: ", (unsigned long long)bytes, (unsigned long long)row->element_bytes);
     buf_printf(&text, n == 1 ? "keep that field in an array of its own" : "split the structure, these fields apart");
     row->advice = text.data;
+    row->hot_bytes = bytes;
 }
 
 static bool fill_row(const struct report *report, uint32_t event, struct report_row *row)

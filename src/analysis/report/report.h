@@ -55,8 +55,9 @@ struct report_row {
     const char *type;        /* of an element; NULL or "" = not known */
     const char *type_source; /* how that is known; NULL = it is not */
     uint64_t element_bytes;
-    char *advice;          /* a sentence about its fields, or about its lines, NULL = none */
-    bool advises_on_lines; /* advice is about its cache lines, which others modify */
+    char *advice;          /* a sentence about its fields, or about its lines, NULL = none ... */
+    bool advises_on_lines; /* ... it is about its cache lines, which others modify ... */
+    uint64_t hot_bytes;    /* ... and how many bytes of an element the fields have that it names */
     double *derived;       /* one for each metrics_row, NAN where not defined; NULL: nothing from the hardware */
 };
 

@@ -571,6 +571,23 @@ static void pass_machines(struct pass *pass, struct model *model)
         pass_machine(pass, &model->machines[i]);
 }
 
+/* The distances between the memory nodes of the machines, in their order. */
+static void pass_distances(struct pass *pass, struct model *model)
+{
+    uint32_t n_machines = (uint32_t)model->n_machines;
+    pass_32(pass, &n_machines, model->n_machines, "machines with distances");
+    for (size_t i = 0; i < n_machines && pass->code == 0; i++) {
+        struct machine *machine = &model->machines[i];
+        size_t n = (size_t)machine->n_distances * machine->n_distances;
+        n = pass_list(pass, &machine->distances, n, sizeof *machine->distances, "distances");
+        pass_32(pass, &machine->n_distances, HOMES_MAX, "nodes with distances");
+        if (pass->code == 0 && n != (size_t)machine->n_distances * machine->n_distances)
+            refuse(pass, "distances", "they are no square");
+        for (size_t k = 0; k < n && pass->code == 0; k++)
+            pass_32(pass, &machine->distances[k], UINT32_MAX, "distance");
+    }
+}
+
 /* Variables as how much further on each is than the one before. */
 static void pass_cpu_counts(struct pass *pass, struct model *model)
 {
@@ -772,6 +789,14 @@ static bool has_machines(const struct model *model)
     return model->n_machines > 0;
 }
 
+static bool has_distances(const struct model *model)
+{
+    for (size_t i = 0; i < model->n_machines; i++)
+        if (model->machines[i].n_distances > 1)
+            return true;
+    return false;
+}
+
 static bool has_cpu_counts(const struct model *model)
 {
     return model->n_cpu_counts > 0;
@@ -798,9 +823,13 @@ static bool has_pages(const struct model *model)
 }
 
 static const struct table tables[] = {
-    {"machines", has_machines, pass_machines}, {"cpu_counts", has_cpu_counts, pass_cpu_counts},
-    {"touches", has_touches, pass_touches},    {"meetings", has_meetings, pass_meetings},
-    {"reaches", has_reaches, pass_reaches},    {"home_counts", has_home_counts, pass_home_counts},
+    {"machines", has_machines, pass_machines},
+    {"distances", has_distances, pass_distances},
+    {"cpu_counts", has_cpu_counts, pass_cpu_counts},
+    {"touches", has_touches, pass_touches},
+    {"meetings", has_meetings, pass_meetings},
+    {"reaches", has_reaches, pass_reaches},
+    {"home_counts", has_home_counts, pass_home_counts},
     {"pages", has_pages, pass_pages},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)

@@ -489,6 +489,25 @@ static void take_cpus(struct json_take *take, const json_t *row, struct machine 
     }
 }
 
+static void take_distances(struct json_take *take, const json_t *row, struct machine *machine)
+{
+    size_t n = 0;
+    uint32_t n_nodes = 1;
+    const json_t *list = json_object_get(row, "distances") ? json_take_array_at(take, row, "distances", &n) : NULL;
+    while (n_nodes < HOMES_MAX && n_nodes * n_nodes < n)
+        n_nodes++;
+    if (!list || take->code)
+        return;
+    if (n_nodes * n_nodes != n) {
+        (void)json_take_fail(take, ERR_FORMAT, "distances", "they are no square");
+        return;
+    }
+    machine->distances = zeroed(take, n, sizeof *machine->distances);
+    machine->n_distances = machine->distances ? n_nodes : 0;
+    for (size_t i = 0; machine->distances && i < n; i++)
+        machine->distances[i] = (uint32_t)json_take_word(take, json_array_get(list, i), UINT32_MAX, "distance");
+}
+
 /* Only databases of measurements with topologies have machines. */
 static void take_machines(struct json_take *take, const json_t *root, struct model *model)
 {
@@ -501,6 +520,7 @@ static void take_machines(struct json_take *take, const json_t *root, struct mod
         const json_t *row = json_array_get(list, take->index);
         model->machines[take->index].host_id = json_take_text_needed_at(take, row, "host_id");
         take_cpus(take, row, &model->machines[take->index]);
+        take_distances(take, row, &model->machines[take->index]);
     }
 }
 

@@ -330,7 +330,10 @@ static void put_machines(const struct model *model, struct buf *out)
             put_place(out, cpu->node);
             buf_append(out, "]", 1);
         }
-        buf_printf(out, "]}");
+        buf_append(out, "]", 1);
+        for (uint32_t k = 0; k < machine->n_distances * machine->n_distances; k++)
+            buf_printf(out, k ? ",%u" : ", \"distances\": [%u", machine->distances[k]);
+        buf_printf(out, machine->n_distances ? "]}" : "}");
     }
     buf_append(out, "]", model->n_machines > 0);
 }
