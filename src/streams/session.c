@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fmt/file.h"
@@ -76,11 +77,27 @@ static int put_views(const struct session *session, struct buf *out, struct erro
     return code;
 }
 
+/* Only another session is replaced: a slip of the keyboard must not cost a recording, or root a device. */
+static int check_place(const char *path, struct error *err)
+{
+    struct stat info;
+    struct session there = {0};
+    struct error why;
+    if (lstat(path, &info) != 0)
+        return 0;
+    bool is_session = S_ISREG(info.st_mode) && (info.st_size == 0 || session_read(path, &there, &why) == 0);
+    session_fini(&there);
+    return is_session ? 0 : error_set(err, ERR_IO, "%s: is no session, and is not replaced; give another name", path);
+}
+
 int session_write(const char *path, const struct session *session, struct error *err)
 {
     struct buf out = {0};
+    int code = check_place(path, err);
+    if (code != 0)
+        return code;
     buf_printf(&out, "{\"format\": \"" FORMAT "\", \"version\": %d, \"streams\": [", SESSION_VERSION);
-    int code = put_streams(session, &out, err);
+    code = put_streams(session, &out, err);
     buf_printf(&out, "],\n \"" VIEWS "\": {\"type\": \"" VIEWS_TYPE "\", \"topologies\": [");
     if (code == 0)
         code = put_views(session, &out, err);

@@ -28,8 +28,8 @@ struct session {
 int session_add(struct session *session, const char *file, bool has_couplebreak, enum topology_view view,
                 const char *topology, struct error *err);
 
-/* Writes it to path, which is replaced in one step. Paths become absolute.  err: ERR_IO (a file of the session is
- * missing, too), ERR_MEMORY */
+/* Writes it to path; a session that is there is replaced in one step, anything else is not. Paths become absolute.
+ * err: ERR_IO (a file of the session is missing, too), ERR_MEMORY */
 int session_write(const char *path, const struct session *session, struct error *err);
 
 /* Reads it; *session must be empty and is left empty on failure. A topology whose file is gone, or whose stream is not

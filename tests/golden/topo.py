@@ -391,6 +391,13 @@ def n10_c19_sessions():
     copy = HERE / "again.json"
     topo("--session", session, "--save-session", copy)
     expect(copy.read_bytes() == session.read_bytes(), "a session that was saved again differs")
+    before = recording.read_bytes()
+    refused = topo("--save-session", recording, recording, status=1).stderr
+    expect("is no session" in refused and recording.read_bytes() == before, f"a recording was replaced: {refused}")
+    link = HERE / "link.json"
+    link.symlink_to(copy)
+    topo("--save-session", link, recording, status=1)
+    expect(link.is_symlink() and copy.read_bytes() == session.read_bytes(), "a link was replaced")
     plain = topo("--couplebreak", recording).stdout
     topology.unlink()
     expect(topo("--session", session).stdout == plain, "a topology that is gone is not left out")
