@@ -160,7 +160,8 @@ static void put_places(const struct first_touches *touches, const struct report_
         buf_printf(text, " %.0f %%", groups[i].share);
     }
     if (touched->n_groups > GROUPS_SAID)
-        buf_printf(text, ", %zu more places", touched->n_groups - GROUPS_SAID);
+        buf_printf(text, ", %zu more place%s", touched->n_groups - GROUPS_SAID,
+                   touched->n_groups - GROUPS_SAID == 1 ? "" : "s");
 }
 
 /* What else can have filled the pages, so that nobody takes a few faults for all of them. */

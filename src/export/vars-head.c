@@ -81,6 +81,8 @@ static void put_programs(const struct model *model, struct buf *text)
     struct strtab names = {0};
     for (size_t i = 0; i < model->n_processes; i++)
         (void)strtab_intern(&names, model->processes[i].exe);
+    if (model->n_processes > model_count_processes(model)) /* a forked copy of a program is no other one */
+        buf_printf(text, " that ran %zu programs", names.n_strings > 1 ? names.n_strings : model->n_processes);
     for (size_t i = 0; names.n_strings > 1 && i < names.n_strings && i < PROGRAMS_SHOWN; i++)
         buf_printf(text, "%s%s", i ? ", " : " (", names.strings[i]);
     if (names.n_strings > PROGRAMS_SHOWN)
@@ -98,8 +100,6 @@ static void put_program(const struct export_job *job, struct buf *out)
         buf_printf(&text, "%zu runs, ", model->runs.n_strings);
     size_t n_processes = model_count_processes(model);
     buf_printf(&text, "%zu process%s", n_processes, n_processes == 1 ? "" : "es");
-    if (model->n_processes > n_processes)
-        buf_printf(&text, " that ran %zu programs", model->n_processes);
     put_programs(model, &text);
     buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");
     if (model->cpu_time_ns)
@@ -152,7 +152,7 @@ static void put_samples(const struct report *report, const struct export_job *jo
                    report->no_access, report->recovered, report->named);
     else
         buf_printf(&text, "address found for %.1f %%, variable named for %.1f %%", report->recovered, report->named);
-    if (profiler_share(report) >= PROFILER_PERCENT)
+    if (!report->has_too_few && profiler_share(report) >= PROFILER_PERCENT)
         buf_printf(&text, "; %.1f %% are the profiler's own work", profiler_share(report));
     if (job->model->plan) {
         buf_printf(&text, "; ");
@@ -208,7 +208,8 @@ static void put_missing(const struct report *report, const struct export_job *jo
     if (event && percent(count_lost(event), event) >= LOSS_PERCENT)
         buf_printf(&text, "; %.1f %% of the samples, which were lost", percent(count_lost(event), event));
     if (report->model->n_killed)
-        buf_printf(&text, "; the last moments of %u threads that were killed", report->model->n_killed);
+        buf_printf(&text, "; the last moments of %u thread%s killed", report->model->n_killed,
+                   report->model->n_killed == 1 ? " that was" : "s that were");
     if (text.len_bytes)
         text_labelled(out, job, "left out", text.data + 2);
     buf_fini(&text);
@@ -403,13 +404,18 @@ static void put_short_paths(const struct model *model, const struct export_job *
 /* Puts what the size of blocks that were freed again means, if a row has it. */
 static void put_size_legend(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
-    for (size_t i = 0; i < n_rows; i++)
-        if (report_is_turned_over(&report->rows[i])) {
-            text_labelled(out, job, "size",
-                          "64.0 KiB x 20000: so many blocks of that mean size, nearly all freed again; without x: all "
-                          "blocks together");
-            return;
-        }
+    size_t i = 0;
+    struct buf text = {0};
+    while (i < n_rows && !report_is_turned_over(&report->rows[i]))
+        i++;
+    if (i == n_rows)
+        return;
+    vars_table_put_size(&report->rows[i], &text);
+    buf_append(&text, " ", 1);
+    vars_table_put_blocks(&report->rows[i], &text);
+    buf_printf(&text, ": so many blocks of that mean size, nearly all freed again; without x: all blocks together");
+    text_labelled(out, job, "size", text.data ? text.data : "");
+    buf_fini(&text);
 }
 
 /* Puts that nothing can be known about nodes, where that is so. */

@@ -206,7 +206,8 @@ static void put_sums(const struct logs *logs, struct buf *out)
         n_kept += logs->all[i].file.n_records;
         stride = logs->all[i].file.stride > stride ? logs->all[i].file.stride : stride;
     }
-    buf_printf(out, "%" PRIu64 " samples of %zu thread%s", n_samples, logs->n, logs->n == 1 ? "" : "s");
+    buf_printf(out, "%" PRIu64 " sample%s of %zu thread%s", n_samples, n_samples == 1 ? "" : "s", logs->n,
+               logs->n == 1 ? "" : "s");
     if (n_kept < n_samples)
         buf_printf(out, "; the log has %" PRIu64 " of them, one of up to %" PRIu64, n_kept, stride);
     buf_append(out, "\n", 1);
