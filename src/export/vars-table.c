@@ -284,6 +284,8 @@ static void add_column(struct vars_table *table, const struct table_column *colu
     table->shown[i].derived = derived;
     if (strlen(title_of(table, i)) > width)
         width = strlen(title_of(table, i));
+    if (column->put == put_name && width < sizeof "user code" - 1)
+        width = sizeof "user code" - 1; /* of the rows of vars_table_put_words, which are never cut */
     for (size_t r = 0; r < table->n_rows; r++) {
         struct buf cell = {0};
         put_cell(table, i, &table->report->rows[r], &cell);
