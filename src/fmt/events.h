@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "fmt/json.h"
+#include "sampling/abi/data-src.h"
 
 #define EVENTS_VERSION "01.00"
 #define EVENTS_NO_METRIC UINT32_MAX
@@ -67,6 +68,18 @@ static inline uint64_t events_thinned(const struct events_file *file)
 static inline uint64_t events_wall_ns(const struct events_file *file, const struct events_record *record)
 {
     return record->t_ns + (uint64_t)file->wall_ns;
+}
+
+/* Appends the names of an access's metrics, with " + " between them. */
+static inline void events_put_metrics(uint32_t metrics, struct buf *out)
+{
+    const char *between = "";
+    for (int i = 0; i < MEM_METRICS; i++) {
+        const struct mem_metric_row *row = metrics & 1u << i ? mem_metric_row((enum mem_metric)i) : NULL;
+        if (row)
+            buf_printf(out, "%s%s", between, row->name);
+        between = row ? " + " : between;
+    }
 }
 
 /* Name of an access's class, as texts have it; class must be one of enum hit_class. Static. */

@@ -2,11 +2,13 @@
 /* The side file of a profile in memory: spreads, names, freeing, and the writer. The reader is in objects-read.c. */
 #include "fmt/objects.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arena/arena.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "fmt/file.h"
 #include "fmt/json.h"
@@ -300,6 +302,34 @@ int objects_kind_of(const char *name)
         if (strcmp(kind_names[i], name) == 0)
             return i;
     return -1;
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct objects_variable *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+void objects_sort_variables(struct objects_file *file)
+{
+    if (file->n_variables)
+        qsort(file->variables, file->n_variables, sizeof *file->variables, compare_nodes);
+}
+
+void objects_put_variable(const struct objects_file *file, uint32_t node, struct buf *out)
+{
+    static const char *const kinds[] = {"no data",      "block", "mapping",     "static",
+                                        "thread-local", "stack", "other stack", "file"};
+    size_t i = search_below(file->variables, file->n_variables, SEARCH_KEY(struct objects_variable, node), node);
+    bool is_found = i < file->n_variables && file->variables[i].node == node;
+    const struct objects_variable *variable = is_found ? &file->variables[i] : NULL;
+    uint32_t kind = variable ? variable->kind : 0;
+    if (variable && variable->name)
+        buf_printf(out, "%s", variable->name);
+    else if (kind && kind < sizeof kinds / sizeof *kinds)
+        buf_printf(out, "%s %" PRIu32, kinds[kind], node);
+    else if (variable && kind)
+        buf_printf(out, "unknown");
 }
 
 static void free_variable(struct objects_variable *variable)

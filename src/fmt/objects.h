@@ -314,6 +314,13 @@ int objects_write(const struct objects_file *file, const char *path, struct erro
 /* Appends the file's text to out.  err: ERR_MEMORY */
 int objects_write_memory(const struct objects_file *file, struct buf *out, struct error *err);
 
+/* Sorts the variables by node, as objects_put_variable needs them. */
+void objects_sort_variables(struct objects_file *file);
+
+/* Appends what the file calls the variable of a node: its name, or its kind and the node's number; nothing when it has
+ * none. Sets out->failed when out of memory. */
+void objects_put_variable(const struct objects_file *file, uint32_t node, struct buf *out);
+
 /* Frees everything and makes the file empty. */
 void objects_fini(struct objects_file *file);
 

@@ -2,6 +2,7 @@
 /* Names of measurement directories and files: see names.h. */
 #include "measurement/names.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -192,6 +193,32 @@ int names_parse(const char *path, struct names_file *file, struct error *err)
     *file = (struct names_file){0};
     return error_set(err, ERR_FORMAT, "%.600s: the name is not of the form PROGRAM-RANK-THREAD-HOST-PID-GEN.SUFFIX",
                      path);
+}
+
+int names_list(const char *directory, const char *suffix, struct names_file **files, size_t *n, struct error *err)
+{
+    struct dirent **entries = NULL;
+    int n_entries = scandir(directory, &entries, NULL, alphasort), code = 0;
+    *files = NULL;
+    *n = 0;
+    if (n_entries < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot be read: %s", directory, strerror(errno));
+    *files = calloc((size_t)n_entries + 1, sizeof **files);
+    if (!*files)
+        code = error_set(err, ERR_MEMORY, "%.600s: out of memory", directory);
+    for (int i = 0; i < n_entries; i++) {
+        const char *name = entries[i]->d_name, *dot = strrchr(name, '.');
+        if (!code && *name != '.' && dot && strcmp(dot + 1, suffix) == 0)
+            code = names_parse(name, &(*files)[(*n)++], err);
+        free(entries[i]);
+    }
+    free(entries);
+    if (code) {
+        free(*files);
+        *files = NULL;
+        *n = 0;
+    }
+    return code;
 }
 
 static uint32_t random_host_id(void)

@@ -52,6 +52,10 @@ char *names_path(const char *directory, const struct names_file *file);
 /* Splits the last part of a path into its fields.  err: ERR_FORMAT when it has another form */
 int names_parse(const char *path, struct names_file *file, struct error *err);
 
+/* The files of a directory with this suffix, by name, in *files [*n], malloc'ed; hidden ones are left out.
+ * err: ERR_IO, ERR_FORMAT (a name of another form), ERR_MEMORY */
+int names_list(const char *directory, const char *suffix, struct names_file **files, size_t *n, struct error *err);
+
 /* Claims a name: creates the .log of file (exe, rank, host_id, pid filled; thread becomes 0) in directory and returns
  * its descriptor (O_WRONLY, CLOEXEC). When a name is taken, the generation is counted up; from NAMES_RANDOM_FROM on the
  * host id is random (containers that share a host id and process ids). file then holds the fields for all files

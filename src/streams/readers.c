@@ -10,11 +10,12 @@
 
 #include "base/input.h"
 
-extern const struct stream_reader stream_reader_perf, stream_reader_trace_dat;
+extern const struct stream_reader stream_reader_events, stream_reader_perf, stream_reader_trace_dat;
 
 static const struct stream_reader *const readers[] = {
     &stream_reader_trace_dat,
     &stream_reader_perf,
+    &stream_reader_events,
 };
 
 const struct stream_reader *stream_readers_at(size_t i)

@@ -118,6 +118,62 @@ expect_status 1 "$builddir/hpcquery" events "$srcdir"
 expect_text err 'no logs of samples are there'
 expect_status 2 "$builddir/hpcquery" events --json walked
 
+# As a stream: each sample is an event of its thread with what the log says of it, and nothing is known of scheduling. The
+# export is one that trace-cmd shows, and whose fields it can filter by. Two hosts are not one stream.
+"$builddir/hpcquery" sched events --csv walked >stream.csv || fail "hpcquery sched events failed"
+"$builddir/hpcquery" sched events --top 3 walked >stream.text || fail "hpcquery sched events failed as text"
+expect_text stream.text 'known: nothing of scheduling'
+expect_text stream.text 'clock: monotonic'
+"$builddir/hpcquery" topo --csv walked >topo.csv || fail "hpcquery topo failed"
+"$builddir/hpcquery" sched trace-dat -o stream.dat walked || fail "hpcquery sched trace-dat failed"
+expect_status 1 "$builddir/hpcquery" sched events hosts
+expect_text err 'hosts: logs of several hosts \(.*0000beef'
+trace_cmd=no
+if command -v trace-cmd >/dev/null; then
+    trace_cmd=yes
+    trace-cmd report -t -i stream.dat >report 2>/dev/null || fail "trace-cmd cannot read the export"
+    trace-cmd report -t -F 'sample: offset < 1000000' stream.dat >filtered 2>/dev/null || fail "trace-cmd cannot filter"
+else
+    skip_part "trace-cmd is not installed"
+fi
+python3 - "$trace_cmd" walked <<'END' || fail "the stream is not what the log says"
+import collections
+import csv
+import json
+import pathlib
+import re
+import sys
+log = list(csv.DictReader(open("walked.csv", encoding="utf-8")))
+stream = list(csv.DictReader(open("stream.csv", encoding="utf-8")))
+assert len(stream) == len(log) > 4000, (len(stream), len(log))
+sides = [json.loads(path.read_text()) for path in pathlib.Path(sys.argv[2]).glob("*.objects")]
+tids = {str(side["thread_id"]): str(side["tid"]) for side in sides}
+assert len(set(tids.values())) == 2, tids
+
+
+def info(row):
+    """What a row of hpcquery events says, as the stream has to say it."""
+    names = ("variable", "offset", "class", "event", "path_node", "latency", "metrics")
+    return " ".join(f"{name}={row[name]}" for name in names if row[name])
+
+
+first = min(int(row["time_ns"]) for row in log)
+start = min(int(row["time_ns"]) for row in stream)
+wanted = collections.Counter((int(r["time_ns"]) - first, r["cpu"], tids[r["thread"]], info(r)) for r in log)
+found = collections.Counter((int(r["time_ns"]) - start, r["cpu"], r["tid"], r["info"]) for r in stream)
+assert wanted == found, list((wanted - found).items())[:2] + list((found - wanted).items())[:2]
+assert {row["event"] for row in stream} == {"locus/sample"}
+if sys.argv[1] == "yes":
+    line = re.compile(r"\s*(\S.*)-(\d+)\s+\[(\d+)\]\s*(?:\S+\s+)?(\d+)[.]?(\d{9}):\s+sample:\s+(.*)")
+    lines = [line.match(text) for text in open("report", encoding="utf-8") if " sample: " in text]
+    assert all(lines) and {match[1] for match in lines} == {"walk"}, open("report", encoding="utf-8").read()[:500]
+    shown = collections.Counter((int(m[4]) * 10**9 + int(m[5]) - start, str(int(m[3])), m[2], m[6].strip()) for m in lines)
+    assert shown == found, list((shown - found).items())[:2] + list((found - shown).items())[:2]
+    n_near = sum(row["offset"] != "" and int(row["offset"]) < 1000000 for row in log)
+    n_filtered = sum(" sample: " in text for text in open("filtered", encoding="utf-8"))
+    assert 0 < n_near == n_filtered < len(log), (n_near, n_filtered)
+END
+
 # A child of fork goes on with a log of its own.
 expect_status 4 "$hpcrun" -e FAULTS@1 -t -o forked ./walk fork
 logs forked

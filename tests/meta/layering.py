@@ -18,7 +18,7 @@ MAY_SEE = {
     "src/companion": ["base", "arena", "fmt", "measurement", "symnames", "collect", "fnbounds"],
     "src/import": ["base", "fmt", "sampling/abi"],
     "src/frame": ["base", "fmt"],
-    "src/streams": ["base", "fmt", "import", "sampling/abi"],
+    "src/streams": ["base", "fmt", "measurement", "import", "sampling/abi"],
     "src/fnbounds": ["base"],
     "src/sampling": ["base"],
     "src/alloc-wrap": ["base"],

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcquery events: the logs of samples of a measurement, all threads and hosts on one axis of time. */
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
-#include "base/search.h"
 #include "export/text-cells.h"
 #include "fmt/events.h"
 #include "fmt/objects.h"
 #include "hpcquery.h"
 #include "measurement/names.h"
-#include "sampling/abi/data-src.h"
 
 /* The log of one thread. */
 struct log {
@@ -46,23 +42,16 @@ static void logs_fini(struct logs *logs)
     free(logs->moments);
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-    const struct objects_variable *x = a, *y = b;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-/* Adds the log directory/entry, with what the side file beside it says. */
-static int add_log(const char *directory, const char *entry, struct logs *logs, struct error *err)
+/* Adds a log of the directory, with what the side file beside it says. */
+static int add_log(const char *directory, const struct names_file *name, struct logs *logs, struct error *err)
 {
     struct error ignored;
     if (!vec_reserve(&logs->all, &logs->capacity, logs->n + 1, sizeof *logs->all))
         return error_set(err, ERR_MEMORY, "out of memory");
     struct log *log = &logs->all[logs->n];
-    int code = names_parse(entry, &log->name, err);
-    char *path = code ? NULL : names_path(directory, &log->name);
-    if (!code)
-        code = path ? events_read(path, &log->file, err) : error_set(err, ERR_MEMORY, "out of memory");
+    log->name = *name;
+    char *path = names_path(directory, name);
+    int code = path ? events_read(path, &log->file, err) : error_set(err, ERR_MEMORY, "out of memory");
     free(path);
     if (code)
         return code;
@@ -71,8 +60,7 @@ static int add_log(const char *directory, const char *entry, struct logs *logs, 
     path = names_path(directory, &side);
     if (path)
         (void)objects_read(path, &log->side, &ignored);
-    if (log->side.n_variables)
-        qsort(log->side.variables, log->side.n_variables, sizeof *log->side.variables, compare_nodes);
+    objects_sort_variables(&log->side);
     free(path);
     if (!vec_reserve(&logs->moments, &logs->cap_moments, logs->n_moments + log->file.n_records, sizeof *logs->moments))
         return error_set(err, ERR_MEMORY, "out of memory");
@@ -91,23 +79,14 @@ static int compare_moments(const void *a, const void *b)
     return x->log != y->log ? (x->log > y->log) - (x->log < y->log) : (x->record > y->record) - (x->record < y->record);
 }
 
-static int is_log(const struct dirent *entry)
-{
-    const char *dot = strrchr(entry->d_name, '.');
-    return entry->d_name[0] != '.' && dot && strcmp(dot, ".events") == 0;
-}
-
 static int read_logs(const char *directory, struct logs *logs, struct error *err)
 {
-    struct dirent **entries = NULL;
-    int n = scandir(directory, &entries, is_log, alphasort), code = 0;
-    if (n < 0)
-        return error_set(err, ERR_IO, "%.600s: cannot be read: %s", directory, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        code = code ? code : add_log(directory, entries[i]->d_name, logs, err);
-        free(entries[i]);
-    }
-    free(entries);
+    struct names_file *names;
+    size_t n;
+    int code = names_list(directory, "events", &names, &n, err);
+    for (size_t i = 0; i < n && !code; i++)
+        code = add_log(directory, &names[i], logs, err);
+    free(names);
     if (!code && !n)
         code = error_set(err, ERR_NOT_FOUND, "%.600s: no logs of samples are there; hpcrun -t records them", directory);
     if (!code && logs->n_moments)
@@ -116,39 +95,6 @@ static int read_logs(const char *directory, struct logs *logs, struct error *err
 }
 
 /* --- rows --- */
-
-static const struct objects_variable *variable_of(const struct log *log, uint32_t node)
-{
-    const struct objects_file *side = &log->side;
-    size_t i = search_below(side->variables, side->n_variables, SEARCH_KEY(struct objects_variable, node), node);
-    return i < side->n_variables && side->variables[i].node == node ? &side->variables[i] : NULL;
-}
-
-/* What the side file calls the variable; blocks and the like have the number of their node. */
-static void put_variable(const struct log *log, uint32_t node, struct buf *out)
-{
-    static const char *const kinds[] = {"no data",      "block", "mapping",     "static",
-                                        "thread-local", "stack", "other stack", "file"};
-    const struct objects_variable *variable = variable_of(log, node);
-    uint32_t kind = variable ? variable->kind : 0;
-    if (variable && variable->name)
-        buf_printf(out, "%s", variable->name);
-    else if (kind && kind < sizeof kinds / sizeof *kinds)
-        buf_printf(out, "%s %" PRIu32, kinds[kind], node);
-    else if (variable && kind)
-        buf_printf(out, "unknown");
-}
-
-static void put_metrics(uint32_t metrics, struct buf *out)
-{
-    const char *between = "";
-    for (int i = 0; i < MEM_METRICS; i++) {
-        const struct mem_metric_row *row = metrics & 1u << i ? mem_metric_row((enum mem_metric)i) : NULL;
-        if (row)
-            buf_printf(out, "%s%s", between, row->name);
-        between = row ? " + " : between;
-    }
-}
 
 static void put_csv(const struct log *log, const struct moment *moment, struct buf *out)
 {
@@ -159,7 +105,7 @@ static void put_csv(const struct log *log, const struct moment *moment, struct b
                log->name.thread, record->cpu);
     csv_put_text(out, log->file.sources[access->source].name);
     buf_printf(out, ",%s,", events_class_name(access->class));
-    put_variable(log, access->variable, &text);
+    objects_put_variable(&log->side, access->variable, &text);
     csv_put_text(out, text.data ? text.data : "");
     buf_printf(out, ",%" PRIu32 ",%" PRIu32 ",", access->variable, access->node);
     if (record->offset != EVENTS_NO_OFFSET)
@@ -169,7 +115,7 @@ static void put_csv(const struct log *log, const struct moment *moment, struct b
         buf_printf(out, "%" PRIu32, record->lat_cycles);
     buf_append(out, ",", 1);
     text.len_bytes = 0;
-    put_metrics(access->metrics, &text);
+    events_put_metrics(access->metrics, &text);
     csv_put_text(out, text.len_bytes ? text.data : "");
     buf_append(out, "\n", 1);
     out->failed |= text.failed;
@@ -183,7 +129,7 @@ static void put_line(const struct log *log, const struct moment *moment, uint64_
     buf_printf(out, "%12.6f s  %7u.%-3u  CPU %-3u  %-12s  ", (double)(moment->wall_ns - start_ns) * 1e-9, log->name.pid,
                log->name.thread, record->cpu, log->file.sources[access->source].name);
     size_t before = out->len_bytes;
-    put_variable(log, access->variable, out);
+    objects_put_variable(&log->side, access->variable, out);
     if (out->len_bytes == before)
         buf_printf(out, "<%s>", events_class_name(access->class));
     if (record->offset != EVENTS_NO_OFFSET)
@@ -192,7 +138,7 @@ static void put_line(const struct log *log, const struct moment *moment, uint64_
         buf_printf(out, "  %" PRIu32 " cycles", record->lat_cycles);
     if (access->metrics) {
         buf_append(out, "  ", 2);
-        put_metrics(access->metrics, out);
+        events_put_metrics(access->metrics, out);
     }
     buf_append(out, "\n", 1);
 }
