@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""hpcquery advice against programs/advice.c, which uses data in a way for which there is a rule, and does the same work after
+a change as the rule advises: the rule is among the advice for that variable before, and for no variable after. What the
+change gained on this machine is printed: nothing for blocks, near, division and forgotten, whose other half is there to show
+no such advice. Rules about places need two nodes, and shared-lines hardware that samples loads."""
+import csv
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+PROFILED_S, NATIVE_S = "1.2", "0.2"
+MEMORY = {"stride", "chain", "irregular", "huge-pages", "split", "small-blocks"}
+ARITHMETIC = {"resident", "execution"}
+# case, variable before and its rule, rules that no variable has after the change
+CASES = (
+    ("loop-order", "matrix", "stride", {"stride", "chain", "irregular"}),
+    ("hot-field", "particles", "split", {"split"}),
+    ("blocks", "boxes[i]", "small-blocks", {"small-blocks"}),
+    ("index", "table", "irregular", {"irregular", "stride", "chain", "huge-pages"}),
+    ("pages", "pages", "huge-pages", {"huge-pages"}),
+    ("list", "nodes", "chain", {"chain", "irregular", "stride"}),
+    ("near", "near", "resident", ARITHMETIC),
+    ("division", "factors", "execution", ARITHMETIC),
+    ("counters", "together", "pad", {"pad"}),
+    ("forgotten", "forgotten", "leak", {"leak"}),
+)
+# what must not be said either, before: the time goes elsewhere
+NOT_BEFORE = {"near": MEMORY, "division": MEMORY, "list": ARITHMETIC, "index": ARITHMETIC, "pages": ARITHMETIC}
+
+
+def run(*command):
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=120)
+    if result.returncode != 0:
+        sys.exit(f"{command}: status {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def advice_for(scratch, case, variant):
+    """(variable, rule, evidence) of each piece of advice."""
+    measurement, database = scratch / f"{case}.{variant}.m", scratch / f"{case}.{variant}.db"
+    run(BUILD / "hpcrun", "-e", "EADDR@f1000", "-e", "FAULTS", "-e", "MEMLEAK", "-o", measurement, scratch / "advice", case,
+        variant, PROFILED_S)
+    run(BUILD / "hpcprof", "-o", database, measurement)
+    text = run(BUILD / "hpcquery", "advice", "--csv", "--top", "0", database)
+    return [(row["variable"], row["rule"], row["evidence"]) for row in csv.DictReader(io.StringIO(text))]
+
+
+def check(scratch, case, variable, rule, forbidden):
+    """Sentences about what is wrong."""
+    wrong = []
+    before, after = (advice_for(scratch, case, variant) for variant in ("plain", "changed"))
+    if not any((name, found) == (variable, rule) for name, found, _ in before):
+        wrong.append(f"{case}: no {rule} for {variable}, but {before}")
+    wrong += [f"{case}: {found} for {name}, before: {evidence}" for name, found, evidence in before
+              if name == variable and found in NOT_BEFORE.get(case, ())]
+    wrong += [f"{case}: {found} for {name}, after the change: {evidence}" for name, found, evidence in after if found in forbidden]
+    ns = [float(run(scratch / "advice", case, variant, NATIVE_S)) for variant in ("plain", "changed")]
+    print(f"{case}: {rule}; {ns[0]:.2f} ns a step, changed {ns[1]:.2f}: {ns[0] / ns[1]:.1f} times as fast; after: "
+          f"{', '.join(f'{name} {found}' for name, found, _ in after) or 'nothing'}", flush=True)
+    return wrong
+
+
+def is_possible(rule):
+    """Whether this machine can show the rule; else says why not."""
+    enabled = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if rule == "huge-pages" and (not enabled.exists() or "[never]" in enabled.read_text(encoding="ascii")):
+        print("SKIP (part): huge pages are switched off here")
+        return False
+    if rule == "pad" and len(os.sched_getaffinity(0)) < 2:
+        print("SKIP (part): threads on one processor share no line")
+        return False
+    return True
+
+
+def main():
+    for event in ("EADDR@f1000", "FAULTS"):
+        if subprocess.run([BUILD / "hpcrun", "--print-plan", "-e", event], capture_output=True, check=False).returncode:
+            print(f"SKIP: {event} cannot be sampled here")
+            return 77
+    wrong = []
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        os.environ["XDG_CACHE_HOME"] = str(scratch / "cache")
+        run("gcc", "-O1", "-g", "-Wall", "-pthread", "-o", scratch / "advice", SOURCE / "tests/e2e/programs/advice.c")
+        for case, variable, rule, forbidden in CASES:
+            if is_possible(rule):
+                wrong += check(scratch, case, variable, rule, forbidden)
+    for sentence in wrong:
+        print(f"FAIL: {sentence}")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Data used in a way for which "hpcquery advice" has a rule, and the same work after a change as it advises.
+ *
+ * usage: advice CASE plain|changed SECONDS      of CPU time of each thread; prints nanoseconds per step
+ * What is to be seen is bound by one variable each: steps are as cheap as they can be. */
+#include "kernel.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#define ROWS UINT64_C(60000) /* of the matrix: 50 MiB; a line of each does not fit into the second-level cache */
+#define COLUMNS UINT64_C(110)
+#define N_ITEMS (UINT64_C(1) << 20) /* of 64 bytes */
+#define N_BOXES (UINT64_C(1) << 17) /* of 1 KiB and a bit */
+#define N_NEAR UINT64_C(1024)       /* words that stay in the first-level cache */
+#define N_FAR (UINT64_C(1) << 23)   /* words of 64 MiB */
+#define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
+
+struct particle {
+    double x, y, z, mass, charge, spin, phase, age;
+};
+
+struct box {
+    double value, rest[135];
+};
+
+static double *masses, *factors;
+static struct particle *particles;
+static struct box **boxes, *all_boxes;
+static uint32_t *order;
+static uint64_t *matrix, *table, *pages, *near;
+static struct kernel_node *nodes;
+static void *forgotten;
+static _Alignas(64) long together[8];
+static struct {
+    _Alignas(64) long count;
+} apart[2];
+static double seconds;
+static double results; /* so that no loop is dropped */
+
+static void fill(double *numbers, uint64_t n, double value)
+{
+    for (uint64_t i = 0; i < n; i++)
+        numbers[i] = value;
+}
+
+/* --- order of loops: sums of integers, for a sum of doubles waits for the addition before, too --- */
+
+static void make_matrix(void)
+{
+    matrix = kernel_check(malloc(sizeof *matrix * ROWS * COLUMNS));
+    memset(matrix, 1, sizeof *matrix * ROWS * COLUMNS);
+}
+
+static KERNEL_NOINLINE uint64_t add_by_columns(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t j = 0; j < COLUMNS; j++)
+        for (uint64_t i = 0; i < ROWS; i++)
+            sum += matrix[i * COLUMNS + j];
+    kernel_sink += sum;
+    return ROWS * COLUMNS;
+}
+
+static KERNEL_NOINLINE uint64_t add_by_rows(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < ROWS; i++)
+        for (uint64_t j = 0; j < COLUMNS; j++)
+            sum += matrix[i * COLUMNS + j];
+    kernel_sink += sum;
+    return ROWS * COLUMNS;
+}
+
+/* --- one field of many --- */
+
+static void make_particles(void)
+{
+    particles = kernel_check(malloc(N_ITEMS * sizeof *particles));
+    for (uint64_t i = 0; i < N_ITEMS; i++)
+        particles[i] = (struct particle){.mass = 0.5};
+}
+
+static void make_masses(void)
+{
+    masses = kernel_check(malloc(N_ITEMS * sizeof *masses));
+    fill(masses, N_ITEMS, 0.5);
+}
+
+static KERNEL_NOINLINE uint64_t add_particles(void)
+{
+    double sums[4] = {0};
+    for (uint64_t i = 0; i < N_ITEMS; i += 4)
+        for (uint64_t k = 0; k < 4; k++)
+            sums[k] += particles[i + k].mass;
+    results += sums[0] + sums[1] + sums[2] + sums[3];
+    return N_ITEMS;
+}
+
+static KERNEL_NOINLINE uint64_t add_masses(void)
+{
+    double sums[4] = {0};
+    for (uint64_t i = 0; i < N_ITEMS; i += 4)
+        for (uint64_t k = 0; k < 4; k++)
+            sums[k] += masses[i + k];
+    results += sums[0] + sums[1] + sums[2] + sums[3];
+    return N_ITEMS;
+}
+
+/* --- many blocks --- */
+
+static void make_order(uint64_t n)
+{
+    uint64_t state = 88172645463325252u;
+    order = kernel_check(malloc(n * sizeof *order));
+    for (uint64_t i = 0; i < n; i++)
+        order[i] = (uint32_t)(kernel_random(&state) % n);
+}
+
+static void make_boxes(void)
+{
+    boxes = kernel_check(malloc(N_BOXES * sizeof *boxes));
+    for (uint64_t i = 0; i < N_BOXES; i++) {
+        boxes[i] = kernel_check(malloc(sizeof *boxes[i]));
+        boxes[i]->value = 0.5;
+    }
+    make_order(N_BOXES);
+}
+
+static void make_all_boxes(void)
+{
+    all_boxes = kernel_check(malloc(N_BOXES * sizeof *all_boxes));
+    for (uint64_t i = 0; i < N_BOXES; i++)
+        all_boxes[i].value = 0.5;
+    make_order(N_BOXES);
+}
+
+static KERNEL_NOINLINE uint64_t add_boxes(void)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < N_BOXES; i++)
+        sum += boxes[order[i]]->value;
+    results += sum;
+    return N_BOXES;
+}
+
+static KERNEL_NOINLINE uint64_t add_all_boxes(void)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < N_BOXES; i++)
+        sum += all_boxes[order[i]].value;
+    results += sum;
+    return N_BOXES;
+}
+
+/* --- reads that jump --- */
+
+static uint64_t position = 1;
+
+static KERNEL_NOINLINE uint64_t look_up(const uint64_t *words, uint64_t n)
+{
+    uint64_t sum = 0, at = position;
+    for (uint64_t i = 0; i < N_ITEMS; i++) {
+        at = at * 6364136223846793005u + 1442695040888963407u;
+        sum += words[at >> 32 & (n - 1)];
+    }
+    position = at;
+    kernel_sink += sum;
+    return N_ITEMS;
+}
+
+static void make_table(void)
+{
+    table = kernel_check(malloc(N_FAR * sizeof *table));
+    memset(table, 1, N_FAR * sizeof *table);
+}
+
+static void make_near(void)
+{
+    near = kernel_check(malloc(N_NEAR * sizeof *near));
+    memset(near, 1, N_NEAR * sizeof *near);
+}
+
+static uint64_t look_up_table(void)
+{
+    return look_up(table, N_FAR);
+}
+
+/* The index is sorted: it is there once more, in order. */
+static KERNEL_NOINLINE uint64_t read_table(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < N_FAR; i++)
+        sum += table[i];
+    kernel_sink += sum;
+    return N_FAR;
+}
+
+static uint64_t look_up_near(void)
+{
+    return look_up(near, N_NEAR);
+}
+
+static void make_pages(int advice)
+{
+    pages = kernel_check(aligned_alloc(HUGE_PAGE_BYTES, N_FAR * sizeof *pages));
+    (void)madvise(pages, N_FAR * sizeof *pages, advice);
+    memset(pages, 1, N_FAR * sizeof *pages);
+}
+
+static void make_small_pages(void)
+{
+    make_pages(MADV_NOHUGEPAGE);
+}
+
+static void make_huge_pages(void)
+{
+    make_pages(MADV_HUGEPAGE);
+}
+
+static uint64_t look_up_pages(void)
+{
+    return look_up(pages, N_FAR);
+}
+
+/* --- lists --- */
+
+static void make_list(void)
+{
+    nodes = kernel_check(malloc(N_ITEMS * sizeof *nodes));
+    kernel_link(nodes, N_ITEMS);
+}
+
+static void make_list_in_order(void)
+{
+    nodes = kernel_check(malloc(N_ITEMS * sizeof *nodes));
+    for (uint64_t i = 0; i < N_ITEMS; i++)
+        nodes[i] = (struct kernel_node){i, &nodes[(i + 1) % N_ITEMS], {0}};
+}
+
+static KERNEL_NOINLINE uint64_t follow(void)
+{
+    static struct kernel_node *at;
+    struct kernel_node *node = at ? at : nodes;
+    for (uint64_t i = 0; i < N_ITEMS / 8; i++)
+        node = node->next;
+    at = node;
+    kernel_sink += node->payload;
+    return N_ITEMS / 8;
+}
+
+static KERNEL_NOINLINE uint64_t read_in_order(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < N_ITEMS; i++)
+        sum += nodes[i].payload;
+    kernel_sink += sum;
+    return N_ITEMS;
+}
+
+/* --- arithmetic --- */
+
+static void make_factors(void)
+{
+    factors = kernel_check(malloc(N_FAR / 2 * sizeof *factors));
+    fill(factors, N_FAR / 2, 1.0000001);
+}
+
+static KERNEL_NOINLINE uint64_t divide(void)
+{
+    double value = 1;
+    for (uint64_t i = 0; i < N_FAR / 2; i++)
+        value = 1 + value / factors[i];
+    results += value;
+    return N_FAR / 2;
+}
+
+/* --- threads --- */
+
+static KERNEL_NOINLINE long count(long *word)
+{
+    double start = kernel_now();
+    while (kernel_now() - start < seconds)
+        for (int i = 0; i < 100000; i++)
+            (void)__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+    return *word;
+}
+
+static void *count_together(void *thread)
+{
+    return (void *)count(&together[thread ? 1 : 0]);
+}
+
+static void *count_apart(void *thread)
+{
+    return (void *)count(&apart[thread ? 1 : 0].count);
+}
+
+static uint64_t run_threads(void *(*work)(void *))
+{
+    pthread_t other;
+    void *counted;
+    if (pthread_create(&other, NULL, work, &seconds) != 0)
+        exit(1);
+    uint64_t n = (uint64_t)work(NULL);
+    (void)pthread_join(other, &counted);
+    return (n + (uint64_t)counted) / 2;
+}
+
+static uint64_t run_together(void)
+{
+    return run_threads(count_together);
+}
+
+static uint64_t run_apart(void)
+{
+    return run_threads(count_apart);
+}
+
+/* --- what is never used --- */
+
+static void forget(void)
+{
+    make_near();
+    forgotten = kernel_check(calloc(1, HUGE_PAGE_BYTES));
+}
+
+static void give_back(void)
+{
+    forget();
+    free(forgotten);
+    forgotten = NULL;
+}
+
+static const struct {
+    const char *name;
+    void (*make[2])(void);
+    uint64_t (*run[2])(void); /* returns the steps */
+} cases[] = {
+    {"loop-order", {make_matrix, make_matrix}, {add_by_columns, add_by_rows}},
+    {"hot-field", {make_particles, make_masses}, {add_particles, add_masses}},
+    {"blocks", {make_boxes, make_all_boxes}, {add_boxes, add_all_boxes}},
+    {"index", {make_table, make_table}, {look_up_table, read_table}},
+    {"pages", {make_small_pages, make_huge_pages}, {look_up_pages, look_up_pages}},
+    {"list", {make_list, make_list_in_order}, {follow, read_in_order}},
+    {"near", {make_near, make_table}, {look_up_near, look_up_table}},
+    {"division", {make_factors, make_table}, {divide, look_up_table}},
+    {"counters", {NULL, NULL}, {run_together, run_apart}},
+    {"forgotten", {forget, give_back}, {look_up_near, look_up_near}},
+};
+
+int main(int argc, char **argv)
+{
+    unsigned is_changed = argc == 4 && strcmp(argv[2], "changed") == 0;
+    seconds = argc == 4 ? atof(argv[3]) : 0;
+    for (size_t i = 0; seconds > 0 && i < sizeof cases / sizeof *cases; i++) {
+        uint64_t n = 0;
+        if (strcmp(cases[i].name, argv[1]) != 0)
+            continue;
+        if (cases[i].make[is_changed])
+            cases[i].make[is_changed]();
+        double start = kernel_now(), used = 0;
+        for (; used < seconds; used = kernel_now() - start)
+            n += cases[i].run[is_changed]();
+        printf("%.3f\n", used * 1e9 / (double)n);
+        return 0;
+    }
+    (void)fprintf(stderr, "usage: advice CASE plain|changed SECONDS\n");
+    return 2;
+}
