@@ -689,7 +689,8 @@ static int encode_name(const char *name, struct perf_event_attr *attr, unsigned 
     enum perf_name_status status = perf_name_encode(name, attr);
     if (status == PERF_NAME_INCOMPLETE)
         return error_set(err, ERR_USAGE, "%s needs a sub-event, %s:PART; hpcrun -L %s lists them.", name, name, name);
-    return status == PERF_NAME_ENCODED ? 0 : 1;
+    /* where debugfs is mounted, libpfm4 knows tracepoints too, with other modifiers: those of tracefs stand */
+    return status == PERF_NAME_ENCODED && attr->type != PERF_TYPE_TRACEPOINT ? 0 : 1;
 }
 
 static int encode_breakpoint(const char *event, struct perf_event_attr *attr, struct error *err)
