@@ -47,7 +47,8 @@ def blocks(text):
 def mask(line):
     """The words of a line, # for numbers, and paths by their last part."""
     words = BARS.sub(" ", line).split()
-    return " ".join("#" if NUMBER.match(word) else re.sub(r"^/\S*/", "/", word) for word in words)
+    return " ".join("#" if NUMBER.match(word) else re.sub(r"^/\S*/|:\d+$", lambda m: "/" if m[0][0] == "/" else ":#", word)
+                    for word in words)
 
 
 def check_shape(command, shown, printed):
