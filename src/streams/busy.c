@@ -8,18 +8,12 @@
 
 int64_t busy_slice_ns(const struct busy *busy, size_t i)
 {
-    __extension__ __int128 length = (__int128)busy->to_ns - busy->from_ns;
-    return (int64_t)(busy->from_ns + length * (__int128)i / (__int128)busy->n_slices);
+    return sched_slice_ns(busy->from_ns, busy->to_ns, busy->n_slices, i);
 }
 
 static size_t slice_at(const struct busy *busy, int64_t t_ns)
 {
-    __extension__ __int128 length = (__int128)busy->to_ns - busy->from_ns;
-    size_t i = length > 0 ? (size_t)(((__int128)t_ns - busy->from_ns) * (__int128)busy->n_slices / length) : 0;
-    i = i < busy->n_slices ? i : busy->n_slices - 1;
-    while (i + 1 < busy->n_slices && busy_slice_ns(busy, i + 1) <= t_ns)
-        i++;
-    return i;
+    return sched_slice_at(busy->from_ns, busy->to_ns, busy->n_slices, t_ns);
 }
 
 static bool is_shown(const struct busy *busy, uint32_t cpu)

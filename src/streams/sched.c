@@ -612,3 +612,21 @@ int sched_analyse(const struct stream *stream, const struct sched_window *window
     }
     return sched_finish(sched, err);
 }
+
+/* --- slices of time --- */
+
+int64_t sched_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i)
+{
+    __extension__ __int128 length = (__int128)to_ns - from_ns;
+    return (int64_t)(from_ns + length * (__int128)i / (__int128)n_slices);
+}
+
+size_t sched_slice_at(int64_t from_ns, int64_t to_ns, size_t n_slices, int64_t t_ns)
+{
+    __extension__ __int128 length = (__int128)to_ns - from_ns;
+    size_t i = length > 0 ? (size_t)(((__int128)t_ns - from_ns) * (__int128)n_slices / length) : 0;
+    i = i < n_slices ? i : n_slices - 1;
+    while (i + 1 < n_slices && sched_slice_ns(from_ns, to_ns, n_slices, i + 1) <= t_ns)
+        i++;
+    return i;
+}

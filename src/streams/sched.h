@@ -181,4 +181,10 @@ void sched_source_init(struct sched_source *source, const struct stream *stream)
 /* Whether the event is one of scheduling, and which. */
 bool sched_source_step(const struct sched_source *source, const struct stream_event *event, struct sched_step *step);
 
+/* Where slice i begins of n_slices (> 0) equal ones from from_ns to to_ns; i = n_slices: to_ns.  ctx: any */
+int64_t sched_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i);
+
+/* The slice of them that t_ns, from from_ns on, lies in; the last one also from its end on.  ctx: any */
+size_t sched_slice_at(int64_t from_ns, int64_t to_ns, size_t n_slices, int64_t t_ns);
+
 #endif

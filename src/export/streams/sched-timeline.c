@@ -49,22 +49,7 @@ static void lines_fini(struct lines *lines)
 /* Where slice i begins. */
 static int64_t slice_ns(const struct lines *lines, size_t i)
 {
-    long double length = (long double)lines->to_ns - (long double)lines->from_ns;
-    return lines->from_ns + (int64_t)(length * (long double)i / (long double)lines->n_slices);
-}
-
-static size_t slice_at(const struct lines *lines, int64_t t_ns)
-{
-    long double length = (long double)lines->to_ns - (long double)lines->from_ns;
-    size_t i = length > 0
-                   ? (size_t)(((long double)t_ns - (long double)lines->from_ns) * (long double)lines->n_slices / length)
-                   : 0;
-    i = i < lines->n_slices ? i : lines->n_slices - 1;
-    while (i > 0 && slice_ns(lines, i) > t_ns)
-        i--;
-    while (i + 1 < lines->n_slices && slice_ns(lines, i + 1) <= t_ns)
-        i++;
-    return i;
+    return sched_slice_ns(lines->from_ns, lines->to_ns, lines->n_slices, i);
 }
 
 static void add_piece(struct lines *lines, struct row *row, enum part part, int64_t from_ns, int64_t to_ns)
@@ -73,8 +58,9 @@ static void add_piece(struct lines *lines, struct row *row, enum part part, int6
     to_ns = to_ns > lines->to_ns ? lines->to_ns : to_ns;
     if (from_ns >= to_ns)
         return;
-    for (size_t i = slice_at(lines, from_ns); i < lines->n_slices && from_ns < to_ns; i++) {
-        int64_t end_ns = i + 1 < lines->n_slices ? slice_ns(lines, i + 1) : lines->to_ns;
+    for (size_t i = sched_slice_at(lines->from_ns, lines->to_ns, lines->n_slices, from_ns);
+         i < lines->n_slices && from_ns < to_ns; i++) {
+        int64_t end_ns = slice_ns(lines, i + 1);
         end_ns = end_ns < to_ns ? end_ns : to_ns;
         row->parts[i * N_PARTS + part] += end_ns - from_ns;
         from_ns = end_ns;
@@ -198,7 +184,7 @@ static void put_level(const struct sched_job *job, double share, struct buf *out
 static void put_slice(const struct lines *lines, const struct row *row, size_t i, struct buf *out)
 {
     const int64_t *parts = row->parts + i * N_PARTS;
-    int64_t length_ns = (i + 1 < lines->n_slices ? slice_ns(lines, i + 1) : lines->to_ns) - slice_ns(lines, i);
+    int64_t length_ns = slice_ns(lines, i + 1) - slice_ns(lines, i);
     int64_t off_ns = parts[PART_BLOCKED] + parts[PART_OFF] + parts[PART_IDLE];
     double share = length_ns > 0 ? (double)parts[PART_RUNNING] / (double)length_ns : 0;
     if (share >= 1.0 / 16 || (parts[PART_RUNNING] > 0 && !off_ns && !parts[PART_WAITING]))
