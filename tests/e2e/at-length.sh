@@ -30,9 +30,9 @@ causes() {
 # The bundled programs against their truth: five runs each, all of which must hold, as make check builds them, once more
 # at another optimisation level and with another compiler; then the demo's mini-app.
 truth() {
-    part python3 "$e2e/truth.py" --runs 5
-    part python3 "$e2e/truth.py" --runs 5 --build "gcc -O3" --build "clang -O2"
-    part bash "$e2e/minicg-truth.sh" 5
+    part python3 "$e2e/truth.py" --all --runs 5
+    part python3 "$e2e/truth.py" --all --runs 5 --build "gcc -O3" --build "clang -O2"
+    part bash "$e2e/minicg-truth.sh" 5 all
 }
 
 # At the size of real jobs: two minutes without a call of any library, twenty million samples and their trace in little
@@ -66,6 +66,7 @@ explore() {
 case ${1:-} in
 causes | explore | frames | launcher | stress | truth) "$1" || status=$? ;;
 endings) part bash "$e2e/endings.sh" 2000 ;; # each way so many times
+failing-calls) part bash "$e2e/failing-calls.sh" all ;;                   # errors of each call
 fields) # by other compilers
     "$e2e/fields.sh" clang -O2 clang++ "" || exit
     part "$e2e/fields.sh" gcc -O3 g++ gfortran

@@ -66,12 +66,15 @@ def check_c(path, text):
 
 def main():
     offenders, checked = [], 0
-    for path in tree.files():
+    files = set(tree.files())
+    for path in sorted(files):
         own = path.parts[0] in ("src", "tools", "tests")
         is_code = path.suffix in CODE or path.name == "dev"
         data = path.parts[:2] in (("tests", "golden"), ("tests", "data"))
         if own and not data and not KEBAB.match(path.name) and path.suffix not in (".am", ".md"):
             offenders.append(f"{path}: names are kebab-case")
+        if path.suffix == ".py" and path.parts[0] == "tests" and len(path.parts) == 3 and path.with_suffix(".sh") in files:
+            offenders.append(f"{path}: {path.stem}.sh has the same log, and make runs one of the two")
         if not is_code and path.suffix not in (".md", ".in"):
             continue
         checked += 1
