@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 12
+#define ARENA_VERSION 13
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -334,8 +334,8 @@ struct arena_meeting {
                                        * for, else 0 */
     uint32_t pad;
     _Atomic uint32_t n_same;   /* times that this thread touched the same bytes, ... */
-    _Atomic uint32_t n_beside; /* other bytes of the line, ... */
-    _Atomic uint32_t n_none;   /* or nothing that was watched */
+    _Atomic uint32_t n_beside; /* other bytes of the line, while the other one came there again ... */
+    _Atomic uint32_t n_none;   /* ... or that one of them was not there */
     uint32_t pad_2;
 };
 #define ARENA_MEETINGS_MAX 128 /* of a thread */
@@ -678,6 +678,8 @@ struct arena_header {
     _Atomic uint32_t n_watch_full; /* threads without watchpoints, because all are in use ... */
     _Atomic uint32_t n_watch_refused; /* ... or because the kernel refuses them: */
     _Atomic int32_t watch_errno;
+    _Atomic uint32_t is_watch_released; /* 1: the program asked for breakpoints, and threads gave up theirs */
+    uint32_t watch_pad;
 };
 
 /* Samples of a lower level are not in the log.  ctx: any */

@@ -78,36 +78,46 @@ static void write_unopened(const struct collected_process *process, struct buf *
     }
 }
 
-/* How often threads watched cache lines, and why some did not. */
-static void write_watches(const struct collected_process *process, struct buf *out)
+void process_count_watches(const struct collected_process *process, struct watch_counts *counts)
 {
     const struct arena_header *header = process->view->header;
-    uint32_t n_full = __atomic_load_n((const uint32_t *)&header->n_watch_full, __ATOMIC_RELAXED);
-    uint32_t n_refused = __atomic_load_n((const uint32_t *)&header->n_watch_refused, __ATOMIC_RELAXED);
-    unsigned long long n_watches = 0, n_lost = 0;
-    char text[192];
-    if (!header->watches_per_s)
-        return;
+    *counts = (struct watch_counts){
+        .n_full = __atomic_load_n((const uint32_t *)&header->n_watch_full, __ATOMIC_RELAXED),
+        .n_refused = __atomic_load_n((const uint32_t *)&header->n_watch_refused, __ATOMIC_RELAXED),
+        .error = __atomic_load_n((const int32_t *)&header->watch_errno, __ATOMIC_RELAXED),
+        .is_released = __atomic_load_n((const uint32_t *)&header->is_watch_released, __ATOMIC_RELAXED) != 0};
     for (size_t i = 0; i < process->n_threads; i++) {
         const struct arena_thread *record =
             view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
-        n_watches += record ? view_count(&record->n_watches) : 0;
-        n_lost += record ? view_count(&record->n_meetings_lost) : 0;
+        counts->n_watches += record ? view_count(&record->n_watches) : 0;
+        counts->n_lost += record ? view_count(&record->n_meetings_lost) : 0;
     }
+}
+
+/* How often threads watched cache lines, and why some did not. */
+static void write_watches(const struct collected_process *process, struct buf *out)
+{
+    struct watch_counts counts;
+    char text[192];
+    if (!process->view->header->watches_per_s)
+        return;
+    process_count_watches(process, &counts);
     (void)snprintf(text, sizeof text,
-                   "sharing: threads watched lines %llu times; there was no room for %llu of the results", n_watches,
-                   n_lost);
+                   "sharing: threads watched lines %llu times; there was no room for %llu of the results",
+                   (unsigned long long)counts.n_watches, (unsigned long long)counts.n_lost);
     log_write_message(out, process->name.pid, -1, text);
     (void)snprintf(text, sizeof text,
-                   "sharing: %u thread%s watched no lines: the program or a debugger uses the breakpoints", n_full,
-                   n_full == 1 ? "" : "s");
-    if (n_full)
+                   "sharing: %u thread%s watched no lines: the program or a debugger uses the breakpoints",
+                   counts.n_full, counts.n_full == 1 ? "" : "s");
+    if (counts.n_full)
         log_write_message(out, process->name.pid, -1, text);
     (void)snprintf(text, sizeof text, "sharing: %u thread%s watched no lines: the kernel refuses breakpoints: %s",
-                   n_refused, n_refused == 1 ? "" : "s",
-                   strerror(__atomic_load_n((const int32_t *)&header->watch_errno, __ATOMIC_RELAXED)));
-    if (n_refused)
+                   counts.n_refused, counts.n_refused == 1 ? "" : "s", strerror(counts.error));
+    if (counts.n_refused)
         log_write_message(out, process->name.pid, -1, text);
+    if (counts.is_released)
+        log_write_message(out, process->name.pid, -1,
+                          "sharing: the program asked for breakpoints of its own: no lines were watched after that");
 }
 
 static void write_children(const struct collected_process *process, struct buf *out)

@@ -135,6 +135,17 @@ static inline uint64_t collect_whole(double value)
     return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_MAX;
 }
 
+/* How often the threads of a process watched cache lines, and what kept them from it (--verify-sharing). */
+struct watch_counts {
+    uint64_t n_watches, n_lost; /* n_lost: results for which there was no room */
+    uint32_t n_full, n_refused; /* threads without breakpoints: all are in use; the kernel refuses them, because of */
+    int error;                  /* ... this errno */
+    bool is_released;           /* the program asked for breakpoints, and got them */
+};
+
+/* log.c: what the arena says of that. */
+void process_count_watches(const struct collected_process *process, struct watch_counts *counts);
+
 /* --- one thread (tree.c, variables.c) --- */
 
 /* A frame as the arena has it: its node, and where it is in memory. */

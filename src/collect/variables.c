@@ -116,6 +116,37 @@ static char *process_note(const struct collected_process *process)
     return len < 0 ? NULL : note;
 }
 
+/* A sentence for reports when threads were to watch cache lines and could not, or never saw a reason; NULL when they
+ * did, when nobody asked, or when out of memory. The caller frees it. */
+static char *sharing_note(const struct collected_process *process)
+{
+    const struct arena_header *header = process->view->header;
+    struct watch_counts counts;
+    char *note = NULL;
+    int len = 0;
+    if (!header->watches_per_s)
+        return NULL;
+    process_count_watches(process, &counts);
+    if (counts.n_refused)
+        len = asprintf(&note, SHARING_NOTE "the kernel refused breakpoints to threads of %.200s: %s.", header->argv0,
+                       strerror(counts.error));
+    else if (counts.n_full)
+        len = asprintf(
+            &note, SHARING_NOTE "threads of %.200s got no breakpoints, because the program or a debugger uses them.",
+            header->argv0);
+    else if (counts.is_released)
+        len = asprintf(&note,
+                       SHARING_NOTE "threads of %.200s watched no more lines after the program had asked for "
+                                    "breakpoints of its own.",
+                       header->argv0);
+    else if (!counts.n_watches && process->n_threads > 1)
+        len = asprintf(&note,
+                       SHARING_NOTE "threads of %.200s watched no line, because none was in use by another thread on "
+                                    "another processor when they were sampled.",
+                       header->argv0);
+    return len < 0 ? NULL : note;
+}
+
 void process_write_allocators(const struct collected_process *process, struct buf *out)
 {
     write_owners(process, out);
@@ -646,6 +677,8 @@ static void fill_thread(struct side *side, const struct collected_thread *thread
     side->file.mark_ns = view_count(&header->mark_ns);
     if (thread->ref == thread->process->threads[0])
         side->file.note = process_note(thread->process);
+    if (thread->ref == thread->process->threads[0])
+        side->file.sharing_note = sharing_note(thread->process);
     side->file.events = side->events;
     side->file.n_events = thread->process->view->n_events;
     for (uint32_t i = 0; i < thread->process->view->n_events; i++)
@@ -763,6 +796,7 @@ int thread_write_objects(const struct collected_thread *thread, const char *path
         free(side->file.kernel);
         free(side->file.jit);
         free(side->file.note);
+        free(side->file.sharing_note);
     }
     free(side);
     return code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How threads use variables, and which cache lines they share: for a terminal, as CSV and as JSON. */
+#include "analysis/report/first-touch.h"
 #include "analysis/report/patterns.h"
 
 #include <math.h>
@@ -10,6 +11,9 @@
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
+
+#define CALLERS_MOST 5 /* of an access, in text */
+#define JSON_PATH_MOST 256
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -277,12 +281,21 @@ static const char *access_words(uint32_t accesses)
     return words[accesses & 3];
 }
 
-/* "thread 0.1 writes words + 8 at count_words (patterns.c:120)" */
+/* "count_words (patterns.c:120)" */
+static void put_place(const struct model *model, const struct touch_place *place, struct buf *out)
+{
+    const char *function = model_text(model, place->function);
+    buf_printf(out, "%s", *function ? function : "unknown code");
+    if (place->line)
+        buf_printf(out, " (%s:%u)", path_last(model_text(model, place->file)), place->line);
+}
+
+/* "thread 0.1 writes words + 8 in count_words (patterns.c:120), called by run (patterns.c:141)" */
 static void put_side(const struct patterns *patterns, const struct line_side *side, struct buf *out)
 {
     const struct model *model = patterns->report.model;
     const struct thread *thread = &model->threads[side->thread];
-    const char *function = model_text(model, side->place.function), *file = model_text(model, side->place.file);
+    struct touch_place places[CALLERS_MOST + 1];
     if (side->row == UINT32_MAX) {
         buf_printf(out, "an access that is not known");
         return;
@@ -293,9 +306,13 @@ static void put_side(const struct patterns *patterns, const struct line_side *si
         buf_printf(out, " + %llu", (unsigned long long)side->offset_bytes);
     if (side->field)
         buf_printf(out, " (%s)", side->field);
-    buf_printf(out, " in %s", *function ? function : "unknown code");
-    if (side->place.line)
-        buf_printf(out, " (%s:%u)", path_last(file), side->place.line);
+    size_t n = touch_path_of(model, side->scope, places, CALLERS_MOST + 1);
+    for (size_t i = 0; i < n && i <= CALLERS_MOST; i++) {
+        buf_printf(out, "%s", i == 0 ? " in " : i == 1 ? ", called by " : ", ");
+        put_place(model, &places[i], out);
+    }
+    if (n > CALLERS_MOST + 1)
+        buf_printf(out, ", and %zu more", n - CALLERS_MOST - 1);
 }
 
 /* What watchpoints found, and the two accesses that met most often. */
@@ -305,13 +322,14 @@ static void put_verdict(const struct export_job *job, const struct patterns *pat
     struct buf text = {0};
     buf_printf(out, "%10s", "");
     if (line->verdict == VERDICT_NOT_VERIFIED) {
-        buf_printf(out, "not verified: too few watches\n");
+        buf_printf(out, "not verified: too few watches that saw both threads there, or that saw one of them away\n");
         return;
     }
     text_style(out, job, TEXT_BOLD);
     text_cell(out, job, line_verdict_name(line->verdict), 24, false);
     text_style(out, job, TEXT_PLAIN);
-    buf_printf(&text, "verified: %llu traps at the same bytes, %llu beside them, %llu watches without",
+    buf_printf(&text,
+               "verified: %llu traps at the same bytes, %llu beside them, %llu watches that did not see both threads",
                (unsigned long long)line->n_same, (unsigned long long)line->n_beside, (unsigned long long)line->n_none);
     if (line->n_most) {
         buf_printf(&text, "; ");
@@ -349,6 +367,20 @@ static void put_line(const struct export_job *job, const struct patterns *patter
         put_verdict(job, patterns, line, out);
 }
 
+/* Why lines were not watched though the user asked for it; false: they were, or nobody asked. */
+static bool put_sharing_notes(const struct export_job *job, struct buf *out)
+{
+    bool is_any = false;
+    for (size_t i = 0; i < job->model->n_notes; i++) {
+        const char *note = job->model->notes[i];
+        if (strncmp(note, SHARING_NOTE, strlen(SHARING_NOTE)) != 0)
+            continue;
+        text_labelled(out, job, "note", note);
+        is_any = true;
+    }
+    return is_any;
+}
+
 static int write_lines_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct patterns patterns;
@@ -369,12 +401,14 @@ static int write_lines_text(const struct export_job *job, struct buf *out, struc
     }
     if (n_left)
         buf_printf(out, "%zu more lines (--top 0 shows all)\n", n_left);
+    bool is_noted = put_sharing_notes(job, out);
     text_labelled(out, job, "note",
                   !n ? "No cache line with enough samples was used by several threads of which one writes."
                   : patterns.is_watched
-                      ? "Verified by watchpoints: threads on two processors used the line within some milliseconds."
-                      : "Candidates: whether the threads used a line at the same time is not known; hpcrun "
-                        "--verify-sharing finds out.");
+                      ? "Verified by watchpoints: threads on two processors used the line within 20 milliseconds."
+                  : is_noted ? "Candidates: whether the threads used a line at the same time is not known."
+                             : "Candidates: whether the threads used a line at the same time is not known; hpcrun "
+                               "--verify-sharing finds out.");
     patterns_fini(&patterns);
     return 0;
 }
@@ -425,6 +459,32 @@ static int write_lines_csv(const struct export_job *job, struct buf *out, struct
 
 const struct exporter export_sharing_csv = {"sharing", "csv", write_lines_csv};
 
+/* The keys of a place. */
+static void put_json_place(const struct model *model, const struct touch_place *place, struct buf *out)
+{
+    buf_printf(out, "\"function\": ");
+    json_put_text(out, model_text(model, place->function));
+    json_put_text_at(out, "file", model_text(model, place->file));
+    json_put_word_at(out, "line", place->line);
+}
+
+/* The place of an access, and the path of calls that led there, innermost first. */
+static void put_json_path(const struct model *model, uint32_t scope, struct buf *out)
+{
+    struct touch_place places[JSON_PATH_MOST];
+    size_t n = touch_path_of(model, scope, places, JSON_PATH_MOST);
+    buf_append(out, ", ", 2);
+    put_json_place(model, &places[0], out);
+    json_put_key(out, "called_by", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 1; i < n && i < JSON_PATH_MOST; i++) {
+        buf_printf(out, i > 1 ? ", {" : "{");
+        put_json_place(model, &places[i], out);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_json_verdict(const struct patterns *patterns, const struct shared_line *line, struct buf *out)
 {
     const struct model *model = patterns->report.model;
@@ -449,9 +509,7 @@ static void put_json_verdict(const struct patterns *patterns, const struct share
         json_put_word_at(out, "bytes", side->n_bytes);
         if (side->offset_bytes != UINT64_MAX)
             json_put_word_at(out, "offset", side->offset_bytes);
-        json_put_text_at(out, "function", model_text(model, side->place.function));
-        json_put_text_at(out, "file", model_text(model, side->place.file));
-        json_put_word_at(out, "line", side->place.line);
+        put_json_path(model, side->scope, out);
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);
@@ -491,6 +549,14 @@ static int write_lines_json(const struct export_job *job, struct buf *out, struc
         json_put_word_at(out, "seen_modified", line->is_seen_modified);
         put_json_verdict(&patterns, line, out);
         buf_append(out, "}", 1);
+    }
+    buf_printf(out, "],\n\"notes\": [");
+    n = 0;
+    for (size_t i = 0; i < job->model->n_notes; i++) {
+        if (strncmp(job->model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) != 0)
+            continue;
+        buf_printf(out, n++ ? ", " : "");
+        json_put_text(out, job->model->notes[i]);
     }
     buf_printf(out, "]}\n");
     patterns_fini(&patterns);

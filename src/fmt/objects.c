@@ -362,6 +362,7 @@ void objects_fini(struct objects_file *file)
     }
     free(file->events);
     free(file->note);
+    free(file->sharing_note);
     for (size_t i = 0; i < file->n_variables; i++)
         free_variable(&file->variables[i]);
     free(file->variables);
@@ -436,6 +437,8 @@ static void put_head(struct buf *out, const struct objects_file *file)
     json_put_word_at(out, "user_ns", file->user_ns);
     json_put_word_at(out, "system_ns", file->system_ns);
     json_put_text_at(out, "note", file->note);
+    if (file->sharing_note)
+        json_put_text_at(out, "sharing_note", file->sharing_note);
     if (file->birth)
         json_put_word_at(out, "birth", file->birth);
 }

@@ -183,6 +183,9 @@ struct objects_touch {
     uint64_t low_bytes, high_bytes; /* where they lie in the block or symbol; low > high: not known */
 };
 
+/* How each sharing_note begins. */
+#define SHARING_NOTE "hpcrun --verify-sharing: "
+
 /* One side of what the watchpoints found about a cache line that two threads of a process used (struct arena_meeting):
  * the side file of each thread has its own. key, the same on both sides, is unique in the process. */
 struct objects_meeting {
@@ -193,7 +196,7 @@ struct objects_meeting {
     uint64_t n_bytes;  /* 0: not known */
     uint32_t accesses; /* 1: reads, 2: writes; 0: not known */
     uint64_t n_same, n_beside; /* times that the watcher touched the same bytes, and others of the line */
-    uint64_t n_none;           /* that it came there for none of them: then there is no other side */
+    uint64_t n_none;           /* watches that did not see both of them there: then there is no other side */
 };
 
 /* A variable: the node of the data-centric tree that declares it. */
@@ -280,6 +283,8 @@ struct objects_file {
     /* from version 5 on */
     uint64_t user_ns, system_ns; /* the two parts of cpu_time_ns; both 0: not known */
     char *note;                  /* a sentence for reports, NULL = none */
+    char *sharing_note;          /* why threads did not watch cache lines though the user asked for it, NULL = they did,
+                                  * or nobody asked */
     uint64_t birth; /* when the process began, in clock ticks after its host's boot: with host and pid it identifies the
                      * process, whatever programs it becomes by exec; 0: not known */
     struct objects_event *events; /* [n_events] */

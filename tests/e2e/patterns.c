@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* "patterns N": N threads use eight arrays, each in a way of its own, for the same CPU time. "patterns N false|true|
- * padded|unshared": they count, in words of one line, in the same word, in lines of their own, or on their own stacks.
- */
+ * padded|unshared": they count, each on a processor of its own while there are enough, in words of one line, in the
+ * same word, in lines of their own, or on their own stacks. "patterns N turns|serial": in the same word, but one at a
+ * time: again and again for 60 ms, or for all of its life. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +16,8 @@
 #define MIDDLE (1 << 19)
 #define SMALL (1 << 12)
 #define PHASE_S 0.4 /* CPU time of all threads together */
+#define TURN_S 0.06 /* CPU time, longer than a watch of hpcrun --verify-sharing */
+#define TURNS 5     /* of each thread */
 
 static double owned[MIDDLE], blocked[MIDDLE], interleaved[MIDDLE], streamed[LARGE], scattered[LARGE], few[MIDDLE];
 static double table[SMALL];
@@ -109,23 +115,54 @@ static void use_arrays(long t)
 static void count_words(long t)
 {
     volatile long own[8] = {0};
-    volatile long *word = !strcmp(sharing, "false")    ? &words[t % 8]
-                          : !strcmp(sharing, "true")   ? &words[3]
-                          : !strcmp(sharing, "padded") ? &padded[t % 8].count
-                                                       : &own[0];
-    double end = cpu_s() + 1.0 / (double)n_threads;
-    pthread_barrier_wait(&barrier);
+    volatile long *word = !strcmp(sharing, "false")      ? &words[t % 8]
+                          : !strcmp(sharing, "padded")   ? &padded[t % 8].count
+                          : !strcmp(sharing, "unshared") ? &own[0]
+                                                         : &words[3];
+    bool in_turns = !strcmp(sharing, "turns");
+    double end = cpu_s() + (in_turns ? TURN_S : 1.0 / (double)n_threads);
+    if (strcmp(sharing, "serial") != 0)
+        pthread_barrier_wait(&barrier);
     while (cpu_s() < end)
         for (int i = 0; i < 100000; i++)
             ++*word;
 }
 
+/* To the t-th of the processors that the program may use: a busy machine's scheduler may leave all threads on one. */
+static void pin(long t)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    long at = t % CPU_COUNT(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && at-- == 0)
+            CPU_SET(cpu, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+static void take_turns(long t)
+{
+    for (long turn = 0; turn < TURNS * n_threads; turn++)
+        if (turn % n_threads == t)
+            count_words(t);
+        else
+            pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+}
+
 static void *run(void *number)
 {
+    long t = (long)(intptr_t)number;
     if (sharing)
-        count_words((long)(intptr_t)number);
+        pin(t);
+    if (sharing && !strcmp(sharing, "turns"))
+        take_turns(t);
+    else if (sharing)
+        count_words(t);
     else
-        use_arrays((long)(intptr_t)number);
+        use_arrays(t);
     return NULL;
 }
 
@@ -137,10 +174,14 @@ int main(int argc, char **argv)
     if (n_threads < 1 || n_threads > 64)
         return 2;
     pthread_barrier_init(&barrier, NULL, (unsigned)n_threads);
-    for (long t = 0; t < n_threads; t++)
+    bool is_serial = sharing && !strcmp(sharing, "serial");
+    for (long t = 0; t < n_threads; t++) {
         if (pthread_create(&threads[t], NULL, run, (void *)(intptr_t)t))
             return 1;
-    for (long t = 0; t < n_threads; t++)
+        if (is_serial)
+            pthread_join(threads[t], NULL);
+    }
+    for (long t = 0; t < n_threads && !is_serial; t++)
         pthread_join(threads[t], NULL);
     return 0;
 }

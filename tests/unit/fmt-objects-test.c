@@ -115,6 +115,7 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                  .user_ns = 11,
                                  .system_ns = UINT64_MAX - 9,
                                  .note = "An allocator of its own.",
+                                 .sharing_note = SHARING_NOTE "none.",
                                  .events = event,
                                  .n_events = 1,
                                  .variables = variables,
@@ -124,6 +125,7 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
 static void check_same(const struct objects_file *file, const struct objects_file *again)
 {
     assert_string_equal(again->skid, file->skid);
+    assert_string_equal(again->sharing_note, file->sharing_note);
     assert_null(again->topology);
     assert_true(again->start_ns == file->start_ns && again->unwind_stops[1] == 1 && again->rank == 2);
     assert_int_equal(again->n_variables, 2);

@@ -172,7 +172,8 @@ static const struct option_row rows[] = {
      "Find out whether threads use cache lines at the same time, and the same bytes of them: after a sample in one "
      "thread "
      "another one, on another processor, watches these bytes and others of the line with two of its hardware "
-     "breakpoints, for 5 ms and once each, RATE times a second at most (default 100, at most 1000; each costs some 25 "
+     "breakpoints, for 5 to 20 ms and once each, RATE times a second at most (default 100, at most 1000; each costs "
+     "some 25 "
      "microseconds). hpcquery sharing prints what was found."},
     {OPT_OUTPUT, "-o --output", "DIR",
      "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has its own "

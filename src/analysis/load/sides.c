@@ -356,6 +356,8 @@ static void add_head(struct model *model, const struct objects_file *file)
     model->system_ns += file->system_ns;
     if (file->note)
         model_note(model, "%s", file->note);
+    if (file->sharing_note)
+        model_note(model, "%s", file->sharing_note);
     model->n_frames += file->n_frames;
     model->n_killed += file->state && strcmp(file->state, "complete") != 0;
     if (file->min_bytes > model->min_bytes)

@@ -67,6 +67,22 @@ struct touch_place touch_place_of(const struct model *model, uint32_t scope)
     return first;
 }
 
+size_t touch_path_of(const struct model *model, uint32_t scope, struct touch_place *places, size_t max)
+{
+    struct touch_place place;
+    size_t n = 0;
+    for (uint32_t at = scope; next_place(model, &at, &place); at = model->scopes[at].parent) {
+        if (is_for_caller(model, &model->scopes[at], place.line))
+            continue;
+        if (n < max)
+            places[n] = place;
+        n++;
+    }
+    if (n == 0 && max)
+        places[n++] = touch_place_of(model, scope);
+    return n;
+}
+
 /* --- on which node --- */
 
 static uint32_t node_of_cpu(const struct model *model, uint32_t thread, uint32_t cpu)

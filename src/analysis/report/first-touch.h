@@ -16,6 +16,10 @@ struct touch_place {
  */
 struct touch_place touch_place_of(const struct model *model, uint32_t scope);
 
+/* The call path from there outwards, the language's libraries left out: fills places [max], returns how many there are,
+ * at least 1, and maybe more than max. */
+size_t touch_path_of(const struct model *model, uint32_t scope, struct touch_place *places, size_t max);
+
 /* Page faults of one thread at one place on a variable. */
 struct touch_row {
     uint32_t variable; /* index into the report's variables */

@@ -92,9 +92,9 @@ enum line_sharing {
     SHARING_SEEN /* the hardware says that there is some; which threads share what is not known */
 };
 
-/* What watchpoints found about a line (hpcrun --verify-sharing): threads on several processors used it within some
- * milliseconds. With fewer than two traps and fewer than four watches without one, it is not verified. More than 70 %
- * of the traps at the bytes of the other thread's sample are true sharing, less than 30 % false sharing. */
+/* What watchpoints found about a line (hpcrun --verify-sharing): threads on several processors used it within 20
+ * milliseconds. With fewer than two traps and fewer than four watches that did not see both, it is not verified. More
+ * than 70 % of the traps at the bytes of the other thread's sample are true sharing, less than 30 % false sharing. */
 enum line_verdict { VERDICT_NOT_VERIFIED = 0, VERDICT_NONE, VERDICT_TRUE, VERDICT_FALSE, VERDICT_BOTH };
 
 /* One of the two accesses that met at a line most often. */
@@ -103,9 +103,9 @@ struct line_side {
     uint32_t thread;   /* index into the model's list */
     uint32_t accesses; /* 1: reads, 2: writes; 0: not known */
     uint64_t address, n_bytes;
-    uint64_t offset_bytes;    /* in its block or symbol; UINT64_MAX: not known */
-    struct touch_place place; /* in the code */
-    const char *field;        /* borrowed from the report; NULL: none is known */
+    uint64_t offset_bytes; /* in its block or symbol; UINT64_MAX: not known */
+    uint32_t scope;        /* the place in the code: of the model */
+    const char *field;     /* borrowed from the report; NULL: none is known */
 };
 
 /* A line that several threads of a process use, at least one of which writes: a candidate, since it is not known
@@ -131,9 +131,10 @@ struct shared_line {
     bool is_candidate; /* else only watchpoints say something about it; in_common is NAN */
     bool is_seen_modified; /* by the hardware, of the variable as a whole */
     enum line_verdict verdict;
-    uint64_t n_same, n_beside, n_none; /* watches that saw the same bytes used, others of the line, or none */
-    uint64_t n_most;                   /* of the traps, those of one pair of accesses: */
-    struct line_side sides[2];         /* the sample, and the access that was trapped; not with n_most 0 */
+    uint64_t n_same, n_beside,
+        n_none;                /* watches that saw the same bytes used, others of the line, or not both threads */
+    uint64_t n_most;           /* of the traps, those of one pair of accesses: */
+    struct line_side sides[2]; /* the sample, and the access that was trapped; not with n_most 0 */
 };
 
 struct patterns {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/first-touch.h"
-
 #define LINE_SAMPLES_MIN 16
 #define THREAD_SAMPLES_MIN 3
 #define STORES_MIN 2
@@ -307,7 +305,7 @@ static void take_side(const struct patterns *patterns, const struct meeting *mee
     side->accesses = meeting->accesses;
     side->address = meeting->address;
     side->n_bytes = meeting->n_bytes;
-    side->place = touch_place_of(model, meeting->scope);
+    side->scope = meeting->scope;
     if (side->row == UINT32_MAX)
         return;
     side->offset_bytes = offset_of(patterns, model->threads[meeting->thread].process, side->row, meeting->address);

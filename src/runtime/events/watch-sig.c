@@ -56,6 +56,7 @@ bool watchpoints_release_sig(void)
     if (!self || !arena_header_sig()->watches_per_s)
         return false;
     atomic_store(&watching.is_released, true);
+    atomic_store_explicit(&arena_header_sig()->is_watch_released, 1, memory_order_relaxed);
     watchpoints_close_sig(self);
     return true;
 }
@@ -117,7 +118,7 @@ void watchpoints_step_sig(struct thread_state *self)
         return;
     }
     uint64_t now_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
-    if (meetings->is_watching && now_ns >= meetings->end_ns) {
+    if (meetings->is_watching && meeting_is_over_sig(self, now_ns)) {
         for (unsigned i = 0; i < MEETING_WATCHES; i++)
             disarm_sig(&self->watchpoints[i]);
         meeting_end_sig(self);

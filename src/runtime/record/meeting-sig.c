@@ -12,9 +12,10 @@
 #include "runtime/record/sample.h"
 #include "base/sigsafe.h"
 
-#define BOARD 64                    /* 2^6 */
-#define AGE_NS (CLOCK_S_NS / 20)    /* of a use that is still worth watching for */
-#define WATCH_NS (CLOCK_S_NS / 200) /* that a watch lasts at least */
+#define BOARD 64                     /* 2^6 */
+#define AGE_NS (CLOCK_S_NS / 20)     /* of a use that is still worth watching for */
+#define WATCH_NS (CLOCK_S_NS / 200)  /* that a watch lasts at least ... */
+#define WATCH_MOST_NS (4 * WATCH_NS) /* ... and at most, when it waits for the other to come again */
 #define WORD 8
 
 /* --- the board --- */
@@ -36,10 +37,15 @@ static uint64_t line_sig(uint64_t address)
     return address / PATTERN_LINE_BYTES;
 }
 
-static void put_sig(const struct meeting_use *use)
+static unsigned place_sig(const struct meeting_use *use)
 {
     uint64_t hash = (line_sig(use->address) ^ (uint64_t)use->thread << 40) * 0x9e3779b97f4a7c15u;
-    struct posted *place = &meetings.board[hash >> 58];
+    return (unsigned)(hash >> 58);
+}
+
+static void put_sig(const struct meeting_use *use)
+{
+    struct posted *place = &meetings.board[place_sig(use)];
     uint32_t version = atomic_load_explicit(&place->version, memory_order_relaxed);
     if (version & 1 || !atomic_compare_exchange_strong(&place->version, &version, version + 1))
         return; /* another thread is writing there */
@@ -158,15 +164,32 @@ static bool choose_sig(struct thread_state *self, uint64_t now_ns, unsigned cpu)
     return is_found;
 }
 
+static uint16_t cpu_sig(void)
+{
+    int cpu = sched_getcpu();
+    return cpu < 0 ? UINT16_MAX : (uint16_t)cpu;
+}
+
+static uint64_t n_samples_sig(uint32_t thread)
+{
+    const struct arena_thread *record = arena_record_sig(thread);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
+        sum += atomic_load_explicit(&record->taken[i], memory_order_relaxed);
+    return sum;
+}
+
 bool meeting_begin_sig(struct thread_state *self, uint64_t now_ns)
 {
     struct thread_meetings *mine = &self->meetings;
-    int cpu = sched_getcpu();
-    if (now_ns < mine->begin_ns || !choose_sig(self, now_ns, cpu < 0 ? UINT16_MAX : (unsigned)cpu))
+    if (now_ns < mine->begin_ns || !choose_sig(self, now_ns, cpu_sig()))
         return false;
     mine->begin_ns = now_ns + CLOCK_S_NS / arena_header_sig()->watches_per_s;
-    mine->end_ns = now_ns + WATCH_NS;
-    mine->has_met = false;
+    mine->start_ns = now_ns;
+    mine->n_before = n_samples_sig(mine->target.thread);
+    for (unsigned i = 0; i < MEETING_WATCHES; i++)
+        mine->traps[i].leaf = 0;
+    mine->has_trapped = mine->has_come = false;
     mine->is_watching = true;
     aim_sig(mine);
     atomic_fetch_add_explicit(&self->record->n_watches, 1, memory_order_relaxed);
@@ -223,32 +246,70 @@ void meeting_take_sig(struct thread_state *self, unsigned watch, const ucontext_
 {
     struct resolved found;
     bool has_frames;
-    const struct meeting_watch *watched = &self->meetings.watches[watch];
+    struct thread_meetings *mine = &self->meetings;
+    uint64_t address = mine->watches[watch].address;
     uintptr_t pc = arch_pc_of_context_sig(context);
-    if (!self->meetings.is_watching || self->in_hook || loadmap_is_own_sig(loadmap_find_sig(pc), pc))
+    if (!mine->is_watching || self->in_hook || loadmap_is_own_sig(loadmap_find_sig(pc), pc) ||
+        own_clock_ns_sig(CLOCK_MONOTONIC) > mine->start_ns + WATCH_MOST_NS)
         return;
-    self->meetings.has_met = true;
+    mine->has_trapped = true;
+    bool is_known = resolve_address_sig(self, address, NULL, 0, &found) == RESOLVE_NAMED;
+    mine->traps[watch] = (struct meeting_trap){.var = is_known ? found.var : mine->target.var,
+                                               .leaf = leaf_of_context_sig(self, context, 0, &has_frames),
+                                               .cpu = cpu_sig()};
+}
+
+bool meeting_is_over_sig(struct thread_state *self, uint64_t now_ns)
+{
+    struct thread_meetings *mine = &self->meetings;
+    const struct meeting_use *target = &mine->target;
+    struct meeting_use use;
+    if (get_sig(place_sig(target), &use) && use.thread == target->thread &&
+        line_sig(use.address) == line_sig(target->address) && use.t_ns > mine->start_ns &&
+        use.t_ns - mine->start_ns <= WATCH_MOST_NS) {
+        mine->has_come = true;
+        mine->come_cpu = use.cpu;
+    }
+    return now_ns - mine->start_ns >= (mine->has_trapped && !mine->has_come ? WATCH_MOST_NS : WATCH_NS);
+}
+
+/* What a watchpoint saw, when the other used the line at the same time. */
+static void record_trap_sig(struct thread_state *self, unsigned watch)
+{
+    const struct meeting_watch *watched = &self->meetings.watches[watch];
+    const struct meeting_trap *trap = &self->meetings.traps[watch];
     struct arena_meeting like = target_sig(self);
-    like.leaf = leaf_of_context_sig(self, context, 0, &has_frames);
-    if (!like.leaf)
+    if (!trap->leaf || trap->cpu == self->meetings.come_cpu)
         return;
+    like.leaf = trap->leaf;
     like.address = watched->address;
     like.bytes = watched->bytes;
     like.accesses = watched->is_of_stores ? REACH_WRITES : 0;
-    like.var =
-        resolve_address_sig(self, watched->address, NULL, 0, &found) == RESOLVE_NAMED ? found.var : like.other_var;
+    like.var = trap->var;
     struct arena_meeting *record = record_sig(self, &like);
     if (record)
         atomic_fetch_add_explicit(watched->is_same ? &record->n_same : &record->n_beside, 1, memory_order_relaxed);
 }
 
-void meeting_end_sig(struct thread_state *self)
+/* One of the two was not there; of another that had samples elsewhere it is not known whether it was. */
+static void record_none_sig(struct thread_state *self)
 {
-    self->meetings.is_watching = false;
-    if (self->meetings.has_met)
-        return;
+    const struct thread_meetings *mine = &self->meetings;
     const struct arena_meeting like = target_sig(self);
+    if (mine->has_trapped && n_samples_sig(mine->target.thread) != mine->n_before)
+        return;
     struct arena_meeting *record = record_sig(self, &like);
     if (record)
         atomic_fetch_add_explicit(&record->n_none, 1, memory_order_relaxed);
+}
+
+void meeting_end_sig(struct thread_state *self)
+{
+    const struct thread_meetings *mine = &self->meetings;
+    self->meetings.is_watching = false;
+    if (!mine->has_trapped || !mine->has_come)
+        record_none_sig(self);
+    else
+        for (unsigned i = 0; i < MEETING_WATCHES; i++)
+            record_trap_sig(self, i);
 }
