@@ -13,8 +13,9 @@
 #define NODE_MOST 0.9       /* ... and one from which alone it is */
 #define AWAY_PART 0.25      /* of its samples, on other nodes than its pages: less is no wrong place */
 #define SPAN_ALL 0.5        /* of what is used: a thread that uses so much has no part of its own */
-#define EVEN_PART 0.6      /* of the mean: a node that uses as much as the others */
+#define EVEN_PART 0.6       /* of the mean: a node that uses as much as the others */
 #define HOMES_SAMPLES 50    /* with known homes: fewer say nothing */
+#define PAGES_LEAST 16      /* that were counted: the same */
 #define MOVED_PART 0.1      /* of a thread's samples, on a second node: it has moved */
 #define NAMED_PERCENT 0.5   /* below it a node is not named */
 #define LINE_BYTES 64
@@ -68,9 +69,14 @@ void advise_on_remote_accesses(struct advices *advices, const struct report_row 
 
 /* --- where pages and threads are --- */
 
+/* How it is known where pages are: from samples, from the count of a large variable's pages, or, when there is
+ * neither, only where they were touched first. */
+enum known_from { FROM_SAMPLES = 0, FROM_PAGES, FROM_TOUCHES };
+
 /* Where the pages of a row are, and who uses them. */
 struct placement {
-    const struct numa_row *homes; /* of sampled pages; NULL: that is not known, home is where they were touched first */
+    enum known_from from;
+    const struct numa_row *homes; /* FROM_SAMPLES, else NULL */
     uint32_t n_nodes;
     uint32_t home, user; /* nodes with most of the pages, and of the use */
     uint32_t toucher;    /* node of most of the first touches; PLACE_UNKNOWN */
@@ -143,19 +149,48 @@ static bool place_by_homes(const struct advices *advices, const struct report_ro
     return set_users(placement, on);
 }
 
-/* From the nodes of the threads that touched it first. */
-static bool place_by_touches(const struct advices *advices, const struct report_row *row, struct placement *placement)
+/* Its pages by node, as they were counted; false when that were too few. */
+static bool count_pages(const struct advices *advices, const struct report_row *row, uint64_t on[HOMES_MAX])
 {
-    uint32_t n = placement->n_nodes = advices->job->model->n_numa_nodes;
-    const uint64_t *faults = first_touch_nodes(&advices->touches, row, false);
-    if (n < 2 || !row->places || !faults || !first_touch_of(&advices->touches, row))
-        return false;
-    placement->home = most_of(faults, n);
-    placement->at_home = (double)faults[placement->home] / fmax(1, sum_of(faults, n));
+    const struct model *model = advices->job->model;
+    memset(on, 0, HOMES_MAX * sizeof *on);
+    for (size_t i = 0; i < model->n_pages; i++) {
+        const struct variable_pages *pages = &model->pages[i];
+        if (&advices->report.variables[advices->report.variable_of[pages->variable]] != row->variable)
+            continue;
+        for (uint32_t node = 0; node < HOMES_MAX; node++)
+            on[node] += pages->n_on[node];
+    }
+    return sum_of(on, HOMES_MAX) >= PAGES_LEAST;
+}
+
+/* From its pages by node, nearly all of them on one: of others it is not known who uses which. */
+static bool place_at(const struct report_row *row, const uint64_t *pages, struct placement *placement)
+{
+    uint32_t n = placement->n_nodes;
+    placement->home = most_of(pages, n);
+    placement->at_home = (double)pages[placement->home] / fmax(1, sum_of(pages, n));
     if (placement->at_home < NODE_MOST || !set_users(placement, row->places))
         return false;
     placement->away = 1 - (double)row->places[placement->home] / sum_of(row->places, n);
     return true;
+}
+
+/* From the count of its pages, which sees policies; without one, from the nodes of the threads that touched it first,
+ * which does not. */
+static bool place_without_samples(const struct advices *advices, const struct report_row *row,
+                                  struct placement *placement)
+{
+    uint32_t n = placement->n_nodes = advices->job->model->n_numa_nodes;
+    const uint64_t *faults = first_touch_nodes(&advices->touches, row, false);
+    uint64_t on[HOMES_MAX];
+    if (n < 2 || n > HOMES_MAX || !row->places)
+        return false;
+    bool is_counted = !row->part && count_pages(advices, row, on);
+    placement->from = is_counted ? FROM_PAGES : FROM_TOUCHES;
+    if (!is_counted && (!faults || !first_touch_of(&advices->touches, row)))
+        return false;
+    return place_at(row, is_counted ? on : faults, placement);
 }
 
 static bool placement_of(const struct advices *advices, const struct report_row *row, struct placement *placement)
@@ -163,7 +198,7 @@ static bool placement_of(const struct advices *advices, const struct report_row 
     *placement = (struct placement){.toucher = PLACE_UNKNOWN};
     if (!place_by_homes(advices, row, placement)) {
         *placement = (struct placement){.toucher = PLACE_UNKNOWN};
-        if (!place_by_touches(advices, row, placement))
+        if (!place_without_samples(advices, row, placement))
             return false;
     }
     const uint64_t *faults = first_touch_nodes(&advices->touches, row, false);
@@ -278,6 +313,12 @@ static void put_evidence(const struct advices *advices, const struct placement *
     const struct touched *touched = first_touch_of(&advices->touches, row);
     if (placement->homes)
         put_nodes(advices, placement->homes, evidence);
+    else if (placement->from == FROM_PAGES)
+        buf_printf(evidence, "%.0f %% of its pages, counted, live on node %u; ", 100 * placement->at_home,
+                   placement->home);
+    else
+        buf_printf(evidence, "too few samples say where its pages live: they are taken to be where they were touched "
+                             "first, which a policy such as interleaving would change; ");
     if (touched) {
         (void)first_touch_put_sentence(&advices->touches, row, evidence);
         buf_printf(evidence, "; ");
@@ -301,7 +342,7 @@ struct finding {
 /* Nearly all of it is used from one node, and pages are on another one. */
 static struct finding find_for_one_node(const struct placement *placement)
 {
-    if (placement->homes && placement->toucher == placement->user)
+    if (placement->from != FROM_TOUCHES && placement->toucher == placement->user)
         return (struct finding){"bind", "bind its pages to the node of the threads that use it (numactl, mbind): they "
                                         "were touched first there, and a policy or a full node put them elsewhere"};
     return (struct finding){"first-touch",
@@ -342,7 +383,7 @@ bool advise_on_places(struct advices *advices, const struct report_row *row)
     struct buf evidence = {0};
     if (!placement_of(advices, row, &placement) || placement.away < AWAY_PART)
         return false;
-    double gain = placement.away * advice_waited(advices, row);
+    double gain = fmin(advice_waited(advices, row), placement.away * row->share);
     if (moved_part(advices, &placement, row) > 0.5)
         finding =
             (struct finding){"bind-threads", "keep its threads on their nodes (OMP_PROC_BIND=true, taskset): they "

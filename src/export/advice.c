@@ -55,6 +55,13 @@ double advice_waited(const struct advices *advices, const struct report_row *row
     return advices->report.has_causes ? row->causes.memory_high : row->share;
 }
 
+/* Percent of all samples that waited for memory at most where a part of the row's samples of that kind did: what waited
+ * otherwise for certain is not among them. */
+static double most_of_part(const struct report_row *row, double part)
+{
+    return row->causes.memory_high - (1 - part) * row->causes.memory_low;
+}
+
 bool advice_is_same(const struct report_row *a, const struct report_row *b)
 {
     return strcmp(a->name, b->name) == 0 && strcmp(a->class, b->class) == 0 &&
@@ -67,12 +74,16 @@ static void advise_on_arithmetic(struct advices *advices, const struct report_ro
     const struct cause_sum *sum = &row->causes;
     struct buf evidence = {0};
     if (sum->resident > MEMORY_PART * row->share) {
-        buf_printf(&evidence, "%.0f %% of its samples found their data in the core's own caches",
-                   100 * sum->resident / row->share);
+        buf_printf(&evidence,
+                   "%.0f %% of its samples found their data in the core's own caches; a change of the data gains at "
+                   "most %.1f %% of the time",
+                   100 * sum->resident / row->share, sum->memory_high);
         advice_add(advices, row, "resident", sum->memory_high, "change the arithmetic, not the data", &evidence);
     } else if (sum->execution > MEMORY_PART * row->share) {
-        buf_printf(&evidence, "%.0f %% of its samples are execution that the data only feed",
-                   100 * sum->execution / row->share);
+        buf_printf(&evidence,
+                   "%.0f %% of its samples are execution that the data only feed; a change of the data gains at most "
+                   "%.1f %% of the time",
+                   100 * sum->execution / row->share, sum->memory_high);
         advice_add(advices, row, "execution", sum->memory_high, "change the arithmetic, not the data", &evidence);
     }
 }
@@ -92,7 +103,7 @@ static void advise_on_blocks(struct advices *advices, const struct report_row *r
         return;
     buf_printf(&evidence, "%llu blocks of %.0f bytes on average; %.0f %% of its samples waited for memory",
                (unsigned long long)row->n_blocks, mean, 100 * row->causes.memory / row->share);
-    advice_add(advices, row, "small-blocks", row->causes.memory,
+    advice_add(advices, row, "small-blocks", row->causes.memory_high,
                "take the blocks from one array, so that neighbours share cache lines and pages", &evidence);
 }
 
@@ -161,18 +172,18 @@ static void advise_on_walks(struct advices *advices, const struct report_row *ro
         (void)snprintf(how, sizeof how, "in steps of %s%u bytes",
                        walked.stride_bytes < WALK_STRIDE_MOST ? "" : "at least ", walked.stride_bytes);
         put_walked(row, walked.strided / walked.all, how, &evidence);
-        advice_add(advices, row, "stride", walked.strided / walked.all * row->causes.memory,
+        advice_add(advices, row, "stride", most_of_part(row, walked.strided / walked.all),
                    "its loops take large steps: interchange the loops, or transpose it", &evidence);
     } else if (walked.chained > MEMORY_PART * walked.all) {
         put_walked(row, walked.chained / walked.all, "at reads that find where to read next", &evidence);
         advice_add(
-            advices, row, "chain", walked.chained / walked.all * row->causes.memory,
+            advices, row, "chain", most_of_part(row, walked.chained / walked.all),
             "each read waits for the one before: put the elements in the order in which they are read, or follow "
             "several chains at once",
             &evidence);
     } else if (walked.irregular > MEMORY_PART * walked.all) {
         put_walked(row, walked.irregular / walked.all, "at irregular reads", &evidence);
-        advice_add(advices, row, "irregular", walked.irregular / walked.all * row->causes.memory,
+        advice_add(advices, row, "irregular", most_of_part(row, walked.irregular / walked.all),
                    "its reads jump: sort or block the index, or make the elements smaller", &evidence);
     }
 }
@@ -195,7 +206,7 @@ static void advise_on_huge_pages(struct advices *advices, const struct report_ro
                "%.0f %% of what waited for memory read from another page each time; its %s lie in pages of 4 KiB "
                "(about %llu page faults)",
                100 * walked.by_page / walked.all, size, (unsigned long long)touched->n_faults);
-    advice_add(advices, row, "huge-pages", walked.by_page / walked.all * row->causes.memory,
+    advice_add(advices, row, "huge-pages", most_of_part(row, walked.by_page / walked.all),
                "put it on huge pages: align it to 2 MiB and call madvise(MADV_HUGEPAGE) before its first use",
                &evidence);
 }

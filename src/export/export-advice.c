@@ -57,7 +57,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         buf_printf(&text, "because: %s", advice->evidence ? advice->evidence : "");
         if (!isnan(advice->memory))
             buf_printf(&text, "; %.1f %% of all samples waited for memory here", advice->memory);
-        if (!isnan(advice->gain) && !(advice->gain >= advice->memory) && !strstr(text.data ? text.data : "", "gain"))
+        if (!isnan(advice->gain) && !strstr(text.data ? text.data : "", "gain"))
             buf_printf(&text, "; it gains at most %.1f %% of the time", advice->gain);
         buf_printf(out, "%9s", "");
         text_style(out, job, TEXT_DIM);

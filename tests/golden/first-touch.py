@@ -67,7 +67,7 @@ def make_thread(profile, thread):
     return leaves
 
 
-def make_measurement(directory, pid=100, topology=m.TWO_NODES, touched=True, rough=False):
+def make_measurement(directory, pid=100, topology=m.TWO_NODES, touched=True, rough=False, pages=None):
     for thread in range(N_THREADS):
         profile = m.Profile("app", METRICS, thread=thread, pid=pid)
         profile.topology = "topology.xml"
@@ -83,6 +83,8 @@ def make_measurement(directory, pid=100, topology=m.TWO_NODES, touched=True, rou
                 n, low, high = VARIABLES[row["name"]][1][thread]
                 n_samples = n // 2 if rough else n
                 row["touches"] = [[1, leaves[row["name"]], n_samples, n, str(START_NS + 1000000 * (thread + 1)), low, high]]
+            if pages and row["name"] in pages and thread == min(VARIABLES[row["name"]][1]):
+                row["pages"] = [SIZE // 4096, sum(pages[row["name"]].values()), 0, -1, *(word for pair in pages[row["name"]].items() for word in pair)]
             if row["name"] in PARTS:
                 parts = PARTS[row["name"]](thread)
                 bins = [word for part in parts for word in (part, 4)]
@@ -155,6 +157,18 @@ def check_advice(database):
         expect(f"gain at most {100 * away * sum(uses) / total:.1f} %" in row["evidence"] and touches, f"{name}: {row['evidence']}")
 
 
+def check_policies(scratch):
+    """Too few samples say where pages live, but they were counted: a policy put them elsewhere than first touch would."""
+    make_measurement(scratch / "policy.m", pages={"serial": {0: 256, 1: 256}, "cleared": {1: 512}, "untold": {0: 500, 1: 12}, "little": {0: 8}})
+    run("hpcprof", "-o", scratch / "policy", scratch / "policy.m")
+    rows = rules_of(scratch / "policy")
+    expect({name: row["rule"] for name, row in rows.items()} == {name: ADVICE[name] for name in ("untold", "shared", "little")}, f"policies: {rows}")
+    for name, row in rows.items():
+        is_counted = name == "untold"
+        expect(("98 % of its pages, counted, live on node 0" in row["evidence"]) == is_counted, f"policies: {name}: {row['evidence']}")
+        expect(("too few samples say where its pages live" in row["evidence"]) == (not is_counted), f"policies: {name}: {row['evidence']}")
+
+
 def check_one_node(scratch):
     make_measurement(scratch / "one.m", topology=ONE_NODE)
     run("hpcprof", "-o", scratch / "one", scratch / "one.m")
@@ -225,6 +239,7 @@ def main():
         check_csv(scratch / "db")
         check_sentences(scratch / "db")
         check_advice(scratch / "db")
+        check_policies(scratch)
         check_one_node(scratch)
         check_nothing(scratch)
         check_rough(scratch)

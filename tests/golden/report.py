@@ -183,10 +183,29 @@ def check_walks(database):
                         ("state->rhs", "100 % of these in steps of 4096 bytes; it has 31.2 MiB, elements of 8 bytes"),
                         ("state->r", "100 % of these in steps of at least 32767 bytes")):
         expect(words in said.get(name, ""), f"evidence for {name}: {said}")
+    check_gains(database, rows)
     shares = [float(row["memory_share"]) for row in rows if row["memory_share"]]
     expect(rows[0]["variable"] == "state->p" and shares == sorted(shares, reverse=True), f"order: {rows}")
     leaks = [(row["variable"], row["evidence"]) for row in rows if row["rule"] == "leak"]
     expect(leaks == [("state->z", "1 block, 31.2 MiB, live at the end; no sample fell on any of the path")], f"leaks: {leaks}")
+
+
+def check_gains(database, rows):
+    """No change of the data gains more than the upper end of what waited for memory, and all of it where all of it was walked
+    through in the rule's way; without what certainly waited otherwise in general."""
+    bounds = {row["variable"]: (float(row["memory_low"]), float(row["memory_high"])) for row in
+              csv.DictReader(io.StringIO(report(database, 100, "--csv")))}
+    n_checked = 0
+    for row in rows:
+        part = re.search(r"(\d+) % of these", row["evidence"])
+        if row["rule"] not in ("irregular", "chain", "stride", "small-blocks"):
+            continue
+        low, high = bounds[row["variable"]]
+        other = (1 - int(part.group(1)) / 100) * low if part else 0
+        expect(abs(float(row["gain_at_most"]) - (high - other)) <= 0.006 * low + 1e-5, f"gain: {row}, of {low} to {high}")
+        expect(float(row["gain_at_most"]) >= float(row["memory_share"]) * (int(part.group(1)) / 100 if part else 1) - 0.006 * high, f"gain: {row}")
+        n_checked += 1
+    expect(n_checked > 0, "no gain was checked")
 
 
 def check_touched(database):
@@ -206,6 +225,7 @@ def check_rules(database):
     expect(wanted <= rules, f"rules: {rules}")
     split = [row["advice"] for row in rows if (row["variable"], row["rule"]) == ("state->p", "split")]
     expect(split == ["keep that field in an array of its own"], f"a hot field: {rows}")
+    check_gains(database, rows)
     evidence = next((row["evidence"] for row in rows if row["rule"] == "small-blocks"), "")
     data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
     blocks = variable(data, "state->p")
