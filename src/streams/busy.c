@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Busy times of the parts of a machine: see busy.h. Stretches of running come from sched.h, and each is added to all
+/* Busy times of the parts of a machine: see busy.h. Stretches of running come from schedule.h, and each is added to all
  * rows that its CPU is in. */
 #include "streams/busy.h"
 
@@ -8,12 +8,12 @@
 
 int64_t busy_slice_ns(const struct busy *busy, size_t i)
 {
-    return sched_slice_ns(busy->from_ns, busy->to_ns, busy->n_slices, i);
+    return schedule_slice_ns(busy->from_ns, busy->to_ns, busy->n_slices, i);
 }
 
 static size_t slice_at(const struct busy *busy, int64_t t_ns)
 {
-    return sched_slice_at(busy->from_ns, busy->to_ns, busy->n_slices, t_ns);
+    return schedule_slice_at(busy->from_ns, busy->to_ns, busy->n_slices, t_ns);
 }
 
 static bool is_shown(const struct busy *busy, uint32_t cpu)
@@ -21,12 +21,12 @@ static bool is_shown(const struct busy *busy, uint32_t cpu)
     return cpu < busy->n_rows_of && busy->rows_of[cpu];
 }
 
-static void take_piece(void *context, const struct sched_piece *piece)
+static void take_piece(void *context, const struct schedule_piece *piece)
 {
     struct busy *busy = context;
     int64_t from_ns = piece->from_ns > busy->from_ns ? piece->from_ns : busy->from_ns;
     int64_t to_ns = piece->to_ns < busy->to_ns ? piece->to_ns : busy->to_ns;
-    if (piece->state != SCHED_RUNNING || !is_shown(busy, piece->cpu) || from_ns >= to_ns)
+    if (piece->state != SCHEDULE_RUNNING || !is_shown(busy, piece->cpu) || from_ns >= to_ns)
         return;
     for (size_t i = slice_at(busy, from_ns); i < busy->n_slices && from_ns < to_ns; i++) {
         int64_t end_ns = busy_slice_ns(busy, i + 1);
@@ -148,9 +148,9 @@ static bool add_rows(struct busy *busy, const struct stream_view *view, const ui
 int busy_make(const struct stream *stream, const struct stream_view *view, const uint32_t *os, size_t n_os,
               int64_t from_ns, int64_t to_ns, size_t n_slices, struct busy *busy, struct error *err)
 {
-    const struct sched_window window = {from_ns, to_ns};
-    const struct sched_sink sink = {.piece = take_piece, .context = busy};
-    struct sched sched = {0};
+    const struct schedule_window window = {from_ns, to_ns};
+    const struct schedule_sink sink = {.piece = take_piece, .context = busy};
+    struct schedule sched = {0};
     *busy = (struct busy){.from_ns = from_ns,
                           .to_ns = to_ns,
                           .n_slices = n_slices,
@@ -162,8 +162,8 @@ int busy_make(const struct stream *stream, const struct stream_view *view, const
     for (size_t i = 0; code == 0 && i < busy->n_rows; i++)
         busy->rows[i].cells = busy->cells + i * n_slices;
     if (code == 0 && busy->knows_busy)
-        code = sched_analyse(stream, &window, &sink, &sched, err);
-    sched_close(&sched);
+        code = schedule_analyse(stream, &window, &sink, &sched, err);
+    schedule_close(&sched);
     if (code == 0)
         count_events(stream, busy);
     else

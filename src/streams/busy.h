@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "streams/sched.h"
+#include "streams/schedule.h"
 #include "streams/topology.h"
 
 enum busy_level { BUSY_MACHINE, BUSY_PACKAGE, BUSY_NODE, BUSY_CORE, BUSY_CPU };

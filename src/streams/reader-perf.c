@@ -9,7 +9,7 @@
 
 #include "base/input.h"
 #include "import/perf-data.h"
-#include "streams/sched.h"
+#include "streams/schedule.h"
 
 extern const struct stream_reader stream_reader_perf;
 
@@ -223,7 +223,7 @@ static int add_switch_type(const struct perf_data *data, struct stream *stream, 
     static const struct stream_field fields[] = {
         {"common_pid", "pid_t", SWITCH_PREV_AT, 4, STREAM_FIELD_SIGNED | STREAM_FIELD_COMMON},
         {"prev_pid", "pid_t", SWITCH_PREV_AT, 4, STREAM_FIELD_SIGNED},
-        {SCHED_MISC_FIELD, "u16", SWITCH_MISC_AT, 2, 0},
+        {SCHEDULE_MISC_FIELD, "u16", SWITCH_MISC_AT, 2, 0},
         {"next_pid", "pid_t", SWITCH_NEXT_AT, 4, STREAM_FIELD_SIGNED},
     };
     struct stream_type *type = stream_add_type(stream, ID_SWITCH, "sched/sched_switch");
@@ -409,7 +409,8 @@ static int take_exit(struct perf_reader *reader, const struct perf_data_record *
     if (code || reader->has_tracepoint || reader->has_wide || !reader->has_own || task.tid > INT32_MAX)
         return code;
     uint32_t cpu = trailer.present & PERF_SAMPLE_CPU ? trailer.cpu : UINT32_MAX;
-    return make_switch(reader, stream, record, cpu, (int32_t)task.tid, STREAM_NO_TASK, SCHED_MISC_OUT | SCHED_MISC_GONE)
+    return make_switch(reader, stream, record, cpu, (int32_t)task.tid, STREAM_NO_TASK,
+                       SCHEDULE_MISC_OUT | SCHEDULE_MISC_GONE)
                ? 0
                : perf_data_no_memory(&reader->data, err);
 }
@@ -580,13 +581,13 @@ static void put_switch(const struct stream *stream, const struct stream_event *e
     int64_t prev = STREAM_NO_TASK, next = STREAM_NO_TASK, misc = 0;
     (void)stream_field_number(stream, event, stream_field_of(type, "prev_pid"), &prev);
     (void)stream_field_number(stream, event, stream_field_of(type, "next_pid"), &next);
-    (void)stream_field_number(stream, event, stream_field_of(type, SCHED_MISC_FIELD), &misc);
+    (void)stream_field_number(stream, event, stream_field_of(type, SCHEDULE_MISC_FIELD), &misc);
     put_side(stream, "prev", prev, out);
     buf_printf(out, " prev_state=%s ==> ",
-               !(misc & SCHED_MISC_OUT)      ? "?"
-               : misc & SCHED_MISC_GONE      ? "X"
-               : misc & SCHED_MISC_PREEMPTED ? "R+"
-                                             : "blocked");
+               !(misc & SCHEDULE_MISC_OUT)      ? "?"
+               : misc & SCHEDULE_MISC_GONE      ? "X"
+               : misc & SCHEDULE_MISC_PREEMPTED ? "R+"
+                                                : "blocked");
     put_side(stream, "next", next, out);
 }
 

@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "frame/frame.h"
 #include "streams/axis.h"
-#include "streams/sched.h"
+#include "streams/schedule.h"
 #include "streams/topology.h"
 
 /* An option of a stream, and how many operands came before it. */
@@ -107,7 +107,8 @@ int streams_open(const struct settings *settings, char *const *words, size_t n_w
 void streams_close(struct opened_streams *opened);
 
 /* The window of --from and --to. Returns the exit status. */
-int streams_window(const struct settings *settings, const struct opened_streams *opened, struct sched_window *window);
+int streams_window(const struct settings *settings, const struct opened_streams *opened,
+                   struct schedule_window *window);
 
 /* Reports of scheduling: words are sched, a report or none, and streams. Returns the exit status. */
 int sched_run(const struct settings *settings, char **words, size_t n_words);

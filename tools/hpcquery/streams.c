@@ -183,10 +183,10 @@ static bool take_time(const char *text, int64_t begin_ns, int64_t *t_ns)
     return !__builtin_add_overflow(ns, *text == '+' ? begin_ns : 0, t_ns);
 }
 
-int streams_window(const struct settings *settings, const struct opened_streams *opened, struct sched_window *window)
+int streams_window(const struct settings *settings, const struct opened_streams *opened, struct schedule_window *window)
 {
     int64_t begin_ns = 0, end_ns = 0;
-    *window = (struct sched_window){INT64_MIN, INT64_MAX};
+    *window = (struct schedule_window){INT64_MIN, INT64_MAX};
     (void)extent(opened, &begin_ns, &end_ns);
     if ((settings->from && !take_time(settings->from, begin_ns, &window->from_ns)) ||
         (settings->to && !take_time(settings->to, begin_ns, &window->to_ns)))

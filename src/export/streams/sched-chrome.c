@@ -71,7 +71,7 @@ static void put_process(struct writing *writing, const char *what, size_t pid)
     buf_fini(&name);
 }
 
-static int put_tracks(struct writing *writing, const struct sched *sched, struct error *err)
+static int put_tracks(struct writing *writing, const struct schedule *sched, struct error *err)
 {
     const struct stream *stream = writing->job->streams[writing->stream].stream;
     uint32_t *cpus = NULL;
@@ -95,7 +95,7 @@ static int put_tracks(struct writing *writing, const struct sched *sched, struct
 
 /* --- events --- */
 
-static void take_piece(void *context, const struct sched_piece *piece)
+static void take_piece(void *context, const struct schedule_piece *piece)
 {
     struct writing *writing = context;
     const struct stream *stream = writing->job->streams[writing->stream].stream;
@@ -103,7 +103,7 @@ static void take_piece(void *context, const struct sched_piece *piece)
     if (piece->task == 0 || !sched_wants_task(writing->job, stream, piece->task))
         return;
     bool has_cpu = piece->cpu != STREAM_NO_CPU;
-    if (piece->state == SCHED_RUNNING && has_cpu && sched_wants_cpu(writing->job, piece->cpu)) {
+    if (piece->state == SCHEDULE_RUNNING && has_cpu && sched_wants_cpu(writing->job, piece->cpu)) {
         begin_event(writing, "X", cpus_pid(writing->stream), piece->cpu);
         buf_printf(writing->out, ", \"cat\": \"sched\", \"name\": ");
         buf_printf(&name, "%s:%" PRId32, stream_comm(stream, piece->task), piece->task);
@@ -113,7 +113,7 @@ static void take_piece(void *context, const struct sched_piece *piece)
         buf_printf(writing->out, ", \"args\": {\"tid\": %" PRId32 "}}", piece->task);
     }
     begin_event(writing, "X", tasks_pid(writing->stream), piece->task);
-    buf_printf(writing->out, ", \"cat\": \"sched\", \"name\": \"%s\"", sched_state_name(piece->state));
+    buf_printf(writing->out, ", \"cat\": \"sched\", \"name\": \"%s\"", schedule_state_name(piece->state));
     put_time(writing->out, "ts", piece->from_ns);
     put_time(writing->out, "dur", piece->to_ns - piece->from_ns);
     if (has_cpu)
@@ -164,13 +164,13 @@ static int put_instants(struct writing *writing, struct error *err)
 static int put_stream(struct writing *writing, struct error *err)
 {
     const struct stream *stream = writing->job->streams[writing->stream].stream;
-    const struct sched_sink sink = {.piece = take_piece, .context = writing};
-    struct sched sched = {0};
-    int code = sched_analyse(stream, &writing->job->window, NULL, &sched, err);
+    const struct schedule_sink sink = {.piece = take_piece, .context = writing};
+    struct schedule sched = {0};
+    int code = schedule_analyse(stream, &writing->job->window, NULL, &sched, err);
     code = code ? code : put_tracks(writing, &sched, err);
-    sched_close(&sched);
-    code = code ? code : sched_analyse(stream, &writing->job->window, &sink, &sched, err);
-    sched_close(&sched);
+    schedule_close(&sched);
+    code = code ? code : schedule_analyse(stream, &writing->job->window, &sink, &sched, err);
+    schedule_close(&sched);
     return code ? code : put_instants(writing, err);
 }
 

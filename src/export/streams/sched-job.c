@@ -142,7 +142,7 @@ static int compare_words(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-int sched_cpu_rows(const struct sched_job *job, size_t i, const struct sched *sched, uint32_t **cpus, size_t *n,
+int sched_cpu_rows(const struct sched_job *job, size_t i, const struct schedule *sched, uint32_t **cpus, size_t *n,
                    struct error *err)
 {
     size_t n_all = job->streams[i].stream->n_cpus > sched->n_cpus ? job->streams[i].stream->n_cpus : sched->n_cpus;

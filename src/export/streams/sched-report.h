@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "streams/axis.h"
-#include "streams/sched.h"
+#include "streams/schedule.h"
 #include "streams/topology.h"
 
 /* What the user asked for. */
@@ -16,7 +16,7 @@ struct sched_job {
     size_t n_streams;
     const struct stream_views *views; /* of the streams by their place */
     const char *form;                 /* "text", "csv", "json" */
-    struct sched_window window;       /* on the axis, inclusive */
+    struct schedule_window window;    /* on the axis, inclusive */
     /* Lists separated by commas, NULL: all. Tasks: numbers or names, which may have * and ?; CPUs: numbers and ranges;
      * events: names with or without their system, which may have * and ?. */
     const char *tasks, *cpus, *events;
@@ -79,7 +79,7 @@ void sched_put_stream(struct stream_table *table, const struct sched_job *job, s
 void sched_put_task(const struct sched_job *job, size_t i, int32_t task, struct buf *out);
 
 /* Which CPUs of a stream are shown, in the order of its rows: *cpus [*n], malloc'ed.  err: ERR_MEMORY */
-int sched_cpu_rows(const struct sched_job *job, size_t i, const struct sched *sched, uint32_t **cpus, size_t *n,
+int sched_cpu_rows(const struct sched_job *job, size_t i, const struct schedule *sched, uint32_t **cpus, size_t *n,
                    struct error *err);
 
 /* What can be told of the runs of tasks: when they come and leave. */

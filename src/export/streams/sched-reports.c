@@ -19,7 +19,7 @@ struct known {
     bool cpus;     /* where */
 };
 
-static struct known known_of(const struct stream *stream, const struct sched *sched)
+static struct known known_of(const struct stream *stream, const struct schedule *sched)
 {
     bool runs = sched_knows_runs(stream);
     return (struct known){.switches = stream->tier != STREAM_TIER_NONE,
@@ -45,16 +45,16 @@ struct guests {
 
 struct analysis {
     const struct sched_job *job;
-    struct sched *scheds;  /* [job->n_streams] */
-    struct guests *guests; /* [job->n_streams] empty when all CPUs are wanted */
-    struct rank *ranks;    /* [n_ranks] */
+    struct schedule *scheds; /* [job->n_streams] */
+    struct guests *guests;   /* [job->n_streams] empty when all CPUs are wanted */
+    struct rank *ranks;      /* [n_ranks] */
     size_t n_ranks, cap_ranks;
 };
 
 static void analysis_fini(struct analysis *analysis)
 {
     for (size_t i = 0; analysis->scheds && i < analysis->job->n_streams; i++)
-        sched_close(&analysis->scheds[i]);
+        schedule_close(&analysis->scheds[i]);
     for (size_t i = 0; analysis->guests && i < analysis->job->n_streams; i++)
         free(analysis->guests[i].tasks);
     free(analysis->scheds);
@@ -62,11 +62,11 @@ static void analysis_fini(struct analysis *analysis)
     free(analysis->ranks);
 }
 
-static void take_guest(void *context, const struct sched_piece *piece)
+static void take_guest(void *context, const struct schedule_piece *piece)
 {
     struct guests *guests = context;
     bool is_one =
-        piece->state == SCHED_RUNNING && piece->cpu != STREAM_NO_CPU && sched_wants_cpu(guests->job, piece->cpu);
+        piece->state == SCHEDULE_RUNNING && piece->cpu != STREAM_NO_CPU && sched_wants_cpu(guests->job, piece->cpu);
     if (!is_one || (guests->n && guests->tasks[guests->n - 1] == piece->task))
         return;
     if (vec_reserve(&guests->tasks, &guests->capacity, guests->n + 1, sizeof *guests->tasks))
@@ -89,9 +89,10 @@ static int analyse(struct analysis *analysis, const struct sched_job *job, struc
     int code = analysis->scheds && analysis->guests ? 0 : error_memory(err);
     for (size_t i = 0; i < job->n_streams && !code; i++) {
         struct guests *guests = &analysis->guests[i];
-        const struct sched_sink sink = {.piece = take_guest, .context = guests};
+        const struct schedule_sink sink = {.piece = take_guest, .context = guests};
         guests->job = job;
-        code = sched_analyse(job->streams[i].stream, &job->window, job->cpus ? &sink : NULL, &analysis->scheds[i], err);
+        code =
+            schedule_analyse(job->streams[i].stream, &job->window, job->cpus ? &sink : NULL, &analysis->scheds[i], err);
         if (!code && guests->failed)
             code = error_memory(err);
         if (guests->n)
@@ -137,7 +138,7 @@ static void sort_ranks(struct analysis *analysis)
 }
 
 /* Of a window that is larger than the streams, what of it they fill. */
-static int64_t window_ns(const struct sched_job *job, const struct sched *sched)
+static int64_t window_ns(const struct sched_job *job, const struct schedule *sched)
 {
     int64_t from_ns = sched->begin_ns > job->window.from_ns ? sched->begin_ns : job->window.from_ns;
     int64_t to_ns = sched->end_ns < job->window.to_ns ? sched->end_ns : job->window.to_ns;
@@ -152,7 +153,7 @@ static void put_part(struct stream_table *table, bool is_known, int64_t part_ns,
         table_put_absent(table);
 }
 
-static void put_latency(struct stream_table *table, bool is_known, const struct sched_latency *latency)
+static void put_latency(struct stream_table *table, bool is_known, const struct schedule_latency *latency)
 {
     bool has_any = is_known && latency->n;
     table_put_if(table, is_known, (int64_t)latency->n);
@@ -220,9 +221,9 @@ static const struct table_column task_columns[] = {
 };
 
 /* Whether the task did anything in the window. */
-static bool is_active(const struct sched_task *task)
+static bool is_active(const struct schedule_task *task)
 {
-    int64_t sum_ns = task->ns[SCHED_RUNNING] + sched_off_ns(task);
+    int64_t sum_ns = task->ns[SCHEDULE_RUNNING] + schedule_off_ns(task);
     return sum_ns > 0 || task->n_runs || task->n_switches;
 }
 
@@ -231,8 +232,8 @@ static int rank_tasks(struct analysis *analysis, bool by_latency, struct error *
 {
     for (size_t i = 0; i < analysis->job->n_streams; i++)
         for (size_t j = 0; j < analysis->scheds[i].n_tasks; j++) {
-            const struct sched_task *task = &analysis->scheds[i].tasks[j];
-            struct rank rank = {i, j, task->ns[SCHED_RUNNING], (int64_t)task->n_switches};
+            const struct schedule_task *task = &analysis->scheds[i].tasks[j];
+            struct rank rank = {i, j, task->ns[SCHEDULE_RUNNING], (int64_t)task->n_switches};
             if (by_latency)
                 rank = (struct rank){i, j, task->latency.max_ns, (int64_t)task->latency.n};
             bool is_shown = by_latency ? task->latency.n > 0 : is_active(task);
@@ -247,20 +248,20 @@ static int rank_tasks(struct analysis *analysis, bool by_latency, struct error *
 static void put_task_row(struct stream_table *table, const struct analysis *analysis, const struct rank *rank)
 {
     const struct sched_job *job = analysis->job;
-    const struct sched *sched = &analysis->scheds[rank->stream];
-    const struct sched_task *task = &sched->tasks[rank->index];
+    const struct schedule *sched = &analysis->scheds[rank->stream];
+    const struct schedule_task *task = &sched->tasks[rank->index];
     const struct known known = known_of(job->streams[rank->stream].stream, sched);
-    int64_t blocked_ns = task->ns[SCHED_SLEEPING] + task->ns[SCHED_UNINTERRUPTIBLE] + task->ns[SCHED_STOPPED];
+    int64_t blocked_ns = task->ns[SCHEDULE_SLEEPING] + task->ns[SCHEDULE_UNINTERRUPTIBLE] + task->ns[SCHEDULE_STOPPED];
     put_task_cells(table, job, rank->stream, task->task);
-    table_put_if(table, known.runs, task->ns[SCHED_RUNNING]);
-    put_part(table, known.runs, task->ns[SCHED_RUNNING], window_ns(job, sched));
-    table_put_if(table, known.wakings, task->ns[SCHED_WOKEN]);
-    table_put_if(table, known.runs, task->ns[SCHED_PREEMPTED]);
+    table_put_if(table, known.runs, task->ns[SCHEDULE_RUNNING]);
+    put_part(table, known.runs, task->ns[SCHEDULE_RUNNING], window_ns(job, sched));
+    table_put_if(table, known.wakings, task->ns[SCHEDULE_WOKEN]);
+    table_put_if(table, known.runs, task->ns[SCHEDULE_PREEMPTED]);
     table_put_if(table, known.wakings, blocked_ns);
-    table_put_if(table, known.wakings, task->ns[SCHED_SLEEPING]);
-    table_put_if(table, known.wakings, task->ns[SCHED_UNINTERRUPTIBLE]);
-    table_put_if(table, known.wakings, task->ns[SCHED_STOPPED]);
-    table_put_if(table, known.runs, sched_off_ns(task));
+    table_put_if(table, known.wakings, task->ns[SCHEDULE_SLEEPING]);
+    table_put_if(table, known.wakings, task->ns[SCHEDULE_UNINTERRUPTIBLE]);
+    table_put_if(table, known.wakings, task->ns[SCHEDULE_STOPPED]);
+    table_put_if(table, known.runs, schedule_off_ns(task));
     table_put_if(table, known.runs, task->run_max_ns);
     table_put_if(table, known.runs, (int64_t)task->n_runs);
     table_put_if(table, known.switches, (int64_t)task->n_switches);
@@ -304,12 +305,12 @@ static int write_latencies(const struct sched_job *job, struct buf *out, struct 
     code = code ? code : rank_tasks(&analysis, true, err);
     for (size_t i = 0; !code && i < analysis.n_ranks; i++) {
         const struct rank *rank = &analysis.ranks[i];
-        const struct sched_task *task = &analysis.scheds[rank->stream].tasks[rank->index];
+        const struct schedule_task *task = &analysis.scheds[rank->stream].tasks[rank->index];
         put_task_cells(&table, job, rank->stream, task->task);
-        table_put_number(&table, task->ns[SCHED_RUNNING]);
+        table_put_number(&table, task->ns[SCHEDULE_RUNNING]);
         put_latency(&table, true, &task->latency);
         table_put_number(&table, (int64_t)task->n_preemptions);
-        table_put_number(&table, task->ns[SCHED_PREEMPTED]);
+        table_put_number(&table, task->ns[SCHEDULE_PREEMPTED]);
     }
     analysis_fini(&analysis);
     return finish_table(job, "latencies", &table, out, code, err);
@@ -337,11 +338,11 @@ static const struct table_column cpu_columns[] = {
     {"lost", "lost", CELL_COUNT},
 };
 
-static void put_cpu_row(struct stream_table *table, const struct sched_job *job, size_t i, const struct sched *sched,
+static void put_cpu_row(struct stream_table *table, const struct sched_job *job, size_t i, const struct schedule *sched,
                         uint32_t number)
 {
-    static const struct sched_cpu nothing;
-    const struct sched_cpu *cpu = sched_cpu_of(sched, (uint16_t)number);
+    static const struct schedule_cpu nothing;
+    const struct schedule_cpu *cpu = schedule_cpu_of(sched, (uint16_t)number);
     struct known known = known_of(job->streams[i].stream, sched);
     int64_t whole_ns = window_ns(job, sched);
     known.runs = known.runs && cpu; /* nothing was recorded of others */
@@ -385,7 +386,7 @@ static int write_cpus(const struct sched_job *job, struct buf *out, struct error
 
 /* A stay of a task on a CPU, of a stream. */
 struct stay {
-    struct sched_run run;
+    struct schedule_run run;
     size_t stream;
 };
 
@@ -398,7 +399,7 @@ struct stays {
     bool failed;
 };
 
-static void take_run(void *context, const struct sched_run *run)
+static void take_run(void *context, const struct schedule_run *run)
 {
     struct stays *stays = context;
     const struct stream *stream = stays->job->streams[stays->stream].stream;
@@ -432,13 +433,13 @@ static int compare_stays(const void *a, const void *b)
 /* All stays, or all that began on another CPU than the one before, by their beginnings. */
 static int find_stays(struct stays *stays, struct error *err)
 {
-    const struct sched_sink sink = {.run = take_run, .context = stays};
+    const struct schedule_sink sink = {.run = take_run, .context = stays};
     int code = 0;
     for (stays->stream = 0; stays->stream < stays->job->n_streams && !code; stays->stream++) {
-        struct sched sched = {0};
+        struct schedule sched = {0};
         const struct stream *stream = stays->job->streams[stays->stream].stream;
-        code = sched_knows_runs(stream) ? sched_analyse(stream, &stays->job->window, &sink, &sched, err) : 0;
-        sched_close(&sched);
+        code = sched_knows_runs(stream) ? schedule_analyse(stream, &stays->job->window, &sink, &sched, err) : 0;
+        schedule_close(&sched);
     }
     if (!code && stays->failed)
         code = error_memory(err);
@@ -467,8 +468,8 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
     struct stays stays = {.job = job};
     int code = find_stays(&stays, err);
     for (size_t i = 0; !code && i < stays.n; i++) {
-        const struct sched_run *run = &stays.all[i].run;
-        bool has_ended = run->state != SCHED_UNKNOWN;
+        const struct schedule_run *run = &stays.all[i].run;
+        bool has_ended = run->state != SCHEDULE_UNKNOWN;
         table_put_number(&table, run->from_ns);
         table_put_if(&table, has_ended, run->to_ns);
         table_put_if(&table, run->cpu != STREAM_NO_CPU, run->cpu);
@@ -477,10 +478,10 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         table_put_if(&table, run->latency_ns >= 0, run->latency_ns);
         table_put_number(&table, run->to_ns - run->from_ns);
         if (has_ended)
-            table_put_text(&table, sched_state_name(run->state));
+            table_put_text(&table, schedule_state_name(run->state));
         else
             table_put_absent(&table);
-        table_put_if(&table, run->next != SCHED_NOBODY, run->next);
+        table_put_if(&table, run->next != SCHEDULE_NOBODY, run->next);
     }
     free(stays.all);
     return finish_table(job, "runs", &table, out, code, err);
@@ -511,7 +512,7 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
     struct stays stays = {.job = job, .only_moves = true};
     int code = find_stays(&stays, err);
     for (size_t i = 0; !code && i < stays.n; i++) {
-        const struct sched_run *run = &stays.all[i].run;
+        const struct schedule_run *run = &stays.all[i].run;
         size_t stream = stays.all[i].stream;
         table_put_number(&table, run->from_ns);
         put_task_cells(&table, job, stream, run->task);

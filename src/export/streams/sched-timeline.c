@@ -49,7 +49,7 @@ static void lines_fini(struct lines *lines)
 /* Where slice i begins. */
 static int64_t slice_ns(const struct lines *lines, size_t i)
 {
-    return sched_slice_ns(lines->from_ns, lines->to_ns, lines->n_slices, i);
+    return schedule_slice_ns(lines->from_ns, lines->to_ns, lines->n_slices, i);
 }
 
 static void add_piece(struct lines *lines, struct row *row, enum part part, int64_t from_ns, int64_t to_ns)
@@ -58,7 +58,7 @@ static void add_piece(struct lines *lines, struct row *row, enum part part, int6
     to_ns = to_ns > lines->to_ns ? lines->to_ns : to_ns;
     if (from_ns >= to_ns)
         return;
-    for (size_t i = sched_slice_at(lines->from_ns, lines->to_ns, lines->n_slices, from_ns);
+    for (size_t i = schedule_slice_at(lines->from_ns, lines->to_ns, lines->n_slices, from_ns);
          i < lines->n_slices && from_ns < to_ns; i++) {
         int64_t end_ns = slice_ns(lines, i + 1);
         end_ns = end_ns < to_ns ? end_ns : to_ns;
@@ -81,15 +81,19 @@ static struct row *row_of_task(const struct lines *lines, int32_t task)
     return found ? *found : NULL;
 }
 
-static void take_piece(void *context, const struct sched_piece *piece)
+static void take_piece(void *context, const struct schedule_piece *piece)
 {
-    static const enum part parts[SCHED_N_STATES] = {
-        [SCHED_RUNNING] = PART_RUNNING,  [SCHED_WOKEN] = PART_WAITING,           [SCHED_PREEMPTED] = PART_WAITING,
-        [SCHED_SLEEPING] = PART_BLOCKED, [SCHED_UNINTERRUPTIBLE] = PART_BLOCKED, [SCHED_STOPPED] = PART_BLOCKED,
-        [SCHED_OFF] = PART_OFF};
+    static const enum part parts[SCHEDULE_N_STATES] = {[SCHEDULE_RUNNING] = PART_RUNNING,
+                                                       [SCHEDULE_WOKEN] = PART_WAITING,
+                                                       [SCHEDULE_PREEMPTED] = PART_WAITING,
+                                                       [SCHEDULE_SLEEPING] = PART_BLOCKED,
+                                                       [SCHEDULE_UNINTERRUPTIBLE] = PART_BLOCKED,
+                                                       [SCHEDULE_STOPPED] = PART_BLOCKED,
+                                                       [SCHEDULE_OFF] = PART_OFF};
     struct lines *lines = context;
     struct row *row = row_of_task(lines, piece->task);
-    struct row *cpu = piece->state == SCHED_RUNNING && piece->cpu < lines->n_by_cpu ? lines->by_cpu[piece->cpu] : NULL;
+    struct row *cpu =
+        piece->state == SCHEDULE_RUNNING && piece->cpu < lines->n_by_cpu ? lines->by_cpu[piece->cpu] : NULL;
     if (cpu)
         add_piece(lines, cpu, piece->task == 0 ? PART_IDLE : PART_RUNNING, piece->from_ns, piece->to_ns);
     if (row && piece->task)
@@ -107,7 +111,7 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* CPUs in their order, and the tasks that ran longest. */
-static int choose_rows(struct lines *lines, const struct sched *sched, size_t top, struct error *err)
+static int choose_rows(struct lines *lines, const struct schedule *sched, size_t top, struct error *err)
 {
     const struct sched_job *job = lines->job;
     uint32_t *cpus = NULL;
@@ -119,10 +123,10 @@ static int choose_rows(struct lines *lines, const struct sched *sched, size_t to
         lines->rows[lines->n_rows++] = (struct row){.is_cpu = true, .number = (int32_t)cpus[i]};
     free(cpus);
     for (size_t i = 0; !code && i < sched->n_tasks; i++) {
-        const struct sched_task *task = &sched->tasks[i];
-        int64_t known_ns = task->ns[SCHED_RUNNING] + sched_off_ns(task);
+        const struct schedule_task *task = &sched->tasks[i];
+        int64_t known_ns = task->ns[SCHEDULE_RUNNING] + schedule_off_ns(task);
         if (known_ns > 0 && sched_wants_task(job, job->streams[lines->stream].stream, task->task))
-            lines->rows[lines->n_rows++] = (struct row){.number = task->task, .rank_ns = task->ns[SCHED_RUNNING]};
+            lines->rows[lines->n_rows++] = (struct row){.number = task->task, .rank_ns = task->ns[SCHEDULE_RUNNING]};
     }
     size_t n_tasks = lines->n_rows - lines->n_cpus;
     if (!code && n_tasks)
@@ -158,15 +162,15 @@ static int index_rows(struct lines *lines, struct error *err)
 static int make_lines(struct lines *lines, size_t top, struct error *err)
 {
     const struct stream *stream = lines->job->streams[lines->stream].stream;
-    const struct sched_sink sink = {.piece = take_piece, .context = lines};
-    struct sched sched = {0};
-    int code = sched_analyse(stream, &lines->job->window, NULL, &sched, err);
+    const struct schedule_sink sink = {.piece = take_piece, .context = lines};
+    struct schedule sched = {0};
+    int code = schedule_analyse(stream, &lines->job->window, NULL, &sched, err);
     lines->has_no_cpu = sched.n_cpus == 0;
     code = code ? code : choose_rows(lines, &sched, top, err);
     code = code ? code : index_rows(lines, err);
-    sched_close(&sched);
-    code = code ? code : sched_analyse(stream, &lines->job->window, &sink, &sched, err);
-    sched_close(&sched);
+    schedule_close(&sched);
+    code = code ? code : schedule_analyse(stream, &lines->job->window, &sink, &sched, err);
+    schedule_close(&sched);
     return code;
 }
 

@@ -271,7 +271,7 @@ int topo_write_machine(const struct sched_job *job, const struct stream_view *vi
 
 static int make_busy(const struct sched_job *job, size_t i, size_t n_slices, struct busy *busy, struct error *err)
 {
-    const struct sched no_more = {0};
+    const struct schedule no_more = {0};
     uint32_t *os = NULL;
     size_t n = 0;
     int64_t from_ns = 0, to_ns = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From switches and wakings to times and counts: see sched.h. */
-#include "streams/sched.h"
+/* From switches and wakings to times and counts: see schedule.h. */
+#include "streams/schedule.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #define NEVER INT64_MIN
 
 /* A wait that ended in a run. */
-struct sched_wait {
+struct schedule_wait {
     int64_t ns, end_ns;
     uint32_t task; /* index */
     uint16_t cpu;
 };
 
-const char *sched_state_name(enum sched_state state)
+const char *schedule_state_name(enum schedule_state state)
 {
-    static const char *const names[SCHED_N_STATES] = {"unknown",         "running", "woken",   "preempted", "sleeping",
-                                                      "uninterruptible", "stopped", "off CPU", "dead"};
+    static const char *const names[SCHEDULE_N_STATES] = {
+        "unknown", "running", "woken", "preempted", "sleeping", "uninterruptible", "stopped", "off CPU", "dead"};
     return names[state];
 }
 
@@ -29,31 +29,31 @@ const char *sched_state_name(enum sched_state state)
 
 static uint64_t task_hash(const void *item)
 {
-    const struct sched_task *task = item;
+    const struct schedule_task *task = item;
     return (uint64_t)(uint32_t)task->task * 0x9e3779b97f4a7c15u >> 20;
 }
 
 static bool task_is_same(const void *a, const void *b)
 {
-    return ((const struct sched_task *)a)->task == ((const struct sched_task *)b)->task;
+    return ((const struct schedule_task *)a)->task == ((const struct schedule_task *)b)->task;
 }
 
-static const struct slots_kind task_kind = {sizeof(struct sched_task), task_hash, task_is_same};
+static const struct slots_kind task_kind = {sizeof(struct schedule_task), task_hash, task_is_same};
 
-static struct sched_task *task_get(struct sched *sched, int32_t number)
+static struct schedule_task *task_get(struct schedule *sched, int32_t number)
 {
-    const struct sched_task like = {.task = number,
-                                    .last_cpu = -1,
-                                    .from_cpu = -1,
-                                    .known_ns = sched->begin_ns,
-                                    .left_ns = NEVER,
-                                    .woken_ns = NEVER};
+    const struct schedule_task like = {.task = number,
+                                       .last_cpu = -1,
+                                       .from_cpu = -1,
+                                       .known_ns = sched->begin_ns,
+                                       .left_ns = NEVER,
+                                       .woken_ns = NEVER};
     size_t i = slots_put(&sched->slots, &task_kind, &sched->tasks, &sched->n_tasks, &sched->cap_tasks, &like);
     sched->failed |= i == SLOTS_NONE;
     return i == SLOTS_NONE ? NULL : &sched->tasks[i];
 }
 
-static struct sched_cpu *cpu_get(struct sched *sched, uint16_t number)
+static struct schedule_cpu *cpu_get(struct schedule *sched, uint16_t number)
 {
     if (number < sched->n_cpus)
         return &sched->cpus[number];
@@ -62,27 +62,27 @@ static struct sched_cpu *cpu_get(struct sched *sched, uint16_t number)
         return NULL;
     }
     for (; sched->n_cpus <= number; sched->n_cpus++)
-        sched->cpus[sched->n_cpus] = (struct sched_cpu){.cpu = (uint16_t)sched->n_cpus,
-                                                        .current = SCHED_NOBODY,
-                                                        .since_ns = sched->begin_ns,
-                                                        .last_ns = sched->begin_ns};
+        sched->cpus[sched->n_cpus] = (struct schedule_cpu){.cpu = (uint16_t)sched->n_cpus,
+                                                           .current = SCHEDULE_NOBODY,
+                                                           .since_ns = sched->begin_ns,
+                                                           .last_ns = sched->begin_ns};
     return &sched->cpus[number];
 }
 
-static bool is_inside(const struct sched *sched, int64_t t_ns)
+static bool is_inside(const struct schedule *sched, int64_t t_ns)
 {
     return t_ns >= sched->window.from_ns && t_ns <= sched->window.to_ns;
 }
 
 /* What of a stretch lies in the window; false: nothing. */
-static bool clip(const struct sched *sched, int64_t *from_ns, int64_t *to_ns)
+static bool clip(const struct schedule *sched, int64_t *from_ns, int64_t *to_ns)
 {
     *from_ns = *from_ns < sched->window.from_ns ? sched->window.from_ns : *from_ns;
     *to_ns = *to_ns > sched->window.to_ns ? sched->window.to_ns : *to_ns;
     return *from_ns < *to_ns;
 }
 
-static void put_piece(struct sched *sched, struct sched_piece piece)
+static void put_piece(struct schedule *sched, struct schedule_piece piece)
 {
     if (sched->sink && sched->sink->piece)
         sched->sink->piece(sched->sink->context, &piece);
@@ -91,20 +91,20 @@ static void put_piece(struct sched *sched, struct sched_piece piece)
 /* --- what a task has done until now --- */
 
 /* The task has been in its state until to_ns, as far as is known. */
-static void task_close(struct sched *sched, struct sched_task *task, int64_t to_ns, uint8_t state)
+static void task_close(struct schedule *sched, struct schedule_task *task, int64_t to_ns, uint8_t state)
 {
     int64_t from_ns = task->since_ns;
     task->known_ns = to_ns > task->known_ns ? to_ns : task->known_ns;
-    if (state == SCHED_UNKNOWN || state == SCHED_DEAD || !clip(sched, &from_ns, &to_ns))
+    if (state == SCHEDULE_UNKNOWN || state == SCHEDULE_DEAD || !clip(sched, &from_ns, &to_ns))
         return;
     task->ns[state] += to_ns - from_ns;
-    if (state == SCHED_RUNNING && to_ns - from_ns > task->run_max_ns)
+    if (state == SCHEDULE_RUNNING && to_ns - from_ns > task->run_max_ns)
         task->run_max_ns = to_ns - from_ns;
-    put_piece(sched, (struct sched_piece){from_ns, to_ns, task->task,
-                                          task->last_cpu < 0 ? STREAM_NO_CPU : (uint16_t)task->last_cpu, state});
+    put_piece(sched, (struct schedule_piece){from_ns, to_ns, task->task,
+                                             task->last_cpu < 0 ? STREAM_NO_CPU : (uint16_t)task->last_cpu, state});
 }
 
-static void task_set(const struct sched *sched, struct sched_task *task, uint8_t state, int64_t t_ns)
+static void task_set(const struct schedule *sched, struct schedule_task *task, uint8_t state, int64_t t_ns)
 {
     task->state = state;
     task->since_ns = t_ns;
@@ -112,81 +112,81 @@ static void task_set(const struct sched *sched, struct sched_task *task, uint8_t
 }
 
 /* Nothing is known of the task any more. */
-static void task_forget(const struct sched *sched, struct sched_task *task, int64_t t_ns)
+static void task_forget(const struct schedule *sched, struct schedule_task *task, int64_t t_ns)
 {
-    task_set(sched, task, SCHED_UNKNOWN, t_ns);
+    task_set(sched, task, SCHEDULE_UNKNOWN, t_ns);
     task->left_ns = task->woken_ns = NEVER;
     task->last_cpu = -1;
 }
 
 /* Whatever a task that runs nowhere did, records that were lost may tell otherwise from then on. */
-static void task_after_gaps(struct sched *sched, struct sched_task *task)
+static void task_after_gaps(struct schedule *sched, struct schedule_task *task)
 {
-    if (task->n_gaps == sched->n_gaps || task->state == SCHED_RUNNING || task->state == SCHED_UNKNOWN)
+    if (task->n_gaps == sched->n_gaps || task->state == SCHEDULE_RUNNING || task->state == SCHEDULE_UNKNOWN)
         return;
     int64_t gap_ns = sched->gaps[task->n_gaps];
     task_close(sched, task, gap_ns, task->state);
     task_forget(sched, task, gap_ns);
 }
 
-static void put_run(const struct sched *sched, const struct sched_task *task, int64_t to_ns, int32_t next,
+static void put_run(const struct schedule *sched, const struct schedule_task *task, int64_t to_ns, int32_t next,
                     uint8_t state)
 {
-    const struct sched_run run = {.from_ns = task->since_ns,
-                                  .to_ns = to_ns,
-                                  .off_ns = task->off_ns,
-                                  .latency_ns = task->latency_ns,
-                                  .task = task->task,
-                                  .next = next,
-                                  .from_cpu = task->from_cpu,
-                                  .cpu = task->last_cpu < 0 ? STREAM_NO_CPU : (uint16_t)task->last_cpu,
-                                  .state = state};
+    const struct schedule_run run = {.from_ns = task->since_ns,
+                                     .to_ns = to_ns,
+                                     .off_ns = task->off_ns,
+                                     .latency_ns = task->latency_ns,
+                                     .task = task->task,
+                                     .next = next,
+                                     .from_cpu = task->from_cpu,
+                                     .cpu = task->last_cpu < 0 ? STREAM_NO_CPU : (uint16_t)task->last_cpu,
+                                     .state = state};
     if (sched->sink && sched->sink->run && run.from_ns <= sched->window.to_ns && run.to_ns >= sched->window.from_ns)
         sched->sink->run(sched->sink->context, &run);
 }
 
 /* --- what a CPU has done until now --- */
 
-static void cpu_close(struct sched *sched, struct sched_cpu *cpu, int64_t to_ns)
+static void cpu_close(struct schedule *sched, struct schedule_cpu *cpu, int64_t to_ns)
 {
     int64_t from_ns = cpu->since_ns;
     bool is_cut = clip(sched, &from_ns, &to_ns);
     if (is_cut && cpu->current == 0) {
         cpu->idle_ns += to_ns - from_ns;
-        put_piece(sched, (struct sched_piece){from_ns, to_ns, 0, cpu->cpu, SCHED_RUNNING});
-    } else if (is_cut && cpu->current != SCHED_NOBODY) {
+        put_piece(sched, (struct schedule_piece){from_ns, to_ns, 0, cpu->cpu, SCHEDULE_RUNNING});
+    } else if (is_cut && cpu->current != SCHEDULE_NOBODY) {
         cpu->running_ns += to_ns - from_ns;
     }
 }
 
 /* The task that the CPU runs, as far as is known, leaves it unseen: it has run until to_ns at least. */
-static void cpu_lose(struct sched *sched, struct sched_cpu *cpu, int64_t to_ns, int64_t t_ns)
+static void cpu_lose(struct schedule *sched, struct schedule_cpu *cpu, int64_t to_ns, int64_t t_ns)
 {
-    const struct sched_task like = {.task = cpu->current};
+    const struct schedule_task like = {.task = cpu->current};
     size_t place = cpu->current > 0 ? slots_find(&sched->slots, &task_kind, sched->tasks, &like) : SLOTS_NONE;
-    struct sched_task *task = place == SLOTS_NONE ? NULL : &sched->tasks[place];
+    struct schedule_task *task = place == SLOTS_NONE ? NULL : &sched->tasks[place];
     to_ns = to_ns < cpu->since_ns ? cpu->since_ns : to_ns;
     cpu_close(sched, cpu, to_ns);
-    if (task && task->state == SCHED_RUNNING) {
-        task_close(sched, task, to_ns, SCHED_RUNNING);
-        put_run(sched, task, to_ns, SCHED_NOBODY, SCHED_UNKNOWN);
+    if (task && task->state == SCHEDULE_RUNNING) {
+        task_close(sched, task, to_ns, SCHEDULE_RUNNING);
+        put_run(sched, task, to_ns, SCHEDULE_NOBODY, SCHEDULE_UNKNOWN);
         task_forget(sched, task, t_ns);
     }
-    cpu->current = SCHED_NOBODY;
+    cpu->current = SCHEDULE_NOBODY;
     cpu->since_ns = t_ns;
 }
 
 /* --- events --- */
 
-void sched_seen(struct sched *sched, uint16_t cpu, int64_t t_ns)
+void schedule_seen(struct schedule *sched, uint16_t cpu, int64_t t_ns)
 {
-    struct sched_cpu *place = cpu == STREAM_NO_CPU ? NULL : cpu_get(sched, cpu);
+    struct schedule_cpu *place = cpu == STREAM_NO_CPU ? NULL : cpu_get(sched, cpu);
     if (place)
         place->last_ns = t_ns;
 }
 
 /* Records of a CPU were lost: who runs there now, and what happened to those who ran nowhere, is not known. */
-static void take_lost(struct sched *sched, struct sched_cpu *cpu, int64_t t_ns, bool is_counted)
+static void take_lost(struct schedule *sched, struct schedule_cpu *cpu, int64_t t_ns, bool is_counted)
 {
     if (!vec_reserve(&sched->gaps, &sched->cap_gaps, sched->n_gaps + 1, sizeof *sched->gaps)) {
         sched->failed = true;
@@ -198,51 +198,53 @@ static void take_lost(struct sched *sched, struct sched_cpu *cpu, int64_t t_ns, 
     cpu->last_ns = t_ns;
 }
 
-static void take_waking(struct sched *sched, int32_t number, int64_t t_ns)
+static void take_waking(struct schedule *sched, int32_t number, int64_t t_ns)
 {
-    struct sched_task *task = number > 0 ? task_get(sched, number) : NULL;
+    struct schedule_task *task = number > 0 ? task_get(sched, number) : NULL;
     if (!task)
         return;
     sched->n_wakings += is_inside(sched, t_ns);
     task_after_gaps(sched, task);
-    if (task->state == SCHED_RUNNING || task->state == SCHED_PREEMPTED || task->state == SCHED_WOKEN)
+    if (task->state == SCHEDULE_RUNNING || task->state == SCHEDULE_PREEMPTED || task->state == SCHEDULE_WOKEN)
         return; /* wakings of tasks that have not left yet, or go on already */
     task_close(sched, task, t_ns, task->state);
-    if (task->state == SCHED_DEAD)
+    if (task->state == SCHEDULE_DEAD)
         task_forget(sched, task, t_ns); /* another one has its number */
-    task_set(sched, task, SCHED_WOKEN, t_ns);
+    task_set(sched, task, SCHEDULE_WOKEN, t_ns);
     task->woken_ns = t_ns;
 }
 
 /* The CPU that a task leaves has run it until now; false when it ran another one. */
-static bool cpu_leave(struct sched *sched, struct sched_cpu *cpu, struct sched_task *task,
-                      const struct sched_step *step)
+static bool cpu_leave(struct schedule *sched, struct schedule_cpu *cpu, struct schedule_task *task,
+                      const struct schedule_step *step)
 {
-    bool is_free = task && (task->state == SCHED_UNKNOWN || (task->state == SCHED_WOKEN && task->left_ns == NEVER));
-    if (cpu->current == SCHED_NOBODY && sched->knows_all_tasks && (step->prev == 0 || is_free)) {
+    bool is_free =
+        task && (task->state == SCHEDULE_UNKNOWN || (task->state == SCHEDULE_WOKEN && task->left_ns == NEVER));
+    if (cpu->current == SCHEDULE_NOBODY && sched->knows_all_tasks && (step->prev == 0 || is_free)) {
         /* nobody else has come onto the CPU since records of it are complete */
         if (task) {
             task->last_cpu = cpu->cpu;
             task->off_ns = task->latency_ns = task->from_cpu = -1;
-            task_set(sched, task, SCHED_RUNNING, cpu->since_ns > task->known_ns ? cpu->since_ns : task->known_ns);
+            task_set(sched, task, SCHEDULE_RUNNING, cpu->since_ns > task->known_ns ? cpu->since_ns : task->known_ns);
             cpu->since_ns = task->since_ns;
         }
         cpu->current = step->prev;
     }
     bool fits = cpu->current == step->prev;
-    sched->n_contradictions += !fits && (cpu->current != SCHED_NOBODY || sched->knows_all_tasks);
+    sched->n_contradictions += !fits && (cpu->current != SCHEDULE_NOBODY || sched->knows_all_tasks);
     if (!fits)
         cpu_lose(sched, cpu, cpu->last_ns, step->t_ns);
     cpu_close(sched, cpu, step->t_ns);
     cpu->since_ns = step->t_ns;
-    cpu->current = SCHED_NOBODY;
+    cpu->current = SCHEDULE_NOBODY;
     return fits;
 }
 
 /* A task that is said to run on another CPU than where it was met has left that one unseen. */
-static void leave_other(struct sched *sched, struct sched_task *task, const struct sched_cpu *cpu, int64_t t_ns)
+static void leave_other(struct schedule *sched, struct schedule_task *task, const struct schedule_cpu *cpu,
+                        int64_t t_ns)
 {
-    struct sched_cpu *other = task->last_cpu < 0 ? NULL : cpu_get(sched, (uint16_t)task->last_cpu);
+    struct schedule_cpu *other = task->last_cpu < 0 ? NULL : cpu_get(sched, (uint16_t)task->last_cpu);
     sched->n_contradictions++;
     if (other && other != cpu && other->current == task->task)
         cpu_lose(sched, other, other->last_ns, t_ns);
@@ -250,20 +252,20 @@ static void leave_other(struct sched *sched, struct sched_task *task, const stru
 }
 
 /* A task leaves its CPU (NULL: it is not known which). */
-static void leave(struct sched *sched, struct sched_cpu *cpu, const struct sched_step *step)
+static void leave(struct schedule *sched, struct schedule_cpu *cpu, const struct schedule_step *step)
 {
-    struct sched_task *task = step->prev > 0 ? task_get(sched, step->prev) : NULL;
-    uint8_t state = step->state == SCHED_UNKNOWN ? SCHED_OFF : step->state;
+    struct schedule_task *task = step->prev > 0 ? task_get(sched, step->prev) : NULL;
+    uint8_t state = step->state == SCHEDULE_UNKNOWN ? SCHEDULE_OFF : step->state;
     if (task)
         task_after_gaps(sched, task);
     if (cpu)
         (void)cpu_leave(sched, cpu, task, step);
     if (!task)
         return;
-    if (task->state == SCHED_RUNNING && task->last_cpu != (cpu ? cpu->cpu : -1))
+    if (task->state == SCHEDULE_RUNNING && task->last_cpu != (cpu ? cpu->cpu : -1))
         leave_other(sched, task, cpu, step->t_ns);
-    if (task->state == SCHED_RUNNING) {
-        task_close(sched, task, step->t_ns, SCHED_RUNNING);
+    if (task->state == SCHEDULE_RUNNING) {
+        task_close(sched, task, step->t_ns, SCHEDULE_RUNNING);
         put_run(sched, task, step->t_ns, step->next, state);
     }
     task_set(sched, task, state, step->t_ns);
@@ -272,40 +274,41 @@ static void leave(struct sched *sched, struct sched_cpu *cpu, const struct sched
     task->woken_ns = NEVER;
     bool is_counted = is_inside(sched, step->t_ns);
     task->n_switches += is_counted;
-    task->n_preemptions += is_counted && state == SCHED_PREEMPTED;
+    task->n_preemptions += is_counted && state == SCHEDULE_PREEMPTED;
     if (cpu)
-        cpu->n_preemptions += is_counted && state == SCHED_PREEMPTED;
+        cpu->n_preemptions += is_counted && state == SCHEDULE_PREEMPTED;
 }
 
-static void note_wait(struct sched *sched, const struct sched_task *task, const struct sched_cpu *cpu, int64_t t_ns)
+static void note_wait(struct schedule *sched, const struct schedule_task *task, const struct schedule_cpu *cpu,
+                      int64_t t_ns)
 {
     if (!vec_reserve(&sched->waits, &sched->cap_waits, sched->n_waits + 1, sizeof *sched->waits)) {
         sched->failed = true;
         return;
     }
-    sched->waits[sched->n_waits++] = (struct sched_wait){.ns = task->latency_ns,
-                                                         .end_ns = t_ns,
-                                                         .task = (uint32_t)(task - sched->tasks),
-                                                         .cpu = cpu ? cpu->cpu : STREAM_NO_CPU};
+    sched->waits[sched->n_waits++] = (struct schedule_wait){.ns = task->latency_ns,
+                                                            .end_ns = t_ns,
+                                                            .task = (uint32_t)(task - sched->tasks),
+                                                            .cpu = cpu ? cpu->cpu : STREAM_NO_CPU};
 }
 
 /* The state in which a task has been that comes onto a CPU now, as far as that is known. */
-static uint8_t state_until_run(const struct sched_task *task)
+static uint8_t state_until_run(const struct schedule_task *task)
 {
     switch (task->state) {
-    case SCHED_SLEEPING:
-    case SCHED_UNINTERRUPTIBLE:
-    case SCHED_STOPPED:
-        return SCHED_OFF; /* nobody has seen it woken */
+    case SCHEDULE_SLEEPING:
+    case SCHEDULE_UNINTERRUPTIBLE:
+    case SCHEDULE_STOPPED:
+        return SCHEDULE_OFF; /* nobody has seen it woken */
     default:
         return task->state;
     }
 }
 
 /* A task comes onto a CPU (NULL: it is not known which). */
-static void come(struct sched *sched, struct sched_cpu *cpu, int32_t number, int64_t t_ns)
+static void come(struct schedule *sched, struct schedule_cpu *cpu, int32_t number, int64_t t_ns)
 {
-    struct sched_task *task = number > 0 ? task_get(sched, number) : NULL;
+    struct schedule_task *task = number > 0 ? task_get(sched, number) : NULL;
     if (cpu) {
         cpu->current = number;
         cpu->since_ns = t_ns;
@@ -313,15 +316,16 @@ static void come(struct sched *sched, struct sched_cpu *cpu, int32_t number, int
     if (!task)
         return;
     task_after_gaps(sched, task);
-    if (task->state == SCHED_RUNNING)
+    if (task->state == SCHEDULE_RUNNING)
         leave_other(sched, task, cpu, t_ns);
-    bool is_counted = is_inside(sched, t_ns), is_ready = task->state == SCHED_WOKEN || task->state == SCHED_PREEMPTED;
+    bool is_counted = is_inside(sched, t_ns),
+         is_ready = task->state == SCHEDULE_WOKEN || task->state == SCHEDULE_PREEMPTED;
     int64_t from_ns = task->since_ns, to_ns = t_ns;
     if (cpu && is_ready && clip(sched, &from_ns, &to_ns))
         cpu->waited_ns += to_ns - from_ns;
     task_close(sched, task, t_ns, state_until_run(task));
     task->off_ns = task->left_ns == NEVER ? -1 : t_ns - task->left_ns;
-    task->latency_ns = task->state == SCHED_WOKEN ? t_ns - task->woken_ns : -1;
+    task->latency_ns = task->state == SCHEDULE_WOKEN ? t_ns - task->woken_ns : -1;
     if (is_counted && task->latency_ns >= 0)
         note_wait(sched, task, cpu, t_ns);
     task->n_runs += is_counted;
@@ -331,10 +335,10 @@ static void come(struct sched *sched, struct sched_cpu *cpu, int32_t number, int
         cpu->n_migrations += is_counted && has_moved;
     task->from_cpu = task->last_cpu;
     task->last_cpu = cpu ? cpu->cpu : -1;
-    task_set(sched, task, SCHED_RUNNING, t_ns);
+    task_set(sched, task, SCHEDULE_RUNNING, t_ns);
 }
 
-static void take_switch(struct sched *sched, struct sched_cpu *cpu, const struct sched_step *step)
+static void take_switch(struct schedule *sched, struct schedule_cpu *cpu, const struct schedule_step *step)
 {
     bool is_counted = is_inside(sched, step->t_ns);
     sched->n_switches += is_counted;
@@ -346,15 +350,15 @@ static void take_switch(struct sched *sched, struct sched_cpu *cpu, const struct
     come(sched, cpu, step->next, step->t_ns);
 }
 
-void sched_take(struct sched *sched, const struct sched_step *step)
+void schedule_take(struct schedule *sched, const struct schedule_step *step)
 {
-    struct sched_cpu *cpu = step->cpu == STREAM_NO_CPU ? NULL : cpu_get(sched, step->cpu);
+    struct schedule_cpu *cpu = step->cpu == STREAM_NO_CPU ? NULL : cpu_get(sched, step->cpu);
     bool is_counted = is_inside(sched, step->t_ns);
     switch (step->kind) {
-    case SCHED_WAKING:
+    case SCHEDULE_WAKING:
         take_waking(sched, step->next, step->t_ns);
         break;
-    case SCHED_LOST:
+    case SCHEDULE_LOST:
         sched->n_lost_places += is_counted;
         for (size_t i = 0; !cpu && i < sched->n_cpus; i++)
             take_lost(sched, &sched->cpus[i], step->t_ns, is_counted);
@@ -397,7 +401,7 @@ static int64_t select_value(int64_t *values, size_t n, size_t k)
     return values[k];
 }
 
-static void latency_add(struct sched_latency *latency, const struct sched_wait *wait)
+static void latency_add(struct schedule_latency *latency, const struct schedule_wait *wait)
 {
     if (latency->n == 0 || wait->ns > latency->max_ns) {
         latency->max_ns = wait->ns;
@@ -408,7 +412,7 @@ static void latency_add(struct sched_latency *latency, const struct sched_wait *
 }
 
 /* 95 % of the waits of each task, or CPU. places [n_groups + 1]: where those of a group begin. */
-static void set_percentiles(struct sched *sched, bool by_cpu, int64_t *values, size_t *places)
+static void set_percentiles(struct schedule *sched, bool by_cpu, int64_t *values, size_t *places)
 {
     size_t n_groups = by_cpu ? sched->n_cpus : sched->n_tasks, at = 0;
     for (size_t i = 0; i < n_groups; i++) {
@@ -419,14 +423,14 @@ static void set_percentiles(struct sched *sched, bool by_cpu, int64_t *values, s
         if (!by_cpu || sched->waits[i].cpu != STREAM_NO_CPU)
             values[places[by_cpu ? sched->waits[i].cpu : sched->waits[i].task]++] = sched->waits[i].ns;
     for (size_t i = 0; i < n_groups; i++) {
-        struct sched_latency *latency = by_cpu ? &sched->cpus[i].latency : &sched->tasks[i].latency;
+        struct schedule_latency *latency = by_cpu ? &sched->cpus[i].latency : &sched->tasks[i].latency;
         size_t n = latency->n;
         if (n)
             latency->p95_ns = select_value(values + places[i] - n, n, (95 * n + 99) / 100 - 1);
     }
 }
 
-static bool finish_waits(struct sched *sched)
+static bool finish_waits(struct schedule *sched)
 {
     size_t n_groups = sched->n_tasks > sched->n_cpus ? sched->n_tasks : sched->n_cpus;
     int64_t *values = calloc(sched->n_waits + 1, sizeof *values);
@@ -448,27 +452,28 @@ static bool finish_waits(struct sched *sched)
 
 static int compare_tasks(const void *a, const void *b)
 {
-    const struct sched_task *x = a, *y = b;
+    const struct schedule_task *x = a, *y = b;
     return (x->task > y->task) - (x->task < y->task);
 }
 
-int sched_finish(struct sched *sched, struct error *err)
+int schedule_finish(struct schedule *sched, struct error *err)
 {
     for (size_t i = 0; i < sched->n_cpus; i++)
         cpu_lose(sched, &sched->cpus[i], sched->end_ns, sched->end_ns);
     for (size_t i = 0; i < sched->n_tasks; i++) {
-        struct sched_task *task = &sched->tasks[i];
+        struct schedule_task *task = &sched->tasks[i];
         task_after_gaps(sched, task);
-        if (task->state == SCHED_RUNNING)
-            put_run(sched, task, sched->end_ns, SCHED_NOBODY, SCHED_UNKNOWN);
-        bool is_blocked =
-            task->state == SCHED_SLEEPING || task->state == SCHED_UNINTERRUPTIBLE || task->state == SCHED_STOPPED;
-        task_close(sched, task, sched->end_ns, is_blocked && !sched->knows_wakings ? (uint8_t)SCHED_OFF : task->state);
+        if (task->state == SCHEDULE_RUNNING)
+            put_run(sched, task, sched->end_ns, SCHEDULE_NOBODY, SCHEDULE_UNKNOWN);
+        bool is_blocked = task->state == SCHEDULE_SLEEPING || task->state == SCHEDULE_UNINTERRUPTIBLE ||
+                          task->state == SCHEDULE_STOPPED;
+        task_close(sched, task, sched->end_ns,
+                   is_blocked && !sched->knows_wakings ? (uint8_t)SCHEDULE_OFF : task->state);
     }
     int64_t from_ns = sched->begin_ns, to_ns = sched->end_ns;
     bool is_empty = !clip(sched, &from_ns, &to_ns);
     for (size_t i = 0; i < sched->n_cpus; i++) {
-        struct sched_cpu *cpu = &sched->cpus[i];
+        struct schedule_cpu *cpu = &sched->cpus[i];
         cpu->unknown_ns = is_empty ? 0 : to_ns - from_ns - cpu->running_ns - cpu->idle_ns;
     }
     sched->failed |= !finish_waits(sched);
@@ -478,39 +483,39 @@ int sched_finish(struct sched *sched, struct error *err)
     return sched->failed ? error_memory(err) : 0;
 }
 
-void sched_close(struct sched *sched)
+void schedule_close(struct schedule *sched)
 {
     free(sched->tasks);
     free(sched->cpus);
     free(sched->gaps);
     free(sched->waits);
     slots_fini(&sched->slots);
-    *sched = (struct sched){0};
+    *sched = (struct schedule){0};
 }
 
 static bool task_comes_before(const void *context, size_t i)
 {
-    const struct sched_task *const *search = context;
+    const struct schedule_task *const *search = context;
     return search[0][i].task < search[1]->task;
 }
 
-const struct sched_task *sched_task_of(const struct sched *sched, int32_t task)
+const struct schedule_task *schedule_task_of(const struct schedule *sched, int32_t task)
 {
-    struct sched_task like = {.task = task};
-    const struct sched_task *search[] = {sched->tasks, &like};
+    struct schedule_task like = {.task = task};
+    const struct schedule_task *search[] = {sched->tasks, &like};
     size_t i = search_where(sched->n_tasks, task_comes_before, search);
     return i < sched->n_tasks && sched->tasks[i].task == task ? &sched->tasks[i] : NULL;
 }
 
-const struct sched_cpu *sched_cpu_of(const struct sched *sched, uint16_t cpu)
+const struct schedule_cpu *schedule_cpu_of(const struct schedule *sched, uint16_t cpu)
 {
     return cpu < sched->n_cpus ? &sched->cpus[cpu] : NULL;
 }
 
-int64_t sched_off_ns(const struct sched_task *task)
+int64_t schedule_off_ns(const struct schedule_task *task)
 {
-    return task->ns[SCHED_WOKEN] + task->ns[SCHED_PREEMPTED] + task->ns[SCHED_SLEEPING] +
-           task->ns[SCHED_UNINTERRUPTIBLE] + task->ns[SCHED_STOPPED] + task->ns[SCHED_OFF];
+    return task->ns[SCHEDULE_WOKEN] + task->ns[SCHEDULE_PREEMPTED] + task->ns[SCHEDULE_SLEEPING] +
+           task->ns[SCHEDULE_UNINTERRUPTIBLE] + task->ns[SCHEDULE_STOPPED] + task->ns[SCHEDULE_OFF];
 }
 
 /* --- the events of scheduling in a stream --- */
@@ -522,22 +527,22 @@ static const struct stream_type *type_with_events(const struct stream *stream, c
     return type && type->n_events ? type : NULL;
 }
 
-void sched_source_init(struct sched_source *source, const struct stream *stream)
+void schedule_source_init(struct schedule_source *source, const struct stream *stream)
 {
     const struct stream_type *switches = type_with_events(stream, "sched/sched_switch");
     const struct stream_type *wakings = type_with_events(stream, "sched/sched_waking");
     const struct stream_type *news = type_with_events(stream, "sched/sched_wakeup_new");
     if (!wakings)
         wakings = type_with_events(stream, "sched/sched_wakeup");
-    *source = (struct sched_source){.stream = stream,
-                                    .switch_id = switches ? switches->id : STREAM_ID_NONE,
-                                    .waking_id = wakings ? wakings->id : STREAM_ID_NONE,
-                                    .new_id = news ? news->id : STREAM_ID_NONE,
-                                    .knows_next = stream->tier != STREAM_TIER_OWN || stream->is_synthesised};
+    *source = (struct schedule_source){.stream = stream,
+                                       .switch_id = switches ? switches->id : STREAM_ID_NONE,
+                                       .waking_id = wakings ? wakings->id : STREAM_ID_NONE,
+                                       .new_id = news ? news->id : STREAM_ID_NONE,
+                                       .knows_next = stream->tier != STREAM_TIER_OWN || stream->is_synthesised};
     if (switches) {
         source->prev_pid = stream_field_of(switches, "prev_pid");
         source->prev_state = stream_field_of(switches, "prev_state");
-        source->misc = stream_field_of(switches, SCHED_MISC_FIELD);
+        source->misc = stream_field_of(switches, SCHEDULE_MISC_FIELD);
         source->next_pid = stream_field_of(switches, "next_pid");
     }
     source->woken_pid = wakings ? stream_field_of(wakings, "pid") : NULL;
@@ -545,43 +550,49 @@ void sched_source_init(struct sched_source *source, const struct stream *stream)
 }
 
 /* What a task does that left its CPU: the bits of prev_state as kernels since 4.14 have them. */
-static uint8_t state_of(const struct sched_source *source, const struct stream_event *event)
+static uint8_t state_of(const struct schedule_source *source, const struct stream_event *event)
 {
     enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, GONE = 0x10 | 0x20, BLOCKED = 0xff };
     int64_t bits;
     if (source->misc && stream_field_number(source->stream, event, source->misc, &bits))
-        return bits & SCHED_MISC_GONE ? SCHED_DEAD : bits & SCHED_MISC_PREEMPTED ? SCHED_PREEMPTED : SCHED_UNKNOWN;
+        return bits & SCHEDULE_MISC_GONE        ? SCHEDULE_DEAD
+               : bits & SCHEDULE_MISC_PREEMPTED ? SCHEDULE_PREEMPTED
+                                                : SCHEDULE_UNKNOWN;
     if (!source->prev_state || !stream_field_number(source->stream, event, source->prev_state, &bits))
-        return SCHED_UNKNOWN;
+        return SCHEDULE_UNKNOWN;
     if (!(bits & BLOCKED))
-        return SCHED_PREEMPTED;
+        return SCHEDULE_PREEMPTED;
     if (bits & GONE)
-        return SCHED_DEAD;
-    return bits & INTERRUPTIBLE ? SCHED_SLEEPING : bits & UNINTERRUPTIBLE ? SCHED_UNINTERRUPTIBLE : SCHED_STOPPED;
+        return SCHEDULE_DEAD;
+    return bits & INTERRUPTIBLE     ? SCHEDULE_SLEEPING
+           : bits & UNINTERRUPTIBLE ? SCHEDULE_UNINTERRUPTIBLE
+                                    : SCHEDULE_STOPPED;
 }
 
-static int32_t task_in(const struct sched_source *source, const struct stream_event *event,
+static int32_t task_in(const struct schedule_source *source, const struct stream_event *event,
                        const struct stream_field *field)
 {
     int64_t number;
     bool is_there = field && stream_field_number(source->stream, event, field, &number);
-    return is_there && number >= 0 && number <= INT32_MAX ? (int32_t)number : SCHED_NOBODY;
+    return is_there && number >= 0 && number <= INT32_MAX ? (int32_t)number : SCHEDULE_NOBODY;
 }
 
-bool sched_source_step(const struct sched_source *source, const struct stream_event *event, struct sched_step *step)
+bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
+                          struct schedule_step *step)
 {
-    *step = (struct sched_step){.t_ns = event->t_ns, .cpu = event->cpu, .prev = SCHED_NOBODY, .next = SCHED_NOBODY};
+    *step = (struct schedule_step){
+        .t_ns = event->t_ns, .cpu = event->cpu, .prev = SCHEDULE_NOBODY, .next = SCHEDULE_NOBODY};
     if (event->id == STREAM_ID_LOST) {
-        step->kind = SCHED_LOST;
+        step->kind = SCHEDULE_LOST;
     } else if (event->id == STREAM_ID_NONE) {
         return false;
     } else if (event->id == source->switch_id) {
-        step->kind = SCHED_SWITCH;
+        step->kind = SCHEDULE_SWITCH;
         step->prev = task_in(source, event, source->prev_pid);
-        step->next = source->knows_next ? task_in(source, event, source->next_pid) : SCHED_NOBODY;
+        step->next = source->knows_next ? task_in(source, event, source->next_pid) : SCHEDULE_NOBODY;
         step->state = state_of(source, event);
     } else if (event->id == source->waking_id || event->id == source->new_id) {
-        step->kind = SCHED_WAKING;
+        step->kind = SCHEDULE_WAKING;
         step->next = task_in(source, event, event->id == source->new_id ? source->new_pid : source->woken_pid);
     } else {
         return false;
@@ -589,12 +600,12 @@ bool sched_source_step(const struct sched_source *source, const struct stream_ev
     return true;
 }
 
-int sched_analyse(const struct stream *stream, const struct sched_window *window, const struct sched_sink *sink,
-                  struct sched *sched, struct error *err)
+int schedule_analyse(const struct stream *stream, const struct schedule_window *window,
+                     const struct schedule_sink *sink, struct schedule *sched, struct error *err)
 {
-    struct sched_source source;
-    sched_source_init(&source, stream);
-    sched->window = window ? *window : (struct sched_window){INT64_MIN, INT64_MAX};
+    struct schedule_source source;
+    schedule_source_init(&source, stream);
+    sched->window = window ? *window : (struct schedule_window){INT64_MIN, INT64_MAX};
     sched->begin_ns = stream->n_events ? stream->events[0].t_ns : 0;
     sched->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
     sched->knows_wakings = source.waking_id != STREAM_ID_NONE;
@@ -602,31 +613,31 @@ int sched_analyse(const struct stream *stream, const struct sched_window *window
     sched->sink = sink;
     for (size_t i = 0; i < stream->n_events && !sched->failed; i++) {
         const struct stream_event *event = &stream->events[i];
-        struct sched_step step;
+        struct schedule_step step;
         if (couplebreak_is_twin(event->id))
             continue;
-        if (sched_source_step(&source, event, &step))
-            sched_take(sched, &step);
+        if (schedule_source_step(&source, event, &step))
+            schedule_take(sched, &step);
         else
-            sched_seen(sched, event->cpu, event->t_ns);
+            schedule_seen(sched, event->cpu, event->t_ns);
     }
-    return sched_finish(sched, err);
+    return schedule_finish(sched, err);
 }
 
 /* --- slices of time --- */
 
-int64_t sched_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i)
+int64_t schedule_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i)
 {
     __extension__ __int128 length = (__int128)to_ns - from_ns;
     return (int64_t)(from_ns + length * (__int128)i / (__int128)n_slices);
 }
 
-size_t sched_slice_at(int64_t from_ns, int64_t to_ns, size_t n_slices, int64_t t_ns)
+size_t schedule_slice_at(int64_t from_ns, int64_t to_ns, size_t n_slices, int64_t t_ns)
 {
     __extension__ __int128 length = (__int128)to_ns - from_ns;
     size_t i = length > 0 ? (size_t)(((__int128)t_ns - from_ns) * (__int128)n_slices / length) : 0;
     i = i < n_slices ? i : n_slices - 1;
-    while (i + 1 < n_slices && sched_slice_ns(from_ns, to_ns, n_slices, i + 1) <= t_ns)
+    while (i + 1 < n_slices && schedule_slice_ns(from_ns, to_ns, n_slices, i + 1) <= t_ns)
         i++;
     return i;
 }

@@ -2,8 +2,8 @@
 /* What the tasks of a stream did when: on a CPU, waiting for one, or blocked; how long a woken task waited; who moved
  * where. It follows switches and wakings from event to event, and says nothing where they do not tell: what a recording
  * cannot know is in no sum. Ordinary code. */
-#ifndef LOCUS_STREAMS_SCHED_H
-#define LOCUS_STREAMS_SCHED_H
+#ifndef LOCUS_STREAMS_SCHEDULE_H
+#define LOCUS_STREAMS_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,47 +14,47 @@
 #include "streams/stream.h"
 
 /* What a task does between two events. */
-enum sched_state {
-    SCHED_UNKNOWN,
-    SCHED_RUNNING,         /* on a CPU */
-    SCHED_WOKEN,           /* from its waking until it runs */
-    SCHED_PREEMPTED,       /* from leaving its CPU, although it could go on, until it runs */
-    SCHED_SLEEPING,        /* from leaving its CPU in an interruptible sleep until it is woken */
-    SCHED_UNINTERRUPTIBLE, /* the same in an uninterruptible one, such as for a disk */
-    SCHED_STOPPED,         /* the same otherwise: stopped, traced, parked, an idle kernel thread */
-    SCHED_OFF,             /* from leaving its CPU blocked until it runs: when it was woken is not recorded */
-    SCHED_DEAD,
-    SCHED_N_STATES
+enum schedule_state {
+    SCHEDULE_UNKNOWN,
+    SCHEDULE_RUNNING,         /* on a CPU */
+    SCHEDULE_WOKEN,           /* from its waking until it runs */
+    SCHEDULE_PREEMPTED,       /* from leaving its CPU, although it could go on, until it runs */
+    SCHEDULE_SLEEPING,        /* from leaving its CPU in an interruptible sleep until it is woken */
+    SCHEDULE_UNINTERRUPTIBLE, /* the same in an uninterruptible one, such as for a disk */
+    SCHEDULE_STOPPED,         /* the same otherwise: stopped, traced, parked, an idle kernel thread */
+    SCHEDULE_OFF,             /* from leaving its CPU blocked until it runs: when it was woken is not recorded */
+    SCHEDULE_DEAD,
+    SCHEDULE_N_STATES
 };
 
 /* The name of a state for people, such as "running". */
-const char *sched_state_name(enum sched_state state);
+const char *schedule_state_name(enum schedule_state state);
 
 /* Stands for a task that the recording does not name. */
-#define SCHED_NOBODY INT32_MIN
+#define SCHEDULE_NOBODY INT32_MIN
 
-enum sched_kind { SCHED_SWITCH, SCHED_WAKING, SCHED_LOST };
+enum schedule_kind { SCHEDULE_SWITCH, SCHEDULE_WAKING, SCHEDULE_LOST };
 
 /* An event of scheduling, whatever format it was recorded in. */
-struct sched_step {
+struct schedule_step {
     int64_t t_ns;
-    int32_t prev, next; /* SCHED_SWITCH: who leaves and who comes, SCHED_NOBODY; SCHED_WAKING: next is woken */
+    int32_t prev, next; /* SCHEDULE_SWITCH: who leaves and who comes, SCHEDULE_NOBODY; SCHEDULE_WAKING: next is woken */
     uint16_t cpu;
-    uint8_t kind;  /* enum sched_kind */
-    uint8_t state; /* SCHED_SWITCH: what prev does from then on; SCHED_UNKNOWN is SCHED_OFF */
+    uint8_t kind;  /* enum schedule_kind */
+    uint8_t state; /* SCHEDULE_SWITCH: what prev does from then on; SCHEDULE_UNKNOWN is SCHEDULE_OFF */
 };
 
 /* How long tasks waited from their waking until they ran. All zero: no waking was followed by a run. */
-struct sched_latency {
+struct schedule_latency {
     uint64_t n;
     int64_t sum_ns, p95_ns, max_ns; /* p95: the least value that 95 % are not above */
     int64_t max_at_ns;              /* when the longest one ended */
 };
 
-struct sched_task {
+struct schedule_task {
     int32_t task;
-    int64_t ns[SCHED_N_STATES]; /* time in each state, inside the window; SCHED_UNKNOWN, SCHED_DEAD: 0 */
-    struct sched_latency latency;
+    int64_t ns[SCHEDULE_N_STATES]; /* time in each state, inside the window; SCHEDULE_UNKNOWN, SCHEDULE_DEAD: 0 */
+    struct schedule_latency latency;
     uint64_t n_switches;    /* away from a CPU */
     uint64_t n_preemptions; /* of them, while it could go on */
     uint64_t n_runs;        /* onto a CPU */
@@ -69,21 +69,21 @@ struct sched_task {
     uint8_t state;
 };
 
-struct sched_cpu {
+struct schedule_cpu {
     uint16_t cpu;
     bool is_seen;                                     /* has a switch */
     int64_t running_ns, idle_ns, unknown_ns;          /* sum: the window */
     int64_t waited_ns;                                /* by tasks until they ran here: woken or preempted */
-    struct sched_latency latency;                     /* of the tasks that then ran here */
+    struct schedule_latency latency;                  /* of the tasks that then ran here */
     uint64_t n_switches, n_preemptions, n_migrations; /* migrations: onto this CPU */
     uint64_t n_lost_places;
-    /* while events are followed: who runs (SCHED_NOBODY: not known), since when, when something happened last */
+    /* while events are followed: who runs (SCHEDULE_NOBODY: not known), since when, when something happened last */
     int32_t current;
     int64_t since_ns, last_ns;
 };
 
 /* A stretch of time of one state; inside the window. */
-struct sched_piece {
+struct schedule_piece {
     int64_t from_ns, to_ns;
     int32_t task; /* 0: idle */
     uint16_t cpu; /* where it runs; of other states, where it ran last, STREAM_NO_CPU */
@@ -91,77 +91,77 @@ struct sched_piece {
 };
 
 /* A stay on a CPU, whole even where the window cuts it. */
-struct sched_run {
+struct schedule_run {
     int64_t from_ns, to_ns;
     int64_t off_ns;     /* how long it had been away from any CPU; -1: not known */
     int64_t latency_ns; /* of that, since it was woken; -1: not known, or it was not blocked */
     int32_t task;
-    int32_t next;     /* who came behind it, SCHED_NOBODY */
+    int32_t next;     /* who came behind it, SCHEDULE_NOBODY */
     int32_t from_cpu; /* where it ran before, -1: not known */
     uint16_t cpu;
-    uint8_t state; /* what it did then; SCHED_UNKNOWN: it still ran at the end, or records were lost */
+    uint8_t state; /* what it did then; SCHEDULE_UNKNOWN: it still ran at the end, or records were lost */
 };
 
 /* Receives stretches and stays as they end: of one task, or on one CPU, in the order of time. Either may be NULL. */
-struct sched_sink {
-    void (*piece)(void *context, const struct sched_piece *piece);
-    void (*run)(void *context, const struct sched_run *run);
+struct schedule_sink {
+    void (*piece)(void *context, const struct schedule_piece *piece);
+    void (*run)(void *context, const struct schedule_run *run);
     void *context;
 };
 
 /* The window: events outside are followed, but not counted. */
-struct sched_window {
+struct schedule_window {
     int64_t from_ns, to_ns; /* inclusive */
 };
 
-struct sched_wait;
+struct schedule_wait;
 
 /* The answer. All zero is empty. */
-struct sched {
-    struct sched_task *tasks; /* [n_tasks] by task, when it is finished; the idle task is not among them */
+struct schedule {
+    struct schedule_task *tasks; /* [n_tasks] by task, when it is finished; the idle task is not among them */
     size_t n_tasks, cap_tasks;
-    struct sched_cpu *cpus; /* [n_cpus] by number */
+    struct schedule_cpu *cpus; /* [n_cpus] by number */
     size_t n_cpus, cap_cpus;
-    struct sched_window window;
-    int64_t begin_ns, end_ns;                      /* of the stream: its first and its last event */
-    bool knows_wakings;                            /* else: SCHED_WOKEN, the blocked states and latencies are absent */
-    bool knows_all_tasks;                          /* else: idle and unknown times are absent */
+    struct schedule_window window;
+    int64_t begin_ns, end_ns; /* of the stream: its first and its last event */
+    bool knows_wakings;       /* else: SCHEDULE_WOKEN, the blocked states and latencies are absent */
+    bool knows_all_tasks;     /* else: idle and unknown times are absent */
     uint64_t n_switches, n_wakings, n_lost_places; /* in the window */
     uint64_t n_contradictions; /* events that do not fit to those before: something was not recorded */
     bool failed;               /* out of memory */
-    const struct sched_sink *sink;
+    const struct schedule_sink *sink;
     struct slots slots;
     int64_t *gaps; /* [n_gaps] when records began to be lost */
     size_t n_gaps, cap_gaps;
-    struct sched_wait *waits; /* [n_waits] */
+    struct schedule_wait *waits; /* [n_waits] */
     size_t n_waits, cap_waits;
 };
 
-/* Follows all events of a stream. window NULL: all of it; sink NULL: none. *sched must be empty; sched_close frees it.
- * err: ERR_MEMORY */
-int sched_analyse(const struct stream *stream, const struct sched_window *window, const struct sched_sink *sink,
-                  struct sched *sched, struct error *err);
+/* Follows all events of a stream. window NULL: all of it; sink NULL: none. *sched must be empty; schedule_close frees
+ * it. err: ERR_MEMORY */
+int schedule_analyse(const struct stream *stream, const struct schedule_window *window,
+                     const struct schedule_sink *sink, struct schedule *sched, struct error *err);
 
 /* The same, step by step: begin_ns, end_ns, window, knows_* and sink are set, then come all steps in the order of
- * time, then sched_finish. seen: something else happened on a CPU. */
-void sched_seen(struct sched *sched, uint16_t cpu, int64_t t_ns);
-void sched_take(struct sched *sched, const struct sched_step *step);
-int sched_finish(struct sched *sched, struct error *err);
+ * time, then schedule_finish. seen: something else happened on a CPU. */
+void schedule_seen(struct schedule *sched, uint16_t cpu, int64_t t_ns);
+void schedule_take(struct schedule *sched, const struct schedule_step *step);
+int schedule_finish(struct schedule *sched, struct error *err);
 
 /* Frees everything and makes it empty. */
-void sched_close(struct sched *sched);
+void schedule_close(struct schedule *sched);
 
 /* The task or CPU by its number, NULL: none.  Of a finished one. */
-const struct sched_task *sched_task_of(const struct sched *sched, int32_t task);
-const struct sched_cpu *sched_cpu_of(const struct sched *sched, uint16_t cpu);
+const struct schedule_task *schedule_task_of(const struct schedule *sched, int32_t task);
+const struct schedule_cpu *schedule_cpu_of(const struct schedule *sched, uint16_t cpu);
 
 /* Away from any CPU, as far as that is known. */
-int64_t sched_off_ns(const struct sched_task *task);
+int64_t schedule_off_ns(const struct schedule_task *task);
 
 /* --- the events of scheduling in a stream --- */
 
 /* Where a stream has them: types and fields, found once. */
-struct sched_source {
+struct schedule_source {
     const struct stream *stream;
     int32_t switch_id, waking_id, new_id; /* STREAM_ID_NONE: there are none */
     const struct stream_field *prev_pid, *prev_state, *misc, *next_pid, *woken_pid, *new_pid;
@@ -170,21 +170,22 @@ struct sched_source {
 
 /* The field of switches that are made of the kernel's records of switches (perf_event_open(2)), its misc word, and the
  * bits of it: whether the record is of the thread that leaves, whether that could go on, whether it ended. */
-#define SCHED_MISC_FIELD "misc"
-#define SCHED_MISC_OUT 0x2000
-#define SCHED_MISC_PREEMPTED 0x4000
-#define SCHED_MISC_GONE 0x1000 /* of records that were made of the end of a thread */
+#define SCHEDULE_MISC_FIELD "misc"
+#define SCHEDULE_MISC_OUT 0x2000
+#define SCHEDULE_MISC_PREEMPTED 0x4000
+#define SCHEDULE_MISC_GONE 0x1000 /* of records that were made of the end of a thread */
 
 /* Finds them. */
-void sched_source_init(struct sched_source *source, const struct stream *stream);
+void schedule_source_init(struct schedule_source *source, const struct stream *stream);
 
 /* Whether the event is one of scheduling, and which. */
-bool sched_source_step(const struct sched_source *source, const struct stream_event *event, struct sched_step *step);
+bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
+                          struct schedule_step *step);
 
 /* Where slice i begins of n_slices (> 0) equal ones from from_ns to to_ns; i = n_slices: to_ns.  ctx: any */
-int64_t sched_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i);
+int64_t schedule_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i);
 
 /* The slice of them that t_ns, from from_ns on, lies in; the last one also from its end on.  ctx: any */
-size_t sched_slice_at(int64_t from_ns, int64_t to_ns, size_t n_slices, int64_t t_ns);
+size_t schedule_slice_at(int64_t from_ns, int64_t to_ns, size_t n_slices, int64_t t_ns);
 
 #endif
