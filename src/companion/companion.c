@@ -215,7 +215,8 @@ static bool is_writing(const struct companion *c)
     for (const struct companion_job *job = c->jobs; job; job = job->next)
         if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT || job->kind == JOB_GATHER || job->kind == JOB_NOTES)
             return true;
-    return companion_has_notes(c);
+    bool is_ending = c->sched_pid > 0 && c->sched_fd < 0;
+    return is_ending || companion_has_notes(c);
 }
 
 /* Tells readers and a waiting launcher how far we are. */
@@ -245,7 +246,8 @@ static bool may_anybody_come(const struct companion *c)
 
 static bool is_over(const struct companion *c, int64_t now_ms)
 {
-    bool has_work = c->is_launched || c->processes || c->strays || c->jobs || companion_has_notes(c);
+    bool has_work =
+        c->is_launched || c->processes || c->strays || c->jobs || c->sched_pid > 0 || companion_has_notes(c);
     return !has_work && (!may_anybody_come(c) || now_ms - c->busy_ms >= LINGER_MS);
 }
 
@@ -283,6 +285,8 @@ void companion_turn(struct companion *c, int64_t now_ms)
     }
     companion_process_sweep(c);
     companion_connections_sweep(c);
+    if (c->sched_pid > 0 && c->sched_fd >= 0 && !is_any_alive(c))
+        companion_sched_end(c);
     publish_state(c);
 }
 
@@ -412,11 +416,11 @@ static void close_others(const int *keep, int n_keep)
 
 static void detach(const struct companion_setup *setup, int listen_fd)
 {
-    const int keep[4] = {listen_fd, setup->launched_pidfd, setup->done_fd, setup->way_fd};
+    const int keep[] = {listen_fd, setup->launched_pidfd, setup->done_fd, setup->way_fd, setup->ready_fd};
     int null_fd = open("/dev/null", O_RDWR);
     for (int fd = 0; fd <= 2 && null_fd >= 0; fd++)
         (void)dup2(null_fd, fd);
-    close_others(keep, 4);
+    close_others(keep, (int)(sizeof keep / sizeof *keep));
     (void)!chdir("/");
     (void)umask((umask(077) & 077) | 022); /* what the user's own umask allows, and never more than 0755 */
 }
@@ -432,6 +436,7 @@ static void give_way(void)
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err)
 {
     int pipe_fds[2];
+    char end;
     pid_t companion = -1;
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
         return error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
@@ -440,9 +445,12 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
         (void)setsid();
         companion = fork();
         if (companion == 0) {
-            detach(setup, listen_fd);
+            static struct companion_setup own; /* large */
+            own = *setup;
+            own.ready_fd = setup->sched.tier ? pipe_fds[1] : 0;
+            detach(&own, listen_fd);
             give_way();
-            _exit(companion_run(setup, listen_fd));
+            _exit(companion_run(&own, listen_fd));
         }
         (void)!write(pipe_fds[1], &companion, sizeof companion);
         _exit(0);
@@ -453,6 +461,8 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
         if (read(pipe_fds[0], &companion, sizeof companion) != (ssize_t)sizeof companion)
             companion = -1;
         (void)waitpid(middle, NULL, 0);
+        while (setup->sched.tier && read(pipe_fds[0], &end, 1) < 0 && errno == EINTR)
+            ;
     }
     (void)close(pipe_fds[0]);
     (void)close(listen_fd);
@@ -524,6 +534,9 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
         .launched_pidfd = setup->launched_pidfd,
         .is_launched = setup->launched_pidfd >= 0 || setup->launched_pid > 0,
         .done_fd = setup->done_fd,
+        .recipes_fd = -1,
+        .sched_fd = -1,
+        .ready_fd = setup->ready_fd > 0 ? setup->ready_fd : -1,
         .host_id = names_host_id(),
         .n_homes = companion_homes_nodes(NULL),
         .busy_ms = companion_now_ms(),
@@ -541,6 +554,10 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
         return 1;
     if (setup->local[0])
         (void)companion_detour_start(&c, setup->local);
+    companion_sched_start(&c);
+    if (c.ready_fd >= 0)
+        (void)close(c.ready_fd);
+    c.ready_fd = -1;
     companion_recipes_start(&c);
     companion_prepare(&c);
     companion_loop(&c);

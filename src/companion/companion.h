@@ -17,6 +17,17 @@
 #define COMPANION_NAME_MAX 64
 #define COMPANION_ENV_MAX (COMPANION_NAME_MAX + 80)
 
+/* What is recorded of the scheduler: see sched-recorder.c. */
+enum { COMPANION_SCHED_FORMATS = 3, COMPANION_SCHED_FORMAT_BYTES = 4096 };
+struct companion_sched {
+    uint32_t tier; /* enum sched_tier: the best one to try; 0: nothing */
+    uint32_t rank; /* for the name of the file */
+    bool has_all;  /* the threads of other programs, too */
+    char why[768]; /* what keeps better tiers away */
+    char formats[COMPANION_SCHED_FORMATS][COMPANION_SCHED_FORMAT_BYTES]; /* of sched_switch, sched_waking,
+                                                                          * sched_migrate_task, for the first tier */
+};
+
 /* What the launcher hands over; plain values, copied by the fork. */
 struct companion_setup {
     char dir[ARENA_PATH_MAX];       /* measurement directory, absolute */
@@ -50,8 +61,10 @@ struct companion_setup {
     pid_t launched_pid;               /* the launched program, 0 = none */
     int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is checked instead */
     int way_fd;         /* the companion's end of the inherited way, 0 = none */
-    char terminal[64];  /* of the launcher, for reporting trouble once the program has ended; empty: none */
-    int done_fd;        /* closed once the launched program has ended and is written; -1 = none */
+    struct companion_sched sched;
+    int ready_fd;      /* closed once the program may start; 0 = none */
+    char terminal[64]; /* of the launcher, for reporting trouble once the program has ended; empty: none */
+    int done_fd;       /* closed once the launched program has ended and is written; -1 = none */
 };
 
 /* Binds an abstract SOCK_SEQPACKET socket and fills name with what goes into COMPANION_ENV.
@@ -68,7 +81,8 @@ int companion_way_open(struct companion_setup *setup);
 void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_MAX]);
 
 /* Starts the companion as a double-forked process of a new session, all descriptors but its own closed, and closes the
- * caller's listen_fd and setup->way_fd. Returns its pid or a negative code.  err: ERR_IO */
+ * caller's listen_fd and setup->way_fd. Where the scheduler is to be recorded, it returns when that has begun.
+ * Returns its pid or a negative code.  err: ERR_IO */
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err);
 
 /* The companion's life: serves until the launched program and all registered processes have ended and are written.

@@ -447,6 +447,7 @@ void companion_job_reap(struct companion *c)
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         companion_recipes_reaped(c, pid, status);
+        companion_sched_reaped(c, pid, status);
         struct companion_job *job = c->jobs;
         while (job && (job->pid != pid || job->has_ended))
             job = job->next;

@@ -263,6 +263,8 @@ void companion_recipes_start(struct companion *c)
         (void)close(c->mark.fd);
         if (c->done_fd >= 0)
             (void)close(c->done_fd);
+        if (c->sched_fd >= 0)
+            (void)close(c->sched_fd);
         work(c, fds[0]);
         _exit(0);
     }

@@ -178,6 +178,9 @@ struct companion {
     pid_t recipes_pid; /* the maker of recipes, 0 = none */
     int recipes_fd;    /* pipe to it, -1 = none */
     unsigned n_recipe_restarts;
+    pid_t sched_pid;           /* the recorder of the scheduler, 0 = none */
+    int sched_fd;              /* pipe to it: it ends when that is closed; -1 = it is */
+    int ready_fd;              /* as in the setup, -1 = none */
     uint32_t host_id, n_homes; /* n_homes: of each arena's header */
     uint64_t start_ns;         /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
     int64_t busy_ms;           /* when something last happened */
@@ -366,6 +369,15 @@ bool companion_recipes_ask(struct companion *c, const struct companion_module *m
 void companion_recipes_end(struct companion *c);
 /* To be called with every child that has ended: starts the worker again when it was the one, unless it keeps dying. */
 void companion_recipes_reaped(struct companion *c, pid_t pid, int status);
+
+/* --- sched-recorder.c --- */
+
+/* Starts the recorder, if it is wanted. c->ready_fd stays open in it until its events are. */
+void companion_sched_start(struct companion *c);
+/* Lets it take what there is, and end. */
+void companion_sched_end(struct companion *c);
+/* To be called with every child that has ended. */
+void companion_sched_reaped(struct companion *c, pid_t pid, int status);
 
 /* --- write.c --- */
 

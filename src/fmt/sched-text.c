@@ -32,7 +32,8 @@ static void put_event_text(const struct sched_file *file, const struct sched_eve
         buf_printf(out, " (%s: %" PRIu32 ")", what.flags & SCHED_OUT ? "out" : "in", what.tid);
         if (what.other != SCHED_NO_TID)
             buf_printf(out, " (%s: %" PRIu32 ")", what.flags & SCHED_OUT ? "next" : "previous", what.other);
-        buf_printf(out, "%s", what.flags & SCHED_PREEMPT ? " (preempted)" : "");
+        buf_printf(out, "%s%s", what.flags & SCHED_PREEMPT ? " (preempted)" : "",
+                   what.flags & SCHED_GONE ? " (ended)" : "");
     } else {
         buf_printf(out, " (event: %s) (bytes: ", name_of(file, sched_event_bytes(file, event)));
         put_hex(out, sched_event_bytes(file, event), event->n_bytes);

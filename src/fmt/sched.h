@@ -59,6 +59,7 @@ enum sched_kind {
 
 #define SCHED_OUT 1u     /* the thread leaves the CPU, else it comes */
 #define SCHED_PREEMPT 2u /* it could have run on */
+#define SCHED_GONE 4u    /* it has ended, and leaves for the last time */
 
 /* One thread leaves or comes. other: who comes or left, SCHED_NO_TID: not known. */
 struct sched_switch {

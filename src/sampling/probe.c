@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,24 +54,28 @@ static struct surroundings look_around(void)
     };
 }
 
-static int open_event(const struct perf_event_attr *attr, int group)
-{
-    struct perf_event_attr copy = *attr;
-    return (int)syscall(SYS_perf_event_open, &copy, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
-}
-
 /* The events that are opened one after the other: the first leads, and the last is being tried. */
 struct trial_group {
     const struct perf_event_attr *attrs[SOURCE_EVENTS_MAX];
     unsigned n;
+    bool is_of_cpu; /* this one */
+    bool is_of_all; /* processes; else of the calling one */
 };
+
+static int open_event(const struct trial_group *group, unsigned i, int leader)
+{
+    struct perf_event_attr copy = *group->attrs[i];
+    pid_t pid = group->is_of_all ? -1 : 0;
+    int cpu = group->is_of_cpu ? sched_getcpu() : -1;
+    return (int)syscall(SYS_perf_event_open, &copy, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);
+}
 
 static struct trial try_here(const struct trial_group *group, bool with_ring)
 {
     const struct perf_event_attr *attr = group->attrs[group->n - 1];
     int leader = -1, fd = -1;
     for (unsigned i = 0; i < group->n; i++) {
-        fd = open_event(group->attrs[i], leader);
+        fd = open_event(group, i, leader);
         if (fd < 0)
             return (struct trial){errno, TRIAL_OPEN};
         leader = leader < 0 ? fd : leader;
@@ -187,7 +192,8 @@ static void probe_group(const struct trial_group *group, bool with_ring, struct 
         trial.error = machine_try_open(attr, leader);
     } else {
         trial = try_in_child(group, with_ring);
-        machine_record_open(attr, leader, trial.call == TRIAL_OPEN ? trial.error : 0);
+        if (!group->is_of_cpu)
+            machine_record_open(attr, leader, trial.call == TRIAL_OPEN ? trial.error : 0);
     }
     paranoid_text(&s, paranoid, sizeof paranoid);
     *out = (struct source_probe){.works = trial.error == 0, .error = trial.error};
@@ -200,14 +206,14 @@ static void probe_group(const struct trial_group *group, bool with_ring, struct 
 
 void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out)
 {
-    const struct trial_group group = {{attr}, 1};
+    const struct trial_group group = {.attrs = {attr}, .n = 1};
     probe_group(&group, with_ring, out);
 }
 
 void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
                         struct source_probe *out)
 {
-    const struct trial_group pair = {{leader, attr}, 2}, alone = {{attr}, 1};
+    const struct trial_group pair = {.attrs = {leader, attr}, .n = 2}, alone = {.attrs = {attr}, .n = 1};
     probe_group(leader ? &pair : &alone, with_ring, out);
 }
 
@@ -217,6 +223,12 @@ void source_probe_members(const struct source_event *members, unsigned n, bool w
     for (unsigned i = 0; i < n && i < SOURCE_EVENTS_MAX; i++)
         group.attrs[i] = &members[i].attr;
     probe_group(&group, with_ring, out);
+}
+
+void source_probe_cpu(const struct perf_event_attr *attr, bool is_of_all, struct source_probe *out)
+{
+    const struct trial_group group = {.attrs = {attr}, .n = 1, .is_of_cpu = true, .is_of_all = is_of_all};
+    probe_group(&group, true, out);
 }
 
 /* Tries a thread CPU-time timer; reason states the rate that the kernel's tick allows. */

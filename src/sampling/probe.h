@@ -48,6 +48,9 @@ void source_probe_group(const struct perf_event_attr *attr, const struct perf_ev
 /* The same for the last of n members of a group, opened after all others; members[0] leads. */
 void source_probe_members(const struct source_event *members, unsigned n, bool with_ring, struct source_probe *out);
 
+/* The same, with a ring, for an event of this CPU: of the calling process, or of all that run there. */
+void source_probe_cpu(const struct perf_event_attr *attr, bool is_of_all, struct source_probe *out);
+
 /* Checks a frequency against kernel.perf_event_max_sample_rate, the highest that the kernel accepts.  err: ERR_RANGE */
 int source_check_frequency(const char *event, uint64_t hz, struct error *err);
 

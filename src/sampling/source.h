@@ -34,6 +34,20 @@ struct source_event {
     char file[256];      /* SOURCE_REPLAY: file to replay; SOURCE_RECORD: file to record the ring in; real path */
 };
 
+/* What is recorded of the scheduler. The numbers equal those of enum sched_tier (fmt/sched.h), which this folder must
+ * not include; the launcher asserts that. */
+enum source_sched_tier { SOURCE_SCHED_TRACEPOINTS = 1, SOURCE_SCHED_SWITCHES, SOURCE_SCHED_OWN, SOURCE_SCHED_NONE };
+enum { SOURCE_SCHED_FORMATS = 3, SOURCE_SCHED_FORMAT_BYTES = 4096 };
+
+struct source_sched {
+    uint32_t tier;     /* enum source_sched_tier: the best one that works; 0: nothing is to be recorded */
+    bool has_all;      /* the threads of other programs, too */
+    char why[768];     /* what keeps better tiers away */
+    char choice[1024]; /* a line for the user */
+    char formats[SOURCE_SCHED_FORMATS][SOURCE_SCHED_FORMAT_BYTES]; /* of sched_switch, sched_waking, sched_migrate_task;
+                                                                    * SOURCE_SCHED_TRACEPOINTS */
+};
+
 struct source_plan {
     uint32_t n_events;
     struct source_event events[SOURCE_EVENTS_MAX];
@@ -41,6 +55,7 @@ struct source_plan {
     char warning[1024];     /* for REALTIME and the like; may be empty */
     bool wants_datacentric; /* allocations and statics are recorded */
     bool wants_memleak;
+    struct source_sched sched;
 };
 
 /* Threshold as the user wrote it: NAME@period or NAME@fHZ. */

@@ -19,22 +19,9 @@ enum { IN_INFLATED = 1, IN_MADE = 2, IS_RECORD = 4 }; /* IS_RECORD: it is the wh
 /* Ids of events that are no tracepoints. */
 enum { ID_SWITCH = 30001, ID_SAMPLES = 30002, ID_MAX = 32767 };
 
-/* OUT and IN of two threads on one CPU are one switch when nothing is between them, and no more time than this. */
-enum { ADJACENT_NS = 5000, N_NAMED = 4096 };
+enum { N_NAMED = 4096 };
 
 #define SYSTEM_WIDE UINT64_MAX /* a thread map that names all threads */
-
-/* Where the fields of a switch lie: in a SWITCH_CPU_WIDE record that ends with thread and time, and in records that are
- * made here like one. The thread that leaves has written the record. */
-enum { SWITCH_MISC_AT = 4, SWITCH_NEXT_AT = 12, SWITCH_PREV_AT = 20, SWITCH_BYTES = 24 };
-
-/* A CPU while switches are joined. */
-struct joining {
-    bool is_open; /* the last record told who has left, or who comes */
-    int64_t t_ns;
-    int32_t prev, next;
-    size_t event; /* index */
-};
 
 struct perf_reader {
     struct perf_data data;
@@ -42,7 +29,7 @@ struct perf_reader {
     const struct stream_field *pids[2], *comms[2]; /* of it: who leaves, who comes */
     int32_t named[N_NAMED];                        /* tasks whose names are known, by the rest of their numbers */
     struct buf made;                               /* records of switches that the file has not */
-    struct joining *cpus;                          /* [n_cpus] */
+    struct stream_joining *cpus;                   /* [n_cpus] */
     size_t n_cpus, cap_cpus;
     bool has_tracepoint; /* of sched_switch, with its format */
     bool has_wide;       /* CPU-wide records of switches */
@@ -217,22 +204,6 @@ static int add_types(struct perf_reader *reader, struct stream *stream, struct e
     return 0;
 }
 
-/* The type of switches that are made of records. */
-static int add_switch_type(const struct perf_data *data, struct stream *stream, struct error *err)
-{
-    static const struct stream_field fields[] = {
-        {"common_pid", "pid_t", SWITCH_PREV_AT, 4, STREAM_FIELD_SIGNED | STREAM_FIELD_COMMON},
-        {"prev_pid", "pid_t", SWITCH_PREV_AT, 4, STREAM_FIELD_SIGNED},
-        {SCHEDULE_MISC_FIELD, "u16", SWITCH_MISC_AT, 2, 0},
-        {"next_pid", "pid_t", SWITCH_NEXT_AT, 4, STREAM_FIELD_SIGNED},
-    };
-    struct stream_type *type = stream_add_type(stream, ID_SWITCH, "sched/sched_switch");
-    for (size_t i = 0; type && i < sizeof fields / sizeof *fields; i++)
-        if (!stream_add_field(type, &fields[i]))
-            type = NULL;
-    return type ? 0 : perf_data_no_memory(data, err);
-}
-
 /* --- events --- */
 
 static struct stream_event *add_event(struct stream *stream, const struct perf_data_record *record, int32_t id,
@@ -329,29 +300,20 @@ static int take_task(const struct perf_data *data, const struct perf_data_record
 
 /* --- switches without tracepoint --- */
 
-static void put_word(unsigned char *to, uint32_t word, bool is_swapped)
-{
-    word = is_swapped ? __builtin_bswap32(word) : word;
-    memcpy(to, &word, sizeof word);
-}
-
 /* Adds a switch that no record of the file tells whole. misc: as in the record of the thread that leaves. */
 static struct stream_event *make_switch(struct perf_reader *reader, struct stream *stream,
                                         const struct perf_data_record *record, uint32_t cpu, int32_t prev, int32_t next,
                                         uint16_t misc)
 {
-    unsigned char bytes[SWITCH_BYTES] = {0};
-    bool is_swapped = reader->data.is_swapped;
-    misc = is_swapped ? __builtin_bswap16(misc) : misc;
-    memcpy(bytes + SWITCH_MISC_AT, &misc, sizeof misc);
-    put_word(bytes + SWITCH_NEXT_AT, (uint32_t)next, is_swapped);
-    put_word(bytes + SWITCH_PREV_AT, (uint32_t)prev, is_swapped);
+    unsigned char bytes[STREAM_SWITCH_BYTES];
+    const struct stream_switch what = {prev, next, misc};
+    stream_switch_put(&what, reader->data.is_swapped, bytes);
     struct stream_event *event = add_event(stream, record, ID_SWITCH, cpu);
     if (!event)
         return NULL;
     event->flags = IN_MADE;
     event->record = reader->made.len_bytes;
-    event->n_bytes = SWITCH_BYTES;
+    event->n_bytes = STREAM_SWITCH_BYTES;
     event->task = prev != STREAM_NO_TASK ? prev : next;
     buf_append(&reader->made, bytes, sizeof bytes);
     return reader->made.failed ? NULL : event;
@@ -359,14 +321,14 @@ static struct stream_event *make_switch(struct perf_reader *reader, struct strea
 
 /* CPU-wide: who leaves names who comes, so that of the two records the first is enough. */
 static bool take_wide(struct perf_reader *reader, struct stream *stream, const struct perf_data_record *record,
-                      const struct perf_data_switch *change, uint32_t cpu, int32_t task, struct joining *joining)
+                      const struct perf_data_switch *change, uint32_t cpu, int32_t task, struct stream_joining *joining)
 {
     struct stream_event *event = NULL;
     if (change->is_out) {
         event = add_event(stream, record, ID_SWITCH, cpu);
         if (event)
             event->task = task;
-        *joining = (struct joining){.is_open = true, .prev = task, .next = (int32_t)change->other_tid};
+        *joining = (struct stream_joining){.is_open = true, .prev = task, .next = (int32_t)change->other_tid};
         return event;
     }
     bool is_known = joining->is_open && joining->next == task && joining->prev == (int32_t)change->other_tid;
@@ -376,21 +338,21 @@ static bool take_wide(struct perf_reader *reader, struct stream *stream, const s
 
 /* Of single threads: a thread that comes right behind one that has left the same CPU makes one switch with it. */
 static bool take_own(struct perf_reader *reader, struct stream *stream, const struct perf_data_record *record,
-                     const struct perf_data_switch *change, uint32_t cpu, int32_t task, struct joining *joining)
+                     const struct perf_data_switch *change, uint32_t cpu, int32_t task, struct stream_joining *joining)
 {
     int64_t t_ns = (int64_t)record->time_ns;
-    bool is_joined = !change->is_out && joining && joining->is_open && t_ns - joining->t_ns < ADJACENT_NS;
+    bool is_joined = !change->is_out && joining && joining->is_open && t_ns - joining->t_ns < STREAM_ADJACENT_NS;
     if (is_joined) {
         unsigned char *bytes = (unsigned char *)reader->made.data + stream->events[joining->event].record;
-        put_word(bytes + SWITCH_NEXT_AT, (uint32_t)task, reader->data.is_swapped);
+        stream_switch_put_next(bytes, task, reader->data.is_swapped);
     }
     if (joining)
-        *joining = (struct joining){.is_open = change->is_out, .t_ns = t_ns, .event = stream->n_events};
+        *joining = (struct stream_joining){.is_open = change->is_out, .t_ns = t_ns, .event = stream->n_events};
     return is_joined || make_switch(reader, stream, record, cpu, change->is_out ? task : STREAM_NO_TASK,
                                     change->is_out ? STREAM_NO_TASK : task, record->misc);
 }
 
-static struct joining *joining_of(struct perf_reader *reader, uint32_t cpu)
+static struct stream_joining *joining_of(struct perf_reader *reader, uint32_t cpu)
 {
     if (!vec_reserve(&reader->cpus, &reader->cap_cpus, (size_t)cpu + 1, sizeof *reader->cpus))
         return NULL;
@@ -429,7 +391,7 @@ static int take_switch(struct perf_reader *reader, const struct perf_data_record
         return perf_data_fail_record(data, record, "a record of a switch does not say of which thread", err);
     bool has_cpu = trailer.present & PERF_SAMPLE_CPU && trailer.cpu < STREAM_NO_CPU, is_done;
     uint32_t cpu = has_cpu ? trailer.cpu : UINT32_MAX;
-    struct joining *joining = has_cpu ? joining_of(reader, cpu) : NULL;
+    struct stream_joining *joining = has_cpu ? joining_of(reader, cpu) : NULL;
     if (has_cpu && !joining)
         return perf_data_no_memory(data, err);
     if (change.is_cpu_wide && !joining)
@@ -531,7 +493,7 @@ static int perf_read(const struct stream_input *input, const struct stream_optio
         return code;
     look_ahead(reader);
     if (!reader->has_tracepoint && (reader->has_wide || reader->has_own))
-        code = add_switch_type(data, stream, err);
+        code = stream_switch_add_type(stream, ID_SWITCH, err);
     for (size_t i = 0; i < data->n_records && !code; i++)
         code = take_record(reader, &data->records[i], stream, err);
     set_tier(reader, stream);
@@ -568,29 +530,6 @@ static bool perf_payload(const struct stream *stream, const struct stream_event 
 
 /* --- texts --- */
 
-static void put_side(const struct stream *stream, const char *which, int64_t task, struct buf *out)
-{
-    buf_printf(out, "%s_comm=", which);
-    printable_put(out, task < 0 ? "<other>" : task == 0 ? "<idle>" : stream_comm(stream, (int32_t)task));
-    buf_printf(out, " %s_pid=%" PRId64, which, task);
-}
-
-static void put_switch(const struct stream *stream, const struct stream_event *event, struct buf *out)
-{
-    const struct stream_type *type = stream_type_of(stream, ID_SWITCH);
-    int64_t prev = STREAM_NO_TASK, next = STREAM_NO_TASK, misc = 0;
-    (void)stream_field_number(stream, event, stream_field_of(type, "prev_pid"), &prev);
-    (void)stream_field_number(stream, event, stream_field_of(type, "next_pid"), &next);
-    (void)stream_field_number(stream, event, stream_field_of(type, SCHEDULE_MISC_FIELD), &misc);
-    put_side(stream, "prev", prev, out);
-    buf_printf(out, " prev_state=%s ==> ",
-               !(misc & SCHEDULE_MISC_OUT)      ? "?"
-               : misc & SCHEDULE_MISC_GONE      ? "X"
-               : misc & SCHEDULE_MISC_PREEMPTED ? "R+"
-                                                : "blocked");
-    put_side(stream, "next", next, out);
-}
-
 static void put_sample(const struct abi_sample *sample, struct buf *out)
 {
     const struct {
@@ -616,7 +555,7 @@ static int perf_put_info(const struct stream *stream, const struct stream_event 
 {
     const struct perf_reader *reader = stream->reader_data;
     if (event->id == ID_SWITCH && !reader->has_tracepoint) {
-        put_switch(stream, event, out);
+        stream_switch_put_info(stream, event, ID_SWITCH, out);
         return 0;
     }
     if (!(event->flags & IS_RECORD))

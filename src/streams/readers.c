@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of readers, and the choice among them: the content decides, never the name. */
+/* The table of readers, and the choice among them: the content decides, never the name. Then what several of them
+ * share. */
 #include "streams/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/input.h"
+#include "streams/schedule.h"
 
-extern const struct stream_reader stream_reader_events, stream_reader_perf, stream_reader_trace_dat;
+extern const struct stream_reader stream_reader_measurement, stream_reader_perf, stream_reader_sched,
+    stream_reader_trace_dat;
 
 static const struct stream_reader *const readers[] = {
     &stream_reader_trace_dat,
     &stream_reader_perf,
-    &stream_reader_events,
+    &stream_reader_sched,
+    &stream_reader_measurement,
 };
 
 const struct stream_reader *stream_readers_at(size_t i)
@@ -86,4 +91,67 @@ int stream_open(const char *path, const struct stream_options *options, struct s
     else
         *stream = opened;
     return code;
+}
+
+/* --- switches that are made of the kernel's records of one side --- */
+
+/* Where the fields lie. The thread that leaves has written the record. */
+enum { SWITCH_MISC_AT = 4, SWITCH_NEXT_AT = 12, SWITCH_PREV_AT = 20 };
+
+static void put_word(unsigned char *to, uint32_t word, bool is_swapped)
+{
+    word = is_swapped ? __builtin_bswap32(word) : word;
+    memcpy(to, &word, sizeof word);
+}
+
+void stream_switch_put_next(unsigned char *bytes, int32_t next, bool is_swapped)
+{
+    put_word(bytes + SWITCH_NEXT_AT, (uint32_t)next, is_swapped);
+}
+
+void stream_switch_put(const struct stream_switch *what, bool is_swapped, unsigned char bytes[STREAM_SWITCH_BYTES])
+{
+    uint16_t misc = is_swapped ? __builtin_bswap16(what->misc) : what->misc;
+    memset(bytes, 0, STREAM_SWITCH_BYTES);
+    memcpy(bytes + SWITCH_MISC_AT, &misc, sizeof misc);
+    put_word(bytes + SWITCH_PREV_AT, (uint32_t)what->prev, is_swapped);
+    stream_switch_put_next(bytes, what->next, is_swapped);
+}
+
+int stream_switch_add_type(struct stream *stream, int32_t id, struct error *err)
+{
+    static const struct stream_field fields[] = {
+        {"common_pid", "pid_t", SWITCH_PREV_AT, 4, STREAM_FIELD_SIGNED | STREAM_FIELD_COMMON},
+        {"prev_pid", "pid_t", SWITCH_PREV_AT, 4, STREAM_FIELD_SIGNED},
+        {SCHEDULE_MISC_FIELD, "u16", SWITCH_MISC_AT, 2, 0},
+        {"next_pid", "pid_t", SWITCH_NEXT_AT, 4, STREAM_FIELD_SIGNED},
+    };
+    struct stream_type *type = stream_add_type(stream, id, "sched/sched_switch");
+    for (size_t i = 0; type && i < sizeof fields / sizeof *fields; i++)
+        if (!stream_add_field(type, &fields[i]))
+            type = NULL;
+    return type ? 0 : error_memory(err);
+}
+
+static void put_side(const struct stream *stream, const char *which, int64_t task, struct buf *out)
+{
+    buf_printf(out, "%s_comm=", which);
+    printable_put(out, task < 0 ? "<other>" : task == 0 ? "<idle>" : stream_comm(stream, (int32_t)task));
+    buf_printf(out, " %s_pid=%" PRId64, which, task);
+}
+
+void stream_switch_put_info(const struct stream *stream, const struct stream_event *event, int32_t id, struct buf *out)
+{
+    const struct stream_type *type = stream_type_of(stream, id);
+    int64_t prev = STREAM_NO_TASK, next = STREAM_NO_TASK, misc = 0;
+    (void)stream_field_number(stream, event, stream_field_of(type, "prev_pid"), &prev);
+    (void)stream_field_number(stream, event, stream_field_of(type, "next_pid"), &next);
+    (void)stream_field_number(stream, event, stream_field_of(type, SCHEDULE_MISC_FIELD), &misc);
+    put_side(stream, "prev", prev, out);
+    buf_printf(out, " prev_state=%s ==> ",
+               !(misc & SCHEDULE_MISC_OUT)      ? "?"
+               : misc & SCHEDULE_MISC_GONE      ? "X"
+               : misc & SCHEDULE_MISC_PREEMPTED ? "R+"
+                                                : "blocked");
+    put_side(stream, "next", next, out);
 }

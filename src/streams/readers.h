@@ -30,10 +30,10 @@ struct stream_reader {
      * stream is closed. NULL: record and n_bytes are a place in stream.bytes. */
     bool (*payload)(const struct stream *stream, const struct stream_event *event, const unsigned char **bytes,
                     size_t *n_bytes);
-    /* Instead of stream.formats. NULL: nothing is printed where there are no formats. */
+    /* Instead of stream.formats. NULL: nothing is printed where there are no formats. Either may return
+     * STREAM_ASK_FORMATS for events that those print. */
     int (*put_latency)(const struct stream *stream, const struct stream_event *event, struct buf *out,
                        struct error *err);
-    /* May return STREAM_ASK_FORMATS for events that they print. */
     int (*put_info)(const struct stream *stream, const struct stream_event *event, struct buf *out, struct error *err);
 };
 
@@ -61,12 +61,46 @@ struct stream_type *stream_add_type(struct stream *stream, int32_t id, const cha
  * False when out of memory. */
 bool stream_add_task(struct stream *stream, int32_t task, int32_t process, const char *comm);
 
+/* Notes that a task is one of those whose events are all there (STREAM_TIER_PROGRAM). False when out of memory. */
+bool stream_add_own(struct stream *stream, int32_t task);
+
 /* The clock by the name that the kernel gives it in tracing ("local", "mono", ...). */
 enum stream_clock stream_clock_of(const char *name);
 
 /* Brings the events of a stream that has been filled into their order, makes the twins, and counts. Called by
  * stream_open after read().  err: ERR_MEMORY */
 int stream_finish(struct stream *stream, bool couplebreak, struct error *err);
+
+/* --- switches that are made of the kernel's records of one side --- */
+
+enum { STREAM_SWITCH_BYTES = 24, STREAM_ADJACENT_NS = 5000 };
+
+/* What such a switch says. misc: SCHEDULE_MISC_* of the thread that leaves (schedule.h); either task may be
+ * STREAM_NO_TASK. */
+struct stream_switch {
+    int32_t prev, next;
+    uint16_t misc;
+};
+
+/* The bytes of one: those of a SWITCH_CPU_WIDE record that ends with thread and time. */
+void stream_switch_put(const struct stream_switch *what, bool is_swapped, unsigned char bytes[STREAM_SWITCH_BYTES]);
+
+/* Sets who comes in such bytes. */
+void stream_switch_put_next(unsigned char *bytes, int32_t next, bool is_swapped);
+
+/* Adds their type, "sched/sched_switch".  err: ERR_MEMORY */
+int stream_switch_add_type(struct stream *stream, int32_t id, struct error *err);
+
+/* Appends what such an event, of the type with this id, says. */
+void stream_switch_put_info(const struct stream *stream, const struct stream_event *event, int32_t id, struct buf *out);
+
+/* A CPU while switches are joined: a thread that comes right behind one that has left makes one switch with it. */
+struct stream_joining {
+    bool is_open; /* the last record told who has left */
+    int64_t t_ns;
+    int32_t prev, next;
+    size_t event; /* index */
+};
 
 /* Frees filters, or texts; NULL is allowed. */
 void stream_filters_free(struct stream_filters *filters);

@@ -266,7 +266,7 @@ static void leave(struct schedule *sched, struct schedule_cpu *cpu, const struct
         leave_other(sched, task, cpu, step->t_ns);
     if (task->state == SCHEDULE_RUNNING) {
         task_close(sched, task, step->t_ns, SCHEDULE_RUNNING);
-        put_run(sched, task, step->t_ns, step->next, state);
+        put_run(sched, task, step->t_ns, step->then, state);
     }
     task_set(sched, task, state, step->t_ns);
     task->last_cpu = cpu ? cpu->cpu : -1;
@@ -538,7 +538,8 @@ void schedule_source_init(struct schedule_source *source, const struct stream *s
                                        .switch_id = switches ? switches->id : STREAM_ID_NONE,
                                        .waking_id = wakings ? wakings->id : STREAM_ID_NONE,
                                        .new_id = news ? news->id : STREAM_ID_NONE,
-                                       .knows_next = stream->tier != STREAM_TIER_OWN || stream->is_synthesised};
+                                       .knows_next = stream->tier != STREAM_TIER_OWN || stream->is_synthesised,
+                                       .knows_own = stream->tier == STREAM_TIER_PROGRAM};
     if (switches) {
         source->prev_pid = stream_field_of(switches, "prev_pid");
         source->prev_state = stream_field_of(switches, "prev_state");
@@ -577,6 +578,15 @@ static int32_t task_in(const struct schedule_source *source, const struct stream
     return is_there && number >= 0 && number <= INT32_MAX ? (int32_t)number : SCHEDULE_NOBODY;
 }
 
+/* A task, SCHEDULE_NOBODY for one of which events are missing. */
+static int32_t own_of(const struct schedule_source *source, int32_t number)
+{
+    if (!source->knows_own || number == SCHEDULE_NOBODY)
+        return number;
+    const struct stream_task *task = stream_task_of(source->stream, number);
+    return task && task->is_own ? number : SCHEDULE_NOBODY;
+}
+
 bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
                           struct schedule_step *step)
 {
@@ -590,10 +600,14 @@ bool schedule_source_step(const struct schedule_source *source, const struct str
         step->kind = SCHEDULE_SWITCH;
         step->prev = task_in(source, event, source->prev_pid);
         step->next = source->knows_next ? task_in(source, event, source->next_pid) : SCHEDULE_NOBODY;
+        step->then = step->next;
         step->state = state_of(source, event);
+        step->prev = own_of(source, step->prev);
+        step->next = own_of(source, step->next);
     } else if (event->id == source->waking_id || event->id == source->new_id) {
         step->kind = SCHEDULE_WAKING;
         step->next = task_in(source, event, event->id == source->new_id ? source->new_pid : source->woken_pid);
+        step->next = own_of(source, step->next);
     } else {
         return false;
     }

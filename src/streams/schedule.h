@@ -39,6 +39,7 @@ enum schedule_kind { SCHEDULE_SWITCH, SCHEDULE_WAKING, SCHEDULE_LOST };
 struct schedule_step {
     int64_t t_ns;
     int32_t prev, next; /* SCHEDULE_SWITCH: who leaves and who comes, SCHEDULE_NOBODY; SCHEDULE_WAKING: next is woken */
+    int32_t then;       /* SCHEDULE_SWITCH: who comes, although nothing more is known of it; else next */
     uint16_t cpu;
     uint8_t kind;  /* enum schedule_kind */
     uint8_t state; /* SCHEDULE_SWITCH: what prev does from then on; SCHEDULE_UNKNOWN is SCHEDULE_OFF */
@@ -166,6 +167,7 @@ struct schedule_source {
     int32_t switch_id, waking_id, new_id; /* STREAM_ID_NONE: there are none */
     const struct stream_field *prev_pid, *prev_state, *misc, *next_pid, *woken_pid, *new_pid;
     bool knows_next; /* whoever comes is seen to leave again */
+    bool knows_own;  /* of tasks that are not the stream's own, nothing is known but that they were there */
 };
 
 /* The field of switches that are made of the kernel's records of switches (perf_event_open(2)), its misc word, and the

@@ -209,9 +209,10 @@ static int put_printed(struct stream *stream, const struct stream_event *event, 
 int stream_put_latency(struct stream *stream, const struct stream_event *event, struct buf *out, struct error *err)
 {
     event = source_of(stream, event);
-    if (event->id >= 0 && stream->reader && stream->reader->put_latency)
-        return stream->reader->put_latency(stream, event, out, err);
-    return put_printed(stream, event, false, out, err);
+    int code = event->id >= 0 && stream->reader && stream->reader->put_latency
+                   ? stream->reader->put_latency(stream, event, out, err)
+                   : STREAM_ASK_FORMATS;
+    return code == STREAM_ASK_FORMATS ? put_printed(stream, event, false, out, err) : code;
 }
 
 int stream_put_info(struct stream *stream, const struct stream_event *event, struct buf *out, struct error *err)

@@ -21,6 +21,7 @@ const char *stream_tier_name(enum stream_tier tier)
     static const char *const names[] = {
         "switches, wakings and migrations of all tasks",
         "switches of all tasks; wakings are not known",
+        "switches, wakings and migrations of the program's threads; other tasks only where these meet them",
         "switches of the recorded threads alone; wakings and other tasks are not known",
         "nothing of scheduling",
     };
@@ -125,6 +126,15 @@ bool stream_add_task(struct stream *stream, int32_t task, int32_t process, const
     }
     if (process != STREAM_NO_TASK)
         stream->tasks[i].process = process;
+    return true;
+}
+
+bool stream_add_own(struct stream *stream, int32_t task)
+{
+    size_t i = put_task(stream, task);
+    if (i == SLOTS_NONE)
+        return false;
+    stream->tasks[i].is_own = true;
     return true;
 }
 
@@ -415,6 +425,8 @@ void stream_close(struct stream *stream)
     free(stream->clock_text);
     free(stream->possible);
     free(stream->online);
+    free(stream->totals);
+    free(stream->note);
     free(stream);
 }
 

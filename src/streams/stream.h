@@ -86,6 +86,15 @@ struct stream_task {
     int32_t task, process; /* thread id; process id, STREAM_NO_TASK: not known */
     char *comm;            /* "<...>" when the recording names none */
     uint64_t n_events;     /* twins included */
+    bool is_own;           /* STREAM_TIER_PROGRAM: all events of it are there, of others those that concern these */
+};
+
+/* What the kernel had counted of a task at a time, where nothing better is known. waited: runnable, but not running. */
+struct stream_total {
+    int32_t task;
+    int64_t t_ns, run_ns, wait_ns; /* run, wait: -1: not known */
+    uint64_t n_runs, n_voluntary, n_involuntary;
+    uint16_t cpu;
 };
 
 /* Which clock the times are of. */
@@ -106,6 +115,7 @@ const char *stream_clock_name(enum stream_clock clock);
 enum stream_tier {
     STREAM_TIER_FULL,     /* switches, wakings and migrations of all tasks of its CPUs */
     STREAM_TIER_SWITCHES, /* switches of all tasks; no wakings */
+    STREAM_TIER_PROGRAM,  /* switches, wakings and migrations of one program's threads (stream_task.is_own) */
     STREAM_TIER_OWN,      /* when some threads came onto their CPUs and left them */
     STREAM_TIER_NONE      /* nothing of scheduling: CPUs of other events at most */
 };
@@ -144,6 +154,7 @@ struct stream {
 
     uint32_t n_cpus;         /* CPUs that have a row: 0 .. n_cpus - 1 */
     char *possible, *online; /* lists such as "0-3,8"; NULL: not known */
+    char *note;              /* about the recording, for people, such as why it has no better tier; NULL */
     uint64_t n_lost;         /* records; those whose number is not known count as one */
     uint64_t n_lost_places;  /* events STREAM_ID_LOST */
 
@@ -154,6 +165,8 @@ struct stream {
     size_t n_types, cap_types;
     struct stream_task *tasks; /* [n_tasks], by task: those that have events or names */
     size_t n_tasks, cap_tasks;
+    struct stream_total *totals; /* [n_totals], of different tasks */
+    size_t n_totals, cap_totals;
 
     /* couplebreak.h */
     bool couplebreak_on;

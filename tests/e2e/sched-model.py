@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hpcquery sched on random recordings, against a model that follows every task by itself: times in each state, latencies,
 counts, of tasks and CPUs, with lost records, missing events and windows; from trace.dat and from perf.data of all tiers.
-LOCUS_STREAMS: how many."""
+LOCUS_STREAMS: how many. Then a thousand against the model of couplebreak, and damaged ones (trace-dat.py --long)."""
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests/lib"))
-import perfsched  # noqa: E402
+import perfdata  # noqa: E402
 import tracedat  # noqa: E402
 N_STREAMS = int(os.environ.get("LOCUS_STREAMS", "100"))
 OFF_STATES = ("woken", "preempted", "sleeping", "uninterruptible", "stopped", "off")
@@ -269,7 +269,7 @@ def perf_tracepoints(rng, n_cpus, events, order):
     if order != made.order:
         made = tracedat.Recording(n_cpus, order)
         made.tasks = {n: f"task{n}" for n in range(100, 120)}
-    out = perfsched.File(order, "tracepoints", n_cpus, made)
+    out = perfdata.Sched(order, "tracepoints", n_cpus, made)
     for first in range(0, len(events), 40):
         part = events[first:first + 40]
         for cpu in rng.sample(range(n_cpus), n_cpus):
@@ -278,7 +278,7 @@ def perf_tracepoints(rng, n_cpus, events, order):
                     continue
                 if event[0] == "lost":
                     body = out.pack("QQ", 1000, 3) + out.trailer(0, 0, 0, event[1], cpu)
-                    out.record(perfsched.perfdata.LOST, 0, body)
+                    out.record(perfdata.LOST, 0, body)
                     continue
                 single = tracedat.Recording(n_cpus, order)
                 single.tasks = made.tasks
@@ -295,13 +295,13 @@ def perf_tracepoints(rng, n_cpus, events, order):
 
 def perf_switches(rng, n_cpus, events, order):
     """CPU-wide records of the switches; one of a thread that comes stands alone sometimes."""
-    out = perfsched.File(order, "wide", n_cpus)
+    out = perfdata.Sched(order, "wide", n_cpus)
     for cpu in range(n_cpus):
         for event in events:
             if event[2] != cpu:
                 continue
             if event[0] == "lost":
-                out.record(perfsched.perfdata.LOST, 0, out.pack("QQ", 1000, 3) + out.trailer(0, 0, 0, event[1], cpu))
+                out.record(perfdata.LOST, 0, out.pack("QQ", 1000, 3) + out.trailer(0, 0, 0, event[1], cpu))
             elif event[0] == "switch":
                 _, time, _, before, after, state = event
                 out.wide(time, cpu, before, True, after, state in (0, 0x100) and before != 0)
@@ -388,7 +388,8 @@ def main():
     for sentence in failures[:20]:
         print("FAIL:", sentence)
     print(f"{N_STREAMS} streams")
-    sys.exit(bool(failures))
+    couplebreak = subprocess.run([sys.executable, SOURCE / "tests/golden/trace-dat.py", "--long"], check=False)
+    sys.exit(bool(failures) or couplebreak.returncode)
 
 
 main()

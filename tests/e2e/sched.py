@@ -15,7 +15,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests/lib"))
-import perfsched  # noqa: E402
+import perfdata  # noqa: E402
 import tracedat  # noqa: E402
 QUERY = BUILD / "hpcquery"
 skipped = []
@@ -144,7 +144,7 @@ def chrome(path):
 
 def own_threads(scratch):
     """Records of single threads: 8 comes right behind 7, 9 does not; 7 is preempted."""
-    out = perfsched.File("<", "own", 2)
+    out = perfdata.Sched("<", "own", 2)
     out.own(1_000_000, 0, 7, False)
     out.own(2_000_000, 0, 7, True, True)
     out.own(2_000_800, 0, 8, False)
@@ -227,7 +227,7 @@ def peers(scratch):
 
 def bad(scratch):
     recording = made()
-    out = perfsched.File("<", "tracepoints", 2, recording)
+    out = perfdata.Sched("<", "tracepoints", 2, recording)
     for cpu in (0, 1):
         for time, raw, _ in recording.events[cpu]:
             key = next(k for k, number in tracedat.IDS.items() if number == int.from_bytes(raw[:2], "little"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists what libkshark makes of a recording, in the form of list-stream: for each event the line of its dump, and with
- * --fields its fields. --filter CONDITION, --show-event ID, --hide-task ID, and so on: with these filters. Compiled by
- * the test that uses it, where libkshark is installed. */
+ * --fields its fields; with --rows, CPU, time, thread, id, name, task and text between tabs. --filter CONDITION,
+ * --show-event ID, --hide-task ID, and so on: with these filters. Compiled by the test that uses it, where libkshark is
+ * installed. */
 #include <inttypes.h>
 #include <libkshark-tepdata.h>
 #include <libkshark.h>
@@ -42,6 +43,16 @@ static void list_line(const struct kshark_entry *entry)
     free(line);
 }
 
+static void list_row(const struct kshark_entry *entry)
+{
+    char *name = kshark_get_event_name(entry), *task = kshark_get_task(entry), *info = kshark_get_info(entry);
+    printf("%d\t%" PRId64 "\t%d\t%d\t%s\t%s\t%s\n", entry->cpu, entry->ts, kshark_get_pid(entry), entry->event_id,
+           name ? name : "", task ? task : "", info ? info : "");
+    free(name);
+    free(task);
+    free(info);
+}
+
 static void list_fields(const struct kshark_entry *entry)
 {
     char **names = NULL;
@@ -65,12 +76,14 @@ int main(int argc, char **argv)
     if (argc < 2 || !kshark_instance(&context))
         return 2;
     context->filter_mask = KS_TEXT_VIEW_FILTER_MASK | KS_GRAPH_VIEW_FILTER_MASK | KS_EVENT_VIEW_FILTER_MASK;
-    int sd = kshark_open(context, argv[argc - 1]), with_fields = 0;
+    int sd = kshark_open(context, argv[argc - 1]), with_fields = 0, in_rows = 0;
     if (sd < 0)
         return 1;
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "--fields") == 0)
             with_fields = 1;
+        else if (strcmp(argv[i], "--rows") == 0)
+            in_rows = 1;
         else
             set_filter(context, sd, argv[i], argv[i + 1]);
     }
@@ -80,6 +93,10 @@ int main(int argc, char **argv)
     /* Names of tasks are learned while events are printed. */
     for (ssize_t i = 0; i < n; i++)
         free(kshark_get_info(entries[i]));
+    for (ssize_t i = 0; i < n && in_rows; i++)
+        list_row(entries[i]);
+    if (in_rows)
+        return n < 0;
     printf("%zd events, %d CPUs\n", n, kshark_get_data_stream(context, sd)->n_cpus);
     for (ssize_t i = 0; i < n; i++) {
         list_line(entries[i]);

@@ -15,7 +15,7 @@ MAY_SEE = {
     "src/measurement": ["base", "arena", "fmt"],
     "src/symnames": ["base"],
     "src/collect": ["base", "arena", "fmt", "measurement", "symnames", "sampling/abi"],
-    "src/companion": ["base", "arena", "fmt", "measurement", "symnames", "collect", "fnbounds"],
+    "src/companion": ["base", "arena", "fmt", "measurement", "symnames", "collect", "fnbounds", "sampling/abi"],
     "src/import": ["base", "fmt", "sampling/abi"],
     "src/frame": ["base", "fmt"],
     "src/streams": ["base", "fmt", "measurement", "import", "sampling/abi"],

@@ -229,6 +229,8 @@ int plan_print(const struct hpcrun_options *options, FILE *out, struct error *er
     if (status != 0)
         return status;
     (void)fprintf(out, "choice=%s\nwarning=%s\n", plan.choice, plan.warning);
+    if (plan.sched.tier)
+        (void)fprintf(out, "sched=%s\n", plan.sched.choice);
     for (uint32_t i = 0; i < plan.n_events; i++) {
         (void)fprintf(out, "\n[event %" PRIu32 "]\n", i + 1);
         print_planned_event(out, &plan.events[i]);

@@ -372,6 +372,8 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
         (void)fprintf(stderr, "hpcrun: %s\n", prepared->note);
     if (plan->choice[0])
         (void)fprintf(stderr, "hpcrun: %s\n", plan->choice);
+    if (plan->sched.choice[0])
+        (void)fprintf(stderr, "hpcrun: %s\n", plan->sched.choice);
     if (plan->warning[0])
         (void)fprintf(stderr, "hpcrun: warning: %s\n", plan->warning);
 }

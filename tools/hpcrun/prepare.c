@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "fmt/sched.h"
 #include "fnbounds/modtab-cache.h"
 #include "measurement/names.h"
 #include "sampling/skid.h"
@@ -34,6 +35,12 @@ _Static_assert(SOURCE_WEIGHTED == EVENT_WEIGHTED && SOURCE_TIMER == EVENT_TIMER 
                    SOURCE_SILENT == EVENT_SILENT && SOURCE_KERNEL == EVENT_KERNEL,
                "flags have the same values in sampling and arena");
 _Static_assert(SOURCE_EVENTS_MAX == ARENA_EVENTS_MAX, "a plan fits into an arena");
+_Static_assert((int)SOURCE_SCHED_TRACEPOINTS == SCHED_TIER_TRACEPOINTS &&
+                   (int)SOURCE_SCHED_SWITCHES == SCHED_TIER_SWITCHES && (int)SOURCE_SCHED_OWN == SCHED_TIER_OWN &&
+                   (int)SOURCE_SCHED_NONE == SCHED_TIER_NONE,
+               "tiers have the same numbers in sampling and fmt");
+_Static_assert(sizeof((struct source_plan *)0)->sched.formats == sizeof((struct companion_setup *)0)->sched.formats,
+               "formats fit into a setup");
 
 static void copy_event(const struct source_event *from, struct arena_event *to)
 {
@@ -50,6 +57,16 @@ static void copy_event(const struct source_event *from, struct arena_event *to)
     to->ring_bytes = from->ring_bytes;
     to->aux_bytes = from->aux_bytes;
     memcpy(to->file, from->file, sizeof to->file);
+}
+
+static void copy_sched(const struct source_plan *plan, struct companion_sched *to)
+{
+    int rank = launch_rank();
+    to->tier = plan->sched.tier;
+    to->has_all = plan->sched.has_all;
+    to->rank = rank > 0 ? (uint32_t)rank : 0;
+    memcpy(to->why, plan->sched.why, sizeof to->why);
+    memcpy(to->formats, plan->sched.formats, sizeof to->formats);
 }
 
 /* Probability as a decimal or x/y; 1 when it is neither. */
@@ -110,6 +127,7 @@ static void plan_copy(const struct source_plan *plan, const struct hpcrun_option
     setup->n_jobs = options->jobs_symtab ? (unsigned)strtoul(options->jobs_symtab, NULL, 10) : 0;
     setup->writes_topology = true;
     setup->writes_memleak = plan->wants_memleak;
+    copy_sched(plan, &setup->sched);
     set_allocation(plan, options, setup);
 }
 

@@ -104,7 +104,7 @@ int sched_job_check(const struct sched_job *job, struct error *err)
 bool sched_knows_runs(const struct stream *stream)
 {
     return stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES ||
-           (stream->tier == STREAM_TIER_OWN && stream->is_synthesised);
+           stream->tier == STREAM_TIER_PROGRAM || (stream->tier == STREAM_TIER_OWN && stream->is_synthesised);
 }
 
 bool sched_extent(const struct sched_job *job, int64_t *from_ns, int64_t *to_ns)
@@ -167,7 +167,7 @@ int sched_cpu_rows(const struct sched_job *job, size_t i, const struct schedule 
 /* The tier in a word. */
 static const char *tier_word(const struct stream *stream)
 {
-    static const char *const words[] = {"full", "switches", "own", "none"};
+    static const char *const words[] = {"full", "switches", "program", "own", "none"};
     return words[stream->tier];
 }
 
@@ -193,8 +193,16 @@ static void put_stream_text(const struct sched_job *job, size_t i, struct buf *o
         span_put(out, stream->offset_ns);
         buf_printf(out, " (%s)", axis_way_name(axis->way));
     }
-    buf_printf(out, "\n  known: %s%s\n", stream_tier_name(stream->tier),
+    bool has_totals = stream->tier == STREAM_TIER_NONE && stream->n_totals;
+    buf_printf(out, "\n  known: %s%s\n",
+               has_totals ? "what the kernel counted of threads until they were looked at last"
+                          : stream_tier_name(stream->tier),
                stream->is_synthesised ? " (joined from records of single threads)" : "");
+    if (stream->note) {
+        buf_printf(out, "  note: ");
+        printable_put(out, stream->note);
+        buf_append(out, "\n", 1);
+    }
 }
 
 void sched_put_head(const struct sched_job *job, struct buf *out)
@@ -237,6 +245,7 @@ void sched_put_json_head(const struct sched_job *job, const char *name, struct b
         json_put_text_at(out, "knows", stream_tier_name(stream->tier));
         json_put_key(out, "synthesised", 0);
         buf_printf(out, stream->is_synthesised ? "true" : "false");
+        json_put_text_at(out, "note", stream->note);
         json_put_text_at(out, "alignment", axis_way_name(axis->way));
         put_number_at(out, "offset_ns", stream->offset_ns);
         put_number_at(out, "cpus", stream->n_cpus);

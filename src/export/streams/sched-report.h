@@ -75,6 +75,18 @@ void sched_put_stream(struct stream_table *table, const struct sched_job *job, s
         "tier", NULL, CELL_TEXT                                                                                        \
     }
 
+/* The same of a task; SCHED_TASK_COLUMNS are its columns. */
+void sched_put_task_cells(struct stream_table *table, const struct sched_job *job, size_t i, int32_t task);
+#define SCHED_TASK_COLUMNS                                                                                             \
+    {"name", "task", CELL_TEXT}, SCHED_STREAM_COLUMNS, {"comm", NULL, CELL_TEXT}, {"tid", NULL, CELL_COUNT},           \
+    {                                                                                                                  \
+        "pid", NULL, CELL_COUNT                                                                                        \
+    }
+
+/* Ends a report that is a table: appends it unless code says that it failed. Returns code, or ERR_MEMORY. */
+int sched_finish_table(const struct sched_job *job, const char *name, struct stream_table *table, struct buf *out,
+                       int code, struct error *err);
+
 /* "comm:tid" of a task, in text; with several streams with the number of its stream. */
 void sched_put_task(const struct sched_job *job, size_t i, int32_t task, struct buf *out);
 
@@ -88,6 +100,9 @@ bool sched_knows_runs(const struct stream *stream);
 /* The reports that have files of their own; as sched_report.write. */
 int sched_write_timeline(const struct sched_job *job, struct buf *out, struct error *err);
 int sched_write_chrome(const struct sched_job *job, struct buf *out, struct error *err);
+int sched_write_samples(const struct sched_job *job, struct buf *out, struct error *err);
+int sched_write_variables(const struct sched_job *job, struct buf *out, struct error *err);
+int sched_write_paths(const struct sched_job *job, struct buf *out, struct error *err);
 int sched_write_trace_dat(const struct sched_job *job, struct buf *out, struct error *err);
 
 #endif

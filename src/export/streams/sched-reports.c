@@ -33,6 +33,7 @@ static struct known known_of(const struct stream *stream, const struct schedule 
 struct rank {
     size_t stream, index; /* of the task or CPU */
     int64_t value, then;  /* then: among equal ones */
+    bool is_total;        /* index: of the stream's totals */
 };
 
 /* Tasks that ran on CPUs that are wanted. */
@@ -163,7 +164,7 @@ static void put_latency(struct stream_table *table, bool is_known, const struct 
     table_put_if(table, has_any, latency->max_at_ns);
 }
 
-static void put_task_cells(struct stream_table *table, const struct sched_job *job, size_t i, int32_t task)
+void sched_put_task_cells(struct stream_table *table, const struct sched_job *job, size_t i, int32_t task)
 {
     const struct stream *stream = job->streams[i].stream;
     const struct stream_task *found = stream_task_of(stream, task);
@@ -178,14 +179,8 @@ static void put_task_cells(struct stream_table *table, const struct sched_job *j
     table_put_if(table, found && found->process != STREAM_NO_TASK, found ? found->process : 0);
 }
 
-#define TASK_COLUMNS                                                                                                   \
-    {"name", "task", CELL_TEXT}, SCHED_STREAM_COLUMNS, {"comm", NULL, CELL_TEXT}, {"tid", NULL, CELL_COUNT},           \
-    {                                                                                                                  \
-        "pid", NULL, CELL_COUNT                                                                                        \
-    }
-
-static int finish_table(const struct sched_job *job, const char *name, struct stream_table *table, struct buf *out,
-                        int code, struct error *err)
+int sched_finish_table(const struct sched_job *job, const char *name, struct stream_table *table, struct buf *out,
+                       int code, struct error *err)
 {
     if (!code && table->failed)
         code = error_memory(err);
@@ -198,9 +193,10 @@ static int finish_table(const struct sched_job *job, const char *name, struct st
 /* --- tasks --- */
 
 static const struct table_column task_columns[] = {
-    TASK_COLUMNS,
+    SCHED_TASK_COLUMNS,
     {"running_ns", "running", CELL_SPAN},
     {"running_share", "of time", CELL_SHARE},
+    {"runnable_ns", "runnable", CELL_SPAN},
     {"woken_ns", "woken", CELL_SPAN},
     {"preempted_ns", "preempted", CELL_SPAN},
     {"blocked_ns", "blocked", CELL_SPAN},
@@ -233,16 +229,43 @@ static int rank_tasks(struct analysis *analysis, bool by_latency, struct error *
     for (size_t i = 0; i < analysis->job->n_streams; i++)
         for (size_t j = 0; j < analysis->scheds[i].n_tasks; j++) {
             const struct schedule_task *task = &analysis->scheds[i].tasks[j];
-            struct rank rank = {i, j, task->ns[SCHEDULE_RUNNING], (int64_t)task->n_switches};
+            struct rank rank = {i, j, task->ns[SCHEDULE_RUNNING], (int64_t)task->n_switches, false};
             if (by_latency)
-                rank = (struct rank){i, j, task->latency.max_ns, (int64_t)task->latency.n};
+                rank = (struct rank){i, j, task->latency.max_ns, (int64_t)task->latency.n, false};
             bool is_shown = by_latency ? task->latency.n > 0 : is_active(task);
             if (is_shown && sched_wants_task(analysis->job, analysis->job->streams[i].stream, task->task) &&
                 is_guest(analysis, i, task->task) && !add_rank(analysis, rank))
                 return error_memory(err);
         }
+    for (size_t i = 0; i < analysis->job->n_streams && !by_latency; i++) {
+        const struct stream *stream = analysis->job->streams[i].stream;
+        for (size_t j = 0; j < stream->n_totals && stream->tier == STREAM_TIER_NONE; j++) {
+            const struct stream_total *total = &stream->totals[j];
+            const struct rank rank = {i, j, total->run_ns, (int64_t)total->n_runs, true};
+            if (sched_wants_task(analysis->job, stream, total->task) && !add_rank(analysis, rank))
+                return error_memory(err);
+        }
+    }
     sort_ranks(analysis);
     return 0;
+}
+
+/* What the kernel has counted, which is all that is known of the task. */
+static void put_total_row(struct stream_table *table, const struct sched_job *job, size_t i,
+                          const struct stream_total *total)
+{
+    enum { N_ABSENT_BETWEEN = 8, N_ABSENT_BEHIND = 6 };
+    sched_put_task_cells(table, job, i, total->task);
+    table_put_if(table, total->run_ns >= 0, total->run_ns);
+    table_put_absent(table);
+    table_put_if(table, total->wait_ns >= 0, total->wait_ns);
+    for (int n = 0; n < N_ABSENT_BETWEEN; n++)
+        table_put_absent(table);
+    table_put_if(table, total->run_ns >= 0, (int64_t)total->n_runs);
+    table_put_number(table, (int64_t)(total->n_voluntary + total->n_involuntary));
+    table_put_number(table, (int64_t)total->n_involuntary);
+    for (int n = 0; n < N_ABSENT_BEHIND; n++)
+        table_put_absent(table);
 }
 
 static void put_task_row(struct stream_table *table, const struct analysis *analysis, const struct rank *rank)
@@ -252,9 +275,10 @@ static void put_task_row(struct stream_table *table, const struct analysis *anal
     const struct schedule_task *task = &sched->tasks[rank->index];
     const struct known known = known_of(job->streams[rank->stream].stream, sched);
     int64_t blocked_ns = task->ns[SCHEDULE_SLEEPING] + task->ns[SCHEDULE_UNINTERRUPTIBLE] + task->ns[SCHEDULE_STOPPED];
-    put_task_cells(table, job, rank->stream, task->task);
+    sched_put_task_cells(table, job, rank->stream, task->task);
     table_put_if(table, known.runs, task->ns[SCHEDULE_RUNNING]);
     put_part(table, known.runs, task->ns[SCHEDULE_RUNNING], window_ns(job, sched));
+    table_put_if(table, known.wakings, task->ns[SCHEDULE_WOKEN] + task->ns[SCHEDULE_PREEMPTED]);
     table_put_if(table, known.wakings, task->ns[SCHEDULE_WOKEN]);
     table_put_if(table, known.runs, task->ns[SCHEDULE_PREEMPTED]);
     table_put_if(table, known.wakings, blocked_ns);
@@ -277,15 +301,19 @@ static int write_tasks(const struct sched_job *job, struct buf *out, struct erro
     int code = analyse(&analysis, job, err);
     code = code ? code : rank_tasks(&analysis, false, err);
     for (size_t i = 0; !code && i < analysis.n_ranks; i++)
-        put_task_row(&table, &analysis, &analysis.ranks[i]);
+        if (analysis.ranks[i].is_total)
+            put_total_row(&table, job, analysis.ranks[i].stream,
+                          &job->streams[analysis.ranks[i].stream].stream->totals[analysis.ranks[i].index]);
+        else
+            put_task_row(&table, &analysis, &analysis.ranks[i]);
     analysis_fini(&analysis);
-    return finish_table(job, "tasks", &table, out, code, err);
+    return sched_finish_table(job, "tasks", &table, out, code, err);
 }
 
 /* --- latencies --- */
 
 static const struct table_column latency_columns[] = {
-    TASK_COLUMNS,
+    SCHED_TASK_COLUMNS,
     {"running_ns", "running", CELL_SPAN},
     {"wakings", "wakings", CELL_COUNT},
     {"latency_mean_ns", "mean", CELL_SPAN},
@@ -306,14 +334,14 @@ static int write_latencies(const struct sched_job *job, struct buf *out, struct 
     for (size_t i = 0; !code && i < analysis.n_ranks; i++) {
         const struct rank *rank = &analysis.ranks[i];
         const struct schedule_task *task = &analysis.scheds[rank->stream].tasks[rank->index];
-        put_task_cells(&table, job, rank->stream, task->task);
+        sched_put_task_cells(&table, job, rank->stream, task->task);
         table_put_number(&table, task->ns[SCHEDULE_RUNNING]);
         put_latency(&table, true, &task->latency);
         table_put_number(&table, (int64_t)task->n_preemptions);
         table_put_number(&table, task->ns[SCHEDULE_PREEMPTED]);
     }
     analysis_fini(&analysis);
-    return finish_table(job, "latencies", &table, out, code, err);
+    return sched_finish_table(job, "latencies", &table, out, code, err);
 }
 
 /* --- CPUs --- */
@@ -379,7 +407,7 @@ static int write_cpus(const struct sched_job *job, struct buf *out, struct error
         free(cpus);
     }
     analysis_fini(&analysis);
-    return finish_table(job, "cpus", &table, out, code, err);
+    return sched_finish_table(job, "cpus", &table, out, code, err);
 }
 
 /* --- runs and migrations --- */
@@ -454,7 +482,7 @@ static const struct table_column run_columns[] = {
     {"from_ns", "from", CELL_TIME},
     {"to_ns", "to", CELL_TIME},
     {"cpu", "CPU", CELL_COUNT},
-    TASK_COLUMNS,
+    SCHED_TASK_COLUMNS,
     {"off_ns", "off CPU before", CELL_SPAN},
     {"latency_ns", "since woken", CELL_SPAN},
     {"running_ns", "ran", CELL_SPAN},
@@ -473,7 +501,7 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         table_put_number(&table, run->from_ns);
         table_put_if(&table, has_ended, run->to_ns);
         table_put_if(&table, run->cpu != STREAM_NO_CPU, run->cpu);
-        put_task_cells(&table, job, stays.all[i].stream, run->task);
+        sched_put_task_cells(&table, job, stays.all[i].stream, run->task);
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
         table_put_if(&table, run->latency_ns >= 0, run->latency_ns);
         table_put_number(&table, run->to_ns - run->from_ns);
@@ -484,11 +512,11 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         table_put_if(&table, run->next != SCHEDULE_NOBODY, run->next);
     }
     free(stays.all);
-    return finish_table(job, "runs", &table, out, code, err);
+    return sched_finish_table(job, "runs", &table, out, code, err);
 }
 
 static const struct table_column move_columns[] = {
-    {"time_ns", "time", CELL_TIME},          TASK_COLUMNS,
+    {"time_ns", "time", CELL_TIME},          SCHED_TASK_COLUMNS,
     {"from_cpu", "from CPU", CELL_COUNT},    {"to_cpu", "to CPU", CELL_COUNT},
     {"from_node", "from node", CELL_COUNT},  {"to_node", "to node", CELL_COUNT},
     {"off_ns", "off CPU before", CELL_SPAN},
@@ -515,7 +543,7 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
         const struct schedule_run *run = &stays.all[i].run;
         size_t stream = stays.all[i].stream;
         table_put_number(&table, run->from_ns);
-        put_task_cells(&table, job, stream, run->task);
+        sched_put_task_cells(&table, job, stream, run->task);
         table_put_number(&table, run->from_cpu);
         table_put_number(&table, run->cpu);
         put_node(&table, job, stream, run->from_cpu);
@@ -523,13 +551,13 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
     }
     free(stays.all);
-    return finish_table(job, "migrations", &table, out, code, err);
+    return sched_finish_table(job, "migrations", &table, out, code, err);
 }
 
 /* --- events --- */
 
 static const struct table_column event_columns[] = {
-    {"time_ns", "time", CELL_TIME},   {"cpu", "CPU", CELL_COUNT},    TASK_COLUMNS,
+    {"time_ns", "time", CELL_TIME},   {"cpu", "CPU", CELL_COUNT},    SCHED_TASK_COLUMNS,
     {"latency", "flags", CELL_TEXT},  {"event", "event", CELL_TEXT}, {"info", "info", CELL_TEXT},
     {"origin_tid", NULL, CELL_COUNT},
 };
@@ -565,7 +593,7 @@ static int put_event(struct stream_table *table, const struct sched_job *job, si
     code = code ? code : stream_put_info(stream, event, &info, err);
     table_put_number(table, event->t_ns);
     table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
-    put_task_cells(table, job, i, event->task);
+    sched_put_task_cells(table, job, i, event->task);
     table_put_text(table, flags.len_bytes ? flags.data : "");
     table_put_text(table, stream_event_name(stream, event));
     table_put_text(table, info.len_bytes ? info.data : "");
@@ -596,7 +624,7 @@ static int write_events(const struct sched_job *job, struct buf *out, struct err
         }
     }
     free(places);
-    return finish_table(job, "events", &table, out, code, err);
+    return sched_finish_table(job, "events", &table, out, code, err);
 }
 
 /* --- the table --- */
@@ -607,6 +635,9 @@ static const struct sched_report reports[] = {
     {"latencies", "how long tasks waited from their waking until they ran, the longest wait first", write_latencies},
     {"runs", "every stay of a task on a CPU: how long it had been away, since when woken, how long it ran", write_runs},
     {"migrations", "every stay of a task that began on another CPU than the one before", write_migrations},
+    {"samples", "every sample of a measurement, and the stay on a CPU in which it was taken", sched_write_samples},
+    {"variables", "the time on CPUs and off them by the variables that samples touched", sched_write_variables},
+    {"paths", "the same by threads and their call paths", sched_write_paths},
     {"events", "all events in the order of time, with what they say", write_events},
     {"timeline", "a line for each CPU and each task over time", sched_write_timeline},
     {"chrome", "trace events for Perfetto and chrome://tracing, with tracks for CPUs and tasks", sched_write_chrome},

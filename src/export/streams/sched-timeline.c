@@ -291,7 +291,7 @@ static void add_slices(const struct lines *lines, const struct row *row, struct 
 {
     const struct stream *stream = lines->job->streams[lines->stream].stream;
     bool knows_idle = row->is_cpu && (stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES);
-    bool knows_wakings = !row->is_cpu && stream->tier == STREAM_TIER_FULL;
+    bool knows_wakings = !row->is_cpu && (stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_PROGRAM);
     for (size_t i = 0; i < lines->n_slices; i++) {
         const int64_t *parts = row->parts + i * N_PARTS;
         table_put_text(table, row->is_cpu ? "cpu" : "task");

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Samples of a program, joined with when the kernel ran its threads: in which stay on a CPU each was taken, and what
+ * the time on CPUs and off them is, by variable and by call path. A thread's time on CPUs belongs to the sample that
+ * ends it; the time off CPU behind a stay, and the move to another CPU, to the last sample in that stay: where it was
+ * seen before it left. What no sample stands for is a row of its own, so that the sums are those of the threads.
+ * Ordinary code. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/streams/sched-report.h"
+#include "export/streams/stream-table.h"
+
+#define SAMPLE_NAME "locus/sample"
+
+/* A sample; from_ns, to_ns: the stay that it was taken in. */
+struct seen {
+    size_t event;
+    int64_t t_ns, from_ns, to_ns;
+    int32_t task;
+    uint8_t then; /* what the thread did behind the stay */
+    bool is_inside, has_ended;
+};
+
+/* What samples stand for. */
+struct share {
+    uint64_t n_samples, n_preemptions, n_migrations;
+    int64_t on_ns, runnable_ns, blocked_ns, off_ns; /* off: all of it, however it is divided */
+};
+
+/* Samples of one key: a text, or a call path of a thread. */
+struct group {
+    int64_t key;  /* in texts; -1: no sample */
+    int32_t task; /* STREAM_NO_TASK where it does not matter */
+    size_t stream;
+    struct share share;
+};
+
+struct join {
+    const struct sched_job *job;
+    const struct stream *stream;
+    size_t i; /* of the stream */
+    bool knows_wakings;
+    struct seen *samples; /* [n_samples] by task and time */
+    size_t n_samples, cap_samples;
+    struct schedule_run *runs; /* [n_runs] by task and time */
+    size_t n_runs, cap_runs;
+    bool failed, by_path;
+    struct strtab texts;
+    struct group *groups; /* [n_groups] */
+    size_t n_groups, cap_groups;
+    struct slots slots;
+};
+
+/* --- samples and stays --- */
+
+static int compare_samples(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+    if (x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    if (x->t_ns != y->t_ns)
+        return x->t_ns < y->t_ns ? -1 : 1;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct schedule_run *x = a, *y = b;
+    if (x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+static void take_run(void *context, const struct schedule_run *run)
+{
+    struct join *join = context;
+    if (!sched_wants_task(join->job, join->stream, run->task))
+        return;
+    if (!vec_reserve(&join->runs, &join->cap_runs, join->n_runs + 1, sizeof *join->runs))
+        join->failed = true;
+    else
+        join->runs[join->n_runs++] = *run;
+}
+
+static bool is_sample(const struct stream *stream, const struct stream_event *event)
+{
+    return event->id >= 0 && strcmp(stream_event_name(stream, event), SAMPLE_NAME) == 0;
+}
+
+/* Takes the samples and stays of a stream.  err: ERR_MEMORY */
+static int collect(struct join *join, struct error *err)
+{
+    const struct schedule_sink sink = {.run = take_run, .context = join};
+    const struct stream *stream = join->stream;
+    struct schedule sched = {0};
+    int code = schedule_analyse(stream, &join->job->window, &sink, &sched, err);
+    join->knows_wakings = sched.knows_wakings;
+    schedule_close(&sched);
+    for (size_t i = 0; i < stream->n_events && !code && !join->failed; i++) {
+        const struct stream_event *event = &stream->events[i];
+        if (!is_sample(stream, event) || event->t_ns < join->job->window.from_ns ||
+            event->t_ns > join->job->window.to_ns || !sched_wants_task(join->job, stream, event->task))
+            continue;
+        join->failed = !vec_reserve(&join->samples, &join->cap_samples, join->n_samples + 1, sizeof *join->samples);
+        if (!join->failed)
+            join->samples[join->n_samples++] = (struct seen){.event = i, .t_ns = event->t_ns, .task = event->task};
+    }
+    if (!code && join->failed)
+        return error_memory(err);
+    if (join->n_samples)
+        qsort(join->samples, join->n_samples, sizeof *join->samples, compare_samples);
+    if (join->n_runs)
+        qsort(join->runs, join->n_runs, sizeof *join->runs, compare_runs);
+    return code;
+}
+
+/* --- groups --- */
+
+static uint64_t group_hash(const void *item)
+{
+    const struct group *group = item;
+    return ((uint64_t)group->key * 31 + (uint32_t)group->task) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+static bool group_is_same(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->key == y->key && x->task == y->task;
+}
+
+static struct share *share_of(struct join *join, int64_t key, int32_t task)
+{
+    static const struct slots_kind kind = {sizeof(struct group), group_hash, group_is_same};
+    static struct share spare;
+    const struct group like = {.key = key, .task = task, .stream = join->i};
+    size_t i = slots_put(&join->slots, &kind, &join->groups, &join->n_groups, &join->cap_groups, &like);
+    join->failed |= i == SLOTS_NONE;
+    return i == SLOTS_NONE ? &spare : &join->groups[i].share;
+}
+
+/* Appends the text of a sample's field; of variables without a name, their class. */
+static void put_key(const struct join *join, const struct stream_event *event, struct buf *out)
+{
+    const struct stream_type *type = stream_type_of(join->stream, event->id);
+    stream_put_field(join->stream, event, stream_field_of(type, join->by_path ? "path_node" : "variable"), out);
+    if (out->len_bytes)
+        return;
+    buf_printf(out, "<");
+    stream_put_field(join->stream, event, stream_field_of(type, "class"), out);
+    buf_printf(out, ">");
+}
+
+/* The group of a sample, NULL: of what has none. */
+static struct share *share_at(struct join *join, const struct seen *sample, int32_t task)
+{
+    struct buf text = {0};
+    int64_t key = -1;
+    if (sample) {
+        put_key(join, &join->stream->events[sample->event], &text);
+        key = text.failed ? -1 : strtab_intern(&join->texts, text.data);
+        join->failed |= text.failed || key < 0;
+    }
+    buf_fini(&text);
+    return share_of(join, key, join->by_path ? task : STREAM_NO_TASK);
+}
+
+/* The time from a stay to the next one of its task. */
+static void add_off(struct join *join, const struct schedule_run *run, const struct schedule_run *next,
+                    const struct seen *last)
+{
+    struct share *share = share_at(join, last, run->task);
+    int64_t off_ns = next->off_ns;
+    share->n_preemptions += run->state == SCHEDULE_PREEMPTED;
+    share->n_migrations += run->cpu != next->cpu && run->cpu != STREAM_NO_CPU && next->cpu != STREAM_NO_CPU;
+    if (off_ns < 0)
+        return;
+    share->off_ns += off_ns;
+    if (run->state == SCHEDULE_PREEMPTED) {
+        share->runnable_ns += off_ns;
+    } else if (next->latency_ns >= 0) {
+        share->runnable_ns += next->latency_ns;
+        share->blocked_ns += off_ns - next->latency_ns;
+    }
+}
+
+/* Goes through the stays and samples of all tasks side by side. */
+static void add_all(struct join *join)
+{
+    const struct schedule_window *window = &join->job->window;
+    size_t at = 0;
+    int64_t rest_ns = 0; /* on CPUs since the last sample */
+    for (size_t i = 0; i < join->n_runs && !join->failed; i++) {
+        const struct schedule_run *run = &join->runs[i], *next = run + 1;
+        bool is_last = i + 1 == join->n_runs || next->task != run->task;
+        int64_t since_ns = run->from_ns > window->from_ns ? run->from_ns : window->from_ns;
+        int64_t to_ns = run->to_ns < window->to_ns ? run->to_ns : window->to_ns;
+        const struct seen *last = NULL;
+        while (at < join->n_samples && (join->samples[at].task < run->task ||
+                                        (join->samples[at].task == run->task && join->samples[at].t_ns < since_ns)))
+            at++;
+        for (; at < join->n_samples && join->samples[at].task == run->task && join->samples[at].t_ns <= to_ns; at++) {
+            struct seen *sample = &join->samples[at];
+            struct share *share = share_at(join, sample, run->task);
+            sample->is_inside = true;
+            sample->has_ended = run->state != SCHEDULE_UNKNOWN;
+            sample->from_ns = run->from_ns;
+            sample->to_ns = run->to_ns;
+            sample->then = run->state;
+            share->n_samples++;
+            share->on_ns += rest_ns + sample->t_ns - since_ns;
+            rest_ns = 0;
+            since_ns = sample->t_ns;
+            last = sample;
+        }
+        rest_ns += to_ns > since_ns ? to_ns - since_ns : 0;
+        if (!is_last)
+            add_off(join, run, next, last);
+        if (is_last && rest_ns) {
+            share_at(join, NULL, run->task)->on_ns += rest_ns;
+            rest_ns = 0;
+        }
+    }
+}
+
+static void join_fini(struct join *join)
+{
+    free(join->samples);
+    free(join->runs);
+    free(join->groups);
+    strtab_fini(&join->texts);
+    slots_fini(&join->slots);
+}
+
+/* Joins a stream, if it has samples and says when threads ran.  err: ERR_MEMORY, ERR_UNSUPPORTED */
+static int make_join(struct join *join, bool by_path, size_t i, const struct sched_job *job, struct error *err)
+{
+    const struct stream *stream = job->streams[i].stream;
+    const struct stream_type *type = stream_type_of(stream, stream_find_id(stream, SAMPLE_NAME));
+    *join = (struct join){.job = job, .stream = stream, .i = i, .by_path = by_path};
+    if (!type || !type->n_events || !sched_knows_runs(stream))
+        return 0;
+    if (!stream_field_of(type, "variable"))
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: fields of samples cannot be read: built without libtraceevent",
+                         stream->path);
+    int code = collect(join, err);
+    if (!code)
+        add_all(join);
+    return code || !join->failed ? code : error_memory(err);
+}
+
+static int nothing_to_join(struct error *err)
+{
+    return error_set(err, ERR_NOT_FOUND,
+                     "no recording here has both samples and what the scheduler did; hpcrun -t -e sched with another "
+                     "event makes one");
+}
+
+/* --- reports --- */
+
+static const struct table_column sample_columns[] = {
+    {"time_ns", "time", CELL_TIME},
+    {"cpu", "CPU", CELL_COUNT},
+    SCHED_TASK_COLUMNS,
+    {"variable", "variable", CELL_TEXT},
+    {"path_node", "path", CELL_COUNT},
+    {"from_ns", "ran from", CELL_TIME},
+    {"to_ns", "to", CELL_TIME},
+    {"before_ns", "ran before", CELL_SPAN},
+    {"then", "then", CELL_TEXT},
+};
+
+static void put_sample(struct stream_table *table, const struct join *join, const struct seen *sample)
+{
+    const struct stream_event *event = &join->stream->events[sample->event];
+    const struct stream_type *type = stream_type_of(join->stream, event->id);
+    struct buf variable = {0};
+    int64_t node = 0;
+    put_key(join, event, &variable);
+    table_put_number(table, event->t_ns);
+    table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
+    sched_put_task_cells(table, join->job, join->i, event->task);
+    table_put_text(table, variable.len_bytes ? variable.data : "");
+    bool has_node = stream_field_number(join->stream, event, stream_field_of(type, "path_node"), &node);
+    table_put_if(table, has_node, node);
+    table_put_if(table, sample->is_inside, sample->from_ns);
+    table_put_if(table, sample->is_inside && sample->has_ended, sample->to_ns);
+    table_put_if(table, sample->is_inside, sample->t_ns - sample->from_ns);
+    if (sample->is_inside && sample->has_ended)
+        table_put_text(table, schedule_state_name(sample->then));
+    else
+        table_put_absent(table);
+    table->failed |= variable.failed;
+    buf_fini(&variable);
+}
+
+static int compare_by_time(const void *a, const void *b)
+{
+    const struct seen *x = a, *y = b;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
+int sched_write_samples(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = sample_columns,
+                                 .n_columns = sizeof sample_columns / sizeof *sample_columns};
+    int code = 0;
+    bool has_any = false;
+    for (size_t i = 0; i < job->n_streams && !code; i++) {
+        struct join join;
+        code = make_join(&join, false, i, job, err);
+        has_any |= join.n_samples > 0;
+        if (!code && join.n_samples)
+            qsort(join.samples, join.n_samples, sizeof *join.samples, compare_by_time);
+        for (size_t j = 0; j < join.n_samples && !code && (!job->top || table_rows(&table) < job->top); j++)
+            if (sched_wants_cpu(job, join.stream->events[join.samples[j].event].cpu))
+                put_sample(&table, &join, &join.samples[j]);
+        join_fini(&join);
+    }
+    code = code || has_any ? code : nothing_to_join(err);
+    return sched_finish_table(job, "samples", &table, out, code, err);
+}
+
+#define SHARE_COLUMNS                                                                                                  \
+    {"samples", "samples", CELL_COUNT}, {"on_ns", "on CPU", CELL_SPAN}, {"on_share", "of it", CELL_SHARE},             \
+        {"runnable_ns", "then runnable", CELL_SPAN}, {"blocked_ns", "then blocked", CELL_SPAN},                        \
+        {"off_ns", "then off CPU", CELL_SPAN}, {"preemptions", "preemptions", CELL_COUNT},                             \
+    {                                                                                                                  \
+        "migrations", "migrations", CELL_COUNT                                                                         \
+    }
+
+static const struct table_column variable_columns[] = {
+    {"variable", "variable", CELL_TEXT},
+    SCHED_STREAM_COLUMNS,
+    SHARE_COLUMNS,
+};
+
+static const struct table_column path_columns[] = {
+    SCHED_TASK_COLUMNS,
+    {"path_node", "path", CELL_COUNT},
+    SHARE_COLUMNS,
+};
+
+static int compare_groups(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    if (x->share.on_ns != y->share.on_ns)
+        return x->share.on_ns > y->share.on_ns ? -1 : 1;
+    if (x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static void put_group(struct stream_table *table, const struct join *join, const struct group *group, int64_t all_ns)
+{
+    const char *text = group->key < 0 ? "(no sample)" : join->texts.strings[group->key];
+    const struct share *share = &group->share;
+    if (join->by_path) {
+        sched_put_task_cells(table, join->job, join->i, group->task);
+        table_put_if(table, group->key >= 0, group->key < 0 ? 0 : strtoll(text, NULL, 10));
+    } else {
+        table_put_text(table, text);
+        sched_put_stream(table, join->job, join->i);
+    }
+    table_put_number(table, (int64_t)share->n_samples);
+    table_put_number(table, share->on_ns);
+    table_put_share(table, all_ns > 0 ? 100.0 * (double)share->on_ns / (double)all_ns : 0);
+    table_put_if(table, join->knows_wakings, share->runnable_ns);
+    table_put_if(table, join->knows_wakings, share->blocked_ns);
+    table_put_number(table, share->off_ns);
+    table_put_number(table, (int64_t)share->n_preemptions);
+    table_put_number(table, (int64_t)share->n_migrations);
+}
+
+static int write_groups(const struct sched_job *job, bool by_path, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = by_path ? path_columns : variable_columns,
+                                 .n_columns = by_path ? sizeof path_columns / sizeof *path_columns
+                                                      : sizeof variable_columns / sizeof *variable_columns};
+    bool has_any = false;
+    int code = 0;
+    for (size_t i = 0; i < job->n_streams && !code; i++) {
+        struct join join;
+        int64_t all_ns = 0;
+        code = make_join(&join, by_path, i, job, err);
+        has_any |= join.n_samples > 0;
+        if (!code && join.n_groups)
+            qsort(join.groups, join.n_groups, sizeof *join.groups, compare_groups);
+        for (size_t j = 0; j < join.n_groups; j++)
+            all_ns += join.groups[j].share.on_ns;
+        for (size_t j = 0; j < join.n_groups && !code && (!job->top || table_rows(&table) < job->top); j++)
+            put_group(&table, &join, &join.groups[j], all_ns);
+        join_fini(&join);
+    }
+    code = code || has_any ? code : nothing_to_join(err);
+    return sched_finish_table(job, by_path ? "paths" : "variables", &table, out, code, err);
+}
+
+int sched_write_variables(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    return write_groups(job, false, out, err);
+}
+
+int sched_write_paths(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    return write_groups(job, true, out, err);
+}
