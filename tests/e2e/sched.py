@@ -241,6 +241,10 @@ def bad(scratch):
     for words in (["nothing"], [SOURCE / "README.md"], [SOURCE]):
         done = query(*words, status=1)
         expect(done.stderr.count("\n") == 1, f"{words}: {done.stderr}")
+    for words in (["--task", "nosuch", path], ["--cpu", "99", path], ["--event", "nosuch", path], ["--from", "+99", path]):
+        path.write_bytes(whole)
+        done = query(*words, status=1)
+        expect(done.stderr.count("\n") == 1 and not done.stdout, f"{words}: {done.stderr}")
     for words in ([], ["tasks"], [path, "--couplebreak"], ["--cpu", "x", path], ["--from", "x", path], ["--by", "thread", path],
                   ["--view", "x", path], ["--view", "numatree", path], ["--offset", "x", path]):
         path.write_bytes(whole)

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "export/streams/stream-table.h"
 #include "fmt/json.h"
+#include "streams/couplebreak.h"
 
 /* --- lists --- */
 
@@ -96,6 +97,57 @@ int sched_job_check(const struct sched_job *job, struct error *err)
         if (list && !next_word(&list, word))
             return error_set(err, ERR_USAGE, "%s takes a list", i == 0 ? "--task" : i == 1 ? "--cpu" : "--event");
     }
+    return 0;
+}
+
+static bool has_task(const struct sched_job *job, const struct stream *stream)
+{
+    for (size_t i = 0; i < stream->n_tasks; i++)
+        if (sched_wants_task(job, stream, stream->tasks[i].task))
+            return true;
+    return false;
+}
+
+static bool has_cpu(const struct sched_job *job, const struct stream *stream)
+{
+    for (uint32_t cpu = 0; cpu < stream->n_cpus; cpu++)
+        if (sched_wants_cpu(job, (uint16_t)cpu))
+            return true;
+    return false;
+}
+
+static bool has_type(const struct sched_job *job, const struct stream *stream)
+{
+    int32_t twins[COUPLEBREAK_N];
+    int n_twins = couplebreak_ids(stream, twins);
+    for (int i = 0; i < n_twins; i++)
+        if (sched_wants_event(job, couplebreak_name(twins[i])))
+            return true;
+    for (size_t i = 0; i < stream->n_types; i++)
+        if (sched_wants_event(job, stream->types[i].name))
+            return true;
+    return sched_wants_event(job, STREAM_LOST_NAME);
+}
+
+int sched_job_find(const struct sched_job *job, struct error *err)
+{
+    bool found[3] = {!job->tasks, !job->cpus, !job->events}, has_events = false;
+    int64_t from_ns, to_ns;
+    for (size_t i = 0; i < job->n_streams; i++) {
+        const struct stream *stream = job->streams[i].stream;
+        found[0] = found[0] || has_task(job, stream);
+        found[1] = found[1] || has_cpu(job, stream);
+        found[2] = found[2] || has_type(job, stream);
+        has_events |= stream->n_events > 0;
+    }
+    if (!found[0])
+        return error_set(err, ERR_NOT_FOUND, "--task %.300s: the recordings have no such task", job->tasks);
+    if (!found[1])
+        return error_set(err, ERR_NOT_FOUND, "--cpu %.300s: the recordings have no such CPU", job->cpus);
+    if (!found[2])
+        return error_set(err, ERR_NOT_FOUND, "--event %.300s: the recordings have no such type of events", job->events);
+    if (has_events && !sched_extent(job, &from_ns, &to_ns))
+        return error_set(err, ERR_NOT_FOUND, "nothing was recorded between --from and --to");
     return 0;
 }
 
