@@ -269,11 +269,12 @@ target_status() {
     fuzz_run -max_len=16000
 }
 
-# Recordings of trace-cmd. The corpus begins with one of each kind.
+# Recordings of trace-cmd, and scheduler records. The corpus begins with one of each kind.
 target_stream() {
     fuzz_build
     python3 - "$srcdir/tests/lib" "$corpus" <<'END'
 import pathlib
+import struct
 import sys
 sys.path.insert(0, sys.argv[1])
 import tracedat
@@ -297,6 +298,33 @@ for name, raw in (("6", made().version_6()), ("7", made().version_7()), ("zlib",
                   ("big", made(">").version_6()), ("words", made(long_bytes=4).version_7()),
                   ("options", made(options=[(1, b"0x99\0"), (7, b"5\0"), (14, bytes(16)), (11, bytes(8))]).version_7())):
     pathlib.Path(sys.argv[2], f"seed-{name}").write_bytes(raw)
+
+
+def chunk(kind, layout, *values):
+    """A chunk of scheduler records; texts have their lengths before them."""
+    body = b"".join(struct.pack(">I", len(v)) + v if isinstance(v, bytes) else struct.pack(">" + c, v)
+                    for c, v in zip(layout, values))
+    return struct.pack(">BI", kind, len(body)) + body
+
+
+def event(time, cpu, kind, raw):
+    return struct.pack(">QHBH", time, cpu, kind, len(raw)) + raw
+
+
+switch = struct.pack("<HBBi16siiq16sii", 300, 0, 0, 7, b"seven", 7, 120, 1, b"eight", 8, 120)
+waking = struct.pack("<HBBi16siii", 303, 0, 0, 7, b"eight", 8, 120, 1)
+out, back = struct.pack(">IIB", 7, 8, 3), struct.pack(">IIB", 8, 2 ** 32 - 1, 0)
+for tier, events in ((1, ((900, 0, 1, waking), (1000, 0, 1, switch), (800, 1, 1, switch))),
+                     (2, ((1000, 0, 2, out), (1100, 0, 2, back))), (3, ((1000, 1, 2, out), (1200, 1, 2, back))), (4, ())):
+    parts = [chunk(1, "BBqqIISSSSS", tier, 0, 5, 0, 2, 7, b"0-1", b"host", b"boot", b"6.1 x", b"why" if tier > 1 else b""),
+             chunk(2, "ISSS", 300, b"sched", b"sched_switch", b"name: x"), chunk(3, "QIIBS", 1, 7, 7, 1, b"seven"),
+             chunk(3, "QIIBS", 1, 8, 7, 1, b"eight")]
+    body = struct.pack(">I", len(events)) + b"".join(event(*e) for e in events)
+    parts += [struct.pack(">BI", 4, len(body)) + body, chunk(5, "QQH", 950, 3, 0),
+              chunk(6, "QQQQQQIIHB", 9, 8, 7, 6, 5, 4, 7, 7, 1, 1), chunk(7, "QQQQ", len(events) + 1, 1, 1300, 3)]
+    whole = b"LOCUS-sched_______01.00b" + b"".join(parts)
+    pathlib.Path(sys.argv[2], f"seed-sched-{tier}").write_bytes(whole)
+    pathlib.Path(sys.argv[2], f"seed-sched-killed-{tier}").write_bytes(whole[:-40])
 END
     fuzz_run -max_len=4096
 }

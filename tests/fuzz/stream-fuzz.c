@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target (libFuzzer) for recordings of trace-cmd: no input may crash or leak the reader or what is made of its
- * events; times are in order, CPUs have rows, twins have origins, and what is refused is refused with a message. In the
- * place of libtraceevent, which works in another process, stands one table of types. */
+/* Fuzz target (libFuzzer) for recordings of trace-cmd and scheduler records: no input may crash or leak the reader or
+ * what is made of its events; times are in order, CPUs have rows, twins have origins, and what is refused is refused
+ * with a message. In the place of libtraceevent, which works in another process, stands one table of types. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "streams/couplebreak.h"
 #include "streams/formats.h"
+#include "streams/schedule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
@@ -124,6 +125,18 @@ static void check_event(struct stream *stream, size_t i, struct buf *out)
         stream_put_field(stream, event, &type->fields[k], out);
 }
 
+/* What tasks did, and what CPUs did, fits into the time of the stream. */
+static void check_schedule(const struct stream *stream)
+{
+    struct schedule sched = {0};
+    struct error err = {0};
+    check(schedule_analyse(stream, NULL, NULL, &sched, &err) == 0, "a stream cannot be followed");
+    for (size_t i = 0; i < sched.n_tasks; i++)
+        for (int k = 0; k < SCHEDULE_N_STATES; k++)
+            check(sched.tasks[i].ns[k] >= 0, "a task has less than no time");
+    schedule_close(&sched);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     static const struct stream_options options = {.couplebreak = true};
@@ -139,6 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         check(err.text[0] != '\0', "a refusal has no message");
     for (size_t i = 0; stream && i < stream->n_events; i++)
         check_event(stream, i, &out);
+    if (stream)
+        check_schedule(stream);
     buf_fini(&out);
     stream_close(stream);
     (void)close(fd);
