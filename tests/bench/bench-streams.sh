@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What opening a recording costs: made recordings of 1e5 to 1e7 events (N_EVENTS: the largest) of four CPUs, in which each
 # event is a switch or a waking: seconds of CPU time, and bytes of memory per event beside the mapped file. Then the same
-# with couplebreak, which here doubles the events, as a multiple of without. Figures are printed, none can fail.
+# with couplebreak, which here doubles the events, as a multiple of without. Then what recording costs (hpcrun -e sched):
+# CPU time of a program whose two threads switch SWITCHES times a second (50000), as a multiple of without, in N_PAIRS
+# pairs, each pair in turn; and the recorder's own CPU time. Figures are printed, none can fail.
 set -euo pipefail
 builddir=${LOCUS_BUILDDIR:-.} srcdir=${LOCUS_SRCDIR:-$(dirname "$0")/../..}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bench-streams.XXXXXX")
@@ -40,4 +42,129 @@ for path in sorted(pathlib.Path(sys.argv[2]).glob("*.dat"), key=lambda path: int
     memory = max(0, plain[0][1] - path.stat().st_size) / n
     ratio = statistics.median(found[0] for found in twins) / seconds
     print(f"{n:>10} {seconds:>8.3f} {1e9 * seconds / n:>9.1f} {memory:>12.1f} {ratio:>12.2f}")
+PYTHON
+
+cat >"$scratch/switches.c" <<'PROGRAM'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+static int there[2], back[2];
+static double now(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+static void *answer(void *nothing)
+{
+    char byte;
+    while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+        ;
+    return nothing;
+}
+static void work(long n)
+{
+    for (volatile long i = 0; i < n; i++)
+        ;
+}
+static void trips(long n, long pause)
+{
+    char byte = 0;
+    for (; n > 0; n--) {
+        if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+            exit(1);
+        work(pause);
+    }
+}
+/* usage: switches RATE SECONDS [PAUSE]: without PAUSE prints the one that gives this rate */
+int main(int argc, char **argv)
+{
+    long rate = atol(argv[1]), n = rate / 2 * atol(argv[2]), pause = argc > 3 ? atol(argv[3]) : 0;
+    cpu_set_t one;
+    pthread_t thread;
+    struct rusage before, after;
+    char line[8];
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof one, &one);
+    if (pipe(there) || pipe(back) || pthread_create(&thread, NULL, answer, NULL))
+        return 1;
+    trips(2000, 0);
+    if (argc < 4) {
+        double begin = now(CLOCK_PROCESS_CPUTIME_ID);
+        trips(20000, 0);
+        double trip = (now(CLOCK_PROCESS_CPUTIME_ID) - begin) / 20000;
+        begin = now(CLOCK_PROCESS_CPUTIME_ID);
+        work(20000000);
+        double step = (now(CLOCK_PROCESS_CPUTIME_ID) - begin) / 20000000;
+        double left = 2.0 / (double)rate - trip;
+        printf("%ld\n", left > 0 ? (long)(left / step) : 0);
+        return 0;
+    }
+    getrusage(RUSAGE_SELF, &before);
+    double cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+    trips(n, pause);
+    cpu = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    getrusage(RUSAGE_SELF, &after);
+    printf("%.9f %ld\n", cpu, after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw);
+    fflush(stdout);
+    return fgets(line, sizeof line, stdin) == NULL;
+}
+PROGRAM
+${CC:-gcc} -O2 -pthread -o "$scratch/switches" "$scratch/switches.c"
+python3 - "$builddir/hpcrun" "$scratch" "${SWITCHES:-50000}" "${N_PAIRS:-15}" <<'PYTHON'
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+hpcrun, scratch, rate, n_pairs = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+program, seconds, ticks = str(scratch / "switches"), "2", os.sysconf("SC_CLK_TCK")
+pause = subprocess.run([program, rate, seconds], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def recorder_seconds(path):
+    """CPU time of the process that has the file open."""
+    for link in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(link) == str(path):
+                fields = (link.parents[1] / "stat").read_text().rpartition(")")[2].split()
+                return (int(fields[11]) + int(fields[12])) / ticks
+        except OSError:
+            pass
+    return 0
+
+
+def run(*options):
+    """CPU time and switches of the loop, and the recorder's CPU time."""
+    directory = scratch / "measured"
+    shutil.rmtree(directory, ignore_errors=True)
+    words = [hpcrun, *options, "-o", directory] if options else []
+    process = subprocess.Popen([*words, program, rate, seconds, pause], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+    cpu, n = process.stdout.readline().split()
+    recorder = recorder_seconds(next(directory.glob("*.sched"))) if options else 0
+    process.communicate("\n")
+    return float(cpu), int(n), recorder
+
+
+ratios, shares, counts = [], [], []
+for i in range(n_pairs):
+    # what comes second has the warmer caches: each is first in turn
+    pair = [run(*o) for o in ((), ("-e", "sched"))[:: 1 if i % 2 else -1]]
+    plain, recorded = pair if i % 2 else pair[::-1]
+    ratios.append(recorded[0] / plain[0])
+    counts.append(plain[1] / plain[0])
+    shares.append(recorded[2] / recorded[0])
+ratios.sort()
+print(f"recording {statistics.median(counts):.0f} switches per CPU second: CPU time x {statistics.median(ratios):.3f}"
+      f" (quartiles {ratios[len(ratios) // 4]:.3f}, {ratios[-1 - len(ratios) // 4]:.3f}; {n_pairs} pairs),"
+      f" the recorder beside it {100 * statistics.median(shares):.1f} % of that")
 PYTHON
