@@ -277,6 +277,17 @@ static bool absolute(const char *directory, char path[DETOUR_PATH_MAX])
     return getcwd(real, sizeof real) && snprintf(path, DETOUR_PATH_MAX, "%s/%s", real, directory) > 0;
 }
 
+/* Records of the scheduler, which are no samples. */
+static bool has_sched(const char *directory)
+{
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    bool has_any = names_list(directory, "sched", &files, &n, &ignored) == 0 && n > 0;
+    free(files);
+    return has_any;
+}
+
 /* What to add about a directory without profiles: where something for it was found on this node. text is empty when
  * there is nothing. */
 static void undelivered_hint(const char *directory, char *text, size_t n_text)
@@ -302,6 +313,10 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
     unsigned n_unmeasured = found.path[0] ? 0 : unmeasured_read(directory, &unmeasured);
     if (n_unmeasured) {
         (void)snprintf(text, n_text, "; %s", unmeasured.first);
+        return;
+    }
+    if (has_sched(directory)) {
+        (void)snprintf(text, n_text, "; it has scheduler records, which 'hpcquery sched %s' shows", directory);
         return;
     }
     if (unmeasured.n_idle) {
