@@ -39,6 +39,7 @@ enum {
     RECORD_BYTES_MAX = 512, /* of those that we ask for; a larger one that goes over a ring's end ends the round */
     TOTALS_FIRST_MS = 20,   /* between looks at /proc: at first, and at most */
     TOTALS_LAST_MS = 1000,
+    TOTALS_SHARE = 50, /* a pause is at least so many times as long as the look before it */
     NAME_BYTES = 16
 };
 
@@ -817,8 +818,11 @@ static void record(struct recorder *r)
     while (goes_on) {
         goes_on = wait_for_more(r, fds, timeout_ms);
         if (r->tier == SCHED_TIER_NONE) {
+            int64_t begin_ms = companion_now_ms();
             look_at_totals(r);
+            int64_t cost_ms = TOTALS_SHARE * (companion_now_ms() - begin_ms);
             timeout_ms = timeout_ms * 5 / 4 < TOTALS_LAST_MS ? timeout_ms * 5 / 4 : TOTALS_LAST_MS;
+            timeout_ms = cost_ms > timeout_ms ? (int)cost_ms : timeout_ms;
         }
         drain(r, goes_on ? clock_now_ns(CLOCK_MONOTONIC) - LATE_NS : UINT64_MAX);
         if (sched_writer_flush(&r->writer, &err) != 0) {
@@ -861,6 +865,7 @@ void companion_sched_start(struct companion *c)
         sigset_t none;
         (void)sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)signal(SIGTERM, SIG_IGN); /* the program may take its time to end */
         const int others[] = {fds[1], c->listen_fd, c->way_fd, c->mark.fd, c->done_fd, c->signal_fd, c->recipes_fd};
         for (size_t i = 0; i < sizeof others / sizeof *others; i++)
             if (others[i] >= 0)

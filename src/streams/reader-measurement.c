@@ -144,6 +144,15 @@ static bool copy_text(char **to, const char *text)
     return !text || !*text || *to;
 }
 
+/* A number for the boot of the host: recordings with the same one have one clock. */
+static uint64_t id_of(const char *boot_id)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *boot_id; boot_id++)
+        hash = (hash ^ (unsigned char)*boot_id) * UINT64_C(1099511628211);
+    return hash;
+}
+
 static int take_head(const struct sched_file *file, struct stream *stream, struct error *err)
 {
     static const enum stream_tier tiers[] = {[SCHED_TIER_TRACEPOINTS] = STREAM_TIER_PROGRAM,
@@ -160,6 +169,7 @@ static int take_head(const struct sched_file *file, struct stream *stream, struc
     stream->n_cpus = head->n_cpus;
     stream->has_wall = true;
     stream->wall_ns = head->wall_ns;
+    stream->trace_id = head->boot_id[0] ? id_of(head->boot_id) : 0;
     buf_printf(&system, "Linux %s", head->kernel);
     if (head->why[0])
         buf_printf(&note, "no better: %s", head->why);

@@ -340,8 +340,11 @@ def main():
         else:
             run, threads = check_tier(scratch, "tracepoints", [], "program")
             check_tracepoints(run, threads)
-            check_samples(scratch)
             check_tier(scratch, "all", [], "full", ["-e", "sched,all"])
+            both = [next((scratch / name).glob("*.sched")) for name in ("tracepoints", "all")]
+            found = json.loads(query("--json", *both))
+            expect([s["alignment"] for s in found["streams"]] == ["its own clock", "same clock"], f"two files: {found['streams']}")
+            check_samples(scratch)
             check_killed_recorder(scratch, [], "killed-tracepoints")
             if "other users" not in "".join(skipped):
                 check_tier(scratch, "switches", PERFMON, "switches")
