@@ -66,10 +66,10 @@ class Frame:
         self._finalizer = weakref.finalize(self, library.call, "frame_close", handle)
 
     @classmethod
-    def open(cls, path):
-        """Opens whatever liblocus can read."""
+    def open(cls, path, fields=False):
+        """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it."""
         handle = ctypes.c_void_p()
-        library.check("frame_open", os.fsencode(path), handle)
+        library.check("frame_open_fields" if fields else "frame_open", os.fsencode(path), handle)
         return cls(handle)
 
     def close(self):

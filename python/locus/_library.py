@@ -70,6 +70,7 @@ FRAME, NUMBERS = c_void_p, POINTER(c_uint32)
 # name: (result, operands); those that return a code have struct error as last operand, which check adds.
 FUNCTIONS = {
     "frame_open": (c_int, c_char_p, POINTER(FRAME)),
+    "frame_open_fields": (c_int, c_char_p, POINTER(FRAME)),
     "frame_save": (c_int, FRAME, POINTER(c_void_p), POINTER(c_size_t)),
     "frame_close": (None, FRAME),
     "frame_n_nodes": (c_size_t, FRAME),

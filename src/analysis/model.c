@@ -72,7 +72,7 @@ void model_fini(struct model *model)
                      model->threads,  model->variables,  model->events,      model->topology,  model->program,
                      model->command,  model->plan,       model->skid,        model->notes,     model->builds,
                      model->machines, model->cpu_counts, model->home_counts, model->pages,     model->touches,
-                     model->reaches,  model->meetings};
+                     model->reaches,  model->meetings,   model->field_counts};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -289,20 +289,49 @@ const char *model_type_source_name(enum type_source source)
     return source < TYPE_SOURCES ? names[source] : NULL;
 }
 
-bool model_add_field(struct variable *variable, const struct variable_field *field)
+bool model_add_field(struct variable *variable, const struct variable_field *field, uint32_t *index)
 {
     for (size_t i = 0; i < variable->n_fields; i++) {
         struct variable_field *known = &variable->fields[i];
         if (known->event == field->event && known->part == field->part && known->name == field->name &&
             known->offset_bytes == field->offset_bytes && known->flags == field->flags) {
             known->samples += field->samples;
+            if (index)
+                *index = (uint32_t)i;
             return true;
         }
     }
     if (!vec_reserve(&variable->fields, &variable->cap_fields, variable->n_fields + 1, sizeof *variable->fields))
         return false;
+    if (index)
+        *index = (uint32_t)variable->n_fields;
     variable->fields[variable->n_fields++] = *field;
     return true;
+}
+
+static int compare_field_counts(const void *a, const void *b)
+{
+    const struct field_count *x = a, *y = b;
+    const uint32_t xs[] = {x->variable, x->scope, x->field}, ys[] = {y->variable, y->scope, y->field};
+    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+void model_order_field_counts(struct model *model)
+{
+    struct field_count *counts = model->field_counts;
+    size_t n = 0;
+    if (model->n_field_counts)
+        qsort(counts, model->n_field_counts, sizeof *counts, compare_field_counts);
+    for (size_t i = 0; i < model->n_field_counts; i++) {
+        if (n && compare_field_counts(&counts[n - 1], &counts[i]) == 0)
+            counts[n - 1].n_samples += counts[i].n_samples;
+        else
+            counts[n++] = counts[i];
+    }
+    model->n_field_counts = n;
 }
 
 const char *model_class_name(enum variable_class class)
@@ -340,6 +369,7 @@ void model_set_capacities(struct model *model)
     model->cap_touches = model->n_touches;
     model->cap_reaches = model->n_reaches;
     model->cap_meetings = model->n_meetings;
+    model->cap_field_counts = model->n_field_counts;
     model->cap_home_counts = model->n_home_counts;
     model->cap_pages = model->n_pages;
     model->cap_variables = model->n_variables;

@@ -191,6 +191,14 @@ struct part_line {
     struct loop_lines loop;        /* around it */
     uint64_t samples;
 };
+/* Samples on one field that the instructions of a statement took, or one instruction where these are kept. Where
+ * several call paths end at the same instructions, each of their scopes has the samples of all: how the fields share a
+ * scope. */
+struct field_count {
+    uint32_t variable, scope; /* indexes into the model's lists; scope: below one of the variable's */
+    uint32_t field;           /* index into the variable's fields */
+    uint64_t n_samples;
+};
 #define FIELD_NO_PART UINT32_MAX
 #define FIELD_UNTYPED 1u /* only an offset, or a range of offsets, is known */
 #define FIELD_PADDING 2u /* between the fields */
@@ -348,6 +356,8 @@ struct model {
     size_t n_meetings, cap_meetings;
     struct reach_row *reaches; /* [n_reaches] by variable, thread; none in older databases */
     size_t n_reaches, cap_reaches;
+    struct field_count *field_counts; /* [n_field_counts] by variable, scope, field; none in older databases */
+    size_t n_field_counts, cap_field_counts;
     struct home_count *home_counts; /* [n_home_counts] by variable, thread, metric, CPU, home; none where each machine
                                      * has one memory node */
     size_t n_home_counts, cap_home_counts;
@@ -439,9 +449,12 @@ uint32_t model_data_root(const struct model *model);
 /* "declaration", "template", "new", "sizeof", "accesses"; NULL for TYPE_FROM_NOTHING. */
 const char *model_type_source_name(enum type_source source);
 
-/* Adds samples to the variable's field with this event, part, name, offset and flags, which is added when new.
- * err: false when out of memory */
-bool model_add_field(struct variable *variable, const struct variable_field *field);
+/* Adds samples to the variable's field with this event, part, name, offset and flags, which is added when new. index,
+ * when not NULL, receives the field's.  err: false when out of memory */
+bool model_add_field(struct variable *variable, const struct variable_field *field, uint32_t *index);
+
+/* Puts the counts of fields in order, and adds up those of one field in one scope. */
+void model_order_field_counts(struct model *model);
 
 /* "heap", "mmap", "static", "thread-local", "stack", "file", "unknown", "unattributed". */
 const char *model_class_name(enum variable_class class);

@@ -137,18 +137,32 @@ static void take_strings(struct scan *scan)
         scan->strings[i] = take_text(scan);
 }
 
-static void skip_events(struct scan *scan)
+static const char *intern(struct scan *scan, struct place place, struct strtab *texts)
 {
-    size_t n = take_count(scan);
-    for (size_t i = 0; i < n && scan->code == 0; i++) {
-        skip_texts(scan, 2);
+    char *text = scan->code == 0 ? strndup((const char *)scan->data + place.at, place.len) : NULL;
+    int64_t known = text ? strtab_intern(texts, text) : -1;
+    free(text);
+    if (scan->code == 0 && known < 0)
+        no_memory(scan);
+    return known < 0 ? "" : texts->strings[known];
+}
+
+static void take_events(struct scan *scan, struct db_variables *variables)
+{
+    variables->n_events = take_count(scan);
+    variables->events = calloc(variables->n_events + 1, sizeof *variables->events);
+    if (!variables->events)
+        no_memory(scan);
+    for (size_t i = 0; i < variables->n_events && scan->code == 0; i++) {
+        variables->events[i] = intern(scan, take_text(scan), &variables->texts);
+        skip_texts(scan, 1);
         skip_bytes(scan, DOUBLE_BYTES);
         skip_numbers(scan, 8 + 3);
         skip_list(scan, 1, 0, 1); /* fates */
     }
 }
 
-static void skip_runs(struct scan *scan)
+static void take_runs(struct scan *scan, struct db_variables *variables)
 {
     skip_list(scan, 2, 2, 4); /* metrics */
     skip_list(scan, 2, 0, 6); /* processes */
@@ -156,7 +170,7 @@ static void skip_runs(struct scan *scan)
         skip_list(scan, 0, 0, 2); /* threads */
     else
         (void)take(scan);
-    skip_events(scan);
+    take_events(scan, variables);
 }
 
 static void skip_tree(struct scan *scan)
@@ -180,13 +194,7 @@ static const char *string(struct scan *scan, struct strtab *texts)
         fail(scan, "there is no string of this number");
     if (scan->code != 0)
         return "";
-    struct place place = scan->strings[id];
-    char *text = strndup((const char *)scan->data + place.at, place.len);
-    int64_t known = text ? strtab_intern(texts, text) : -1;
-    free(text);
-    if (known < 0)
-        no_memory(scan);
-    return known < 0 ? "" : texts->strings[known];
+    return intern(scan, scan->strings[id], texts);
 }
 
 static void take_scopes(struct scan *scan, struct db_variables *variables, struct db_variable *variable)
@@ -254,9 +262,30 @@ static void take_parts(struct scan *scan, struct db_variables *variables, struct
     }
 }
 
+static void take_fields(struct scan *scan, struct db_variables *variables, struct db_variable *variable)
+{
+    size_t n = take_count(scan);
+    if (!vec_reserve(&variables->fields, &variables->cap_fields, variables->n_fields + n, sizeof *variables->fields))
+        no_memory(scan);
+    variable->first_field = variables->n_fields;
+    variable->n_fields = n;
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        struct db_field *field = &variables->fields[variables->n_fields++];
+        field->event = take_32(scan);
+        uint32_t part = take_32(scan);
+        field->part = part ? part - 1 : DB_NO_PART;
+        field->name = string(scan, &variables->texts);
+        field->type = string(scan, &variables->texts);
+        skip_numbers(scan, 2); /* flags, offset */
+        field->size_bytes = take(scan);
+        field->n_samples = take(scan);
+        if (scan->code == 0 && (field->event >= variables->n_events || part > variable->n_parts))
+            fail(scan, "there is no event or part of this number");
+    }
+}
+
 static void skip_sums(struct scan *scan)
 {
-    skip_list(scan, 0, 0, 8);          /* fields */
     skip_list(scan, 0, 0, 1);          /* samples */
     skip_list(scan, 0, 0, 1);          /* places */
     skip_list(scan, 0, 0, 1 + 4 + 64); /* latencies */
@@ -288,16 +317,53 @@ static void take_variable(struct scan *scan, struct db_variables *variables, str
     variable->type = string(scan, &variables->texts);
     skip_numbers(scan, 1);
     variable->element_bytes = take(scan);
+    take_fields(scan, variables, variable);
     skip_sums(scan);
 }
 
-/* Tables: each a name, a length, and so many bytes. */
-static void skip_tables(struct scan *scan)
+static void take_counts(struct scan *scan, struct db_variables *variables)
 {
     size_t n = take_count(scan);
+    uint64_t variable = 0;
+    if (variables->counts)
+        fail(scan, "the table is there twice");
+    if (scan->code == 0)
+        variables->counts = calloc(n + 1, sizeof *variables->counts);
+    if (scan->code == 0 && !variables->counts)
+        no_memory(scan);
     for (size_t i = 0; i < n && scan->code == 0; i++) {
-        skip_texts(scan, 1);
-        skip_bytes(scan, take(scan));
+        struct db_field_count *count = &variables->counts[i];
+        uint64_t further = take(scan);
+        variable = further < variables->n ? variable + further : UINT64_MAX;
+        count->scope = take_32(scan);
+        count->field = take_32(scan);
+        count->n_samples = take(scan);
+        if (scan->code == 0 && (variable >= variables->n || count->scope >= scan->n_scopes ||
+                                count->field >= variables->items[variable].n_fields))
+            fail(scan, "there is no variable, scope or field of this number");
+        count->variable = (uint32_t)variable;
+        variables->n_counts = i + (scan->code == 0);
+    }
+}
+
+/* Tables: each a name, a length, and so many bytes. */
+static void take_tables(struct scan *scan, struct db_variables *variables)
+{
+    static const char counts[] = "field_counts";
+    size_t n = take_count(scan), len = scan->len;
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        struct place name = take_text(scan);
+        uint64_t len_table = take(scan);
+        size_t at = scan->at;
+        skip_bytes(scan, len_table);
+        if (scan->code != 0 || name.len != strlen(counts) || memcmp(scan->data + name.at, counts, name.len) != 0)
+            continue;
+        scan->len = scan->at;
+        scan->at = at;
+        take_counts(scan, variables);
+        if (scan->code == 0 && scan->at != scan->len)
+            fail(scan, "the table goes on");
+        scan->len = len;
     }
 }
 
@@ -312,7 +378,7 @@ static void take_variables(struct scan *scan, struct db_variables *variables)
     if (db_has_instructions(scan->version))
         skip_list(scan, 0, 0, 2); /* builds */
     if (db_has_tables(scan->version))
-        skip_tables(scan);
+        take_tables(scan, variables);
     if (scan->code == 0 && scan->at != scan->len)
         fail(scan, "the file goes on");
 }
@@ -341,7 +407,7 @@ int db_variables_read(const void *bytes, size_t len_bytes, const char *name, str
                          MARK_BYTES, scan.version);
     skip_head(&scan);
     take_strings(&scan);
-    skip_runs(&scan);
+    take_runs(&scan, variables);
     skip_tree(&scan);
     take_variables(&scan, variables);
     free(scan.strings);
@@ -356,6 +422,9 @@ void db_variables_fini(struct db_variables *variables)
     free(variables->scopes);
     free(variables->parts);
     free(variables->lines);
+    free(variables->fields);
+    free(variables->counts);
+    free(variables->events);
     strtab_fini(&variables->texts);
     *variables = (struct db_variables){0};
 }

@@ -50,6 +50,7 @@ struct db_variable {
     size_t first_scope, n_scopes; /* its subtrees: scopes[first_scope]... */
     size_t first_part, n_parts;   /* of a stack frame: parts[first_part]..., none or several */
     size_t first_line, n_lines;   /* the same of lines: where samples on its parts were taken */
+    size_t first_field, n_fields; /* fields[first_field]... */
 };
 
 /* A local variable of a stack frame. */
@@ -68,7 +69,28 @@ struct db_part_line {
     uint64_t n_samples;
 };
 
+/* A field of a variable, or an offset in it, of one event. */
+struct db_field {
+    uint32_t event; /* index into events */
+    uint32_t part;  /* index into the parts of the variable; DB_NO_PART: of the variable as a whole */
+    const char *name, *type;
+    uint64_t size_bytes, n_samples;
+};
+#define DB_NO_PART UINT32_MAX
+
+/* Samples of a field in a scope. */
+struct db_field_count {
+    uint32_t variable, scope, field; /* indexes; field: into those of the variable */
+    uint64_t n_samples;
+};
+
 struct db_variables {
+    const char **events; /* [n_events] the metric of each */
+    size_t n_events;
+    struct db_field *fields; /* [n_fields] */
+    size_t n_fields, cap_fields;
+    struct db_field_count *counts; /* [n_counts] by variable, then by scope, as in the file */
+    size_t n_counts;
     struct db_variable *items; /* [n] */
     size_t n;
     uint32_t *scopes; /* [n_scopes] context ids of the version 4 form */

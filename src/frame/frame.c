@@ -20,6 +20,7 @@ static const char *const kind_names[FRAME_KINDS] = {
     [FRAME_INSTRUCTION] = "instruction",
     [FRAME_VARIABLE] = "variable",
     [FRAME_GROUP] = "group",
+    [FRAME_FIELD] = "field",
 };
 
 /* --- parts --- */

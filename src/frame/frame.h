@@ -34,6 +34,7 @@ enum frame_kind {
     FRAME_INSTRUCTION,
     FRAME_VARIABLE, /* data: a variable, or a place where blocks were allocated */
     FRAME_GROUP,    /* made by a profiler: "<heap>", "<thread root>", a region of the program */
+    FRAME_FIELD,    /* of a variable */
     FRAME_KINDS
 };
 
@@ -83,6 +84,11 @@ struct frame_cell {
  * there, the lines and loops within the function included, is the hidden column "X (function)".
  * err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (file, offset or line, reason), ERR_UNSUPPORTED, ERR_MEMORY */
 int frame_open(const char *path, struct frame **frame, struct error *err);
+
+/* The same with the fields of each variable between it and what accesses it, as nodes of their own; all below a field
+ * has its name as "field" and its type as "field_type". In these frames code that touches several fields is there once
+ * for each.  err: ERR_UNSUPPORTED also where the file does not know them */
+int frame_open_fields(const char *path, struct frame **frame, struct error *err);
 
 /* The file in the directory of a saved frame. */
 #define FRAME_FILE "frame.db"

@@ -323,6 +323,7 @@ struct tree {
     size_t n;
     struct buf text;
     struct db_variables variables; /* of our own databases */
+    bool with_fields;
 };
 
 /* The path of a file as it was when the program was built: copies lie in the database below "src". */
@@ -616,6 +617,10 @@ static int read_tree(struct tree *tree, const char *directory, struct error *err
     if (code == 0) {
         hpctoolkit_set_data(tree->maker, tree->nodes, tree->n, tree->number_of);
         hpctoolkit_set_variables(tree->maker, &tree->variables, tree->database->node_of);
+        if (tree->with_fields && tree->variables.n_counts) { /* the attributes are there, and filled later */
+            maker_text(tree->maker, "field", 0, "");
+            maker_text(tree->maker, "field_type", 0, "");
+        }
     }
     return code;
 }
@@ -628,7 +633,8 @@ static void tree_fini(struct tree *tree)
     db_variables_fini(&tree->variables);
 }
 
-static int read_meta(const char *directory, const struct mapped *file, struct frame **frame, struct error *err)
+static int read_meta(const char *directory, const struct mapped *file, bool with_fields, struct frame **frame,
+                     struct error *err)
 {
     struct database *database = calloc(1, sizeof *database);
     struct v4_file meta = {0};
@@ -637,7 +643,8 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
         return error_memory(err);
     database->n_owners = 1;
     maker_init(&maker);
-    struct tree tree = {.meta = &meta.meta, .name = file->name, .maker = &maker, .database = database};
+    struct tree tree = {
+        .meta = &meta.meta, .name = file->name, .maker = &maker, .database = database, .with_fields = with_fields};
     int code = v4_read_memory(file->bytes, file->len_bytes, file->name, &meta, err);
     if (code == 0 && meta.kind != V4_META)
         code = error_set(err, ERR_FORMAT, "%.600s: offset 10: this is a %s", file->name, v4_file_name(meta.kind));
@@ -653,7 +660,7 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
     if (code == 0)
         code = add_columns(made, database, &meta.meta, err);
     if (code == 0)
-        code = hpctoolkit_split_stacks(&made, &tree.variables, database->node_of, err);
+        code = hpctoolkit_split_variables(&made, &tree.variables, database->node_of, database->n_ids, with_fields, err);
     if (code == 0)
         *frame = made;
     else
@@ -670,7 +677,7 @@ static int read_v4(const struct frame_input *input, struct frame **frame, struct
     char *directory = readers_directory(input);
     int code = directory ? map_file(directory, v4_file_name(V4_META), false, &meta, err) : error_memory(err);
     if (code == 0)
-        code = read_meta(directory, &meta, frame, err);
+        code = read_meta(directory, &meta, input->with_fields, frame, err);
     unmap_file(&meta);
     free(directory);
     return code;

@@ -163,9 +163,9 @@ static int not_known(const struct frame_input *input, struct error *err)
     return code;
 }
 
-int frame_open(const char *path, struct frame **frame, struct error *err)
+static int open_frame(const char *path, bool with_fields, struct frame **frame, struct error *err)
 {
-    struct frame_input input = {0};
+    struct frame_input input = {.with_fields = with_fields};
     int code = look_at(path, &input, err);
     size_t i = 0;
     while (code == 0 && readers_at(i) && !readers_at(i)->fits(&input))
@@ -174,4 +174,25 @@ int frame_open(const char *path, struct frame **frame, struct error *err)
         code = readers_at(i) ? readers_at(i)->read(&input, frame, err) : not_known(&input, err);
     buf_fini(&input.head);
     return code;
+}
+
+int frame_open(const char *path, struct frame **frame, struct error *err)
+{
+    return open_frame(path, false, frame, err);
+}
+
+int frame_open_fields(const char *path, struct frame **frame, struct error *err)
+{
+    int code = open_frame(path, true, frame, err);
+    for (size_t i = 0; code == 0 && i < frame_n_attributes(*frame); i++)
+        if (strcmp(frame_attribute_name(*frame, i), "field") == 0)
+            return 0;
+    if (code != 0)
+        return code;
+    frame_close(*frame);
+    *frame = NULL;
+    return error_set(err, ERR_UNSUPPORTED,
+                     "%.600s: the fields that its code touches are not known; databases of Locus have them from this "
+                     "version on, if samples have data addresses",
+                     path);
 }

@@ -13,7 +13,8 @@
 struct frame_input {
     const char *path;
     bool is_directory;
-    struct buf head; /* of a file: its first bytes, at most FRAME_HEAD_BYTES; data is never NULL */
+    bool with_fields; /* as in frame_open_fields */
+    struct buf head;  /* of a file: its first bytes, at most FRAME_HEAD_BYTES; data is never NULL */
 };
 
 enum { FRAME_HEAD_BYTES = 16384 };
@@ -82,12 +83,14 @@ void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variabl
 /* "app.c:7", "fill (app.c:7)" or "fill": whatever is known of where a variable comes from. Replaces what out holds. */
 void hpctoolkit_print_site(const struct db_variable *variable, struct buf *out);
 
-/* Replaces each stack frame of which several local variables are known by these: each with a copy of all that accesses
- * the frame, and its fraction of the values: of a line as its samples fell, else as in the table of variables. What a
- * fraction is missing of stays with the last one. A frame that would become very much larger stays. node_of [n_ids]: as
- * above. *frame may become another one, also on failure.  err: ERR_MEMORY */
-int hpctoolkit_split_stacks(struct frame **frame, const struct db_variables *variables, const uint32_t *node_of,
-                            struct error *err);
+/* Replaces each stack frame of which several local variables are known by these; with_fields: also puts the fields of
+ * each variable between it and what accesses it, where the file counts them. What accesses the variable is copied for
+ * each of them, with its share of the values: of a scope as the samples of the metric's event fell there, else as all
+ * that the file knows. What a fraction is missing of stays with the last local, and what has no field stays below the
+ * variable. A frame that would become very much larger stays. node_of [n_ids]: as above. *frame may become another one,
+ * also on failure.  err: ERR_MEMORY */
+int hpctoolkit_split_variables(struct frame **frame, const struct db_variables *variables, const uint32_t *node_of,
+                               uint32_t n_ids, bool with_fields, struct error *err);
 
 /* The name of a metric as Hatchet has it, without a suffix: "time" for "CPUTIME (sec)" and "CPUTIME (usec)". len: of
  * metric. *scale: what the values of the file are multiplied by, so that "time" is seconds in both forms. */

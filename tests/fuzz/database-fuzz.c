@@ -34,8 +34,24 @@ static void check_variables(const struct model *model, const void *bytes, size_t
                   same->element_bytes == variable->element_bytes,
               "a size is another one");
         check(same->n_scopes == variable->n_scopes, "there are as many scopes");
+        check(same->n_fields == variable->n_fields, "there are as many fields");
+        for (size_t k = 0; k < same->n_fields; k++) {
+            const struct db_field *field = &read.fields[same->first_field + k];
+            const struct variable_field *known = &variable->fields[k];
+            check(strcmp(field->name, model_text(model, known->name)) == 0 && field->event == known->event &&
+                      field->part == known->part && field->n_samples == known->samples,
+                  "a field is another one");
+        }
         for (size_t k = 0; k < same->n_scopes; k++)
             check(read.scopes[same->first_scope + k] == variable->scopes[k], "a scope is another one");
+    }
+    check(read.n_counts == model->n_field_counts, "there are as many counts of fields");
+    for (size_t i = 0; i < read.n_counts; i++) {
+        const struct db_field_count *count = &read.counts[i];
+        const struct field_count *known = &model->field_counts[i];
+        check(count->variable == known->variable && count->scope == known->scope && count->field == known->field &&
+                  count->n_samples == known->n_samples,
+              "a count of a field is another one");
     }
     db_variables_fini(&read);
 }

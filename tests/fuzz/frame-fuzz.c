@@ -141,7 +141,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     const char *directory = scratch_directory();
     int descriptor = scratch_descriptor();
     write_parts(kind, data + (len_bytes > 0), len_bytes - (len_bytes > 0), path);
-    if (frame_open(kind == 0 ? path : directory, &frame, &err) == 0) {
+    bool with_fields = kind == KINDS - 1 && which % 2;
+    if ((with_fields ? frame_open_fields : frame_open)(kind == 0 ? path : directory, &frame, &err) == 0) {
         check_nodes(frame);
         check_values(frame);
         if (frame_n_nodes(frame) < 2000)

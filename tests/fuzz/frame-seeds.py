@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """frame-seeds.py DIRECTORY BUILD: the inputs of tests/golden/readers.py as frame-fuzz.c takes them, what the tools in BUILD save of
-them, and a small database of ours."""
+them, and small databases of ours."""
+import os
 import pathlib
 import struct
 import subprocess
@@ -39,6 +40,18 @@ def save_seeds(target, build, inputs, scratch):
     write_seed(target, "ours", 4, [(scratch / "ours" / part).read_bytes() for part in PARTS[4]])
 
 
+def field_seeds(target, build, scratch):
+    """Databases that say which fields the code touches, opened with these."""
+    os.environ.update({"LOCUS_SRCDIR": str(TESTS.parent), "LOCUS_BUILDDIR": str(build)})
+    sys.path.insert(0, str(TESTS / "golden"))
+    import fields
+    for seed in range(3):
+        fields.Case(seed).write(scratch / f"fields-{seed}")
+        database = scratch / f"fields-db-{seed}"
+        subprocess.run([build / "hpcprof", "-q", "-o", database, scratch / f"fields-{seed}"], check=True)
+        write_seed(target, f"fields-{seed}", 4 + len(PARTS) + 1, [(database / part).read_bytes() for part in PARTS[4]])
+
+
 def main():
     target, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as name:
@@ -52,6 +65,7 @@ def main():
             kind = 1 if (path / "meta.db").exists() else 2
             write_seed(target, path.name, kind, [(path / part).read_bytes() for part in PARTS[kind]])
         save_seeds(target, build, inputs, scratch)
+        field_seeds(target, build, scratch)
 
 
 main()

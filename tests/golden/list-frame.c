@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists what frame_open makes of a file or directory: profiles, columns, nodes with their attributes and sums over all
  * profiles, and with --cells the cells of each; with --query TEXT the numbers that the file itself gives to the nodes
- * which the query finds. Exit status 1 and one sentence when it cannot be read. */
+ * which the query finds; --fields opens it with the fields of variables. Exit status 1 and one sentence when it cannot
+ * be read. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,7 +99,8 @@ int main(int argc, char **argv)
     struct frame *frame = NULL;
     struct error err = {0};
     bool with_cells = argc == 3 && strcmp(argv[1], "--cells") == 0;
-    int code = frame_open(argv[argc - 1], &frame, &err);
+    bool with_fields = argc == 3 && strcmp(argv[1], "--fields") == 0;
+    int code = (with_fields ? frame_open_fields : frame_open)(argv[argc - 1], &frame, &err);
     if (code == 0 && argc == 4 && strcmp(argv[1], "--query") == 0) {
         code = list_found(frame, argv[2], &err);
     } else if (code == 0) {

@@ -244,7 +244,7 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
     int status = input_path(path, of_pipe);
     if (status != 0)
         return status;
-    if (frame_open(*of_pipe ? of_pipe : path, frame, &err) != 0) {
+    if ((settings->with_fields ? frame_open_fields : frame_open)(*of_pipe ? of_pipe : path, frame, &err) != 0) {
         size_t len = strlen(of_pipe); /* people gave it another name */
         bool is_named = len && strncmp(err.text, of_pipe, len) == 0;
         return tool_error("hpcquery", "%s%s", is_named ? path : "", err.text + (is_named ? len : 0));
@@ -261,6 +261,7 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
 }
 
 static const char *const attributes_of_data[] = {"variable", "class", "element_type", "site", "blocks", "element_size"};
+static const char *const attributes_of_fields[] = {"field", "field_type"};
 static const char *const attributes_of_trees[] = {"tree"};
 
 /* Whether a text has one of n words as a word of its own. */
@@ -294,6 +295,11 @@ static bool has_operation(const struct chain *chain)
     return false;
 }
 
+static bool names_fields(const struct chain *chain)
+{
+    return operands_name(chain, attributes_of_fields, sizeof attributes_of_fields / sizeof *attributes_of_fields);
+}
+
 /* The tree of a database that the operations are about, "code" or "data"; NULL: both, as the operations say which. */
 static const char *choose_tree(const struct settings *settings, const struct chain *chain)
 {
@@ -303,7 +309,7 @@ static const char *choose_tree(const struct settings *settings, const struct cha
         operands_name(chain, attributes_of_trees, sizeof attributes_of_trees / sizeof *attributes_of_trees))
         return NULL;
     bool of_data = operands_name(chain, attributes_of_data, sizeof attributes_of_data / sizeof *attributes_of_data);
-    return of_data ? "data" : "code";
+    return of_data || settings->with_fields || names_fields(chain) ? "data" : "code";
 }
 
 /* Keeps that tree alone, where a frame has both: they hold the same costs. */
@@ -343,11 +349,13 @@ static int keep_trees(const struct settings *settings, struct chain *chain)
 static int open_inputs(const struct settings *settings, struct chain *chain)
 {
     int status = 0;
+    struct settings how = *settings;
+    how.with_fields = settings->with_fields || names_fields(chain);
     chain->frames = calloc(chain->n_inputs, sizeof(struct frame *));
     if (!chain->frames)
         return out_of_memory();
     while (status == 0 && chain->n_frames < chain->n_inputs) {
-        status = input_open_frame(settings, chain->inputs[chain->n_frames], &chain->frames[chain->n_frames]);
+        status = input_open_frame(&how, chain->inputs[chain->n_frames], &chain->frames[chain->n_frames]);
         chain->n_frames += status == 0;
     }
     return status;

@@ -101,7 +101,9 @@ static const struct option_row rows[] = {
     {OPT_ORDER, "--order", "time",
      "vars: order the rows by all time at a variable. Default: by the time that waited, or may have waited, for "
      "memory, where that is known."},
-    {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
+    {OPT_FIELDS, "--fields", NULL,
+     "vars: list the fields of each variable; with --csv a table of fields. Operations and forms: put the fields of "
+     "each variable between it and what accesses it, which they also do where an operand names field or field_type."},
     {OPT_INSTRUCTIONS, "--instructions", NULL,
      "annotate: the machine code with the source lines between, in the form of objdump -d. What each instruction cost "
      "is known in databases that hpcprof --instructions made; others have it by line. The module must be here, in the "
@@ -350,7 +352,8 @@ static bool take_report_flag(int id, struct settings *settings)
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].id == id) {
             *flags[i].flag = true;
-            settings->report_option = flags[i].name;
+            if (id != OPT_FIELDS || !settings->report_option)
+                settings->report_option = flags[i].name;
             return true;
         }
     return false;
@@ -707,7 +710,8 @@ static int answer(struct settings *settings, char **words, size_t n)
         return usage(
             "give a report (vars, functions, lines, annotate, types, tree, datatree, advice, leaks, cpus, numa, "
             "first-touch, patterns or sharing) and a database, or operations and inputs");
-    if (settings->report_option || settings->by)
+    bool is_of_steps = settings->report_option && strcmp(settings->report_option, "--fields") == 0;
+    if ((settings->report_option && !is_of_steps) || settings->by)
         return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
                           settings->by ? "--by" : settings->report_option);
     return chain_run(settings, words, n);

@@ -230,6 +230,9 @@ static void renumber(struct model *model, const uint32_t *new_of)
     for (size_t v = 0; v < model->n_variables; v++)
         for (size_t i = 0; i < model->variables[v].n_scopes; i++)
             model->variables[v].scopes[i] = new_of[model->variables[v].scopes[i]];
+    for (size_t i = 0; i < model->n_field_counts; i++)
+        model->field_counts[i].scope = new_of[model->field_counts[i].scope];
+    model_order_field_counts(model);
 }
 
 static int compare_sides(const void *a, const void *b)

@@ -135,8 +135,30 @@ static void add_line(struct build *build, struct variable *proto, const struct v
     count_line(proto, &line);
 }
 
-/* Splits the frame by the offsets of the first event with addresses. */
-static double collect_by_accesses(struct build *build, uint32_t index, struct variable *proto)
+/* Samples of the other events on the parts of a frame. */
+struct other_samples {
+    double *parts; /* [capacity] */
+    size_t capacity;
+    double total;
+};
+
+/* Adds the part of another event's samples, without a share of those of the first event. */
+static void add_other(struct variable *proto, const struct variable_part *part, uint64_t samples,
+                      struct other_samples *others)
+{
+    const struct variable_part *found = find_part(proto, part);
+    size_t index = found ? (size_t)(found - proto->parts) : 0, before = others->capacity;
+    if (!found || !vec_reserve(&others->parts, &others->capacity, index + 1, sizeof *others->parts))
+        return;
+    for (size_t i = before; i < others->capacity; i++)
+        others->parts[i] = 0;
+    others->parts[index] += (double)samples;
+    others->total += (double)samples;
+}
+
+/* Splits the frame by the offsets of the first event with addresses; those of the others say which parts there are. */
+static double collect_by_accesses(struct build *build, uint32_t index, struct variable *proto,
+                                  struct other_samples *others)
 {
     size_t n;
     double total = 0;
@@ -145,10 +167,14 @@ static double collect_by_accesses(struct build *build, uint32_t index, struct va
     for (size_t i = 0; i < n; i++)
         event = accesses[i].event < event ? accesses[i].event : event;
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; accesses[i].event == event && j < accesses[i].offsets.n; j++) {
+        for (size_t j = 0; j < accesses[i].offsets.n; j++) {
             const struct spread_entry *entry = &accesses[i].offsets.entries[j];
             struct frame_spot spot = {.part = {.name = proto->name, .file = proto->file, .line = proto->line}};
             (void)frame_parts_find(build, index, &accesses[i], entry->offset, &spot);
+            if (accesses[i].event != event) {
+                add_other(proto, &spot.part, entry->count, others);
+                continue;
+            }
             total += add_part(proto, &spot.part, (double)entry->count);
             add_line(build, proto, &spot.part, &accesses[i], entry->count);
         }
@@ -177,12 +203,13 @@ static double collect_by_granules(struct build *build, uint32_t index, struct sy
     return total;
 }
 
-/* Turns a frame whose samples nearly all lie in one variable into that variable. */
-static bool take_only_part(struct variable *proto)
+/* Turns a frame whose samples nearly all lie in one variable, those of every event, into that variable. */
+static bool take_only_part(struct variable *proto, const struct other_samples *others)
 {
     for (size_t i = 0; i < proto->n_parts; i++) {
         const struct variable_part part = proto->parts[i];
-        if (part.fraction < ONLY_PART)
+        double of_others = i < others->capacity ? others->parts[i] : 0;
+        if (part.fraction < ONLY_PART || of_others < ONLY_PART * others->total)
             continue;
         proto->name = part.name;
         proto->file = part.file;
@@ -202,10 +229,14 @@ static bool take_only_part(struct variable *proto)
 
 bool frame_parts_collect(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
 {
-    double total = collect_by_accesses(build, index, proto) + collect_by_granules(build, index, symbols, proto);
+    struct other_samples others = {0};
+    double total = collect_by_accesses(build, index, proto, &others);
+    total += collect_by_granules(build, index, symbols, proto);
     for (size_t i = 0; i < proto->n_parts && total > 0; i++)
         proto->parts[i].fraction /= total;
-    return take_only_part(proto);
+    bool is_one = take_only_part(proto, &others);
+    free(others.parts);
+    return is_one;
 }
 
 /* The number of samples that the shares of the parts refer to; 0 when the lines do not say. */

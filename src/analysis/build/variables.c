@@ -26,11 +26,20 @@ struct typed_node {
     struct heap_type type;
 };
 
+/* A node with values of its own below that of a variable, and its scope. */
+struct leaf {
+    uint32_t variable_node, module;
+    uint64_t ip;
+    uint32_t scope;
+};
+
 /* The variable whose fields are being made. */
 struct target {
     struct build *build;
     struct variable *variable;
     const struct node_access *access;
+    const struct leaf *leaves; /* [n_leaves] where the instruction of the access is the end of a path */
+    size_t n_leaves;
     uint32_t part;
     const char *before, *at; /* source lines of the instruction before the sample and of its own; NULL: not known */
 };
@@ -84,6 +93,23 @@ static bool is_shared(const struct type_spot *spot)
     return spot->kind == SPOT_FIELD && strstr(spot->path, ".<") && strchr(spot->path, '|');
 }
 
+/* Adds samples to a field, and counts them in the scopes of the access. */
+static void count_field(const struct target *target, const struct variable_field *field)
+{
+    struct model *model = target->build->model;
+    struct field_count count = {.variable = (uint32_t)(target->variable - model->variables),
+                                .n_samples = field->samples};
+    bool ok = model_add_field(target->variable, field, &count.field);
+    for (size_t i = 0; ok && i < target->n_leaves; i++) {
+        count.scope = target->leaves[i].scope;
+        ok = vec_reserve(&model->field_counts, &model->cap_field_counts, model->n_field_counts + 1,
+                         sizeof *model->field_counts);
+        if (ok)
+            model->field_counts[model->n_field_counts++] = count;
+    }
+    target->build->builder.failed |= !ok;
+}
+
 static void add_untyped(const struct target *target, int64_t offset, uint64_t samples)
 {
     struct variable_field field = {
@@ -92,7 +118,7 @@ static void add_untyped(const struct target *target, int64_t offset, uint64_t sa
     (void)snprintf(name, sizeof name, UNTYPED_NAME, (long long)offset);
     field.name = model_string(target->build->model, name);
     field.offset_bytes = (uint64_t)offset;
-    (void)model_add_field(target->variable, &field);
+    count_field(target, &field);
 }
 
 /* A path to a member of the one structure that a pointer points to. */
@@ -119,7 +145,7 @@ static void add_spot(const struct target *target, struct symbols *symbols, const
                                    .samples = samples};
     if (spot->kind != SPOT_PADDING)
         field.type = model_string(model, types_spell(symbols, spot->type, text, sizeof text));
-    (void)model_add_field(target->variable, &field);
+    count_field(target, &field);
 }
 
 /* The field at an offset; where fields share a place, the source lines decide, that of the access first. */
@@ -252,7 +278,8 @@ static void add_stack_offsets(struct target *target, struct symbols *symbols, ui
         bool is_found = frame_parts_find(target->build, node, target->access, offsets->entries[i].offset, &found) &&
                         part_index(target->variable, &found.part, &target->part);
         if (!is_found) {
-            struct variable_part frame = {.name = 0};
+            const struct variable *variable = target->variable; /* its rest is a part as well */
+            struct variable_part frame = {.name = variable->name, .file = variable->file, .line = variable->line};
             (void)part_index(target->variable, &frame, &target->part);
             add_untyped(target, -(int64_t)offsets->entries[i].offset, count);
             continue;
@@ -267,29 +294,97 @@ static void add_stack_offsets(struct target *target, struct symbols *symbols, ui
     }
 }
 
-/* Joins offsets without type if there are many: one by one they say nothing. */
-static void join_untyped(struct model *model, struct variable *variable)
+/* Joins offsets without type if there are many: one by one they say nothing. counts [n] of its fields follow. */
+static bool join_untyped(struct model *model, struct variable *variable, struct field_count *counts, size_t n_counts)
 {
-    size_t n_untyped = 0, n = 0;
+    size_t n_untyped = 0;
+    bool ok = true;
     for (size_t i = 0; i < variable->n_fields; i++)
         n_untyped += (variable->fields[i].flags & FIELD_UNTYPED) != 0;
     if (n_untyped <= OFFSETS_SHOWN)
-        return;
+        return true;
     struct variable_field *fields = variable->fields;
     size_t n_fields = variable->n_fields;
+    uint32_t *new_of = calloc(n_fields, sizeof *new_of);
+    if (!new_of)
+        return false;
     variable->fields = NULL;
     variable->n_fields = variable->cap_fields = 0;
-    for (; n < n_fields; n++) {
-        if (fields[n].flags & FIELD_UNTYPED) {
-            fields[n].name = model_string(model, "<many offsets>");
-            fields[n].offset_bytes = 0;
+    for (size_t i = 0; ok && i < n_fields; i++) {
+        if (fields[i].flags & FIELD_UNTYPED) {
+            fields[i].name = model_string(model, "<many offsets>");
+            fields[i].offset_bytes = 0;
         }
-        (void)model_add_field(variable, &fields[n]);
+        ok = model_add_field(variable, &fields[i], &new_of[i]);
     }
+    for (size_t i = 0; i < n_counts; i++)
+        counts[i].field = new_of[counts[i].field];
+    free(new_of);
     free(fields);
+    return ok;
 }
 
-static void apply_node(struct build *build, uint32_t node, const struct node_access *accesses, size_t n)
+static int compare_leaves(const void *a, const void *b)
+{
+    const struct leaf *x = a, *y = b;
+    const uint64_t xs[] = {x->variable_node, x->module, x->ip, x->scope},
+                   ys[] = {y->variable_node, y->module, y->ip, y->scope};
+    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+/* The leaves below all variables, each scope once. False when out of memory. */
+static bool list_leaves(const struct build *build, struct leaf **leaves, size_t *n_leaves)
+{
+    const struct raw_tree *tree = build->tree;
+    uint32_t *around = malloc((tree->n_nodes + 1) * sizeof *around);
+    size_t capacity = 0, n = 0;
+    bool ok = around;
+    *leaves = NULL;
+    for (uint32_t i = 0; ok && i < tree->n_nodes; i++) {
+        const struct raw_node *node = &tree->nodes[i];
+        bool is_own = node->role == ROLE_VARIABLE || node->role == ROLE_REASON;
+        around[i] = is_own ? i : i ? around[node->parent] : RAW_NONE;
+        if (around[i] == RAW_NONE || is_own || !node->has_values || !node->own)
+            continue;
+        ok = vec_reserve(leaves, &capacity, n + 1, sizeof **leaves);
+        if (ok)
+            (*leaves)[n++] = (struct leaf){around[i], node->module, node->ip, node->own};
+    }
+    free(around);
+    if (n)
+        qsort(*leaves, n, sizeof **leaves, compare_leaves);
+    *n_leaves = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!*n_leaves || compare_leaves(&(*leaves)[*n_leaves - 1], &(*leaves)[i]) != 0)
+            (*leaves)[(*n_leaves)++] = (*leaves)[i];
+    return ok;
+}
+
+static bool is_leaf_before(const void *context, size_t i)
+{
+    const struct leaf *const *range = context; /* all leaves, and one like those that are looked for */
+    return compare_leaves(&range[0][i], range[1]) < 0;
+}
+
+/* The leaves [n_leaves] of an access, out of all [n]. */
+static void find_leaves(struct target *target, const struct leaf *leaves, size_t n)
+{
+    const struct node_access *access = target->access;
+    struct leaf like = {access->node, access->module, access->vaddr, 0};
+    const struct leaf *const range[] = {leaves, &like};
+    size_t low = search_where(n, is_leaf_before, range), high = low;
+    while (high < n && leaves[high].variable_node == like.variable_node && leaves[high].module == like.module &&
+           leaves[high].ip == like.ip)
+        high++;
+    target->leaves = leaves + low;
+    target->n_leaves = high - low;
+}
+
+static void apply_node(struct build *build, uint32_t node, const struct node_access *accesses, size_t n,
+                       const struct leaf *leaves, size_t n_leaves)
 {
     if (node >= build->tree->n_nodes || build->tree->nodes[node].variable == RAW_NONE)
         return;
@@ -303,6 +398,7 @@ static void apply_node(struct build *build, uint32_t node, const struct node_acc
     for (size_t i = 0; i < n; i++) {
         target.access = &accesses[i];
         target.part = FIELD_NO_PART;
+        find_leaves(&target, leaves, n_leaves);
         target.before = line_of(build, &accesses[i], accesses[i].vaddr - 1);
         target.at = line_of(build, &accesses[i], accesses[i].vaddr);
         if (is_heap) {
@@ -319,15 +415,26 @@ static void apply_node(struct build *build, uint32_t node, const struct node_acc
 
 void fields_apply(struct build *build)
 {
-    for (size_t i = 0; i < build->accesses->n;) {
+    struct model *model = build->model;
+    struct leaf *leaves;
+    size_t n_leaves, at = 0;
+    bool ok = list_leaves(build, &leaves, &n_leaves);
+    for (size_t i = 0; ok && i < build->accesses->n;) {
         size_t n = 0;
         uint32_t node = build->accesses->items[i].node;
         const struct node_access *accesses = accesses_of_node(build->accesses, node, &n);
-        apply_node(build, node, accesses, n);
+        apply_node(build, node, accesses, n, leaves, n_leaves);
         i += n;
     }
-    for (size_t i = 0; i < build->model->n_variables; i++)
-        join_untyped(build->model, &build->model->variables[i]);
+    free(leaves);
+    model_order_field_counts(model);
+    for (size_t i = 0; ok && i < model->n_variables; i++) {
+        size_t first = at;
+        while (at < model->n_field_counts && model->field_counts[at].variable == i)
+            at++;
+        ok = join_untyped(model, &model->variables[i], model->field_counts + first, at - first);
+    }
+    build->builder.failed |= !ok;
     free(build->typed);
     build->typed = NULL;
 }

@@ -422,7 +422,7 @@ bool report_merge_fields(struct variable *into, const struct variable *from)
         into->element_bytes = from->element_bytes;
     }
     for (size_t i = 0; i < from->n_fields; i++)
-        if (!model_add_field(into, &from->fields[i]))
+        if (!model_add_field(into, &from->fields[i], NULL))
             return false;
     return true;
 }

@@ -146,6 +146,39 @@ static bool describe_row(const struct report *report, struct report_row *row)
     return row->site != NULL;
 }
 
+/* The event whose samples a metric is made of: the metric's own, or that of the one it is a part of; UINT32_MAX: none.
+ */
+static uint32_t event_of_metric(const struct model *model, size_t metric)
+{
+    for (uint32_t e = 0; e < model->n_events; e++) {
+        int64_t whole = model_metric(model, model->events[e].metric);
+        if (whole == (int64_t)metric)
+            return e;
+        for (int k = 0; whole >= 0 && k < CAUSE_PARTS; k++)
+            if (cause_metrics_part(model, (size_t)whole, (enum cause_part)k) == (int64_t)metric)
+                return e;
+    }
+    return UINT32_MAX;
+}
+
+/* The fraction of a frame's values of a metric that falls on a part: as the samples of the metric's own event fell,
+ * where some are known; else as those of the first event. */
+static double part_fraction(const struct report *report, const struct report_row *row, size_t metric)
+{
+    const struct variable *variable = row->variable;
+    uint32_t event = metric == report->metric ? UINT32_MAX : event_of_metric(report->model, metric);
+    uint32_t part = (uint32_t)(row->part - variable->parts);
+    double all = 0, here = 0;
+    for (size_t i = 0; i < variable->n_fields; i++) {
+        const struct variable_field *field = &variable->fields[i];
+        if (field->event != event || field->part == FIELD_NO_PART)
+            continue;
+        all += (double)field->samples;
+        here += field->part == part ? (double)field->samples : 0;
+    }
+    return all > 0 ? here / all : row->part->fraction;
+}
+
 double report_value(const struct report *report, const struct report_row *row, size_t metric)
 {
     double value = 0;
@@ -153,7 +186,7 @@ double report_value(const struct report *report, const struct report_row *row, s
         return row->value;
     for (size_t i = 0; row->variable && i < row->variable->n_scopes; i++)
         value += model_value(report->model, row->variable->scopes[i], metric);
-    return row->fraction * (row->part ? value * row->part->fraction : value);
+    return row->fraction * (row->part ? value * part_fraction(report, row, metric) : value);
 }
 
 double report_samples(const struct report *report, const struct report_row *row, size_t metric)
@@ -164,7 +197,7 @@ double report_samples(const struct report *report, const struct report_row *row,
     double samples = row->fraction * (double)row->variable->samples[metric];
     if (samples <= 0) /* not counted: the metric is a part of another one */
         return model_samples(report->model, metric, report_value(report, row, metric));
-    return row->part ? samples * row->part->fraction : samples;
+    return row->part ? samples * part_fraction(report, row, metric) : samples;
 }
 
 /* The lines of a part, each by its share of the part's samples. */

@@ -111,7 +111,7 @@ bool report_find_twins(char *const *texts, size_t n, bool *is_twin);
 int report_refuse_variable(const struct report *report, const char *name, struct error *err);
 
 /* Value of a metric in a row; and its samples, as counted if that is known. For a part of a stack frame it is the
- * part's fraction of the frame's. */
+ * part's fraction of the frame's: of the samples of the metric's own event. */
 double report_value(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
 

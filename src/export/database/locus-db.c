@@ -779,6 +779,33 @@ static void pass_reaches(struct pass *pass, struct model *model)
     }
 }
 
+/* Variables as above. */
+static void pass_field_counts(struct pass *pass, struct model *model)
+{
+    uint32_t variable = 0;
+    size_t n = model->n_field_counts =
+        pass_list(pass, &model->field_counts, model->n_field_counts, sizeof *model->field_counts, "counts of fields");
+    if (n && !model->n_variables)
+        refuse(pass, "counts of fields", "there are no variables");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        struct field_count *count = &model->field_counts[i];
+        uint32_t further = count->variable - variable;
+        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a count of fields");
+        count->variable = variable += further;
+        pass_32(pass, &count->scope, model->n_scopes - 1, "scope of a count of fields");
+        if (!model->variables[variable].n_fields)
+            refuse(pass, "counts of fields", "the variable has no fields");
+        else
+            pass_32(pass, &count->field, model->variables[variable].n_fields - 1, "field of a count");
+        pass_64(pass, &count->n_samples, "count of a field");
+    }
+}
+
+static bool has_field_counts(const struct model *model)
+{
+    return model->n_field_counts > 0;
+}
+
 static bool has_reaches(const struct model *model)
 {
     return model->n_reaches > 0;
@@ -831,6 +858,7 @@ static const struct table tables[] = {
     {"reaches", has_reaches, pass_reaches},
     {"home_counts", has_home_counts, pass_home_counts},
     {"pages", has_pages, pass_pages},
+    {"field_counts", has_field_counts, pass_field_counts},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

@@ -677,6 +677,29 @@ static void take_pages(struct json_take *take, const json_t *root, struct model 
     }
 }
 
+static void take_field_counts(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "field_counts";
+    const json_t *list =
+        json_object_get(root, "field_counts") ? json_take_array_at(take, root, "field_counts", &n) : NULL;
+    if (n && !take->code && !model->n_variables)
+        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables");
+    model->field_counts = zeroed(take, n, sizeof *model->field_counts);
+    model->n_field_counts = model->field_counts ? n : 0;
+    for (take->index = 0; take->index < model->n_field_counts && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct field_count *count = &model->field_counts[take->index];
+        count->variable = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_variables - 1, "variable");
+        count->scope = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_scopes - 1, "scope");
+        uint64_t n_fields = model->variables[count->variable].n_fields;
+        count->field = (uint32_t)json_take_word(take, json_array_get(row, 2), n_fields - (n_fields > 0), "field");
+        if (!n_fields && !take->code)
+            (void)json_take_fail(take, ERR_FORMAT, "field", "the variable has no fields");
+        count->n_samples = json_take_word(take, json_array_get(row, 3), UINT64_MAX, "samples");
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -706,6 +729,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_reaches(&take, root, model);
         take_home_counts(&take, root, model);
         take_pages(&take, root, model);
+        take_field_counts(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

@@ -432,6 +432,17 @@ static void put_pages(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_pages > 0);
 }
 
+static void put_field_counts(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_field_counts; i++) {
+        const struct field_count *count = &model->field_counts[i];
+        const uint64_t words[] = {count->variable, count->scope, count->field, count->n_samples};
+        buf_printf(out, i ? ",\n" : ",\n\"field_counts\": [\n");
+        json_put_words(out, words, sizeof words / sizeof *words);
+    }
+    buf_append(out, "]", model->n_field_counts > 0);
+}
+
 int locus_json_write(const struct model *model, struct buf *out, struct error *err)
 {
     put_head(model, out);
@@ -456,6 +467,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_reaches(model, out);
     put_home_counts(model, out);
     put_pages(model, out);
+    put_field_counts(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }

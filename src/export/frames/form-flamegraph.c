@@ -86,6 +86,7 @@ static void put_class(struct drawing *drawing, uint32_t node)
         hue = hue * 31 + (unsigned char)*c;
     switch (frame_kind(drawing->job->frame, node)) {
     case FRAME_VARIABLE:
+    case FRAME_FIELD:
         buf_printf(drawing->out, "f data");
         return;
     case FRAME_GROUP:
