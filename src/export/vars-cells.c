@@ -362,7 +362,7 @@ int thread_values_statistics(const struct thread_values *values, const struct re
             pair = k;
     if (!row->variable || pair == values->columns.n_pairs)
         return 0;
-    double factor = (row->part ? row->part->fraction : 1) / v4_export_scale(&values->columns.pairs[pair]);
+    double factor = report_part_fraction(report, row, report->metric) / v4_export_scale(&values->columns.pairs[pair]);
     memset(values->by_thread, 0, model->n_threads * sizeof *values->by_thread);
     memset(values->by_process, 0, model->n_processes * sizeof *values->by_process);
     int code = 0;

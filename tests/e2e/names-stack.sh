@@ -3,7 +3,7 @@
 # Slots of a stack frame are named by what the code puts there, where debug information is silent: a parameter by its name,
 # values that the compiler puts aside as such. What remains is "stack of" the function: what calls and returns themselves
 # take. Arrays have their names where the stack pointer is realigned and where their length varies, too. Steps of hpcquery
-# have the same local variables as the table.
+# have the same local variables as the table. Each metric goes to the local variables that its own samples fell on.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -65,4 +65,49 @@ print("\n".join(wrong))
 sys.exit(bool(wrong) or not whole or abs(sum(steps.values()) - whole) > 1e-6 * whole)
 PYTHON
 done
+
+# Page faults are of the array that is touched once, time is of the one that is used again and again.
+cat >program.c <<'END'
+#include <stdio.h>
+enum { PAGES = 64, WORDS = 512 };
+__attribute__((noinline)) static double work(void)
+{
+    double once[PAGES * WORDS], hot[WORDS], sum = 0;
+    for (int i = 0; i < PAGES * WORDS; i += WORDS)
+        once[i] = i;
+    for (int i = 0; i < WORDS; i++)
+        hot[i] = i;
+    for (int turn = 0; turn < 200000; turn++)
+        for (int i = 0; i < WORDS; i++)
+            sum += hot[i * 17 % WORDS];
+    return sum + once[5 * WORDS];
+}
+int main(void)
+{
+    return printf("%g\n", work()) < 0;
+}
+END
+gcc -g -O1 -o program program.c
+rm -rf m db
+if "$builddir/hpcrun" -e EADDR -e FAULTS@1 -o m ./program >log 2>&1; then
+    expect_status 0 "$builddir/hpcprof" -o db m
+    expect_status 0 "$builddir/hpcquery" vars --csv -M FAULTS db
+    cp out vars.csv
+    expect_status 0 "$builddir/hpcquery" group variable : csv db
+    python3 - vars.csv out <<'PYTHON' || fail "metrics of local variables"
+import csv
+import sys
+
+table = {row["variable"]: float(row["value"]) for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+steps = {row["variable"]: row for row in csv.DictReader(open(sys.argv[2], encoding="utf-8"))}
+once, hot = steps["work()::once"], steps["work()::hot"]
+faults = [float(row["FAULTS"] or 0) for row in (once, hot)]
+print("faults", faults, "time", once["time"], hot["time"], "in the table", table)
+# stack pages that were there before do not fault, so that their number is not exact
+sys.exit(not (faults[0] > 20 * faults[1] and float(hot["time"]) > 20 * float(once["time"] or 0) and
+              abs(table["work()::once"] - faults[0]) < 1e-6 and abs(table.get("work()::hot", 0) - faults[1]) < 1e-6))
+PYTHON
+else
+    skip_part "page faults cannot be sampled here: $(tail -1 log)"
+fi
 finish

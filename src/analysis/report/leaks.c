@@ -244,7 +244,8 @@ static bool add_rows(struct region_maker *maker)
     for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
         const struct report_row *row = &maker->report->rows[i];
         if (row->variable)
-            sum_variable(maker, row->variable, row->part ? row->part->fraction : 1, REPORT_NOT_WAITING);
+            sum_variable(maker, row->variable, report_part_fraction(maker->report, row, maker->report->metric),
+                         REPORT_NOT_WAITING);
         for (size_t k = 0; row->wait != REPORT_NOT_WAITING && k < maker->report->n_variables; k++)
             sum_variable(maker, &maker->report->variables[k], 1, row->wait);
         if (row->variable || row->wait != REPORT_NOT_WAITING)

@@ -8,6 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "base/spelling.h"
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
@@ -161,13 +162,10 @@ static uint32_t event_of_metric(const struct model *model, size_t metric)
     return UINT32_MAX;
 }
 
-/* The fraction of a frame's values of a metric that falls on a part: as the samples of the metric's own event fell,
- * where some are known; else as those of the first event. */
-static double part_fraction(const struct report *report, const struct report_row *row, size_t metric)
+/* The fraction of a frame's values of an event that falls on a part; below 0: no sample on its parts is known. */
+static double fraction_of_event(const struct variable *variable, const struct variable_part *of, uint32_t event)
 {
-    const struct variable *variable = row->variable;
-    uint32_t event = metric == report->metric ? UINT32_MAX : event_of_metric(report->model, metric);
-    uint32_t part = (uint32_t)(row->part - variable->parts);
+    uint32_t part = (uint32_t)(of - variable->parts);
     double all = 0, here = 0;
     for (size_t i = 0; i < variable->n_fields; i++) {
         const struct variable_field *field = &variable->fields[i];
@@ -176,7 +174,16 @@ static double part_fraction(const struct report *report, const struct report_row
         all += (double)field->samples;
         here += field->part == part ? (double)field->samples : 0;
     }
-    return all > 0 ? here / all : row->part->fraction;
+    return all > 0 ? here / all : -1;
+}
+
+double report_part_fraction(const struct report *report, const struct report_row *row, size_t metric)
+{
+    const struct model *model = report->model;
+    bool is_first = (int64_t)metric == model_first_metric(model);
+    uint32_t event = row->part && !is_first ? event_of_metric(model, metric) : UINT32_MAX;
+    double fraction = event == UINT32_MAX ? -1 : fraction_of_event(row->variable, row->part, event);
+    return !row->part ? 1 : fraction >= 0 ? fraction : row->part->fraction;
 }
 
 double report_value(const struct report *report, const struct report_row *row, size_t metric)
@@ -186,7 +193,7 @@ double report_value(const struct report *report, const struct report_row *row, s
         return row->value;
     for (size_t i = 0; row->variable && i < row->variable->n_scopes; i++)
         value += model_value(report->model, row->variable->scopes[i], metric);
-    return row->fraction * (row->part ? value * part_fraction(report, row, metric) : value);
+    return row->fraction * value * report_part_fraction(report, row, metric);
 }
 
 double report_samples(const struct report *report, const struct report_row *row, size_t metric)
@@ -197,7 +204,67 @@ double report_samples(const struct report *report, const struct report_row *row,
     double samples = row->fraction * (double)row->variable->samples[metric];
     if (samples <= 0) /* not counted: the metric is a part of another one */
         return model_samples(report->model, metric, report_value(report, row, metric));
-    return row->part ? samples * part_fraction(report, row, metric) : samples;
+    return samples * report_part_fraction(report, row, metric);
+}
+
+/* The variable of the model that is one of the report alone. */
+static uint32_t index_in_model(const struct report *report, const struct variable *variable)
+{
+    uint32_t i = 0;
+    while (i < report->model->n_variables && report->variable_of[i] != (uint32_t)(variable - report->variables))
+        i++;
+    return i;
+}
+
+/* The samples of an event that are counted in the scope of counts[first], on all parts and on one; returns where those
+ * of the next scope begin. */
+static size_t count_scope(const struct model *model, size_t first, uint32_t event, uint32_t part, double *all,
+                          double *here)
+{
+    const struct field_count *counts = model->field_counts;
+    size_t i = first;
+    *all = *here = 0;
+    for (; i < model->n_field_counts && counts[i].variable == counts[first].variable &&
+           counts[i].scope == counts[first].scope;
+         i++) {
+        const struct variable_field *field = &model->variables[counts[i].variable].fields[counts[i].field];
+        if (field->event != event || field->part == FIELD_NO_PART)
+            continue;
+        *all += (double)counts[i].n_samples;
+        *here += field->part == part ? (double)counts[i].n_samples : 0;
+    }
+    return i;
+}
+
+/* The lines of a part in a metric that is not the first: as the samples of its event are counted in each scope. */
+static int collect_counted_lines(const struct report *report, struct report_row *row, uint32_t event, struct error *err)
+{
+    const struct model *model = report->model;
+    uint32_t variable = index_in_model(report, row->variable), part = (uint32_t)(row->part - row->variable->parts);
+    size_t i =
+        search_below(model->field_counts, model->n_field_counts, SEARCH_KEY(struct field_count, variable), variable);
+    struct strtab keys = {0};
+    double sum = 0, all, here;
+    bool ok = true;
+    while (ok && i < model->n_field_counts && model->field_counts[i].variable == variable) {
+        uint32_t scope = model->field_counts[i].scope;
+        double value = model->own[scope * model->n_metrics + report->metric];
+        i = count_scope(model, i, event, part, &all, &here);
+        if (value == 0 || here <= 0 || report_wait(report, row->variable, scope) != REPORT_NOT_WAITING)
+            continue;
+        struct report_line *line =
+            find_line(row, &keys, function_of(model, scope), &model->scopes[scope], loop_of(model, scope));
+        ok = line != NULL;
+        if (line)
+            line->value += value * here / all;
+        sum += value * here / all;
+    }
+    strtab_fini(&keys);
+    for (size_t k = 0; k < row->n_lines && sum > 0; k++)
+        row->lines[k].value *= row->value / sum;
+    if (row->n_lines)
+        qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
+    return ok ? 0 : error_memory(err);
 }
 
 /* The lines of a part, each by its share of the part's samples. */
@@ -249,20 +316,28 @@ static int add_row(struct report *report, const struct variable *variable, const
     report->total_samples += row->samples;
     if (!describe_row(report, row))
         return error_memory(err);
-    if (part)
+    if (part && (int64_t)report->metric == model_first_metric(report->model))
         return collect_part_lines(row, err);
+    if (part)
+        return collect_counted_lines(report, row, event_of_metric(report->model, report->metric), err);
     return variable ? collect_lines(report, row, REPORT_NOT_WAITING, err) : 0;
 }
 
-/* Adds a row, or one for each part; parts are known for the first event with addresses. */
+/* Adds a row, or one for each part, where the parts of the metric's own samples are known. */
 static int add_variable(struct report *report, const struct variable *variable, double value, double fraction,
                         struct error *err)
 {
-    if (variable->n_parts == 0 || (int64_t)report->metric != model_first_metric(report->model))
-        return add_row(report, variable, NULL, value, fraction, err);
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < variable->n_parts; i++)
-        code = add_row(report, variable, &variable->parts[i], value * variable->parts[i].fraction, fraction, err);
+    const struct model *model = report->model;
+    uint32_t event = event_of_metric(model, report->metric);
+    bool is_first = (int64_t)report->metric == model_first_metric(model), is_split = variable->n_parts > 0;
+    if (is_split && !is_first)
+        is_split = event != UINT32_MAX && fraction_of_event(variable, &variable->parts[0], event) >= 0;
+    int code = is_split ? 0 : add_row(report, variable, NULL, value, fraction, err);
+    for (size_t i = 0; is_split && code == 0 && i < variable->n_parts; i++) {
+        const struct report_row like = {.variable = variable, .part = &variable->parts[i]};
+        code = add_row(report, variable, &variable->parts[i],
+                       value * report_part_fraction(report, &like, report->metric), fraction, err);
+    }
     return code;
 }
 

@@ -113,6 +113,9 @@ int report_refuse_variable(const struct report *report, const char *name, struct
 /* Value of a metric in a row; and its samples, as counted if that is known. For a part of a stack frame it is the
  * part's fraction of the frame's: of the samples of the metric's own event. */
 double report_value(const struct report *report, const struct report_row *row, size_t metric);
+
+/* That fraction; 1 for a row that is no part. */
+double report_part_fraction(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
 
 /* Time in the kernel, percent of the CPU time, if it deserves a row: when it gave no samples and is at least half a

@@ -371,7 +371,8 @@ static bool give_variables(struct splitting *splitting, const struct report *rep
         if (!row->variable)
             continue;
         size_t variable = (size_t)(row->variable - report->variables);
-        splitting->shares[r] = (struct share_of_row){row->part ? row->part->fraction : 1, row_of[variable]};
+        splitting->shares[r] =
+            (struct share_of_row){report_part_fraction(report, row, report->metric), row_of[variable]};
         row_of[variable] = (uint32_t)r + 1;
     }
     for (size_t v = 0; ok && v < report->n_variables; v++)
