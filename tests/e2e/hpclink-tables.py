@@ -16,7 +16,6 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 C = os.environ.get("CC") or "gcc"
 PROGRAMS = [  # name, source, compiler
     ("chase", "chase.c", C),
-    ("matmul", "matmul.c", C),
     ("chase-clang", "chase.c", "clang"),
     ("containers", "containers.cc", os.environ.get("CXX") or "g++"),
     ("fortran", "fortran.f90", os.environ.get("FC") or "gfortran"),

@@ -18,9 +18,8 @@ KINDS = (
 SCRIPTS = ("tests/e2e", "tests/explore", "tests/golden", "tests/unit")
 
 
-def check_kind(folder, pattern, table, struct):
-    """(offenders, number of things found)."""
-    texts = {p: tree.without_comments(tree.read(p)) for p in tree.sources(".c")}
+def check_kind(texts, folder, pattern, table, struct):
+    """(offenders, number of things found); texts: of each source, without comments."""
     offenders, n_found = [], 0
     for path, text in texts.items():
         if str(path.parent) != folder or not re.match(pattern, path.name):
@@ -30,7 +29,7 @@ def check_kind(folder, pattern, table, struct):
             offenders.append(f"{path} defines no const struct {struct}")
         for name in names:
             n_found += 1
-            users = {str(p) for p, t in texts.items() if re.search(rf"\b{name}\b", t)}
+            users = {str(p) for p, t in texts.items() if name in t and re.search(rf"\b{name}\b", t)}
             if users != {str(path), f"{folder}/{table}"}:
                 offenders.append(f"{name} occurs in {', '.join(sorted(users))}, not just in {path} and {table}")
     return offenders, n_found
@@ -41,14 +40,15 @@ def check_scripts():
     users = {p: tree.read(p) for p in tree.files() if p.suffix in (".am", ".sh", ".py", ".c") and p.parts[0] != "doc"}
     scripts = [p for p in users if p.suffix in (".sh", ".py") and p.parent.as_posix() in SCRIPTS]
     return [f"nothing runs {script}: it is in no list of tests" for script in scripts
-            if not any(re.search(rf"(?<![\w-]){re.escape(script.name)}(?!\w)", text)
+            if not any(script.name in text and re.search(rf"(?<![\w-]){re.escape(script.name)}(?!\w)", text)
                        for user, text in users.items() if user != script)], len(scripts)
 
 
 def main():
     offenders, checked = check_scripts()
+    texts = {p: tree.without_comments(tree.read(p)) for p in tree.sources(".c")}
     for kind in KINDS:
-        found, n_found = check_kind(*kind)
+        found, n_found = check_kind(texts, *kind)
         if not n_found and not found and (tree.ROOT / kind[0]).exists():
             offenders.append(f"{kind[0]} has no {kind[3]}: CONTRIBUTING.md says how to add one")
         offenders += found

@@ -2,6 +2,7 @@
 """What the objects refer to. A *-sig.o runs in signal handlers: it may call other *-sig.o and the few names of
 SIGNAL_SAFE. A *-hook.o runs inside malloc: no allocation, no stdio. What runs inside the program calls no cancellation
 point of libc, and makes system calls in one place. No object has a writable global."""
+import functools
 import re
 import subprocess
 
@@ -63,9 +64,28 @@ SYSTEM_CALLS = {
 IN_PROGRAM = re.compile(r"src/(runtime|alloc-wrap|sampling/abi)/|recipe-eval-sig")
 
 
-def nm(path, *options):
-    lines = subprocess.run(["nm", "-P", *options, str(path)], capture_output=True, text=True, check=True).stdout
-    return [line.split()[:2] for line in lines.splitlines()]
+@functools.lru_cache(maxsize=None)
+def symbols():
+    """{object: [(name, nm's letter)]} of all objects, read by one nm."""
+    paths = {str(path): path for path in tree.objects("*.o")}
+    lines = subprocess.run(["nm", "-P", *paths], capture_output=True, text=True, check=True).stdout.splitlines()
+    found = {path: [] for path in paths.values()}
+    names = next(iter(found.values()))  # of one object alone nm does not print the name
+    for line in lines:
+        if line.endswith(":") and line[:-1] in paths:
+            names = found[paths[line[:-1]]]
+        else:
+            names.append(tuple(line.split()[:2]))
+    return found
+
+
+def undefined(path):
+    return [name for name, letter in symbols()[path] if letter in "Uwv"]
+
+
+def entries(paths):
+    """What these objects define for others."""
+    return {name for path in paths for name, letter in symbols()[path] if letter in "uiVW" or letter.isupper() and letter != "U"}
 
 
 def short(path):
@@ -74,9 +94,9 @@ def short(path):
 
 def check_signal_objects():
     objects = tree.objects("*-sig.o")
-    defined = {name for path in objects for name, _ in nm(path, "--defined-only", "--extern-only")}
+    defined = entries(objects)
     for path in objects:
-        for name, _ in nm(path, "--undefined-only"):
+        for name in undefined(path):
             own = set().union(*(names for end, names in SAFE_IN.items() if path.name.endswith(end)))
             if name not in SIGNAL_SAFE | own and name not in defined:
                 yield f"{short(path)} refers to {name}, which is not known to be safe in a signal handler"
@@ -87,7 +107,7 @@ def check_signal_objects():
 
 def check_hook_objects():
     for path in tree.objects("*-hook.o"):
-        for name, _ in nm(path, "--undefined-only"):
+        for name in undefined(path):
             if NEVER_IN_HOOKS.match(name):
                 yield f"{short(path)} refers to {name}, which must not be used inside malloc"
 
@@ -101,7 +121,7 @@ def check_cancellation():
     for path in tree.objects("*.o"):
         if not IN_PROGRAM.search(str(short(path))):
             continue
-        for name, _ in nm(path, "--undefined-only"):
+        for name in undefined(path):
             leaf = re.sub(r"^(__)?(\w+?)(64)?(_2|_chk)?$", r"\2", name)
             if leaf in CANCELLATION_POINTS and name not in allowed_calls(path):
                 yield f"{short(path)} refers to {name}, a cancellation point: make the system call itself"
@@ -109,10 +129,10 @@ def check_cancellation():
 
 def check_system_calls():
     objects = [path for path in tree.objects("*.o") if IN_PROGRAM.search(str(short(path)))]
-    defined = {name for path in objects for name, _ in nm(path, "--defined-only", "--extern-only")}
+    defined = entries(objects)
     for path in objects:
         own = allowed_calls(path)
-        for name, _ in nm(path, "--undefined-only"):
+        for name in undefined(path):
             if name not in defined | own and not NO_SYSTEM_CALL.match(name):
                 yield (f"{short(path)} refers to {name}: if it enters the kernel, go through own-call.h, else add it "
                        "to NO_SYSTEM_CALL")

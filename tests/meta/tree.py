@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the meta tests share: the files of the tree, the folders of a file, C functions, and the verdict."""
+import functools
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ GENERATED = ("Makefile.in", "config.h.in", "aclocal.m4", "configure")
 TOP = ("src", "tools", "tests", "doc", ".ci")
 
 
+@functools.lru_cache(maxsize=None)
 def files():
     """All files of the project as paths relative to the root: git's list, or the folders' in an unpacked tarball."""
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -21,7 +23,7 @@ def files():
     else:
         names = [str(p.relative_to(ROOT)) for top in TOP for p in (ROOT / top).rglob("*")]
         names += [p.name for p in ROOT.iterdir() if p.name not in GENERATED]
-    return sorted(pathlib.PurePosixPath(n) for n in names if (ROOT / n).is_file())
+    return tuple(sorted(pathlib.PurePosixPath(n) for n in names if (ROOT / n).is_file()))
 
 
 def sources(*suffixes, under=("src", "tools")):
