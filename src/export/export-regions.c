@@ -195,28 +195,20 @@ const struct exporter export_regions_json = {"regions", "json", write_json};
 #define NAME_WIDTH 26
 #define NAME_LEAST 10
 #define CELL_WIDTH 9
-#define LABEL_WIDTH 7     /* of a thread that is named as an extreme */
-#define EXTREMES_WIDTH 70 /* without the name */
-#define PARTS_SHOWN 4     /* regions or functions below a row, in text ... */
-#define PART_SHARE 1.0    /* ... of at least so many percent of it */
+#define LABEL_WIDTH 7        /* of a thread that is named as an extreme */
+#define EXTREMES_WIDTH 70    /* without the name */
+#define PARTS_SHOWN 4        /* regions or functions below a row, in text ... */
+#define PART_SHARE 1.0       /* ... of at least so many percent of it */
+#define FIELD_SHARE_MIN 0.05 /* percent: anything less would be printed as 0.0 */
 
 enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES, SUBJECT_TYPES };
-
-/* The variables whose elements are of one type. */
-struct by_type {
-    const char *name; /* "" = not known */
-    uint64_t element_bytes;
-    double value;
-    size_t number; /* in the order of the report */
-};
 
 /* A report and how it is split. */
 struct by_report {
     const struct export_job *job;
     enum subject subject;
-    struct report report;  /* of variables, or of those of the types */
-    struct by_type *types; /* [n_types] by value, highest first */
-    size_t n_types, cap_types;
+    struct report report; /* of variables, or of those of the types */
+    struct split_types types;
     struct code_table table; /* of functions and lines */
     struct split split;
     double total;
@@ -239,7 +231,7 @@ static void by_fini(struct by_report *by)
         report_fini(&by->report);
     else
         code_table_fini(&by->table);
-    free(by->types);
+    split_types_fini(&by->types);
     split_fini(&by->split);
     free(by->is_twin);
     free(by->rows);
@@ -248,7 +240,7 @@ static void by_fini(struct by_report *by)
 static double value_of(const struct by_report *by, size_t row)
 {
     if (by->subject == SUBJECT_TYPES)
-        return by->types[row].value;
+        return row < by->types.n ? by->types.types[row].value : by->types.fields[row - by->types.n].value;
     return by->subject == SUBJECT_VARIABLES ? by->report.rows[row].value : by->table.rows[row].own;
 }
 
@@ -257,88 +249,26 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static uint64_t hash_of_type(const void *item)
-{
-    const struct by_type *type = item;
-    return bytes_hash_text(BYTES_HASH_START ^ type->element_bytes, type->name);
-}
-
-static bool is_same_type(const void *one, const void *other)
-{
-    const struct by_type *a = one, *b = other;
-    return a->element_bytes == b->element_bytes && strcmp(a->name, b->name) == 0;
-}
-
-static const struct slots_kind type_kind = {sizeof(struct by_type), hash_of_type, is_same_type};
-
-static int compare_types(const void *a, const void *b)
-{
-    const struct by_type *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-/* The type of the row of the report, with its value added, 1 + its number; 0 when out of memory. */
-static uint32_t add_to_type(struct by_report *by, struct slots *slots, const struct report_row *row)
-{
-    bool is_known = row->type && *row->type;
-    const struct by_type like = {
-        .name = is_known ? row->type : "", .element_bytes = is_known ? row->element_bytes : 0, .number = by->n_types};
-    size_t index = slots_put(slots, &type_kind, &by->types, &by->n_types, &by->cap_types, &like);
-    if (index == SLOTS_NONE)
-        return 0;
-    by->types[index].value += row->value;
-    return (uint32_t)index + 1;
-}
-
-/* The type that each row of the report counts for [n_rows], 1 + its number by value; 0: it is not data. */
-static bool find_types(struct by_report *by, uint32_t *type_of)
-{
-    struct slots slots = {0};
-    bool ok = true;
-    for (size_t i = 0; ok && i < by->report.n_rows; i++) {
-        const struct report_row *row = &by->report.rows[i];
-        bool is_data = row->variable && row->variable->class <= CLASS_STACK && !report_is_special(row);
-        type_of[i] = is_data ? add_to_type(by, &slots, row) : 0;
-        ok = !is_data || type_of[i];
-    }
-    slots_fini(&slots);
-    if (by->n_types)
-        qsort(by->types, by->n_types, sizeof *by->types, compare_types);
-    uint32_t *place_of = calloc(by->n_types + 1, sizeof *place_of);
-    for (size_t i = 0; place_of && i < by->n_types; i++)
-        place_of[by->types[i].number] = (uint32_t)i + 1;
-    for (size_t i = 0; ok && place_of && i < by->report.n_rows; i++)
-        type_of[i] = type_of[i] ? place_of[type_of[i] - 1] : 0;
-    ok = ok && place_of;
-    free(place_of);
-    return ok;
-}
-
-/* Adds the rows of variables up to rows of types. */
-static int join_types(struct by_report *by, struct error *err)
-{
-    uint32_t *type_of = calloc(by->report.n_rows + 1, sizeof *type_of);
-    int code =
-        type_of && find_types(by, type_of) ? split_join_rows(&by->split, type_of, by->n_types, err) : error_memory(err);
-    free(type_of);
-    return code;
-}
-
 static int make_split(struct by_report *by, const struct value_source *values, struct error *err)
 {
     enum split_by key = by->job->by;
     enum code_kind kind = by->subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
-    return is_about_data(by->subject) ? split_variables(&by->report, key, values, &by->split, err)
+    if (by->subject == SUBJECT_TYPES)
+        return split_types_make(&by->report, key, values, &by->types, &by->split, err);
+    return is_about_data(by->subject) ? split_variables(&by->report, key, values, NULL, &by->split, err)
                                       : split_code(&by->table, kind, key, values, &by->split, err);
 }
 
 static void put_row_name(const struct by_report *by, size_t row, struct buf *name)
 {
     const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_TYPES && row >= by->types.n) {
+        buf_printf(name, "  %s",
+                   *by->types.fields[row - by->types.n].path ? by->types.fields[row - by->types.n].path : "(all)");
+        return;
+    }
     if (is_about_data(by->subject)) {
-        const char *words = by->subject == SUBJECT_TYPES ? by->types[row].name : by->report.rows[row].name;
+        const char *words = by->subject == SUBJECT_TYPES ? by->types.types[row].name : by->report.rows[row].name;
         buf_printf(name, "%s", *words ? words : "type not known");
         return;
     }
@@ -354,8 +284,8 @@ static void put_row_origin(const struct by_report *by, size_t row, struct buf *o
 {
     const struct model *model = by->job->model;
     if (by->subject == SUBJECT_TYPES) {
-        if (by->types[row].element_bytes)
-            buf_printf(origin, "%llu bytes", (unsigned long long)by->types[row].element_bytes);
+        if (row < by->types.n && by->types.types[row].element_bytes)
+            buf_printf(origin, "%llu bytes", (unsigned long long)by->types.types[row].element_bytes);
         return;
     }
     if (by->subject == SUBJECT_VARIABLES) {
@@ -370,12 +300,18 @@ static void put_row_origin(const struct by_report *by, size_t row, struct buf *o
     buf_printf(origin, "%s", by->is_twin[row] ? model_text(model, of->file) : path_last(model_text(model, of->file)));
 }
 
+/* The rows of the split that are no fields. */
+static size_t n_main(const struct by_report *by)
+{
+    return by->subject == SUBJECT_TYPES ? by->types.n : by->split.n_rows;
+}
+
 /* Finds the rows that need more than their names to be told apart. */
 static bool find_twins(struct by_report *by)
 {
-    size_t n = by->split.n_rows;
+    size_t n = n_main(by);
     char **names = calloc(n + 1, sizeof *names);
-    bool ok = names && (by->is_twin = calloc(n + 1, sizeof *by->is_twin));
+    bool ok = names && (by->is_twin = calloc(by->split.n_rows + 1, sizeof *by->is_twin));
     for (size_t i = 0; ok && i < n; i++) {
         struct buf name = {0};
         put_row_name(by, i, &name);
@@ -412,7 +348,7 @@ static int split_report(struct by_report *by, struct error *err)
 static bool choose_rows(struct by_report *by)
 {
     const struct export_job *job = by->job;
-    size_t n = by->split.n_rows;
+    size_t n = n_main(by);
     by->rows = calloc(n + 1, sizeof *by->rows);
     for (size_t i = 0; by->rows && i < n; i++) {
         double share = percent(value_of(by, i), by->total);
@@ -435,8 +371,6 @@ static int by_make(struct by_report *by, const struct export_job *job, enum subj
         return code;
     by->total = is_about_data(subject) ? by->report.total_value : by->table.total;
     code = split_report(by, err);
-    if (code == 0 && subject == SUBJECT_TYPES)
-        code = join_types(by, err);
     if (code == 0 && (!find_twins(by) || !choose_rows(by)))
         code = error_memory(err);
     if (code != 0)
@@ -601,6 +535,32 @@ static bool put_parts_row(const struct by_report *by, size_t row, struct buf *ou
     return true;
 }
 
+/* A row in the form that has room. */
+static bool put_by_row(const struct by_report *by, size_t row, bool is_matrix, struct buf *out)
+{
+    if (!by->split.is_spread)
+        return put_parts_row(by, row, out);
+    if (is_matrix)
+        put_matrix_row(by, row, out);
+    else
+        put_extremes_row(by, row, out);
+    return true;
+}
+
+/* The rows of the fields of a type; nothing where an element has no fields. */
+static bool put_fields(const struct by_report *by, size_t row, bool is_matrix, struct buf *out)
+{
+    bool ok = true;
+    for (size_t i = 0; by->subject == SUBJECT_TYPES && row < by->types.n && ok && i < by->types.n_fields; i++) {
+        const struct split_field *field = &by->types.fields[i];
+        double share = percent(field->value, by->total);
+        bool is_shown = field->type == row && *field->path && *by->types.types[row].name && share >= FIELD_SHARE_MIN &&
+                        share >= by->job->least;
+        ok = !is_shown || put_by_row(by, by->types.n + i, is_matrix, out);
+    }
+    return ok;
+}
+
 static const char *const subject_words[] = {"variable", "function", "line", "type"};
 
 static void put_titles(const struct by_report *by, bool is_matrix, struct buf *out)
@@ -657,12 +617,7 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
             buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", by.rest, by.n_left);
         if (i == by.n_rows && split_by_is_place(by.split.by) && is_about_data(by.subject)) /* of variables alone */
             break;
-        if (is_matrix)
-            put_matrix_row(&by, row, out);
-        else if (is_spread)
-            put_extremes_row(&by, row, out);
-        else
-            ok = put_parts_row(&by, row, out);
+        ok = put_by_row(&by, row, is_matrix, out) && put_fields(&by, row, is_matrix, out);
     }
     by_fini(&by);
     return ok ? 0 : error_memory(err);
@@ -680,8 +635,11 @@ static void put_csv_row_name(const struct by_report *by, size_t row, struct buf 
         return;
     }
     if (by->subject == SUBJECT_TYPES) {
-        put_field(out, by->types[row].name);
-        buf_printf(out, "%llu,", (unsigned long long)by->types[row].element_bytes);
+        const struct split_field *field = row < by->types.n ? NULL : &by->types.fields[row - by->types.n];
+        const struct split_type *type = &by->types.types[field ? field->type : row];
+        put_field(out, type->name);
+        buf_printf(out, "%llu,", (unsigned long long)type->element_bytes);
+        put_field(out, !field ? "" : *field->path ? field->path : "(all)");
         return;
     }
     const struct code_row *of = &by->table.rows[row];
@@ -689,6 +647,17 @@ static void put_csv_row_name(const struct by_report *by, size_t row, struct buf 
     put_field(out, model_text(model, of->file));
     buf_printf(out, "%u,", of->line);
     put_field(out, model_text(model, of->module));
+}
+
+static void put_csv_cells(const struct by_report *by, size_t row, struct buf *out)
+{
+    for (size_t k = by->split.first[row]; k < by->split.first[row + 1]; k++) {
+        const struct split_cell *cell = &by->split.cells[k];
+        put_csv_row_name(by, row, out);
+        put_field(out, column_name(by, cell->column));
+        buf_printf(out, "%.15g,%.6f,%.6f\n", cell->value, percent(cell->value, by->total),
+                   percent(cell->value, value_of(by, row)));
+    }
 }
 
 static int by_csv(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
@@ -699,18 +668,14 @@ static int by_csv(const struct export_job *job, enum subject subject, struct buf
         return code;
     buf_printf(out, "%s,%s,value,share,share_of_row\n",
                subject == SUBJECT_VARIABLES ? "variable,class,alloc_site"
-               : subject == SUBJECT_TYPES   ? "type,size_bytes"
+               : subject == SUBJECT_TYPES   ? "type,size_bytes,field"
                                             : "function,file,line,module",
                split_by_name(by.split.by));
     for (size_t i = 0; i < by.n_rows; i++) {
-        size_t row = by.rows[i];
-        for (size_t k = by.split.first[row]; k < by.split.first[row + 1]; k++) {
-            const struct split_cell *cell = &by.split.cells[k];
-            put_csv_row_name(&by, row, out);
-            put_field(out, column_name(&by, cell->column));
-            buf_printf(out, "%.15g,%.6f,%.6f\n", cell->value, percent(cell->value, by.total),
-                       percent(cell->value, value_of(&by, row)));
-        }
+        put_csv_cells(&by, by.rows[i], out);
+        for (size_t k = 0; k < by.types.n_fields; k++)
+            if (by.types.fields[k].type == by.rows[i])
+                put_csv_cells(&by, by.types.n + k, out);
     }
     by_fini(&by);
     return 0;
@@ -730,8 +695,8 @@ static void put_json_row_name(const struct by_report *by, size_t row, struct buf
     }
     if (by->subject == SUBJECT_TYPES) {
         buf_printf(out, "{\"type\": ");
-        json_put_text(out, by->types[row].name);
-        json_put_word_at(out, "size_bytes", by->types[row].element_bytes);
+        json_put_text(out, by->types.types[row].name);
+        json_put_word_at(out, "size_bytes", by->types.types[row].element_bytes);
         return;
     }
     const struct code_row *of = &by->table.rows[row];
@@ -742,10 +707,9 @@ static void put_json_row_name(const struct by_report *by, size_t row, struct buf
     json_put_text_at(out, "module", model_text(model, of->module));
 }
 
-static void put_json_by_row(const struct by_report *by, size_t row, struct buf *out)
+static void put_json_values(const struct by_report *by, size_t row, struct buf *out)
 {
     struct split_spread spread = split_spread_of(&by->split, row);
-    put_json_row_name(by, row, out);
     json_put_double_at(out, "value", value_of(by, row));
     json_put_double_at(out, "share", percent(value_of(by, row), by->total));
     if (by->split.is_spread)
@@ -759,7 +723,27 @@ static void put_json_by_row(const struct by_report *by, size_t row, struct buf *
         json_put_double_at(out, "share", percent(cell->value, by->total));
         buf_append(out, "}", 1);
     }
-    buf_printf(out, "]}");
+    buf_append(out, "]", 1);
+}
+
+static void put_json_by_row(const struct by_report *by, size_t row, struct buf *out)
+{
+    size_t n = 0;
+    put_json_row_name(by, row, out);
+    put_json_values(by, row, out);
+    if (by->subject == SUBJECT_TYPES)
+        buf_printf(out, ",\n  \"fields\": [");
+    for (size_t i = 0; i < by->types.n_fields; i++) {
+        const struct split_field *field = &by->types.fields[i];
+        if (field->type != row)
+            continue;
+        buf_printf(out, n++ ? ",\n    {\"field\": " : "\n    {\"field\": ");
+        json_put_text(out, *field->path ? field->path : "(all)");
+        json_put_word_at(out, "offset_bytes", field->offset_bytes);
+        put_json_values(by, by->types.n + i, out);
+        buf_append(out, "}", 1);
+    }
+    buf_printf(out, by->subject == SUBJECT_TYPES ? "]}" : "}");
 }
 
 static int by_json(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)

@@ -54,19 +54,6 @@ static void types_fini(struct types *types)
     report_fini(&types->report);
 }
 
-/* The part of a field's path that does not say which element it is: ".x" of "[].x" and "[][].x", "%x" of "(:)%x". */
-static const char *path_in_element(const struct report_field *field)
-{
-    const char *path = field->path;
-    while (!(field->flags & FIELD_UNTYPED) && (*path == '[' || *path == '(')) {
-        const char *end = strchr(path, *path == '[' ? ']' : ')');
-        if (!end)
-            break;
-        path = end + 1;
-    }
-    return path;
-}
-
 static uint64_t hash_of_type(const void *item)
 {
     const struct type_row *row = item;
@@ -133,7 +120,7 @@ static bool add_fields(struct type_row *type)
     for (size_t r = 0; ok && r < type->n_rows; r++)
         for (size_t f = 0; ok && f < type->rows[r]->n_fields; f++) {
             const struct report_field *from = &type->rows[r]->fields[f];
-            const struct type_field like = {.path = path_in_element(from),
+            const struct type_field like = {.path = report_path_in_element(from->path, from->flags),
                                             .type = from->type,
                                             .flags = from->flags,
                                             .offset_bytes = from->offset_bytes,

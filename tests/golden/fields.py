@@ -26,7 +26,7 @@ N_EVENTS = 2  # OTHER is of no event
 COUNTERS = ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "n_truncated", "n_collisions", "has_data_source")
 APP = "/nowhere/app"
 START = [(APP, 0x1010)]
-N_SEEDS = 25
+N_SEEDS = 20
 failures = []
 
 
@@ -203,6 +203,29 @@ def check_frame(seed, case, database):
         expect(is_near(with_fields, without), f"seed {seed}: {column} of variables is {with_fields} with fields, {without} without")
 
 
+def check_types(seed, case, database):
+    """Types by thread and by function, with their fields, of each metric that has samples and an event."""
+    values, offsets = case.sums()
+    for metric in range(N_EVENTS):
+        if not any(n for (_, _, of), n in values.items() if of == metric) or not any(event == metric for _, _, event in offsets):
+            continue
+        wanted = {"thread": collections.Counter(), "function": collections.Counter()}
+        for thread, samples in enumerate(case.samples):
+            for (variable, path, of), value in samples.items():
+                counts = offsets.get((variable, path[-1][1], metric), {})
+                for offset, n in counts.items() if of == metric else ():
+                    part = value * METRICS[metric][2] * n / sum(counts.values())
+                    wanted["thread"][offset, str(thread)] += part
+                    wanted["function"][offset, f"0x{path[-1][1]:x} [app]"] += part
+        for by, sums in wanted.items():
+            what, options = f"seed {seed}: types --by {by}", ("types", "--by", by, "-M", METRICS[metric][0])
+            rows = list(csv.DictReader(io.StringIO(run("hpcquery", *options, "--csv", database).stdout)))
+            compare(what, {(offset_of(row["field"]), row[by]): float(row["value"]) for row in rows if row["field"]}, sums)
+            data = json.loads(run("hpcquery", *options, "--json", database).stdout)
+            compare(what + " as JSON", {(offset_of(field["field"]), cell[by]): cell["value"] for row in data["rows"]
+                                        for field in row["fields"] for cell in field["cells"]}, sums)
+
+
 def main():
     n_values = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -213,6 +236,7 @@ def main():
             run("hpcprof", "-q", "-o", folder / "db", folder / "m")
             check_database(seed, case, folder / "db")
             check_frame(seed, case, folder / "db")
+            check_types(seed, case, folder / "db")
             n_values += len(wanted_values(case))
     for failure in failures[:20]:
         print(f"FAIL: {failure}")

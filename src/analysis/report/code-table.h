@@ -111,11 +111,52 @@ enum split_by split_by_named(const char *name);
 bool split_by_is_place(enum split_by by);
 const char *split_by_name(enum split_by by);
 
-/* Splits the rows of a report of variables; row i is that of the report. Dropped samples are in no thread. values: of
- * the threads of the database, needed for SPLIT_THREAD to SPLIT_RANK only.
- * err: ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
+/* Further rows of a split, which have parts of the others: fields. */
+struct split_fields {
+    size_t n; /* they follow the rows of the report */
+    struct split_part {
+        uint32_t scope; /* or, where only rows are known, row of the report */
+        uint32_t field;
+        double fraction;
+    } * of_scopes, *of_rows; /* [n_of_scopes], [n_of_rows]; owned by the caller */
+    size_t n_of_scopes, cap_of_scopes, n_of_rows, cap_of_rows;
+};
+
+/* Splits the rows of a report of variables; row i is that of the report, and row n_rows + i that of field i; fields
+ * NULL: none. Dropped samples are in no thread. values: of the threads of the database, needed for SPLIT_THREAD to
+ * SPLIT_RANK only. err: ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
-                    struct split *split, struct error *err);
+                    const struct split_fields *fields, struct split *split, struct error *err);
+
+/* The variables whose elements are of one type. */
+struct split_type {
+    const char *name; /* "" = not known */
+    uint64_t element_bytes;
+    double value;
+    size_t number; /* in the order of the report */
+};
+
+/* A field of such a type, of the event that the metric's fields are of. */
+struct split_field {
+    uint32_t type; /* index */
+    uint32_t flags;
+    const char *path; /* within an element; "" = all of it */
+    uint64_t offset_bytes;
+    double value;
+};
+
+struct split_types {
+    struct split_type *types; /* [n] by value, highest first */
+    size_t n, capacity;
+    struct split_field *fields; /* [n_fields] by type, then by value; none of older databases */
+    size_t n_fields, cap_fields;
+};
+
+/* parts.c: splits a report by the types of its variables: row i is that of type i, and row n + i that of field i.
+ * err: as split_variables; both results are empty then */
+int split_types_make(const struct report *report, enum split_by by, const struct value_source *values,
+                     struct split_types *types, struct split *split, struct error *err);
+void split_types_fini(struct split_types *types);
 
 /* Splits the own values of functions or lines; row i is that of the table. By CPU, core, package or node values are
  * shared out: in the proportions of what the thread took there on the variable that the statement accesses, or on all.

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
+#include "analysis/report/code-table.h"
+#include "base/bytes.h"
 
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
 #define MODIFIED_SAMPLES 20   /* ... and its samples */
@@ -268,8 +270,7 @@ const char *report_meaning(const struct report *report, const struct report_row 
 #define ADVICE_HOT_FIELDS 3  /* ... which are so many at most ... */
 #define ADVICE_HOT_BYTES 0.5 /* ... and so much of an element */
 
-/* The event whose places are shown for the metric: its own, else the first that has places; UINT32_MAX: none. */
-static uint32_t event_of(const struct report *report)
+uint32_t report_event_of_fields(const struct report *report)
 {
     const struct model *model = report->model;
     uint32_t first = UINT32_MAX;
@@ -390,7 +391,7 @@ static bool is_data(const struct variable *variable)
 
 int report_add_fields(struct report *report, struct error *err)
 {
-    uint32_t event = event_of(report);
+    uint32_t event = report_event_of_fields(report);
     double in_data = 0;
     if (event == UINT32_MAX)
         return 0;
@@ -412,6 +413,17 @@ int report_add_fields(struct report *report, struct error *err)
     for (int i = 0; i < TYPE_SOURCES; i++)
         report->typed_by[i] = in_data > 0 ? 100 * report->typed_by[i] / in_data : 0;
     return 0;
+}
+
+const char *report_path_in_element(const char *path, uint32_t flags)
+{
+    while (!(flags & FIELD_UNTYPED) && (*path == '[' || *path == '(')) {
+        const char *end = strchr(path, *path == '[' ? ']' : ')');
+        if (!end)
+            break;
+        path = end + 1;
+    }
+    return path;
 }
 
 bool report_merge_fields(struct variable *into, const struct variable *from)
@@ -581,4 +593,293 @@ int report_add_hardware(struct report *report, struct error *err)
     for (size_t i = 0; ok && i < report->n_rows; i++)
         ok = fill_hardware(report, &report->rows[i], &inputs) && advise_on_modified(report, &report->rows[i]);
     return ok ? 0 : error_memory(err);
+}
+
+/* --- types, split --- */
+
+/* Rows of types and of their fields, for what splits a report by threads, places or code: fields have their share of
+ * each scope, as locus.db counts it. */
+
+struct type_maker {
+    const struct report *report;
+    struct split_types *types;
+    struct split_fields parts; /* how the fields are split */
+    struct slots known_fields;
+};
+
+static uint64_t hash_of_split_type(const void *item)
+{
+    const struct split_type *type = item;
+    return bytes_hash_text(BYTES_HASH_START ^ type->element_bytes, type->name);
+}
+
+static bool is_same_split_type(const void *one, const void *other)
+{
+    const struct split_type *a = one, *b = other;
+    return a->element_bytes == b->element_bytes && strcmp(a->name, b->name) == 0;
+}
+
+static const struct slots_kind type_kind = {sizeof(struct split_type), hash_of_split_type, is_same_split_type};
+
+static int compare_split_types(const void *a, const void *b)
+{
+    const struct split_type *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* The type of the row of the report, with its value added, 1 + its number; 0 when out of memory. */
+static uint32_t add_to_type(struct type_maker *maker, struct slots *slots, const struct report_row *row)
+{
+    bool is_known = row->type && *row->type;
+    const struct split_type like = {.name = is_known ? row->type : "",
+                                    .element_bytes = is_known ? row->element_bytes : 0,
+                                    .number = maker->types->n};
+    size_t index = slots_put(slots, &type_kind, &maker->types->types, &maker->types->n, &maker->types->capacity, &like);
+    if (index == SLOTS_NONE)
+        return 0;
+    maker->types->types[index].value += row->value;
+    return (uint32_t)index + 1;
+}
+
+/* The type that each row of the report counts for [n_rows], 1 + its number by value; 0: it is not data. */
+static bool find_types(struct type_maker *maker, uint32_t *type_of)
+{
+    struct slots slots = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
+        const struct report_row *row = &maker->report->rows[i];
+        bool is_data = row->variable && row->variable->class <= CLASS_STACK && !report_is_special(row);
+        type_of[i] = is_data ? add_to_type(maker, &slots, row) : 0;
+        ok = !is_data || type_of[i];
+    }
+    slots_fini(&slots);
+    if (maker->types->n)
+        qsort(maker->types->types, maker->types->n, sizeof *maker->types->types, compare_split_types);
+    uint32_t *place_of = calloc(maker->types->n + 1, sizeof *place_of);
+    for (size_t i = 0; place_of && i < maker->types->n; i++)
+        place_of[maker->types->types[i].number] = (uint32_t)i + 1;
+    for (size_t i = 0; ok && place_of && i < maker->report->n_rows; i++)
+        type_of[i] = type_of[i] ? place_of[type_of[i] - 1] : 0;
+    ok = ok && place_of;
+    free(place_of);
+    return ok;
+}
+
+/* --- fields of types --- */
+
+static uint64_t hash_of_split_field(const void *item)
+{
+    const struct split_field *field = item;
+    return bytes_hash_text(BYTES_HASH_START ^ field->type, field->path) + field->offset_bytes + field->flags;
+}
+
+static bool is_same_split_field(const void *one, const void *other)
+{
+    const struct split_field *a = one, *b = other;
+    return a->type == b->type && a->flags == b->flags && a->offset_bytes == b->offset_bytes &&
+           strcmp(a->path, b->path) == 0;
+}
+
+static const struct slots_kind field_kind = {sizeof(struct split_field), hash_of_split_field, is_same_split_field};
+
+/* Index of a field of the type, added when new; SLOTS_NONE when out of memory. */
+static size_t find_field(struct type_maker *maker, uint32_t type, const char *path, uint32_t flags,
+                         uint64_t offset_bytes)
+{
+    const struct split_field like = {
+        .type = type, .flags = flags, .path = report_path_in_element(path, flags), .offset_bytes = offset_bytes};
+    return slots_put(&maker->known_fields, &field_kind, &maker->types->fields, &maker->types->n_fields,
+                     &maker->types->cap_fields, &like);
+}
+
+static bool add_part(struct split_part **parts, size_t *n, size_t *capacity, uint32_t scope, size_t field,
+                     double fraction)
+{
+    if (field == SLOTS_NONE || !vec_reserve(parts, capacity, *n + 1, sizeof **parts))
+        return false;
+    (*parts)[(*n)++] = (struct split_part){scope, (uint32_t)field, fraction};
+    return true;
+}
+
+/* The fields of a row of the report, which is of a type. */
+static bool add_fields_of_row(struct type_maker *maker, uint32_t row, uint32_t type)
+{
+    const struct report_row *of = &maker->report->rows[row];
+    bool ok = true;
+    for (size_t i = 0; ok && i < of->n_fields; i++) {
+        const struct report_field *field = &of->fields[i];
+        size_t index = find_field(maker, type, field->path, field->flags, field->offset_bytes);
+        ok = add_part(&maker->parts.of_rows, &maker->parts.n_of_rows, &maker->parts.cap_of_rows, row, index,
+                      field->fraction);
+        if (ok)
+            maker->types->fields[index].value += of->value * field->fraction;
+    }
+    return ok;
+}
+
+/* The row of the report for a part of a variable of the model, 1 + its index; 0: none. first_of: the first row of
+ * each variable of the report; next_of: the next one of each row; all + 1. */
+static uint32_t row_of_part(const struct type_maker *maker, const uint32_t *first_of, const uint32_t *next_of,
+                            uint32_t variable, uint32_t part)
+{
+    uint32_t row = first_of[maker->report->variable_of[variable]];
+    for (; row; row = next_of[row - 1]) {
+        const struct report_row *of = &maker->report->rows[row - 1];
+        if (!of->part || (uint32_t)(of->part - of->variable->parts) == part)
+            return row;
+    }
+    return 0;
+}
+
+/* How the fields share the scopes from counts[first] on, which are one; *end: the count behind it. */
+static bool add_fields_of_scope(struct type_maker *maker, const uint32_t *type_of, const uint32_t *first_of,
+                                const uint32_t *next_of, uint32_t event, size_t first, size_t *end)
+{
+    const struct model *model = maker->report->model;
+    const struct field_count *counts = model->field_counts, *at = &counts[first];
+    const struct variable *variable = &model->variables[at->variable];
+    double all = 0;
+    bool ok = true;
+    for (*end = first;
+         *end < model->n_field_counts && counts[*end].variable == at->variable && counts[*end].scope == at->scope;
+         ++*end) {
+        const struct variable_field *field = &variable->fields[counts[*end].field];
+        bool is_left_out = variable->n_parts && field->part == FIELD_NO_PART;
+        all += field->event == event && !is_left_out ? (double)counts[*end].n_samples : 0;
+    }
+    if (report_wait(maker->report, &maker->report->variables[maker->report->variable_of[at->variable]], at->scope) !=
+        REPORT_NOT_WAITING)
+        return true;
+    for (size_t i = first; ok && i < *end; i++) {
+        const struct variable_field *field = &variable->fields[counts[i].field];
+        bool is_left_out = field->event != event || (variable->n_parts && field->part == FIELD_NO_PART);
+        uint32_t row = is_left_out ? 0 : row_of_part(maker, first_of, next_of, at->variable, field->part);
+        if (!row || !type_of[row - 1] || all <= 0)
+            continue;
+        size_t index =
+            find_field(maker, type_of[row - 1] - 1, model_text(model, field->name), field->flags, field->offset_bytes);
+        ok = add_part(&maker->parts.of_scopes, &maker->parts.n_of_scopes, &maker->parts.cap_of_scopes, at->scope, index,
+                      (double)counts[i].n_samples / all);
+    }
+    return ok;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct split_part *x = a, *y = b;
+    if (x->scope != y->scope)
+        return x->scope < y->scope ? -1 : 1;
+    return x->field < y->field ? -1 : x->field > y->field;
+}
+
+/* Finds the fields of the types, and how they share scopes and rows. Older databases do not know that. */
+static bool find_fields(struct type_maker *maker, const uint32_t *type_of)
+{
+    const struct report *report = maker->report;
+    uint32_t event = report_event_of_fields(report);
+    uint32_t *first_of = calloc(report->n_variables + 1, sizeof *first_of);
+    uint32_t *next_of = calloc(report->n_rows + 1, sizeof *next_of);
+    bool ok = first_of && next_of;
+    for (uint32_t i = 0; ok && i < report->n_rows; i++) {
+        const struct report_row *row = &report->rows[i];
+        if (!row->variable)
+            continue;
+        next_of[i] = first_of[row->variable - report->variables];
+        first_of[row->variable - report->variables] = i + 1;
+        if (report->model->n_field_counts && type_of[i])
+            ok = add_fields_of_row(maker, i, type_of[i] - 1);
+    }
+    for (size_t i = 0, end; ok && event != UINT32_MAX && i < report->model->n_field_counts; i = end)
+        ok = add_fields_of_scope(maker, type_of, first_of, next_of, event, i, &end);
+    if (maker->parts.n_of_scopes)
+        qsort(maker->parts.of_scopes, maker->parts.n_of_scopes, sizeof *maker->parts.of_scopes, compare_parts);
+    maker->parts.n = maker->types->n_fields;
+    free(first_of);
+    free(next_of);
+    return ok;
+}
+
+static int compare_fields_of(const void *a, const void *b, void *context)
+{
+    const struct split_field *fields = context, *x = &fields[*(const uint32_t *)a], *y = &fields[*(const uint32_t *)b];
+    if (x->type != y->type)
+        return x->type < y->type ? -1 : 1;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->offset_bytes != y->offset_bytes ? (x->offset_bytes < y->offset_bytes ? -1 : 1) : strcmp(x->path, y->path);
+}
+
+/* Puts the fields into the order in which they are shown; row_of [n_rows + n_fields] receives where the rows of the
+ * split go, 1 + index: those of the report into types, and fields behind these. */
+static bool order_rows(struct type_maker *maker, const uint32_t *type_of, uint32_t *row_of)
+{
+    size_t n = maker->types->n_fields, n_rows = maker->report->n_rows;
+    uint32_t *order = calloc(n + 1, sizeof *order);
+    struct split_field *fields = calloc(n + 1, sizeof *fields);
+    bool ok = order && fields;
+    for (uint32_t i = 0; ok && i < n; i++)
+        order[i] = i;
+    if (ok && n)
+        qsort_r(order, n, sizeof *order, compare_fields_of, maker->types->fields);
+    for (size_t i = 0; ok && i < n_rows; i++)
+        row_of[i] = type_of[i];
+    for (size_t i = 0; ok && i < n; i++) {
+        fields[i] = maker->types->fields[order[i]];
+        row_of[n_rows + order[i]] = (uint32_t)(maker->types->n + i) + 1;
+    }
+    free(order);
+    if (ok) {
+        free(maker->types->fields);
+        maker->types->fields = fields;
+    }
+    return ok;
+}
+
+/* Where statements are split, the values of the fields are what they have of these. */
+static void sum_fields(const struct split *split, size_t n_rows, struct split_types *types)
+{
+    for (size_t i = 0; i < types->n_fields; i++)
+        types->fields[i].value = 0;
+    for (size_t i = 0; i < split->n_cells; i++) {
+        const struct split_cell *cell = &split->cells[i];
+        if (cell->row >= n_rows && cell->row < split->n_rows)
+            types->fields[cell->row - n_rows].value += cell->value;
+    }
+}
+
+int split_types_make(const struct report *report, enum split_by by, const struct value_source *values,
+                     struct split_types *types, struct split *split, struct error *err)
+{
+    struct type_maker maker = {.report = report, .types = types};
+    uint32_t *type_of = calloc(report->n_rows + 1, sizeof *type_of), *row_of = NULL;
+    *types = (struct split_types){0};
+    *split = (struct split){0};
+    bool ok = type_of && find_types(&maker, type_of) && find_fields(&maker, type_of) &&
+              (row_of = calloc(report->n_rows + types->n_fields + 1, sizeof *row_of));
+    int code = ok ? split_variables(report, by, values, &maker.parts, split, err) : error_memory(err);
+    if (code == 0 && !split_by_is_place(by))
+        sum_fields(split, report->n_rows, types);
+    if (code == 0 && !order_rows(&maker, type_of, row_of))
+        code = error_memory(err);
+    if (code == 0)
+        code = split_join_rows(split, row_of, types->n + types->n_fields, err);
+    free(type_of);
+    free(row_of);
+    free(maker.parts.of_scopes);
+    free(maker.parts.of_rows);
+    slots_fini(&maker.known_fields);
+    if (code != 0) {
+        split_types_fini(types);
+        split_fini(split);
+    }
+    return code;
+}
+
+void split_types_fini(struct split_types *types)
+{
+    free(types->types);
+    free(types->fields);
+    *types = (struct split_types){0};
 }

@@ -160,7 +160,15 @@ const char *report_without_jit(const char *program);
 /* parts.c: the fields of the rows, and the fields of one variable added to those of another (false when out of
  * memory). */
 int report_add_fields(struct report *report, struct error *err);
+
 bool report_merge_fields(struct variable *into, const struct variable *from);
+
+/* parts.c: the event whose fields are shown for the metric: its own, else the first that has some; UINT32_MAX: none. */
+uint32_t report_event_of_fields(const struct report *report);
+
+/* The part of a field's path that does not say which element it is: ".x" of "[].x" and "[][].x", "%x" of "(:)%x". Of an
+ * offset all. */
+const char *report_path_in_element(const char *path, uint32_t flags);
 
 /* parts.c: adds what the rows were spent on, once they are made. */
 void report_add_causes(struct report *report);

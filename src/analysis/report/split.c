@@ -59,20 +59,41 @@ struct splitting {
     struct split *split;
     const struct model *model;
     size_t metric;
-    uint32_t *row_of;            /* [n_scopes] row + 1; 0: in none */
-    struct share_of_row *shares; /* [n_rows] */
-    bool *is_counted;            /* [n_scopes] part of the sums of the columns */
-    uint32_t rest;               /* row + 1 that gets what is counted and in no row; 0 = none */
-    double *sums;                /* [n_rows + 1] of the present column; the last: of all that is counted */
+    uint32_t *row_of;                  /* [n_scopes] row + 1; 0: in none */
+    struct share_of_row *shares;       /* [n_rows] */
+    bool *is_counted;                  /* [n_scopes] part of the sums of the columns */
+    size_t n_main;                     /* rows that are no fields: what is in no row is in none of these */
+    const struct split_fields *fields; /* NULL: there are none */
+    size_t *first_part;                /* [n_scopes + 1] where the parts of each scope begin */
+    uint32_t rest;                     /* row + 1 that gets what is counted and in no row; 0 = none */
+    double *sums;                      /* [n_rows + 1] of the present column; the last: of all that is counted */
     uint32_t *above; /* [n_rows] row + 1 that the sums of the row are also part of, an earlier one; NULL: none are */
     uint32_t column;
     struct slots slots;    /* of the cells, when columns change from statement to statement */
     struct places *places; /* NULL: columns are no places of code */
 };
 
+/* Finds the parts of each scope, which come in the order of scopes. */
+static bool index_parts(struct splitting *splitting)
+{
+    const struct split_fields *fields = splitting->fields;
+    size_t n = splitting->model->n_scopes, at = 0;
+    if (!fields)
+        return true;
+    splitting->first_part = calloc(n + 2, sizeof *splitting->first_part);
+    for (size_t i = 0; splitting->first_part && i <= n; i++) {
+        while (at < fields->n_of_scopes && fields->of_scopes[at].scope < i)
+            at++;
+        splitting->first_part[i] = at;
+    }
+    return splitting->first_part != NULL;
+}
+
 static bool make_room(struct splitting *splitting, size_t n_rows)
 {
     size_t n = splitting->model->n_scopes;
+    splitting->n_main = n_rows;
+    n_rows += splitting->fields ? splitting->fields->n : 0;
     splitting->split->n_rows = n_rows;
     splitting->row_of = calloc(n + 1, sizeof *splitting->row_of);
     splitting->is_counted = calloc(n + 1, sizeof *splitting->is_counted);
@@ -80,7 +101,7 @@ static bool make_room(struct splitting *splitting, size_t n_rows)
     splitting->sums = calloc(n_rows + 2, sizeof *splitting->sums);
     for (size_t i = 0; splitting->shares && i < n_rows; i++)
         splitting->shares[i].factor = 1;
-    return splitting->row_of && splitting->is_counted && splitting->shares && splitting->sums;
+    return splitting->row_of && splitting->is_counted && splitting->shares && splitting->sums && index_parts(splitting);
 }
 
 static void splitting_fini(struct splitting *splitting)
@@ -90,6 +111,7 @@ static void splitting_fini(struct splitting *splitting)
     free(splitting->shares);
     free(splitting->sums);
     free(splitting->above);
+    free(splitting->first_part);
     slots_fini(&splitting->slots);
 }
 
@@ -107,6 +129,11 @@ static void add_value(struct splitting *splitting, uint32_t scope, double value)
         splitting->sums[splitting->split->n_rows] += value;
     for (uint32_t row = splitting->row_of[scope]; row; row = splitting->shares[row - 1].next)
         splitting->sums[row - 1] += value * splitting->shares[row - 1].factor;
+    for (size_t i = splitting->fields ? splitting->first_part[scope] : 0;
+         splitting->fields && i < splitting->first_part[scope + 1]; i++) {
+        const struct split_part *part = &splitting->fields->of_scopes[i];
+        splitting->sums[splitting->n_main + part->field] += value * part->fraction;
+    }
 }
 
 static bool add_cell(struct split *split, uint32_t row, uint32_t column, double value)
@@ -123,7 +150,7 @@ static bool end_column(struct splitting *splitting)
     struct split *split = splitting->split;
     double *sums = splitting->sums, in_rows = 0;
     bool ok = true;
-    for (size_t i = 0; i < split->n_rows; i++)
+    for (size_t i = 0; i < splitting->n_main; i++)
         in_rows += sums[i];
     if (splitting->rest && sums[split->n_rows] - in_rows > NOTHING * sums[split->n_rows])
         sums[splitting->rest - 1] = sums[split->n_rows] - in_rows;
@@ -271,6 +298,11 @@ static int split_by_scope(struct splitting *splitting, const uint32_t *column_of
             ok = add_to_cell(splitting, (uint32_t)splitting->split->n_rows, value);
         for (uint32_t row = splitting->row_of[i]; ok && value != 0 && row; row = splitting->shares[row - 1].next)
             ok = add_to_cell(splitting, row - 1, value * splitting->shares[row - 1].factor);
+        for (size_t k = splitting->fields ? splitting->first_part[i] : 0;
+             ok && value != 0 && splitting->fields && k < splitting->first_part[i + 1]; k++) {
+            const struct split_part *part = &splitting->fields->of_scopes[k];
+            ok = add_to_cell(splitting, (uint32_t)splitting->n_main + part->field, value * part->fraction);
+        }
     }
     return ok ? 0 : error_memory(err);
 }
@@ -392,6 +424,15 @@ static void count_scopes(struct splitting *splitting)
         splitting->is_counted[i] = (root && i >= root && i < end) != has_code;
 }
 
+/* Where rows alone have sums, fields have their fractions of these. */
+static void sum_fields(struct splitting *splitting)
+{
+    const struct split_fields *fields = splitting->fields;
+    for (size_t i = 0; fields && i < fields->n_of_rows; i++)
+        splitting->sums[splitting->n_main + fields->of_rows[i].field] +=
+            fields->of_rows[i].fraction * splitting->sums[fields->of_rows[i].scope];
+}
+
 /* One column for each CPU, core, package or node: each row's value in the proportions of its variable's samples. */
 static bool add_place_columns(struct splitting *splitting, const struct report *report, const struct cpu_table *table)
 {
@@ -414,6 +455,7 @@ static bool add_place_columns(struct splitting *splitting, const struct report *
             size_t v = row->variable ? (size_t)(row->variable - report->variables) : report->n_variables;
             splitting->sums[r] = row->variable && !row->part && all[v] > 0 ? row->value * here[v] / all[v] : 0;
         }
+        sum_fields(splitting);
         ok = ok && end_column(splitting);
     }
     free(all);
@@ -450,6 +492,7 @@ static int by_node(struct splitting *splitting, const struct report *report, str
                 all += (double)row->places[i];
             splitting->sums[r] = all > 0 ? row->value * (double)row->places[node] / all : 0;
         }
+        sum_fields(splitting);
         ok = ok && end_column(splitting);
     }
     if (!ok)
@@ -721,10 +764,10 @@ static int split_rows(struct splitting *splitting, const struct value_source *va
 }
 
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
-                    struct split *split, struct error *err)
+                    const struct split_fields *fields, struct split *split, struct error *err)
 {
     *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
-    struct splitting splitting = {.split = split, .model = report->model, .metric = report->metric};
+    struct splitting splitting = {.split = split, .model = report->model, .metric = report->metric, .fields = fields};
     int code = 0;
     if (!make_room(&splitting, report->n_rows) || !give_variables(&splitting, report))
         code = error_memory(err);
