@@ -206,7 +206,7 @@ static int derive_nodes(const struct export_job *job, const struct tree_node *no
     return derived_make(job, n_nodes, metric_of_node, &listed, derived, err);
 }
 
-/* --- by thread, process, rank or place --- */
+/* --- by thread, process, rank, place, region or function --- */
 
 /* Splits the nodes as the job asks for; nothing when it does not. */
 static int split_nodes(const struct export_job *job, const struct tree_node *nodes, size_t n_nodes, struct split *split,
@@ -247,6 +247,7 @@ struct tree_columns {
 #define SPREAD_WIDTH 10 /* of max/mean */
 #define MOST_WIDTH 20   /* of the greatest value and its column */
 #define MOST_NAME 10
+#define MOST_FUNCTION 24 /* of a function or region */
 
 static void tree_columns_fini(struct tree_columns *columns)
 {
@@ -258,8 +259,10 @@ static void columns_init(struct tree_columns *columns, const struct export_job *
 {
     size_t width = columns->split.columns.n_strings * COLUMN_WIDTH;
     columns->nodes = nodes;
-    columns->is_matrix = COSTS_WIDTH + width + SPREAD_WIDTH + COLUMNS_NAME <= job->columns;
-    columns->width = !job->by ? 0 : SPREAD_WIDTH + (columns->is_matrix ? width : MOST_WIDTH);
+    columns->is_matrix = columns->split.is_spread && COSTS_WIDTH + width + SPREAD_WIDTH + COLUMNS_NAME <= job->columns;
+    columns->width = !job->by                    ? 0
+                     : !columns->split.is_spread ? MOST_WIDTH - MOST_NAME + MOST_FUNCTION
+                                                 : SPREAD_WIDTH + (columns->is_matrix ? width : MOST_WIDTH);
     columns->width += derived_width(&columns->derived); /* there is one of both at most */
 }
 
@@ -273,8 +276,9 @@ static void put_column_titles(const struct tree_columns *columns, const struct e
         buf_printf(out, "  ");
     }
     if (!columns->is_matrix)
-        buf_printf(out, "%7s  %-*s ", "most", MOST_NAME, "in");
-    buf_printf(out, "%8s  ", "max/mean");
+        buf_printf(out, "%7s  %-*s ", "most", columns->split.is_spread ? MOST_NAME : MOST_FUNCTION, "in");
+    if (columns->split.is_spread)
+        buf_printf(out, "%8s  ", "max/mean");
 }
 
 static void put_columns(const struct tree_columns *columns, const struct export_job *job, const struct tree_node *node,
@@ -293,11 +297,17 @@ static void put_columns(const struct tree_columns *columns, const struct export_
             buf_printf(out, "%7s  ", "-");
     }
     if (!columns->is_matrix) {
+        const char *name = split->columns.strings[spread.most_at];
         buf_printf(out, "%5.1f %%  ", 100 * spread.most / total);
-        text_cell(out, job, split->columns.strings[spread.most_at], MOST_NAME, false);
+        text_cell(out, job,
+                  *name                       ? name
+                  : split->by == SPLIT_REGION ? "outside of all regions"
+                                              : "no function",
+                  split->is_spread ? MOST_NAME : MOST_FUNCTION, false);
         buf_append(out, " ", 1);
     }
-    buf_printf(out, "%8.2f  ", spread.imbalance);
+    if (split->is_spread)
+        buf_printf(out, "%8.2f  ", spread.imbalance);
 }
 
 /* --- text --- */

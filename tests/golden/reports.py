@@ -382,8 +382,19 @@ def check_trees(program, database):
         text = run("hpcquery", "tree", "--by", "rank", database, columns=columns)
         expect("max/mean" in text and max(map(len, text.split("\n"))) <= columns, f"tree --by rank: {text}")
     expect("rank" not in run("hpcquery", "tree", database), "tree")
-    for by in ("region", "function"):
-        expect("a tree is split by thread, process, rank, cpu" in run("hpcquery", "tree", "--by", by, database, status=1), f"tree --by {by}")
+    wanted = {}
+    for (_, function), value in sums_by(program, "function")["vars"].items():
+        wanted[function] = wanted.get(function, 0) + value
+    for report in ("tree", "datatree"):
+        rows = table(report, "--by", "function", database)
+        names = [key for key in rows[0] if key.startswith("function ")]
+        roots = {name.partition(" ")[2]: sum(float(row[name]) for row in rows if row["parent"] == "0") for name in names}
+        expect({name: value for name, value in roots.items() if value} == wanted, f"{report} --by function: {roots}, not {wanted}")
+        expect(all(sum(float(row[name]) for name in names) == float(row["inclusive"]) for row in rows), f"{report} --by function: {rows}")
+        text = run("hpcquery", report, "--by", "function", database)
+        expect("max/mean" not in text and "most  in" in text, f"{report} --by function: {text}")
+    regions = table("tree", "--by", "region", database)
+    expect(all(row["region "] == row["inclusive"] for row in regions) and regions, f"tree --by region: {regions}")
 
 
 def check_without(database):

@@ -84,8 +84,9 @@ static const struct option_row rows[] = {
      "datatree, leaks: complete paths in text; CSV and JSON of leaks always have them."},
     {OPT_BY, "--by", "WHAT",
      "vars, functions, lines, types: split each row by thread, process, rank, region, or by where the threads ran "
-     "(cpu, core, package, node); vars and types also by function. tree, datatree: a column for each thread, process, "
-     "rank or place. In text, threads, processes, ranks and places show the extremes where there are many; CSV and "
+     "(cpu, core, package, node); vars and types also by function. tree, datatree: a column for each of these, in text "
+     "of regions and functions the one with the most. In text, threads, processes, ranks and places show the extremes "
+     "where there are many; CSV and "
      "JSON have all that is not zero. cpus: cpu (default), core, package or node. diff: function (default), line or "
      "variable."},
     {OPT_VARIABLE, "--variable", "NAME",
@@ -547,6 +548,19 @@ static bool is_derivable(const struct settings *settings, const char *report)
     return is_known && !settings->by && strcmp(settings->form, "html") != 0 && !(settings->with_fields && is_csv);
 }
 
+/* Refuses --by for a report that has none; the reports that have what is asked for. */
+static int refuse_by(const char *report)
+{
+    static const char *const reasons[][2] = {
+        {"annotate", "annotate has no --by: hpcquery lines --by splits the same lines"},
+        {"leaks", "leaks has no --by: a block belongs to its process, whichever thread or function would free it"},
+        {"advice", "advice has no --by: it weighs all threads and places together; see vars --by, numa and patterns"}};
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (strcmp(reasons[i][0], report) == 0)
+            return usage(reasons[i][1]);
+    return usage("--by goes with vars, functions, lines, types, tree and datatree only");
+}
+
 static int query(const struct settings *settings, const char *report, const char *path)
 {
     enum split_by by = settings->by ? split_by_named(settings->by) : SPLIT_NONE;
@@ -566,7 +580,7 @@ static int query(const struct settings *settings, const char *report, const char
         return usage("--derive goes with vars (not with --fields as CSV), functions, lines, types, tree and datatree, "
                      "without --by, and with operations and forms");
     if (!exporter && by && strcmp(settings->form, "html") != 0)
-        return usage("--by goes with vars, functions, lines, types, tree and datatree only");
+        return refuse_by(report);
     if (!exporter && strcmp(settings->form, "html") == 0)
         return usage("--html goes with vars only, and not with --by");
     if (!exporter)

@@ -165,8 +165,8 @@ int split_code(const struct code_table *table, enum code_kind kind, enum split_b
                struct split *split, struct error *err);
 
 /* Splits the values of scopes with all that is below them; row i is that of scopes[i] [n_rows], parents come first, all
- * of the call tree or all of the tree of data. values: of the threads of the database.
- * err: ERR_UNSUPPORTED (by region or function), and as split_code */
+ * of the call tree or all of the tree of data. values: of the threads of the database. By function: what each statement
+ * is in, by region: around it.  err: as split_code, without ERR_UNSUPPORTED */
 int split_scopes(const struct model *model, size_t metric, const uint32_t *scopes, size_t n_rows, enum split_by by,
                  const struct value_source *values, struct split *split, struct error *err);
 

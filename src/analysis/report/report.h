@@ -160,7 +160,6 @@ const char *report_without_jit(const char *program);
 /* parts.c: the fields of the rows, and the fields of one variable added to those of another (false when out of
  * memory). */
 int report_add_fields(struct report *report, struct error *err);
-
 bool report_merge_fields(struct variable *into, const struct variable *from);
 
 /* parts.c: the event whose fields are shown for the metric: its own, else the first that has some; UINT32_MAX: none. */

@@ -760,6 +760,8 @@ static int split_rows(struct splitting *splitting, const struct value_source *va
     struct split *split = splitting->split;
     count_scopes(splitting);
     int code = bys[split->by].is_spread ? split_by_thread(splitting, values, err) : split_by_place(splitting, err);
+    if (code == 0 && !bys[split->by].is_spread && !add_above(splitting))
+        code = error_memory(err);
     return code == 0 ? finish(split, err) : code;
 }
 
@@ -843,10 +845,6 @@ int split_scopes(const struct model *model, size_t metric, const uint32_t *scope
     struct places places;
     uint32_t root = model_data_root(model);
     bool of_data = root && n_rows && scopes[0] >= root && scopes[0] < model_subtree_end(model, root);
-    if (!bys[by].is_spread)
-        return error_set(err, ERR_UNSUPPORTED,
-                         "a tree is split by thread, process, rank, cpu, core, package or node; it shows regions and "
-                         "functions as nodes");
     int code = split_by_is_place(by) ? places_make(&places, model, metric, by, err) : 0;
     if (code != 0)
         return code;
