@@ -618,7 +618,7 @@ struct arena_header {
     uint64_t start_ns; /* CLOCK_REALTIME at registration */
     _Atomic uint64_t end_ns;
     _Atomic uint32_t exit_code; /* as passed to exit; only with state ENDED */
-    _Atomic uint32_t n_threads; /* ids handed out, each with its record */
+    _Atomic uint32_t n_threads; /* ids handed out, in the order in which threads are created */
     _Atomic uint32_t n_modules; /* ids handed out */
     _Atomic uint32_t rank;      /* MPI rank, 0 when there is none */
     uint32_t libhpcrun_module;  /* reference of libhpcrun.so's own arena_module */

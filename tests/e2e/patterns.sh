@@ -37,9 +37,8 @@ done
 rows = {row["variable"]: row for row in json.load(sys.stdin)["variables"]}
 bins = [thread["bins"] for thread in rows["blocked"]["threads"]]
 assert len(bins) == 4 and rows["blocked"]["bin_bytes"] == 65536
-# each thread has a quarter of the array, which of them is a matter of which began first
-quarters = [[sum(b[16 * q:16 * q + 16]) for q in range(4)] for b in bins]
-assert all(max(q) > 0.95 * sum(q) for q in quarters) and len({q.index(max(q)) for q in quarters}) == 4, bins' || fail "JSON"
+# the thread created as number t has the quarter t of the array, whichever of them ran first
+assert all(sum(bins[t][16 * t:16 * t + 16]) > 0.95 * sum(bins[t]) for t in range(4)), bins' || fail "JSON"
 # The form as JSON has all of it.
 mkdir as-json
 "$builddir/hpcquery" export json db4 >as-json/locus.json || fail "no JSON"
@@ -49,8 +48,8 @@ for report in patterns sharing; do
     expect_same once.json twice.json
 done
 expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
-expect_text out '^  0\.[1-4] +\| {40,}.*[.:@].*\| [0-9]+$'
-expect_text out '^  0\.[1-4] +\|[^ ]{8}.* {40,}\| [0-9]+$'
+expect_text out '^  0\.1 +\|[^ ]{8}.* {40,}\| [0-9]+$'
+expect_text out '^  0\.4 +\| {40,}.*[.:@].*\| [0-9]+$'
 expect_status 1 "$builddir/hpcquery" patterns --variable nothing db4
 expect_status 2 "$builddir/hpcquery" vars --variable blocked db4
 

@@ -132,6 +132,31 @@ static void lock_threads(void)
         give_way(tries);
 }
 
+/* Whether a thread with this state has a record of its own, and not that of one that has ended. */
+static bool takes_new_record(const struct thread_state *state)
+{
+    return !state->record || atomic_load(&arena_header_sig()->n_threads) < THREAD_RECORDS_OWN;
+}
+
+/* Threads are numbered in the order of their creation: which of them runs first is different in each run. */
+static void id_take(struct thread_state *state)
+{
+    struct arena_header *header = arena_header_sig();
+    state->id_of = header && takes_new_record(state) ? header : NULL;
+    if (state->id_of)
+        state->id = atomic_fetch_add(&header->n_threads, 1);
+}
+
+/* Of a thread that did not come to be; the number is lost when another thread has the next one by now. */
+static void id_return(struct thread_state *state)
+{
+    struct arena_header *header = arena_header_sig();
+    uint32_t next = state->id + 1;
+    if (state->id_of && state->id_of == header)
+        atomic_compare_exchange_strong(&header->n_threads, &next, state->id);
+    state->id_of = NULL;
+}
+
 struct thread_state *thread_prepare(void)
 {
     lock_threads();
@@ -139,19 +164,21 @@ struct thread_state *thread_prepare(void)
     if (state)
         threads.free_states = state->next;
     thread_unlock_sig();
-    if (state)
-        return state;
-    size_t own_stack_bytes;
-    state = altstack_map(sizeof *state, &own_stack_bytes);
-    if (!state)
-        return NULL;
-    state->own_stack = (uintptr_t)state - own_stack_bytes;
-    state->own_stack_bytes = own_stack_bytes;
+    if (!state) {
+        size_t own_stack_bytes;
+        state = altstack_map(sizeof *state, &own_stack_bytes);
+        if (!state)
+            return NULL;
+        state->own_stack = (uintptr_t)state - own_stack_bytes;
+        state->own_stack_bytes = own_stack_bytes;
+    }
+    id_take(state);
     return state;
 }
 
 void thread_discard(struct thread_state *state)
 {
+    id_return(state);
     lock_threads();
     state->next = threads.free_states;
     threads.free_states = state;
@@ -200,7 +227,8 @@ static bool record_new(struct thread_state *state)
         give_way(tries);
     struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
     if (record) {
-        record->id = atomic_fetch_add(&header->n_threads, 1);
+        record->id = state->id_of == header ? state->id : atomic_fetch_add(&header->n_threads, 1);
+        state->id_of = NULL;
         record->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
         state->ref = arena_ref_sig(record);
         state->reader = record->id % OBJMAP_READERS;
@@ -241,7 +269,7 @@ static void record_resume(struct thread_state *state)
  * ended. */
 static bool record_begin(struct thread_state *state)
 {
-    if (state->record && atomic_load(&arena_header_sig()->n_threads) >= THREAD_RECORDS_OWN)
+    if (!takes_new_record(state) && state->id_of != arena_header_sig())
         record_resume(state);
     else if (!record_new(state))
         return false;

@@ -130,6 +130,8 @@ struct thread_state {
     size_t own_stack_bytes;
     bool has_own_stack;  /* we have set it in the kernel; since then only the program may have set another */
     bool begins_blocked; /* its creator had our signal blocked for our own reasons, and it inherited that */
+    uint32_t id;         /* given when its creation began, in the arena with this header; NULL: none */
+    const struct arena_header *id_of;
     bool has_given_mask; /* begins with the mask of its attribute, which is not translated yet */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
