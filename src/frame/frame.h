@@ -147,11 +147,13 @@ bool frame_attribute_is_text(const struct frame *frame, size_t attribute);
 const char *frame_attribute_text(const struct frame *frame, size_t attribute, uint32_t node);
 double frame_attribute_number(const struct frame *frame, size_t attribute, uint32_t node);
 
-/* What makes two nodes of two frames the same: kind, name, file and line, or what else a file says that belongs to it;
- * never an address. Borrowed from the frame. */
+/* What makes two nodes of two frames the same: kind, name, file, and line or shared library, or what else a file says
+ * that belongs to it; never an address, and never the name of a program, which may be another one. Borrowed from the
+ * frame. */
 const char *frame_identity(const struct frame *frame, uint32_t node);
 
-/* Whether that is kind, name and file, with the line of loops, lines, calls and instructions, and nothing else. */
+/* Whether that is kind, name and file, with the line of loops, lines, calls and instructions, or the shared library of
+ * others, and nothing else. */
 bool frame_identity_is_usual(const struct frame *frame, uint32_t node);
 
 /* --- profiles and columns --- */

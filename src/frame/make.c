@@ -2,10 +2,14 @@
 /* A frame node by node: nodes and values in the order in which a file has them become sorted arrays at the end. */
 #include "frame/make.h"
 
+#include "base/path.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LIBRARY ".so" /* ends the name of a shared library, before its version */
 
 void maker_init(struct frame_maker *maker)
 {
@@ -57,20 +61,32 @@ static bool reserve_node(struct frame_maker *maker)
     return true;
 }
 
-/* The end of an identity: the line of what is a place in the source. */
-static void put_line(const struct made_node *node, char *text, size_t n_text)
+const char *made_node_library(const char *module, int *len)
 {
-    *text = 0;
+    const char *name = path_last(module), *end = strstr(name, LIBRARY);
+    size_t n = strlen(LIBRARY);
+    while (end && end[n] && end[n] != '.')
+        end = strstr(end + 1, LIBRARY);
+    *len = end ? (int)(end - name) : 0;
+    return name;
+}
+
+/* The end of an identity: the line of what is a place in the source, and else the library. */
+static void put_end(const struct made_node *node, struct buf *out)
+{
+    int len;
+    const char *library = made_node_library(node->module ? node->module : "", &len);
     if (frame_kind_is_part(node->kind))
-        (void)snprintf(text, n_text, "\x1f%u", node->line);
+        buf_printf(out, "\x1f%u", node->line);
+    else if (len && node->kind != FRAME_GROUP)
+        buf_printf(out, "\x1f%.*s", len, library);
 }
 
 void made_node_put_identity(const struct made_node *node, struct buf *out)
 {
-    char line[16];
-    put_line(node, line, sizeof line);
-    buf_printf(out, "%s\x1f%s\x1f%s%s", frame_kind_name(node->kind), node->name ? node->name : "",
-               node->file ? node->file : "", line);
+    buf_printf(out, "%s\x1f%s\x1f%s", frame_kind_name(node->kind), node->name ? node->name : "",
+               node->file ? node->file : "");
+    put_end(node, out);
 }
 
 static uint32_t identity_of(struct frame_maker *maker, const struct made_node *node)
@@ -90,9 +106,10 @@ bool frame_identity_is_usual(const struct frame *frame, uint32_t node)
     struct made_node like = {.kind = frame_kind(frame, node),
                              .name = frame_name(frame, node),
                              .file = frame_file(frame, node),
+                             .module = frame_module(frame, node),
                              .line = frame_line(frame, node)};
     const char *identity = frame_identity(frame, node), *parts[] = {frame_kind_name(like.kind), like.name, like.file};
-    char line[16] = "";
+    struct buf end = {0};
     for (size_t i = 0; i < 3; i++) {
         size_t n = strlen(parts[i]);
         if (strncmp(identity, parts[i], n) != 0)
@@ -101,8 +118,10 @@ bool frame_identity_is_usual(const struct frame *frame, uint32_t node)
         if (i < 2 && *identity++ != '\x1f')
             return false;
     }
-    put_line(&like, line, sizeof line);
-    return strcmp(identity, line) == 0;
+    put_end(&like, &end);
+    bool is_same = !end.failed && strcmp(identity, end.data ? end.data : "") == 0;
+    buf_fini(&end);
+    return is_same;
 }
 
 /* A line or loop lies in the module of the function around it, which formats do not repeat. */

@@ -78,11 +78,15 @@ struct made_node {
     enum frame_kind kind;
     const char *name, *file, *module;
     uint32_t line;
-    const char *identity; /* NULL: made of kind, name, file, and of the line of loops and lines */
+    const char *identity; /* NULL: made of these, by made_node_put_identity */
 };
 
-/* Appends the identity of a node that names none: kind, name and file, and the line of what is a place in the source.
- */
+/* The name [*len] of the shared library that a module is: "libm" of "/lib/libm.so.6"; 0: it is none. A program is
+ * itself under another name, but a function of one library is not that of another one. */
+const char *made_node_library(const char *module, int *len);
+
+/* Appends the identity of a node that names none: kind, name and file, the line of what is a place in the source, and
+ * the shared library of what else is in one. */
 void made_node_put_identity(const struct made_node *node, struct buf *out);
 
 /* A frame on its way. All failures are remembered: after the first one nothing more happens, and frame_made reports

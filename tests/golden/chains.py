@@ -465,6 +465,33 @@ def check_same_names(scratch):
     found = differences([("f", 5, {}), ("f", 3, at("/b/b.c"))], [("f", 8, at("/b/a.c")), ("f", 4, at("/b/b.c"))])
     expect(sorted(f[2:] for f in found) == [(3, 4), (5, 8)], f"one file: {found}")
 
+    def within(module, file="/b/inline.h"):
+        return {"file": file, "module": module}
+    # a function of a header in two libraries, whose changes would cancel out; the libraries are elsewhere, of another version
+    found = differences([("f", 5, within("/old/liba.so.1")), ("f", 7, within("/old/libb.so.1"))],
+                        [("f", 6, within("/new/liba.so.2")), ("f", 6, within("/new/libb.so.2"))])
+    expect([f[2:] for f in found] == [(5, 6), (7, 6)], f"two libraries: {found}")
+    # programs have any name, and what went into another library is the same
+    found = differences([("f", 5, within("/old/app")), ("g", 2, within("/old/liba.so"))],
+                        [("f", 6, within("/new/app.new")), ("g", 3, within("/new/libc.so"))])
+    expect([f[2:] for f in found] == [(5, 6), (2, 3)], f"another program and library: {found}")
+    # lambdas: further down in a file with as many, each is the one of its place; of another number they are one row
+    lambdas = [f"{{lambda at a.cc:{line}}}::operator()" for line in (3, 5, 8, 9)]
+    found = differences([(lambdas[0], 5, at("/b/a.cc")), (lambdas[1], 7, at("/b/a.cc"))],
+                        [(lambdas[2], 6, at("/b/a.cc")), (lambdas[3], 6, at("/b/a.cc"))])
+    expect([f[2:] for f in found] == [(5, 6), (7, 6)], f"lambdas that moved: {found}")
+    found = differences([(lambdas[0], 5, at("/b/a.cc")), (lambdas[1], 7, at("/b/a.cc"))],
+                        [(lambdas[0], 6, at("/b/a.cc")), (lambdas[2], 9, at("/b/a.cc"))])
+    expect([f[2:] for f in found] == [(5, 6), (7, 9)], f"one lambda that moved: {found}")
+    found = differences([(lambdas[0], 5, at("/b/a.cc")), (lambdas[1], 7, at("/b/a.cc"))], [(lambdas[2], 13, at("/b/a.cc"))])
+    expect([f[2:] for f in found] == [(12, 13)], f"lambdas of another number: {found}")
+    # the same call path in two libraries is no call path
+    paths = [scratch / "libraries.json", scratch / "moved-libraries.json"]
+    for path, place in zip(paths, ("old", "new")):
+        path.write_text(json.dumps([literal("main", 1, literal("f", 2, **within(f"/{place}/liba.so.1")), literal("f", 4, **within("/x/libb.so")))]))
+    rows = list(csv.DictReader(run("subtract", ":", "csv", *paths).stdout.splitlines()))
+    expect(len(rows) == 3 and all(float(row["time"] or 0) == 0 for row in rows), f"subtract of two libraries: {rows}")
+
 
 def write_threads(path, functions):
     """A file of callgrind with a part for each thread: functions {name: cost of each thread}."""

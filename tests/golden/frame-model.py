@@ -179,6 +179,12 @@ def evaluate(tree, formula, node, profile):
                   "not": lambda: a == 0, "and": lambda: 1, "or": lambda: 0}[kind]())
 
 
+def with_identity(kind, name, file, line, module=""):
+    """A node of a spec. What is in a shared library is not what is in another one; paths, versions and programs may differ."""
+    library = re.fullmatch(r"(?:.*/)?([^/]*?)\.so(?:\..*)?", module)
+    return (kind, name, file, line, (kind, name, file, library.group(1))) if library else (kind, name, file, line)
+
+
 class Frame:
     """nodes: (kind, name, file, line[, identity]); kids, roots, attributes {name: values}, profiles [(rank, thread, name)];
     columns [(name, sums, values)]."""
@@ -201,7 +207,7 @@ class Frame:
                     row[profile] = row.get(profile, 0) + value
             columns.append((name, sums, Cells(rows)))
         attributes = {k: [v[o] for o in old] for k, v in spec["attributes"].items()}
-        return Frame([tuple(spec["nodes"][o]) for o in old], kids, roots, attributes,
+        return Frame([with_identity(*spec["nodes"][o]) for o in old], kids, roots, attributes,
                      [tuple(p) for p in spec["profiles"]], columns)
 
     def identity(self, node):

@@ -16,6 +16,7 @@ model = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(model)
 PROGRAM = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "tests" / "golden" / "run-frame-ops"
 KINDS = ("function", "function", "function", "inlined", "loop", "line", "other", "variable")
+MODULES = ("", "/opt/app", "/opt/app.old", "/lib/libm.so.6", "/usr/lib/libm.so.6.1", "/lib/libc.so.6")  # a program may have another name
 NAMES = ("main", "solve", "f", "g", "MPI_Send", "MPI_Recv", "a b", "it's")
 
 
@@ -25,6 +26,8 @@ def make_frame(rng, columns=None):
     for _ in range(n):
         kind = rng.choice(KINDS)
         nodes.append([kind, rng.choice(NAMES[:rng.choice((3, 8))]), rng.choice(("", "a.c", "b.c")), rng.choice((0, 1, 1, 7))])
+        if nodes[-1][2] and kind not in model.WITHIN:
+            nodes[-1].append(rng.choice(MODULES))
     edges = [[rng.randrange(i), i] for i in range(1, n) if rng.random() < 0.9]
     if rng.random() < 0.4:
         edges += [[rng.randrange(n), rng.randrange(n)] for _ in range(rng.randint(1, 5))]

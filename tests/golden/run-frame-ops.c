@@ -51,6 +51,7 @@ static struct frame *read_frame(json_t *json)
     {
         struct made_node node = {.name = json_string_value(json_array_get(item, 1)),
                                  .file = json_string_value(json_array_get(item, 2)),
+                                 .module = json_string_value(json_array_get(item, 4)),
                                  .line = (uint32_t)json_integer_value(json_array_get(item, 3))};
         for (enum frame_kind kind = 0; kind < FRAME_KINDS; kind++)
             if (strcmp(frame_kind_name(kind), json_string_value(json_array_get(item, 0))) == 0)
