@@ -2,8 +2,8 @@
 """Where pages are and what to do about it, measured in a guest with two memory nodes: programs/numa-homes.c has its pages
 on known nodes and uses them on known CPUs. Remote shares, of the page faults and of the use, are within 3 points of what
 follows from that; who touched each variable first is known; and the advice is that of the rules, also for loops like those
-of programs whose placement others have studied. Variables in their right places get none. The first part runs as root and
-as an ordinary user, the others as the latter; what was known before a SIGKILL stays known. The advice on UMT's STime in its
+of programs whose placement others have studied. Variables in their right places get none. What was known before a SIGKILL
+stays known. All of it runs as root and as an ordinary user. The advice on UMT's STime in its
 wrong place is not compared: on a busy machine its gain comes near the least one that is worth it."""
 import base64
 import csv
@@ -23,6 +23,7 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"]).resolve()
 PACKAGE = "linux-image-cloud-amd64"
 UNIT_MS = 500  # of a thread's reads
 POINTS = 3
+PARTS = ("all", "findings", "fixed", "killed")
 failures = []
 
 INIT = """#!/bin/busybox sh
@@ -41,12 +42,17 @@ cd /tmp/user
 export HOME=/tmp/user
 $PROGRAM as 65534 $HPCRUN -e EADDR -e FAULTS@1 -o /tmp/user/user-all $PROGRAM all @UNIT@; echo "user-all: $?"
 for part in findings fixed; do
-    $PROGRAM as 65534 $HPCRUN -e EADDR -e FAULTS@ring -o /tmp/user/$part $PROGRAM $part @UNIT@; echo "$part: $?"
+    $PROGRAM as 65534 $HPCRUN -e EADDR -e FAULTS@ring -o /tmp/user/user-$part $PROGRAM $part @UNIT@; echo "user-$part: $?"
+    HOME=/tmp $HPCRUN -e EADDR -e FAULTS@ring -o /tmp/$part $PROGRAM $part @UNIT@; echo "$part: $?"
 done
-$PROGRAM as 65534 $HPCRUN -e FAULTS@1 -o /tmp/user/killed $PROGRAM kill 1000; echo "killed: $?"
-i=0; while [ $i -lt 50 ] && ! ls /tmp/user/killed/*.log >/dev/null 2>&1; do sleep 0.2; i=$((i+1)); done
+$PROGRAM as 65534 $HPCRUN -e FAULTS@1 -o /tmp/user/user-killed $PROGRAM kill 1000; echo "user-killed: $?"
+HOME=/tmp $HPCRUN -e FAULTS@1 -o /tmp/killed $PROGRAM kill 1000; echo "killed: $?"
+for m in user/user-killed killed; do
+    i=0; while [ $i -lt 50 ] && ! ls /tmp/$m/*.log >/dev/null 2>&1; do sleep 0.2; i=$((i+1)); done
+done
 sleep 2
-mv /tmp/all /tmp/user; cd /tmp/user && tar cf - all user-all findings fixed killed | gzip | base64 >/dev/ttyS1
+mv /tmp/all /tmp/findings /tmp/fixed /tmp/killed /tmp/user
+cd /tmp/user && tar cf - all user-all findings user-findings fixed user-fixed killed user-killed | gzip | base64 >/dev/ttyS1
 sync
 poweroff -f
 """
@@ -258,11 +264,11 @@ def rule_for_all(by_cpu, name):
     return "interleave" if min(on_0, 1 - on_0) >= 0.3 else "not-worth-it" if on_0 > 0.5 else "first-touch"
 
 
-def expected_rules(by_cpu, run_name):
-    if run_name == "fixed":
+def expected_rules(by_cpu, part):
+    if part == "fixed":
         return {}
-    rules = dict(FOUND if run_name == "findings" else {"bound": "bind", "migrated": "first-touch"})
-    rules |= {name: rule_for_all(by_cpu, name) for name in (SHARED_FOUND if run_name == "findings" else ("wrong", "unbalanced"))}
+    rules = dict(FOUND if part == "findings" else {"bound": "bind", "migrated": "first-touch"})
+    rules |= {name: rule_for_all(by_cpu, name) for name in (SHARED_FOUND if part == "findings" else ("wrong", "unbalanced"))}
     return {name: rule for name, rule in rules.items() if rule}
 
 
@@ -274,22 +280,23 @@ def check_rules(run_name, rules, wanted):
 
 
 def check_run(scratch, run_name):
+    part = run_name.removeprefix("user-")
     make_database(scratch, run_name)
-    if run_name == "killed":
+    if part == "killed":
         rows = rows_of(scratch, run_name, "FAULTS")
-        expect("wrong" in rows, f"killed: {sorted(rows)}")
+        expect("wrong" in rows, f"{run_name}: {sorted(rows)}")
         if "wrong" in rows:
-            check_row("killed: wrong", rows["wrong"], *TRUTH["wrong"])
+            check_row(f"{run_name}: wrong", rows["wrong"], *TRUTH["wrong"])
         return
-    truth = {"findings": FINDINGS, "fixed": FIXED}.get(run_name, AWAY)
+    truth = {"findings": FINDINGS, "fixed": FIXED}.get(part, AWAY)
     by_cpu = check_uses(scratch, run_name, truth)
     rules = rules_of(scratch, run_name)
-    if run_name == "findings":
+    if part == "findings":
         rules.pop("STime", None)
     if truth is AWAY:
         check_faults(scratch, run_name)
         check_touches(scratch, run_name)
-    check_rules(run_name, rules, expected_rules(by_cpu, run_name))
+    check_rules(run_name, rules, expected_rules(by_cpu, part))
 
 
 def main():
@@ -305,13 +312,15 @@ def main():
         make_root(scratch, program)
         console = boot(scratch, kernel)
         files = base64.b64decode((scratch / "files").read_bytes())
-        ends = ("all: 0", "user-all: 0", "findings: 0", "fixed: 0", "killed: 137")
-        expect(files and all(end in console for end in ends), f"the guest said: {console[-3000:]}")
+        lines = {line.strip() for line in console.splitlines()}
+        ends = {f"{user}{part}: {137 if part == 'killed' else 0}" for part in PARTS for user in ("", "user-")}
+        expect(files and not ends - lines, f"the guest said: {console[-3000:]}")
         if files:
             with tarfile.open(fileobj=io.BytesIO(files)) as archive:
                 archive.extractall(scratch)
-            for run_name in ("all", "user-all", "findings", "fixed", "killed"):
-                check_run(scratch, run_name)
+            for part in PARTS:
+                check_run(scratch, part)
+                check_run(scratch, f"user-{part}")
     for failure in failures:
         print("FAIL:", failure)
     return 1 if failures else 0
