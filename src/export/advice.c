@@ -263,6 +263,55 @@ static void advise_on_leaks(struct advices *advices)
     }
 }
 
+/* Percent of all samples that are at the row's data, in functions without source lines; *function: the one with most of
+ * them. */
+static double without_lines(const struct report_row *row, uint32_t *function)
+{
+    double sum = 0, most = 0;
+    for (size_t i = 0; i < row->n_lines; i++) {
+        const struct report_line *line = &row->lines[i];
+        if (line->line)
+            continue;
+        sum += line->value;
+        if (line->value > most) {
+            most = line->value;
+            *function = line->function;
+        }
+    }
+    return row->value > 0 ? sum / row->value * row->share : 0;
+}
+
+/* Code without debug information: no source lines, and fewer names. Said once, of the variable that most of it is at.
+ */
+static void advise_on_debug_information(struct advices *advices, double least)
+{
+    const struct report_row *at = NULL;
+    uint32_t function = 0, its = 0;
+    double sum = 0, most = 0;
+    struct buf evidence = {0};
+    for (size_t i = 0; i < advices->report.n_rows; i++) {
+        const struct report_row *row = &advices->report.rows[i];
+        double share = row->variable && !report_is_special(row) ? without_lines(row, &its) : 0;
+        sum += share;
+        if (share > most) {
+            most = share;
+            at = row;
+            function = its;
+        }
+    }
+    if (!at || sum < least)
+        return;
+    const char *name = model_text(advices->report.model, function);
+    buf_printf(&evidence, "%.0f %% of all samples are at data in functions without source lines, most of all %s", sum,
+               *name ? name : "code without a name");
+    advice_add(advices, at, "debug-info", (double)NAN,
+               "to learn more (source lines, names of variables and fields), compile with -g, or install the debug "
+               "package of the library",
+               &evidence);
+    if (!advices->failed)
+        advices->items[advices->n_items - 1].memory = (double)NAN; /* it comes behind what is about the data */
+}
+
 static int compare_advice(const void *a, const void *b)
 {
     const struct advice *x = a, *y = b;
@@ -332,6 +381,8 @@ int advices_make(const struct export_job *job, struct advices *advices, struct e
         else if (job->least < 0 && row->share >= ADVICE_WORTHLESS_PERCENT && row->variable && !report_is_special(row))
             (void)advise_on_places(advices, row);
     }
+    if (!advices->report.has_too_few)
+        advise_on_debug_information(advices, least);
     if (advices->n_items)
         qsort(advices->items, advices->n_items, sizeof *advices->items, compare_advice);
     if (!advices->report.has_too_few)
@@ -345,7 +396,7 @@ int advices_make(const struct export_job *job, struct advices *advices, struct e
 /* Whether it says what to change about data, and that may be worth it. */
 static bool is_worth_it(const struct advice *advice)
 {
-    static const char *const aside[] = {"not-worth-it", "resident", "execution", "special", "leak"};
+    static const char *const aside[] = {"not-worth-it", "resident", "execution", "special", "leak", "debug-info"};
     for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
         if (strcmp(advice->rule, aside[i]) == 0)
             return false;

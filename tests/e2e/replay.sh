@@ -51,6 +51,7 @@ for kind in pebs batch ibs power spe hostile; do
     if [ "$kind" = pebs ]; then
         "$builddir/hpcquery" vars --json database >vars.json || fail "no JSON"
         "$builddir/hpcquery" sharing --json database >sharing.json || fail "no JSON of lines"
+        "$builddir/hpcquery" advice --json --min 0 --top 0 database >advice.json || fail "no advice"
         python3 - report >out 2>&1 <<'END' || fail "HITM: $(cat out)"
 import csv, json, sys
 def samples(row, *metrics):
@@ -61,7 +62,8 @@ wanted = {name for name, (n, loads) in modified.items() if n >= 20 and 10 * n >=
 advised = {row["variable"] for row in json.load(open("vars.json", encoding="utf-8"))["variables"]
            if row["advice"] and "modified in another core's cache" in row["advice"]}
 seen = {line["variable"] for line in json.load(open("sharing.json", encoding="utf-8"))["lines"] if line["seen_modified"]}
-assert len(wanted) >= 3 and advised == wanted == seen, (modified, wanted, advised, seen)
+ruled = {row["variable"] for row in json.load(open("advice.json", encoding="utf-8"))["advice"] if row["rule"] == "shared-lines"}
+assert len(wanted) >= 3 and advised == wanted == seen == ruled, (modified, wanted, advised, seen, ruled)
 END
     fi
 done

@@ -435,6 +435,10 @@ def check_advice(database):
                                  ("irregular", sum(w[4] for w in walked if w[1] == 4))):
                 wanted += [(name, rule)] * (memory > all_memory / 2)
             wanted += [(name, "small-blocks")] * (waits and blocks >= 1000 and 0 < int(row["size_bytes"]) < 4096 * blocks)
+        bare = [(sum(float(part) for part in re.findall(r":0 ([\d.]+)%", row["top_lines"])) * float(row["share"]) / 100, row["variable"])
+                for row in csv_of("vars") if not row["variable"].startswith("<")]
+        if sum(share for share, _ in bare) >= least:
+            wanted.append((max(bare)[1], "debug-info"))
         rows = csv_of("advice", "--min", str(least))
         found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in ("split", "leak", "huge-pages")]
         for name in (row["variable"] for row in rows if row["rule"] == "huge-pages"):

@@ -2,7 +2,8 @@
 /* Data used in a way for which "hpcquery advice" has a rule, and the same work after a change as it advises.
  *
  * usage: advice CASE plain|changed SECONDS      of CPU time of each thread; prints nanoseconds per step
- * What is to be seen is bound by one variable each: steps are as cheap as they can be. */
+ * What is to be seen is bound by one variable each: steps are as cheap as they can be. "small" and "bare" are to be
+ * measured and compiled in another way, and are the same work. */
 #include "kernel.h"
 
 #include <pthread.h>
@@ -12,8 +13,9 @@
 #define COLUMNS UINT64_C(110)
 #define N_ITEMS (UINT64_C(1) << 20) /* of 64 bytes */
 #define N_BOXES (UINT64_C(1) << 17) /* of 1 KiB and a bit */
-#define N_NEAR UINT64_C(1024)       /* words that stay in the first-level cache */
-#define N_FAR (UINT64_C(1) << 23)   /* words of 64 MiB */
+#define N_SMALL (UINT64_C(1) << 19)
+#define N_NEAR UINT64_C(1024)     /* words that stay in the first-level cache */
+#define N_FAR (UINT64_C(1) << 23) /* words of 64 MiB */
 #define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
 
 struct particle {
@@ -29,7 +31,7 @@ static struct particle *particles;
 static struct box **boxes, *all_boxes;
 static uint32_t *order;
 static uint64_t *matrix, *table, *pages, *near;
-static struct kernel_node *nodes;
+static struct kernel_node *nodes, **small;
 static void *forgotten;
 static _Alignas(64) long together[8];
 static struct {
@@ -275,6 +277,37 @@ static KERNEL_NOINLINE uint64_t divide(void)
     return N_FAR / 2;
 }
 
+/* Without data, so that the rule about what is no variable applies. */
+static KERNEL_NOINLINE uint64_t compute(void)
+{
+    uint64_t state = position;
+    for (uint64_t i = 0; i < N_ITEMS; i++)
+        state = state * 6364136223846793005u + 1442695040888963407u;
+    position = state;
+    return N_ITEMS;
+}
+
+/* --- blocks below the threshold, each by itself --- */
+
+static void make_small(void)
+{
+    small = kernel_check(malloc(N_SMALL * sizeof *small));
+    make_order(N_SMALL);
+    for (uint64_t i = 0; i < N_SMALL; i++) {
+        small[i] = kernel_check(malloc(sizeof *small[i]));
+        small[i]->payload = i;
+    }
+}
+
+static KERNEL_NOINLINE uint64_t add_small(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < N_SMALL; i++)
+        sum += small[order[i]]->payload;
+    kernel_sink += sum;
+    return N_SMALL;
+}
+
 /* --- threads --- */
 
 static KERNEL_NOINLINE long count(long *word)
@@ -345,6 +378,9 @@ static const struct {
     {"list", {make_list, make_list_in_order}, {follow, read_in_order}},
     {"near", {make_near, make_table}, {look_up_near, look_up_table}},
     {"division", {make_factors, make_table}, {divide, look_up_table}},
+    {"arithmetic", {make_table, make_table}, {compute, look_up_table}},
+    {"small", {make_small, make_small}, {add_small, add_small}},
+    {"bare", {make_near, make_near}, {look_up_near, look_up_near}},
     {"counters", {NULL, NULL}, {run_together, run_apart}},
     {"forgotten", {forget, give_back}, {look_up_near, look_up_near}},
 };
