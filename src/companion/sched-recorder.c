@@ -40,7 +40,8 @@ enum {
     TOTALS_FIRST_MS = 20,   /* between looks at /proc: at first, and at most */
     TOTALS_LAST_MS = 1000,
     TOTALS_SHARE = 50, /* a pause is at least so many times as long as the look before it */
-    NAME_BYTES = 16
+    NAME_BYTES = 16,
+    READ_FORMAT_LOST = 1 << 4 /* Linux 6.0; newer than the oldest headers that this is compiled with */
 };
 
 /* The ring of a CPU, into which all its events write. */
@@ -52,6 +53,8 @@ struct ring {
     uint32_t cpu;
     int32_t running; /* who came last, in records of switches; -1: not known */
     int fd;
+    size_t first_fd, n_fds; /* of r->fds */
+    uint64_t n_lost;        /* that the kernel has said */
     const struct perf_event_header *record;
     uint64_t wrapped[RECORD_BYTES_MAX / sizeof(uint64_t)]; /* it, when it goes over the ring's end */
 };
@@ -317,7 +320,12 @@ static void init_attr(struct perf_event_attr *attr, uint32_t type, uint64_t conf
 
 static int open_event(struct recorder *r, struct perf_event_attr *attr, pid_t pid, uint32_t cpu)
 {
+    attr->read_format = READ_FORMAT_LOST;
     int fd = (int)syscall(SYS_perf_event_open, attr, pid, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0 && errno == EINVAL) {
+        attr->read_format = 0;
+        fd = (int)syscall(SYS_perf_event_open, attr, pid, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    }
     if (fd < 0)
         return -1;
     if (!vec_reserve(&r->fds, &r->cap_fds, r->n_fds + 1, sizeof *r->fds)) {
@@ -363,11 +371,14 @@ static bool open_cpu(struct recorder *r, uint32_t cpu, uint32_t ring_bytes)
                                            .memory = {(unsigned char *)page + page_bytes, ring_bytes, false},
                                            .cpu = cpu,
                                            .fd = first,
+                                           .first_fd = r->n_fds - 1,
+                                           .n_fds = 1,
                                            .running = -1};
     for (size_t i = 1; r->tier == SCHED_TIER_TRACEPOINTS && i < COMPANION_SCHED_FORMATS; i++) {
         int fd = open_one(r, i, cpu, ring_bytes);
         if (fd < 0 || ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first) != 0)
             return false;
+        r->rings[r->n_rings - 1].n_fds++;
     }
     return true;
 }
@@ -530,14 +541,32 @@ static void take_exit(struct recorder *r, const struct ring *ring, const struct 
     put_switch(r, ring, t_ns, &(struct sched_switch){word_of(record, 16), SCHED_NO_TID, SCHED_OUT | SCHED_GONE});
 }
 
-static void take_lost(struct recorder *r, const struct ring *ring, const struct perf_event_header *record,
-                      uint64_t t_ns)
+static void take_lost(struct recorder *r, struct ring *ring, const struct perf_event_header *record, uint64_t t_ns)
 {
     struct sched_lost lost = {.t_ns = t_ns, .cpu = (uint16_t)ring->cpu};
     if (record->size < sizeof *record + 16)
         return;
     memcpy(&lost.n, (const char *)record + 16, sizeof lost.n);
+    ring->n_lost += lost.n;
     sched_writer_lost(&r->writer, &lost);
+}
+
+/* The kernel says what was lost in the next record that it writes; of the last ones it only has the number. */
+static void take_last_lost(struct recorder *r)
+{
+    for (size_t i = 0; i < r->n_rings; i++) {
+        const struct ring *ring = &r->rings[i];
+        uint64_t n_lost = 0;
+        for (size_t k = 0; k < ring->n_fds; k++) {
+            uint64_t values[2] = {0, 0}; /* events, lost */
+            if (read(r->fds[ring->first_fd + k], values, sizeof values) == (ssize_t)sizeof values)
+                n_lost += values[1];
+        }
+        const struct sched_lost lost = {
+            .t_ns = clock_now_ns(CLOCK_MONOTONIC), .n = n_lost - ring->n_lost, .cpu = (uint16_t)ring->cpu};
+        if (n_lost > ring->n_lost)
+            sched_writer_lost(&r->writer, &lost);
+    }
 }
 
 /* Names a thread of another program that an event is about. */
@@ -825,6 +854,8 @@ static void record(struct recorder *r)
             timeout_ms = cost_ms > timeout_ms ? (int)cost_ms : timeout_ms;
         }
         drain(r, goes_on ? clock_now_ns(CLOCK_MONOTONIC) - LATE_NS : UINT64_MAX);
+        if (!goes_on)
+            take_last_lost(r);
         if (sched_writer_flush(&r->writer, &err) != 0) {
             companion_log(r->c, "What the scheduler does is not recorded any more: %s", err.text);
             break;

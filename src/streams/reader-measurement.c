@@ -153,7 +153,9 @@ static uint64_t id_of(const char *boot_id)
     return hash;
 }
 
-static int take_head(const struct sched_file *file, struct stream *stream, struct error *err)
+/* why_unfinished: of a file without an end. */
+static int take_head(const struct sched_file *file, const char *why_unfinished, struct stream *stream,
+                     struct error *err)
 {
     static const enum stream_tier tiers[] = {[SCHED_TIER_TRACEPOINTS] = STREAM_TIER_PROGRAM,
                                              [SCHED_TIER_SWITCHES] = STREAM_TIER_SWITCHES,
@@ -174,10 +176,10 @@ static int take_head(const struct sched_file *file, struct stream *stream, struc
     if (head->why[0])
         buf_printf(&note, "no better: %s", head->why);
     if (file->end.n_left_out)
-        buf_printf(&note, "%sthe file was full, %" PRIu64 " events were left out", note.len_bytes ? "; " : "",
+        buf_printf(&note, "%sthe file was full (%" PRIu64 " left out)", note.len_bytes ? "; " : "",
                    file->end.n_left_out);
     if (!file->has_end)
-        buf_printf(&note, "%sthe recorder was killed", note.len_bytes ? "; " : "");
+        buf_printf(&note, "%s%s", note.len_bytes ? "; " : "", why_unfinished);
     stream->note = note.data;
     stream->system = system.data;
     return !note.failed && !system.failed && copy_text(&stream->host, head->host) &&
@@ -384,7 +386,8 @@ static int sched_read_file(const struct stream_input *input, const struct stream
     struct buf bytes = {0};
     (void)options;
     int code = sched_read(input->path, &file, err);
-    code = code ? code : take_head(&file, stream, err);
+    code = code ? code
+                : take_head(&file, "it has no end: the program still runs, or the recorder was killed", stream, err);
     code = code ? code : add_types(stream, false, &file, err);
     code = code ? code : take_sched(&file, &bytes, stream, err);
     sched_fini(&file);
@@ -563,7 +566,7 @@ static int measurement_read(const struct stream_input *input, const struct strea
     struct buf bytes = {0};
     size_t n_logs = 0, n_records = 0;
     (void)options;
-    (void)pending_wait(input->path, WAIT_MS);
+    enum pending_state pending = pending_wait(input->path, WAIT_MS);
     int code = list_files(input->path, "events", &logs, &n_logs, err);
     code = code ? code : list_files(input->path, "sched", &records, &n_records, err);
     code = code ? code : read_records(input->path, records, n_records, &file, err);
@@ -571,7 +574,9 @@ static int measurement_read(const struct stream_input *input, const struct strea
     stream->kind = !n_records ? stream->kind
                    : n_logs   ? "samples and scheduler records"
                               : "scheduler records (hpcrun -e sched)";
-    code = code || !n_records ? code : take_head(&file, stream, err);
+    if (!code && n_records)
+        code = take_head(&file, pending == PENDING_NONE ? "the recorder was killed" : "the program still runs", stream,
+                         err);
     code = code ? code : add_types(stream, n_logs > 0, &file, err);
     for (size_t i = 0; i < n_logs && !code; i++)
         code = read_log(input->path, &logs[i], &bytes, stream, err);

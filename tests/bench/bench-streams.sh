@@ -4,7 +4,8 @@
 # event is a switch or a waking: seconds of CPU time, and bytes of memory per event beside the mapped file. Then the same
 # with couplebreak, which here doubles the events, as a multiple of without. Then what recording costs (hpcrun -e sched):
 # CPU time of a program whose two threads switch SWITCHES times a second (50000), as a multiple of without, in N_PAIRS
-# pairs, each pair in turn; and the recorder's own CPU time. Figures are printed, none can fail.
+# rounds; beside it what perf record of the same tracepoints costs, and the kernel alone, which writes the records into
+# rings that nobody reads; and the recorder's own CPU time. Figures are printed, none can fail.
 set -euo pipefail
 builddir=${LOCUS_BUILDDIR:-.} srcdir=${LOCUS_SRCDIR:-$(dirname "$0")/../..}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bench-streams.XXXXXX")
@@ -46,11 +47,15 @@ PYTHON
 
 cat >"$scratch/switches.c" <<'PROGRAM'
 #define _GNU_SOURCE
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 static int there[2], back[2];
@@ -72,6 +77,27 @@ static void work(long n)
     for (volatile long i = 0; i < n; i++)
         ;
 }
+/* Opens tracepoints on all CPUs; the kernel goes on writing over the oldest records. */
+static void open_rings(char **ids)
+{
+    for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
+        for (int i = 0, first = -1; ids[i]; i++) {
+            struct perf_event_attr attr = {.size = sizeof attr,
+                                           .type = PERF_TYPE_TRACEPOINT,
+                                           .config = strtoull(ids[i], NULL, 10),
+                                           .sample_period = 1,
+                                           .sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+                                           .watermark = 1,
+                                           .wakeup_watermark = 1 << 20,
+                                           .write_backward = 1};
+            int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0);
+            if (fd < 0 || (i && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, first)))
+                continue;
+            if (!i && mmap(NULL, 4096 + (4 << 20), PROT_READ, MAP_SHARED, fd, 0) == MAP_FAILED)
+                continue;
+            first = i ? first : fd;
+        }
+}
 static void trips(long n, long pause)
 {
     char byte = 0;
@@ -81,7 +107,7 @@ static void trips(long n, long pause)
         work(pause);
     }
 }
-/* usage: switches RATE SECONDS [PAUSE]: without PAUSE prints the one that gives this rate */
+/* usage: switches RATE SECONDS [PAUSE [TRACEPOINT...]]: without PAUSE prints the one that gives this rate */
 int main(int argc, char **argv)
 {
     long rate = atol(argv[1]), n = rate / 2 * atol(argv[2]), pause = argc > 3 ? atol(argv[3]) : 0;
@@ -92,6 +118,8 @@ int main(int argc, char **argv)
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
+    if (argc > 4)
+        open_rings(argv + 4);
     if (pipe(there) || pipe(back) || pthread_create(&thread, NULL, answer, NULL))
         return 1;
     trips(2000, 0);
@@ -142,29 +170,36 @@ def recorder_seconds(path):
     return 0
 
 
-def run(*options):
+def run(way):
     """CPU time and switches of the loop, and the recorder's CPU time."""
     directory = scratch / "measured"
     shutil.rmtree(directory, ignore_errors=True)
-    words = [hpcrun, *options, "-o", directory] if options else []
-    process = subprocess.Popen([*words, program, rate, seconds, pause], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True)
+    before = {"hpcrun -e sched": [hpcrun, "-e", "sched", "-o", directory],
+              "perf record": ["perf", "record", "-q", "-a", *(w for p in points for w in ("-e", "sched:" + p)), "-o", scratch / "perf.data"]}
+    behind = ids if way == "the kernel alone" else []
+    process = subprocess.Popen([*before.get(way, []), program, rate, seconds, pause, *behind], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     cpu, n = process.stdout.readline().split()
-    recorder = recorder_seconds(next(directory.glob("*.sched"))) if options else 0
+    recorder = recorder_seconds(next(directory.glob("*.sched"))) if directory.exists() else 0
     process.communicate("\n")
     return float(cpu), int(n), recorder
 
 
-ratios, shares, counts = [], [], []
+points = ("sched_switch", "sched_waking", "sched_migrate_task")
+ids = [pathlib.Path("/sys/kernel/tracing/events/sched", p, "id").read_text().strip() for p in points]
+ways = ["", "hpcrun -e sched", "the kernel alone"] + ["perf record"] * bool(shutil.which("perf"))
+ratios, shares, counts = {way: [] for way in ways[1:]}, [], []
 for i in range(n_pairs):
-    # what comes second has the warmer caches: each is first in turn
-    pair = [run(*o) for o in ((), ("-e", "sched"))[:: 1 if i % 2 else -1]]
-    plain, recorded = pair if i % 2 else pair[::-1]
-    ratios.append(recorded[0] / plain[0])
-    counts.append(plain[1] / plain[0])
-    shares.append(recorded[2] / recorded[0])
-ratios.sort()
-print(f"recording {statistics.median(counts):.0f} switches per CPU second: CPU time x {statistics.median(ratios):.3f}"
-      f" (quartiles {ratios[len(ratios) // 4]:.3f}, {ratios[-1 - len(ratios) // 4]:.3f}; {n_pairs} pairs),"
-      f" the recorder beside it {100 * statistics.median(shares):.1f} % of that")
+    # what comes later has the warmer caches: each is first in turn
+    first = i % len(ways)
+    found = {way: run(way) for way in ways[first:] + ways[:first]}
+    for way in ways[1:]:
+        ratios[way].append(found[way][0] / found[""][0])
+    counts.append(found[""][1] / found[""][0])
+    shares.append(found["hpcrun -e sched"][2] / found["hpcrun -e sched"][0])
+print(f"recording {statistics.median(counts):.0f} switches per CPU second, {n_pairs} rounds: CPU time")
+for way, all_of in ratios.items():
+    all_of.sort()
+    print(f"  x {statistics.median(all_of):.3f} (quartiles {all_of[len(all_of) // 4]:.3f}, {all_of[-1 - len(all_of) // 4]:.3f})  {way}")
+print(f"  the recorder of hpcrun beside it: {100 * statistics.median(shares):.1f} % of that")
 PYTHON

@@ -34,11 +34,19 @@ PROGRAM = r"""
 #include <sys/wait.h>
 #include <unistd.h>
 static int there[2], back[2];
-static long count(void)
+struct counts {
+    long all, involuntary;
+};
+static struct counts count(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nvcsw + usage.ru_nivcsw;
+    return (struct counts){usage.ru_nvcsw + usage.ru_nivcsw, usage.ru_nivcsw};
+}
+static void tell(const char *name, struct counts before)
+{
+    struct counts now = count();
+    printf("thread %d %s %ld %ld %ld %ld\n", gettid(), name, before.all, now.all, before.involuntary, now.involuntary);
 }
 static void *answer(void *nothing)
 {
@@ -46,7 +54,7 @@ static void *answer(void *nothing)
     pthread_setname_np(pthread_self(), "answerer");
     while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
         ;
-    printf("thread %d answerer 0 %ld\n", gettid(), count());
+    tell("answerer", (struct counts){0, 0});
     return nothing;
 }
 int main(int argc, char **argv)
@@ -54,7 +62,7 @@ int main(int argc, char **argv)
     cpu_set_t one;
     pthread_t thread;
     char byte = 0, line[64];
-    long before;
+    struct counts before;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
@@ -78,7 +86,8 @@ int main(int argc, char **argv)
             execl("/bin/sleep", "sleep", "0.01", (char *)NULL);
         waitpid(other, NULL, 0);
         printf("child %d\nchild %d sleep\n", child, other);
-        printf("thread %d pingpong %ld %ld\ndone\n", getpid(), before, count());
+        tell("pingpong", before);
+        printf("done\n");
     }
     return argc > 5;
 }
@@ -133,7 +142,8 @@ class Run:
         expect(self.path, f"{name}: there is no file of scheduler records when the program runs")
 
     def order(self, n_round_trips):
-        """What the program says of its threads {tid: (name, switches before, and up to now)} and children {pid: name}."""
+        """What the program says of its threads {tid: (name, switches before, up to now, of them preemptions before, up to
+        now)} and children {pid: name}."""
         threads, children = {}, {}
         self.process.stdin.write(f"{n_round_trips}\n")
         self.process.stdin.flush()
@@ -142,7 +152,7 @@ class Run:
             if not words:
                 break
             if words[0] == "thread":
-                threads[int(words[1])] = (words[2], int(words[3]), int(words[4]))
+                threads[int(words[1])] = (words[2], *map(int, words[3:]))
             else:
                 children[int(words[1])] = words[2] if len(words) > 2 else "pingpong"
         return threads, children
@@ -183,12 +193,14 @@ def check_rows(run, tier, threads, children):
     found = json.loads(query("--json", run.directory))
     rows, stream = {r["tid"]: r for r in found["rows"]}, found["streams"][0]
     expect(stream["tier"] == tier and stream["clock"] == "monotonic" and stream["lost"] == 0, f"{run.directory.name}: {stream}")
-    for tid, (name, before, after) in threads.items():
+    for tid, (name, before, after, *preempted) in threads.items():
         row = rows.get(tid)
         expect(row and row["comm"] == name, f"{tier}: thread {tid} {name} is {row}")
         # what came before was recorded only from the launch on; behind it, the thread ended
         expect(row and max(after - before, ROUND_TRIPS) <= row["switches"] <= after + 3,
                f"{tier}: {name} left its CPU {before} to {after} times by itself, recorded {row}")
+        expect(row and preempted[1] - preempted[0] <= row["preemptions"] <= preempted[1] + 3,
+               f"{tier}: {name} was preempted {preempted} times by itself, recorded {row}")
         expect(row and row["runs"] >= ROUND_TRIPS and row["running_ns"] > 0 and row["migrations"] is not None, f"{tier}: {row}")
         expect(row and (row["woken_ns"] is None) == (tier in ("switches", "own")), f"{tier}: wakings: {row}")
     for tid, name in children.items():
@@ -275,6 +287,7 @@ def check_killed_recorder(scratch, words, name):
     run = Run(scratch, name, words)
     run.order(ROUND_TRIPS)
     run.wait_for(lambda file: len(file["events"]) > ROUND_TRIPS, "an event for each round trip")
+    expect("the program still runs" in query(run.directory), f"{name}: it runs, and has {len(run.file()['events'])} events")
     os.kill(run.recorder(), signal.SIGKILL)
     threads, _ = run.order(ROUND_TRIPS)
     run.end()
@@ -296,8 +309,21 @@ def check_losses(scratch, words):
     found = json.loads(query("--json", run.directory))
     file = run.file()
     expect(file["end"] and file["end"][3] > 0 and file["lost"], f"losses: {file['end']}")
+    # of each round trip two threads leave and two come
+    expect(len(file["events"]) + file["end"][3] >= 4 * 12000, f"losses: {len(file['events'])} and {file['end']}")
     expect(found["streams"][0]["lost"] == file["end"][3], f"losses: {found['streams']}")
     expect("missed_events" in query("events", "--event", "missed_events", run.directory), "lost records are no events")
+
+
+def check_killed_companion(scratch, words):
+    """The recorder ends its file by itself."""
+    run = Run(scratch, "alone", words)
+    run.order(ROUND_TRIPS)
+    status = pathlib.Path(f"/proc/{run.recorder()}/stat").read_text().rpartition(")")[2].split()
+    os.kill(int(status[1]), signal.SIGKILL)
+    run.wait_for(lambda file: file["end"], "an end")
+    run.end()
+    expect(run.process.returncode == 0 and len(run.file()["events"]) > ROUND_TRIPS, "without the companion")
 
 
 def check_killed_program(scratch, words):
@@ -345,6 +371,14 @@ def main():
             found = json.loads(query("--json", *both))
             expect([s["alignment"] for s in found["streams"]] == ["its own clock", "same clock"], f"two files: {found['streams']}")
             check_samples(scratch)
+            check_killed_companion(scratch, [])
+            inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+            if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode == 0:
+                run, _ = check_tier(scratch, "namespace", inside, "own")
+                note = json.loads(query("--json", run.directory))["streams"][0]["note"]
+                expect("not the first namespace" in note, f"in another namespace: {note}")
+            else:
+                skipped.append("no namespaces of process ids can be made here")
             check_killed_recorder(scratch, [], "killed-tracepoints")
             if "other users" not in "".join(skipped):
                 check_tier(scratch, "switches", PERFMON, "switches")

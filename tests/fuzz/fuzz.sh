@@ -269,7 +269,7 @@ target_status() {
     fuzz_run -max_len=16000
 }
 
-# Recordings of trace-cmd, and scheduler records. The corpus begins with one of each kind.
+# Recordings of trace-cmd, scheduler records, topologies and sessions. The corpus begins with one of each kind.
 target_stream() {
     fuzz_build
     python3 - "$srcdir/tests/lib" "$corpus" <<'END'
@@ -325,7 +325,21 @@ for tier, events in ((1, ((900, 0, 1, waking), (1000, 0, 1, switch), (800, 1, 1,
     whole = b"LOCUS-sched_______01.00b" + b"".join(parts)
     pathlib.Path(sys.argv[2], f"seed-sched-{tier}").write_bytes(whole)
     pathlib.Path(sys.argv[2], f"seed-sched-killed-{tier}").write_bytes(whole[:-40])
+
+
+def part(kind, index, cpus, number, below="", more=""):
+    sets = "".join(f' {of}="{cpus:#x}"' for of in ("cpuset", "complete_cpuset", "nodeset", "complete_nodeset"))
+    return f'<object type="{kind}" os_index="{index}"{sets} gp_index="{number}"{more}>{below}</object>'
+
+
+cores = "".join(part("Core", i, 1 << i, 2 + 3 * i, part("NUMANode", i, 1 << i, 3 + 3 * i, more=' subtype="DRAM" local_memory="4096"') +
+                     part("PU", i, 1 << i, 4 + 3 * i)) for i in range(2))
+machine = part("Machine", 0, 3, 1, cores, ' allowed_cpuset="0x3" allowed_nodeset="0x3"')
+pathlib.Path(sys.argv[2], "seed-topology").write_text(
+    '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">' + machine + "</topology>\n")
 END
+    "$builddir/hpcquery" topo --topology "$corpus/seed-topology" --couplebreak --save-session "$corpus/seed-session" \
+        "$corpus/seed-sched-3" >/dev/null
     fuzz_run -max_len=4096
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target (libFuzzer) for recordings of trace-cmd and scheduler records: no input may crash or leak the reader or
- * what is made of its events; times are in order, CPUs have rows, twins have origins, and what is refused is refused
- * with a message. In the place of libtraceevent, which works in another process, stands one table of types. */
+/* Fuzz target (libFuzzer) for recordings of trace-cmd and scheduler records, for topologies as XML (inputs that begin
+ * with <) and for sessions (with {): no input may crash or leak the reader or what is made of its events; times are in
+ * order, CPUs have rows, twins have origins, and what is refused is refused with a message. In the place of
+ * libtraceevent, which works in another process, stands one table of types. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "streams/couplebreak.h"
 #include "streams/formats.h"
 #include "streams/schedule.h"
+#include "streams/session.h"
+#include "streams/topology.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
@@ -137,17 +140,41 @@ static void check_schedule(const struct stream *stream)
     schedule_close(&sched);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+/* CPUs are in nodes, cores and packages that there are. */
+static void try_topology(const char *path)
+{
+    struct topology topology = {0};
+    struct brief_topology brief = {0};
+    struct error err = {0};
+    int code = topology_read(path, &topology, &err);
+    check(code == 0 || err.text[0] != '\0', "a refusal has no message");
+    for (uint32_t i = 0; code == 0 && i < topology.n_cpus; i++)
+        check((topology.cpus[i].node == TOPOLOGY_UNKNOWN || topology.cpus[i].node < topology.n_nodes) &&
+                  (uint64_t)topology.cpus[i].first_local + topology.cpus[i].n_local <= topology.n_locals &&
+                  topology.cpus[i].os < TOPOLOGY_CPUS_MAX,
+              "a CPU lies nowhere");
+    if (code == 0)
+        (void)brief_topology_make(&topology, &brief, &err);
+    brief_topology_fini(&brief);
+    topology_fini(&topology);
+}
+
+static void try_session(const char *path)
+{
+    struct session session = {0};
+    struct error err = {0};
+    check(session_read(path, &session, &err) == 0 || err.text[0] != '\0', "a refusal has no message");
+    for (size_t i = 0; i < session.n_streams; i++)
+        check(session.streams[i].file != NULL, "a stream of a session has no file");
+    session_fini(&session);
+}
+
+static void try_stream(const char *path)
 {
     static const struct stream_options options = {.couplebreak = true};
     struct stream *stream = NULL;
     struct error err = {0};
     struct buf out = {0};
-    char path[64];
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data, len_bytes) != (ssize_t)len_bytes)
-        abort();
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (stream_open(path, &options, &stream, &err) != 0)
         check(err.text[0] != '\0', "a refusal has no message");
     for (size_t i = 0; stream && i < stream->n_events; i++)
@@ -156,6 +183,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         check_schedule(stream);
     buf_fini(&out);
     stream_close(stream);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
+{
+    char path[64];
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, len_bytes) != (ssize_t)len_bytes)
+        abort();
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (len_bytes && data[0] == '<')
+        try_topology(path);
+    else if (len_bytes && data[0] == '{')
+        try_session(path);
+    else
+        try_stream(path);
     (void)close(fd);
     return 0;
 }
