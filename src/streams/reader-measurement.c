@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "fmt/events.h"
+#include "fmt/hpcrun.h"
 #include "fmt/objects.h"
 #include "fmt/sched.h"
 #include "measurement/names.h"
@@ -34,8 +36,9 @@ enum {
     EVENT_AT = 36,
     METRICS_AT = 40,
     INFO_AT = 44,
-    TEXTS_AT = 48,
-    TEXT_MAX = 700 /* of each text: five of them fit into a page of trace.dat */
+    PLACE_AT = 48,
+    TEXTS_AT = 56,
+    TEXT_MAX = 640 /* of each text: six of them fit into a page of trace.dat */
 };
 
 /* What is not known has no place in info, and is -1, 0 or an empty text in the other fields. */
@@ -56,6 +59,7 @@ static const char format[] = "name: sample\n"
                              "\tfield:__data_loc char[] event;\toffset:36;\tsize:4;\tsigned:0;\n"
                              "\tfield:__data_loc char[] metrics;\toffset:40;\tsize:4;\tsigned:0;\n"
                              "\tfield:__data_loc char[] info;\toffset:44;\tsize:4;\tsigned:0;\n"
+                             "\tfield:__data_loc char[] place;\toffset:48;\tsize:4;\tsigned:0;\n"
                              "\n"
                              "print fmt: \"%s\", __get_str(info)\n";
 
@@ -63,7 +67,15 @@ static const char format[] = "name: sample\n"
 struct sample_log {
     const struct names_file *name;
     struct events_file file;
-    struct objects_file side; /* empty where it is missing: variables then have no names */
+    struct objects_file side;      /* empty where it is missing: variables then have no names */
+    struct hpcrun_profile profile; /* empty where it is missing: then nodes have no places */
+    struct node_place *places;     /* [profile.n_nodes] by id */
+};
+
+/* A node of the profile. */
+struct node_place {
+    uint32_t id;
+    uint32_t node; /* index */
 };
 
 static bool has_files(const char *directory, const char *suffix)
@@ -412,13 +424,67 @@ static void put_text(struct buf *bytes, size_t start, size_t at, const char *tex
     buf_append(bytes, "", 1);
 }
 
+static int compare_places(const void *a, const void *b)
+{
+    const struct node_place *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Reads the profile that a log belongs to; false when out of memory. */
+static bool read_places(const char *path, struct sample_log *log)
+{
+    struct error ignored;
+    if (hpcrun_read(path, &log->profile, &ignored) != 0)
+        return true;
+    size_t n = log->profile.n_nodes;
+    log->places = calloc(n + 1, sizeof *log->places);
+    for (size_t i = 0; log->places && i < n; i++) {
+        int64_t id = log->profile.nodes[i].id;
+        log->places[i] = (struct node_place){(uint32_t)(id < 0 ? -id : id), (uint32_t)i};
+    }
+    if (log->places && n)
+        qsort(log->places, n, sizeof *log->places, compare_places);
+    return log->places;
+}
+
+/* Appends where the code of a node lies, "app+0x1269"; nothing when that is not known. */
+static void put_place(const struct sample_log *log, uint32_t id, struct buf *out)
+{
+    const struct node_place like = {.id = id};
+    const struct node_place *found =
+        log->places ? bsearch(&like, log->places, log->profile.n_nodes, sizeof like, compare_places) : NULL;
+    const struct hpcrun_node *node = found ? &log->profile.nodes[found->node] : NULL;
+    for (size_t i = 0; node && i < log->profile.n_modules; i++)
+        if (log->profile.modules[i].id == node->module) {
+            buf_printf(out, "%.300s+%#" PRIx64, path_last(log->profile.modules[i].path), node->ip);
+            return;
+        }
+}
+
+/* Appends the name of a variable: of blocks, which have none, where they were allocated. Each thread's profile has
+ * numbers of its own, the place is that of all. */
+static void put_variable(const struct sample_log *log, uint32_t id, struct buf *out)
+{
+    struct buf place = {0};
+    objects_put_variable(&log->side, id, out);
+    if (out->len_bytes > 6 && strncmp(out->data, "block ", 6) == 0)
+        put_place(log, id, &place);
+    if (place.len_bytes) {
+        out->len_bytes = 0;
+        buf_printf(out, "block at %s", place.data);
+    }
+    out->failed |= place.failed;
+    buf_fini(&place);
+}
+
 /* The texts of a sample, one behind the other. */
 static void put_texts(const struct sample_log *log, const struct events_record *record, size_t start, struct buf *bytes)
 {
     const struct events_access *access = &log->file.accesses[record->access];
     const char *event = log->file.sources[access->source].name, *class = events_class_name(access->class);
-    struct buf variable = {0}, metrics = {0}, info = {0};
-    objects_put_variable(&log->side, access->variable, &variable);
+    struct buf variable = {0}, metrics = {0}, info = {0}, place = {0};
+    put_variable(log, access->variable, &variable);
+    put_place(log, access->node, &place);
     events_put_metrics(access->metrics, &metrics);
     if (variable.len_bytes)
         buf_printf(&info, "variable=%.*s ", TEXT_MAX / 2, variable.data);
@@ -429,12 +495,16 @@ static void put_texts(const struct sample_log *log, const struct events_record *
         buf_printf(&info, " latency=%" PRIu32, record->lat_cycles);
     if (metrics.len_bytes)
         buf_printf(&info, " metrics=%s", metrics.data);
-    bytes->failed |= variable.failed || metrics.failed || info.failed;
+    if (place.len_bytes)
+        buf_printf(&info, " place=%s", place.data);
+    bytes->failed |= variable.failed || metrics.failed || info.failed || place.failed;
     put_text(bytes, start, VARIABLE_AT, variable.len_bytes ? variable.data : "");
     put_text(bytes, start, CLASS_AT, class);
     put_text(bytes, start, EVENT_AT, event);
     put_text(bytes, start, METRICS_AT, metrics.len_bytes ? metrics.data : "");
     put_text(bytes, start, INFO_AT, info.len_bytes ? info.data : "");
+    put_text(bytes, start, PLACE_AT, place.len_bytes ? place.data : "");
+    buf_fini(&place);
     buf_fini(&variable);
     buf_fini(&metrics);
     buf_fini(&info);
@@ -512,11 +582,15 @@ static int read_log(const char *directory, const struct names_file *name, struct
                     struct error *err)
 {
     struct sample_log log = {.name = name};
-    struct names_file side = *name;
+    struct names_file side = *name, profile = *name;
     struct error ignored;
     (void)snprintf(side.suffix, sizeof side.suffix, "objects");
+    (void)snprintf(profile.suffix, sizeof profile.suffix, "hpcrun");
     char *path = names_path(directory, name), *side_path = names_path(directory, &side);
-    int code = path && side_path ? events_read(path, &log.file, err) : error_memory(err);
+    char *profile_path = names_path(directory, &profile);
+    int code = path && side_path && profile_path ? events_read(path, &log.file, err) : error_memory(err);
+    if (!code && !read_places(profile_path, &log))
+        code = error_memory(err);
     if (!code) {
         (void)objects_read(side_path, &log.side, &ignored);
         objects_sort_variables(&log.side);
@@ -524,8 +598,11 @@ static int read_log(const char *directory, const struct names_file *name, struct
     }
     events_fini(&log.file);
     objects_fini(&log.side);
+    hpcrun_fini(&log.profile);
+    free(log.places);
     free(path);
     free(side_path);
+    free(profile_path);
     return code;
 }
 

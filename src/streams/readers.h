@@ -68,7 +68,7 @@ bool stream_add_own(struct stream *stream, int32_t task);
 enum stream_clock stream_clock_of(const char *name);
 
 /* Brings the events of a stream that has been filled into their order, makes the twins, and counts. Called by
- * stream_open after read().  err: ERR_MEMORY */
+ * stream_open after read().  err: ERR_MEMORY, ERR_FORMAT */
 int stream_finish(struct stream *stream, bool couplebreak, struct error *err);
 
 /* --- switches that are made of the kernel's records of one side --- */

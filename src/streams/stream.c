@@ -389,9 +389,20 @@ static void trim_events(struct stream *stream)
     }
 }
 
+/* Everybody subtracts times from each other. */
+static int check_extent(const struct stream *stream, struct error *err)
+{
+    int64_t ignored;
+    if (stream->n_events &&
+        __builtin_sub_overflow(stream->events[stream->n_events - 1].t_ns, stream->events[0].t_ns, &ignored))
+        return error_set(err, ERR_FORMAT, "%.600s: its first and its last event are more than 292 years apart",
+                         stream->path);
+    return 0;
+}
+
 int stream_finish(struct stream *stream, bool couplebreak, struct error *err)
 {
-    int code = sort_events(stream) ? 0 : error_memory(err);
+    int code = sort_events(stream) ? check_extent(stream, err) : error_memory(err);
     couplebreak_find_origins(stream);
     if (code == 0 && couplebreak)
         code = couplebreak_apply(stream, err);

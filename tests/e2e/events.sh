@@ -136,12 +136,13 @@ if command -v trace-cmd >/dev/null; then
 else
     skip_part "trace-cmd is not installed"
 fi
-python3 - "$trace_cmd" walked <<'END' || fail "the stream is not what the log says"
+python3 - "$trace_cmd" walked "$builddir/hpcproftt" <<'END' || fail "the stream is not what the log says"
 import collections
 import csv
 import json
 import pathlib
 import re
+import subprocess
 import sys
 log = list(csv.DictReader(open("walked.csv", encoding="utf-8")))
 stream = list(csv.DictReader(open("stream.csv", encoding="utf-8")))
@@ -151,9 +152,25 @@ tids = {str(side["thread_id"]): str(side["tid"]) for side in sides}
 assert len(set(tids.values())) == 2, tids
 
 
+def places_of(profile):
+    """{node: where its code lies}."""
+    epoch = json.loads(subprocess.run([sys.argv[3], "--json", profile], capture_output=True, check=True).stdout)["epochs"][0]
+    modules = {m["id"]: pathlib.Path(m["path"]).name for m in epoch["modules"]}
+    return {abs(n["id"]): f"{modules[n['module']]}+{n['ip']:#x}" for n in epoch["nodes"] if n["module"] in modules}
+
+
+places = {json.loads(path.read_text())["thread_id"]: places_of(path.with_suffix(".hpcrun"))
+          for path in pathlib.Path(sys.argv[2]).glob("*.objects")}
+
+
 def info(row):
     """What a row of hpcquery events says, as the stream has to say it."""
-    names = ("variable", "offset", "class", "event", "path_node", "latency", "metrics")
+    names = ("variable", "offset", "class", "event", "path_node", "latency", "metrics", "place")
+    own = places[int(row["thread"])]
+    block = re.fullmatch(r"block (\d+)", row["variable"])
+    row = {**row, "place": own.get(int(row["path_node"]))}
+    if block:
+        row["variable"] = f"block at {own[int(block[1])]}"
     return " ".join(f"{name}={row[name]}" for name in names if row[name])
 
 

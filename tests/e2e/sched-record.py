@@ -2,6 +2,7 @@
 """hpcrun -e sched, tier by tier: as root, with CAP_PERFMON alone, as an ordinary user, and where perf is refused. A program
 counts its own switches (getrusage), names its threads and children, and is told when to go on: what was recorded must have
 each of them. Then a recorder that is killed, one that stands still until records are lost, and a program that is killed."""
+import collections
 import json
 import os
 import pathlib
@@ -20,6 +21,8 @@ ROUND_TRIPS = 300
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 PERFMON = NOBODY + ["--inh-caps=+perfmon", "--ambient-caps=+perfmon"]
 failures, skipped = [], []
+# how often a thread says that it left its CPU, between two moments that are known so far
+Told = collections.namedtuple("Told", "name switches preemptions from_after from_before to_after to_before")
 
 # On one CPU, each round trip takes the CPU from the one and gives it to the other: two threads leave it at least once.
 PROGRAM = r"""
@@ -32,21 +35,31 @@ PROGRAM = r"""
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 static int there[2], back[2];
-struct counts {
+struct counts { /* and before and after which time they were taken */
     long all, involuntary;
+    unsigned long long after, before;
 };
+static unsigned long long now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return 1000000000ull * time.tv_sec + time.tv_nsec;
+}
 static struct counts count(void)
 {
     struct rusage usage;
+    unsigned long long after = now_ns();
     getrusage(RUSAGE_THREAD, &usage);
-    return (struct counts){usage.ru_nvcsw + usage.ru_nivcsw, usage.ru_nivcsw};
+    return (struct counts){usage.ru_nvcsw + usage.ru_nivcsw, usage.ru_nivcsw, after, now_ns()};
 }
-static void tell(const char *name, struct counts before)
+static void tell(const char *name, struct counts from)
 {
-    struct counts now = count();
-    printf("thread %d %s %ld %ld %ld %ld\n", gettid(), name, before.all, now.all, before.involuntary, now.involuntary);
+    struct counts to = count();
+    printf("thread %d %s %ld %ld %llu %llu %llu %llu\n", gettid(), name, to.all - from.all, to.involuntary - from.involuntary,
+           from.after, from.before, to.after, to.before);
 }
 static void *answer(void *nothing)
 {
@@ -54,7 +67,7 @@ static void *answer(void *nothing)
     pthread_setname_np(pthread_self(), "answerer");
     while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
         ;
-    tell("answerer", (struct counts){0, 0});
+    tell("answerer", (struct counts){0});
     return nothing;
 }
 int main(int argc, char **argv)
@@ -142,8 +155,7 @@ class Run:
         expect(self.path, f"{name}: there is no file of scheduler records when the program runs")
 
     def order(self, n_round_trips):
-        """What the program says of its threads {tid: (name, switches before, up to now, of them preemptions before, up to
-        now)} and children {pid: name}."""
+        """What the program says of its threads {tid: Told} and children {pid: name}."""
         threads, children = {}, {}
         self.process.stdin.write(f"{n_round_trips}\n")
         self.process.stdin.flush()
@@ -152,7 +164,7 @@ class Run:
             if not words:
                 break
             if words[0] == "thread":
-                threads[int(words[1])] = (words[2], *map(int, words[3:]))
+                threads[int(words[1])] = Told(words[2], *map(int, words[3:]))
             else:
                 children[int(words[1])] = words[2] if len(words) > 2 else "pingpong"
         return threads, children
@@ -189,19 +201,31 @@ def query(*words, status=0):
     return done.stdout
 
 
+def has_lost(stream, tier):
+    """Whether other programs of this machine filled the rings before the recorder came to run; of the program's own
+    threads alone there are too few records."""
+    expect(tier != "own" or stream["lost"] == 0, f"lost records: {stream}")
+    if stream["lost"]:
+        skipped.append(f"{stream['lost']} records of {tier} were lost on this busy machine: nothing is compared")
+    return stream["lost"] > 0
+
+
 def check_rows(run, tier, threads, children):
     found = json.loads(query("--json", run.directory))
     rows, stream = {r["tid"]: r for r in found["rows"]}, found["streams"][0]
-    expect(stream["tier"] == tier and stream["clock"] == "monotonic" and stream["lost"] == 0, f"{run.directory.name}: {stream}")
-    for tid, (name, before, after, *preempted) in threads.items():
-        row = rows.get(tid)
-        expect(row and row["comm"] == name, f"{tier}: thread {tid} {name} is {row}")
-        # what came before was recorded only from the launch on; behind it, the thread ended
-        expect(row and max(after - before, ROUND_TRIPS) <= row["switches"] <= after + 3,
-               f"{tier}: {name} left its CPU {before} to {after} times by itself, recorded {row}")
-        expect(row and preempted[1] - preempted[0] <= row["preemptions"] <= preempted[1] + 3,
-               f"{tier}: {name} was preempted {preempted} times by itself, recorded {row}")
-        expect(row and row["runs"] >= ROUND_TRIPS and row["running_ns"] > 0 and row["migrations"] is not None, f"{tier}: {row}")
+    expect(stream["tier"] == tier and stream["clock"] == "monotonic", f"{run.directory.name}: {stream}")
+    if has_lost(stream, tier):
+        return found
+    runs = json.loads(query("runs", "--json", run.directory))["rows"]
+    for tid, told in threads.items():
+        row, ends = rows.get(tid), [(r["to_ns"], r["then"]) for r in runs if r["tid"] == tid and r["to_ns"]]
+        expect(row and row["comm"] == told.name, f"{tier}: thread {tid} {told.name} is {row}")
+        for count, which in ((told.switches, ends), (told.preemptions, [e for e in ends if e[1] == "preempted"])):
+            surely = sum(told.from_before < e[0] < told.to_after for e in which)
+            at_most = sum(told.from_after < e[0] < told.to_before for e in which)
+            expect(surely <= count <= at_most, f"{tier}: {told} left {count} times by itself, recorded {surely} to {at_most}")
+        expect(told.switches >= ROUND_TRIPS and row and row["runs"] >= ROUND_TRIPS and row["running_ns"] > 0 and
+               row["migrations"] is not None, f"{tier}: {row}")
         expect(row and (row["woken_ns"] is None) == (tier in ("switches", "own")), f"{tier}: wakings: {row}")
     for tid, name in children.items():
         expect(tid in rows and rows[tid]["comm"] == name and rows[tid]["pid"] == tid, f"{tier}: child {tid} {name} is {rows.get(tid)}")
@@ -218,7 +242,7 @@ def check_tier(scratch, name, words, tier, options=()):
            f"{name}: {said}")
     check_rows(run, tier, threads, children)
     file = run.file()
-    expect(file["end"] and file["end"][0] == len(file["events"]) and file["end"][1] == file["end"][3] == 0, f"{name}: {file['end']}")
+    expect(file["end"] and file["end"][0] == len(file["events"]) and file["end"][1] == 0, f"{name}: {file['end']}")
     times = [e[0] for e in file["events"]]
     expect(len(times) > 2 * ROUND_TRIPS and file["pid"] in threads, f"{name}: {len(times)} events")
     return run, threads
@@ -250,6 +274,8 @@ def check_samples(scratch):
     samples, runs = found["rows"], json.loads(query("runs", "--json", directory))["rows"]
     tasks = json.loads(query("tasks", "--json", directory))["rows"]
     expect(found["streams"][0]["kind"] == "samples and scheduler records", f"samples: {found['streams']}")
+    if has_lost(found["streams"][0], "program"):
+        return
     for variable in ("grid", "mesh"):
         own = [s for s in samples if s["variable"] == variable]
         expect(len(own) >= 62 and len({s["tid"] for s in own}) == 1, f"{len(own)} samples touch {variable}")
@@ -273,13 +299,13 @@ def check_totals(scratch, words):
     """Where nothing better is allowed: what the kernel counts, while the program still runs."""
     run = Run(scratch, "totals", words)
     threads, _ = run.order(ROUND_TRIPS)
-    main = next(tid for tid, thread in threads.items() if thread[0] == "pingpong")
-    run.wait_for(lambda file: any(t[6] == main and t[4] + t[5] >= threads[main][2] for t in file["totals"]), "the total of main")
+    main = next(tid for tid, told in threads.items() if told.name == "pingpong")
+    run.wait_for(lambda file: any(t[6] == main and t[4] + t[5] >= threads[main].switches for t in file["totals"]), "the total of main")
     expect("sched: totals of threads alone" in run.end(), "the tier is not said")
     found = json.loads(query("--json", run.directory))
     row = next(r for r in found["rows"] if r["tid"] == main)
     expect(found["streams"][0]["tier"] == "none" and "perf_event_open: EACCES" in found["streams"][0]["note"], f"totals: {found['streams']}")
-    expect(row["comm"] == "pingpong" and row["switches"] >= threads[main][2] and row["running_ns"] > 0 and row["woken_ns"] is None and
+    expect(row["comm"] == "pingpong" and row["switches"] >= threads[main].switches and row["running_ns"] > 0 and row["woken_ns"] is None and
            row["migrations"] is None, f"totals: {row}")
 
 

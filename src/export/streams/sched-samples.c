@@ -144,6 +144,10 @@ static void put_key(const struct join *join, const struct stream_event *event, s
 {
     const struct stream_type *type = stream_type_of(join->stream, event->id);
     stream_put_field(join->stream, event, stream_field_of(type, join->by_path ? "path_node" : "variable"), out);
+    if (join->by_path) {
+        buf_append(out, " ", 1);
+        stream_put_field(join->stream, event, stream_field_of(type, "place"), out);
+    }
     if (out->len_bytes)
         return;
     buf_printf(out, "<");
@@ -259,14 +263,9 @@ static int nothing_to_join(struct error *err)
 /* --- reports --- */
 
 static const struct table_column sample_columns[] = {
-    {"time_ns", "time", CELL_TIME},
-    {"cpu", "CPU", CELL_COUNT},
-    SCHED_TASK_COLUMNS,
-    {"variable", "variable", CELL_TEXT},
-    {"path_node", "path", CELL_COUNT},
-    {"from_ns", "ran from", CELL_TIME},
-    {"to_ns", "to", CELL_TIME},
-    {"before_ns", "ran before", CELL_SPAN},
+    {"time_ns", "time", CELL_TIME},      {"cpu", "CPU", CELL_COUNT},        SCHED_TASK_COLUMNS,
+    {"variable", "variable", CELL_TEXT}, {"path_node", "path", CELL_COUNT}, {"place", "at", CELL_TEXT},
+    {"from_ns", "ran from", CELL_TIME},  {"to_ns", "to", CELL_TIME},        {"before_ns", "ran before", CELL_SPAN},
     {"then", "then", CELL_TEXT},
 };
 
@@ -274,7 +273,7 @@ static void put_sample(struct stream_table *table, const struct join *join, cons
 {
     const struct stream_event *event = &join->stream->events[sample->event];
     const struct stream_type *type = stream_type_of(join->stream, event->id);
-    struct buf variable = {0};
+    struct buf variable = {0}, place = {0};
     int64_t node = 0;
     put_key(join, event, &variable);
     table_put_number(table, event->t_ns);
@@ -283,6 +282,8 @@ static void put_sample(struct stream_table *table, const struct join *join, cons
     table_put_text(table, variable.len_bytes ? variable.data : "");
     bool has_node = stream_field_number(join->stream, event, stream_field_of(type, "path_node"), &node);
     table_put_if(table, has_node, node);
+    stream_put_field(join->stream, event, stream_field_of(type, "place"), &place);
+    table_put_text(table, place.len_bytes ? place.data : "");
     table_put_if(table, sample->is_inside, sample->from_ns);
     table_put_if(table, sample->is_inside && sample->has_ended, sample->to_ns);
     table_put_if(table, sample->is_inside, sample->t_ns - sample->from_ns);
@@ -290,8 +291,9 @@ static void put_sample(struct stream_table *table, const struct join *join, cons
         table_put_text(table, schedule_state_name(sample->then));
     else
         table_put_absent(table);
-    table->failed |= variable.failed;
+    table->failed |= variable.failed || place.failed;
     buf_fini(&variable);
+    buf_fini(&place);
 }
 
 static int compare_by_time(const void *a, const void *b)
@@ -338,6 +340,7 @@ static const struct table_column variable_columns[] = {
 static const struct table_column path_columns[] = {
     SCHED_TASK_COLUMNS,
     {"path_node", "path", CELL_COUNT},
+    {"place", "at", CELL_TEXT},
     SHARE_COLUMNS,
 };
 
@@ -358,6 +361,7 @@ static void put_group(struct stream_table *table, const struct join *join, const
     if (join->by_path) {
         sched_put_task_cells(table, join->job, join->i, group->task);
         table_put_if(table, group->key >= 0, group->key < 0 ? 0 : strtoll(text, NULL, 10));
+        table_put_text(table, group->key < 0 ? text : strchr(text, ' ') + 1);
     } else {
         table_put_text(table, text);
         sched_put_stream(table, join->job, join->i);
