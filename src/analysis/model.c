@@ -341,16 +341,33 @@ const char *model_class_name(enum variable_class class)
     return class < CLASS_COUNT ? names[class] : "unknown";
 }
 
+/* Adds what tells a process apart, whichever program it runs; false when that is not known, or out of memory. */
+static bool add_birth(struct strtab *births, const struct process *process)
+{
+    char key[96];
+    (void)snprintf(key, sizeof key, "%x/%.16s/%x/%llx", process->directory, process->host_id, process->pid,
+                   (unsigned long long)process->birth);
+    return process->birth && strtab_intern(births, key) >= 0;
+}
+
 size_t model_count_processes(const struct model *model)
 {
     struct strtab births = {0};
-    char key[96];
     size_t n = 0;
-    for (size_t i = 0; i < model->n_processes; i++) {
-        const struct process *process = &model->processes[i];
-        (void)snprintf(key, sizeof key, "%x/%.16s/%x/%llx", process->directory, process->host_id, process->pid,
-                       (unsigned long long)process->birth);
-        n += !process->birth || strtab_intern(&births, key) < 0;
+    for (size_t i = 0; i < model->n_processes; i++)
+        n += !add_birth(&births, &model->processes[i]);
+    n += births.n_strings;
+    strtab_fini(&births);
+    return n;
+}
+
+size_t model_count_threads(const struct model *model)
+{
+    struct strtab births = {0};
+    size_t n = model->has_thread_list ? 0 : model->n_threads;
+    for (size_t i = 0; model->has_thread_list && i < model->n_threads; i++) {
+        const struct thread *thread = &model->threads[i];
+        n += thread->thread_id != 0 || !add_birth(&births, &model->processes[thread->process]);
     }
     n += births.n_strings;
     strtab_fini(&births);

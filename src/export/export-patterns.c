@@ -100,6 +100,20 @@ static void put_map(const struct patterns *patterns, const struct pattern_row *r
         put_map_line(patterns, &patterns->threads[i], n_bins, most, out);
 }
 
+/* Why there is nothing to say. */
+static const char *why_none(const struct model *model)
+{
+    bool has_address = false;
+    for (size_t i = 0; i < model->n_events; i++)
+        has_address |= model->events[i].has_address;
+    if (!has_address)
+        return "The measurement has no event with data addresses, such as datacentric.";
+    if (!model->n_reaches)
+        return "Where in variables the samples lie is not known: the measurement or the database was made by an older "
+               "version, or no sample lies in a variable.";
+    return "No sample of this metric lies in a variable.";
+}
+
 static int no_variable(const struct export_job *job, struct patterns *patterns, struct error *err)
 {
     patterns_fini(patterns);
@@ -114,9 +128,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     if (code != 0)
         return code;
     if (!patterns.n_rows)
-        text_labelled(out, job, "note",
-                      "The measurement does not say where in variables its samples lie. Events with data addresses, "
-                      "such as datacentric, say it.");
+        text_labelled(out, job, "note", why_none(job->model));
     else
         buf_printf(out, "  share  variable                  used as           confidence because\n");
     for (size_t i = 0; i < patterns.n_rows; i++) {

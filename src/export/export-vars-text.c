@@ -22,7 +22,8 @@ static void put_kernel(const struct vars_table *table, const struct report *repo
         return;
     (void)snprintf(words, sizeof words, "of the CPU time: %.2f s in system calls and page faults", report->system_s);
     vars_table_put_words(table, share, SPECIAL_KERNEL, words, out);
-    (void)snprintf(words, sizeof words, "of the CPU time: %.2f s, whose samples are the rows below", report->user_s);
+    (void)snprintf(words, sizeof words, "of the CPU time: %.2f s, %s", report->user_s,
+                   report->n_rows ? "whose samples are the rows below" : "of which there are no samples");
     vars_table_put_words(table, 100 - share, "user code", words, out);
     buf_append(out, "\n", 1);
 }

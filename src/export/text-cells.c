@@ -196,6 +196,8 @@ void text_wrapped(struct buf *out, const struct export_job *job, const char *wor
         size_t begin = is_first ? at : indent;
         char *line = text_take_line(&rest, job->columns > begin + 12 ? job->columns - begin : 12);
         out->failed |= !line;
+        for (size_t n = line ? strlen(line) : 0; n > 0 && line[n - 1] == ' '; n--)
+            line[n - 1] = 0;
         buf_printf(out, "%*s%s\n", is_first ? 0 : (int)indent, "", line ? line : "");
         free(line);
     }

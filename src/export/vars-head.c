@@ -101,7 +101,8 @@ static void put_program(const struct export_job *job, struct buf *out)
     size_t n_processes = model_count_processes(model);
     buf_printf(&text, "%zu process%s", n_processes, n_processes == 1 ? "" : "es");
     put_programs(model, &text);
-    buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");
+    size_t n_threads = model_count_threads(model);
+    buf_printf(&text, ", %zu thread%s", n_threads, n_threads == 1 ? "" : "s");
     if (model->cpu_time_ns)
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
     text_labelled(out, job, "program", text.data ? text.data : "");

@@ -120,4 +120,13 @@ cat m/become-*.log >log
 expect_status 7 "$hpcrun" -e CPUTIME -o none sh -c 'exec ./after-static x'
 settle none
 expect_text <(cat none/index-*) 'no samples, replaced by .*after-static, which was not measured'
+
+# A measured program that becomes another one is one process with one thread, and both have profiles.
+rm -rf m
+$CC -O1 long.c -o long
+expect_status 7 "$hpcrun" -e EADDR -o m ./become execv ./long
+expect_status 0 "$builddir/hpcprof" -q -o db m
+expect_status 0 "$builddir/hpcquery" vars db
+[ "$(find m -name '*.hpcrun' | wc -l)" = 2 ] || fail "not two profiles: $(ls -A m)"
+expect_text <(tr -s ' \n' '  ' <"$scratch/out") '1 process that ran 2 programs .*, 1 thread, '
 finish

@@ -299,6 +299,11 @@ def check_nonsense(scratch):
     refused(1, "a profile has no node that is a variable", "diff", "--by", "variable", a, a)
     refused(1, "exclusive: ", "exclusive", scratch / "cycle.dot")
     refused(1, "No such file", "flat", scratch / "nowhere.json")
+    (scratch / "nothing").write_text("")
+    for report in ("vars", "tree", "patterns", "flat"):
+        refused(1, "nothing: the file is empty", report, scratch / "nothing")
+    listed = set(run("--list-commands").stdout.split())
+    expect({"vars", "events", "sched", "tree", "flat", "save"} <= listed, f"--list-commands: {listed}")
     refused(1, "not a profile that can be read", "flat", __file__)
     refused(1, "folded: this form needs call paths", "folded", scratch / "cycle.dot")
     done = subprocess.run(f"'{BUILD}/hpcquery' table '{scratch / 'wide.json'}' | head -n 1; echo ${{PIPESTATUS[0]}}", shell=True,
@@ -327,6 +332,12 @@ def check_tree(scratch):
 """, "the tree is " + run("tree", one).stdout)
     expect("rare  rare.c" in run("tree", "--min", "0", one).stdout, "--min 0 leaves something out")
     expect(run("tree", "--top", "2", one).stdout.endswith("solve\nmore (--top 0 shows all)\n"), "--top 2")
+    long_name = "std::vector<double, std::allocator<double> >& " * 4 + "end"
+    wide = scratch / "wide-name.json"
+    wide.write_text(json.dumps([literal("main", 1, literal(long_name, 2, file="/x/a.cc"))]))
+    lines = run("table", wide).stdout.splitlines()
+    expect(max(map(len, lines)) <= 100 and " ".join(" ".join(lines).split()).count(" ".join((long_name + " a.cc").split())) == 1,
+           f"a long name in a table: {lines}")
     ascii_text = subprocess.run([str(BUILD / "hpcquery"), "tree", str(one)], capture_output=True, check=True,
                                 env=dict(os.environ, LC_ALL="C")).stdout
     expect(b"main > run\n" in ascii_text, f"without Unicode: {ascii_text}")

@@ -432,7 +432,7 @@ static int take_option(int id, const char *value, int n_operands, struct setting
         break;
     case OPT_LIST_COMMANDS:
         (void)puts("vars\nfunctions\nlines\nannotate\ntypes\ndatatree\nadvice\nleaks\ncpus\nnuma\nfirst-"
-                   "touch\npatterns\nsharing\nsched\ntopo\nexport\ndiff");
+                   "touch\npatterns\nsharing\nevents\nsched\ntopo\nexport\ndiff");
         chain_list_steps();
         return 1;
     case OPT_BY:

@@ -362,6 +362,33 @@ static int step_aside(const struct hpcrun_options *options, const struct program
     return execute(program, options->command);
 }
 
+#define LINE_COLUMNS 90 /* without "hpcrun: " */
+
+/* Where a line of text [len] ends that is too long: before a parenthesis or behind a semicolon, else at a blank. */
+static size_t line_end(const char *text, size_t len)
+{
+    size_t best = 0, blank = 0;
+    if (len <= LINE_COLUMNS)
+        return len;
+    for (size_t i = 1; i <= LINE_COLUMNS; i++) {
+        if (text[i] != ' ')
+            continue;
+        blank = i;
+        if (text[i + 1] == '(' || text[i - 1] == ';')
+            best = i;
+    }
+    return best > LINE_COLUMNS / 3 ? best : blank ? blank : len;
+}
+
+/* Prints how it is measured, in lines of at most LINE_COLUMNS where blanks allow that. */
+static void say_choice(const char *choice)
+{
+    for (size_t len = strlen(choice), n; len; choice += n, len -= n) {
+        n = line_end(choice, len);
+        (void)fprintf(stderr, "hpcrun:%s%.*s\n", *choice == ' ' ? "  " : " ", (int)n, choice);
+    }
+}
+
 static void say_start(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     const struct source_plan *plan = &prepared->plan;
@@ -370,8 +397,7 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
             (void)tool_error("hpcrun", "%s", options->ignored[i]);
     if (prepared->note[0])
         (void)fprintf(stderr, "hpcrun: %s\n", prepared->note);
-    if (plan->choice[0])
-        (void)fprintf(stderr, "hpcrun: %s\n", plan->choice);
+    say_choice(plan->choice);
     if (plan->sched.choice[0])
         (void)fprintf(stderr, "hpcrun: %s\n", plan->sched.choice);
     if (plan->warning[0])

@@ -709,6 +709,8 @@ int database_read(const char *path, struct model *model, struct error *err)
                                                    "%s is not a database: it has no " DATABASE_FILE
                                                    " (hpcprof makes one from a measurement directory)",
                                                    path);
+    if (code == 0 && !S_ISDIR(info.st_mode) && !text.len_bytes)
+        code = error_set(err, ERR_FORMAT, "%s: the file is empty", path);
     if (code == 0 && !S_ISDIR(info.st_mode) && !is_model(&text))
         code = error_set(err, ERR_FORMAT,
                          "%s is not a database of Locus; operations and forms read what other tools wrote: hpcquery "

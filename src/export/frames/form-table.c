@@ -11,6 +11,8 @@
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
+#define NAME_LEAST 24 /* columns of the terminal: names in fewer are not wrapped */
+
 extern const struct frame_form form_table, form_csv, form_json;
 
 struct table_column {
@@ -151,27 +153,35 @@ static void put_place(const struct frame *frame, uint32_t node, struct buf *out)
         buf_printf(out, ":%u", frame_line(frame, node));
 }
 
+/* A row; what does not fit beside its numbers goes into further lines below the name. */
 static void put_text_row(const struct table *table, const struct export_job *look, uint32_t node, struct buf *out)
 {
     const struct frame *frame = table->job->frame;
     const char *name = frame_name(frame, node);
+    struct buf text = {0};
+    size_t at = 0;
     for (size_t i = 0; i < table->n_columns; i++) {
         double value = table->columns[i].values[node];
         if (isnan(value))
             buf_printf(out, "%*s  ", table->columns[i].width, "-");
         else
             buf_printf(out, "%*.6g  ", table->columns[i].width, value);
+        at += (size_t)table->columns[i].width + 2;
     }
-    printable_put(out, *name ? name : "?");
-    text_style(out, look, TEXT_DIM);
-    put_place(frame, node, out);
-    text_style(out, look, TEXT_PLAIN);
+    printable_put(&text, *name ? name : "?");
+    put_place(frame, node, &text);
     const char *outliers = table->outliers == SIZE_MAX ? "" : frame_attribute_text(frame, table->outliers, node);
     if (*outliers) {
-        buf_printf(out, "  most: ");
-        printable_put(out, outliers);
+        buf_printf(&text, "  most: ");
+        printable_put(&text, outliers);
     }
-    buf_append(out, "\n", 1);
+    out->failed |= text.failed;
+    if (at + NAME_LEAST <= look->columns) {
+        text_wrapped(out, look, text.data ? text.data : "", at, at + 2);
+    } else {
+        buf_printf(out, "%s\n", text.data ? text.data : "");
+    }
+    buf_fini(&text);
 }
 
 static int write_text(const struct frame_job *job, struct buf *out, struct error *err)
