@@ -218,6 +218,8 @@ static void get_lost(struct wire_in *in, struct sched_file *file)
     lost->t_ns = wire_get(in, 8, what);
     lost->n = wire_get(in, 8, what);
     lost->cpu = (uint16_t)wire_get(in, 2, what);
+    if (!in->code && lost->cpu >= file->head.n_cpus)
+        wire_fail(in, ERR_FORMAT, "lost records on CPU %u of %u", lost->cpu, file->head.n_cpus);
 }
 
 static void get_total(struct wire_in *in, struct sched_file *file)

@@ -331,9 +331,8 @@ static int compare_events(const void *a, const void *b)
 static bool add_losses(const struct sched_file *file, struct stream *stream)
 {
     for (size_t i = 0; i < file->n_lost; i++) {
-        struct stream_event *event = file->lost[i].cpu < file->head.n_cpus && file->lost[i].t_ns <= INT64_MAX
-                                         ? add_event(stream, file->lost[i].t_ns, file->lost[i].cpu, STREAM_ID_LOST)
-                                         : NULL;
+        uint64_t t_ns = file->lost[i].t_ns <= INT64_MAX ? file->lost[i].t_ns : INT64_MAX;
+        struct stream_event *event = add_event(stream, t_ns, file->lost[i].cpu, STREAM_ID_LOST);
         if (!event)
             return false;
         event->record = file->lost[i].n;
@@ -348,6 +347,19 @@ static bool add_losses(const struct sched_file *file, struct stream *stream)
     return true;
 }
 
+/* Tracepoints are of the first tier, switches of the next two. */
+static int check_event(const struct sched_file *file, const struct sched_event *event, const struct stream *stream,
+                       struct error *err)
+{
+    bool has_points = file->head.tier == SCHED_TIER_TRACEPOINTS, has_any = file->head.tier != SCHED_TIER_NONE;
+    if (event->t_ns > INT64_MAX)
+        return error_set(err, ERR_FORMAT, "%.600s: a scheduler record has an impossible time", stream->path);
+    if (!has_any || (event->kind == SCHED_RAW) != has_points)
+        return error_set(err, ERR_FORMAT, "%.600s: a scheduler record of kind %u in a file of tier %u", stream->path,
+                         event->kind, file->head.tier);
+    return 0;
+}
+
 static int take_events(struct sched_file *file, struct buf *bytes, struct stream *stream, struct error *err)
 {
     bool joins = file->head.tier == SCHED_TIER_OWN, ok = true;
@@ -356,17 +368,16 @@ static int take_events(struct sched_file *file, struct buf *bytes, struct stream
         return error_memory(err);
     if (file->n_events)
         qsort(file->events, file->n_events, sizeof *file->events, compare_events);
-    for (size_t i = 0; i < file->n_events && ok; i++) {
+    int code = 0;
+    for (size_t i = 0; i < file->n_events && ok && !code; i++) {
         const struct sched_event *from = &file->events[i];
-        if (from->t_ns > INT64_MAX) {
-            free(cpus);
-            return error_set(err, ERR_FORMAT, "%.600s: a scheduler record has an impossible time", stream->path);
-        }
-        ok = from->kind == SCHED_RAW ? add_point(file, from, bytes, stream)
-                                     : add_switch(file, from, joins ? &cpus[from->cpu] : NULL, bytes, stream);
+        code = check_event(file, from, stream, err);
+        if (!code)
+            ok = from->kind == SCHED_RAW ? add_point(file, from, bytes, stream)
+                                         : add_switch(file, from, joins ? &cpus[from->cpu] : NULL, bytes, stream);
     }
     free(cpus);
-    return ok && add_losses(file, stream) ? 0 : error_memory(err);
+    return code ? code : ok && add_losses(file, stream) ? 0 : error_memory(err);
 }
 
 static int take_sched(struct sched_file *file, struct buf *bytes, struct stream *stream, struct error *err)
