@@ -419,30 +419,41 @@ static bool advise_on_modified_lines(struct advices *advices, const struct repor
     return true;
 }
 
+/* Whether threads use different bytes of the line, as far as is known: not if watchpoints found otherwise. */
+static bool is_shared_falsely(const struct shared_line *line)
+{
+    return line->is_candidate && line->sharing == SHARING_FALSE && line->verdict != VERDICT_NONE &&
+           line->verdict != VERDICT_TRUE;
+}
+
 /* Threads use different bytes of the same lines, and write. */
 static bool advise_on_candidates(struct advices *advices, const struct report_row *row)
 {
     const struct pattern_row *pattern = pattern_of(advices, row);
     double n_samples = 0, all = pattern ? (double)pattern->n_samples : 0;
-    size_t n_lines = 0, n_threads = 0;
+    size_t n_lines = 0, n_verified = 0, n_threads = 0;
     struct buf evidence = {0};
     for (size_t i = 0; pattern && i < advices->patterns.n_lines; i++) {
         const struct shared_line *line = &advices->patterns.lines[i];
-        if (line->sharing != SHARING_FALSE || &advices->patterns.report.rows[line->row] != pattern->row)
+        if (!is_shared_falsely(line) || &advices->patterns.report.rows[line->row] != pattern->row)
             continue;
         n_lines++;
+        n_verified += line->verdict != VERDICT_NOT_VERIFIED;
         n_samples += (double)line->n_samples;
         n_threads = line->n_threads > n_threads ? line->n_threads : n_threads;
     }
     double part = percent(n_samples, all);
     if (n_samples < SHARED_LINES_SAMPLES || part < SHARED_LINES_PERCENT)
         return false;
-    buf_printf(
-        &evidence,
-        "%.0f %% of its samples are on %zu cache line%s of %d bytes, which up to %zu threads use at different "
-        "bytes, some writing (hpcquery sharing); whether at the same time is not known; without that it gains at "
-        "most %.1f %% of the time",
-        part, n_lines, n_lines == 1 ? "" : "s", LINE_BYTES, n_threads, row->share * fmin(part, 100) / 100);
+    buf_printf(&evidence,
+               "%.0f %% of its samples are on %zu cache line%s of %d bytes, which up to %zu threads use at different "
+               "bytes, some writing (hpcquery sharing); ",
+               part, n_lines, n_lines == 1 ? "" : "s", LINE_BYTES, n_threads);
+    if (n_verified == n_lines)
+        buf_printf(&evidence, "watchpoints saw them do so at the same time; ");
+    else
+        buf_printf(&evidence, "whether at the same time is not known%s; ", n_verified ? " of all" : "");
+    buf_printf(&evidence, "without that it gains at most %.1f %% of the time", row->share * fmin(part, 100) / 100);
     advice_add(advices, row, "pad", row->share * fmin(part, 100) / 100,
                "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local variable",
                &evidence);

@@ -49,14 +49,23 @@ for report in patterns sharing; do
 done
 expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
 expect_text out '^  0\.1 +\|[^ ]{8}.* {40,}\| [0-9]+$'
-expect_text out '^  0\.4 +\| {40,}.*[.:@].*\| [0-9]+$'
+expect_text out '^  0\.4 +\| {40,}.*[.:=+*#%@-].*\| [0-9]+$'
 expect_status 1 "$builddir/hpcquery" patterns --variable nothing db4
 expect_status 2 "$builddir/hpcquery" vars --variable blocked db4
 
+# A processor seldom waits for a store: it takes another run when no sample shows who writes. Candidates for nothing are
+# never right.
 for kind in false true padded unshared; do
-    expect_status 0 "$builddir/hpcrun" -e EADDR@f1000 -o "m-$kind" ./patterns 2 "$kind"
-    expect_status 0 "$builddir/hpcprof" -o "db-$kind" "m-$kind"
-    expect_status 0 "$builddir/hpcquery" sharing "db-$kind"
+    for _ in 1 2 3 4; do
+        rm -rf "m-$kind" "db-$kind"
+        expect_status 0 "$builddir/hpcrun" -e EADDR@f1000 -o "m-$kind" ./patterns 2 "$kind"
+        expect_status 0 "$builddir/hpcprof" -o "db-$kind" "m-$kind"
+        expect_status 0 "$builddir/hpcquery" sharing "db-$kind"
+        case $kind in
+            padded | unshared) break ;;
+        esac
+        if grep -q 'words' out; then break; fi
+    done
     case $kind in
         false | true)
             expect_text out "  $kind sharing .*words"

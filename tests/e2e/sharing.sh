@@ -67,6 +67,13 @@ for kind in false true padded unshared turns serial; do
     done
     echo "$kind: $n_first of ${RUNS:-1} runs right at the first try"
 done
+# What was verified is in the advice as well.
+rm -rf m m.db
+expect_status 0 "$hpcrun" --verify-sharing=200 -e EADDR@f1000 -o m ./patterns 2 false
+if [ "$(verdict m false)" = "false sharing" ]; then
+    "$builddir/hpcquery" advice --csv m.db >advice.csv || fail "hpcquery advice"
+    expect_text advice.csv '^words,static,.*,pad,.*watchpoints saw them do so at the same time'
+fi
 expect_status 0 "$builddir/hpcrun" --verify-sharing -e EADDR@f1000 -o m2 ./patterns 2 true
 expect_status 0 "$builddir/hpcprof" -o m2.db m2
 expect_status 0 "$builddir/hpcquery" sharing m2.db
