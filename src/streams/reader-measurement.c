@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Streams of measurements of ours: a directory with logs of samples (hpcrun -t), scheduler records (hpcrun -e sched) or
- * both, or a file of scheduler records alone. Each sample is an event locus/sample of its thread, with bytes as those
- * of a tracepoint with a format of ours, so that the tools that read trace.dat show and filter its fields. Scheduler
- * records are tracepoints of the kernel, or become switches. All have the clock of their host. Ordinary code. */
+ * both, or a file of scheduler records with the logs of its launch that lie beside it. Each sample is an event
+ * locus/sample of its thread, with bytes as those of a tracepoint with a format of ours, so that the tools that read
+ * trace.dat show and filter its fields. Scheduler records are tracepoints of the kernel, or become switches. All have
+ * the clock of their host. Ordinary code. */
 #include "streams/readers.h"
 
 #include <inttypes.h>
@@ -402,21 +403,6 @@ static bool sched_fits(const struct stream_input *input)
     return !input->is_directory && input->n_head >= n && memcmp(input->head, SCHED_BEGINS, n) == 0;
 }
 
-static int sched_read_file(const struct stream_input *input, const struct stream_options *options,
-                           struct stream *stream, struct error *err)
-{
-    struct sched_file file = {0};
-    struct buf bytes = {0};
-    (void)options;
-    int code = sched_read(input->path, &file, err);
-    code = code ? code
-                : take_head(&file, "it has no end: the program still runs, or the recorder was killed", stream, err);
-    code = code ? code : add_types(stream, false, &file, err);
-    code = code ? code : take_sched(&file, &bytes, stream, err);
-    sched_fini(&file);
-    return finish_stream(stream, &bytes, code, err);
-}
-
 /* --- samples --- */
 
 static void put_at(struct buf *bytes, size_t at, const void *value, size_t n_bytes)
@@ -646,33 +632,88 @@ static int read_records(const char *directory, const struct names_file *files, s
     return code;
 }
 
+/* What is opened: logs [n_logs] of a directory, and scheduler records, empty where there are none. */
+struct measurement {
+    const char *directory;
+    const char *why_unfinished; /* of records without an end */
+    struct names_file *logs;
+    size_t n_logs;
+    struct sched_file file;
+};
+
+/* Fills the stream, and frees what is opened; code: of what came before. */
+static int fill(struct measurement *opened, int code, struct stream *stream, struct error *err)
+{
+    struct buf bytes = {0};
+    bool has_records = opened->file.head.online;
+    stream->tier = STREAM_TIER_NONE;
+    stream->kind = has_records && opened->n_logs ? "samples and scheduler records"
+                   : has_records                 ? stream_reader_sched.name
+                                                 : stream_reader_measurement.name;
+    if (!code && has_records)
+        code = take_head(&opened->file, opened->why_unfinished, stream, err);
+    code = code ? code : add_types(stream, opened->n_logs > 0, &opened->file, err);
+    for (size_t i = 0; i < opened->n_logs && !code; i++)
+        code = read_log(opened->directory, &opened->logs[i], &bytes, stream, err);
+    code = code || !has_records ? code : take_sched(&opened->file, &bytes, stream, err);
+    free(opened->logs);
+    sched_fini(&opened->file);
+    return finish_stream(stream, &bytes, code, err);
+}
+
 static int measurement_read(const struct stream_input *input, const struct stream_options *options,
                             struct stream *stream, struct error *err)
 {
-    struct names_file *logs = NULL, *records = NULL;
-    struct sched_file file = {0};
-    struct buf bytes = {0};
-    size_t n_logs = 0, n_records = 0;
+    struct measurement opened = {.directory = input->path};
+    struct names_file *records = NULL;
+    size_t n_records = 0;
     (void)options;
-    enum pending_state pending = pending_wait(input->path, WAIT_MS);
-    int code = list_files(input->path, "events", &logs, &n_logs, err);
+    bool is_over = pending_wait(input->path, WAIT_MS) == PENDING_NONE;
+    opened.why_unfinished = is_over ? "the recorder was killed" : "the program still runs";
+    int code = list_files(input->path, "events", &opened.logs, &opened.n_logs, err);
     code = code ? code : list_files(input->path, "sched", &records, &n_records, err);
-    code = code ? code : read_records(input->path, records, n_records, &file, err);
-    stream->tier = STREAM_TIER_NONE;
-    stream->kind = !n_records ? stream->kind
-                   : n_logs   ? "samples and scheduler records"
-                              : "scheduler records (hpcrun -e sched)";
-    if (!code && n_records)
-        code = take_head(&file, pending == PENDING_NONE ? "the recorder was killed" : "the program still runs", stream,
-                         err);
-    code = code ? code : add_types(stream, n_logs > 0, &file, err);
-    for (size_t i = 0; i < n_logs && !code; i++)
-        code = read_log(input->path, &logs[i], &bytes, stream, err);
-    code = code || !n_records ? code : take_sched(&file, &bytes, stream, err);
-    free(logs);
+    code = code ? code : read_records(input->path, records, n_records, &opened.file, err);
     free(records);
-    sched_fini(&file);
-    return finish_stream(stream, &bytes, code, err);
+    return fill(&opened, code, stream, err);
+}
+
+static bool is_of_launch(const struct sched_file *file, uint32_t pid)
+{
+    for (size_t i = 0; i < file->n_tasks; i++)
+        if (file->tasks[i].is_own && file->tasks[i].tid == pid)
+            return true;
+    return false;
+}
+
+/* The logs beside a file of scheduler records that are of its launch; none where that is not known. */
+static void find_logs(const char *path, struct measurement *opened)
+{
+    struct names_file own;
+    struct error ignored;
+    size_t n = 0;
+    if (names_parse(path, &own, &ignored) != 0 ||
+        names_list(opened->directory, "events", &opened->logs, &n, &ignored) != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (opened->logs[i].host_id == own.host_id && is_of_launch(&opened->file, opened->logs[i].pid))
+            opened->logs[opened->n_logs++] = opened->logs[i];
+}
+
+static int sched_read_file(const struct stream_input *input, const struct stream_options *options,
+                           struct stream *stream, struct error *err)
+{
+    struct measurement opened = {.why_unfinished = "it has no end: the program still runs, or the recorder was killed"};
+    char *path = strdup(input->path), *slash = path ? strrchr(path, '/') : NULL;
+    (void)options;
+    if (slash)
+        *slash = '\0';
+    opened.directory = slash ? path : ".";
+    int code = path ? sched_read(input->path, &opened.file, err) : error_memory(err);
+    if (!code)
+        find_logs(input->path, &opened);
+    code = fill(&opened, code, stream, err);
+    free(path);
+    return code;
 }
 
 static void measurement_close(struct stream *stream)

@@ -291,6 +291,14 @@ def check_samples(scratch):
         expect(all(r["off_ns"] >= r["runnable_ns"] + r["blocked_ns"] for r in rows), f"{report}: parts: {rows}")
     rows = {r["variable"]: r for r in json.loads(query("variables", "--json", directory))["rows"]}
     expect(rows["mesh"]["samples"] >= 62 and rows["mesh"]["off_ns"] > 0, f"variables: {rows}")
+    # a second launch in the same directory: each file has the samples of its own
+    subprocess.run([HPCRUN, "--append", "-t", "-e", "FAULTS@1", "-e", "sched", "-o", directory, scratch / "toucher"], check=True,
+                   capture_output=True)
+    refused = subprocess.run([QUERY, "sched", directory], capture_output=True, text=True, check=False)
+    expect(refused.returncode == 1 and "of 2 launches" in refused.stderr, f"two launches: {refused.stderr}")
+    for path in directory.glob("*.sched"):
+        found = json.loads(query("samples", "--json", path))["rows"]
+        expect(sum(s["variable"] == "mesh" for s in found) >= 62 and len({s["pid"] for s in found}) == 1, f"{path}: {len(found)} samples")
     done = subprocess.run([QUERY, "sched", "variables", scratch / "own"], capture_output=True, text=True, check=False)
     expect(done.returncode == 1 and done.stderr.count("\n") == 1, f"no samples: {done.stderr}")
 
