@@ -196,7 +196,8 @@ static int plan(const char *event, const struct source_threshold *threshold, str
 
 const struct sample_source source_sched = {
     .name = "SCHED",
-    .summary = "When the kernel runs the program's threads, and when they wait",
+    .summary =
+        "When the kernel runs the program's threads, and when they wait (term: all, those of other programs too)",
     .takes_terms = true,
     .probe = probe,
     .plan = plan,
