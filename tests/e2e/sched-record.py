@@ -384,8 +384,9 @@ def main():
         subprocess.run([cc, "-O1", "-o", scratch / "refuse-perf", SOURCE / "tests/lib/refuse-perf.c"], check=True)
         paranoid = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
         first = os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
-        if subprocess.run([*NOBODY, HPCRUN, "--version"], capture_output=True, check=False).returncode:
-            skipped.append("other users cannot reach the build directory")
+        reach = [*NOBODY, "sh", "-c", '"$0" --version && [ -w "$1" ]', HPCRUN, scratch]
+        if subprocess.run(reach, capture_output=True, check=False).returncode:
+            skipped.append("other users cannot reach the build directory, or the scratch directory")
         else:
             if paranoid <= 2:
                 check_tier(scratch, "own", NOBODY, "own" if paranoid > 0 else "switches")
