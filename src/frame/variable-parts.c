@@ -190,6 +190,7 @@ struct splitting {
     uint32_t *new_of;      /* [n_nodes] the last copy */
     uint32_t *stamps;      /* [n_nodes] the last piece that the node was listed for */
     uint32_t *same_as;     /* [n_fields of all variables] the first of the fields that differ in their event alone */
+    uint32_t *order;       /* [n_fields] room */
     double *all, *here;    /* [n_events + 1] room */
     double *fractions;     /* [n_events + 1] of the part, where its scopes say nothing */
     struct copies *copies;
@@ -662,6 +663,32 @@ static int make_copied(const struct splitting *splitting, struct frame **frame, 
     return code;
 }
 
+/* Texts of one table are the same where their addresses are. */
+static int compare_fields(const void *a, const void *b, void *context)
+{
+    const struct db_field *fields = context, *x = &fields[*(const uint32_t *)a], *y = &fields[*(const uint32_t *)b];
+    if (x->part != y->part)
+        return x->part < y->part ? -1 : 1;
+    if (x->name != y->name)
+        return (uintptr_t)x->name < (uintptr_t)y->name ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Finds the fields of a variable that differ in their event alone. */
+static void find_same(struct splitting *splitting, const struct db_variable *variable)
+{
+    struct db_field *fields = splitting->variables->fields;
+    uint32_t *order = &splitting->order[variable->first_field];
+    for (size_t k = 0; k < variable->n_fields; k++)
+        order[k] = (uint32_t)(variable->first_field + k);
+    qsort_r(order, variable->n_fields, sizeof *order, compare_fields, fields);
+    for (size_t k = 0; k < variable->n_fields; k++) {
+        bool is_same = k && fields[order[k]].part == fields[order[k - 1]].part &&
+                       fields[order[k]].name == fields[order[k - 1]].name;
+        splitting->same_as[order[k]] = is_same ? splitting->same_as[order[k - 1]] : order[k];
+    }
+}
+
 /* Finds the variables that are to be split, and the counts of each node. Returns whether there is any. */
 static bool find_variables(struct splitting *splitting)
 {
@@ -676,13 +703,8 @@ static bool find_variables(struct splitting *splitting)
                 splitting->variable_of[node] = (uint32_t)i + 1;
             found |= node != FRAME_NONE;
         }
-        for (size_t k = 0; k < variable->n_fields; k++) {
-            size_t field = variable->first_field + k, same = variable->first_field;
-            while (variables->fields[same].part != variables->fields[field].part ||
-                   variables->fields[same].name != variables->fields[field].name)
-                same++;
-            splitting->same_as[field] = (uint32_t)same;
-        }
+        if (splitting->with_fields && variable->n_fields)
+            find_same(splitting, variable);
     }
     for (size_t i = variables->n_counts; i-- > 0;) {
         uint32_t scope = variables->counts[i].scope;
@@ -704,6 +726,7 @@ static bool splitting_init(struct splitting *splitting, const struct frame *fram
     splitting->new_of = calloc(n, sizeof *splitting->new_of);
     splitting->stamps = calloc(n, sizeof *splitting->stamps);
     splitting->same_as = calloc(splitting->variables->n_fields + 1, sizeof *splitting->same_as);
+    splitting->order = calloc(splitting->variables->n_fields + 1, sizeof *splitting->order);
     splitting->all = calloc(n_events + 1, sizeof *splitting->all);
     splitting->here = calloc(n_events + 1, sizeof *splitting->here);
     splitting->fractions = calloc(n_events + 1, sizeof *splitting->fractions);
@@ -711,7 +734,8 @@ static bool splitting_init(struct splitting *splitting, const struct frame *fram
     if (splitting->copies)
         *splitting->copies = (struct copies){.n_owners = 1, .n_events = (uint32_t)n_events};
     return splitting->variable_of && splitting->counts_of && splitting->new_of && splitting->stamps &&
-           splitting->same_as && splitting->all && splitting->here && splitting->fractions && splitting->copies;
+           splitting->same_as && splitting->order && splitting->all && splitting->here && splitting->fractions &&
+           splitting->copies;
 }
 
 static void splitting_fini(struct splitting *splitting)
@@ -721,6 +745,7 @@ static void splitting_fini(struct splitting *splitting)
     free(splitting->new_of);
     free(splitting->stamps);
     free(splitting->same_as);
+    free(splitting->order);
     free(splitting->all);
     free(splitting->here);
     free(splitting->fractions);

@@ -523,7 +523,7 @@ static void test_stand_out(void **state)
     frame_close(imbalance);
 }
 
-/* Functions of one name: in one module they are one, in two they are two, unless their file is known to be the same. */
+/* Functions of one name: in one library they are one, in two they are two, also where they come from one header. */
 static void test_modules(void **state)
 {
     static const struct made_node nodes[] = {
@@ -544,19 +544,18 @@ static void test_modules(void **state)
     for (uint32_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
         maker_value(&maker, time, maker_node(&maker, i == 2 ? other : top, &nodes[i]), 0, 1 << i);
     struct frame *frame = made(&maker), *flat = run("flat", frame, NULL, NULL, NULL);
-    assert_int_equal(frame_n_nodes(flat), 5);
+    assert_int_equal(frame_n_nodes(flat), 6);
     assert_int_equal(frame_values(flat, 0, NULL, &values, &err), 0);
     double of_init = 0, of_swap = 0;
-    for (uint32_t i = 0; i < 5; i++) {
+    for (uint32_t i = 0; i < 6; i++) {
         of_init += strcmp(frame_name(flat, i), "init") == 0 && (values[i] == 5 || values[i] == 2);
-        of_swap += strcmp(frame_name(flat, i), "swap") == 0 && values[i] == 24;
+        of_swap += strcmp(frame_name(flat, i), "swap") == 0 && (values[i] == 8 || values[i] == 16);
     }
-    assert_true(of_init == 2 && of_swap == 1);
+    assert_true(of_init == 2 && of_swap == 2);
     frame_close(flat);
     frame_close(frame);
 }
 
-/* The table says what is wrong. */
 /* A ratio is that of the sums at every level: 30 / 6 of the file, not 4 + 7 nor their mean. */
 static void test_hierarchy(void **state)
 {

@@ -362,31 +362,20 @@ static int step_aside(const struct hpcrun_options *options, const struct program
     return execute(program, options->command);
 }
 
-#define LINE_COLUMNS 90 /* without "hpcrun: " */
-
-/* Where a line of text [len] ends that is too long: before a parenthesis or behind a semicolon, else at a blank. */
-static size_t line_end(const char *text, size_t len)
-{
-    size_t best = 0, blank = 0;
-    if (len <= LINE_COLUMNS)
-        return len;
-    for (size_t i = 1; i <= LINE_COLUMNS; i++) {
-        if (text[i] != ' ')
-            continue;
-        blank = i;
-        if (text[i + 1] == '(' || text[i - 1] == ';')
-            best = i;
-    }
-    return best > LINE_COLUMNS / 3 ? best : blank ? blank : len;
-}
-
-/* Prints how it is measured, in lines of at most LINE_COLUMNS where blanks allow that. */
+/* Prints how it is measured in one line; the reasons in parentheses are the doctor's. */
 static void say_choice(const char *choice)
 {
-    for (size_t len = strlen(choice), n; len; choice += n, len -= n) {
-        n = line_end(choice, len);
-        (void)fprintf(stderr, "hpcrun:%s%.*s\n", *choice == ' ' ? "  " : " ", (int)n, choice);
+    int depth = 0;
+    if (!*choice)
+        return;
+    (void)fputs("hpcrun: ", stderr);
+    for (const char *at = choice; *at; at++) {
+        bool opens = *at == '(' || (*at == ' ' && at[1] == '(');
+        if (depth == 0 && !opens)
+            (void)fputc(*at, stderr);
+        depth += *at == '(' ? 1 : *at == ')' && depth > 0 ? -1 : 0;
     }
+    (void)fputc('\n', stderr);
 }
 
 static void say_start(const struct hpcrun_options *options, const struct prepared *prepared)
