@@ -72,7 +72,8 @@ PYTHON
     "$builddir/hpcquery" vars --by region --json "db$api" | python3 -c 'import json, sys; json.load(sys.stdin)["regions"][0]["variables"][0]["value"]' || fail "API $api: JSON"
 done
 expect_status 2 "$builddir/hpcquery" vars --by file db1
-expect_status 1 "$builddir/hpcquery" tree --by region db1
+expect_status 0 "$builddir/hpcquery" datatree --by region --csv db1
+expect_text out ',region ,.*region solve'
 
 # Names that nobody would give, and more than there is room for.
 cat >many.cc <<'END'

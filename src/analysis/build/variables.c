@@ -294,8 +294,9 @@ static void add_stack_offsets(struct target *target, struct symbols *symbols, ui
     }
 }
 
-/* Joins offsets without type if there are many: one by one they say nothing. counts [n] of its fields follow. */
-static bool join_untyped(struct model *model, struct variable *variable, struct field_count *counts, size_t n_counts)
+/* Joins offsets without type if there are many: one by one they say nothing. The counts [first, end) of its fields
+ * follow. */
+static bool join_untyped(struct model *model, struct variable *variable, size_t first, size_t end)
 {
     size_t n_untyped = 0;
     bool ok = true;
@@ -317,8 +318,8 @@ static bool join_untyped(struct model *model, struct variable *variable, struct 
         }
         ok = model_add_field(variable, &fields[i], &new_of[i]);
     }
-    for (size_t i = 0; i < n_counts; i++)
-        counts[i].field = new_of[counts[i].field];
+    for (size_t i = first; i < end; i++)
+        model->field_counts[i].field = new_of[model->field_counts[i].field];
     free(new_of);
     free(fields);
     return ok;
@@ -379,7 +380,7 @@ static void find_leaves(struct target *target, const struct leaf *leaves, size_t
     while (high < n && leaves[high].variable_node == like.variable_node && leaves[high].module == like.module &&
            leaves[high].ip == like.ip)
         high++;
-    target->leaves = leaves + low;
+    target->leaves = leaves ? leaves + low : NULL;
     target->n_leaves = high - low;
 }
 
@@ -432,7 +433,7 @@ void fields_apply(struct build *build)
         size_t first = at;
         while (at < model->n_field_counts && model->field_counts[at].variable == i)
             at++;
-        ok = join_untyped(model, &model->variables[i], model->field_counts + first, at - first);
+        ok = join_untyped(model, &model->variables[i], first, at);
     }
     build->builder.failed |= !ok;
     free(build->typed);
