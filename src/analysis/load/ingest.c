@@ -3,6 +3,7 @@
  * See ingest.h. */
 #include "analysis/load/ingest.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -536,6 +537,8 @@ struct ingest_value ingest_value_at(const char *bytes)
     return value;
 }
 
+#define VALUE_MOST 1e200 /* sums of as many as there can be are finite */
+
 static double value_of(const struct hpcrun_metric *metric, uint64_t word)
 {
     double raw = metric->flags[2] == HPCRUN_VALUE_REAL ? bytes_double_of(word) : (double)word;
@@ -552,6 +555,9 @@ static int take_values(struct visit *visit, uint32_t node, const struct hpcrun_v
         double value = value_of(metric, values[i].word);
         if (value == 0 || metric->flags[2] == HPCRUN_VALUE_ADDRESS)
             continue;
+        if (!(fabs(value) <= VALUE_MOST))
+            return error_set(err, ERR_FORMAT, "%.600s: the value of %.100s at a node is not finite, or too large",
+                             visit->path, metric->name);
         if (*flags & RAW_IN_DATA)
             __atomic_store_n(&visit->ingest->data_metrics[visit->scratch->metrics[values[i].metric]], true,
                              __ATOMIC_RELAXED);
