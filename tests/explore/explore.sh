@@ -17,7 +17,7 @@ status=0
 "$builddir/tests/explore/explore" --library "$builddir/.libs/libhpcrun.so" --hpcrun "$builddir/hpcrun" \
     --subject "$builddir/tests/explore/subject" --scratch "$scratch" --known "$srcdir/tests/explore/known.txt" \
     --check "python3 '$srcdir/tests/lib/check-fates.py' --state complete,killed --min-taken 0" \
-    --points 10 --seed 10 "$@" || status=$?
+    --points 7 --seed 10 "$@" || status=$?
 [ "$status" != 77 ] || exit 77
 [ "$status" = 0 ] || fail "see above; $(basename "$0") --only ENTRY --inject KIND --at WHERE does one case again"
 finish
