@@ -152,6 +152,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 hpcrun, scratch, rate, n_pairs = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 program, seconds, ticks = str(scratch / "switches"), "2", os.sysconf("SC_CLK_TCK")
@@ -172,15 +173,14 @@ def recorder_seconds(path):
 
 def run(way):
     """CPU time and switches of the loop, and the recorder's CPU time."""
-    directory = scratch / "measured"
-    shutil.rmtree(directory, ignore_errors=True)
+    directory = pathlib.Path(tempfile.mkdtemp(dir=scratch), "measured")
     before = {"hpcrun -e sched": [hpcrun, "-e", "sched", "-o", directory],
               "perf record": ["perf", "record", "-q", "-a", *(w for p in points for w in ("-e", "sched:" + p)), "-o", scratch / "perf.data"]}
     behind = ids if way == "the kernel alone" else []
     process = subprocess.Popen([*before.get(way, []), program, rate, seconds, pause, *behind], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     cpu, n = process.stdout.readline().split()
-    recorder = recorder_seconds(next(directory.glob("*.sched"))) if directory.exists() else 0
+    recorder = recorder_seconds(next(directory.glob("*.sched"))) if way == "hpcrun -e sched" else 0
     process.communicate("\n")
     return float(cpu), int(n), recorder
 
