@@ -264,6 +264,10 @@ static void leave(struct schedule *sched, struct schedule_cpu *cpu, const struct
         return;
     if (task->state == SCHEDULE_RUNNING && task->last_cpu != (cpu ? cpu->cpu : -1))
         leave_other(sched, task, cpu, step->t_ns);
+    if (task->state != SCHEDULE_RUNNING && task->left_ns != NEVER && is_inside(sched, step->t_ns)) {
+        sched->n_unseen++;
+        sched->unseen_ns += step->t_ns - task->left_ns;
+    }
     if (task->state == SCHEDULE_RUNNING) {
         task_close(sched, task, step->t_ns, SCHEDULE_RUNNING);
         put_run(sched, task, step->t_ns, step->then, state);

@@ -128,6 +128,8 @@ struct schedule {
     bool knows_wakings;       /* else: SCHEDULE_WOKEN, the blocked states and latencies are absent */
     bool knows_all_tasks;     /* else: idle and unknown times are absent */
     uint64_t n_switches, n_wakings, n_lost_places; /* in the window */
+    uint64_t n_unseen; /* in the window: tasks left CPUs onto which nobody saw them come after they had left before */
+    int64_t unseen_ns; /* between these: part of it they ran */
     uint64_t n_contradictions; /* events that do not fit to those before: something was not recorded */
     bool failed;               /* out of memory */
     const struct schedule_sink *sink;

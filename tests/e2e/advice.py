@@ -65,11 +65,12 @@ def advice_for(scratch, case, variant):
 
 def check_gains(database, rows):
     table = csv.DictReader(io.StringIO(run(BUILD / "hpcquery", "vars", "--all", "--csv", database)))
-    high = {row["variable"]: float(row["memory_high"]) for row in table}
+    high = {(row["variable"], row["alloc_site"]): float(row["memory_high"]) for row in table}
     for row in rows:
+        most = high[row["variable"], row["alloc_site"]]
         if row["rule"] in MEMORY and not row["gain_at_most"] or row["gain_at_most"] and row["rule"] in MEMORY | ARITHMETIC and \
-                not 0 <= float(row["gain_at_most"]) <= high[row["variable"]] + 1e-5:
-            sys.exit(f"{database.name}: {row} gains more than the {high[row['variable']]} % that waited for memory")
+                not 0 <= float(row["gain_at_most"]) <= most + 1e-5:
+            sys.exit(f"{database.name}: {row} gains more than the {most} % that waited for memory")
 
 
 def check(scratch, case, variable, rule, forbidden):

@@ -80,6 +80,10 @@ def known(path):
     names = {r["event"] for r in rows("events", "--event", "mark,sched:sched_wak*", path)}
     expect(names == {"test/mark", "sched/sched_waking"}, f"--event: {names}")
     expect(len(rows("events", "--top", "3", path)) == 3, "--top")
+    n_events = len(rows("events", path))
+    expect(query("events", "--top", "3", path).stdout.endswith(f"\n{n_events - 3} more (--top 0 shows all)\n"), "events left out")
+    expect(" more (" not in query("events", "--top", "0", path).stdout, "none are left out")
+    expect("\n1 more (--top 0" in query("tasks", "--top", str(len(table) - 1), path).stdout, "tasks left out")
     expect([r["time_ns"] for r in rows("events", "--from", "+0.001", "--to", "0.0025", path)] ==
            [2_000_000, 2_100_000, 2_500_000], "--from and --to")
     twins = rows("events", "--couplebreak", path)
@@ -168,6 +172,12 @@ def own_threads(scratch):
     expect(all(r["idle_ns"] is None and r["unknown_ns"] is None for r in cpus), f"idle times of own threads: {cpus}")
     line = [t for t in query(path).stdout.split("\n") if ":7 " in t][0]
     expect(" - " in line and " 0 " not in line.split("ms")[0], f"text: {line}")
+    expect("nobody recorded" not in query(path).stdout, "all switches were recorded")
+    # 7 leaves CPU 1 again 300 us later, and nobody saw it come
+    out.own(4_800_000, 1, 7, True)
+    path.write_bytes(out.bytes())
+    expect("1 time nobody recorded when a task came onto the CPU that it left; of 300.0 us " in query(path).stdout,
+           f"a switch that is missing: {query(path).stdout}")
 
 
 # --- perf itself -------------------------------------------------------------------------------------------------------
@@ -249,6 +259,8 @@ def bad(scratch):
                   ["--view", "x", path], ["--view", "numatree", path], ["--offset", "x", path]):
         path.write_bytes(whole)
         query(*words, status=2)
+    done = query("latency", path, status=2)
+    expect("no report 'latency'" in done.stderr and "'latencies'" in done.stderr, f"a report that is none: {done.stderr}")
     done = subprocess.run(f"'{QUERY}' sched events '{path}' | head -n 1", shell=True, capture_output=True, text=True, check=False)
     expect(not done.stderr and done.stdout, f"a pipe that closes: {done.stderr}")
 

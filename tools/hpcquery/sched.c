@@ -2,8 +2,10 @@
 /* hpcquery sched: what tasks and CPUs did, from recordings of the kernel's scheduler. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
+#include "base/spelling.h"
 #include "export/streams/sched-report.h"
 #include "hpcquery.h"
 
@@ -49,6 +51,21 @@ static int print_report(const struct settings *settings, const struct sched_repo
     return status;
 }
 
+/* The first of several words names neither a report nor a file. */
+static int no_such_report(const char *word)
+{
+    const char *names[32];
+    size_t n = 0;
+    struct buf text = {0};
+    for (const struct sched_report *report; n < 32 && (report = sched_report_at(n)); n++)
+        names[n] = report->name;
+    spelling_suggest(&text, word, names, n);
+    int status = tool_usage("hpcquery", "there is no report '%s' of recordings, and no such file%s", word,
+                            text.data && !text.failed ? text.data : "");
+    buf_fini(&text);
+    return status;
+}
+
 int sched_run(const struct settings *settings, char **words, size_t n_words)
 {
     const struct sched_report *report = n_words > 1 ? sched_report_find(words[1]) : NULL;
@@ -59,6 +76,8 @@ int sched_run(const struct settings *settings, char **words, size_t n_words)
                           report ? report->name : "");
     if (strcmp(settings->form, "html") == 0)
         return tool_usage("hpcquery", "--html goes with vars only");
+    if (!report && n_words > 2 && !strchr(words[1], '/') && access(words[1], F_OK) != 0)
+        return no_such_report(words[1]);
     int status = streams_open(settings, words, n_words, first, &opened);
     if (!status)
         status = print_report(settings, report ? report : sched_report_at(0), &opened);

@@ -327,5 +327,7 @@ void sched_put_table(const struct sched_job *job, const char *name, const struct
     } else {
         sched_put_head(job, out);
         table_print_text(table, out);
+        if (table->n_more)
+            buf_printf(out, "%zu more (--top 0 shows all)\n", table->n_more);
     }
 }

@@ -50,6 +50,7 @@ struct analysis {
     struct guests *guests;   /* [job->n_streams] empty when all CPUs are wanted */
     struct rank *ranks;      /* [n_ranks] */
     size_t n_ranks, cap_ranks;
+    size_t n_more; /* that were left out, because fewer are wanted */
 };
 
 static void analysis_fini(struct analysis *analysis)
@@ -134,8 +135,10 @@ static void sort_ranks(struct analysis *analysis)
 {
     if (analysis->n_ranks)
         qsort(analysis->ranks, analysis->n_ranks, sizeof *analysis->ranks, compare_ranks);
-    if (analysis->job->top && analysis->n_ranks > analysis->job->top)
+    if (analysis->job->top && analysis->n_ranks > analysis->job->top) {
+        analysis->n_more = analysis->n_ranks - analysis->job->top;
         analysis->n_ranks = analysis->job->top;
+    }
 }
 
 /* Of a window that is larger than the streams, what of it they fill. */
@@ -294,6 +297,24 @@ static void put_task_row(struct stream_table *table, const struct analysis *anal
     put_latency(table, known.wakings, &task->latency);
 }
 
+/* The kernel leaves out records of some switches: what is said below the table, so that nobody takes its times for
+ * all. */
+static void put_unseen(const struct analysis *analysis, struct buf *out)
+{
+    uint64_t n = 0;
+    int64_t ns = 0;
+    for (size_t i = 0; i < analysis->job->n_streams; i++) {
+        n += analysis->scheds[i].n_unseen;
+        ns += analysis->scheds[i].unseen_ns;
+    }
+    if (!n || strcmp(analysis->job->form, "text") != 0)
+        return;
+    buf_printf(out, "%" PRIu64 " time%s nobody recorded when a task came onto the CPU that it left; of ", n,
+               n == 1 ? "" : "s");
+    span_put(out, ns);
+    buf_printf(out, " it is not known how much they ran\n");
+}
+
 static int write_tasks(const struct sched_job *job, struct buf *out, struct error *err)
 {
     struct stream_table table = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
@@ -306,8 +327,12 @@ static int write_tasks(const struct sched_job *job, struct buf *out, struct erro
                           &job->streams[analysis.ranks[i].stream].stream->totals[analysis.ranks[i].index]);
         else
             put_task_row(&table, &analysis, &analysis.ranks[i]);
+    table.n_more = analysis.n_more;
+    code = sched_finish_table(job, "tasks", &table, out, code, err);
+    if (!code)
+        put_unseen(&analysis, out);
     analysis_fini(&analysis);
-    return sched_finish_table(job, "tasks", &table, out, code, err);
+    return code;
 }
 
 /* --- latencies --- */
@@ -340,6 +365,7 @@ static int write_latencies(const struct sched_job *job, struct buf *out, struct 
         table_put_number(&table, (int64_t)task->n_preemptions);
         table_put_number(&table, task->ns[SCHEDULE_PREEMPTED]);
     }
+    table.n_more = analysis.n_more;
     analysis_fini(&analysis);
     return sched_finish_table(job, "latencies", &table, out, code, err);
 }
@@ -402,8 +428,11 @@ static int write_cpus(const struct sched_job *job, struct buf *out, struct error
         uint32_t *cpus = NULL;
         size_t n = 0;
         code = sched_cpu_rows(job, i, &analysis.scheds[i], &cpus, &n, err);
-        for (size_t j = 0; !code && j < n && (!job->top || table_rows(&table) < job->top); j++)
-            put_cpu_row(&table, job, i, &analysis.scheds[i], cpus[j]);
+        for (size_t j = 0; !code && j < n; j++)
+            if (!job->top || table_rows(&table) < job->top)
+                put_cpu_row(&table, job, i, &analysis.scheds[i], cpus[j]);
+            else
+                table.n_more++;
         free(cpus);
     }
     analysis_fini(&analysis);
@@ -424,6 +453,7 @@ struct stays {
     bool only_moves;
     struct stay *all; /* [n] */
     size_t n, capacity;
+    size_t n_more; /* that were left out, because fewer are wanted */
     bool failed;
 };
 
@@ -473,8 +503,10 @@ static int find_stays(struct stays *stays, struct error *err)
         code = error_memory(err);
     if (!code && stays->n)
         qsort(stays->all, stays->n, sizeof *stays->all, compare_stays);
-    if (stays->job->top && stays->n > stays->job->top)
+    if (stays->job->top && stays->n > stays->job->top) {
+        stays->n_more = stays->n - stays->job->top;
         stays->n = stays->job->top;
+    }
     return code;
 }
 
@@ -512,6 +544,7 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         table_put_if(&table, run->next != SCHEDULE_NOBODY, run->next);
     }
     free(stays.all);
+    table.n_more = stays.n_more;
     return sched_finish_table(job, "runs", &table, out, code, err);
 }
 
@@ -551,6 +584,7 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
     }
     free(stays.all);
+    table.n_more = stays.n_more;
     return sched_finish_table(job, "migrations", &table, out, code, err);
 }
 
@@ -611,7 +645,7 @@ static int write_events(const struct sched_job *job, struct buf *out, struct err
     int code = places ? 0 : error_memory(err);
     for (size_t i = 0; !code && i < job->n_streams; i++)
         places[i] = stream_at(job->streams[i].stream, job->window.from_ns);
-    while (!code && !table.failed && (!job->top || n < job->top)) {
+    while (!code && !table.failed) {
         size_t i = next_stream(job, places);
         if (i == job->n_streams)
             break;
@@ -619,7 +653,10 @@ static int write_events(const struct sched_job *job, struct buf *out, struct err
         if (event->t_ns > job->window.to_ns)
             break;
         if (wants(job, job->streams[i].stream, event)) {
-            code = put_event(&table, job, i, event, err);
+            if (job->top && n >= job->top)
+                table.n_more++;
+            else
+                code = put_event(&table, job, i, event, err);
             n++;
         }
     }

@@ -314,9 +314,13 @@ int sched_write_samples(const struct sched_job *job, struct buf *out, struct err
         has_any |= join.n_samples > 0;
         if (!code && join.n_samples)
             qsort(join.samples, join.n_samples, sizeof *join.samples, compare_by_time);
-        for (size_t j = 0; j < join.n_samples && !code && (!job->top || table_rows(&table) < job->top); j++)
-            if (sched_wants_cpu(job, join.stream->events[join.samples[j].event].cpu))
-                put_sample(&table, &join, &join.samples[j]);
+        for (size_t j = 0; j < join.n_samples && !code; j++)
+            if (sched_wants_cpu(job, join.stream->events[join.samples[j].event].cpu)) {
+                if (!job->top || table_rows(&table) < job->top)
+                    put_sample(&table, &join, &join.samples[j]);
+                else
+                    table.n_more++;
+            }
         join_fini(&join);
     }
     code = code || has_any ? code : nothing_to_join(err);
@@ -392,8 +396,11 @@ static int write_groups(const struct sched_job *job, bool by_path, struct buf *o
             qsort(join.groups, join.n_groups, sizeof *join.groups, compare_groups);
         for (size_t j = 0; j < join.n_groups; j++)
             all_ns += join.groups[j].share.on_ns;
-        for (size_t j = 0; j < join.n_groups && !code && (!job->top || table_rows(&table) < job->top); j++)
-            put_group(&table, &join, &join.groups[j], all_ns);
+        for (size_t j = 0; j < join.n_groups && !code; j++)
+            if (!job->top || table_rows(&table) < job->top)
+                put_group(&table, &join, &join.groups[j], all_ns);
+            else
+                table.n_more++;
         join_fini(&join);
     }
     code = code || has_any ? code : nothing_to_join(err);

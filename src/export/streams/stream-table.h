@@ -38,7 +38,8 @@ struct stream_table {
     size_t n_columns;
     struct table_cell *cells; /* [n_cells] row by row */
     size_t n_cells, cap_cells;
-    bool failed; /* out of memory: the rest was ignored */
+    bool failed;   /* out of memory: the rest was ignored */
+    size_t n_more; /* rows that were left out, because fewer were wanted */
 };
 
 /* Append the next cell; its kind is that of its column. _number also for spans and times. */
