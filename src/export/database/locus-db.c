@@ -588,7 +588,15 @@ static void pass_distances(struct pass *pass, struct model *model)
     }
 }
 
-/* Variables as how much further on each is than the one before. */
+/* The variable of an entry, as how much further on it is than *before, that of the entry before; it becomes *before. */
+static void pass_next_variable(struct pass *pass, const struct model *model, uint32_t *variable, uint32_t *before,
+                               const char *what)
+{
+    uint32_t further = *variable - *before;
+    pass_32(pass, &further, model->n_variables - 1 - *before, what);
+    *variable = *before += further;
+}
+
 static void pass_cpu_counts(struct pass *pass, struct model *model)
 {
     uint32_t variable = 0;
@@ -598,9 +606,7 @@ static void pass_cpu_counts(struct pass *pass, struct model *model)
         refuse(pass, "counts by CPU", "there are no variables, metrics or threads");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         struct cpu_count *count = &model->cpu_counts[i];
-        uint32_t further = count->variable - variable;
-        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a count by CPU");
-        count->variable = variable += further;
+        pass_next_variable(pass, model, &count->variable, &variable, "variable of a count by CPU");
         pass_32(pass, &count->thread, model->n_threads - 1, "thread of a count by CPU");
         pass_32(pass, &count->metric, model->n_metrics - 1, "metric of a count by CPU");
         pass_32(pass, &count->cpu, UINT32_MAX, "CPU of a count");
@@ -617,9 +623,8 @@ static void pass_home_counts(struct pass *pass, struct model *model)
         refuse(pass, "counts by home", "there are no variables, metrics or threads");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         struct home_count *count = &model->home_counts[i];
-        uint32_t further = count->variable - variable, home = count->home + 1;
-        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a count by home");
-        count->variable = variable += further;
+        uint32_t home = count->home + 1;
+        pass_next_variable(pass, model, &count->variable, &variable, "variable of a count by home");
         pass_32(pass, &count->thread, model->n_threads - 1, "thread of a count by home");
         pass_32(pass, &count->metric, model->n_metrics - 1, "metric of a count by home");
         pass_32(pass, &count->cpu, UINT32_MAX, "CPU of a count by home");
@@ -637,11 +642,10 @@ static void pass_pages(struct pass *pass, struct model *model)
         refuse(pass, "pages", "there are no variables");
     for (size_t i = 0; i < model->n_pages && pass->code == 0; i++) {
         struct variable_pages *pages = &model->pages[i];
-        uint32_t further = pages->variable - variable, n_nodes = HOMES_MAX;
+        uint32_t n_nodes = HOMES_MAX;
         uint64_t huge = pages->huge_bytes + 1;
         uint64_t *words[] = {&pages->n_moved, &pages->n_pages, &pages->n_asked, &pages->n_none, &huge};
-        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of pages");
-        pages->variable = variable += further;
+        pass_next_variable(pass, model, &pages->variable, &variable, "variable of pages");
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
             pass_64(pass, words[k], "pages");
         pages->huge_bytes = huge - 1;
@@ -697,7 +701,6 @@ static void pass_meetings(struct pass *pass, struct model *model)
     }
 }
 
-/* Variables as above. */
 static void pass_touches(struct pass *pass, struct model *model)
 {
     uint32_t variable = 0;
@@ -706,9 +709,7 @@ static void pass_touches(struct pass *pass, struct model *model)
         refuse(pass, "touches", "there are no variables or threads");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         struct touch *touch = &model->touches[i];
-        uint32_t further = touch->variable - variable;
-        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a touch");
-        touch->variable = variable += further;
+        pass_next_variable(pass, model, &touch->variable, &variable, "variable of a touch");
         pass_touch(pass, model, touch);
     }
 }
@@ -763,7 +764,6 @@ static void pass_reach_row(struct pass *pass, const struct model *model, struct 
     }
 }
 
-/* Variables as above. */
 static void pass_reaches(struct pass *pass, struct model *model)
 {
     uint32_t variable = 0;
@@ -772,14 +772,11 @@ static void pass_reaches(struct pass *pass, struct model *model)
         refuse(pass, "reaches", "there are no variables or threads");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         struct reach_row *row = &model->reaches[i];
-        uint32_t further = row->variable - variable;
-        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a reach");
-        row->variable = variable += further;
+        pass_next_variable(pass, model, &row->variable, &variable, "variable of a reach");
         pass_reach_row(pass, model, row);
     }
 }
 
-/* Variables as above. */
 static void pass_field_counts(struct pass *pass, struct model *model)
 {
     uint32_t variable = 0;
@@ -789,9 +786,7 @@ static void pass_field_counts(struct pass *pass, struct model *model)
         refuse(pass, "counts of fields", "there are no variables");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         struct field_count *count = &model->field_counts[i];
-        uint32_t further = count->variable - variable;
-        pass_32(pass, &further, model->n_variables - 1 - variable, "variable of a count of fields");
-        count->variable = variable += further;
+        pass_next_variable(pass, model, &count->variable, &variable, "variable of a count of fields");
         pass_32(pass, &count->scope, model->n_scopes - 1, "scope of a count of fields");
         if (!model->variables[variable].n_fields)
             refuse(pass, "counts of fields", "the variable has no fields");
