@@ -12,9 +12,12 @@
 #include "runtime/record/sample-path.h"
 #include "runtime/record/thread.h"
 
-/* Memory for the state of a thread that is about to start (pthread_create), NULL when there is none.  ctx: ordinary,
- * shielded */
+/* The state of a thread that is about to start (pthread_create), with its number, the next one; NULL when there
+ * is no memory. It is the thread's until thread_end.  ctx: ordinary, shielded */
 struct thread_state *thread_prepare(void);
+
+/* Takes back the state of a thread that has ended or did not begin, and the number of one that did not. The state must
+ * not be used any more.  ctx: ordinary, shielded */
 void thread_discard(struct thread_state *state);
 
 /* Registers the calling thread with state (thread_prepare) and starts its events. stack_bytes: size of its stack, 0
