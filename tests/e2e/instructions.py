@@ -15,9 +15,9 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).resolve().parents[2]))
-BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", SOURCE / "build"))
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+from measurement import expect, failures, run  # noqa: E402
 
 PAGES = 2000
 TOUCH = r"""
@@ -62,19 +62,6 @@ int main(void)
     return chase(chain, 12000000) == 0;
 }
 """
-failures = []
-
-
-def expect(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
-def run(tool, *arguments, status=0):
-    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
-                            env={**os.environ, "LC_ALL": "C", "COLUMNS": "120"})
-    expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
-    return result
 
 
 def annotate(database, subject, *options):

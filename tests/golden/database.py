@@ -2,6 +2,7 @@
 """hpcprof and hpcquery on measurements made here: sums, classes, sizes, NUMA nodes and shares are as they were put in,
 the database keeps the rules of its readers, and bad input is named."""
 import csv
+import functools
 import io
 import json
 import os
@@ -22,24 +23,13 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+from measurement import expect, failures  # noqa: E402
 import v4  # noqa: E402
 
+run = functools.partial(m.run, columns=100)
 METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1), ("Size (byte)", m.INT, 1)]
 APP, LIBC = "/nowhere/app", "/nowhere/libfoo.so.1"
 START = [(APP, 0x1010), (APP, 0x2020)]
-failures = []
-
-
-def expect(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
-def run(tool, *arguments, status=0):
-    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
-                            errors="replace", env={**os.environ, "LC_ALL": "C"})
-    expect(status is None or result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
-    return result
 
 
 def check_rules(database, *options):

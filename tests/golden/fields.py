@@ -12,14 +12,13 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
-BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+from measurement import expect, failures, run  # noqa: E402
 
 METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1), ("OTHER", m.INT, 1)]
 N_EVENTS = 2  # OTHER is of no event
@@ -27,19 +26,6 @@ COUNTERS = ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "n_truncat
 APP = "/nowhere/app"
 START = [(APP, 0x1010)]
 N_SEEDS = 20
-failures = []
-
-
-def expect(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
-def run(tool, *arguments, status=0):
-    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
-                            env={**os.environ, "LC_ALL": "C", "COLUMNS": "200"})
-    expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
-    return result
 
 
 class Case:

@@ -7,14 +7,13 @@ import io
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
-BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+from measurement import expect, failures, run  # noqa: E402
 
 METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1)]
 APP, LIBC = "/nowhere/app", "/nowhere/libc.so.6"
@@ -36,19 +35,6 @@ VARIABLES = {
 PARTS = {"serial": lambda t: range(16 * t, 16 * t + 16), "shared": lambda t: range(64)}
 WORDS = {"serial": "let each thread write first the part that it uses", "untold": "if all threads use all of it"}
 ADVICE = {"untold": "parallel-first-touch", "serial": "parallel-first-touch", "cleared": "first-touch", "shared": "interleave", "little": "not-worth-it"}
-failures = []
-
-
-def expect(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
-def run(tool, *arguments, status=0):
-    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
-                            env={**os.environ, "LC_ALL": "C", "COLUMNS": "200"})
-    expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
-    return result
 
 
 def make_thread(profile, thread):

@@ -8,14 +8,13 @@ import json
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
-BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+from measurement import expect, failures, run  # noqa: E402
 
 METRICS = [("EADDR (usec)", m.INT, 1000)]
 APP = "/nowhere/app"
@@ -26,19 +25,6 @@ TOPOLOGY = m.TWO_NODES.replace("</topology>", "<distances2 type=\"NUMANode\" nbo
                                "</distances2>\n</topology>")
 VARIABLES = ["wrong", "spread", "right", "unasked"]
 N_CPUS, N_THREADS = 4, 3
-failures = []
-
-
-def expect(condition, sentence):
-    if not condition:
-        failures.append(sentence)
-
-
-def run(tool, *arguments, status=0):
-    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
-                            env={**os.environ, "LC_ALL": "C", "COLUMNS": "120"})
-    expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
-    return result
 
 
 def homes_of(rng, name, cpu):

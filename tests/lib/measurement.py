@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Making measurement directories for tests of the analysis: profiles of version 03.10 with data-centric trees and their
-side files, written from the description of the formats, independently of the C code."""
+side files, written from the description of the formats, independently of the C code. And what these tests do with our
+tools."""
 import json
+import os
 import pathlib
 import struct
+import subprocess
 
 LEAF, ALLOCATION, VARIABLE, UNKNOWN, ROOT, ACCESS = 1, 2, 4, 8, 16, 32
 INT, REAL = 1, 2
@@ -11,6 +14,23 @@ PLACEHOLDERS = {name: 0x1000 + 16 * i for i, name in enumerate([
     "DATACENTRIC", "DATACENTRIC_Dynamic", "DATACENTRIC_Static", "DATACENTRIC_Unknown", "DATACENTRIC_MemoryAccess",
     "DATACENTRIC_Stack", "DATACENTRIC_ThreadLocal", "DATACENTRIC_FileMapping", "DATACENTRIC_Unknown_NoBlock",
     "DATACENTRIC_No_Compute", "DATACENTRIC_No_AddressLost"])}
+
+failures = []  # sentences of what was not as expected
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def run(tool, *arguments, status=0, columns=200):
+    """What a tool of ours prints; status None: with any exit status."""
+    build = os.environ.get("LOCUS_BUILDDIR", pathlib.Path(__file__).resolve().parents[2] / "build")
+    result = subprocess.run([os.path.join(build, tool), *map(str, arguments)], capture_output=True, text=True, errors="replace",
+                            check=False, env={**os.environ, "LC_ALL": "C", "COLUMNS": str(columns)})
+    expect(status is None or result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
+    return result
+
 
 # Two NUMA nodes of two CPUs each, as hwloc writes it.
 TWO_NODES = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" \
