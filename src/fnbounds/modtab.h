@@ -15,7 +15,7 @@
 #include "base/search.h"
 
 #define MODTAB_MAGIC "LOCUSLM1"
-#define MODTAB_VERSION 7
+#define MODTAB_VERSION 8
 #define MODTAB_VDSO "[vdso]" /* stands for a path: the vdso of the calling process */
 
 /* Function or other range of code, sorted by start, not overlapping: symbols, .eh_frame, PLT, .init/.fini. */

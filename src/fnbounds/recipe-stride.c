@@ -20,6 +20,8 @@
 #define NOT_ASKED (UINT32_MAX - 1)
 #define ROTATED_MAX 250 /* instructions of a loop whose end lies in front of its head */
 #define FRONTS_MAX 4
+#define COPIES_MAX 2
+#define TRIES_MAX 8 /* loads that may find the next element, for each other part of it */
 
 /* Sum of scales[k] * register regs[k] as it was before the loop, constant, and stride * turns. */
 struct form {
@@ -506,16 +508,29 @@ static uint64_t add_slots(const struct group *group, uint64_t pattern)
     return pattern_with_slots(pattern, (unsigned)__builtin_popcount(visited), (unsigned)__builtin_popcount(firsts));
 }
 
+/* The registers of an operand's address. */
+static uint64_t registers_of(const struct recipe_operand *operand)
+{
+    uint64_t base = operand->base == RECIPE_NO_REG ? 0 : INSN_BIT(operand->base);
+    return operand->scale && operand->index != RECIPE_NO_REG ? base | INSN_BIT(operand->index) : base;
+}
+
+static bool is_load(const struct insn *insn)
+{
+    return insn->n_operands && insn->operands[0].flags & RECIPE_OP_READ && !(insn->operands[0].flags & RECIPE_OP_WRITE);
+}
+
 /* The registers that hold, when the loop comes back to place k of its body, something made of what the instruction
- * there has written. */
-static uint64_t made_of(const struct strides *work, size_t k)
+ * there has written; or, with_loads, something that was loaded from there. */
+static uint64_t made_of(const struct strides *work, size_t k, bool with_loads)
 {
     const uint64_t no_data = INSN_BIT(RECIPE_RSP) | INSN_FLAGS;
     const struct loop *loop = &work->loop;
     uint64_t made = flow_insn(work->flow, loop->body[k])->writes & ~no_data;
     for (size_t step = 1; step < loop->n_insns; step++) {
         const struct insn *insn = flow_insn(work->flow, loop->body[(k + step) % loop->n_insns]);
-        if (insn->reads & made && insn->kind != INSN_CALL)
+        uint64_t reads = with_loads && is_load(insn) ? insn->reads | registers_of(&insn->operands[0]) : insn->reads;
+        if (reads & made && insn->kind != INSN_CALL)
             made |= insn->writes & ~no_data;
         else
             made &= ~insn->writes;
@@ -528,17 +543,69 @@ static bool is_carried(const struct strides *work, size_t k)
 {
     const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
     bool is_candidate = insn->is_slow && insn->n_operands && insn->operands[0].flags & RECIPE_OP_READ;
-    return is_candidate && insn->reads & made_of(work, k);
+    return is_candidate && insn->reads & made_of(work, k, false);
 }
 
-/* True when the load at place k of the body reads where to read in the next turn. */
+/* What is looked for around a place: loads of other parts of the same element, in whose address a register has the same
+ * part. One of them may read where to read in the next turn, as in a list. */
+struct element {
+    const struct recipe_operand *operand; /* of which part */
+    bool is_base;                         /* the register is the base of the address, else its index */
+    unsigned n_tried;
+};
+
+/* Whether the instruction at a place of the body reads where to read in the next turn, through the register. Without a
+ * base the parts must be near, or they may be of different arrays. */
+static bool reads_next(const struct strides *work, size_t at, uint8_t reg, struct element *element)
+{
+    const struct insn *insn = flow_insn(work->flow, work->loop.body[at]);
+    const struct recipe_operand *own = element->operand, *other = &insn->operands[0];
+    if (!is_load(insn) || element->n_tried == TRIES_MAX || (element->is_base ? other->base : other->index) != reg)
+        return false;
+    if (!element->is_base && (other->base != own->base || other->scale != own->scale ||
+                              (own->base >= 16 && llabs((long long)other->disp - own->disp) >= PATTERN_LINE_BYTES)))
+        return false;
+    element->n_tried++;
+    return INSN_BIT(reg) & made_of(work, at, true);
+}
+
+/* Looks for such a load where the register has the value that it has at place k of the body: behind that, before it,
+ * and around the instruction that copied it. Whichever part is read first waits for the element, and so for the chain.
+ */
+static bool finds_next(const struct strides *work, size_t k, uint8_t reg, struct element *element, unsigned depth)
+{
+    const struct loop *loop = &work->loop;
+    for (size_t step = 0; step < loop->n_insns; step++) {
+        size_t at = (k + step) % loop->n_insns;
+        if (reads_next(work, at, reg, element))
+            return true;
+        if (flow_insn(work->flow, loop->body[at])->writes & INSN_BIT(reg))
+            break;
+    }
+    for (size_t step = 1; step < loop->n_insns; step++) {
+        size_t at = (k + loop->n_insns - step) % loop->n_insns;
+        const struct insn *insn = flow_insn(work->flow, loop->body[at]);
+        if (insn->writes & INSN_BIT(reg)) {
+            const struct insn_effect *effect = effect_on(insn, reg);
+            return effect && effect->kind == EFFECT_COPY && effect->source < 16 && depth < COPIES_MAX &&
+                   finds_next(work, at, effect->source, element, depth + 1);
+        }
+        if (reads_next(work, at, reg, element))
+            return true;
+    }
+    return false;
+}
+
+/* True when the operand at place k of the body, which is read, is a part of an element that tells where to read in the
+ * next turn. */
 static bool is_chained(const struct strides *work, size_t k)
 {
-    const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
-    const struct recipe_operand *operand = &insn->operands[0];
-    uint64_t address = INSN_BIT(operand->base) | (operand->scale ? INSN_BIT(operand->index) : 0);
-    bool is_candidate = operand->flags & RECIPE_OP_READ && !(operand->flags & RECIPE_OP_WRITE);
-    return is_candidate && address & made_of(work, k);
+    const struct recipe_operand *operand = &flow_insn(work->flow, work->loop.body[k])->operands[0];
+    bool has_base = operand->base < 16 && work->loop.n_writes[operand->base];
+    bool has_index = operand->scale && operand->index < 16 && work->loop.n_writes[operand->index];
+    struct element by_base = {.operand = operand, .is_base = true}, by_index = {.operand = operand};
+    return (has_base && finds_next(work, k, operand->base, &by_base, 0)) ||
+           (has_index && finds_next(work, k, operand->index, &by_index, 0));
 }
 
 static bool has_pattern(const struct insn *insn)
@@ -546,9 +613,10 @@ static bool has_pattern(const struct insn *insn)
     return insn->n_operands && insn->kind != INSN_CALL && insn->kind != INSN_RET && insn->kind != INSN_REP;
 }
 
-static enum pattern_kind irregular_kind(const struct recipe_operand *operand)
+static enum pattern_kind irregular_kind(const struct strides *work, size_t k)
 {
-    return operand->flags & RECIPE_OP_READ ? PATTERN_IRREGULAR : PATTERN_STORED;
+    bool is_read = flow_insn(work->flow, work->loop.body[k])->operands[0].flags & RECIPE_OP_READ;
+    return !is_read ? PATTERN_STORED : is_chained(work, k) ? PATTERN_CHAINED : PATTERN_IRREGULAR;
 }
 
 static uint64_t pattern_of(struct strides *work, size_t k)
@@ -568,8 +636,7 @@ static uint64_t pattern_of(struct strides *work, size_t k)
         pattern = add_slots(group, pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, group->pc,
                                                 form.stride, operand->size_bytes));
     else
-        pattern =
-            pattern_make(is_chained(work, k) ? PATTERN_CHAINED : irregular_kind(operand), head, 0, operand->size_bytes);
+        pattern = pattern_make(irregular_kind(work, k), head, 0, operand->size_bytes);
     if (pattern_has_footprint(pattern))
         pattern = pattern_with_group(pattern, head);
     return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;
@@ -682,8 +749,10 @@ uint64_t stride_pattern(const struct flow *flow, uint32_t i)
         return work->patterns[i];
     uint32_t head = innermost(work, flow->block_of[i]);
     if (head == NO_LOOP)
-        return pattern_make(is_scalar(operand) ? PATTERN_FIXED : irregular_kind(operand), flow->insns[0].pc, 0,
-                            operand->size_bytes);
+        return pattern_make(is_scalar(operand)                ? PATTERN_FIXED
+                            : operand->flags & RECIPE_OP_READ ? PATTERN_IRREGULAR
+                                                              : PATTERN_STORED,
+                            flow->insns[0].pc, 0, operand->size_bytes);
     fill_from(work, head, i);
     return work->is_known[i] ? work->patterns[i] : 0;
 }

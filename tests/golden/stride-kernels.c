@@ -12,6 +12,10 @@ struct node {
     struct node *next;
     int64_t value;
 };
+struct pair {
+    double x, y;
+    struct pair *next[2];
+};
 struct vector {
     double *data;
     int64_t n;
@@ -85,6 +89,46 @@ int64_t chase(const struct node *at, int64_t n)
         sum += at->value;
         at = at->next;
     }
+    return sum;
+}
+
+/* A part of the element is read behind the one that finds the next element. */
+double chase_ahead(const struct pair *at)
+{
+    double sum = 0;
+    while (at) {
+        const struct pair *next = at->next[0];
+        sum += at->x * at->y;
+        at = next;
+    }
+    return sum;
+}
+
+int64_t search(const struct pair *at, double x)
+{
+    int64_t n = 0;
+    for (; at && at->x != x; n++)
+        at = at->next[at->x < x];
+    return n;
+}
+
+/* The values are not part of what is chained. */
+int64_t chase_index(const int32_t *next, const int64_t *values, int64_t n)
+{
+    int64_t sum = 0;
+    int32_t at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum ^= values[at];
+        at = next[at];
+    }
+    return sum;
+}
+
+int64_t by_pointer(struct node *const *nodes, int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum ^= nodes[i]->value;
     return sum;
 }
 
