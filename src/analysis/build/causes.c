@@ -271,6 +271,19 @@ static bool is_sure(const struct cause_footprint *sum)
     return sum->n >= CAUSES_SAMPLES_MIN && fabs(sum->n_repeated - sum->n_expected) > CHANCE * sqrt(sum->variance);
 }
 
+/* The sum for data in the core's own caches, by the lines that are known of them: what is in the first-level cache
+ * waits for nothing. */
+static struct cause_sum resident_of(const struct cause_footprint *sum, enum pattern_kind kind)
+{
+    double n = (double)sum->n;
+    bool has_lines = sum->lines > 0;
+    if (has_lines && sum->lines <= sum->l1_lines)
+        return resident(n, 0);
+    if (kind != PATTERN_CHAINED)
+        return resident(n, L2_PART);
+    return has_lines ? resident_chain(n, sum->l1_lines, sum->lines) : resident(n, CHAIN_MOST);
+}
+
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
 {
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
@@ -285,7 +298,7 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
     if (!is_sure(sum))
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
-        return resident(n, kind == PATTERN_CHAINED ? CHAIN_MOST : L2_PART);
+        return resident_of(sum, kind);
     if (is_link && (is_strided || !is_far))
         return all_unverified(n);
     return (struct cause_sum){.memory = memory,
@@ -361,37 +374,31 @@ static bool add_spot(struct cause_table *table, const struct cause_spot *like)
     return true;
 }
 
-/* Judges what the entry's thread has pooled, and begins a new pool. Samples of data that fit into the cache did not
- * wait for memory, however few lines came back. A pool that says nothing alone is judged with those of other
- * threads. */
+/* Judges what the entry's thread has pooled, and begins a new pool. A pool that says nothing alone is judged with those
+ * of other threads. */
 static void close_pool(struct cause_entry *entry)
 {
     struct cause_pool pool = entry->pool;
     uint64_t most_lines =
         pool.most_lines && pool.all_lines && pool.all_lines < pool.most_lines ? pool.all_lines : pool.most_lines;
     enum pattern_kind kind = pattern_kind(entry->pattern);
-    bool is_enough = pool.n >= CAUSES_SAMPLES_MIN;
     bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
-    bool is_first_level = most_lines && most_lines <= pool.caches.l1_lines;
-    struct cause_footprint own = {.n = 0};
+    double l1_lines = (double)pool.caches.l1_lines, seen = causes_lines(pool.n, pool.n_bins);
+    bool is_first_level = (most_lines && most_lines <= pool.caches.l1_lines) || seen <= 1.1 * l1_lines;
+    struct cause_footprint own = {.l1_lines = l1_lines};
     entry->pool = (struct cause_pool){.n = 0};
     if (pool.n == 0)
         return;
-    /* small and few: counted as if one line came back each time, so that it speaks for the cache when judged with
-     * others */
-    causes_add_footprint(&own, pool.n, is_small && !is_enough ? 1 : pool.n_bins, pool.caches.l2_lines);
+    /* small: counted as if one line came back each time, so that it speaks for the cache, however few lines came back
+     */
+    causes_add_footprint(&own, pool.n, is_small ? 1 : pool.n_bins, pool.caches.l2_lines);
     own.n_far = most_lines > pool.caches.l3_lines ? pool.n : 0;
-    if (!is_enough || !(is_small || is_sure(&own))) {
+    own.lines = is_first_level ? l1_lines : most_lines ? (double)most_lines : seen;
+    if (!is_sure(&own)) {
         add_footprint(&entry->footprint, &own);
         return;
     }
-    struct cause_sum judged =
-        is_small ? resident((double)pool.n, L2_PART) : causes_of_footprint(&own, kind, entry->pattern & PATTERN_MIXED);
-    double lines = causes_lines(pool.n, pool.n_bins);
-    if (judged.resident > 0 && (is_first_level || lines <= 1.1 * (double)pool.caches.l1_lines))
-        judged = resident((double)pool.n, 0);
-    else if (judged.resident > 0 && kind == PATTERN_CHAINED)
-        judged = resident_chain((double)pool.n, (double)pool.caches.l1_lines, most_lines ? (double)most_lines : lines);
+    struct cause_sum judged = causes_of_footprint(&own, kind, entry->pattern & PATTERN_MIXED);
     add_sum(&entry->judged, &judged);
 }
 

@@ -71,6 +71,7 @@ struct cause_footprint {
     double n_repeated;           /* samples whose line was met before, by the bins */
     double n_expected, variance; /* the same if the data were just as large as the cache; and its variance */
     uint64_t n_far;              /* samples of data known to be larger than a core's share of the third-level cache */
+    double l1_lines, lines;      /* of one thread: lines of its first-level cache, and of its data, 0 = not known */
 };
 
 /* Adds a thread's samples. lines: number of lines in the cache. */
