@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/access-pattern.h"
+#include "base/path.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 
@@ -18,15 +19,88 @@
 #define STRIDE_ELEMENTS 2    /* ... and of a walk along one field */
 #define BLOCKS_MANY 1000
 #define BLOCK_SMALL 4096.0     /* bytes */
-#define LEAK_BYTES (1 << 20)   /* of a path, live at the end and never used */
+#define LEAK_BYTES (1 << 20)   /* of a path, live at the end and never used ... */
+#define LEAK_PART 0.1          /* ... and of all bytes that are */
 #define HUGE_LEAST (32u << 20) /* bytes: address translations of less are cached */
 #define HUGE_STEP 4096u        /* bytes: with such strides each read is on a page of its own */
 #define PAGE_BYTES 4096.0
-#define SHORT_MOST 3 /* pieces of advice behind a report */
+#define SHORT_MOST 3    /* pieces of advice behind a report */
+#define GAIN_LEAST 0.05 /* percent: less would be printed as 0.0 */
+#define PROGRAMS_SHOWN 3
+
+/* --- programs --- */
+
+/* Lists the programs that were measured, and the modules of the tree that are one of them. False when out of memory. */
+static bool find_programs(struct advices *advices)
+{
+    const struct model *model = advices->job->model;
+    bool ok = (advices->program_of = calloc(model->strings.n_strings + 1, sizeof *advices->program_of)) != NULL;
+    bool *is_seen = calloc(model->strings.n_strings + 1, sizeof *is_seen);
+    ok = ok && is_seen;
+    for (size_t i = 0; ok && i < model->n_processes; i++) {
+        const char *exe = path_last(model->processes[i].exe);
+        size_t k = 0;
+        while (k < advices->n_programs && strcmp(advices->programs[k], exe) != 0)
+            k++;
+        ok = k < advices->n_programs || vec_reserve(&advices->programs, &advices->cap_programs, k + 1, sizeof exe);
+        if (ok && k == advices->n_programs)
+            advices->programs[advices->n_programs++] = exe;
+    }
+    for (size_t i = 1; ok && i < model->n_scopes; i++) {
+        uint32_t module = model->scopes[i].module;
+        const char *name = is_seen[module] ? NULL : path_last(model_text(model, module));
+        is_seen[module] = true;
+        for (size_t k = 0; name && k < advices->n_programs; k++)
+            if (strcmp(advices->programs[k], name) == 0)
+                advices->program_of[module] = (uint32_t)k + 1;
+    }
+    free(is_seen);
+    return ok;
+}
+
+/* Marks the programs that lie on the paths of a scope: above it, and below. */
+static void mark_programs(const struct advices *advices, uint32_t scope, bool *is_used)
+{
+    const struct model *model = advices->job->model;
+    uint32_t end = model_subtree_end(model, scope);
+    for (uint32_t i = scope; i; i = model->scopes[i].parent)
+        is_used[advices->program_of[model->scopes[i].module]] = true;
+    for (uint32_t i = scope; i < end; i++)
+        is_used[advices->program_of[model->scopes[i].module]] = true;
+}
+
+/* The programs that a row is about; NULL where that is not known. */
+static char *programs_of(const struct advices *advices, const struct report_row *row)
+{
+    bool *is_used = calloc(advices->n_programs + 1, sizeof *is_used);
+    struct buf names = {0};
+    size_t n = 0;
+    for (size_t i = 0; is_used && row->variable && i < row->variable->n_scopes; i++)
+        mark_programs(advices, row->variable->scopes[i], is_used);
+    for (size_t k = 0; is_used && k < advices->n_programs; k++)
+        if ((is_used[k + 1] || advices->n_programs == 1) && n++ < PROGRAMS_SHOWN)
+            buf_printf(&names, "%s%s", n > 1 ? ", " : "", advices->programs[k]);
+    if (n > PROGRAMS_SHOWN)
+        buf_printf(&names, " and %zu more", n - PROGRAMS_SHOWN);
+    free(is_used);
+    return names.data;
+}
+
+/* --- rules --- */
+
+/* Whether the rule says that a change gains little, or nothing. */
+static bool is_verdict(const char *rule)
+{
+    return strcmp(rule, "resident") == 0 || strcmp(rule, "execution") == 0 || strcmp(rule, "not-worth-it") == 0;
+}
 
 void advice_add(struct advices *advices, const struct report_row *row, const char *rule, double gain, const char *words,
                 struct buf *evidence)
 {
+    if (gain < GAIN_LEAST && !is_verdict(rule)) {
+        buf_fini(evidence);
+        return;
+    }
     char *copy = strdup(words);
     advices->failed = advices->failed || !copy || evidence->failed ||
                       !vec_reserve(&advices->items, &advices->cap_items, advices->n_items + 1, sizeof(struct advice));
@@ -45,7 +119,8 @@ void advice_add(struct advices *advices, const struct report_row *row, const cha
         .memory = advices->report.has_causes && !special_rows_find(row->name) ? row->causes.memory : (double)NAN,
         .gain = gain,
         .words = copy,
-        .evidence = evidence->data};
+        .evidence = evidence->data,
+        .programs = programs_of(advices, row)};
     advices->n_items++;
     *evidence = (struct buf){0};
 }
@@ -254,12 +329,15 @@ static void advise_on_leaks(struct advices *advices)
         const struct leak_row *leak = &advices->leaks.rows[i];
         struct buf evidence = {0};
         char size[16];
-        if (leak->live_bytes < LEAK_BYTES || leak->row->value > 0)
+        if (leak->live_bytes < LEAK_BYTES || leak->row->value > 0 ||
+            (double)leak->live_bytes < LEAK_PART * (double)advices->leaks.live.bytes)
             continue;
         text_size(leak->live_bytes, size);
         buf_printf(&evidence, "%llu block%s, %s, live at the end; no sample fell on any of the path",
                    (unsigned long long)leak->n_live, leak->n_live == 1 ? "" : "s", size);
         advice_add(advices, leak->row, "leak", (double)NAN, "free it, or do not allocate it", &evidence);
+        if (!advices->failed)
+            advices->items[advices->n_items - 1].live_bytes = leak->live_bytes;
     }
 }
 
@@ -327,8 +405,11 @@ void advices_fini(struct advices *advices)
     for (size_t i = 0; i < advices->n_items; i++) {
         free(advices->items[i].words);
         free(advices->items[i].evidence);
+        free(advices->items[i].programs);
     }
     free(advices->items);
+    free(advices->programs);
+    free(advices->program_of);
     if (advices->has_leaks)
         leaks_fini(&advices->leaks);
     if (advices->has_numa)
@@ -347,6 +428,8 @@ static int gather(struct advices *advices, const struct export_job *job, struct 
     if (code != 0)
         return code;
     code = first_touches_make(&advices->report, &advices->touches, err);
+    if (code == 0 && !find_programs(advices))
+        code = error_memory(err);
     if (code == 0) {
         code = leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored);
         advices->has_leaks = code == 0;
@@ -418,7 +501,10 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
         struct buf text = {0};
         if (!is_worth_it(advice))
             continue;
-        buf_printf(&text, "%s: %s", advice->name, advice->words);
+        buf_printf(&text, "%s", advice->name);
+        if (advices.n_programs > 1 && advice->programs)
+            buf_printf(&text, " (%s)", advice->programs);
+        buf_printf(&text, ": %s", advice->words);
         if (!isnan(advice->gain))
             buf_printf(&text, " (at most %.1f %% of the time)", advice->gain);
         if (n == 0)

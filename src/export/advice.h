@@ -17,8 +17,10 @@ struct advice {
     const char *name, *class, *site;
     double share, memory; /* percent of all samples; memory NAN: not known */
     double gain;          /* percent of all samples: following it saves no more time than that; NAN: not known */
+    uint64_t live_bytes;  /* of a leak: the memory that following it saves; else 0 */
     size_t number;        /* in the order of the report */
     char *words, *evidence;
+    char *programs; /* that use it: "cc1, as"; NULL: not known */
 };
 
 struct advices {
@@ -29,6 +31,9 @@ struct advices {
     struct numa numa;
     struct patterns patterns;
     bool has_leaks, has_numa, has_patterns;
+    const char **programs; /* [n_programs] names of the measured programs, all different, borrowed from the model */
+    size_t n_programs, cap_programs;
+    uint32_t *program_of; /* [strings] which of them a string names as a module, 1 + index; 0: none */
     struct advice *items; /* [n_items] what waits most for memory first, else by the order of the report; leaks last */
     size_t n_items, cap_items;
     bool failed;
@@ -49,7 +54,7 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
 #define ADVICE_WORTH_PERCENT 3.0     /* of all time: what a change must be able to gain ... */
 #define ADVICE_WORTHLESS_PERCENT 1.0 /* ... and the share of a variable about which it is said that it cannot */
 
-/* Adds advice about a row. words: static; evidence is taken over. */
+/* Adds advice about a row, unless following it gains nothing. words: static; evidence is taken over. */
 void advice_add(struct advices *advices, const struct report_row *row, const char *rule, double gain, const char *words,
                 struct buf *evidence);
 

@@ -16,15 +16,37 @@ static size_t n_shown(const struct advices *advices)
     return top && top < advices->n_items ? top : advices->n_items;
 }
 
-/* Where the row comes from, after its name or on a line of its own. Special rows have it in their evidence. */
-static void put_site(const struct export_job *job, const struct advice *advice, struct buf *out)
+/* Where the row comes from, after its name or on a line of its own: special rows have that in their evidence. Where
+ * several programs were measured, also which of them use it. */
+static void put_site(const struct advices *advices, const struct advice *advice, struct buf *out)
 {
-    size_t at = 9 + text_width(advice->name) + 2, needed = at + text_width(advice->site);
-    if (!*advice->site || strcmp(advice->site, advice->name) == 0 || strcmp(advice->rule, "special") == 0)
-        return;
-    bool is_beside = needed <= job->columns;
-    buf_printf(out, is_beside ? "%2s" : "\n%9s", "");
-    text_cut(out, job, advice->site, job->columns - (is_beside ? at : 9));
+    const struct export_job *job = advices->job;
+    bool has_site = *advice->site && strcmp(advice->site, advice->name) != 0 && strcmp(advice->rule, "special") != 0;
+    bool has_programs = advices->n_programs > 1 && advice->programs;
+    struct buf text = {0};
+    if (has_site)
+        buf_printf(&text, "%s%s", advice->site, has_programs ? " " : "");
+    if (has_programs)
+        buf_printf(&text, "in %s", advice->programs);
+    if (text.data) {
+        size_t at = 9 + text_width(advice->name) + 2;
+        bool is_beside = at + text_width(text.data) <= job->columns;
+        buf_printf(out, is_beside ? "%2s" : "\n%9s", "");
+        text_cut(out, job, text.data, job->columns - (is_beside ? at : 9));
+    }
+    buf_fini(&text);
+}
+
+/* What stands before the name: its part of the time, or the memory that a leak holds. */
+static void put_weight(const struct advice *advice, struct buf *out)
+{
+    char size[16];
+    if (advice->live_bytes) {
+        text_size(advice->live_bytes, size);
+        buf_printf(out, "%8s ", size);
+    } else {
+        buf_printf(out, "%5.1f %%  ", advice->share);
+    }
 }
 
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
@@ -48,10 +70,10 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         struct buf text = {0};
         buf_append(out, "\n", 1);
         text_style(out, job, TEXT_BOLD);
-        buf_printf(out, "%5.1f %%  ", advice->share);
+        put_weight(advice, out);
         text_cut(out, job, advice->name, job->columns - 9);
         text_style(out, job, TEXT_PLAIN);
-        put_site(job, advice, out);
+        put_site(&advices, advice, out);
         buf_printf(out, "\n%9s", "");
         text_wrapped(out, job, advice->words, 9, 9);
         buf_printf(&text, "because: %s", advice->evidence ? advice->evidence : "");
@@ -77,7 +99,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
-    buf_printf(out, "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most\n");
+    buf_printf(out, "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most,program\n");
     for (size_t i = 0; i < n_shown(&advices); i++) {
         const struct advice *advice = &advices.items[i];
         csv_put_text(out, advice->name);
@@ -93,6 +115,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         buf_append(out, ",", 1);
         if (!isnan(advice->gain))
             buf_printf(out, "%.6f", advice->gain);
+        buf_append(out, ",", 1);
+        csv_put_text(out, advice->programs ? advice->programs : "");
         buf_append(out, "\n", 1);
     }
     advices_fini(&advices);
@@ -123,6 +147,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         json_put_text_at(out, "evidence", advice->evidence ? advice->evidence : "");
         if (!isnan(advice->gain))
             json_put_double_at(out, "gain_at_most", advice->gain);
+        json_put_text_at(out, "program", advice->programs);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables by region, and rows of variables, functions and lines by thread, process, rank, CPU,
- * core, package, NUMA node, region or function: for a terminal, as CSV and as JSON. */
-#include "analysis/report/code-table.h"
+/* The table of variables by region, and rows of variables, types, functions, lines and sources by thread, process,
+ * rank, CPU, core, package, NUMA node, region or function: for a terminal, as CSV and as JSON. */
+#include "export/annotation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,14 +194,18 @@ const struct exporter export_regions_json = {"regions", "json", write_json};
 
 #define NAME_WIDTH 26
 #define NAME_LEAST 10
+#define HOT_SHARE 0.5 /* percent of everything, from which a line of a source is shown as text */
+#define SOURCE_LEAST 34
+#define SOURCE_MOST 80 /* of a line of a source, as far as there is room */
 #define CELL_WIDTH 9
-#define LABEL_WIDTH 7        /* of a thread that is named as an extreme */
+#define LABEL_WIDTH 7        /* of a thread that is named as an extreme ... */
+#define LABEL_PROGRAM 9      /* ... and of its program before that, where these differ */
 #define EXTREMES_WIDTH 70    /* without the name */
 #define PARTS_SHOWN 4        /* regions or functions below a row, in text ... */
 #define PART_SHARE 1.0       /* ... of at least so many percent of it */
 #define FIELD_SHARE_MIN 0.05 /* percent: anything less would be printed as 0.0 */
 
-enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES, SUBJECT_TYPES };
+enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES, SUBJECT_TYPES, SUBJECT_SOURCE };
 
 /* A report and how it is split. */
 struct by_report {
@@ -209,7 +213,8 @@ struct by_report {
     enum subject subject;
     struct report report; /* of variables, or of those of the types */
     struct split_types types;
-    struct code_table table; /* of functions and lines */
+    struct code_table table; /* of functions and lines; of a source that of the annotation */
+    struct annotation annotation;
     struct split split;
     double total;
     size_t name_width;
@@ -229,6 +234,8 @@ static void by_fini(struct by_report *by)
 {
     if (is_about_data(by->subject))
         report_fini(&by->report);
+    else if (by->subject == SUBJECT_SOURCE)
+        annotation_fini(&by->annotation);
     else
         code_table_fini(&by->table);
     split_types_fini(&by->types);
@@ -252,11 +259,22 @@ static double percent(double part, double whole)
 static int make_split(struct by_report *by, const struct value_source *values, struct error *err)
 {
     enum split_by key = by->job->by;
-    enum code_kind kind = by->subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
+    enum code_kind kind = by->subject == SUBJECT_SOURCE  ? CODE_PLACE
+                          : by->subject == SUBJECT_LINES ? CODE_LINE
+                                                         : CODE_FUNCTION;
     if (by->subject == SUBJECT_TYPES)
         return split_types_make(&by->report, key, values, &by->types, &by->split, err);
     return is_about_data(by->subject) ? split_variables(&by->report, key, values, NULL, &by->split, err)
                                       : split_code(&by->table, kind, key, values, &by->split, err);
+}
+
+/* The text of a line of the source; nothing for one of another file. The caller frees it. */
+static struct buf source_of(const struct by_report *by, const struct code_row *row)
+{
+    struct buf source = {0};
+    if (row->file == by->annotation.file)
+        source_lines_put(&by->annotation.source, row->line, &source);
+    return source;
 }
 
 static void put_row_name(const struct by_report *by, size_t row, struct buf *name)
@@ -273,7 +291,10 @@ static void put_row_name(const struct by_report *by, size_t row, struct buf *nam
         return;
     }
     const struct code_row *of = &by->table.rows[row];
-    if (by->subject == SUBJECT_FUNCTIONS || !of->line)
+    if (by->subject == SUBJECT_SOURCE && of->file == by->annotation.file && of->line) {
+        buf_printf(name, "%5u  ", of->line);
+        source_lines_put(&by->annotation.source, of->line, name);
+    } else if (by->subject == SUBJECT_FUNCTIONS || !of->line)
         text_function(name, model_text(model, of->function));
     else
         buf_printf(name, "%s:%u", path_last(model_text(model, of->file)), of->line);
@@ -344,12 +365,27 @@ static int split_report(struct by_report *by, struct error *err)
     return code;
 }
 
+/* The lines of a source that are shown, in their order. */
+static void choose_lines(struct by_report *by)
+{
+    const struct annotation *annotation = &by->annotation;
+    for (size_t i = 0; i < annotation->n_shown; i++)
+        if (annotation->shown[i].row && annotation->shown[i].row->own != 0)
+            by->rows[by->n_rows++] = (size_t)(annotation->shown[i].row - annotation->table.rows);
+    by->n_left = annotation->n_left;
+    by->rest = percent(annotation->rest, by->total);
+}
+
 /* Chooses the rows that are shown: not those below the least part, and the first ones. */
 static bool choose_rows(struct by_report *by)
 {
     const struct export_job *job = by->job;
     size_t n = n_main(by);
     by->rows = calloc(n + 1, sizeof *by->rows);
+    if (by->rows && by->subject == SUBJECT_SOURCE) {
+        choose_lines(by);
+        return true;
+    }
     for (size_t i = 0; by->rows && i < n; i++) {
         double share = percent(value_of(by, i), by->total);
         bool is_shown = value_of(by, i) != 0 && share >= job->least && (job->top == 0 || by->n_rows < job->top);
@@ -366,9 +402,12 @@ static int by_make(struct by_report *by, const struct export_job *job, enum subj
     *by = (struct by_report){.job = job, .subject = subject};
     enum code_kind kind = subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
     int code = is_about_data(subject) ? report_make(job->model, job->metric, false, job->with_paths, &by->report, err)
-                                      : code_table_make(job->model, job->metric, kind, NULL, &by->table, err);
+               : subject == SUBJECT_SOURCE ? annotation_make(&by->annotation, job, job->least, 0, err)
+                                           : code_table_make(job->model, job->metric, kind, NULL, &by->table, err);
     if (code != 0)
         return code;
+    if (subject == SUBJECT_SOURCE)
+        by->table = by->annotation.table;
     by->total = is_about_data(subject) ? by->report.total_value : by->table.total;
     code = split_report(by, err);
     if (code == 0 && (!find_twins(by) || !choose_rows(by)))
@@ -437,6 +476,21 @@ static void put_twin(const struct by_report *by, size_t row, struct buf *out)
     buf_fini(&origin);
 }
 
+static size_t label_width(const struct by_report *by)
+{
+    return LABEL_WIDTH + (by->split.has_programs ? LABEL_PROGRAM : 0);
+}
+
+/* A column that is named as an extreme, behind its program where these differ. */
+static void put_label(const struct by_report *by, size_t column, struct buf *text)
+{
+    if (by->split.has_programs) {
+        text_cell(text, by->job, by->split.programs[column], LABEL_PROGRAM - 1, false);
+        buf_append(text, " ", 1);
+    }
+    text_cell(text, by->job, column_name(by, column), LABEL_WIDTH, false);
+}
+
 static void put_imbalance(const struct split_spread *spread, struct buf *out)
 {
     if (spread->mean > 0)
@@ -472,9 +526,9 @@ static void put_extremes_row(const struct by_report *by, size_t row, struct buf 
     put_beginning(by, row, out);
     buf_printf(&text, "%6zu%8.3f %%%8.3f %% ", spread.n_with_value, percent(spread.mean, by->total),
                percent(spread.least, by->total));
-    text_cell(&text, by->job, column_name(by, spread.least_at), LABEL_WIDTH, false);
+    put_label(by, spread.least_at, &text);
     buf_printf(&text, "%8.3f %% ", percent(spread.most, by->total));
-    text_cell(&text, by->job, column_name(by, spread.most_at), LABEL_WIDTH, false);
+    put_label(by, spread.most_at, &text);
     put_imbalance(&spread, &text);
     text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
     end_line(out);
@@ -561,7 +615,18 @@ static bool put_fields(const struct by_report *by, size_t row, bool is_matrix, s
     return ok;
 }
 
-static const char *const subject_words[] = {"variable", "function", "line", "type"};
+static const char *const subject_words[] = {"variable", "function", "line", "type", " line  source"};
+
+/* The programs above the columns. */
+static void put_programs(const struct by_report *by, struct buf *out)
+{
+    buf_printf(out, "%9s%-*s", "", (int)by->name_width, "");
+    for (uint32_t column = 0; column < by->split.columns.n_strings; column++) {
+        buf_append(out, " ", 1);
+        text_cell(out, by->job, by->split.programs[column], CELL_WIDTH - 1, true);
+    }
+    end_line(out);
+}
 
 static void put_titles(const struct by_report *by, bool is_matrix, struct buf *out)
 {
@@ -569,14 +634,16 @@ static void put_titles(const struct by_report *by, bool is_matrix, struct buf *o
     struct buf text = {0};
     buf_append(out, "\n", 1);
     text_style(out, by->job, TEXT_BOLD);
+    if (is_matrix && split->has_programs)
+        put_programs(by, out);
     buf_printf(out, "  share  %-*s", (int)by->name_width, subject_words[by->subject]);
     for (uint32_t column = 0; is_matrix && column < split->columns.n_strings; column++) {
         buf_append(out, " ", 1);
         text_cell(out, by->job, column_name(by, column), CELL_WIDTH - 1, true);
     }
     if (split->is_spread && !is_matrix)
-        buf_printf(&text, "%6s%10s%10s %-*s%10s %-*s", "with", "mean", "least", LABEL_WIDTH, "in", "most", LABEL_WIDTH,
-                   "in");
+        buf_printf(&text, "%6s%10s%10s %-*s%10s %-*s", "with", "mean", "least", (int)label_width(by), "in", "most",
+                   (int)label_width(by), "in");
     if (split->is_spread)
         buf_printf(&text, " %8s", "max/mean");
     text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
@@ -597,6 +664,8 @@ static void put_head(const struct by_report *by, struct buf *out)
         buf_printf(&text, " (%zu)", split->columns.n_strings);
     text_labelled(out, by->job, "metric", text.data ? text.data : "");
     buf_fini(&text);
+    if (by->subject == SUBJECT_SOURCE)
+        text_labelled(out, by->job, "file", model_text(model, by->annotation.file));
 }
 
 static int by_text(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
@@ -607,8 +676,15 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
         return code;
     size_t width = 9 + NAME_WIDTH + CELL_WIDTH * by.split.columns.n_strings + 9;
     bool is_spread = by.split.is_spread, is_matrix = is_spread && width <= job->columns, ok = true;
-    size_t room = job->columns > EXTREMES_WIDTH + NAME_LEAST ? job->columns - EXTREMES_WIDTH : NAME_LEAST;
-    by.name_width = is_spread && !is_matrix && room < NAME_WIDTH ? room : NAME_WIDTH;
+    size_t extremes = EXTREMES_WIDTH + (by.split.has_programs ? 2 * LABEL_PROGRAM : 0);
+    size_t least = subject == SUBJECT_SOURCE ? SOURCE_LEAST : NAME_LEAST;
+    size_t room = job->columns > extremes + least ? job->columns - extremes : least;
+    size_t most = subject == SUBJECT_SOURCE ? SOURCE_MOST : NAME_WIDTH;
+    if (subject == SUBJECT_SOURCE && (is_matrix || !is_spread))
+        room = NAME_WIDTH + job->columns - (is_matrix ? width : job->columns / 2);
+    else if (is_matrix || !is_spread)
+        room = NAME_WIDTH;
+    by.name_width = room < most ? room : most;
     put_head(&by, out);
     put_titles(&by, is_matrix, out);
     for (size_t i = 0; ok && i <= by.n_rows; i++) {
@@ -643,6 +719,14 @@ static void put_csv_row_name(const struct by_report *by, size_t row, struct buf 
         return;
     }
     const struct code_row *of = &by->table.rows[row];
+    if (by->subject == SUBJECT_SOURCE) {
+        struct buf source = source_of(by, of);
+        put_field(out, model_text(model, of->file));
+        buf_printf(out, "%u,", of->line);
+        put_field(out, source.data ? source.data : "");
+        buf_fini(&source);
+        return;
+    }
     put_field(out, model_text(model, of->function));
     put_field(out, model_text(model, of->file));
     buf_printf(out, "%u,", of->line);
@@ -655,8 +739,13 @@ static void put_csv_cells(const struct by_report *by, size_t row, struct buf *ou
         const struct split_cell *cell = &by->split.cells[k];
         put_csv_row_name(by, row, out);
         put_field(out, column_name(by, cell->column));
-        buf_printf(out, "%.15g,%.6f,%.6f\n", cell->value, percent(cell->value, by->total),
+        buf_printf(out, "%.15g,%.6f,%.6f", cell->value, percent(cell->value, by->total),
                    percent(cell->value, value_of(by, row)));
+        if (by->split.programs) {
+            buf_append(out, ",", 1);
+            csv_put_text(out, by->split.programs[cell->column]);
+        }
+        buf_append(out, "\n", 1);
     }
 }
 
@@ -666,11 +755,12 @@ static int by_csv(const struct export_job *job, enum subject subject, struct buf
     int code = by_make(&by, job, subject, err);
     if (code != 0)
         return code;
-    buf_printf(out, "%s,%s,value,share,share_of_row\n",
+    buf_printf(out, "%s,%s,value,share,share_of_row%s\n",
                subject == SUBJECT_VARIABLES ? "variable,class,alloc_site"
                : subject == SUBJECT_TYPES   ? "type,size_bytes,field"
+               : subject == SUBJECT_SOURCE  ? "file,line,source"
                                             : "function,file,line,module",
-               split_by_name(by.split.by));
+               split_by_name(by.split.by), by.split.programs ? ",program" : "");
     for (size_t i = 0; i < by.n_rows; i++) {
         put_csv_cells(&by, by.rows[i], out);
         for (size_t k = 0; k < by.types.n_fields; k++)
@@ -700,6 +790,15 @@ static void put_json_row_name(const struct by_report *by, size_t row, struct buf
         return;
     }
     const struct code_row *of = &by->table.rows[row];
+    if (by->subject == SUBJECT_SOURCE) {
+        struct buf source = source_of(by, of);
+        buf_printf(out, "{\"file\": ");
+        json_put_text(out, model_text(model, of->file));
+        json_put_word_at(out, "line", of->line);
+        json_put_text_at(out, "source", source.data ? source.data : "");
+        buf_fini(&source);
+        return;
+    }
     buf_printf(out, "{\"function\": ");
     json_put_text(out, model_text(model, of->function));
     json_put_text_at(out, "file", model_text(model, of->file));
@@ -762,7 +861,14 @@ static int by_json(const struct export_job *job, enum subject subject, struct bu
         buf_printf(out, "%s", i ? ", " : "");
         json_put_text(out, column_name(&by, i));
     }
-    buf_printf(out, "],\n\"rows\": [");
+    buf_append(out, "]", 1);
+    if (by.split.programs)
+        buf_printf(out, ",\n\"programs\": [");
+    for (size_t i = 0; by.split.programs && i < by.split.columns.n_strings; i++) {
+        buf_printf(out, "%s", i ? ", " : "");
+        json_put_text(out, by.split.programs[i]);
+    }
+    buf_printf(out, "%s,\n\"rows\": [", by.split.programs ? "]" : "");
     for (size_t i = 0; i < by.n_rows; i++) {
         buf_printf(out, i ? ",\n" : "\n");
         put_json_by_row(&by, by.rows[i], out);
@@ -832,6 +938,26 @@ static int types_json(const struct export_job *job, struct buf *out, struct erro
     return by_json(job, SUBJECT_TYPES, out, err);
 }
 
+static int annotate_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct export_job hot = *job;
+    hot.least = job->least < 0 ? HOT_SHARE : job->least;
+    return by_text(&hot, SUBJECT_SOURCE, out, err);
+}
+
+static int annotate_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_csv(job, SUBJECT_SOURCE, out, err);
+}
+
+static int annotate_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_json(job, SUBJECT_SOURCE, out, err);
+}
+
+const struct exporter export_annotate_by_text = {"annotate by", "text", annotate_text};
+const struct exporter export_annotate_by_csv = {"annotate by", "csv", annotate_csv};
+const struct exporter export_annotate_by_json = {"annotate by", "json", annotate_json};
 const struct exporter export_types_by_text = {"types by", "text", types_text};
 const struct exporter export_types_by_csv = {"types by", "csv", types_csv};
 const struct exporter export_types_by_json = {"types by", "json", types_json};

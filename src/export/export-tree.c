@@ -239,14 +239,16 @@ struct tree_columns {
     struct derived derived;
     const struct tree_node *nodes; /* [n_rows] of the split */
     bool is_matrix;
-    size_t width; /* of all of them */
+    size_t name_width; /* of the one with the greatest value */
+    size_t width;      /* of all of them */
 };
 
 #define COLUMN_WIDTH 9
 #define COLUMNS_NAME 40 /* what must be left for the names of nodes */
 #define SPREAD_WIDTH 10 /* of max/mean */
-#define MOST_WIDTH 20   /* of the greatest value and its column */
+#define MOST_WIDTH 10   /* of the greatest value, and of its column: */
 #define MOST_NAME 10
+#define MOST_PROGRAM 20  /* with its program, where these differ */
 #define MOST_FUNCTION 24 /* of a function or region */
 
 static void tree_columns_fini(struct tree_columns *columns)
@@ -260,10 +262,26 @@ static void columns_init(struct tree_columns *columns, const struct export_job *
     size_t width = columns->split.columns.n_strings * COLUMN_WIDTH;
     columns->nodes = nodes;
     columns->is_matrix = columns->split.is_spread && COSTS_WIDTH + width + SPREAD_WIDTH + COLUMNS_NAME <= job->columns;
-    columns->width = !job->by                    ? 0
-                     : !columns->split.is_spread ? MOST_WIDTH - MOST_NAME + MOST_FUNCTION
-                                                 : SPREAD_WIDTH + (columns->is_matrix ? width : MOST_WIDTH);
+    columns->name_width = !columns->split.is_spread     ? MOST_FUNCTION
+                          : columns->split.has_programs ? MOST_PROGRAM
+                                                        : MOST_NAME;
+    columns->width = !job->by ? 0
+                              : (columns->split.is_spread ? SPREAD_WIDTH : 0) +
+                                    (columns->is_matrix ? width : MOST_WIDTH + columns->name_width);
     columns->width += derived_width(&columns->derived); /* there is one of both at most */
+}
+
+/* The programs above the columns, where these differ. */
+static void put_programs(const struct tree_columns *columns, const struct export_job *job, struct buf *out)
+{
+    if (!columns->is_matrix || !columns->split.has_programs)
+        return;
+    buf_printf(out, "%*s", COSTS_WIDTH, "");
+    for (size_t i = 0; i < columns->split.columns.n_strings; i++) {
+        text_cell(out, job, columns->split.programs[i], COLUMN_WIDTH - 2, true);
+        buf_printf(out, "  ");
+    }
+    buf_append(out, "\n", 1);
 }
 
 static void put_column_titles(const struct tree_columns *columns, const struct export_job *job, struct buf *out)
@@ -276,9 +294,27 @@ static void put_column_titles(const struct tree_columns *columns, const struct e
         buf_printf(out, "  ");
     }
     if (!columns->is_matrix)
-        buf_printf(out, "%7s  %-*s ", "most", columns->split.is_spread ? MOST_NAME : MOST_FUNCTION, "in");
+        buf_printf(out, "%7s  %-*s ", "most", (int)columns->name_width, "in");
     if (columns->split.is_spread)
         buf_printf(out, "%8s  ", "max/mean");
+}
+
+/* The column with the most of a row, the first of equal ones. What lies in no function, or in the profiler, does not
+ * hide the largest function. */
+static struct split_cell most_of(const struct split *split, size_t row)
+{
+    struct split_cell most = {0};
+    bool most_is_aside = true;
+    for (size_t at = split->first[row]; at < split->first[row + 1]; at++) {
+        const struct split_cell *cell = &split->cells[at];
+        const char *name = split->columns.strings[cell->column];
+        bool is_aside = split->by == SPLIT_FUNCTION && (!*name || special_rows_find(name));
+        if (is_aside == most_is_aside ? cell->value > most.value : most_is_aside) {
+            most = *cell;
+            most_is_aside = is_aside;
+        }
+    }
+    return most;
 }
 
 static void put_columns(const struct tree_columns *columns, const struct export_job *job, const struct tree_node *node,
@@ -297,14 +333,16 @@ static void put_columns(const struct tree_columns *columns, const struct export_
             buf_printf(out, "%7s  ", "-");
     }
     if (!columns->is_matrix) {
-        const char *name = split->columns.strings[spread.most_at];
-        buf_printf(out, "%5.1f %%  ", 100 * spread.most / total);
-        text_cell(out, job,
-                  *name                       ? name
-                  : split->by == SPLIT_REGION ? "outside of all regions"
-                                              : "no function",
-                  split->is_spread ? MOST_NAME : MOST_FUNCTION, false);
+        const struct split_cell most = most_of(split, row);
+        const char *name = split->columns.n_strings ? split->columns.strings[most.column] : "";
+        struct buf words = {0};
+        if (split->has_programs)
+            buf_printf(&words, "%s ", split->programs[most.column]);
+        buf_printf(&words, "%s", *name ? name : split->by == SPLIT_REGION ? "outside of all regions" : "no function");
+        buf_printf(out, "%5.1f %%  ", 100 * most.value / total);
+        text_cell(out, job, words.data ? words.data : "", columns->name_width, false);
         buf_append(out, " ", 1);
+        buf_fini(&words);
     }
     if (split->is_spread)
         buf_printf(out, "%8.2f  ", spread.imbalance);
@@ -467,7 +505,9 @@ static int write_text(const struct export_job *job, bool is_data, struct buf *ou
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%s: %.15g", job->model->metrics[job->metric].name, total);
     text_style(out, job, TEXT_PLAIN);
-    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   ", least);
+    buf_printf(out, "   (nodes below %.2g %% are left out)\n", least);
+    put_programs(&columns, job, out);
+    buf_printf(out, "   with     without   ");
     put_column_titles(&columns, job, out);
     buf_printf(out, "what is %s\n", is_data ? "accessed, and by what" : "called");
     code = put_lines(job, &columns, nodes, n_nodes, total > 0 ? total : 1, out, err);
@@ -491,7 +531,8 @@ const struct exporter export_datatree_text = {"datatree", "text", datatree_text}
 
 /* --- CSV --- */
 
-/* The call tree as comma-separated values (RFC 4180): one line per node, parents first. */
+/* The call tree as comma-separated values (RFC 4180): a line for each node, parents first; with --by one for each
+ * column that it has a value in. */
 
 static void put_field(struct buf *out, const char *text)
 {
@@ -525,13 +566,23 @@ static void put_csv_node(const struct export_job *job, const struct tree_node *n
                total > 0 ? 100 * node->inclusive / total : 0, scope->end_line);
 }
 
-/* The node's inclusive value in each column. */
-static void put_csv_columns(const struct split *split, size_t row, struct buf *out)
+/* A line of the node for each column in which it has a value. */
+static void put_csv_split(const struct export_job *job, const struct split *split, const struct tree_node *node,
+                          size_t row, struct buf *out)
 {
-    size_t at = split->columns.n_strings ? split->first[row] : 0;
-    for (uint32_t column = 0; column < split->columns.n_strings; column++) {
-        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
-        buf_printf(out, ",%.15g", has_cell ? split->cells[at++].value : 0);
+    double total = tree_total(job);
+    for (size_t at = split->first[row]; at < split->first[row + 1]; at++) {
+        const struct split_cell *cell = &split->cells[at];
+        put_csv_node(job, node, total, out);
+        buf_append(out, ",", 1);
+        csv_put_quoted(out, split->columns.strings[cell->column]);
+        buf_printf(out, ",%.15g,%.6f,%.6f", cell->value, total > 0 ? 100 * cell->value / total : 0,
+                   100 * cell->value / node->inclusive);
+        if (split->programs) {
+            buf_append(out, ",", 1);
+            csv_put_text(out, split->programs[cell->column]);
+        }
+        buf_append(out, "\n", 1);
     }
 }
 
@@ -549,14 +600,17 @@ static int write_csv(const struct export_job *job, bool is_data, struct buf *out
         code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
     if (code == 0)
         buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line");
-    for (size_t i = 0; code == 0 && i < split->columns.n_strings; i++)
-        buf_printf(out, ",%s %s", split_by_name(split->by), split->columns.strings[i]);
+    if (code == 0 && job->by)
+        buf_printf(out, ",%s,value,share,share_of_row%s", split_by_name(split->by), split->programs ? ",program" : "");
     if (code == 0)
         derived_put_csv_titles(&columns.derived, out);
     buf_append(out, "\n", code == 0);
     for (size_t i = 0; code == 0 && i < n_nodes; i++) {
+        if (job->by) {
+            put_csv_split(job, split, &nodes[i], i, out);
+            continue;
+        }
         put_csv_node(job, &nodes[i], tree_total(job), out);
-        put_csv_columns(split, i, out);
         derived_put_csv(&columns.derived, i, out);
         buf_append(out, "\n", 1);
     }

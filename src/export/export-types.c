@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The samples by type and field, over all variables whose elements are of that type, as text, CSV and JSON. */
+/* The samples by type and field, over all variables whose elements are of that type, and those at no variable, as text,
+ * CSV and JSON. */
 #include "analysis/report/report.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct type_field {
 
 struct type_row {
     const char *type; /* "" = not known */
+    bool is_special;  /* no variables: the type is the name of the rows */
     uint64_t element_bytes;
     double samples, share, value;   /* of all variables of the type; share: percent of all samples */
     const struct report_row **rows; /* [n_rows] of the report, as that orders them */
@@ -84,8 +86,11 @@ static const struct slots_kind field_kind = {sizeof(struct type_field), hash_of_
 /* The type's row for a row of the report; NULL when out of memory. */
 static struct type_row *find_type(struct types *types, struct slots *slots, const struct report_row *row)
 {
-    bool is_known = row->type && *row->type;
-    const struct type_row like = {.type = is_known ? row->type : "",
+    bool is_data = !report_is_special(row), is_known = is_data && row->type && *row->type;
+    const struct type_row like = {.type = is_known  ? row->type
+                                          : is_data ? ""
+                                                    : row->name,
+                                  .is_special = !is_data,
                                   .element_bytes = is_known ? row->element_bytes : 0};
     size_t index = slots_put(slots, &type_kind, &types->types, &types->n_types, &types->cap_types, &like);
     return index == SLOTS_NONE ? NULL : &types->types[index];
@@ -186,13 +191,12 @@ static int types_make(struct types *types, const struct export_job *job, struct 
     bool ok = true;
     for (size_t i = 0; ok && i < types->report.n_rows; i++) {
         const struct report_row *row = &types->report.rows[i];
-        bool is_data = row->variable && row->variable->class <= CLASS_STACK && !report_is_special(row);
-        struct type_row *type = is_data ? find_type(types, &slots, row) : NULL;
-        ok = !is_data || (type && add_row(type, row));
+        struct type_row *type = find_type(types, &slots, row);
+        ok = type && add_row(type, row);
     }
     slots_fini(&slots);
     for (size_t i = 0; ok && i < types->n_types; i++)
-        ok = add_fields(&types->types[i]);
+        ok = types->types[i].is_special || add_fields(&types->types[i]);
     if (types->n_types)
         qsort(types->types, types->n_types, sizeof *types->types, compare_types);
     leave_out(types, job);
@@ -202,10 +206,15 @@ static int types_make(struct types *types, const struct export_job *job, struct 
     return code;
 }
 
+static size_t n_variables(const struct type_row *type)
+{
+    return type->is_special ? 0 : type->n_rows;
+}
+
 /* The variables of a type, with where they come from when others have the same name. */
 static void put_names(const struct type_row *type, size_t most, const char *between, struct buf *names)
 {
-    for (size_t i = 0; i < type->n_rows && i < most; i++) {
+    for (size_t i = 0; i < n_variables(type) && i < most; i++) {
         const struct report_row *row = type->rows[i];
         buf_printf(names, "%s%s", i ? between : "", row->name);
         if (row->is_twin && *row->site)
@@ -236,7 +245,7 @@ static void put_type(const struct export_job *job, const struct types *types, si
     size_t used = NAME_WIDTH + 30 + derived_width(&types->derived);
     struct buf names = {0};
     put_names(type, VARIABLES_SHOWN, ", ", &names);
-    if (type->n_rows > VARIABLES_SHOWN)
+    if (n_variables(type) > VARIABLES_SHOWN)
         buf_printf(&names, " and %zu more", type->n_rows - VARIABLES_SHOWN);
     buf_printf(out, "%5.1f %%  ", type->share);
     text_style(out, job, TEXT_BOLD);
@@ -318,7 +327,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         const struct type_row *type = &types.types[i];
         csv_put_text(out, type->type);
         buf_printf(out, ",,,0,%llu,%s,%.15g,%.6f,%zu,", (unsigned long long)type->element_bytes,
-                   *type->type ? "yes" : "no", type->samples, type->share, type->n_rows);
+                   *type->type && !type->is_special ? "yes" : "no", type->samples, type->share, n_variables(type));
         put_csv_names(type, out);
         buf_printf(out, ",%.15g", type->value);
         derived_put_csv(&types.derived, i, out);
@@ -354,7 +363,7 @@ static void put_json_type(const struct types *types, size_t number, struct buf *
     json_put_double_at(out, "value", type->value);
     derived_put_json(&types->derived, number, out);
     buf_printf(out, ", \"variables\": [");
-    for (size_t i = 0; i < type->n_rows; i++) {
+    for (size_t i = 0; i < n_variables(type); i++) {
         buf_printf(out, "%s", i ? ", " : "");
         json_put_text(out, type->rows[i]->name);
     }

@@ -15,6 +15,7 @@ extern const struct exporter export_functions_text, export_functions_csv, export
 extern const struct exporter export_lines_text, export_lines_csv, export_lines_json;
 extern const struct exporter export_annotate_text, export_annotate_csv, export_annotate_json;
 extern const struct exporter export_instructions_text, export_instructions_csv, export_instructions_json;
+extern const struct exporter export_annotate_by_text, export_annotate_by_csv, export_annotate_by_json;
 extern const struct exporter export_vars_by_text, export_vars_by_csv, export_vars_by_json;
 extern const struct exporter export_functions_by_text, export_functions_by_csv, export_functions_by_json;
 extern const struct exporter export_types_by_text, export_types_by_csv, export_types_by_json;
@@ -48,6 +49,7 @@ static const struct exporter *const exporters[] = {
     &export_first_touch_text,  &export_first_touch_csv,   &export_first_touch_json,
     &export_patterns_text,     &export_patterns_csv,      &export_patterns_json,
     &export_sharing_text,      &export_sharing_csv,       &export_sharing_json,
+    &export_annotate_by_text,  &export_annotate_by_csv,   &export_annotate_by_json,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

@@ -35,7 +35,7 @@ struct export_job {
 struct exporter {
     /* "vars", "tree", "functions", "lines", "annotate", "annotate instructions", "types", "datatree", "advice",
      * "leaks", "cpus", "numa", "first-touch", "patterns", "sharing", "vars by", "functions by", "lines by", "types by",
-     * "regions" (vars by region), "export" (all of the database) */
+     * "annotate by", "regions" (vars by region), "export" (all of the database) */
     const char *report;
     const char *form; /* "text", "csv", "json"; vars, export: "html" */
     /* Appends to out.  err: ERR_MEMORY; leaks, annotate, cpus, first-touch, patterns: ERR_NOT_FOUND; errors of reading

@@ -32,7 +32,7 @@ REPORTS = {"vars": (("variable", "class", "alloc_site"), "value", "share"),
            "datatree": (("id",), "inclusive", "percent")}
 PLACES = ("cpu", "node")
 REFUSED = {("functions", "function"): "not split by function", ("lines", "function"): "not split by function",
-           **{(report, by): f"{report} has no --by: " for report in ("annotate", "leaks", "advice") for by in BYS}}
+           **{(report, by): f"{report} has no --by: " for report in ("leaks", "advice") for by in BYS}}
 failures = []
 n_checks = 0
 
@@ -95,8 +95,8 @@ def split_rows(report, by, database, *options):
     data = json.loads(query(report, "--by", by, "--json", *options, database))
     cells, of_json = {}, {}
     if report in ("tree", "datatree"):
-        columns = [name for name in rows[0] if name.startswith(by + " ")] if rows else []
-        cells = {key_of(report, row): {c[len(by) + 1:]: float(row[c]) for c in columns if float(row[c])} for row in rows}
+        for row in rows:
+            cells.setdefault(key_of(report, row), {})[row[by]] = float(row["value"])
         of_json = {(str(node["id"]),): {cell[by]: cell["value"] for cell in node["cells"]} for node in data["nodes"]}
     elif (report, by) == ("vars", "region"):
         for row in rows:
@@ -126,14 +126,15 @@ def check_split(report, by, database):
     for top, least in itertools.product((None, 0, 2), (None, 6, 30)):
         options = (*(("--top", top) if top is not None else ()), *(("--min", least) if least is not None else ()))
         wanted, found = unsplit(report, database, *options), split_rows(report, by, database, *options)
-        # What has no value has no cells, and of variables those where places are known.
-        wanted = [row for row in wanted if row[1] and not (by in PLACES and report == "vars" and row[0][1] == "unattributed")]
+        # What has no value has no cells, and of variables and types those where places are known.
+        wanted = [row for row in wanted if row[1] and not (by in PLACES and (report == "vars" and row[0][1] == "unattributed" or
+                                                                             report == "types" and row[0][0][:1] == "<"))]
         keys = [key for key, _, _ in wanted]
         expect(list(found) == keys, f"{report} --by {by} {options}: rows {list(found)}, and {keys} without --by")
         for key, value, _ in wanted:
             expect(math.isclose(sum(found.get(key, {}).values()), value, rel_tol=1e-9),
                    f"{report} --by {by} {options}: {key} is {found.get(key)}, and {value} without --by")
-        for key, value, share in everything if by not in PLACES or report != "vars" else ():
+        for key, value, share in everything if by not in PLACES or report not in ("vars", "types") else ():
             expect(key in keys or share < (least or 0) + 1e-6 or (top and len(keys) >= top) or not value,
                    f"{report} --by {by} {options}: {key} with {share} % is not there")
         text = query(report, "--by", by, *options, database)
@@ -145,7 +146,8 @@ def check_unsplit(report, database):
     """CSV and JSON have the same values, and --top and --min leave out the same rows in all forms."""
     names, value, share = REPORTS[report]
     everything = unsplit(report, database)
-    total = sum(v for _, v, _ in everything)
+    total, shares = sum(v for _, v, _ in everything), sum(share for *_, share in everything)
+    expect(report not in ("vars", "types") or math.isclose(shares, 100, rel_tol=1e-6), f"{report} adds up to {shares} %")
     expect(len(everything) >= (1 if report == "types" else 5) and total > 0, f"{report}: {everything}")
     for top, least in itertools.product((None, 0, 2), (None, 6, 30)):
         options = (*(("--top", top) if top is not None else ()), *(("--min", least) if least is not None else ()))
@@ -244,14 +246,13 @@ def main():
                           ("vars", "--by", "rank", "--derive", RATIO), ("vars", "--csv", "--fields", "--derive", RATIO),
                           ("vars", "--html", "--derive", RATIO)):
             expect("--derive goes with" in query(*arguments, database, status=2), f"{arguments}")
-        for report, by in itertools.product((*REPORTS, "annotate", "leaks", "advice"), BYS):
-            subject = ("func",) if report == "annotate" else ()
+        for report, by in itertools.product((*REPORTS, "leaks", "advice"), BYS):
             if (report, by) not in REFUSED:
                 check_split(report, by, database)
                 continue
             for form in ((), ("--csv",), ("--json",)):
                 status = 2 if "has no" in REFUSED[report, by] else 1
-                text = query(report, *subject, "--by", by, *form, database, status=status)
+                text = query(report, "--by", by, *form, database, status=status)
                 expect(REFUSED[report, by] in text and text.count("\n") == 1, f"{report} --by {by} {form}: {text}")
     for failure in failures[:30]:
         print("FAIL:", failure[:1500])

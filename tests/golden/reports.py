@@ -282,8 +282,7 @@ def sums_by(program, by):
     for marks, variable, count in SAMPLES:
         function, place = list(frames_of(program, marks))[-1]
         keys = {"vars": variable or "<compute>", "functions": (function, place[0]), "lines": (place[0], str(place[1]))}
-        if variable:
-            keys["types"] = ""  # types come with the places of accesses, which are not in these profiles
+        keys["types"] = "" if variable else "<compute>"  # types come with the places of accesses, which are not in these profiles
         for r in range(RANKS):
             for t in range(THREADS):
                 for report, key in keys.items():
@@ -350,6 +349,14 @@ def check_by(program, database):
     expect({row["variable"] for row in rows} == {"grid"} and len(rows) == 12, f"--top 1: {rows}")
 
 
+def cells_of(rows, by):
+    """Rows of a tree that is split: {id: {column: value}}"""
+    of = {}
+    for row in rows:
+        of.setdefault(row["id"], {})[row[by]] = float(row["value"])
+    return of
+
+
 def check_trees(program, database):
     """The columns of a node add up to its value; in each, children are at most their parent, and roots are all of it."""
     for by in ("thread", "process", "rank"):
@@ -358,26 +365,24 @@ def check_trees(program, database):
             wanted[column] = wanted.get(column, 0) + value
         for report in ("tree", "datatree"):
             rows, data = table(report, "--by", by, database), as_json(report, "--by", by, database)["nodes"]
-            names = [key for key in rows[0] if key.startswith(by + " ")]
-            expect({name.partition(" ")[2] for name in names} == set(wanted), f"{report} --by {by}: {names}")
-            of, roots = {}, {}
-            for row, node in zip(rows, data):
-                cells = {name: float(row[name]) for name in names}
-                expect(sum(cells.values()) == float(row["inclusive"]), f"{report} --by {by}: {row}")
-                expect({f"{by} {cell[by]}": cell["value"] for cell in node["cells"]} == {k: v for k, v in cells.items() if v}, f"{node}")
-                of[row["id"]] = cells
-                above = of.get(row["parent"])
-                expect(above is None or all(cells[name] <= above[name] for name in names), f"{report} --by {by}: {row}")
-                for name in names if above is None else ():
-                    roots[name.partition(" ")[2]] = roots.get(name.partition(" ")[2], 0) + cells[name]
-            expect(len(rows) == len(data) and roots == wanted, f"{report} --by {by}: {roots}, not {wanted}")
+            expect({row[by] for row in rows} == set(wanted), f"{report} --by {by}: {rows}")
+            of, roots = cells_of(rows, by), {}
+            for node in data:
+                cells, above = of[str(node["id"])], of.get(str(node["parent"]))
+                expect(sum(cells.values()) == node["inclusive"], f"{report} --by {by}: {node}")
+                expect({cell[by]: cell["value"] for cell in node["cells"]} == cells, f"{node}, not {cells}")
+                expect(above is None or all(value <= above[name] for name, value in cells.items()), f"{report} --by {by}: {node}")
+                for name, value in cells.items() if above is None else ():
+                    roots[name] = roots.get(name, 0) + value
+            expect(len(of) == len(data) and roots == wanted, f"{report} --by {by}: {roots}, not {wanted}")
             expect(table(report, "--top", "3", "--by", by, database) == [row for row in rows if row["id"] in
                    {row["id"] for row in table(report, "--top", "3", database)}], f"{report} --by {by} --top 3")
     leaf = [row for row in table("tree", "--by", "thread", database) if row["name"] == "leaf" and row["kind"] == "function"]
     for r in range(RANKS):
         for t in range(THREADS):
             own = sum(count(r, t) for marks, _, count in SAMPLES if marks[-1].startswith("leaf"))
-            expect(sum(float(row[f"thread {r}.{t}"]) for row in leaf) == own, f"leaf in {r}.{t}: {leaf}")
+            found = sum(float(row["value"]) for row in leaf if row["thread"] == f"{r}.{t}")
+            expect(found == own, f"leaf in {r}.{t}: {leaf}")
     for columns in (100, 200):
         text = run("hpcquery", "tree", "--by", "rank", database, columns=columns)
         expect("max/mean" in text and max(map(len, text.split("\n"))) <= columns, f"tree --by rank: {text}")
@@ -387,14 +392,16 @@ def check_trees(program, database):
         wanted[function] = wanted.get(function, 0) + value
     for report in ("tree", "datatree"):
         rows = table(report, "--by", "function", database)
-        names = [key for key in rows[0] if key.startswith("function ")]
-        roots = {name.partition(" ")[2]: sum(float(row[name]) for row in rows if row["parent"] == "0") for name in names}
+        roots = {}
+        for row in rows:
+            roots[row["function"]] = roots.get(row["function"], 0) + (float(row["value"]) if row["parent"] == "0" else 0)
         expect({name: value for name, value in roots.items() if value} == wanted, f"{report} --by function: {roots}, not {wanted}")
-        expect(all(sum(float(row[name]) for name in names) == float(row["inclusive"]) for row in rows), f"{report} --by function: {rows}")
+        of = cells_of(rows, "function")
+        expect(all(sum(of[row["id"]].values()) == float(row["inclusive"]) for row in rows), f"{report} --by function: {rows}")
         text = run("hpcquery", report, "--by", "function", database)
         expect("max/mean" not in text and "most  in" in text, f"{report} --by function: {text}")
     regions = table("tree", "--by", "region", database)
-    expect(all(row["region "] == row["inclusive"] for row in regions) and regions, f"tree --by region: {regions}")
+    expect(all(row["value"] == row["inclusive"] and not row["region"] for row in regions) and regions, f"tree --by region: {regions}")
 
 
 def check_without(database):
@@ -415,11 +422,18 @@ def check_without(database):
 LAMBDAS_CC = """#define MARK(name) __asm__ volatile("mark_" #name ": nop\\n nop")
 template <class F> __attribute__((noinline)) void call(F f)
 {
+    __asm__ volatile("call_%=: nop\\n nop" ::);
     f(1);
+}
+template <class T> __attribute__((noinline)) T with(T t)
+{
+    auto inner = [&](T i) __attribute__((noinline)) { __asm__ volatile("with_%=: nop\\n nop" ::); t += i; };
+    inner(2);
+    return t;
 }
 int main()
 {
-    int sum = 0;
+    int sum = (int)with(1.5) + with(1);
     call([&](int i) { MARK(first); sum += i; });
     call([&](int i) {
         MARK(second);
@@ -433,7 +447,8 @@ int main()
 
 
 def check_lambdas(scratch):
-    """Lambdas are rows of their own, named by the line that they begin at."""
+    """Lambdas are rows of their own, named by the line that they begin at, and so are the instances of templates that
+    have one, or are called with one."""
     folder = scratch / "lambdas"
     folder.mkdir()
     (folder / "work.cc").write_text(LAMBDAS_CC, encoding="utf-8")
@@ -450,13 +465,20 @@ def check_lambdas(scratch):
         profile = m.Profile("work", METRICS)
         for i, mark in enumerate(lines):
             profile.sample([(str(program), addresses["mark_" + mark])], {0: 10 + i}, m.reason("DATACENTRIC_No_Compute"))
+        instances = sorted(name for name in addresses if re.fullmatch("(call|with)_[0-9]+", name))
+        expect([name[:5] for name in instances] == ["call_"] * 2 + ["with_"] * 2, f"instances of {compiler[-1]}: {instances}")
+        for name in instances:
+            profile.sample([(str(program), addresses[name])], {0: 50}, m.reason("DATACENTRIC_No_Compute"))
         profile.write(folder / (program.name + ".m"))
         run("hpcprof", "-q", "-o", folder / (program.name + ".d"), folder / (program.name + ".m"))
         wanted = {f"{{lambda at work.cc:{line}}}::operator()": 10 + i for i, line in enumerate(lines.values())}
         for report in ("functions", "lines"):
             rows = table(report, folder / (program.name + ".d"))
             found = {row["function"]: float(row["own"]) for row in rows if float(row["own"])}
-            expect(found == wanted, f"{report} of {compiler[-1]}: {found}, not {wanted}")
+            of_templates = {name: value for name, value in found.items() if name not in wanted}
+            expect({name: value for name, value in found.items() if name in wanted} == wanted, f"{report} of {compiler[-1]}: {found}, not {wanted}")
+            expect(sorted(of_templates.values()) == [50] * 4 and sum("{lambda at work.cc:" in name and "with<" in name for name in of_templates) == 2
+                   and sum("call<" in name for name in of_templates) == 2, f"{report} of {compiler[-1]}: instances {of_templates}")
             text = run("hpcquery", report, folder / (program.name + ".d"))
             expect(all(name.partition("::")[0] in text for name in wanted), f"{report} of {compiler[-1]}: {text}")
 
@@ -577,8 +599,7 @@ def check_code_by_cpus(database, hosts, by):
         expect(found == {key: n for key, n in wanted.items() if key[0] != "all"}, f"{report} --by {by}: {found}, not {wanted}")
     for report, sums, key in (("tree", wanted, "module"), ("datatree", of_variable, "name")):
         rows = table(report, "--by", by, database)
-        cells = {(row[key] if row["parent"] != rows[0]["parent"] else "all", column[len(by) + 1:]): float(row[column])
-                 for row in reversed(rows) for column in row if column.startswith(f"{by} ") and float(row[column])}
+        cells = {(row[key] if row["parent"] != rows[0]["parent"] else "all", row[by]): float(row["value"]) for row in reversed(rows)}
         expect({k: n for k, n in cells.items() if k in sums} == sums, f"{report} --by {by}: {cells}, not {sums}")
 
 
@@ -668,17 +689,85 @@ def check_first_version(scratch):
 
 
 def check_profiler(scratch):
-    """The profiler's own work is a row, so that the rows add up to all samples; what it calls is in it."""
+    """The profiler's own work is a row, so that the rows add up to all samples; what it calls is in it. It is a column by
+    function, and does not hide the largest function."""
     profile = m.Profile("app", METRICS)
     start = [("/nowhere/app", 0x1010)]
-    for path, count in (((("/nowhere/app", 0x2020),), 70), (((profile.runtime, 0x5000),), 20), (((profile.runtime, 0x6000),), 10)):
+    for path, count in (((("/nowhere/app", 0x2020),), 25), ((("/nowhere/app", 0x3030),), 20), (((profile.runtime, 0x5000),), 35),
+                        (((profile.runtime, 0x6000),), 20)):
         profile.sample(start + list(path), {0: count}, m.reason("DATACENTRIC_No_Compute"))
     profile.write(scratch / "profiler-measurement")
     run("hpcprof", "-q", "-o", scratch / "profiler", scratch / "profiler-measurement")
     for report in ("functions", "lines"):
         rows = table(report, scratch / "profiler")
         found = [(float(row["own_share"]), float(row["inclusive_share"])) for row in rows if row["function"] == "<profiler>"]
-        expect(found == [(30, 30)] and sum(float(row["own_share"]) for row in rows) == 100, f"{report}: {rows}")
+        expect(found == [(55, 55)] and sum(float(row["own_share"]) for row in rows) == 100, f"{report}: {rows}")
+
+
+def check_profiler_by(scratch):
+    for report in ("tree", "datatree"):
+        sums = {}
+        for row in table(report, "--by", "function", scratch / "profiler"):
+            sums[row["function"]] = max(sums.get(row["function"], 0), float(row["share"]))
+        expect(sums == {"0x2020 [app]": 25, "0x3030 [app]": 20, "<profiler>": 55}, f"{report} --by function: {sums}")
+        text = run("hpcquery", report, "--by", "function", scratch / "profiler")
+        expect(re.search(r"^ 100.0 % .* 25.0 %  0x2020 \[app\] ", text, re.M) and "no function" not in text, f"{report} --by function: {text}")
+    rows = table("vars", "--by", "function", scratch / "profiler")
+    expect("" not in {row["function"] for row in rows} and "<profiler>" in {row["function"] for row in rows}, f"vars --by function: {rows}")
+
+
+def check_programs(scratch):
+    """Columns of several programs have their names above, and what is about one of them says which."""
+    directory, start = scratch / "programs-measurement", [("/nowhere/make", 0x1010)]
+    for pid, (exe, count) in enumerate((("make", 5), ("cc1", 80), ("as", 15)), 100):
+        profile = m.Profile(exe, METRICS, pid=pid)
+        profile.sample([(f"/nowhere/{exe}", 0x1010)], {0: count}, m.heap([(f"/nowhere/{exe}", 0x2020)], n_blocks=1, size=2 << 20))
+        profile.sample([(f"/nowhere/{exe}", 0x1010)], {}, m.heap([(f"/nowhere/{exe}", 0x3030)], n_blocks=1, size=3 << 20))
+        profile.write(directory)
+    run("hpcprof", "-q", "-o", scratch / "programs", directory)
+    wanted = {"100": "make", "101": "cc1", "102": "as"}
+    for by, of in (("process", wanted), ("thread", {f"{pid}.0": exe for pid, exe in wanted.items()}), ("rank", {"0": ""})):
+        for report in ("vars", "functions", "tree"):
+            rows = table(report, "--by", by, scratch / "programs")
+            expect({row[by]: row["program"] for row in rows} == of, f"{report} --by {by}: {rows}")
+            for columns in (100 if report == "tree" else 60, 200):
+                text = run("hpcquery", report, "--by", by, scratch / "programs", columns=columns)
+                found = by != "rank" and all(exe in text for exe in wanted.values() if exe != "as")
+                expect(found == (by != "rank" and (columns > 60 or "cc1" in text)) and max(map(len, text.split("\n"))) <= columns,
+                       f"{report} --by {by} in {columns} columns: {text}")
+        data = as_json("vars", "--by", by, scratch / "programs")
+        expect(dict(zip(data["columns"], data["programs"])) == of, f"vars --by {by} as JSON: {data}")
+    text = run("hpcquery", "vars", "--by", "process", scratch / "programs")
+    expect(re.search("^ +make +cc1 +as\n  share  variable +100 +101 +102 ", text, re.M), f"vars --by process: {text}")
+    rows = table("advice", "--min", "0", scratch / "programs")
+    leaks = {row["program"]: row for row in rows if row["rule"] == "leak"}
+    expect(set(leaks) == set(wanted.values()), f"advice: {rows}")
+    text = run("hpcquery", "advice", "--top", "0", scratch / "programs")
+    expect(re.search("^ 3.0 MiB .* in cc1\n +free it", text, re.M) and " 0.0 %" not in text, f"advice: {text}")
+
+
+def check_annotate_by(program, database):
+    """Lines of a source and of a function, split: what annotate says of them, and lines --by of all functions together."""
+    for by in ("thread", "process", "rank"):
+        known = {}
+        for row in table("lines", "--by", by, database):
+            place = row["file"], row["line"], row[by]
+            known[place] = known.get(place, 0) + float(row["value"])
+        for subject in ("app.c", "leaf"):
+            rows = table("annotate", subject, "--by", by, database)
+            whole = {(row["file"], row["line"]): (float(row["own"]), row["source"]) for row in table("annotate", subject, database)}
+            found = {}
+            for row in rows:
+                own, source = whole[row["file"], row["line"]]
+                found[row["file"], row["line"]] = found.get((row["file"], row["line"]), 0) + float(row["value"])
+                expect(row["source"] == source and known[row["file"], row["line"], row[by]] == float(row["value"]), f"annotate {subject}: {row}")
+            expect(found == {place: own for place, (own, _) in whole.items() if own} and rows, f"annotate {subject} --by {by}: {found}, not {whole}")
+            data = as_json("annotate", subject, "--by", by, database)
+            cells = [(row["file"], str(row["line"]), cell[by], cell["value"]) for row in data["rows"] for cell in row["cells"]]
+            expect(cells == [(row["file"], row["line"], row[by], float(row["value"])) for row in rows], f"annotate {subject} as JSON: {data}")
+    for columns in (60, 100, 200):
+        text = run("hpcquery", "annotate", "app.c", "--by", "rank", database, columns=columns)
+        expect(max(map(len, text.split("\n"))) <= columns and f" {program.places['leaf_grid'][1]}  " in text, f"annotate --by rank: {text}")
 
 
 def check_twins(database, program, scratch):
@@ -775,6 +864,9 @@ def main():
         check_cpus(scratch)
         check_cpus_text(scratch)
         check_profiler(scratch)
+        check_profiler_by(scratch)
+        check_programs(scratch)
+        check_annotate_by(program, database)
         check_trees(program, database)
         check_without(database)
         check_lambdas(scratch)

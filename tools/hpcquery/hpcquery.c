@@ -83,9 +83,11 @@ static const struct option_row rows[] = {
      "vars: one row for each allocation path, even where name and site are the same, with the complete path. tree, "
      "datatree, leaks: complete paths in text; CSV and JSON of leaks always have them."},
     {OPT_BY, "--by", "WHAT",
-     "vars, functions, lines, types: split each row by thread, process, rank, region, or by where the threads ran "
+     "vars, functions, lines, annotate, types: split each row by thread, process, rank, region, or by where the "
+     "threads ran "
      "(cpu, core, package, node); vars and types also by function. tree, datatree: a column for each of these, in text "
-     "of regions and functions the one with the most. In text, threads, processes, ranks and places show the extremes "
+     "of regions and functions the one with the most, in CSV a row for each node and column. In text, threads, "
+     "processes, ranks and places show the extremes "
      "where there are many; CSV and "
      "JSON have all that is not zero. cpus: cpu (default), core, package or node. diff: function (default), line or "
      "variable."},
@@ -486,7 +488,8 @@ static int refuse_metric(const struct model *model, const char *name)
 /* Of these all rows are shown in text, too, as long as they are not small. */
 static bool has_all_rows(const char *report)
 {
-    return strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0 || strcmp(report, "annotate") == 0;
+    return strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0 || strcmp(report, "annotate") == 0 ||
+           strcmp(report, "annotate by") == 0;
 }
 
 static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model,
@@ -552,13 +555,12 @@ static bool is_derivable(const struct settings *settings, const char *report)
 static int refuse_by(const char *report)
 {
     static const char *const reasons[][2] = {
-        {"annotate", "annotate has no --by: hpcquery lines --by splits the same lines"},
         {"leaks", "leaks has no --by: a block belongs to its process, whichever thread or function would free it"},
         {"advice", "advice has no --by: it weighs all threads and places together; see vars --by, numa and patterns"}};
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (strcmp(reasons[i][0], report) == 0)
             return usage(reasons[i][1]);
-    return usage("--by goes with vars, functions, lines, types, tree and datatree only");
+    return usage("--by goes with vars, functions, lines, annotate, types, tree and datatree only");
 }
 
 static int query(const struct settings *settings, const char *report, const char *path)

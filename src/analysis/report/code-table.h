@@ -98,6 +98,10 @@ struct split {
     bool is_spread;  /* the columns are threads, processes, ranks or places, which should share the work */
     const char *key; /* what a column's name is: "rank.thread" */
     struct strtab columns;
+    const char *
+        *programs;     /* [columns] of threads, processes and ranks, borrowed from the model: what ran there, at last;
+                        * "": several. NULL: by something else */
+    bool has_programs; /* they differ */
     size_t n_rows;
     struct split_cell *cells; /* [n_cells] by row, then by column; row n_rows: sums over all samples of a column */
     size_t n_cells, cap_cells;
@@ -128,10 +132,11 @@ struct split_fields {
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
                     const struct split_fields *fields, struct split *split, struct error *err);
 
-/* The variables whose elements are of one type. */
+/* The variables whose elements are of one type, or rows that are no variables. */
 struct split_type {
     const char *name; /* "" = not known */
     uint64_t element_bytes;
+    bool is_special; /* the name is that of the rows: "<compute>" */
     double value;
     size_t number; /* in the order of the report */
 };

@@ -629,12 +629,16 @@ static int compare_split_types(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The type of the row of the report, with its value added, 1 + its number; 0 when out of memory. */
+/* The type of the row of the report, or its name where it is no variable, with its value added, 1 + its number; 0 when
+ * out of memory. */
 static uint32_t add_to_type(struct type_maker *maker, struct slots *slots, const struct report_row *row)
 {
-    bool is_known = row->type && *row->type;
-    const struct split_type like = {.name = is_known ? row->type : "",
+    bool is_data = !report_is_special(row), is_known = is_data && row->type && *row->type;
+    const struct split_type like = {.name = is_known  ? row->type
+                                            : is_data ? ""
+                                                      : row->name,
                                     .element_bytes = is_known ? row->element_bytes : 0,
+                                    .is_special = !is_data,
                                     .number = maker->types->n};
     size_t index = slots_put(slots, &type_kind, &maker->types->types, &maker->types->n, &maker->types->capacity, &like);
     if (index == SLOTS_NONE)
@@ -643,16 +647,14 @@ static uint32_t add_to_type(struct type_maker *maker, struct slots *slots, const
     return (uint32_t)index + 1;
 }
 
-/* The type that each row of the report counts for [n_rows], 1 + its number by value; 0: it is not data. */
+/* The type that each row of the report counts for [n_rows], 1 + its number by value. */
 static bool find_types(struct type_maker *maker, uint32_t *type_of)
 {
     struct slots slots = {0};
     bool ok = true;
     for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
-        const struct report_row *row = &maker->report->rows[i];
-        bool is_data = row->variable && row->variable->class <= CLASS_STACK && !report_is_special(row);
-        type_of[i] = is_data ? add_to_type(maker, &slots, row) : 0;
-        ok = !is_data || type_of[i];
+        type_of[i] = add_to_type(maker, &slots, &maker->report->rows[i]);
+        ok = type_of[i] != 0;
     }
     slots_fini(&slots);
     if (maker->types->n)
@@ -661,7 +663,7 @@ static bool find_types(struct type_maker *maker, uint32_t *type_of)
     for (size_t i = 0; place_of && i < maker->types->n; i++)
         place_of[maker->types->types[i].number] = (uint32_t)i + 1;
     for (size_t i = 0; ok && place_of && i < maker->report->n_rows; i++)
-        type_of[i] = type_of[i] ? place_of[type_of[i] - 1] : 0;
+        type_of[i] = place_of[type_of[i] - 1];
     ok = ok && place_of;
     free(place_of);
     return ok;
@@ -756,7 +758,7 @@ static bool add_fields_of_scope(struct type_maker *maker, const uint32_t *type_o
         const struct variable_field *field = &variable->fields[counts[i].field];
         bool is_left_out = field->event != event || (variable->n_parts && field->part == FIELD_NO_PART);
         uint32_t row = is_left_out ? 0 : row_of_part(maker, first_of, next_of, at->variable, field->part);
-        if (!row || !type_of[row - 1] || all <= 0)
+        if (!row || report_is_special(&maker->report->rows[row - 1]) || all <= 0)
             continue;
         size_t index =
             find_field(maker, type_of[row - 1] - 1, model_text(model, field->name), field->flags, field->offset_bytes);
@@ -788,7 +790,7 @@ static bool find_fields(struct type_maker *maker, const uint32_t *type_of)
             continue;
         next_of[i] = first_of[row->variable - report->variables];
         first_of[row->variable - report->variables] = i + 1;
-        if (report->model->n_field_counts && type_of[i])
+        if (report->model->n_field_counts && !report_is_special(row))
             ok = add_fields_of_row(maker, i, type_of[i] - 1);
     }
     for (size_t i = 0, end; ok && event != UINT32_MAX && i < report->model->n_field_counts; i = end)

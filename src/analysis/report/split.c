@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/report/cpu-table.h"
+#include "base/path.h"
 #include "base/search.h"
 
 #define NOTHING 1e-9 /* of a sum of values */
@@ -229,6 +230,15 @@ const char *split_thread_key(const struct split_naming *naming)
     return naming->has_one ? "thread" : naming->by_rank ? "rank.thread" : "process.thread";
 }
 
+/* Notes which program the column of a thread is about: of processes that call exec the last one. */
+static void note_program(struct split *split, const struct process *process, size_t column)
+{
+    const char *exe = path_last(process->exe), *known = split->programs[column];
+    bool is_other = known && strcmp(known, exe) != 0;
+    split->programs[column] = is_other && split->by == SPLIT_RANK ? "" : exe;
+    split->has_programs = split->has_programs || is_other || (column && strcmp(exe, split->programs[0]) != 0);
+}
+
 /* One column for each thread, process or rank. Threads are in the order of their processes, and these in that of their
  * ranks; what belongs to a column that is not the present one closes that one. */
 static int split_by_thread(struct splitting *splitting, const struct value_source *values, struct error *err)
@@ -240,6 +250,7 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
     bool ok = true;
     if (split->by == SPLIT_THREAD)
         split->key = split_thread_key(&naming);
+    ok = (split->programs = calloc(model->n_threads + 1, sizeof *split->programs)) != NULL;
     for (size_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
         struct buf name = {0};
         put_column_name(model, &naming, split->by, &model->threads[i], &name);
@@ -247,8 +258,10 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
         buf_fini(&name);
         ok = column >= 0 && (i == 0 || column == splitting->column || end_column(splitting));
         splitting->column = (uint32_t)column;
-        if (ok)
+        if (ok) {
+            note_program(split, &model->processes[model->threads[i].process], (size_t)column);
             code = values->visit(values->self, model->threads[i].profile, take_cells, splitting, err);
+        }
     }
     ok = ok && end_column(splitting);
     return ok || code ? code : error_memory(err);
@@ -331,7 +344,8 @@ static int64_t column_of_scope(struct splitting *splitting, const struct scope *
     if (split->by == SPLIT_REGION)
         return scope->role == ROLE_REGION ? region_inside(&split->columns, around, name) : around;
     bool is_function = scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
-    return !is_function ? around : scope->role == ROLE_NONE ? strtab_intern(&split->columns, name) : 0;
+    bool has_name = scope->role == ROLE_PROFILER || (is_function && scope->role == ROLE_NONE);
+    return has_name ? strtab_intern(&split->columns, name) : is_function ? 0 : around;
 }
 
 static int split_by_place(struct splitting *splitting, struct error *err)
@@ -884,6 +898,7 @@ int split_join_rows(struct split *split, const uint32_t *row_of, size_t n, struc
 void split_fini(struct split *split)
 {
     strtab_fini(&split->columns);
+    free(split->programs);
     free(split->cells);
     free(split->first);
     *split = (struct split){0};

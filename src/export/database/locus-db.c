@@ -125,6 +125,10 @@ static void pass_text(struct pass *pass, char **text, const char *what)
         refuse(pass, what, "the file ends within the text");
         return;
     }
+    if (memchr(pass->data + pass->at, 0, len - 1)) {
+        refuse(pass, what, "the text has a zero byte");
+        return;
+    }
     *text = strndup((const char *)pass->data + pass->at, len - 1);
     pass->at += len - 1;
     if (!*text)
@@ -182,7 +186,9 @@ static void pass_texts(struct pass *pass, struct strtab *table, const char *what
         pass_text(pass, &text, what);
         if (pass->out)
             continue;
-        int64_t id = pass->code == 0 && text ? strtab_intern(table, text) : -1;
+        if (pass->code == 0 && !text)
+            refuse(pass, what, "a text is missing");
+        int64_t id = text ? strtab_intern(table, text) : -1;
         if (pass->code == 0 && id < 0)
             pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
         else if (pass->code == 0 && id != (int64_t)i)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads locus.json. Every index is checked here, so that no later code needs to. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,35 @@
 static void *zeroed(struct json_take *take, size_t n, size_t item_bytes)
 {
     return json_take_alloc(take, n, item_bytes);
+}
+
+/* Turns to the list under key, which may only be missing where older databases, or those of other measurements, have
+ * none; *items gets as many zeroed items, *n_items their number. */
+static const json_t *begin_list(struct json_take *take, const json_t *root, const char *key, bool may_miss, void *items,
+                                size_t item_bytes, size_t *n_items)
+{
+    size_t n = 0;
+    bool is_missing = may_miss && !json_object_get(root, key);
+    take->where = key;
+    const json_t *list = is_missing ? NULL : json_take_array_at(take, root, key, &n);
+    void *made = zeroed(take, n, item_bytes);
+    memcpy(items, &made, sizeof made);
+    *n_items = made ? n : 0;
+    return list;
+}
+
+/* Refuses a list whose items would name what the model has none of. */
+static void need(struct json_take *take, size_t n, bool is_there, const char *what)
+{
+    char why[64];
+    (void)snprintf(why, sizeof why, "there are no %s", what);
+    if (n && !take->code && !is_there)
+        (void)json_take_fail(take, ERR_FORMAT, "list", why);
+}
+
+static bool has_threads(const struct model *model)
+{
+    return model->has_thread_list && model->n_threads;
 }
 
 static uint32_t take_index(struct json_take *take, const json_t *object, const char *key, size_t n)
@@ -78,11 +108,8 @@ static void take_texts(struct json_take *take, const json_t *root, struct model 
 
 static void take_metrics(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "metrics";
-    const json_t *list = json_take_array_at(take, root, "metrics", &n);
-    model->metrics = zeroed(take, n, sizeof *model->metrics);
-    model->n_metrics = model->metrics ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "metrics", false, &model->metrics, sizeof *model->metrics, &model->n_metrics);
     for (take->index = 0; take->index < model->n_metrics; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct metric *metric = &model->metrics[take->index];
@@ -99,11 +126,8 @@ static void take_metrics(struct json_take *take, const json_t *root, struct mode
 
 static void take_processes(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "processes";
-    const json_t *list = json_take_array_at(take, root, "processes", &n);
-    model->processes = zeroed(take, n, sizeof *model->processes);
-    model->n_processes = model->processes ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "processes", false, &model->processes, sizeof *model->processes, &model->n_processes);
     for (take->index = 0; take->index < model->n_processes; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct process *process = &model->processes[take->index];
@@ -141,11 +165,8 @@ static void take_threads(struct json_take *take, const json_t *root, struct mode
 
 static void take_events(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "events";
-    const json_t *list = json_take_array_at(take, root, "events", &n);
-    model->events = zeroed(take, n, sizeof *model->events);
-    model->n_events = model->events ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "events", false, &model->events, sizeof *model->events, &model->n_events);
     for (take->index = 0; take->index < model->n_events; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct event_sum *event = &model->events[take->index];
@@ -392,11 +413,8 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
 
 static void take_variables(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "variables";
-    const json_t *list = json_take_array_at(take, root, "variables", &n);
-    model->variables = zeroed(take, n, sizeof *model->variables);
-    model->n_variables = model->variables ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "variables", false, &model->variables, sizeof *model->variables, &model->n_variables);
     for (take->index = 0; take->index < model->n_variables; take->index++)
         take_variable(take, json_array_get(list, take->index), model, &model->variables[take->index]);
 }
@@ -511,11 +529,8 @@ static void take_distances(struct json_take *take, const json_t *row, struct mac
 /* Only databases of measurements with topologies have machines. */
 static void take_machines(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "machines";
-    const json_t *list = json_object_get(root, "machines") ? json_take_array_at(take, root, "machines", &n) : NULL;
-    model->machines = zeroed(take, n, sizeof *model->machines);
-    model->n_machines = model->machines ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "machines", true, &model->machines, sizeof *model->machines, &model->n_machines);
     for (take->index = 0; take->index < model->n_machines && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         model->machines[take->index].host_id = json_take_text_needed_at(take, row, "host_id");
@@ -526,13 +541,10 @@ static void take_machines(struct json_take *take, const json_t *root, struct mod
 
 static void take_cpu_counts(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "cpu_counts";
-    const json_t *list = json_object_get(root, "cpu_counts") ? json_take_array_at(take, root, "cpu_counts", &n) : NULL;
-    if (n && !take->code && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables, metrics or threads");
-    model->cpu_counts = zeroed(take, n, sizeof *model->cpu_counts);
-    model->n_cpu_counts = model->cpu_counts ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "cpu_counts", true, &model->cpu_counts, sizeof *model->cpu_counts, &model->n_cpu_counts);
+    need(take, model->n_cpu_counts, model->n_variables && model->n_metrics && has_threads(model),
+         "variables, metrics or threads");
     for (take->index = 0; take->index < model->n_cpu_counts && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         model->cpu_counts[take->index] = (struct cpu_count){
@@ -546,13 +558,9 @@ static void take_cpu_counts(struct json_take *take, const json_t *root, struct m
 
 static void take_meetings(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "meetings";
-    const json_t *list = json_object_get(root, "meetings") ? json_take_array_at(take, root, "meetings", &n) : NULL;
-    if (n && !take->code && (!model->n_variables || !model->has_thread_list || !model->n_threads))
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables or threads");
-    model->meetings = zeroed(take, n, sizeof *model->meetings);
-    model->n_meetings = model->meetings ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "meetings", true, &model->meetings, sizeof *model->meetings, &model->n_meetings);
+    need(take, model->n_meetings, model->n_variables && has_threads(model), "variables or threads");
     for (take->index = 0; take->index < model->n_meetings && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct meeting *meeting = &model->meetings[take->index];
@@ -566,18 +574,13 @@ static void take_meetings(struct json_take *take, const json_t *root, struct mod
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
             *words[k] = json_take_word(take, json_array_get(row, 5 + k), UINT64_MAX, "meetings");
     }
-    take->where = NULL;
 }
 
 static void take_touches(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "touches";
-    const json_t *list = json_object_get(root, "touches") ? json_take_array_at(take, root, "touches", &n) : NULL;
-    if (n && !take->code && (!model->n_variables || !model->has_thread_list || !model->n_threads))
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables or threads");
-    model->touches = zeroed(take, n, sizeof *model->touches);
-    model->n_touches = model->touches ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "touches", true, &model->touches, sizeof *model->touches, &model->n_touches);
+    need(take, model->n_touches, model->n_variables && has_threads(model), "variables or threads");
     for (take->index = 0; take->index < model->n_touches && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct touch *touch = &model->touches[take->index];
@@ -615,13 +618,9 @@ static void take_reach_row(struct json_take *take, const json_t *item, struct re
 
 static void take_reaches(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "reaches";
-    const json_t *list = json_object_get(root, "reaches") ? json_take_array_at(take, root, "reaches", &n) : NULL;
-    if (n && !take->code && (!model->n_variables || !model->has_thread_list || !model->n_threads))
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables or threads");
-    model->reaches = zeroed(take, n, sizeof *model->reaches);
-    model->n_reaches = model->reaches ? n : 0;
+    const json_t *list =
+        begin_list(take, root, "reaches", true, &model->reaches, sizeof *model->reaches, &model->n_reaches);
+    need(take, model->n_reaches, model->n_variables && has_threads(model), "variables or threads");
     for (take->index = 0; take->index < model->n_reaches && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct reach_row *into = &model->reaches[take->index];
@@ -633,14 +632,10 @@ static void take_reaches(struct json_take *take, const json_t *root, struct mode
 
 static void take_home_counts(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "home_counts";
-    const json_t *list =
-        json_object_get(root, "home_counts") ? json_take_array_at(take, root, "home_counts", &n) : NULL;
-    if (n && !take->code && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables, metrics or threads");
-    model->home_counts = zeroed(take, n, sizeof *model->home_counts);
-    model->n_home_counts = model->home_counts ? n : 0;
+    const json_t *list = begin_list(take, root, "home_counts", true, &model->home_counts, sizeof *model->home_counts,
+                                    &model->n_home_counts);
+    need(take, model->n_home_counts, model->n_variables && model->n_metrics && has_threads(model),
+         "variables, metrics or threads");
     for (take->index = 0; take->index < model->n_home_counts && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index), *home = json_array_get(row, 4);
         model->home_counts[take->index] = (struct home_count){
@@ -655,13 +650,8 @@ static void take_home_counts(struct json_take *take, const json_t *root, struct 
 
 static void take_pages(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "pages";
-    const json_t *list = json_object_get(root, "pages") ? json_take_array_at(take, root, "pages", &n) : NULL;
-    if (n && !take->code && !model->n_variables)
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables");
-    model->pages = zeroed(take, n, sizeof *model->pages);
-    model->n_pages = model->pages ? n : 0;
+    const json_t *list = begin_list(take, root, "pages", true, &model->pages, sizeof *model->pages, &model->n_pages);
+    need(take, model->n_pages, model->n_variables, "variables");
     for (take->index = 0; take->index < model->n_pages && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct variable_pages *pages = &model->pages[take->index];
@@ -679,14 +669,9 @@ static void take_pages(struct json_take *take, const json_t *root, struct model 
 
 static void take_field_counts(struct json_take *take, const json_t *root, struct model *model)
 {
-    size_t n = 0;
-    take->where = "field_counts";
-    const json_t *list =
-        json_object_get(root, "field_counts") ? json_take_array_at(take, root, "field_counts", &n) : NULL;
-    if (n && !take->code && !model->n_variables)
-        (void)json_take_fail(take, ERR_FORMAT, "list", "there are no variables");
-    model->field_counts = zeroed(take, n, sizeof *model->field_counts);
-    model->n_field_counts = model->field_counts ? n : 0;
+    const json_t *list = begin_list(take, root, "field_counts", true, &model->field_counts, sizeof *model->field_counts,
+                                    &model->n_field_counts);
+    need(take, model->n_field_counts, model->n_variables, "variables");
     for (take->index = 0; take->index < model->n_field_counts && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct field_count *count = &model->field_counts[take->index];

@@ -174,27 +174,6 @@ static bool find_declaration(Dwarf_Die *die)
     return dwarf_attr(die, DW_AT_specification, &attribute) && dwarf_formref_die(&attribute, die);
 }
 
-/* Member functions of classes that no other unit can name have no linkage name: their name is put together from the
- * scopes around the declaration. NULL for everything else. */
-static const char *member_function_name(struct symbols *symbols, Dwarf_Die *function)
-{
-    Dwarf_Die die = *function, *scopes = NULL;
-    struct buf name = {0};
-    if (!find_declaration(&die))
-        return NULL;
-    int n = dwarf_getscopes_die(&die, &scopes);
-    int tag = n > 1 ? dwarf_tag(&scopes[1]) : 0;
-    bool is_member = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
-    for (int i = is_member ? n - 2 : -1; i >= 0; i--) {
-        const char *part = dwarf_diename(&scopes[i]);
-        buf_printf(&name, "%s%s", part ? part : "(anonymous namespace)", i ? "::" : "");
-    }
-    free(scopes);
-    const char *owned = name.len_bytes ? symbols_own_name(symbols, name.data) : NULL;
-    buf_fini(&name);
-    return owned;
-}
-
 const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path)
 {
     Dwarf_Attribute attribute;
@@ -235,6 +214,135 @@ static const char *file_of(struct symbols *symbols, Dwarf_Attribute *attribute)
     return own_kept_file(symbols, &unit, dwarf_filesrc(files, index, NULL, NULL));
 }
 
+/* --- lambdas among the arguments of templates --- */
+
+#define LAMBDA "<lambda"
+#define LAMBDAS_MAX 8
+#define ARGUMENTS_DEPTH 4
+
+struct lambdas {
+    struct {
+        const char *file;
+        Dwarf_Word line;
+    } places[LAMBDAS_MAX];
+    unsigned n;
+};
+
+static void follow_origin(Dwarf_Die *die)
+{
+    Dwarf_Attribute link;
+    for (int i = 0;
+         i < 4 && (dwarf_attr(die, DW_AT_abstract_origin, &link) || dwarf_attr(die, DW_AT_specification, &link)); i++)
+        if (!dwarf_formref_die(&link, die))
+            return;
+}
+
+static bool is_class(Dwarf_Die *die)
+{
+    int tag = dwarf_tag(die);
+    return tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+}
+
+/* Whether a class is that of a lambda: it has no name, or one of the compiler's, and can be called. */
+static bool is_lambda(Dwarf_Die *class)
+{
+    const char *name = dwarf_diename(class), *its;
+    Dwarf_Die child;
+    if (name)
+        return strncmp(name, LAMBDA, strlen(LAMBDA)) == 0;
+    for (int more = dwarf_child(class, &child); more == 0; more = dwarf_siblingof(&child, &child))
+        if (dwarf_tag(&child) == DW_TAG_subprogram && (its = dwarf_diename(&child)) &&
+            strncmp(its, "operator()", strlen("operator()")) == 0)
+            return true;
+    return false;
+}
+
+/* Where the class of a lambda is; false where that is not known. */
+static bool find_place(struct symbols *symbols, Dwarf_Die *class, const char **file, Dwarf_Word *line)
+{
+    Dwarf_Attribute attribute;
+    *file = dwarf_attr(class, DW_AT_decl_file, &attribute) ? file_of(symbols, &attribute) : NULL;
+    return *file && dwarf_attr(class, DW_AT_decl_line, &attribute) && dwarf_formudata(&attribute, line) == 0;
+}
+
+/* Lists the lambdas among the template arguments of a function or class, and among those of the arguments. */
+static void find_lambdas(struct symbols *symbols, Dwarf_Die *die, unsigned depth, struct lambdas *found)
+{
+    Dwarf_Die origin = *die, child, type;
+    Dwarf_Attribute link;
+    follow_origin(&origin);
+    for (int more = dwarf_child(&origin, &child); more == 0 && depth < ARGUMENTS_DEPTH;
+         more = dwarf_siblingof(&child, &child)) {
+        int tag = dwarf_tag(&child);
+        if (tag == DW_TAG_GNU_template_parameter_pack)
+            find_lambdas(symbols, &child, depth + 1, found);
+        if (tag != DW_TAG_template_type_parameter || !dwarf_attr(&child, DW_AT_type, &link) ||
+            !dwarf_formref_die(&link, &type) || !is_class(&type))
+            continue;
+        if (!is_lambda(&type))
+            find_lambdas(symbols, &type, depth + 1, found);
+        else if (found->n < LAMBDAS_MAX &&
+                 find_place(symbols, &type, &found->places[found->n].file, &found->places[found->n].line))
+            found->n++;
+    }
+}
+
+/* Behind the '>' that ends what begins with the '<' at p. */
+static const char *angle_end(const char *p)
+{
+    int depth = 0;
+    for (; *p; p++) {
+        depth += (*p == '<') - (*p == '>');
+        if (depth == 0)
+            return p + 1;
+    }
+    return p;
+}
+
+/* Appends the name of a function or class as DWARF has it. Instances of a template with different lambdas have the same
+ * one ("call<main()::<lambda(int)> >"), so that it gets their places. */
+static void put_die_name(struct symbols *symbols, Dwarf_Die *die, const char *name, struct buf *text)
+{
+    struct lambdas lambdas = {.n = 0};
+    unsigned k = 0;
+    const char *at;
+    if (strstr(name, LAMBDA))
+        find_lambdas(symbols, die, 0, &lambdas);
+    while (k < lambdas.n && (at = strstr(name, LAMBDA))) {
+        const char *end = angle_end(at);
+        bool is_scope = strncmp(end, "::", 2) == 0; /* of what is the argument */
+        buf_append(text, name, (size_t)((is_scope ? end : at) - name));
+        if (!is_scope) {
+            buf_printf(text, "{lambda at %s:%ju}", path_last(lambdas.places[k].file),
+                       (uintmax_t)lambdas.places[k].line);
+            k++;
+        }
+        name = end;
+    }
+    buf_printf(text, "%s", name);
+}
+
+/* Member functions of classes that no other unit can name have no linkage name: their name is put together from the
+ * scopes around the declaration. NULL for everything else. */
+static const char *member_function_name(struct symbols *symbols, Dwarf_Die *function)
+{
+    Dwarf_Die die = *function, *scopes = NULL;
+    struct buf name = {0};
+    if (!find_declaration(&die))
+        return NULL;
+    int n = dwarf_getscopes_die(&die, &scopes);
+    bool is_member = n > 1 && is_class(&scopes[1]);
+    for (int i = is_member ? n - 2 : -1; i >= 0; i--) {
+        const char *part = dwarf_diename(&scopes[i]);
+        put_die_name(symbols, &scopes[i], part ? part : "(anonymous namespace)", &name);
+        buf_printf(&name, "%s", i ? "::" : "");
+    }
+    free(scopes);
+    const char *owned = name.len_bytes ? symbols_own_name(symbols, name.data) : NULL;
+    buf_fini(&name);
+    return owned;
+}
+
 /* The entry that names the type of die, without const and pointers. */
 static bool find_class(Dwarf_Die *die, Dwarf_Die *class)
 {
@@ -243,8 +351,7 @@ static bool find_class(Dwarf_Die *die, Dwarf_Die *class)
     for (int i = 0; i < 4 && dwarf_attr(class, DW_AT_type, &attribute); i++) {
         if (!dwarf_formref_die(&attribute, class))
             return false;
-        int tag = dwarf_tag(class);
-        if (tag == DW_TAG_class_type || tag == DW_TAG_structure_type)
+        if (is_class(class))
             return true;
     }
     return false;
@@ -254,21 +361,52 @@ static bool find_class(Dwarf_Die *die, Dwarf_Die *class)
 static bool find_lambda(Dwarf_Die *function, Dwarf_Die *class)
 {
     Dwarf_Die die = *function, child;
-    Dwarf_Attribute link;
-    for (int i = 0;
-         i < 4 && (dwarf_attr(&die, DW_AT_abstract_origin, &link) || dwarf_attr(&die, DW_AT_specification, &link)); i++)
-        if (!dwarf_formref_die(&link, &die))
-            return false;
+    follow_origin(&die);
     for (int more = dwarf_child(&die, &child); more == 0; more = dwarf_siblingof(&child, &child))
         if (dwarf_tag(&child) == DW_TAG_formal_parameter) { /* the first one is the object */
             const char *name = find_class(&child, class) ? dwarf_diename(class) : "?";
-            return !name || strncmp(name, "<lambda", strlen("<lambda")) == 0;
+            return !name || strncmp(name, LAMBDA, strlen(LAMBDA)) == 0;
         }
     return false;
 }
 
-/* The name of a lambda's function, which is "operator()" of a class without a name: where the lambda is, tells it from
- * others. Its facts get that place where they have none. NULL for other functions. */
+/* The names of the scopes around a function, and its own, from the outermost in: "S<int>::run". */
+static void put_qualified(struct symbols *symbols, Dwarf_Die *function, struct buf *text)
+{
+    Dwarf_Die die = *function, *scopes = NULL;
+    if (!find_declaration(&die))
+        die = *function;
+    int n = dwarf_getscopes_die(&die, &scopes);
+    for (int i = n - 2; i >= 0; i--) { /* without the unit */
+        const char *part = dwarf_tag(&scopes[i]) != DW_TAG_lexical_block ? dwarf_diename(&scopes[i]) : NULL;
+        if (!part)
+            continue;
+        buf_printf(text, "%s", text->len_bytes ? "::" : "");
+        put_die_name(symbols, &scopes[i], part, text);
+    }
+    free(scopes);
+}
+
+/* Each instance of a template has a lambda of its own at the same place: appends what these instances are called, and
+ * "::"; nothing for a lambda in other code. */
+static void put_instance(struct symbols *symbols, Dwarf_Die *class, struct buf *text)
+{
+    Dwarf_Die *scopes = NULL;
+    struct buf name = {0};
+    int n = dwarf_getscopes_die(class, &scopes), i = 1;
+    while (i < n && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
+        i++;
+    if (i < n)
+        put_qualified(symbols, &scopes[i], &name);
+    if (name.data && strchr(name.data, '<'))
+        buf_printf(text, "%s::", name.data);
+    buf_fini(&name);
+    free(scopes);
+}
+
+/* The name of a lambda's function, which is "operator()" of a class without a name: where the lambda is, and in which
+ * instance of a template, tells it from others. Its facts get that place where they have none. NULL for other
+ * functions. */
 static const char *lambda_name(struct symbols *symbols, Dwarf_Die *die, struct facts *facts)
 {
     const char *name = text_of(facts, NAME), *file;
@@ -284,7 +422,8 @@ static const char *lambda_name(struct symbols *symbols, Dwarf_Die *die, struct f
             facts->items[DECL_FILE + i] = attributes[i];
     facts->has |= 1u << DECL_FILE | 1u << DECL_LINE;
     struct buf text = {0};
-    buf_printf(&text, "{lambda at %s:%ju}::operator()", path_last(file), (uintmax_t)line);
+    put_instance(symbols, &class, &text);
+    buf_printf(&text, "{lambda at %s:%ju}::%s", path_last(file), (uintmax_t)line, name);
     const char *owned = text.failed ? NULL : symbols_own_name(symbols, text.data);
     buf_fini(&text);
     return owned;
@@ -301,7 +440,13 @@ static const char *function_name(struct symbols *symbols, Dwarf_Die *die, struct
     if (name)
         return name;
     name = text_of(facts, NAME);
-    return symbols_own_name(symbols, name ? name : linkage);
+    if (!name || linkage || !strstr(name, LAMBDA))
+        return symbols_own_name(symbols, name ? name : linkage);
+    struct buf text = {0};
+    put_die_name(symbols, die, name, &text);
+    const char *owned = text.failed ? NULL : symbols_own_name(symbols, text.data);
+    buf_fini(&text);
+    return owned;
 }
 
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)
