@@ -94,116 +94,154 @@ static int32_t target_task(const struct stream *stream, const struct stream_even
     return read_field(stream, origin, couple->task, &value) ? (int32_t)value : origin->task;
 }
 
-/* A number that is no CPU of the stream is as good as none. */
-static uint16_t target_cpu(const struct stream *stream, const struct stream_event *origin,
-                           const struct stream_couple *couple)
-{
-    int64_t value;
-    return read_field(stream, origin, couple->cpu, &value) && value >= 0 && value < stream->n_cpus ? (uint16_t)value
-                                                                                                   : origin->cpu;
-}
-
 /* --- making twins --- */
 
-/* Where each task is switched in next, seen from the end of the stream: an open hash table. */
-struct next_cpus {
-    struct next_cpu {
+/* What is known of each task of a twin, seen from the end of the stream: an open hash table. */
+struct targets {
+    struct target {
+        uint64_t n_twins; /* 0: empty slot */
         int32_t task;
-        uint32_t cpu; /* + 1; 0: empty slot */
+        uint32_t cpu; /* where it is switched in next, + 1; 0: nowhere */
     } * slots;
     size_t n_slots, n_used; /* n_slots: a power of two */
 };
 
-static struct next_cpu *next_cpu_slot(const struct next_cpus *table, int32_t task)
+static inline struct target *target_slot(const struct targets *table, int32_t task)
 {
     size_t i = (uint32_t)task * UINT32_C(2654435761) >> 7;
-    for (i &= table->n_slots - 1; table->slots[i].cpu && table->slots[i].task != task;)
+    for (i &= table->n_slots - 1; table->slots[i].n_twins && table->slots[i].task != task;)
         i = (i + 1) & (table->n_slots - 1);
     return &table->slots[i];
 }
 
 /* Doubles the table when it is half full. */
-static bool next_cpus_reserve(struct next_cpus *table)
+static bool targets_reserve(struct targets *table)
 {
     enum { FIRST_SLOTS = 1024 };
     if (table->n_used < table->n_slots / 2)
         return true;
-    struct next_cpus larger = {.n_slots = table->n_slots ? 2 * table->n_slots : FIRST_SLOTS, .n_used = table->n_used};
+    struct targets larger = {.n_slots = table->n_slots ? 2 * table->n_slots : FIRST_SLOTS, .n_used = table->n_used};
     larger.slots = calloc(larger.n_slots, sizeof *larger.slots);
     if (!larger.slots)
         return false;
     for (size_t i = 0; i < table->n_slots; i++)
-        if (table->slots[i].cpu)
-            *next_cpu_slot(&larger, table->slots[i].task) = table->slots[i];
+        if (table->slots[i].n_twins)
+            *target_slot(&larger, table->slots[i].task) = table->slots[i];
     free(table->slots);
     *table = larger;
     return true;
 }
 
-/* The CPU of a twin where later switches tell it, and what it tells about earlier wakings. False when out of memory. */
-static bool correct_cpu(struct next_cpus *table, struct stream_event *twin)
+/* Counts a twin for its task, and gives it the CPU that later switches tell. False when out of memory. */
+static inline bool settle(struct targets *table, struct stream_event *twin)
 {
-    if (twin->id == COUPLEBREAK_SWITCH) {
-        if (!next_cpus_reserve(table))
-            return false;
-        struct next_cpu *slot = next_cpu_slot(table, twin->task);
-        table->n_used += slot->cpu == 0;
-        *slot = (struct next_cpu){twin->task, twin->cpu + 1u};
-    } else if (twin->id == COUPLEBREAK_WAKING && table->n_slots) {
-        const struct next_cpu *slot = next_cpu_slot(table, twin->task);
-        if (slot->cpu)
-            twin->cpu = (uint16_t)(slot->cpu - 1);
+    struct target *target = target_slot(table, twin->task);
+    bool is_new = target->n_twins++ == 0;
+    target->task = twin->task;
+    if (twin->id == COUPLEBREAK_SWITCH)
+        target->cpu = twin->cpu + 1u;
+    else if (twin->id == COUPLEBREAK_WAKING && target->cpu)
+        twin->cpu = (uint16_t)(target->cpu - 1);
+    table->n_used += is_new;
+    return !is_new || targets_reserve(table);
+}
+
+/* A kind of twins in the stream, and how the fields of its origins are read without asking for their kind each time. */
+struct origin_kind {
+    int32_t id; /* STREAM_ID_NONE: the stream has none */
+    const struct stream_couple *couple;
+    bool is_plain;                     /* its fields are four bytes each, in native order, in stream.bytes */
+    uint32_t task_at, cpu_at, n_least; /* is_plain; cpu_at 0: it names no CPU */
+};
+
+static bool is_plain_field(const struct stream_field *field)
+{
+    return field && field->n_bytes == 4 && field->flags & STREAM_FIELD_SIGNED && field->offset <= UINT16_MAX;
+}
+
+static struct origin_kind origin_kind_of(const struct stream *stream, int pos)
+{
+    const struct stream_couple *couple = &stream->couples[pos];
+    struct origin_kind kind = {.id = couple->is_known ? couple->id : STREAM_ID_NONE, .couple = couple};
+    bool has_bytes = stream->bytes && !(stream->reader && stream->reader->payload) && !stream->is_swapped;
+    kind.is_plain = has_bytes && is_plain_field(couple->task) && (!couple->cpu || is_plain_field(couple->cpu));
+    if (kind.is_plain) {
+        kind.task_at = couple->task->offset;
+        kind.cpu_at = couple->cpu ? couple->cpu->offset : 0;
+        kind.n_least = (kind.task_at > kind.cpu_at ? kind.task_at : kind.cpu_at) + 4;
     }
-    return true;
+    return kind;
+}
+
+/* The task and the CPU that an origin names second; a number that is no CPU of the stream is as good as none. */
+static inline void read_target(const struct stream *stream, const struct stream_event *origin,
+                               const struct origin_kind *kind, struct stream_event *twin)
+{
+    int32_t task = origin->task, cpu = -1;
+    int64_t value;
+    if (kind->is_plain && origin->n_bytes >= kind->n_least && origin->record <= stream->n_bytes &&
+        origin->n_bytes <= stream->n_bytes - origin->record) {
+        const unsigned char *bytes = stream->bytes + origin->record;
+        memcpy(&task, bytes + kind->task_at, sizeof task);
+        if (kind->cpu_at)
+            memcpy(&cpu, bytes + kind->cpu_at, sizeof cpu);
+    } else {
+        task = target_task(stream, origin, kind->couple);
+        cpu = read_field(stream, origin, kind->couple->cpu, &value) && value == (int32_t)value ? (int32_t)value : -1;
+    }
+    twin->task = task;
+    twin->cpu = cpu >= 0 && (uint32_t)cpu < stream->n_cpus ? (uint16_t)cpu : origin->cpu;
 }
 
 /* One pass from the last event to the first: moves them apart and writes twins into the gaps, with the CPUs that the
  * twins behind them tell. False when out of memory. */
-static bool insert_twins(struct stream *stream, size_t n_twins)
+static bool insert_twins(struct stream *stream, size_t n_twins, struct targets *table)
 {
+    enum { AHEAD = 24 }; /* events whose bytes are fetched early */
     struct stream_event *events = stream->events;
-    struct next_cpus table = {0};
-    bool is_done = true;
+    struct origin_kind of[COUPLEBREAK_N];
+    bool is_done = targets_reserve(table), is_any_plain = false;
+    for (int pos = 0; pos < COUPLEBREAK_N; pos++) {
+        of[pos] = origin_kind_of(stream, pos);
+        is_any_plain |= of[pos].is_plain;
+    }
     size_t to = stream->n_events + n_twins;
     for (size_t from = stream->n_events; is_done && from-- > 0;) {
         struct stream_event origin = events[from];
-        int pos = couplebreak_origin_id_to_flag_pos(stream, origin.id);
-        if (pos >= 0) {
-            const struct stream_couple *couple = &stream->couples[pos];
-            to--;
-            events[to] = (struct stream_event){.t_ns = origin.t_ns,
-                                               .record = to - 1,
-                                               .task = target_task(stream, &origin, couple),
-                                               .id = kinds[pos].id,
-                                               .cpu = target_cpu(stream, &origin, couple),
-                                               .visible = STREAM_VISIBLE_ALL};
-            is_done = correct_cpu(&table, &events[to]);
+        int pos = origin.id == of[0].id ? 0 : origin.id == of[1].id ? 1 : origin.id == of[2].id ? 2 : COUPLEBREAK_N;
+        if (is_any_plain && from >= AHEAD) /* what is asked for lies at the end of most */
+            __builtin_prefetch(stream->bytes + events[from - AHEAD].record + events[from - AHEAD].n_bytes - 8);
+        if (pos < COUPLEBREAK_N && origin.id != STREAM_ID_NONE) {
+            struct stream_event *twin = &events[--to];
+            *twin = (struct stream_event){
+                .t_ns = origin.t_ns, .record = to - 1, .id = kinds[pos].id, .visible = STREAM_VISIBLE_ALL};
+            read_target(stream, &origin, &of[pos], twin);
+            is_done = settle(table, twin);
             stream->couplebreak_evts_flags |= UINT64_C(1) << pos;
         }
         events[--to] = origin;
     }
-    free(table.slots);
     stream->n_events += n_twins;
     return is_done;
 }
 
 int couplebreak_apply(struct stream *stream, struct error *err)
 {
+    struct targets table = {0};
     size_t n_twins = 0;
-    for (size_t i = 0; i < stream->n_events; i++)
-        n_twins += couplebreak_origin_id_to_flag_pos(stream, stream->events[i].id) >= 0;
-    if (n_twins > stream->cap_events - stream->n_events) {
-        struct stream_event *events = realloc(stream->events, (stream->n_events + n_twins) * sizeof *events);
-        if (!events)
-            return error_memory(err);
-        stream->events = events;
-        stream->cap_events = stream->n_events + n_twins;
+    for (int pos = 0; pos < COUPLEBREAK_N; pos++) {
+        const struct stream_couple *couple = &stream->couples[pos];
+        const struct stream_type *type = couple->is_known ? stream_type_of(stream, couple->id) : NULL;
+        n_twins += type ? type->n_events : 0;
     }
     stream->couplebreak_on = true;
-    if (!insert_twins(stream, n_twins))
-        return error_memory(err);
+    bool is_done = stream_reserve_events(stream, stream->n_events + n_twins) && insert_twins(stream, n_twins, &table);
+    for (size_t i = 0; is_done && i < table.n_slots; i++)
+        is_done = !table.slots[i].n_twins || table.slots[i].task == STREAM_NO_TASK ||
+                  stream_count_task(stream, table.slots[i].task, table.slots[i].n_twins);
+    free(table.slots);
     stream->n_couplebreak_evts = __builtin_popcountll(stream->couplebreak_evts_flags);
-    return 0;
+    return is_done ? 0 : error_memory(err);
 }
 
 /* --- for consumers --- */

@@ -20,8 +20,8 @@ enum couplebreak_id {
 /* Fills stream.couples from the types. Called by stream_open, couplebreak on or off. */
 void couplebreak_find_origins(struct stream *stream);
 
-/* Makes the twins of a stream that has none, and sets its couplebreak members. Called by stream_open.  err: ERR_MEMORY
- */
+/* Makes the twins of a stream that has none, whose types know their numbers of events, and counts them for their tasks;
+ * sets its couplebreak members. Called by stream_open.  err: ERR_MEMORY */
 int couplebreak_apply(struct stream *stream, struct error *err);
 
 /* Whether an id is one of twins that are known here. */

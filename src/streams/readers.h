@@ -40,6 +40,9 @@ struct stream_reader {
 /* The reader at index i, in the order in which they are asked; NULL behind the last. */
 const struct stream_reader *stream_readers_at(size_t i);
 
+/* Makes room for n events in all. False when out of memory. */
+bool stream_reserve_events(struct stream *stream, size_t n);
+
 /* Makes room for one more event and returns it, with visible set and the rest for the caller to fill; NULL when out of
  * memory. */
 struct stream_event *stream_add_event_slowly(struct stream *stream);
@@ -63,6 +66,9 @@ bool stream_add_task(struct stream *stream, int32_t task, int32_t process, const
 
 /* Notes that a task is one of those whose events are all there (STREAM_TIER_PROGRAM). False when out of memory. */
 bool stream_add_own(struct stream *stream, int32_t task);
+
+/* Counts n events for a task, while the stream is being read. False when out of memory. */
+bool stream_count_task(struct stream *stream, int32_t task, uint64_t n);
 
 /* The clock by the name that the kernel gives it in tracing ("local", "mono", ...). */
 enum stream_clock stream_clock_of(const char *name);

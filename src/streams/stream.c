@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "base/path.h"
@@ -30,19 +31,50 @@ const char *stream_tier_name(enum stream_tier tier)
 
 /* --- building --- */
 
-struct stream_event *stream_add_event_slowly(struct stream *stream)
+/* Gives memory to the pages of events [from, to): to fault for each of them takes as long as making the events in it.
+ * Older kernels do not, and the events fault. */
+static void populate(const struct stream *stream, size_t from, size_t to)
 {
-    enum { FIRST = 4096 };
-    /* By half: pages that nothing was written to take no memory, and the rest is given back at the end. */
-    size_t n = stream->cap_events ? stream->cap_events + stream->cap_events / 2 : FIRST;
+    enum { PAGE_BYTES = 4096 };
+    uintptr_t begin = ((uintptr_t)(stream->events + from) + PAGE_BYTES - 1) & -(uintptr_t)PAGE_BYTES;
+    uintptr_t end = (uintptr_t)(stream->events + to) & -(uintptr_t)PAGE_BYTES;
+    if (begin < end)
+        (void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+}
+
+static bool allocate_events(struct stream *stream, size_t n)
+{
+    if (n <= stream->room_events)
+        return true;
     if (n > SIZE_MAX / 2 / sizeof *stream->events)
-        return NULL;
+        return false;
     struct stream_event *events = realloc(stream->events, n * sizeof *events);
     if (!events)
-        return NULL;
+        return false;
     stream->events = events;
-    stream->cap_events = n;
-    return stream_add_event(stream);
+    stream->room_events = n;
+    return true;
+}
+
+bool stream_reserve_events(struct stream *stream, size_t n)
+{
+    if (!allocate_events(stream, n))
+        return false;
+    if (n > stream->cap_events) {
+        populate(stream, stream->cap_events, n);
+        stream->cap_events = n;
+    }
+    return true;
+}
+
+struct stream_event *stream_add_event_slowly(struct stream *stream)
+{
+    enum { FIRST = 4096, STEP = 32768 };
+    size_t n = stream->cap_events, step = n < STEP ? FIRST : STEP;
+    /* By half: pages without events take no memory, and the rest is given back at the end. */
+    if (n + step > stream->room_events && !allocate_events(stream, n + step + n / 2))
+        return NULL;
+    return stream_reserve_events(stream, n + step) ? stream_add_event(stream) : NULL;
 }
 
 /* The place of an id in items sorted by it: ids are compared as if they began at 0. */
@@ -177,6 +209,15 @@ int stream_take_formats(struct stream *stream, struct stream_formats *formats, s
     return code;
 }
 
+bool stream_count_task(struct stream *stream, int32_t task, uint64_t n)
+{
+    size_t i = put_task(stream, task);
+    if (i == SLOTS_NONE)
+        return false;
+    stream->tasks[i].n_events += n;
+    return true;
+}
+
 enum stream_clock stream_clock_of(const char *name)
 {
     static const struct {
@@ -239,7 +280,7 @@ static bool sort_events(struct stream *stream)
         from = to;
         to = swapped;
         stream->events = from;
-        stream->cap_events = n;
+        stream->cap_events = stream->room_events = n;
     }
     free(to);
     return true;
@@ -284,7 +325,7 @@ static int compare_tasks(const void *a, const void *b)
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
-/* Counts events by type and task, and lost records; sorts the tasks. */
+/* Counts events by type and task, and lost records. */
 static bool count_events(struct stream *stream)
 {
     struct count_cache *tasks = malloc(2 * CACHE_SLOTS * sizeof *tasks), *types = tasks ? tasks + CACHE_SLOTS : NULL;
@@ -304,10 +345,15 @@ static bool count_events(struct stream *stream)
             is_done = count_task(stream, tasks, event->task);
     }
     free(tasks);
+    return is_done;
+}
+
+/* No task comes any more. */
+static void sort_tasks(struct stream *stream)
+{
     slots_fini(&stream->task_slots);
     if (stream->n_tasks)
         qsort(stream->tasks, stream->n_tasks, sizeof *stream->tasks, compare_tasks);
-    return is_done;
 }
 
 /* A pair of fields that name a task. */
@@ -380,12 +426,12 @@ static bool name_tasks(struct stream *stream)
 /* Gives back what the array of events has too much. */
 static void trim_events(struct stream *stream)
 {
-    if (stream->n_events == stream->cap_events)
+    if (stream->n_events == stream->room_events)
         return;
     struct stream_event *events = realloc(stream->events, (stream->n_events + !stream->n_events) * sizeof *events);
     if (events) {
         stream->events = events;
-        stream->cap_events = stream->n_events;
+        stream->cap_events = stream->room_events = stream->n_events;
     }
 }
 
@@ -404,9 +450,12 @@ int stream_finish(struct stream *stream, bool couplebreak, struct error *err)
 {
     int code = sort_events(stream) ? check_extent(stream, err) : error_memory(err);
     couplebreak_find_origins(stream);
+    if (code == 0 && !count_events(stream))
+        code = error_memory(err);
     if (code == 0 && couplebreak)
         code = couplebreak_apply(stream, err);
-    if (code == 0 && (!count_events(stream) || !name_tasks(stream)))
+    sort_tasks(stream);
+    if (code == 0 && !name_tasks(stream))
         code = error_memory(err);
     if (code == 0)
         trim_events(stream);

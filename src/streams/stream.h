@@ -159,7 +159,7 @@ struct stream {
     uint64_t n_lost_places;  /* events STREAM_ID_LOST */
 
     struct stream_event *events; /* [n_events], by time, equal times by CPU; a twin right behind its origin */
-    size_t n_events, cap_events;
+    size_t n_events, cap_events, room_events; /* cap: of the room that is allocated, what has memory */
 
     struct stream_type *types; /* [n_types], by id */
     size_t n_types, cap_types;
@@ -186,10 +186,23 @@ struct stream {
     struct slots task_slots;    /* while the stream is being read */
 };
 
+/* Who knows what the nodes of a measurement's profiles are called in reports; streams know addresses alone. profile:
+ * the file's name; variable, node: their numbers there. */
+struct stream_namer {
+    /* Makes ready for a directory; whatever fails, the stream goes on with addresses.  err: any, with a sentence */
+    int (*open)(void *context, const char *directory, struct error *err);
+    /* Append the name of what a sample at a node of a call path is on, or of the code of that node; false: it has none.
+     * err: buf.failed */
+    bool (*put_variable)(void *context, const char *profile, uint32_t variable, uint32_t node, struct buf *out);
+    bool (*put_place)(void *context, const char *profile, uint32_t node, struct buf *out);
+    void *context;
+};
+
 /* What to do while a stream is opened. All zero is what the original tools do without being asked. */
 struct stream_options {
     bool couplebreak;
-    const char *buffer; /* of a recording with several: its name; NULL: the top one */
+    const char *buffer;               /* of a recording with several: its name; NULL: the top one */
+    const struct stream_namer *namer; /* of samples; NULL: addresses will do */
 };
 
 /* Opens a recording of any kind that readers.c knows, recognised by its content. options NULL: all zero. Close it with
