@@ -239,7 +239,11 @@ static void any_objects_fini(struct any_file *file)
 static int any_perf_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file,
                          struct error *err)
 {
-    return perf_data_read_memory(bytes, len_bytes, name, &file->as.perf, err);
+    int code = perf_data_read_memory(bytes, len_bytes, name, &file->as.perf, err);
+    code = code ? code : perf_data_check(&file->as.perf, err);
+    if (code)
+        perf_data_fini(&file->as.perf);
+    return code;
 }
 
 static int any_perf_take_json(struct json_take *take, const json_t *root, struct any_file *file)

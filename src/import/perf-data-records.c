@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The records of a perf.data file: one pass that finds and checks them, those inside compressed ones included, and puts
- * them in order of time. perf writes the rings of the CPUs one after the other, so that the file is in no order. */
+/* The records of a perf.data file: one pass that finds them, those inside compressed ones included, and what lies in
+ * order of time. perf writes the rings of the CPUs one after the other, so that the file is in no order; a walk merges
+ * them. */
 #include "import/perf-data.h"
 
 #include <inttypes.h>
@@ -10,11 +11,13 @@
 
 #define RECORD_BYTES_MIN 8
 #define UPDATE_NAME 2
+#define ALL_THREADS UINT64_MAX /* in a map of threads */
 
 struct scan {
     struct perf_data *data;
     struct perf_inflate *inflate;
     uint64_t last_ns; /* of the record before: those of perf itself have no time */
+    bool is_run_open; /* the record before is of the same span */
 };
 
 static struct perf_take take_of(const struct perf_data *data, const struct perf_data_record *record)
@@ -99,6 +102,18 @@ static int act_on(struct scan *scan, const struct perf_data_record *record, stru
         if (!scan->inflate && !(scan->inflate = perf_inflate_new()))
             return perf_data_no_memory(data, err);
         return perf_inflate(scan->inflate, data, record, err);
+    case PERF_DATA_THREAD_MAP:
+        data->is_system_wide |= perf_take_number(&take, 8) == 1 && perf_take_number(&take, 8) == ALL_THREADS;
+        return 0;
+    case PERF_DATA_TIME_CONV:
+        data->has_time_conv = true;
+        return 0;
+    case PERF_RECORD_SWITCH:
+        data->has_switches = true;
+        return 0;
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+        data->has_wide_switches = true;
+        return 0;
     case PERF_RECORD_THROTTLE:
         data->n_throttles++;
         return 0;
@@ -112,119 +127,242 @@ static int act_on(struct scan *scan, const struct perf_data_record *record, stru
 }
 
 /* The time of a record; for one without a time, that of the record before. */
-static uint64_t time_of(struct scan *scan, const struct perf_data_record *record)
+static uint64_t time_slowly(const struct perf_data *data, const struct perf_data_record *record, uint64_t last_ns)
 {
     struct abi_sample fields = {0};
     if (record->type == PERF_RECORD_SAMPLE) {
-        const struct perf_data_event *event = perf_data_event_of(scan->data, record);
-        struct perf_take take = take_of(scan->data, record);
+        const struct perf_data_event *event = perf_data_event_of(data, record);
+        struct perf_take take = take_of(data, record);
         uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
-        if (event && event->layout.sample_type & PERF_SAMPLE_TIME) {
-            take.at += 8 * (size_t)__builtin_popcountll(event->layout.sample_type & before);
-            fields.time_ns = take.at <= take.n_bytes ? perf_take_number(&take, 8) : 0;
-        }
-    } else if (record->type < PERF_DATA_ATTR) {
-        perf_data_trailer(scan->data, record, &fields);
-        return scan->last_ns = fields.present & PERF_SAMPLE_TIME ? fields.time_ns : scan->last_ns;
-    } else {
-        return scan->last_ns;
+        if (!event || !(event->layout.sample_type & PERF_SAMPLE_TIME))
+            return 0;
+        take.at += 8 * (size_t)__builtin_popcountll(event->layout.sample_type & before);
+        return take.at <= take.n_bytes ? perf_take_number(&take, 8) : 0;
     }
-    return scan->last_ns = fields.time_ns;
+    if (record->type >= PERF_DATA_ATTR)
+        return last_ns;
+    perf_data_trailer(data, record, &fields);
+    return fields.present & PERF_SAMPLE_TIME ? fields.time_ns : last_ns;
 }
 
-/* Takes a record. */
-static int take_record(struct scan *scan, const struct perf_data_record *record, struct error *err)
+static inline uint64_t long_at(const struct perf_data *data, const unsigned char *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return data->is_swapped ? __builtin_bswap64(value) : value;
+}
+
+/* The same, without asking for the event where all have it at the same place. */
+static inline uint64_t time_of(const struct perf_data *data, const struct perf_data_record *record, uint64_t last_ns)
+{
+    const struct perf_data_places *places = &data->places;
+    const unsigned char *bytes = perf_data_bytes(data, record);
+    if (record->type == PERF_RECORD_SAMPLE && places->sample_time)
+        return record->n_bytes >= places->sample_time + 8 ? long_at(data, bytes + places->sample_time) : 0;
+    if (record->type < PERF_DATA_ATTR && record->type != PERF_RECORD_SAMPLE && places->trailer_time)
+        return record->n_bytes >= RECORD_BYTES_MIN + places->n_trailer
+                   ? long_at(data, bytes + record->n_bytes - places->trailer_time)
+                   : last_ns;
+    return time_slowly(data, record, last_ns);
+}
+
+/* Takes the header of the record at record->offset, of which n_left bytes are there; false when it does not fit. */
+static inline bool take_header(const struct perf_data *data, uint64_t n_left, struct perf_data_record *record)
+{
+    if (n_left < RECORD_BYTES_MIN)
+        return false;
+    uint64_t word;
+    memcpy(&word, perf_data_bytes(data, record), sizeof word);
+    struct perf_event_header header;
+    memcpy(&header, &word, sizeof header);
+    uint32_t type = data->is_swapped ? __builtin_bswap32(header.type) : header.type;
+    record->type = type > UINT16_MAX ? UINT16_MAX : (uint16_t)type;
+    record->misc = data->is_swapped ? __builtin_bswap16(header.misc) : header.misc;
+    record->n_bytes = data->is_swapped ? __builtin_bswap16(header.size) : header.size;
+    return record->n_bytes <= n_left;
+}
+
+/* Adds a record to the run of the one before, or begins one.  err: ERR_MEMORY */
+static int note_run(struct scan *scan, const struct perf_data_record *record, uint64_t end, struct error *err)
 {
     struct perf_data *data = scan->data;
-    int code = act_on(scan, record, err);
-    if (code)
-        return code;
-    if (!vec_reserve(&data->records, &data->cap_records, data->n_records + 1, sizeof *data->records))
-        return perf_data_no_memory(data, err);
-    data->records[data->n_records] = *record;
-    data->records[data->n_records++].time_ns = time_of(scan, record);
+    if (!scan->is_run_open || record->time_ns < scan->last_ns) {
+        if (data->n_runs >= UINT32_MAX ||
+            !vec_reserve(&data->runs, &data->cap_runs, data->n_runs + 1, sizeof *data->runs))
+            return perf_data_no_memory(data, err);
+        data->runs[data->n_runs++] = (struct perf_data_run){
+            .time_ns = record->time_ns, .offset = record->offset, .is_inflated = record->is_inflated};
+        scan->is_run_open = true;
+    }
+    data->runs[data->n_runs - 1].end = end;
+    data->n_records++;
+    scan->last_ns = record->time_ns;
     return 0;
 }
 
 /* All records of a span; what follows the last whole one is an error unless perf was killed. */
-static int scan_span(struct scan *scan, const unsigned char *bytes, uint64_t origin, uint64_t n_bytes, bool is_inflated,
-                     struct error *err)
+static int scan_span(struct scan *scan, uint64_t origin, uint64_t n_bytes, bool is_inflated, struct error *err)
 {
     struct perf_data *data = scan->data;
     int code = 0;
-    uint64_t at = 0;
-    while (at < n_bytes && !code) {
-        struct perf_take take = {.bytes = bytes + at, .n_bytes = n_bytes - at, .is_swapped = data->is_swapped};
+    scan->is_run_open = false;
+    scan->last_ns = 0;
+    for (uint64_t at = 0, payload = 0; at < n_bytes && !code; payload = 0) {
         struct perf_data_record record = {.offset = origin + at, .is_inflated = is_inflated};
-        uint32_t type = (uint32_t)perf_take_number(&take, 4);
-        record.type = type > UINT16_MAX ? UINT16_MAX : (uint16_t)type;
-        record.misc = (uint16_t)perf_take_number(&take, 2);
-        record.n_bytes = (uint32_t)perf_take_number(&take, 2);
-        if (!take.failed && record.n_bytes < RECORD_BYTES_MIN)
+        bool is_whole = take_header(data, n_bytes - at, &record);
+        if (n_bytes - at >= RECORD_BYTES_MIN && record.n_bytes < RECORD_BYTES_MIN)
             return perf_data_fail_record(data, &record, "a record has an impossible length", err);
-        uint64_t payload = 0;
-        if (!take.failed && record.n_bytes <= n_bytes - at)
+        if (is_whole && record.type != PERF_RECORD_SAMPLE)
             payload = payload_bytes(data, &record);
-        else
-            take.failed = true;
-        if (take.failed || payload > n_bytes - at - record.n_bytes) {
+        if (!is_whole || payload > n_bytes - at - record.n_bytes) {
             data->n_unfinished_bytes += data->is_unfinished ? n_bytes - at : 0;
             return data->is_unfinished ? 0
                                        : perf_data_fail_record(data, &record, "a record reaches beyond the end", err);
         }
-        code = take_record(scan, &record, err);
+        if (record.type != PERF_RECORD_SAMPLE)
+            code = act_on(scan, &record, err);
+        record.time_ns = time_of(data, &record, scan->last_ns);
         at += record.n_bytes + payload;
+        code = code ? code : note_run(scan, &record, origin + at, err);
     }
     return code;
 }
 
-/* The end of the run of records that begins at i, in which none is earlier than the one before. */
-static size_t run_end(const struct perf_data_record *records, size_t n, size_t i)
+/* --- in the order of time --- */
+
+/* A run that is being gone through: its next record, at an index of cursors; and the records that are left. */
+struct perf_walk_key {
+    uint64_t time_ns;
+    uint32_t run, cursor;
+};
+
+struct perf_walk_place {
+    struct perf_data_record record;
+    uint64_t end;
+};
+
+static inline bool comes_before(const struct perf_walk_key *a, const struct perf_walk_key *b)
 {
-    while (++i < n && records[i].time_ns >= records[i - 1].time_ns)
-        continue;
-    return i < n ? i : n;
+    return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->run < b->run;
 }
 
-static void merge(const struct perf_data_record *from, size_t begin, size_t middle, size_t end,
-                  struct perf_data_record *to)
+static inline void sift_down(struct perf_data_walk *walk)
 {
-    size_t i = begin, j = middle, k = begin;
-    while (i < middle && j < end)
-        to[k++] = from[j].time_ns < from[i].time_ns ? from[j++] : from[i++];
-    memcpy(to + k, from + i, (middle - i) * sizeof *to);
-    memcpy(to + k + (middle - i), from + j, (end - j) * sizeof *to);
-}
-
-/* By time; of the same time, first those that lie first: synthesized records, then those of a CPU in its order. What a
- * ring held is in order already, so that long runs are merged. */
-static bool sort_records(struct perf_data *data)
-{
-    size_t n = data->n_records;
-    if (n == 0 || run_end(data->records, n, 0) == n)
-        return true;
-    struct perf_data_record *from = data->records, *to = malloc(n * sizeof *to);
-    size_t n_runs = 0;
-    if (!to)
-        return false;
-    while (n_runs != 1) {
-        n_runs = 0;
-        for (size_t begin = 0, end; begin < n; begin = end, n_runs++) {
-            size_t middle = run_end(from, n, begin);
-            end = middle < n ? run_end(from, n, middle) : n;
-            merge(from, begin, middle, end, to);
-        }
-        struct perf_data_record *other = from;
-        from = to;
-        to = other;
+    struct perf_walk_key moved = walk->heap[0];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < walk->n_heap; i = child) {
+        child += child + 1 < walk->n_heap && comes_before(&walk->heap[child + 1], &walk->heap[child]);
+        if (!comes_before(&walk->heap[child], &moved))
+            break;
+        walk->heap[i] = walk->heap[child];
     }
-    free(to);
-    data->records = from;
-    data->cap_records = n;
+    walk->heap[i] = moved;
+}
+
+static void sift_up(struct perf_data_walk *walk, size_t i)
+{
+    struct perf_walk_key moved = walk->heap[i];
+    for (; i > 0 && comes_before(&moved, &walk->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        walk->heap[i] = walk->heap[(i - 1) / 2];
+    walk->heap[i] = moved;
+}
+
+/* Takes the next run in. Places behind n_heap hold cursors that are free. False when out of memory. */
+static bool begin_run(struct perf_data_walk *walk)
+{
+    const struct perf_data *data = walk->data;
+    uint32_t number = walk->order[walk->next_run++];
+    const struct perf_data_run *run = &data->runs[number];
+    if (walk->n_heap == walk->n_cursors) {
+        if (!vec_reserve(&walk->heap, &walk->cap_heap, walk->n_cursors + 1, sizeof *walk->heap) ||
+            !vec_reserve(&walk->cursors, &walk->cap_cursors, walk->n_cursors + 1, sizeof *walk->cursors))
+            return false;
+        walk->heap[walk->n_cursors].cursor = (uint32_t)walk->n_cursors;
+        walk->n_cursors++;
+    }
+    struct perf_walk_key *key = &walk->heap[walk->n_heap];
+    struct perf_walk_place *place = &walk->cursors[key->cursor];
+    key->time_ns = run->time_ns;
+    key->run = number;
+    *place = (struct perf_walk_place){
+        .record = {.time_ns = run->time_ns, .offset = run->offset, .is_inflated = run->is_inflated}, .end = run->end};
+    (void)take_header(data, run->end - run->offset, &place->record);
+    sift_up(walk, walk->n_heap++);
     return true;
 }
 
-static int check_record(const struct perf_data *data, const struct perf_data_record *record, struct error *err)
+/* Goes from the record at the top to the next one of its run. */
+static inline void advance(struct perf_data_walk *walk)
+{
+    const struct perf_data *data = walk->data;
+    struct perf_walk_key *top = &walk->heap[0];
+    struct perf_walk_place *place = &walk->cursors[top->cursor];
+    struct perf_data_record *record = &place->record;
+    uint64_t payload = record->type == PERF_RECORD_SAMPLE ? 0 : payload_bytes(data, record);
+    record->offset += record->n_bytes + payload;
+    /* the file was whole when it was scanned; whatever somebody makes of it now, nothing beyond the run is read */
+    if (record->offset < place->end && take_header(data, place->end - record->offset, record) &&
+        record->n_bytes >= RECORD_BYTES_MIN) {
+        record->time_ns = time_of(data, record, record->time_ns);
+        top->time_ns = record->time_ns;
+    } else {
+        struct perf_walk_key ended = *top;
+        *top = walk->heap[--walk->n_heap];
+        walk->heap[walk->n_heap] = ended;
+    }
+    if (walk->n_heap)
+        sift_down(walk);
+}
+
+static int compare_runs(const void *a, const void *b, void *context)
+{
+    const struct perf_data *data = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (data->runs[x].time_ns != data->runs[y].time_ns)
+        return data->runs[x].time_ns < data->runs[y].time_ns ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+int perf_data_walk_open(const struct perf_data *data, struct perf_data_walk *walk, struct error *err)
+{
+    *walk = (struct perf_data_walk){.data = data, .order = calloc(data->n_runs + 1, sizeof *walk->order)};
+    if (!walk->order)
+        return perf_data_no_memory(data, err);
+    for (size_t i = 0; i < data->n_runs; i++)
+        walk->order[i] = (uint32_t)i;
+    if (data->n_runs)
+        qsort_r(walk->order, data->n_runs, sizeof *walk->order, compare_runs, (void *)data);
+    return 0;
+}
+
+const struct perf_data_record *perf_data_walk_next(struct perf_data_walk *walk)
+{
+    const struct perf_data *data = walk->data;
+    if (walk->has_taken)
+        advance(walk);
+    while (walk->next_run < data->n_runs && !walk->failed) {
+        const struct perf_walk_key next = {.time_ns = data->runs[walk->order[walk->next_run]].time_ns,
+                                           .run = walk->order[walk->next_run]};
+        if (walk->n_heap && !comes_before(&next, &walk->heap[0]))
+            break;
+        walk->failed = !begin_run(walk);
+    }
+    walk->has_taken = walk->n_heap && !walk->failed;
+    return walk->has_taken ? &walk->cursors[walk->heap[0].cursor].record : NULL;
+}
+
+int perf_data_walk_close(struct perf_data_walk *walk, struct error *err)
+{
+    const struct perf_data *data = walk->data;
+    bool failed = walk->failed;
+    free(walk->heap);
+    free(walk->cursors);
+    free(walk->order);
+    *walk = (struct perf_data_walk){0};
+    return failed ? perf_data_no_memory(data, err) : 0;
+}
+
+int perf_data_check_record(const struct perf_data *data, const struct perf_data_record *record, struct error *err)
 {
     const struct perf_data_event *event;
     struct abi_sample sample;
@@ -248,20 +386,27 @@ static int check_record(const struct perf_data *data, const struct perf_data_rec
     }
 }
 
+int perf_data_check(const struct perf_data *data, struct error *err)
+{
+    struct perf_data_walk walk;
+    int code = perf_data_walk_open(data, &walk, err);
+    if (code)
+        return code;
+    for (const struct perf_data_record *record; !code && (record = perf_data_walk_next(&walk));)
+        code = perf_data_check_record(data, record, err);
+    int closed = perf_data_walk_close(&walk, err);
+    return code ? code : closed;
+}
+
 int perf_data_scan(struct perf_data *data, uint64_t offset, uint64_t n_bytes, struct error *err)
 {
     struct scan scan = {.data = data};
-    int code = scan_span(&scan, data->bytes + offset, offset, n_bytes, false, err);
-    scan.last_ns = 0;
+    int code = scan_span(&scan, offset, n_bytes, false, err);
     if (!code && data->inflated.len_bytes)
-        code = scan_span(&scan, (const unsigned char *)data->inflated.data, 0, data->inflated.len_bytes, true, err);
+        code = scan_span(&scan, 0, data->inflated.len_bytes, true, err);
     perf_inflate_free(scan.inflate);
     if (!code && data->is_pipe && !perf_data_name_events(data))
         code = perf_data_no_memory(data, err);
-    if (!code && !sort_records(data))
-        code = perf_data_no_memory(data, err);
-    for (size_t i = 0; i < data->n_records && !code; i++)
-        code = check_record(data, &data->records[i], err);
     return code;
 }
 
@@ -335,7 +480,8 @@ int perf_data_sample(const struct perf_data *data, const struct perf_data_record
 
 void perf_data_trailer(const struct perf_data *data, const struct perf_data_record *record, struct abi_sample *out)
 {
-    const struct perf_data_event *event = perf_data_event_of(data, record);
+    bool is_same = data->n_events && data->places.n_trailer != UINT32_MAX;
+    const struct perf_data_event *event = is_same ? data->events : perf_data_event_of(data, record);
     *out = (struct abi_sample){0};
     if (event)
         (void)abi_sample_id_parse_sig(perf_data_bytes(data, record), record->n_bytes, &event->layout, out);

@@ -293,6 +293,24 @@ static void begin_list(struct fields *fields, const char *key, size_t n)
         buf_printf(fields->out, "]\n[%s: (number: %zu)", key, n);
 }
 
+static void put_records(struct fields *fields, const struct perf_data *data)
+{
+    struct perf_data_walk walk;
+    struct error ignored;
+    size_t i = 0;
+    begin_list(fields, "records", data->n_records);
+    if (perf_data_walk_open(data, &walk, &ignored) != 0) {
+        fields->out->failed = true;
+        return;
+    }
+    for (const struct perf_data_record *record; (record = perf_data_walk_next(&walk));) {
+        begin_item(fields, i++);
+        put_record(fields, data, record);
+        end_item(fields);
+    }
+    fields->out->failed |= perf_data_walk_close(&walk, &ignored) != 0;
+}
+
 static void put_all(struct fields *fields, const struct perf_data *data)
 {
     put_head(fields, data);
@@ -310,12 +328,7 @@ static void put_all(struct fields *fields, const struct perf_data *data)
         end_item(fields);
     }
     buf_printf(fields->out, fields->is_json ? "]" : "\n");
-    begin_list(fields, "records", data->n_records);
-    for (size_t i = 0; i < data->n_records; i++) {
-        begin_item(fields, i);
-        put_record(fields, data, &data->records[i]);
-        end_item(fields);
-    }
+    put_records(fields, data);
 }
 
 void perf_data_put_text(const struct perf_data *data, struct buf *out)

@@ -232,7 +232,7 @@ void perf_data_fini(struct perf_data *data)
     free(data->ids);
     slots_fini(&data->id_slots);
     free(data->build_ids);
-    free(data->records);
+    free(data->runs);
     buf_fini(&data->inflated);
     *data = (struct perf_data){0};
 }
@@ -372,6 +372,35 @@ static void take_attr(struct perf_take *take, struct perf_event_attr *attr)
     memcpy(attr, native, sizeof native);
 }
 
+/* Where the fields are that records of all events have; event: the last of them. */
+static void note_places(struct perf_data *data, const struct abi_layout *layout)
+{
+    uint64_t type = layout->sample_type,
+             id_bits = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+    uint64_t behind_time =
+        PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+    uint64_t before_time = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+    struct perf_data_places *places = &data->places, own = {0};
+    if (type & PERF_SAMPLE_TIME)
+        own.sample_time = 8 + 8 * (uint32_t)__builtin_popcountll(type & before_time);
+    if (type & PERF_SAMPLE_IDENTIFIER)
+        own.sample_id = 8;
+    else if (type & PERF_SAMPLE_ID)
+        own.sample_id = 8 + 8 * (uint32_t)__builtin_popcountll(type & id_bits);
+    if (layout->has_sample_id_all) {
+        own.n_trailer = 8 * (uint32_t)__builtin_popcountll(type & (behind_time | PERF_SAMPLE_TID));
+        own.trailer_time = type & PERF_SAMPLE_TIME ? 8 * (uint32_t)__builtin_popcountll(type & behind_time) : 0;
+    }
+    if (data->n_events == 1) {
+        *places = own;
+        return;
+    }
+    bool is_same = places->n_trailer == own.n_trailer && places->trailer_time == own.trailer_time;
+    places->sample_time = places->sample_time == own.sample_time ? own.sample_time : 0;
+    places->trailer_time = is_same ? own.trailer_time : 0;
+    places->n_trailer = is_same ? own.n_trailer : UINT32_MAX;
+}
+
 struct perf_data_event *perf_data_add_event(struct perf_data *data, struct perf_take *take, size_t n_bytes)
 {
     const unsigned char *bytes = perf_take_bytes(take, n_bytes);
@@ -382,6 +411,7 @@ struct perf_data_event *perf_data_add_event(struct perf_data *data, struct perf_
     take_attr(&fields, &event->attr);
     event->layout = abi_layout_of_sig(&event->attr);
     event->layout.is_swapped = data->is_swapped;
+    note_places(data, &event->layout);
     return event;
 }
 

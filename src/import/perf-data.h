@@ -24,6 +24,7 @@ enum perf_data_type {
     PERF_DATA_AUXTRACE = 71,
     PERF_DATA_THREAD_MAP = 73,
     PERF_DATA_EVENT_UPDATE = 78,
+    PERF_DATA_TIME_CONV = 79,
     PERF_DATA_FEATURE = 80,
     PERF_DATA_COMPRESSED = 81,
     PERF_DATA_COMPRESSED2 = 83
@@ -56,6 +57,21 @@ struct perf_data_id {
 struct perf_data_tracing {
     const unsigned char *bytes;
     uint64_t n_bytes, offset; /* offset: in the file */
+};
+
+/* Records that lie one behind the other, none of them earlier than the one before: what a ring of a CPU held. offset,
+ * end: as in perf_data_record. */
+struct perf_data_run {
+    uint64_t time_ns; /* of the first */
+    uint64_t offset, end;
+    bool is_inflated;
+};
+
+/* Where fields lie in all records of the file. */
+struct perf_data_places {
+    uint32_t sample_id, sample_time; /* from the beginning of a sample; 0: not all have it, or not there */
+    uint32_t trailer_time;           /* from the end of another record, the same */
+    uint32_t n_trailer;              /* bytes that all others end with; UINT32_MAX: they differ */
 };
 
 /* Where a record lies and when it happened. */
@@ -116,11 +132,16 @@ struct perf_data {
     uint32_t n_possible, n_online;        /* CPUs, 0: not known */
     struct perf_data_build_id *build_ids; /* [n_build_ids] */
     size_t n_build_ids, cap_build_ids;
-    struct buf inflated;              /* what the compressed records hold, one after the other */
-    struct perf_data_record *records; /* [n_records] by time, those of the same time as in the file */
-    size_t n_records, cap_records;
+    struct perf_data_places places;
+    struct buf inflated;        /* what the compressed records hold, one after the other */
+    struct perf_data_run *runs; /* [n_runs] as in the file; perf_data_walk goes through them */
+    size_t n_runs, cap_runs, n_records;
     uint64_t n_lost;             /* of LOST and LOST_SAMPLES records */
     uint64_t n_throttles;        /* the kernel stopped an event for the rest of a tick */
+    bool has_switches;           /* SWITCH records */
+    bool has_wide_switches;      /* SWITCH_CPU_WIDE records */
+    bool is_system_wide;         /* the map of threads names all */
+    bool has_time_conv;          /* TIME_CONV: how counts of the processor become times */
     uint64_t n_unfinished_bytes; /* is_unfinished: after the last whole record */
 };
 
@@ -131,8 +152,9 @@ struct perf_data {
 /* True when the bytes begin as a perf.data file does. */
 bool perf_data_begins(const void *bytes, size_t n_bytes);
 
-/* Opens the file at path, or reads it from a copy of bytes; *data must be empty and is left empty on failure.
- * err: ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (compressed, and built without libzstd), ERR_MEMORY
+/* Opens the file at path, or reads it from a copy of bytes; *data must be empty and is left empty on failure. What is
+ * in the records has not been checked then. err: ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED
+ * (compressed, and built without libzstd), ERR_MEMORY
  */
 int perf_data_open(const char *path, struct perf_data *data, struct error *err);
 int perf_data_read_memory(const void *bytes, size_t n_bytes, const char *name, struct perf_data *data,
@@ -140,6 +162,28 @@ int perf_data_read_memory(const void *bytes, size_t n_bytes, const char *name, s
 
 /* Frees everything and makes the file empty. */
 void perf_data_fini(struct perf_data *data);
+
+/* --- records --- */
+
+/* Goes through all records by time, those of the same time as in the file. */
+struct perf_data_walk {
+    const struct perf_data *data;
+    struct perf_walk_key *heap;      /* [n_heap] active ones of [cap_heap], the next record's at the top */
+    struct perf_walk_place *cursors; /* [cap_cursors] */
+    uint32_t *order;                 /* [data->n_runs] runs by their first times */
+    size_t n_heap, cap_heap, n_cursors, cap_cursors, next_run;
+    bool has_taken, failed;
+};
+
+/* Begins, goes on and ends. _next: valid until the next call, NULL behind the last. _close tells when memory ran out on
+ * the way.  err: ERR_MEMORY */
+int perf_data_walk_open(const struct perf_data *data, struct perf_data_walk *walk, struct error *err);
+const struct perf_data_record *perf_data_walk_next(struct perf_data_walk *walk);
+int perf_data_walk_close(struct perf_data_walk *walk, struct error *err);
+
+/* Whether the fields of a record, or of all, fit.  err: ERR_FORMAT, ERR_MEMORY */
+int perf_data_check_record(const struct perf_data *data, const struct perf_data_record *record, struct error *err);
+int perf_data_check(const struct perf_data *data, struct error *err);
 
 /* The bytes of a record, header included; borrowed. */
 const unsigned char *perf_data_bytes(const struct perf_data *data, const struct perf_data_record *record);
@@ -217,7 +261,7 @@ int perf_data_take_feature(struct perf_data *data, unsigned feature, struct perf
 int perf_data_take_build_id(struct perf_data *data, struct perf_take *take, uint64_t offset, struct error *err);
 
 /* perf-data-records.c: scans the records in [offset, offset + n_bytes) of the file; data->is_pipe: takes events and
- * features from them. Sorts by time.  err: ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY */
+ * features from them. Finds the runs.  err: ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY */
 int perf_data_scan(struct perf_data *data, uint64_t offset, uint64_t n_bytes, struct error *err);
 
 struct perf_inflate;

@@ -21,11 +21,25 @@ enum { ID_SWITCH = 30001, ID_SAMPLES = 30002, ID_MAX = 32767 };
 
 enum { N_NAMED = 4096 };
 
-#define SYSTEM_WIDE UINT64_MAX /* a thread map that names all threads */
+/* Where the fields of samples lie that a stream takes, from the beginning of the record; 0: they are not there. Of each
+ * id that samples name their event by. */
+struct sample_places {
+    uint64_t id;
+    const struct perf_data_event *event; /* NULL: an empty slot */
+    int32_t type;                        /* of the stream */
+    uint32_t tid, cpu, chain, raw;       /* chain: the length of the call chain, behind which raw is */
+    uint32_t n_least;                    /* bytes of the fields before chain and raw */
+    bool is_plain;                       /* there is nothing else */
+    bool is_tracepoint;
+};
+
+enum { N_PLACES = 64 };
 
 struct perf_reader {
     struct perf_data data;
+    struct sample_places places[N_PLACES];         /* by the id */
     int32_t switch_id;                             /* of the tracepoint, STREAM_ID_NONE */
+    int32_t waking_ids[2];                         /* of tracepoints that tell who is woken, STREAM_ID_NONE */
     const struct stream_field *pids[2], *comms[2]; /* of it: who leaves, who comes */
     int32_t named[N_NAMED];                        /* tasks whose names are known, by the rest of their numbers */
     struct buf made;                               /* records of switches that the file has not */
@@ -34,7 +48,8 @@ struct perf_reader {
     bool has_tracepoint; /* of sched_switch, with its format */
     bool has_wide;       /* CPU-wide records of switches */
     bool has_own;        /* those of single threads */
-    bool is_system_wide;
+    bool has_idle;       /* the idle task has recorded something, which it does only where all tasks do */
+    bool has_wakings;
 };
 
 static bool perf_fits(const struct stream_input *input)
@@ -201,13 +216,22 @@ static int add_types(struct perf_reader *reader, struct stream *stream, struct e
         reader->pids[side] = stream_field_of(type, side ? "next_pid" : "prev_pid");
         reader->comms[side] = stream_field_of(type, side ? "next_comm" : "prev_comm");
     }
+    reader->waking_ids[0] = stream_find_id(stream, "sched/sched_waking");
+    reader->waking_ids[1] = stream_find_id(stream, "sched/sched_wakeup");
     return 0;
 }
 
 /* --- events --- */
 
-static struct stream_event *add_event(struct stream *stream, const struct perf_data_record *record, int32_t id,
-                                      uint32_t cpu)
+static inline uint32_t word_at(const struct perf_data *data, const unsigned char *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return data->is_swapped ? __builtin_bswap32(word) : word;
+}
+
+static inline struct stream_event *add_event(struct stream *stream, const struct perf_data_record *record, int32_t id,
+                                             uint32_t cpu)
 {
     struct stream_event *event = stream_add_event(stream);
     if (!event)
@@ -224,29 +248,53 @@ static struct stream_event *add_event(struct stream *stream, const struct perf_d
     return event;
 }
 
-/* A switch names both tasks, which no other record may do. */
-static bool note_names(struct perf_reader *reader, struct stream *stream, const struct stream_event *event)
+/* A switch names both tasks, which no other record may do. raw: its bytes. */
+static bool note_names(struct perf_reader *reader, struct stream *stream, const struct stream_event *event,
+                       const unsigned char *raw)
 {
     bool ok = true;
     for (size_t side = 0; side < 2 && ok; side++) {
-        int64_t task;
+        const struct stream_field *pid = reader->pids[side];
         struct buf name = {0};
-        if (!reader->pids[side] || !reader->comms[side] ||
-            !stream_field_number(stream, event, reader->pids[side], &task) || task <= 0 || task > INT32_MAX)
+        uint32_t task;
+        if (!pid || !reader->comms[side] || pid->n_bytes != sizeof task || pid->offset > event->n_bytes ||
+            event->n_bytes - pid->offset < sizeof task)
             continue;
-        int32_t *named = &reader->named[(size_t)task % N_NAMED];
-        if (*named == (int32_t)task)
+        task = word_at(&reader->data, raw + pid->offset);
+        if (task == 0 || task > INT32_MAX || reader->named[task % N_NAMED] == (int32_t)task)
             continue;
         stream_put_field(stream, event, reader->comms[side], &name);
         ok = !name.failed && (!name.len_bytes || stream_add_task(stream, (int32_t)task, STREAM_NO_TASK, name.data));
         buf_fini(&name);
-        *named = (int32_t)task;
+        reader->named[task % N_NAMED] = (int32_t)task;
     }
     return ok;
 }
 
-static int take_sample(struct perf_reader *reader, const struct perf_data_record *record, struct stream *stream,
-                       struct error *err)
+/* Adds the event of a sample, whose raw bytes begin at raw. False when out of memory. */
+static inline bool put_sample_event(struct perf_reader *reader, struct stream *stream,
+                                    const struct perf_data_record *record, const struct sample_places *places,
+                                    uint32_t cpu, int32_t task, uint64_t raw, uint32_t n_raw)
+{
+    struct stream_event *added = add_event(stream, record, places->type, cpu);
+    if (!added)
+        return false;
+    added->task = task;
+    reader->has_idle |= task == 0;
+    if (!places->is_tracepoint) {
+        added->flags |= IS_RECORD;
+        return true;
+    }
+    added->record += raw;
+    added->n_bytes = n_raw;
+    reader->has_wakings |= added->id == reader->waking_ids[0] || added->id == reader->waking_ids[1];
+    return added->id != reader->switch_id ||
+           note_names(reader, stream, added, perf_data_bytes(&reader->data, record) + raw);
+}
+
+/* Whatever is in a sample. */
+static int take_any_sample(struct perf_reader *reader, const struct perf_data_record *record, struct stream *stream,
+                           struct error *err)
 {
     const struct perf_data *data = &reader->data;
     const struct perf_data_event *event;
@@ -255,19 +303,105 @@ static int take_sample(struct perf_reader *reader, const struct perf_data_record
     if (code)
         return code;
     uint32_t cpu = sample.present & PERF_SAMPLE_CPU ? sample.cpu : UINT32_MAX;
-    struct stream_event *added = add_event(stream, record, id_of(data, event), cpu);
-    if (!added)
-        return perf_data_no_memory(data, err);
-    if (sample.present & PERF_SAMPLE_TID)
-        added->task = (int32_t)sample.tid;
-    if (is_tracepoint(event)) {
-        const unsigned char *bytes = perf_data_bytes(data, record);
-        added->record += sample.raw.data ? (uint64_t)(sample.raw.data - bytes) : 0;
-        added->n_bytes = (uint32_t)sample.raw.n_bytes;
-    } else {
-        added->flags |= IS_RECORD;
+    const struct sample_places places = {.type = id_of(data, event), .is_tracepoint = is_tracepoint(event)};
+    uint64_t raw = sample.raw.data ? (uint64_t)(sample.raw.data - perf_data_bytes(data, record)) : 0;
+    return put_sample_event(reader, stream, record, &places, cpu,
+                            sample.present & PERF_SAMPLE_TID ? (int32_t)sample.tid : STREAM_NO_TASK, raw,
+                            (uint32_t)sample.raw.n_bytes)
+               ? 0
+               : perf_data_no_memory(data, err);
+}
+
+static void find_places(const struct perf_data *data, const struct perf_data_event *event, struct sample_places *places)
+{
+    static const struct {
+        uint64_t bit;
+        size_t offset; /* in struct sample_places, 0: the stream takes it not */
+        uint32_t at;
+    } rows[] = {{PERF_SAMPLE_IDENTIFIER, 0, 0},
+                {PERF_SAMPLE_IP, 0, 0},
+                {PERF_SAMPLE_TID, offsetof(struct sample_places, tid), 4},
+                {PERF_SAMPLE_TIME, 0, 0},
+                {PERF_SAMPLE_ADDR, 0, 0},
+                {PERF_SAMPLE_ID, 0, 0},
+                {PERF_SAMPLE_STREAM_ID, 0, 0},
+                {PERF_SAMPLE_CPU, offsetof(struct sample_places, cpu), 0},
+                {PERF_SAMPLE_PERIOD, 0, 0}};
+    uint64_t left = event->layout.sample_type & ~(uint64_t)(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW);
+    uint32_t at = 8;
+    *places = (struct sample_places){.event = event, .type = id_of(data, event), .is_tracepoint = is_tracepoint(event)};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!(left & rows[i].bit))
+            continue;
+        if (rows[i].offset)
+            *(uint32_t *)(void *)((char *)places + rows[i].offset) = at + rows[i].at;
+        left &= ~rows[i].bit;
+        at += 8;
     }
-    return added->id == reader->switch_id && !note_names(reader, stream, added) ? perf_data_no_memory(data, err) : 0;
+    places->is_plain = left == 0;
+    places->n_least = at;
+    if (event->layout.sample_type & PERF_SAMPLE_CALLCHAIN)
+        places->chain = at;
+    if (event->layout.sample_type & PERF_SAMPLE_RAW)
+        places->raw = at;
+}
+
+/* The places of the event that a sample names, NULL: it names none. */
+static inline const struct sample_places *places_of(struct perf_reader *reader, const struct perf_data_record *record,
+                                                    const unsigned char *bytes)
+{
+    const struct perf_data *data = &reader->data;
+    uint32_t id_at = data->n_events > 1 ? data->places.sample_id : 0;
+    uint64_t id = 0;
+    if (id_at && record->n_bytes < id_at + sizeof id)
+        return NULL;
+    if (id_at)
+        memcpy(&id, bytes + id_at, sizeof id);
+    struct sample_places *places = &reader->places[(id ^ id >> 6 ^ id >> 56) % N_PLACES];
+    if (places->event && places->id == id)
+        return places;
+    const struct perf_data_event *event = perf_data_event_of(data, record);
+    if (!event)
+        return NULL;
+    find_places(data, event, places);
+    places->id = id;
+    return places;
+}
+
+/* A sample of which everything that counts is at a known place; the others, and what does not fit, are left to the
+ * parser of the kernel's records. */
+static int take_sample(struct perf_reader *reader, const struct perf_data_record *record, struct stream *stream,
+                       struct error *err)
+{
+    const struct perf_data *data = &reader->data;
+    const unsigned char *bytes = perf_data_bytes(data, record);
+    const struct sample_places *places = places_of(reader, record, bytes);
+    if (!places || !places->is_plain || record->n_bytes < places->n_least)
+        return take_any_sample(reader, record, stream, err);
+    uint64_t raw = places->raw, n_chain = 0;
+    if (places->chain) {
+        if (record->n_bytes < places->chain + 8)
+            return take_any_sample(reader, record, stream, err);
+        memcpy(&n_chain, bytes + places->chain, sizeof n_chain);
+        n_chain = data->is_swapped ? __builtin_bswap64(n_chain) : n_chain;
+        if (n_chain > (record->n_bytes - places->chain - 8) / 8)
+            return take_any_sample(reader, record, stream, err);
+        raw += raw ? 8 + 8 * n_chain : 0;
+    }
+    uint32_t n_raw = 0;
+    if (raw && raw + sizeof n_raw <= record->n_bytes) {
+        n_raw = word_at(data, bytes + raw);
+        raw += sizeof n_raw;
+    } else if (raw) {
+        return take_any_sample(reader, record, stream, err);
+    }
+    if (n_raw > record->n_bytes - raw)
+        return take_any_sample(reader, record, stream, err);
+    return put_sample_event(reader, stream, record, places,
+                            places->cpu ? word_at(data, bytes + places->cpu) : UINT32_MAX,
+                            places->tid ? (int32_t)word_at(data, bytes + places->tid) : STREAM_NO_TASK, raw, n_raw)
+               ? 0
+               : perf_data_no_memory(data, err);
 }
 
 static int take_lost(const struct perf_data *data, const struct perf_data_record *record, struct stream *stream,
@@ -403,25 +537,6 @@ static int take_switch(struct perf_reader *reader, const struct perf_data_record
 
 /* --- the whole file --- */
 
-/* What is needed before the records are gone through. */
-static void look_ahead(struct perf_reader *reader)
-{
-    const struct perf_data *data = &reader->data;
-    for (size_t i = 0; i < data->n_records; i++) {
-        const struct perf_data_record *record = &data->records[i];
-        reader->has_wide |= record->type == PERF_RECORD_SWITCH_CPU_WIDE;
-        reader->has_own |= record->type == PERF_RECORD_SWITCH;
-        if (record->type == PERF_DATA_THREAD_MAP && record->n_bytes >= 24) {
-            struct perf_take take = {.bytes = perf_data_bytes(data, record),
-                                     .n_bytes = record->n_bytes,
-                                     .at = 8,
-                                     .is_swapped = data->is_swapped};
-            uint64_t n = perf_take_number(&take, 8);
-            reader->is_system_wide |= n == 1 && perf_take_number(&take, 8) == SYSTEM_WIDE;
-        }
-    }
-}
-
 static int take_record(struct perf_reader *reader, const struct perf_data_record *record, struct stream *stream,
                        struct error *err)
 {
@@ -442,38 +557,44 @@ static int take_record(struct perf_reader *reader, const struct perf_data_record
     case PERF_RECORD_SWITCH_CPU_WIDE:
         return take_switch(reader, record, stream, err);
     default:
-        return 0;
+        return perf_data_check_record(&reader->data, record, err);
     }
-}
-
-/* Whether the idle task has recorded something, which it does only where all tasks do. */
-static bool has_idle(const struct stream *stream)
-{
-    for (size_t i = 0; i < stream->n_events; i++)
-        if (stream->events[i].task == 0 && stream->events[i].id != ID_SWITCH)
-            return true;
-    return false;
-}
-
-static bool has_events(const struct stream *stream, const char *name)
-{
-    int32_t id = stream_find_id(stream, name);
-    for (size_t i = 0; id != STREAM_ID_NONE && i < stream->n_events; i++)
-        if (stream->events[i].id == id)
-            return true;
-    return false;
 }
 
 static void set_tier(const struct perf_reader *reader, struct stream *stream)
 {
-    bool has_wakings = has_events(stream, "sched/sched_waking") || has_events(stream, "sched/sched_wakeup");
     stream->is_synthesised = !reader->has_tracepoint && reader->has_own && !reader->has_wide;
     if (reader->has_tracepoint)
-        stream->tier = !reader->is_system_wide && !has_idle(stream) ? STREAM_TIER_OWN
-                       : has_wakings                                ? STREAM_TIER_FULL
-                                                                    : STREAM_TIER_SWITCHES;
+        stream->tier = !reader->data.is_system_wide && !reader->has_idle ? STREAM_TIER_OWN
+                       : reader->has_wakings                             ? STREAM_TIER_FULL
+                                                                         : STREAM_TIER_SWITCHES;
     else
         stream->tier = reader->has_wide ? STREAM_TIER_SWITCHES : reader->has_own ? STREAM_TIER_OWN : STREAM_TIER_NONE;
+}
+
+static int take_records(struct perf_reader *reader, struct stream *stream, struct error *err)
+{
+    struct perf_data *data = &reader->data;
+    struct perf_data_walk walk;
+    int code = perf_data_walk_open(data, &walk, err);
+    if (code)
+        return code;
+    for (const struct perf_data_record *record; !code && (record = perf_data_walk_next(&walk));)
+        code = take_record(reader, record, stream, err);
+    int closed = perf_data_walk_close(&walk, err);
+    free(data->runs);
+    data->runs = NULL;
+    data->n_runs = data->cap_runs = 0;
+    return code ? code : closed;
+}
+
+/* Times of samples are those of a clock already; those of traces of the hardware are not read. */
+static int take_note(const struct perf_data *data, struct stream *stream, struct error *err)
+{
+    if (data->has_time_conv &&
+        !(stream->note = strdup("TIME_CONV is not applied: no counts of the processor are read")))
+        return error_memory(err);
+    return 0;
 }
 
 static int perf_read(const struct stream_input *input, const struct stream_options *options, struct stream *stream,
@@ -491,16 +612,13 @@ static int perf_read(const struct stream_input *input, const struct stream_optio
     code = code ? code : add_types(reader, stream, err);
     if (code)
         return code;
-    look_ahead(reader);
+    reader->has_wide = data->has_wide_switches;
+    reader->has_own = data->has_switches;
     if (!reader->has_tracepoint && (reader->has_wide || reader->has_own))
         code = stream_switch_add_type(stream, ID_SWITCH, err);
-    for (size_t i = 0; i < data->n_records && !code; i++)
-        code = take_record(reader, &data->records[i], stream, err);
+    code = code ? code : take_records(reader, stream, err);
     set_tier(reader, stream);
-    free(data->records);
-    data->records = NULL;
-    data->n_records = data->cap_records = 0;
-    return code;
+    return code ? code : take_note(data, stream, err);
 }
 
 static void perf_close(struct stream *stream)

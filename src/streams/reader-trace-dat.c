@@ -361,7 +361,10 @@ static int set_up_stream(struct stream *stream, const struct trace_dat *dat, str
     for (size_t i = 0; i < dat->n_cpu_data; i++)
         if (dat->cpus[i].cpu >= stream->n_cpus)
             stream->n_cpus = dat->cpus[i].cpu + 1;
-    int code = set_clock(stream, dat) && set_host(stream, dat) ? 0 : error_memory(err);
+    static const char shifted[] = "TIME_SHIFT is not applied: times are the guest's own";
+    bool ok = set_clock(stream, dat) && set_host(stream, dat);
+    ok = ok && (!dat->has_time_shift || (stream->note = strdup(shifted)));
+    int code = ok ? 0 : error_memory(err);
     return code ? code : read_tasks(stream, &dat->formats.tasks, err);
 }
 

@@ -38,6 +38,7 @@ enum option {
     OPTION_OFFSET = 7,
     OPTION_CPUS = 8,
     OPTION_TRACE_ID = 11,
+    OPTION_TIME_SHIFT = 12,
     OPTION_COUNTS = 14,
     OPTION_HEADER = 16,
     OPTION_FTRACE = 17,
@@ -219,6 +220,9 @@ static void read_option(struct cursor *in, unsigned id, const unsigned char *byt
         break;
     case OPTION_TRACE_ID:
         dat->trace_id = n >= 8 ? take_number(&option, 8, "the id of the trace") : 0;
+        break;
+    case OPTION_TIME_SHIFT:
+        dat->has_time_shift = true;
         break;
     case OPTION_COUNTS:
         dat->mult = (uint32_t)take_number(&option, 4, "the factor of the clock");

@@ -45,6 +45,7 @@ struct trace_dat {
     int64_t date_ns, offset_ns; /* what is added to times: to get the time of day, and because somebody wished it */
     uint32_t mult, shift; /* counts become nanoseconds: count * mult >> shift, less count_offset; mult 0: they are */
     uint64_t count_offset;
+    bool has_time_shift; /* TIME_SHIFT: how the times of a guest lie against its host's */
 
     /* The buffer that trace_dat_choose has found. */
     struct trace_dat_cpu *cpus; /* [n_cpu_data] */

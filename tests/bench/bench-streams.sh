@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What opening a recording costs: made recordings of 1e5 to 1e7 events (N_EVENTS: the largest) of four CPUs, in which each
-# event is a switch or a waking: seconds of CPU time, and bytes of memory per event beside the mapped file. Then the same
+# What opening a recording costs: made recordings of trace-cmd and perf with 1e5 to 1e7 events (N_EVENTS: the largest) of
+# four CPUs, in which each event is a switch or a waking: seconds of CPU time, and bytes of memory per event beside the mapped file. Then the same
 # with couplebreak, which here doubles the events, as a multiple of without. Then what recording costs (hpcrun -e sched):
 # CPU time of a program whose two threads switch SWITCHES times a second (50000), as a multiple of without, in N_PAIRS
 # rounds; beside it what perf record of the same tracepoints costs, and the kernel alone, which writes the records into
@@ -15,7 +15,9 @@ make -s -C "$builddir" tests/golden/list-stream
 for ((n = 100000; n <= ${N_EVENTS:-10000000}; n *= 10)); do
     # A process of its own: what it holds would count as its children's memory.
     PYTHONPATH=$srcdir/tests/lib python3 -c \
-        'import pathlib, sys, tracedat; tracedat.write_tiled(pathlib.Path(sys.argv[1]), int(sys.argv[2]))' "$scratch/$n.dat" "$n"
+        'import pathlib, perfdata, sys, tracedat
+for module, suffix in ((tracedat, ".dat"), (perfdata, ".data")):
+    module.write_tiled(pathlib.Path(sys.argv[1] + suffix), int(sys.argv[2]))' "$scratch/$n" "$n"
 done
 python3 - "$builddir/tests/golden/list-stream" "$scratch" <<'PYTHON'
 import os
@@ -34,15 +36,15 @@ def run(path, *options):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
-print(f"{'events':>10} {'open, s':>8} {'ns/event':>9} {'bytes/event':>12} {'couplebreak':>12}")
-for path in sorted(pathlib.Path(sys.argv[2]).glob("*.dat"), key=lambda path: int(path.stem)):
+print(f"{'':>9} {'events':>10} {'open, s':>8} {'ns/event':>9} {'bytes/event':>12} {'couplebreak':>12}")
+for path in sorted(pathlib.Path(sys.argv[2]).glob("*.da*"), key=lambda path: (path.suffix == ".data", int(path.stem))):
     n = int(path.stem)
     run(path)
-    plain, twins = [run(path) for _ in range(3)], [run(path, "--couplebreak") for _ in range(3)]
-    seconds = statistics.median(found[0] for found in plain)
-    memory = max(0, plain[0][1] - path.stat().st_size) / n
-    ratio = statistics.median(found[0] for found in twins) / seconds
-    print(f"{n:>10} {seconds:>8.3f} {1e9 * seconds / n:>9.1f} {memory:>12.1f} {ratio:>12.2f}")
+    rounds = [(run(path), run(path, "--couplebreak")) for _ in range(5)]
+    seconds = statistics.median(plain[0] for plain, _ in rounds)
+    memory = max(0, rounds[0][0][1] - path.stat().st_size) / n
+    ratio = statistics.median(twins[0] / plain[0] for plain, twins in rounds)
+    print(f"{'perf.data' if path.suffix == '.data' else 'trace.dat':>9} {n:>10} {seconds:>8.3f} {1e9 * seconds / n:>9.1f} {memory:>12.1f} {ratio:>12.2f}")
 PYTHON
 
 cat >"$scratch/switches.c" <<'PROGRAM'

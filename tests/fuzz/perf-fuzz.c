@@ -60,6 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         check(err.text[0] != '\0' && !file.name, "a refusal has no message");
         return 0;
     }
+    if (perf_data_check(&file, &err) != 0)
+        check(err.text[0] != '\0', "a refusal has no message");
     struct buf text = {0}, json = {0};
     perf_data_put_text(&file, &text);
     perf_data_put_json(&file, &json);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Making files of perf for tests, of either byte order, as files or as piped: written from the description of the
 format and of perf_event_open(2), independently of the C code."""
+import array
 import struct
 
 import tracedat
@@ -195,3 +196,37 @@ class Sched(File):
 
     def own(self, time, cpu, task, is_out, preempted=False):
         self.record(SWITCH, (OUT if is_out else 0) | (PREEMPT if preempted else 0), self.trailer(0, task, task, time, cpu))
+
+
+def write_tiled(path, n_events):
+    """About so many switches and wakings of four CPUs, as perf writes them: rounds, in each of which the ring of each CPU
+    lies as a whole, and ends a little later than the one before."""
+    order, n_cpus, period = "<", 4, 400
+    recording = tracedat.Recording(n_cpus)
+    block = min(5000, max(40, n_events // n_cpus // 40 * 40))
+    recording.tasks = {task: f"task{task}" for task in range(1, 201)}
+    rounds, times = array.array("Q"), []
+    for cpu in range(n_cpus):
+        recording.events[cpu] = []
+        for i in range(block):
+            time, task, other = 1000 + (i + cpu * block // 8) * period + cpu * 97, i % 200 + 1, (i + 1) % 200 + 1
+            if i % 2:
+                recording.waking(cpu, time, task, other, (cpu + 1) % n_cpus)
+            else:
+                recording.switch(cpu, time, task, other)
+    made = Sched(order, "tracepoints", n_cpus, recording)
+    head, made.records = made.records, []
+    for cpu in range(n_cpus):
+        for i, (time, raw, _) in enumerate(recording.events[cpu]):
+            made.tracepoint(("sched", "sched_waking" if i % 2 else "sched_switch"), time, i % 200 + 1, cpu, raw)
+            times.append(len(rounds) + 4)  # behind header, id, ip and thread
+            rounds.frombytes(made.records.pop())
+    made.finished_round()
+    rounds.frombytes(made.records.pop())
+    whole = [*head]
+    for _ in range(max(1, n_events // n_cpus // block)):
+        whole.append(rounds.tobytes())
+        for at in times:
+            rounds[at] += block * period
+    made.records = whole
+    path.write_bytes(made.bytes())

@@ -82,6 +82,28 @@ static int survey_sample(struct import *import, const struct perf_data_record *r
     return 0;
 }
 
+static int survey_record(struct import *import, const struct perf_data_record *record)
+{
+    int code = record->type == PERF_RECORD_SAMPLE ? survey_sample(import, record) : 0;
+    if (record->time_ns > import->last_ns)
+        import->last_ns = record->time_ns;
+    return code;
+}
+
+/* In the order of time. */
+static int for_each_record(struct import *import,
+                           int (*act)(struct import *import, const struct perf_data_record *record))
+{
+    struct perf_data_walk walk;
+    int code = perf_data_walk_open(&import->data, &walk, import->err);
+    if (code)
+        return code;
+    for (const struct perf_data_record *record; !code && (record = perf_data_walk_next(&walk));)
+        code = act(import, record);
+    int closed = perf_data_walk_close(&walk, import->err);
+    return code ? code : closed;
+}
+
 /* The first pass: which events have samples, and of which kind. */
 static int survey(struct import *import)
 {
@@ -90,13 +112,7 @@ static int survey(struct import *import)
     import->events = calloc(import->data.n_events, sizeof *import->events);
     if (!import->events)
         return fail_memory(import);
-    for (size_t i = 0; i < import->data.n_records && !code; i++) {
-        const struct perf_data_record *record = &import->data.records[i];
-        if (record->type == PERF_RECORD_SAMPLE)
-            code = survey_sample(import, record);
-        if (record->time_ns > import->last_ns)
-            import->last_ns = record->time_ns;
-    }
+    code = for_each_record(import, survey_record);
     for (size_t i = 0; i < import->data.n_events; i++) {
         struct event_state *state = &import->events[i];
         state->index = state->n_samples && n_used < ARENA_EVENTS_MAX ? n_used++ : -1;
@@ -519,12 +535,12 @@ int perf_import(const char *path, const char *directory, struct model *model, st
     struct stat info;
     struct import import = {.path = path, .err = err};
     int code = perf_data_open(path, &import.data, err);
+    code = code ? code : perf_data_check(&import.data, err);
     if (!code)
         code = survey(&import);
     if (!code && stat(path, &info) == 0)
         import.end_ns = clock_ns_of(&info.st_mtim);
-    for (size_t i = 0; i < import.data.n_records && !code; i++)
-        code = take_record(&import, &import.data.records[i]);
+    code = code ? code : for_each_record(&import, take_record);
     if (!code)
         code = write_all(&import, directory);
     if (!code)
