@@ -68,9 +68,11 @@ static const char format[] = "name: sample\n"
 struct sample_log {
     const struct names_file *name;
     struct events_file file;
-    struct objects_file side;      /* empty where it is missing: variables then have no names */
-    struct hpcrun_profile profile; /* empty where it is missing: then nodes have no places */
-    struct node_place *places;     /* [profile.n_nodes] by id */
+    struct objects_file side;         /* empty where it is missing: variables then have no names */
+    struct hpcrun_profile profile;    /* empty where it is missing: then nodes have no places */
+    struct node_place *places;        /* [profile.n_nodes] by id */
+    const struct stream_namer *namer; /* NULL: there is none */
+    char *profile_name;               /* of its file */
 };
 
 /* A node of the profile. */
@@ -447,6 +449,8 @@ static bool read_places(const char *path, struct sample_log *log)
 /* Appends where the code of a node lies, "app+0x1269"; nothing when that is not known. */
 static void put_place(const struct sample_log *log, uint32_t id, struct buf *out)
 {
+    if (log->namer && log->namer->put_place(log->namer->context, log->profile_name, id, out))
+        return;
     const struct node_place like = {.id = id};
     const struct node_place *found =
         log->places ? bsearch(&like, log->places, log->profile.n_nodes, sizeof like, compare_places) : NULL;
@@ -459,10 +463,12 @@ static void put_place(const struct sample_log *log, uint32_t id, struct buf *out
 }
 
 /* Appends the name of a variable: of blocks, which have none, where they were allocated. Each thread's profile has
- * numbers of its own, the place is that of all. */
-static void put_variable(const struct sample_log *log, uint32_t id, struct buf *out)
+ * numbers of its own, the place is that of all. node: where it was touched. */
+static void put_variable(const struct sample_log *log, uint32_t id, uint32_t node, struct buf *out)
 {
     struct buf place = {0};
+    if (log->namer && log->namer->put_variable(log->namer->context, log->profile_name, id, node, out))
+        return;
     objects_put_variable(&log->side, id, out);
     if (out->len_bytes > 6 && strncmp(out->data, "block ", 6) == 0)
         put_place(log, id, &place);
@@ -480,7 +486,7 @@ static void put_texts(const struct sample_log *log, const struct events_record *
     const struct events_access *access = &log->file.accesses[record->access];
     const char *event = log->file.sources[access->source].name, *class = events_class_name(access->class);
     struct buf variable = {0}, metrics = {0}, info = {0}, place = {0};
-    put_variable(log, access->variable, &variable);
+    put_variable(log, access->variable, access->node, &variable);
     put_place(log, access->node, &place);
     events_put_metrics(access->metrics, &metrics);
     if (variable.len_bytes)
@@ -575,17 +581,19 @@ static int add_log(const struct sample_log *log, struct buf *bytes, struct strea
     return code;
 }
 
-static int read_log(const char *directory, const struct names_file *name, struct buf *bytes, struct stream *stream,
-                    struct error *err)
+static int read_log(const char *directory, const struct names_file *name, const struct stream_namer *namer,
+                    struct buf *bytes, struct stream *stream, struct error *err)
 {
-    struct sample_log log = {.name = name};
+    struct sample_log log = {.name = name, .namer = namer};
     struct names_file side = *name, profile = *name;
     struct error ignored;
     (void)snprintf(side.suffix, sizeof side.suffix, "objects");
     (void)snprintf(profile.suffix, sizeof profile.suffix, "hpcrun");
     char *path = names_path(directory, name), *side_path = names_path(directory, &side);
     char *profile_path = names_path(directory, &profile);
-    int code = path && side_path && profile_path ? events_read(path, &log.file, err) : error_memory(err);
+    log.profile_name = names_path(NULL, &profile);
+    bool has_names = path && side_path && profile_path && log.profile_name;
+    int code = has_names ? events_read(path, &log.file, err) : error_memory(err);
     if (!code && !read_places(profile_path, &log))
         code = error_memory(err);
     if (!code) {
@@ -597,6 +605,7 @@ static int read_log(const char *directory, const struct names_file *name, struct
     objects_fini(&log.side);
     hpcrun_fini(&log.profile);
     free(log.places);
+    free(log.profile_name);
     free(path);
     free(side_path);
     free(profile_path);
@@ -641,8 +650,31 @@ struct measurement {
     struct sched_file file;
 };
 
+/* Lets names be looked up; false, with a note, when they cannot. */
+static bool open_names(const struct measurement *opened, const struct stream_namer *namer, struct stream *stream,
+                       struct error *err)
+{
+    struct error why = {0};
+    struct buf note = {0};
+    if (!namer || !opened->n_logs)
+        return false;
+    if (namer->open(namer->context, opened->directory, &why) == 0)
+        return true;
+    buf_printf(&note, "%s%snames are addresses: %s", stream->note ? stream->note : "", stream->note ? "; " : "",
+               why.text);
+    if (note.failed) {
+        (void)error_memory(err);
+        buf_fini(&note);
+        return false;
+    }
+    free(stream->note);
+    stream->note = note.data;
+    return false;
+}
+
 /* Fills the stream, and frees what is opened; code: of what came before. */
-static int fill(struct measurement *opened, int code, struct stream *stream, struct error *err)
+static int fill(struct measurement *opened, int code, const struct stream_namer *namer, struct stream *stream,
+                struct error *err)
 {
     struct buf bytes = {0};
     bool has_records = opened->file.head.online;
@@ -653,8 +685,9 @@ static int fill(struct measurement *opened, int code, struct stream *stream, str
     if (!code && has_records)
         code = take_head(&opened->file, opened->why_unfinished, stream, err);
     code = code ? code : add_types(stream, opened->n_logs > 0, &opened->file, err);
+    namer = !code && open_names(opened, namer, stream, err) ? namer : NULL;
     for (size_t i = 0; i < opened->n_logs && !code; i++)
-        code = read_log(opened->directory, &opened->logs[i], &bytes, stream, err);
+        code = read_log(opened->directory, &opened->logs[i], namer, &bytes, stream, err);
     code = code || !has_records ? code : take_sched(&opened->file, &bytes, stream, err);
     free(opened->logs);
     sched_fini(&opened->file);
@@ -667,14 +700,13 @@ static int measurement_read(const struct stream_input *input, const struct strea
     struct measurement opened = {.directory = input->path};
     struct names_file *records = NULL;
     size_t n_records = 0;
-    (void)options;
     bool is_over = pending_wait(input->path, WAIT_MS) == PENDING_NONE;
     opened.why_unfinished = is_over ? "the recorder was killed" : "the program still runs";
     int code = list_files(input->path, "events", &opened.logs, &opened.n_logs, err);
     code = code ? code : list_files(input->path, "sched", &records, &n_records, err);
     code = code ? code : read_records(input->path, records, n_records, &opened.file, err);
     free(records);
-    return fill(&opened, code, stream, err);
+    return fill(&opened, code, options->namer, stream, err);
 }
 
 static bool is_of_launch(const struct sched_file *file, uint32_t pid)
@@ -704,14 +736,13 @@ static int sched_read_file(const struct stream_input *input, const struct stream
 {
     struct measurement opened = {.why_unfinished = "it has no end: the program still runs, or the recorder was killed"};
     char *path = strdup(input->path), *slash = path ? strrchr(path, '/') : NULL;
-    (void)options;
     if (slash)
         *slash = '\0';
     opened.directory = slash ? path : ".";
     int code = path ? sched_read(input->path, &opened.file, err) : error_memory(err);
     if (!code)
         find_logs(input->path, &opened);
-    code = fill(&opened, code, stream, err);
+    code = fill(&opened, code, options->namer, stream, err);
     free(path);
     return code;
 }

@@ -267,6 +267,7 @@ static void leave(struct schedule *sched, struct schedule_cpu *cpu, const struct
     if (task->state != SCHEDULE_RUNNING && task->left_ns != NEVER && is_inside(sched, step->t_ns)) {
         sched->n_unseen++;
         sched->unseen_ns += step->t_ns - task->left_ns;
+        sched->n_unseen_wakings += task->state == SCHEDULE_WOKEN;
     }
     if (task->state == SCHEDULE_RUNNING) {
         task_close(sched, task, step->t_ns, SCHEDULE_RUNNING);

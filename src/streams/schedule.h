@@ -130,6 +130,7 @@ struct schedule {
     uint64_t n_switches, n_wakings, n_lost_places; /* in the window */
     uint64_t n_unseen; /* in the window: tasks left CPUs onto which nobody saw them come after they had left before */
     int64_t unseen_ns; /* between these: part of it they ran */
+    uint64_t n_unseen_wakings; /* of n_unseen: they had been woken, so that this waking has no latency */
     uint64_t n_contradictions; /* events that do not fit to those before: something was not recorded */
     bool failed;               /* out of memory */
     const struct schedule_sink *sink;

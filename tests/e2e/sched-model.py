@@ -81,6 +81,7 @@ class Model:
         self.tasks, self.current, self.since, self.last = {}, {}, {}, {}
         self.pieces, self.cpu_pieces, self.latencies, self.waits = [], [], [], []
         self.runs, self.leaves, self.moves = [], [], []
+        self.displaced, self.waited = [], {}  # (task, by, time); (task, time): until when it waited
         self.knows_wakings, self.knows_all = knows_wakings, knows_all
         for event in events:
             getattr(self, event[0])(*event[1:])
@@ -89,6 +90,8 @@ class Model:
             self.forget_cpu(cpu, self.end, self.end)
         for number, task in self.tasks.items():
             state = task.state
+            if state == "preempted":
+                self.waited[number, task.since] = self.end
             if not knows_wakings and state in ("sleeping", "uninterruptible", "stopped"):
                 state = "off"
             self.close(number, task, self.end, state)
@@ -146,7 +149,7 @@ class Model:
 
     def switch(self, time, cpu, before, after, state):
         self.meet(cpu)
-        self.leave(time, cpu, before, STATES[state] if before else None)
+        self.leave(time, cpu, before, STATES[state] if before else None, after)
         self.come(time, cpu, after)
 
     def leave_elsewhere(self, number, cpu, time):
@@ -156,7 +159,7 @@ class Model:
             self.forget_cpu(other, self.last[other], time)
         self.unknown(task, time)
 
-    def leave(self, time, cpu, number, state):
+    def leave(self, time, cpu, number, state, after):
         task = self.task(number) if number else None
         free = task and (task.state == "unknown" or task.state == "woken" and task.left is None)
         if self.current[cpu] is None and self.knows_all and (not number or free):
@@ -174,6 +177,8 @@ class Model:
             self.leave_elsewhere(number, cpu, time)
         if task.state == "running":
             self.close(number, task, time, "running")
+            if state == "preempted":
+                self.displaced.append((number, after, time))
         task.state, task.since, task.cpu, task.left, task.woken = state, time, cpu, time, None
         self.leaves.append((number, cpu, time, state == "preempted"))
 
@@ -184,6 +189,8 @@ class Model:
         task = self.task(number)
         if task.state == "running":
             self.leave_elsewhere(number, cpu, time)
+        if task.state == "preempted":
+            self.waited[number, task.since] = time
         if task.state in ("woken", "preempted") and time > task.since:
             self.waits.append((cpu, task.since, time))
         if task.state == "woken":
@@ -332,11 +339,25 @@ def compare(what, found, wanted, absent=()):
 LATENCIES = ("wakings", "latency_mean_ns", "latency_p95_ns", "latency_max_ns")
 
 
+def displaced(model, window):
+    """{(task, by): (times, waited, longest)}"""
+    found = {}
+    for number, by, time in model.displaced:
+        if window[0] <= time <= window[1]:
+            waited = max(0, min(model.waited.get((number, time), time), window[1]) - time)
+            n, sum_of, longest = found.get((number, by), (0, 0, 0))
+            found[number, by] = (n + 1, sum_of + waited, max(longest, waited))
+    return found
+
+
 def check(path, model, window, tier, absent=(), cpu_absent=()):
     tasks, cpus = expected(model, window or (model.begin, model.end))
     found = report("tasks", path, window)
     expect([s["tier"] for s in found["streams"]] == [tier], f"{path.name}: {found['streams']} instead of {tier}")
     compare(f"{path.name} task", {r["tid"]: r for r in found["rows"]}, tasks, absent)
+    found = {(r["tid"], r["by_tid"]): (r["times"], r["waited_ns"], r["longest_ns"]) for r in report("displaced", path, window)["rows"]}
+    wanted = displaced(model, window or (model.begin, model.end))
+    expect(found == wanted, f"{path.name}: who displaced whom: {found} instead of {wanted}")
     found = report("cpus", path, window)
     compare(f"{path.name} CPU", {r["cpu"]: r for r in found["rows"] if r["cpu"] in cpus}, cpus, cpu_absent)
 

@@ -93,8 +93,33 @@ def known(path):
     for lines, n in zip(wide, (80, 140)):
         bars = [line for line in lines if line.endswith(" %")]
         expect(bars and all(len(line) == n for line in bars), f"a time line does not fill {n} columns: {bars}")
+        # each time stands under the slice that it begins with
+        bar = bars[0].index("|") + 1
+        axis, n_slices = lines[lines.index(bars[-1]) + 1], len(bars[0][bar:].rpartition("|")[0])
+        ticks = [(m.start() - bar, float(m.group(1))) for m in re.finditer(r"\|\+([0-9.]+)", axis)]
+        expect(len(ticks) > 2 and ticks[0] == (0, 0) and all(abs(t - 0.005 * i / n_slices) <= 5.1e-5 for i, t in ticks), f"times: {axis!r}")
+    displaced = [(r["tid"], r["by_tid"], r["times"], r["waited_ns"]) for r in rows("displaced", path)]
+    expect(displaced == [(8, 7, 1, 2_000_000)], f"displaced: {displaced}")
+    displaced = rows("displaced", "--task", "seven", "--to", "0.004", path)
+    expect([(r["name"], r["by_name"], r["longest_ns"]) for r in displaced] == [("eight:8", "seven:7", 1_000_000)], f"displaced: {displaced}")
+    summary = query("summary", path).stdout.split("\n")
+    expect(len(summary) <= 24 and [line for line in summary if line.endswith(":")] ==
+           ["Tasks that ran longest:", "Who took whose CPU:", "From waking to running:"], f"summary: {summary}")
+    query("summary", "--csv", path, status=2)
     slices = rows("timeline", path)
     expect(sum(r["running_ns"] for r in slices if r["row"] == "task" and r["number"] == 7) == 3_000_000, "slices of task 7")
+
+
+def unseen(scratch):
+    """A task that leaves, is woken, and leaves again: when it came, nobody has recorded."""
+    out, path = made(), scratch / "unseen.dat"
+    out.switch(0, 7_000_000, 9, 0, prev_state=1)
+    out.waking(0, 8_000_000, 0, 9, 0)
+    out.switch(1, 9_000_000, 9, 8, prev_state=1)
+    path.write_bytes(out.version_6())
+    said = query("latencies", path).stdout
+    expect(said.endswith("\n1 waking is in no row: nobody recorded when the task came onto the CPU that it left next\n"), f"unseen: {said}")
+    expect(sum(r["wakings"] for r in rows("latencies", path)) == 2, "unseen: wakings with a latency")
 
 
 def one_axis(scratch):
@@ -251,10 +276,12 @@ def bad(scratch):
     for words in (["nothing"], [SOURCE / "README.md"], [SOURCE]):
         done = query(*words, status=1)
         expect(done.stderr.count("\n") == 1, f"{words}: {done.stderr}")
-    for words in (["--task", "nosuch", path], ["--cpu", "99", path], ["--event", "nosuch", path], ["--from", "+99", path]):
-        path.write_bytes(whole)
-        done = query(*words, status=1)
-        expect(done.stderr.count("\n") == 1 and not done.stdout, f"{words}: {done.stderr}")
+    path.write_bytes(whole)
+    for words, said in ((["--task", "sevn"], "did you mean 'seven'?"), (["--task", "4711"], "there are: 'seven'"),
+                        (["--cpu", "99"], "they have 0 to 1"), (["--event", "sched_swich"], "'sched/sched_switch'"),
+                        (["--from", "+99"], "the recordings are from 0.001000 to 0.006000 s"), (["--to", "0.0005"], "0.001000 to")):
+        done = query(*words, path, status=1)
+        expect(done.stderr.count("\n") == 1 and not done.stdout and said in done.stderr, f"{words}: {done.stderr}")
     for words in ([], ["tasks"], [path, "--couplebreak"], ["--cpu", "x", path], ["--from", "x", path], ["--by", "thread", path],
                   ["--view", "x", path], ["--view", "numatree", path], ["--offset", "x", path]):
         path.write_bytes(whole)
@@ -275,6 +302,7 @@ def main():
         path.write_bytes(made().version_6())
         known(path)
         chrome(path)
+        unseen(scratch)
         one_axis(scratch)
         own_threads(scratch)
         bad(scratch)

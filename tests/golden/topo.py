@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -333,6 +334,74 @@ def busy_around_lost_records():
     check_busy("losses", recording, write_xml("sub-numa"), rows, 9)
 
 
+def sched_file(name, tier, n_cpus, switches=(), own=(), totals=()):
+    """Scheduler records as FORMAT.md describes them. switches: (time, CPU, thread, other or None, flags)."""
+    def text(value):
+        return struct.pack(">I", len(value)) + value.encode()
+
+    def chunk(kind, body):
+        return struct.pack(">BI", kind, len(body)) + body
+
+    out = b"LOCUS-sched_______" + b"01.00" + b"b"
+    out += chunk(1, struct.pack(">BBqQII", tier, 0, 10 ** 18, 0, n_cpus, 4711) + text(f"0-{n_cpus - 1}") + text("node7") +
+                 text("0123-boot") + text("6.1.0") + text("" if tier == 1 else "perf_event_open: EACCES"))
+    out += b"".join(chunk(3, struct.pack(">QIIB", 0, task, 4711, 1) + text(f"task{task}")) for task in own)
+    events = b"".join(struct.pack(">QHBHIIB", time, cpu, 2, 9, task, 2 ** 32 - 1 if other is None else other, flags)
+                      for time, cpu, task, other, flags in switches)
+    out += chunk(4, struct.pack(">I", len(switches)) + events) if switches else b""
+    out += b"".join(chunk(6, struct.pack(">QQQQQQIIHB", time, run, 0, 1, 2, 3, task, 4711, cpu, 1)) for time, run, task, cpu in totals)
+    out += chunk(7, struct.pack(">QQQQ", len(switches), 0, 0, 0))
+    path = HERE / f"{name}-000000-000-007f0101-4711-0.sched"
+    path.write_bytes(out)
+    return path
+
+
+def busy_of_tiers():
+    """The same switches by tier: of all tasks, as busy as they were; of some, that much at least; of none, nothing."""
+    rows, _ = rows_of(sub_numa())
+    recording, topology = made(8, 11), write_xml("sub-numa")
+    events = [e for e in tracedat.Reader(recording.read_bytes()).events if e.name == "sched/sched_switch"]
+    groups, n_slices = groups_of(rows), 5
+
+    def cells(path):
+        found = {}
+        for row in csv.DictReader(topo("--csv", "--slices", n_slices, "--topology", topology, path).stdout.split("\n")):
+            found.setdefault(row["name"], []).append((row["busy_ns"], row["idle_ns"]))
+        return found
+
+    switches = [(e.time, e.cpu, e.fields["prev_pid"], e.fields["next_pid"], 1) for e in events]
+    path = sched_file("all", 2, 8, switches)
+    wanted, _ = expected_cells(events, 8, groups, n_slices)
+    expect(cells(path) == {name: [(str(b), str(i)) for b, i in of] for name, of in wanted.items()}, f"switches of all: {cells(path)}")
+    text = topo("--topology", topology, path).stdout
+    expect("known: switches of all tasks" in text and "no better: perf_event_open: EACCES" in text and "  busy\n" in text, f"switches of all: {text}")
+    # single threads: when they came and left, and where; who else ran is not known
+    own, running, stays, records = {e.fields["next_pid"] for e in events if e.fields["next_pid"] % 3 == 0} - {0}, {}, [], []
+    for event in events:
+        before, after = event.fields["prev_pid"], event.fields["next_pid"]
+        if before in running:
+            stays.append((event.cpu, running.pop(before), event.time))
+            records.append((event.time, event.cpu, before, None, 1))
+        if after in own:
+            running[after] = event.time
+            records.append((event.time, event.cpu, after, None, 0))
+    begin, end = min(r[0] for r in records), max(r[0] for r in records)
+    stays += [(next(r[1] for r in reversed(records) if r[2] == task), since, end) for task, since in running.items()]
+    edges = [begin + (end - begin) * i // n_slices for i in range(n_slices + 1)]
+    path = sched_file("own", 3, 8, records, own)
+    for name, members in groups.items():
+        ran = [sum(max(0, min(to, edges[i + 1]) - max(since, edges[i])) for cpu, since, to in stays if cpu in members)
+               for i in range(n_slices)]
+        expect(cells(path)[name] == [(str(n), "") for n in ran], f"own threads: {name}: {cells(path)[name]}, not {ran}")
+    text = topo("--topology", topology, path).stdout
+    expect("known: switches of the recorded threads alone" in text and "  at least\n" in text, f"own threads: {text}")
+    # nothing but what the kernel counts: there are no events, and no shares
+    path = sched_file("none", 4, 8, totals=[(20_000_000_000, 5_000_000, 101, 3)])
+    expect(all(busy == "" and idle == "" for of in cells(path).values() for busy, idle in of), f"totals: {cells(path)}")
+    text = topo("--topology", topology, path).stdout
+    expect("what the kernel counted" in text and " %" not in text, f"totals: {text}")
+
+
 def busy_of_the_real_recording():
     recording = DATA / "guest-4cpu-2node.dat"
     if not recording.exists():
@@ -405,6 +474,13 @@ def n10_c19_sessions():
     expect(topo("--session", session, status=1).stderr.count("\n") == 1, "a damaged session")
 
 
+def empty_selections():
+    recording = made(2, 12)
+    for words, said in ((("--cpu", "99"), "they have 0 to 1\n"), (("--from", "99"), "the recordings are from 10.")):
+        done = topo(*words, recording, status=1)
+        expect(not done.stdout and done.stderr.count("\n") == 1 and said in done.stderr, f"{words}: {done.stderr}")
+
+
 def text_of_a_recording():
     recording = tracedat.Recording(2)
     recording.tasks = {7: "seven"}
@@ -446,8 +522,9 @@ def damaged_xml():
 
 def main():
     for check in (n04_n16_n22_trees, n21_only_wanted_cpus, beyond_n04_memory_and_limits, n04_os_numbers_that_contradict,
-                  busy_of_made_recordings, busy_around_lost_records, busy_of_the_real_recording, n01_n02_default_view,
-                  n05_n06_refused_topologies, several_streams_have_their_own, n10_c19_sessions, text_of_a_recording,
+                  busy_of_made_recordings, busy_around_lost_records, busy_of_tiers, busy_of_the_real_recording, n01_n02_default_view,
+                  n05_n06_refused_topologies, several_streams_have_their_own, n10_c19_sessions, empty_selections,
+                  text_of_a_recording,
                   damaged_xml):
         before = len(failures)
         check()

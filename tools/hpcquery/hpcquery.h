@@ -100,10 +100,10 @@ struct opened_streams {
 /* Notes an option of a stream that comes behind n_operands operands; false when out of memory. */
 bool streams_take_option(struct settings *settings, int kind, const char *value, int n_operands);
 
-/* Opens the streams words[first .. n_words - 1] as their options say. Returns the exit status; streams_close frees what
- * there is after a failure as well. */
+/* Opens the streams words[first .. n_words - 1] as their options say; namer: as in struct stream_options. Returns the
+ * exit status; streams_close frees what there is after a failure as well. */
 int streams_open(const struct settings *settings, char *const *words, size_t n_words, size_t first,
-                 struct opened_streams *opened);
+                 const struct stream_namer *namer, struct opened_streams *opened);
 void streams_close(struct opened_streams *opened);
 
 /* The window of --from and --to. Returns the exit status. */

@@ -78,12 +78,16 @@ int sched_run(const struct settings *settings, char **words, size_t n_words)
         return tool_usage("hpcquery", "--html goes with vars only");
     if (!report && n_words > 2 && !strchr(words[1], '/') && access(words[1], F_OK) != 0)
         return no_such_report(words[1]);
-    int status = streams_open(settings, words, n_words, first, &opened);
+    report = report ? report : sched_report_at(0);
+    struct sched_names *names = report->uses_names ? sched_names_new() : NULL;
+    const struct stream_namer namer = sched_namer(names);
+    int status = streams_open(settings, words, n_words, first, names ? &namer : NULL, &opened);
     if (!status)
-        status = print_report(settings, report ? report : sched_report_at(0), &opened);
+        status = print_report(settings, report, &opened);
     if (!status)
         status = opened.n_refused > 0;
     streams_close(&opened);
+    sched_names_free(names);
     return status;
 }
 

@@ -111,9 +111,9 @@ static int set_view(struct opened_streams *opened, size_t i, const struct wishes
 }
 
 static int open_one(const struct settings *settings, char *const *words, size_t operand, size_t first,
-                    struct opened_streams *opened, struct error *err)
+                    const struct stream_namer *namer, struct opened_streams *opened, struct error *err)
 {
-    struct wishes wishes = {0};
+    struct wishes wishes = {.options.namer = namer};
     struct axis_stream *own = &opened->all[opened->n];
     int code = wishes_of(settings, operand, first, &wishes, err);
     code = code ? code : stream_open(words[operand], &wishes.options, &own->stream, err);
@@ -130,7 +130,7 @@ static int open_one(const struct settings *settings, char *const *words, size_t 
 }
 
 int streams_open(const struct settings *settings, char *const *words, size_t n_words, size_t first,
-                 struct opened_streams *opened)
+                 const struct stream_namer *namer, struct opened_streams *opened)
 {
     struct error err = {0};
     *opened = (struct opened_streams){.all = calloc(n_words + 1, sizeof *opened->all)};
@@ -140,7 +140,7 @@ int streams_open(const struct settings *settings, char *const *words, size_t n_w
             code = error_set(&err, ERR_USAGE, "%s precedes the stream that it is about",
                              option_name(settings->stream_options[i].kind));
     for (size_t i = first; i < n_words && !code; i++)
-        code = open_one(settings, words, i, first, opened, &err);
+        code = open_one(settings, words, i, first, namer, opened, &err);
     code = code ? code : axis_align(opened->all, opened->n, &err);
     return !code               ? 0
            : code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)

@@ -81,8 +81,9 @@ static int print_streams(const struct settings *settings, const struct opened_st
     int status = streams_window(settings, opened, &job.window);
     if (!status && sched_job_check(&job, &err) != 0)
         status = tool_usage("hpcquery", "%s", err.text);
+    int code = status ? 0 : sched_job_find(&job, &err);
     if (!status)
-        status = finish(settings, topo_write(&job, &out, &err), &out, &err);
+        status = finish(settings, code ? code : topo_write(&job, &out, &err), &out, &err);
     if (!status && settings->save_session)
         status = save_session(settings, opened);
     buf_fini(&out);
@@ -92,7 +93,7 @@ static int print_streams(const struct settings *settings, const struct opened_st
 static int run_streams(const struct settings *settings, char **words, size_t n_words)
 {
     struct opened_streams opened;
-    int status = streams_open(settings, words, n_words, 1, &opened);
+    int status = streams_open(settings, words, n_words, 1, NULL, &opened);
     if (!status)
         status = print_streams(settings, &opened);
     streams_close(&opened);

@@ -181,6 +181,57 @@ bool prior_variables(const struct prior_database *prior, struct build *build)
     return ok;
 }
 
+/* --- what became of nodes --- */
+
+void load_places_fini(struct load_places *places)
+{
+    for (size_t i = 0; i < places->n; i++) {
+        free(places->profiles[i].path);
+        free(places->profiles[i].places);
+    }
+    free(places->profiles);
+    *places = (struct load_places){0};
+}
+
+/* Notes the nodes of a profile: variable and scope are ids in the store as yet. False when out of memory. */
+static bool note_places(struct load_places *places, const char *path, const struct raw_ids *ids)
+{
+    struct load_profile profile = {.path = strdup(path), .places = calloc(ids->n + 1, sizeof *profile.places)};
+    bool ok = profile.path && profile.places &&
+              vec_reserve(&places->profiles, &places->capacity, places->n + 1, sizeof *places->profiles);
+    if (!ok) {
+        free(profile.path);
+        free(profile.places);
+        return false;
+    }
+    for (; profile.n < ids->n; profile.n++)
+        profile.places[profile.n] =
+            (struct load_place){ids->ids[profile.n], ids->nodes[profile.n], ids->nodes[profile.n]};
+    places->profiles[places->n++] = profile;
+    return true;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct load_place *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Turns ids in the store into what the tree's nodes have become. */
+static void settle_places(struct load_places *places, const struct raw_tree *tree, const struct build_scopes *scopes)
+{
+    for (size_t i = 0; i < places->n; i++) {
+        struct load_profile *profile = &places->profiles[i];
+        for (size_t j = 0; j < profile->n; j++) {
+            uint32_t id = profile->places[j].variable, node = id < tree->n_ids ? tree->index_of[id] : RAW_NONE;
+            profile->places[j].variable = node == RAW_NONE ? RAW_NONE : tree->nodes[node].variable;
+            profile->places[j].scope = node == RAW_NONE ? 0 : scopes->own[node];
+        }
+        if (profile->n)
+            qsort(profile->places, profile->n, sizeof *profile->places, compare_places);
+    }
+}
+
 /* --- measurements into the model --- */
 
 /* Adds a metric of a profile to the model, or only its samples if the model has the metric. */
@@ -221,6 +272,8 @@ int load_take_epoch(struct reading *reading, const struct hpcrun_profile *head, 
     if (ok)
         load_sides_add(&load->sides, reading->path, load->prior.n_threads + reading->number, &reading->side, head, ids);
     ok = ok && !load->sides.failed;
+    if (ok && load->options->places)
+        ok = note_places(load->options->places, reading->path, ids);
     if (ok && !reading->is_identified) {
         const char *program = hpcrun_pair_value(head, "program-path");
         processes_identify(reading->path, head, &reading->id);
@@ -422,6 +475,8 @@ static int build_all(struct load *load, struct error *err)
     placeholders_assign(&load->tree, load->symbolizer);
     int code = build_model(&build, &scopes, err);
     source_text_free(source);
+    if (code == 0 && load->options->places)
+        settle_places(load->options->places, &load->tree, &scopes);
     if (code == 0)
         code = map_scopes(load, &scopes, err);
     if (load->prior.n_threads && load->sides.n_cpus && build.model->n_cpu_counts == 0)

@@ -18,6 +18,27 @@
 
 struct structure_file;
 
+/* What became of the nodes of the profiles, for who has their numbers from elsewhere, such as from a log of samples. */
+struct load_place {
+    uint32_t id;       /* of the node in its profile, absolute */
+    uint32_t variable; /* index into the model's variables, RAW_NONE: the node is no variable */
+    uint32_t scope;    /* of its own values, 0: none */
+};
+
+struct load_profile {
+    char *path;
+    struct load_place *places; /* [n] by id */
+    size_t n;
+};
+
+struct load_places {
+    struct load_profile *profiles; /* [n] in the order of loading */
+    size_t n, capacity;
+};
+
+/* Frees everything and makes it empty. */
+void load_places_fini(struct load_places *places);
+
 struct load_options {
     const char *const *search;                      /* directories of sources, NULL-terminated, or NULL */
     const char *const *replace;                     /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
@@ -27,6 +48,7 @@ struct load_options {
     const struct job *job;
     struct value_source *prior; /* values of the database that is extended, which the model was read from; NULL =
                                  * none */
+    struct load_places *places; /* receives what its name says, not in a team; may be NULL */
     size_t *n_known;            /* receives the number of profiles that it already has; may be NULL */
     /* Called for every profile that is left out, with a sentence that says why; may be NULL. */
     void (*message)(void *context, const char *sentence);

@@ -26,11 +26,25 @@ struct sched_job {
     bool unicode;
 };
 
+/* The names of a measurement's variables and functions as its reports have them. */
+struct sched_names;
+
+/* Those of no measurement as yet: it is loaded when a stream asks for names. NULL when out of memory; the caller frees
+ * it. */
+struct sched_names *sched_names_new(void);
+
+/* Frees them; NULL is allowed. */
+void sched_names_free(struct sched_names *names);
+
+/* What streams ask; names must live as long. */
+struct stream_namer sched_namer(struct sched_names *names);
+
 struct sched_report {
     const char *name, *summary;
     /* Appends the report.  err: ERR_MEMORY, ERR_USAGE (a form that it has not), ERR_FORMAT (a library has failed on the
      * file) */
     int (*write)(const struct sched_job *job, struct buf *out, struct error *err);
+    bool uses_names; /* of samples: their streams are opened with a namer */
 };
 
 /* The report with a name, NULL: none; the one at index i, NULL behind the last. */

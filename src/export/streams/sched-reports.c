@@ -315,19 +315,26 @@ static void put_unseen(const struct analysis *analysis, struct buf *out)
     buf_printf(out, " it is not known how much they ran\n");
 }
 
+static int fill_tasks(const struct sched_job *job, struct stream_table *table, struct analysis *analysis,
+                      struct error *err)
+{
+    int code = analyse(analysis, job, err);
+    code = code ? code : rank_tasks(analysis, false, err);
+    for (size_t i = 0; !code && i < analysis->n_ranks; i++)
+        if (analysis->ranks[i].is_total)
+            put_total_row(table, job, analysis->ranks[i].stream,
+                          &job->streams[analysis->ranks[i].stream].stream->totals[analysis->ranks[i].index]);
+        else
+            put_task_row(table, analysis, &analysis->ranks[i]);
+    table->n_more = analysis->n_more;
+    return code;
+}
+
 static int write_tasks(const struct sched_job *job, struct buf *out, struct error *err)
 {
     struct stream_table table = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
     struct analysis analysis;
-    int code = analyse(&analysis, job, err);
-    code = code ? code : rank_tasks(&analysis, false, err);
-    for (size_t i = 0; !code && i < analysis.n_ranks; i++)
-        if (analysis.ranks[i].is_total)
-            put_total_row(&table, job, analysis.ranks[i].stream,
-                          &job->streams[analysis.ranks[i].stream].stream->totals[analysis.ranks[i].index]);
-        else
-            put_task_row(&table, &analysis, &analysis.ranks[i]);
-    table.n_more = analysis.n_more;
+    int code = fill_tasks(job, &table, &analysis, err);
     code = sched_finish_table(job, "tasks", &table, out, code, err);
     if (!code)
         put_unseen(&analysis, out);
@@ -349,25 +356,276 @@ static const struct table_column latency_columns[] = {
     {"preempted_ns", "waited then", CELL_SPAN},
 };
 
+static int fill_latencies(const struct sched_job *job, struct stream_table *table, struct analysis *analysis,
+                          struct error *err)
+{
+    int code = analyse(analysis, job, err);
+    code = code ? code : rank_tasks(analysis, true, err);
+    for (size_t i = 0; !code && i < analysis->n_ranks; i++) {
+        const struct rank *rank = &analysis->ranks[i];
+        const struct schedule_task *task = &analysis->scheds[rank->stream].tasks[rank->index];
+        sched_put_task_cells(table, job, rank->stream, task->task);
+        table_put_number(table, task->ns[SCHEDULE_RUNNING]);
+        put_latency(table, true, &task->latency);
+        table_put_number(table, (int64_t)task->n_preemptions);
+        table_put_number(table, task->ns[SCHEDULE_PREEMPTED]);
+    }
+    table->n_more = analysis->n_more;
+    return code;
+}
+
+/* Wakings that are in no row, in text. */
+static void put_lost_wakings(const struct analysis *analysis, struct buf *out)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < analysis->job->n_streams; i++)
+        n += analysis->scheds[i].n_unseen_wakings;
+    if (n && strcmp(analysis->job->form, "text") == 0)
+        buf_printf(
+            out, "%" PRIu64 " waking%s in no row: nobody recorded when the task came onto the CPU that it left next\n",
+            n, n == 1 ? " is" : "s are");
+}
+
 static int write_latencies(const struct sched_job *job, struct buf *out, struct error *err)
 {
     struct stream_table table = {.columns = latency_columns,
                                  .n_columns = sizeof latency_columns / sizeof *latency_columns};
     struct analysis analysis;
-    int code = analyse(&analysis, job, err);
-    code = code ? code : rank_tasks(&analysis, true, err);
-    for (size_t i = 0; !code && i < analysis.n_ranks; i++) {
-        const struct rank *rank = &analysis.ranks[i];
-        const struct schedule_task *task = &analysis.scheds[rank->stream].tasks[rank->index];
-        sched_put_task_cells(&table, job, rank->stream, task->task);
-        table_put_number(&table, task->ns[SCHEDULE_RUNNING]);
-        put_latency(&table, true, &task->latency);
-        table_put_number(&table, (int64_t)task->n_preemptions);
-        table_put_number(&table, task->ns[SCHEDULE_PREEMPTED]);
-    }
-    table.n_more = analysis.n_more;
+    int code = fill_latencies(job, &table, &analysis, err);
+    code = sched_finish_table(job, "latencies", &table, out, code, err);
+    if (!code)
+        put_lost_wakings(&analysis, out);
     analysis_fini(&analysis);
-    return sched_finish_table(job, "latencies", &table, out, code, err);
+    return code;
+}
+
+/* --- who displaced whom --- */
+
+/* A task that left its CPU although it could go on, and the one that came there. */
+struct displacement {
+    size_t stream;
+    int32_t task, by; /* by: SCHEDULE_NOBODY, not recorded */
+    uint64_t n;
+    int64_t waited_ns, longest_ns; /* until it ran again, inside the window */
+};
+
+/* A task that waits since it was displaced. */
+struct waiter {
+    int32_t task;
+    size_t pair; /* index */
+    int64_t left_ns;
+    bool is_waiting;
+};
+
+struct displacements {
+    const struct sched_job *job;
+    size_t stream;
+    struct displacement *pairs; /* [n_pairs] */
+    struct waiter *waiters;     /* [n_waiters] of the stream */
+    size_t n_pairs, cap_pairs, n_waiters, cap_waiters;
+    struct slots pair_slots, waiter_slots;
+    bool failed;
+};
+
+static uint64_t pair_hash(const void *item)
+{
+    const struct displacement *pair = item;
+    uint64_t tasks = (uint64_t)(uint32_t)pair->task << 32 | (uint32_t)pair->by;
+    return (tasks + pair->stream) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+static bool pair_is_same(const void *a, const void *b)
+{
+    const struct displacement *x = a, *y = b;
+    return x->task == y->task && x->by == y->by && x->stream == y->stream;
+}
+
+static uint64_t waiter_hash(const void *item)
+{
+    return (uint32_t)((const struct waiter *)item)->task * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+static bool waiter_is_same(const void *a, const void *b)
+{
+    return ((const struct waiter *)a)->task == ((const struct waiter *)b)->task;
+}
+
+/* The wait of a task ends, or what of it is known. */
+static void end_wait(struct displacements *all, struct waiter *waiter, int64_t to_ns)
+{
+    struct displacement *pair = &all->pairs[waiter->pair];
+    int64_t until_ns = to_ns < all->job->window.to_ns ? to_ns : all->job->window.to_ns;
+    int64_t waited_ns = until_ns > waiter->left_ns ? until_ns - waiter->left_ns : 0;
+    pair->waited_ns += waited_ns;
+    pair->longest_ns = waited_ns > pair->longest_ns ? waited_ns : pair->longest_ns;
+    waiter->is_waiting = false;
+}
+
+static void take_displacement(void *context, const struct schedule_run *run)
+{
+    static const struct slots_kind pair_kind = {sizeof(struct displacement), pair_hash, pair_is_same};
+    static const struct slots_kind waiter_kind = {sizeof(struct waiter), waiter_hash, waiter_is_same};
+    struct displacements *all = context;
+    const struct sched_job *job = all->job;
+    const struct stream *stream = job->streams[all->stream].stream;
+    const struct waiter like = {.task = run->task};
+    size_t at = slots_put(&all->waiter_slots, &waiter_kind, &all->waiters, &all->n_waiters, &all->cap_waiters, &like);
+    all->failed |= at == SLOTS_NONE;
+    if (all->failed)
+        return;
+    struct waiter *waiter = &all->waiters[at];
+    /* when it has left another time meanwhile, which nobody saw, it is not known how long it waited */
+    if (waiter->is_waiting && run->off_ns >= 0 && run->from_ns - run->off_ns == waiter->left_ns)
+        end_wait(all, waiter, run->from_ns);
+    waiter->is_waiting = false;
+    bool is_one = run->state == SCHEDULE_PREEMPTED && run->to_ns >= job->window.from_ns &&
+                  run->to_ns <= job->window.to_ns && sched_wants_cpu(job, run->cpu) &&
+                  (sched_wants_task(job, stream, run->task) ||
+                   (run->next != SCHEDULE_NOBODY && sched_wants_task(job, stream, run->next)));
+    if (!is_one)
+        return;
+    const struct displacement pair = {.stream = all->stream, .task = run->task, .by = run->next};
+    size_t i = slots_put(&all->pair_slots, &pair_kind, &all->pairs, &all->n_pairs, &all->cap_pairs, &pair);
+    all->failed |= i == SLOTS_NONE;
+    if (all->failed)
+        return;
+    all->pairs[i].n++;
+    *waiter = (struct waiter){run->task, i, run->to_ns, true};
+}
+
+static int compare_displacements(const void *a, const void *b)
+{
+    const struct displacement *x = a, *y = b;
+    if (x->waited_ns != y->waited_ns)
+        return x->waited_ns > y->waited_ns ? -1 : 1;
+    if (x->n != y->n)
+        return x->n > y->n ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    if (x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    return (x->by > y->by) - (x->by < y->by);
+}
+
+/* All pairs, the longest wait first. */
+static int find_displacements(struct displacements *all, struct error *err)
+{
+    const struct schedule_sink sink = {.run = take_displacement, .context = all};
+    int code = 0;
+    for (all->stream = 0; all->stream < all->job->n_streams && !code; all->stream++) {
+        struct schedule sched = {0};
+        const struct stream *stream = all->job->streams[all->stream].stream;
+        /* all of it: what ends a wait may lie behind the window */
+        code = sched_knows_runs(stream) ? schedule_analyse(stream, NULL, &sink, &sched, err) : 0;
+        for (size_t i = 0; i < all->n_waiters; i++) {
+            const struct schedule_task *task = schedule_task_of(&sched, all->waiters[i].task);
+            if (all->waiters[i].is_waiting && task && task->state == SCHEDULE_PREEMPTED &&
+                task->since_ns == all->waiters[i].left_ns)
+                end_wait(all, &all->waiters[i], sched.end_ns);
+        }
+        schedule_close(&sched);
+        slots_fini(&all->waiter_slots);
+        all->n_waiters = 0;
+    }
+    if (!code && all->failed)
+        code = error_memory(err);
+    if (!code && all->n_pairs)
+        qsort(all->pairs, all->n_pairs, sizeof *all->pairs, compare_displacements);
+    return code;
+}
+
+static const struct table_column displacement_columns[] = {
+    SCHED_TASK_COLUMNS,
+    {"by_name", "displaced by", CELL_TEXT},
+    {"by_comm", NULL, CELL_TEXT},
+    {"by_tid", NULL, CELL_COUNT},
+    {"times", "times", CELL_COUNT},
+    {"waited_ns", "waited then", CELL_SPAN},
+    {"longest_ns", "longest", CELL_SPAN},
+};
+
+static int fill_displacements(const struct sched_job *job, struct stream_table *table, struct error *err)
+{
+    struct displacements all = {.job = job};
+    int code = find_displacements(&all, err);
+    size_t n = job->top && all.n_pairs > job->top ? job->top : all.n_pairs;
+    for (size_t i = 0; !code && i < n; i++) {
+        const struct displacement *pair = &all.pairs[i];
+        struct buf by = {0};
+        sched_put_task_cells(table, job, pair->stream, pair->task);
+        if (pair->by == SCHEDULE_NOBODY) {
+            table_put_absent(table);
+            table_put_absent(table);
+        } else {
+            sched_put_task(job, pair->stream, pair->by, &by);
+            table_put_text(table, by.failed ? "" : by.data);
+            table_put_text(table, stream_comm(job->streams[pair->stream].stream, pair->by));
+        }
+        table_put_if(table, pair->by != SCHEDULE_NOBODY, pair->by);
+        table_put_number(table, (int64_t)pair->n);
+        table_put_number(table, pair->waited_ns);
+        table_put_number(table, pair->longest_ns);
+        table->failed |= by.failed;
+        buf_fini(&by);
+    }
+    table->n_more = code ? 0 : all.n_pairs - n;
+    free(all.pairs);
+    free(all.waiters);
+    slots_fini(&all.pair_slots);
+    slots_fini(&all.waiter_slots);
+    return code;
+}
+
+static int write_displaced(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    struct stream_table table = {.columns = displacement_columns,
+                                 .n_columns = sizeof displacement_columns / sizeof *displacement_columns};
+    int code = fill_displacements(job, &table, err);
+    return sched_finish_table(job, "displaced", &table, out, code, err);
+}
+
+/* --- at a glance --- */
+
+/* Ends a table of it. */
+static int put_glance(const char *title, struct stream_table *table, struct buf *out, int code, struct error *err)
+{
+    if (!code && table->failed)
+        code = error_memory(err);
+    if (!code && table_rows(table)) {
+        buf_printf(out, "%s\n", title);
+        table_print_text(table, out);
+        buf_append(out, "\n", 1);
+    }
+    table_fini(table);
+    return code;
+}
+
+/* Short enough for the end of a run. */
+static int write_summary(const struct sched_job *job, struct buf *out, struct error *err)
+{
+    enum { N_TASKS = 5, N_OTHERS = 3 };
+    struct stream_table tasks = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
+    struct stream_table pairs = {.columns = displacement_columns,
+                                 .n_columns = sizeof displacement_columns / sizeof *displacement_columns};
+    struct stream_table waits = {.columns = latency_columns,
+                                 .n_columns = sizeof latency_columns / sizeof *latency_columns};
+    struct sched_job part = *job;
+    struct analysis analysis;
+    if (strcmp(job->form, "text") != 0)
+        return error_set(err, ERR_USAGE, "the summary is text; tasks, displaced and latencies have other forms");
+    sched_put_head(job, out);
+    part.top = N_TASKS;
+    int code = fill_tasks(&part, &tasks, &analysis, err);
+    analysis_fini(&analysis);
+    code = put_glance("Tasks that ran longest:", &tasks, out, code, err);
+    part.top = N_OTHERS;
+    code = code ? code : fill_displacements(&part, &pairs, err);
+    code = put_glance("Who took whose CPU:", &pairs, out, code, err);
+    if (code)
+        return code;
+    code = fill_latencies(&part, &waits, &analysis, err);
+    analysis_fini(&analysis);
+    return put_glance("From waking to running:", &waits, out, code, err);
 }
 
 /* --- CPUs --- */
@@ -667,18 +925,27 @@ static int write_events(const struct sched_job *job, struct buf *out, struct err
 /* --- the table --- */
 
 static const struct sched_report reports[] = {
-    {"tasks", "how long each task ran, waited for a CPU and was blocked, the longest running one first", write_tasks},
-    {"cpus", "how long each CPU ran tasks and was idle, and how long tasks waited for it", write_cpus},
-    {"latencies", "how long tasks waited from their waking until they ran, the longest wait first", write_latencies},
-    {"runs", "every stay of a task on a CPU: how long it had been away, since when woken, how long it ran", write_runs},
-    {"migrations", "every stay of a task that began on another CPU than the one before", write_migrations},
-    {"samples", "every sample of a measurement, and the stay on a CPU in which it was taken", sched_write_samples},
-    {"variables", "the time on CPUs and off them by the variables that samples touched", sched_write_variables},
-    {"paths", "the same by threads and their call paths", sched_write_paths},
-    {"events", "all events in the order of time, with what they say", write_events},
-    {"timeline", "a line for each CPU and each task over time", sched_write_timeline},
-    {"chrome", "trace events for Perfetto and chrome://tracing, with tracks for CPUs and tasks", sched_write_chrome},
-    {"trace-dat", "a file for KernelShark and trace-cmd, of one recording; give -o FILE", sched_write_trace_dat},
+    {"tasks", "how long each task ran, waited for a CPU and was blocked, the longest running one first", write_tasks,
+     false},
+    {"cpus", "how long each CPU ran tasks and was idle, and how long tasks waited for it", write_cpus, false},
+    {"latencies", "how long tasks waited from their waking until they ran, the longest wait first", write_latencies,
+     false},
+    {"displaced", "who took whose CPU, how often, and how long those waited then, the longest wait first",
+     write_displaced, false},
+    {"summary", "a screen of it: the tasks that ran longest, who displaced whom, the longest latencies", write_summary,
+     false},
+    {"runs", "every stay of a task on a CPU: how long it had been away, since when woken, how long it ran", write_runs,
+     false},
+    {"migrations", "every stay of a task that began on another CPU than the one before", write_migrations, false},
+    {"samples", "every sample of a measurement, and the stay on a CPU in which it was taken", sched_write_samples,
+     true},
+    {"variables", "the time on CPUs and off them by the variables that samples touched", sched_write_variables, true},
+    {"paths", "the same by threads and their call paths", sched_write_paths, true},
+    {"events", "all events in the order of time, with what they say", write_events, false},
+    {"timeline", "a line for each CPU and each task over time", sched_write_timeline, false},
+    {"chrome", "trace events for Perfetto and chrome://tracing, with tracks for CPUs and tasks", sched_write_chrome,
+     false},
+    {"trace-dat", "a file for KernelShark and trace-cmd, of one recording; give -o FILE", sched_write_trace_dat, false},
 };
 
 const struct sched_report *sched_report_at(size_t i)

@@ -8,10 +8,145 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/build/waits.h"
+#include "analysis/load/load.h"
+#include "base/path.h"
 #include "export/streams/sched-report.h"
 #include "export/streams/stream-table.h"
+#include "measurement/pending.h"
 
 #define SAMPLE_NAME "locus/sample"
+
+/* --- names --- */
+
+struct sched_names {
+    char *directory; /* that has been loaded, NULL: none */
+    struct model model;
+    struct waits *waits;
+    struct load_places places;
+};
+
+struct sched_names *sched_names_new(void)
+{
+    return calloc(1, sizeof(struct sched_names));
+}
+
+static void forget_names(struct sched_names *names)
+{
+    waits_free(names->waits);
+    names->waits = NULL;
+    if (names->directory)
+        model_fini(&names->model);
+    load_places_fini(&names->places);
+    free(names->directory);
+    names->directory = NULL;
+}
+
+void sched_names_free(struct sched_names *names)
+{
+    if (names)
+        forget_names(names);
+    free(names);
+}
+
+static int load_names(void *context, const char *directory, struct error *err)
+{
+    struct sched_names *names = context;
+    struct value_source values = {0};
+    size_t n_skipped = 0;
+    const struct job job = {.n_threads = workers_processors(), .scratch = detour_default_place()};
+    const struct load_options options = {.job = &job, .places = &names->places};
+    forget_names(names);
+    int code = model_init(&names->model, err);
+    if (code)
+        return code;
+    names->directory = strdup(directory);
+    if (!names->directory) {
+        model_fini(&names->model);
+        return error_memory(err);
+    }
+    code = load_measurements(&directory, 1, &options, &names->model, &values, &n_skipped, err);
+    values_free(&values);
+    code = code ? code : waits_new(&names->waits, &names->model, true, err);
+    if (code)
+        forget_names(names);
+    return code;
+}
+
+static const struct load_place *find_place(const struct sched_names *names, const char *profile, uint32_t node)
+{
+    for (size_t i = 0; i < names->places.n; i++) {
+        const struct load_profile *of = &names->places.profiles[i];
+        if (strcmp(path_last(of->path), profile) != 0)
+            continue;
+        size_t low = 0, high = of->n;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (of->places[middle].id < node)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < of->n && of->places[low].id == node)
+            return &of->places[low];
+    }
+    return NULL;
+}
+
+/* What reports set aside of a variable's samples: waiting for other threads, and the profiler's own work. */
+static const char *aside(const struct sched_names *names, const struct variable *variable, uint32_t scope)
+{
+    const struct model *model = &names->model;
+    if (variable && waits_are_possible(names->waits, variable)) {
+        int64_t label = waits_label(names->waits, variable, scope);
+        return label < 0                                                          ? NULL
+               : strcmp(names->waits->labels.strings[label], WAITS_PROFILER) == 0 ? WAITS_PROFILER
+                                                                                  : "<waiting>";
+    }
+    while (!variable && scope && model->scopes[scope].kind != SCOPE_PROC)
+        scope = model->scopes[scope].parent;
+    return !variable && model->scopes[scope].role == ROLE_PROFILER ? WAITS_PROFILER : NULL;
+}
+
+static bool put_variable_name(void *context, const char *profile, uint32_t number, uint32_t node, struct buf *out)
+{
+    const struct sched_names *names = context;
+    const struct load_place *place = find_place(names, profile, number), *code = find_place(names, profile, node);
+    bool is_known = place && place->variable < names->model.n_variables;
+    const struct variable *variable = is_known ? &names->model.variables[place->variable] : NULL;
+    const char *name = aside(names, variable, code ? code->scope : 0);
+    if (!name)
+        name = variable ? model_text(&names->model, variable->name) : "";
+    buf_printf(out, "%s", name);
+    return *name;
+}
+
+/* "function (file:line)" of the innermost function around a node's code, inlined ones included. */
+static bool put_code_name(void *context, const char *profile, uint32_t node, struct buf *out)
+{
+    const struct sched_names *names = context;
+    const struct model *model = &names->model;
+    const struct load_place *place = find_place(names, profile, node);
+    uint32_t at = place ? place->scope : 0, file = 0, line = 0;
+    for (; at && model->scopes[at].kind != SCOPE_PROC && model->scopes[at].kind != SCOPE_INLINED;
+         at = model->scopes[at].parent)
+        if (!line) {
+            line = model->scopes[at].line;
+            file = model->scopes[at].file;
+        }
+    const char *name = at ? model_text(model, model->scopes[at].name) : "";
+    if (!*name)
+        return false;
+    buf_printf(out, "%s", name);
+    if (line && file)
+        buf_printf(out, " (%s:%" PRIu32 ")", path_last(model_text(model, file)), line);
+    return true;
+}
+
+struct stream_namer sched_namer(struct sched_names *names)
+{
+    return (struct stream_namer){load_names, put_variable_name, put_code_name, names};
+}
 
 /* A sample; from_ns, to_ns: the stay that it was taken in. */
 struct seen {
@@ -31,7 +166,7 @@ struct share {
 /* Samples of one key: a text, or a call path of a thread. */
 struct group {
     int64_t key;  /* in texts; -1: no sample */
-    int32_t task; /* STREAM_NO_TASK where it does not matter */
+    int32_t task; /* or the process, STREAM_NO_TASK: not known */
     size_t stream;
     struct share share;
 };
@@ -41,6 +176,7 @@ struct join {
     const struct stream *stream;
     size_t i; /* of the stream */
     bool knows_wakings;
+    uint64_t n_unseen;    /* as in struct schedule */
     struct seen *samples; /* [n_samples] by task and time */
     size_t n_samples, cap_samples;
     struct schedule_run *runs; /* [n_runs] by task and time */
@@ -96,6 +232,7 @@ static int collect(struct join *join, struct error *err)
     struct schedule sched = {0};
     int code = schedule_analyse(stream, &join->job->window, &sink, &sched, err);
     join->knows_wakings = sched.knows_wakings;
+    join->n_unseen = sched.n_unseen;
     schedule_close(&sched);
     for (size_t i = 0; i < stream->n_events && !code && !join->failed; i++) {
         const struct stream_event *event = &stream->events[i];
@@ -155,6 +292,12 @@ static void put_key(const struct join *join, const struct stream_event *event, s
     buf_printf(out, ">");
 }
 
+static int32_t process_of(const struct join *join, int32_t task)
+{
+    const struct stream_task *found = stream_task_of(join->stream, task);
+    return found ? found->process : STREAM_NO_TASK;
+}
+
 /* The group of a sample, NULL: of what has none. */
 static struct share *share_at(struct join *join, const struct seen *sample, int32_t task)
 {
@@ -166,7 +309,21 @@ static struct share *share_at(struct join *join, const struct seen *sample, int3
         join->failed |= text.failed || key < 0;
     }
     buf_fini(&text);
-    return share_of(join, key, join->by_path ? task : STREAM_NO_TASK);
+    return share_of(join, key, join->by_path ? task : process_of(join, task));
+}
+
+/* What of a stretch lies in the window. */
+static int64_t inside_ns(const struct join *join, int64_t from_ns, int64_t to_ns)
+{
+    const struct schedule_window *window = &join->job->window;
+    from_ns = from_ns > window->from_ns ? from_ns : window->from_ns;
+    to_ns = to_ns < window->to_ns ? to_ns : window->to_ns;
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static bool is_inside(const struct join *join, int64_t t_ns)
+{
+    return t_ns >= join->job->window.from_ns && t_ns <= join->job->window.to_ns;
 }
 
 /* The time from a stay to the next one of its task. */
@@ -174,18 +331,27 @@ static void add_off(struct join *join, const struct schedule_run *run, const str
                     const struct seen *last)
 {
     struct share *share = share_at(join, last, run->task);
-    int64_t off_ns = next->off_ns;
-    share->n_preemptions += run->state == SCHEDULE_PREEMPTED;
-    share->n_migrations += run->cpu != next->cpu && run->cpu != STREAM_NO_CPU && next->cpu != STREAM_NO_CPU;
-    if (off_ns < 0)
+    if (next->off_ns < 0)
         return;
+    int64_t off_ns = inside_ns(join, next->from_ns - next->off_ns, next->from_ns);
     share->off_ns += off_ns;
     if (run->state == SCHEDULE_PREEMPTED) {
         share->runnable_ns += off_ns;
     } else if (next->latency_ns >= 0) {
-        share->runnable_ns += next->latency_ns;
-        share->blocked_ns += off_ns - next->latency_ns;
+        int64_t woken_ns = inside_ns(join, next->from_ns - next->latency_ns, next->from_ns);
+        share->runnable_ns += woken_ns;
+        share->blocked_ns += off_ns - woken_ns;
     }
+}
+
+/* How a stay begins and ends, each as the reports of tasks count it; before: the last sample in the stay before. */
+static void count_ends(struct join *join, const struct schedule_run *run, const struct seen *before,
+                       const struct seen *last)
+{
+    if (run->from_cpu >= 0 && run->cpu != STREAM_NO_CPU && run->from_cpu != run->cpu && is_inside(join, run->from_ns))
+        share_at(join, before, run->task)->n_migrations++;
+    if (run->state == SCHEDULE_PREEMPTED && is_inside(join, run->to_ns))
+        share_at(join, last, run->task)->n_preemptions++;
 }
 
 /* Goes through the stays and samples of all tasks side by side. */
@@ -194,6 +360,7 @@ static void add_all(struct join *join)
     const struct schedule_window *window = &join->job->window;
     size_t at = 0;
     int64_t rest_ns = 0; /* on CPUs since the last sample */
+    const struct seen *before = NULL;
     for (size_t i = 0; i < join->n_runs && !join->failed; i++) {
         const struct schedule_run *run = &join->runs[i], *next = run + 1;
         bool is_last = i + 1 == join->n_runs || next->task != run->task;
@@ -218,6 +385,8 @@ static void add_all(struct join *join)
             last = sample;
         }
         rest_ns += to_ns > since_ns ? to_ns - since_ns : 0;
+        count_ends(join, run, before, last);
+        before = is_last ? NULL : last;
         if (!is_last)
             add_off(join, run, next, last);
         if (is_last && rest_ns) {
@@ -337,6 +506,8 @@ int sched_write_samples(const struct sched_job *job, struct buf *out, struct err
 
 static const struct table_column variable_columns[] = {
     {"variable", "variable", CELL_TEXT},
+    {"process", "process", CELL_TEXT},
+    {"pid", NULL, CELL_COUNT},
     SCHED_STREAM_COLUMNS,
     SHARE_COLUMNS,
 };
@@ -367,7 +538,13 @@ static void put_group(struct stream_table *table, const struct join *join, const
         table_put_if(table, group->key >= 0, group->key < 0 ? 0 : strtoll(text, NULL, 10));
         table_put_text(table, group->key < 0 ? text : strchr(text, ' ') + 1);
     } else {
+        struct buf process = {0};
+        sched_put_task(join->job, join->i, group->task, &process);
         table_put_text(table, text);
+        table_put_text(table, process.failed ? "" : process.data);
+        table_put_if(table, group->task != STREAM_NO_TASK, group->task);
+        table->failed |= process.failed;
+        buf_fini(&process);
         sched_put_stream(table, join->job, join->i);
     }
     table_put_number(table, (int64_t)share->n_samples);
@@ -387,10 +564,12 @@ static int write_groups(const struct sched_job *job, bool by_path, struct buf *o
                                                       : sizeof variable_columns / sizeof *variable_columns};
     bool has_any = false;
     int code = 0;
+    uint64_t n_unseen = 0;
     for (size_t i = 0; i < job->n_streams && !code; i++) {
         struct join join;
         int64_t all_ns = 0;
         code = make_join(&join, by_path, i, job, err);
+        n_unseen += join.n_unseen;
         has_any |= join.n_samples > 0;
         if (!code && join.n_groups)
             qsort(join.groups, join.n_groups, sizeof *join.groups, compare_groups);
@@ -404,7 +583,13 @@ static int write_groups(const struct sched_job *job, bool by_path, struct buf *o
         join_fini(&join);
     }
     code = code || has_any ? code : nothing_to_join(err);
-    return sched_finish_table(job, by_path ? "paths" : "variables", &table, out, code, err);
+    code = sched_finish_table(job, by_path ? "paths" : "variables", &table, out, code, err);
+    if (!code && n_unseen && strcmp(job->form, "text") == 0)
+        buf_printf(out,
+                   "%" PRIu64 " stay%s on CPUs nobody recorded: the preemptions and the time at their ends are in the "
+                   "report of tasks, and in no row here\n",
+                   n_unseen, n_unseen == 1 ? "" : "s");
+    return code;
 }
 
 int sched_write_variables(const struct sched_job *job, struct buf *out, struct error *err)

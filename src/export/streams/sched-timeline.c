@@ -275,6 +275,13 @@ static int write_text(struct lines *lines, struct buf *out, struct error *err)
         if (!put_row(lines, &lines->rows[i], width, out))
             code = error_memory(err);
     }
+    int64_t begin_ns = 0, end_ns;
+    const struct sched_job whole = {
+        .streams = job->streams, .n_streams = job->n_streams, .window = {INT64_MIN, INT64_MAX}};
+    (void)sched_extent(&whole, &begin_ns, &end_ns);
+    buf_printf(out, "%*s", (int)width + 2, "");
+    if (!code)
+        ticks_put(out, lines->from_ns - begin_ns, lines->to_ns - begin_ns, lines->n_slices);
     return code;
 }
 

@@ -9,6 +9,7 @@
 #include "base/input.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
+#include "streams/schedule.h"
 
 /* --- filling --- */
 
@@ -80,6 +81,27 @@ void time_put(struct buf *out, int64_t t_ns)
 {
     uint64_t size_ns = t_ns < 0 ? -(uint64_t)t_ns : (uint64_t)t_ns;
     buf_printf(out, "%s%" PRIu64 ".%06" PRIu64, t_ns < 0 ? "-" : "", size_ns / 1000000000, size_ns / 1000 % 1000000);
+}
+
+void ticks_put(struct buf *out, int64_t from_ns, int64_t to_ns, size_t n_slices)
+{
+    enum { APART = 16 }; /* slices between times at least */
+    int64_t step_ns = (int64_t)((double)(to_ns - from_ns) * APART / (double)n_slices);
+    int n_digits = 0;
+    for (int64_t unit_ns = 1000000000; n_digits < 9 && step_ns < 10 * unit_ns; unit_ns /= 10)
+        n_digits++;
+    for (size_t i = 0; i < n_slices && !out->failed;) {
+        size_t before = out->len_bytes;
+        buf_printf(out, "|+%.*f", n_digits, (double)schedule_slice_ns(from_ns, to_ns, n_slices, i) * 1e-9);
+        size_t len = out->len_bytes - before;
+        if (i + len > n_slices) {
+            out->len_bytes = before;
+            break;
+        }
+        buf_printf(out, "%*s", len < APART ? (int)(APART - len) : 1, "");
+        i += len < APART ? APART : len + 1;
+    }
+    buf_printf(out, " s\n");
 }
 
 /* --- text --- */

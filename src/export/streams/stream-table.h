@@ -68,4 +68,8 @@ void span_put(struct buf *out, int64_t ns);
 /* Appends a time as seconds with six digits behind the point. */
 void time_put(struct buf *out, int64_t t_ns);
 
+/* Appends a line of times, to stand below a line of n_slices (> 0) characters from from_ns to to_ns: a bar at the first
+ * character of a slice, and behind it when the slice begins, in seconds, as --from and --to take them. */
+void ticks_put(struct buf *out, int64_t from_ns, int64_t to_ns, size_t n_slices);
+
 #endif
