@@ -289,6 +289,22 @@ def check_samples(scratch):
         expect(sum(r["on_ns"] for r in rows) == ran and sum(r["samples"] for r in rows) == len(samples), f"{report}: not {ran} ns: {rows}")
         expect(sum(r["off_ns"] for r in rows) <= sum(t["off_ns"] for t in tasks), f"{report}: off CPU: {rows}")
         expect(all(r["off_ns"] >= r["runnable_ns"] + r["blocked_ns"] for r in rows), f"{report}: parts: {rows}")
+        for key in ("preemptions", "migrations"):
+            expect(sum(r[key] for r in rows) <= sum(t[key] for t in tasks), f"{report}: more {key} than threads have: {rows}")
+    # names are those of the reports about the database, which has the records as well
+    database = scratch / "samples-db"
+    subprocess.run([BUILD / "hpcprof", "-q", "-o", database, directory], check=True, capture_output=True)
+    own = {r["variable"] for r in json.loads(subprocess.run([QUERY, "vars", "--json", database], check=True, capture_output=True).stdout)["variables"]}
+    rows = json.loads(query("variables", "--json", directory))["rows"]
+    expect({r["variable"] for r in rows if r["variable"][0] not in "<("} <= own and {"grid", "mesh"} <= own, f"names: {rows} beside {own}")
+    expect(len({(r["variable"], r["pid"]) for r in rows}) == len(rows) and {r["pid"] for r in rows} <= {t["pid"] for t in tasks},
+           f"processes: {rows}")
+    places = {r["place"] for r in json.loads(query("paths", "--json", directory))["rows"]}
+    expect(any(re.fullmatch(r"\w+ \(toucher\.c:\d+\)", place) for place in places), f"places: {places}")
+    recorded, = directory.glob("*.sched")
+    expect((database / recorded.name).read_bytes() == recorded.read_bytes(), "the database has other records")
+    carried = {r["tid"]: r["runs"] for r in json.loads(query("--json", database))["rows"]}
+    expect(carried == {t["tid"]: t["runs"] for t in tasks}, f"the database: {carried}")
     rows = {r["variable"]: r for r in json.loads(query("variables", "--json", directory))["rows"]}
     expect(rows["mesh"]["samples"] >= 62 and rows["mesh"]["off_ns"] > 0, f"variables: {rows}")
     # a second launch in the same directory: each file has the samples of its own
@@ -301,6 +317,18 @@ def check_samples(scratch):
         expect(sum(s["variable"] == "mesh" for s in found) >= 62 and len({s["pid"] for s in found}) == 1, f"{path}: {len(found)} samples")
     done = subprocess.run([QUERY, "sched", "variables", scratch / "own"], capture_output=True, text=True, check=False)
     expect(done.returncode == 1 and done.stderr.count("\n") == 1, f"no samples: {done.stderr}")
+
+
+def check_report(scratch):
+    """hpcrun --report: of the scheduler alone its report, else behind the one about the data."""
+    for name, events in (("alone", ["-e", "sched"]), ("both", ["-e", "FAULTS@1", "-e", "sched"])):
+        text = scratch / f"{name}.txt"
+        done = subprocess.run([HPCRUN, *events, f"--report={text}", "-o", scratch / name, scratch / "toucher"], capture_output=True, text=True,
+                              check=False)
+        said = text.read_text()
+        expect(done.returncode == 0 and "\nTasks that ran longest:\n" in said and "\ntoucher:" in said, f"--report, {name}: {done.stderr} {said}")
+        expect((" mesh " in said) == (name == "both") and said.find(" mesh ") < said.find("Tasks that"), f"--report, {name}: {said}")
+        expect((scratch / f"{name}-database").exists() == (name == "both"), f"--report, {name}: a database")
 
 
 def check_totals(scratch, words):
@@ -406,6 +434,7 @@ def main():
             found = json.loads(query("--json", *both))
             expect([s["alignment"] for s in found["streams"]] == ["its own clock", "same clock"], f"two files: {found['streams']}")
             check_samples(scratch)
+            check_report(scratch)
             check_killed_companion(scratch, [])
             inside = ["unshare", "--pid", "--fork", "--mount-proc"]
             if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode == 0:

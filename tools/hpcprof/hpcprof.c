@@ -292,10 +292,10 @@ static int check_apart(const char *xml, const char *output, struct error *err)
 }
 
 static int write_database(const struct settings *settings, const struct job *job, const struct value_source *source,
-                          struct model *model, const char *input, struct error *err)
+                          struct model *model, const char *const *paths, size_t n_paths, struct error *err)
 {
     const char *program = model->program ? path_last(model->program) : "program";
-    char *path = default_output(input, program);
+    char *path = default_output(paths[0], program);
     if (!path)
         return error_memory(err);
     const char *output = settings->output ? settings->output : path;
@@ -308,6 +308,8 @@ static int write_database(const struct settings *settings, const struct job *job
                                      .without_sources = settings->no_sources,
                                      .xml_metrics = settings->xml_metrics,
                                      .without_metric_files = settings->without_metric_files,
+                                     .measurements = paths,
+                                     .n_measurements = n_paths,
                                      .extends = settings->extends,
                                      .copies = &copies};
     int code = database_write(model, output, &how, err);
@@ -380,7 +382,7 @@ static int combine_into(const struct settings *settings, const struct job *job, 
     if (code == 0 && !team_leads(settings->team))
         code = database_join(model, &source, job, err);
     else if (code == 0)
-        code = write_database(settings, job, &source, model, paths[0], err);
+        code = write_database(settings, job, &source, model, paths, n_paths, err);
     values_free(&source);
     values_free(&older);
     structures_fini(&structures);

@@ -189,8 +189,9 @@ static const struct option_row rows[] = {
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", "[=FILE]",
      "When the program has ended, combine the measurements and print the variables: to standard error, so that the "
-     "program's output stays as it is, or into FILE, as a page for a browser if its name ends in .html. In an MPI "
-     "program or Slurm step the rank that ends last prints one report for all ranks."},
+     "program's output stays as it is, or into FILE, as a page for a browser if its name ends in .html. With -e sched "
+     "a screen of what the scheduler did follows (hpcquery sched summary). In an MPI program or Slurm step the rank "
+     "that ends last prints one report for all ranks."},
     {OPT_LEAKS, "--leaks", NULL,
      "Also count bytes allocated, freed and leaked (never freed) by allocation path. This adds the event MEMLEAK to "
      "those of -e, or to the default ones, so that one run shows what is left over and how much it was used. With "

@@ -12,7 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "measurement/names.h"
+#include "measurement/pending.h"
+
 #define MEASUREMENTS "-measurements"
+#define WAIT_MS 60000
 #define STEPS_MAX 20 /* of a tenth of a second */
 
 static int run_tool(const char *tool, char *const *arguments, int out_fd)
@@ -55,6 +59,39 @@ static bool is_page(const char *file)
     return dot && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
 }
 
+/* Whether the directory has files of this kind. */
+static bool has_files(const char *dir, const char *suffix)
+{
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    bool has_any = names_list(dir, suffix, &files, &n, &ignored) == 0 && n > 0;
+    free(files);
+    return has_any;
+}
+
+/* What the scheduler did, of each launch. Of a page for a browser it is no part. */
+static int print_sched(const struct report_wish *wish, int out_fd)
+{
+    static char hpcquery[] = "hpcquery", sched[] = "sched", summary[] = "summary";
+    struct names_file *files = NULL;
+    struct error err;
+    size_t n = 0;
+    int status = 0;
+    if (names_list(wish->dir, "sched", &files, &n, &err) != 0)
+        return 1;
+    for (size_t i = 0; i < n && !status; i++) {
+        char *path = names_path(wish->dir, &files[i]);
+        char *const print[] = {hpcquery, sched, summary, path, NULL};
+        if (path && !is_page(wish->file))
+            (void)!write(out_fd, "\n", 1);
+        status = !path ? 1 : run_tool(hpcquery, print, is_page(wish->file) ? STDERR_FILENO : out_fd);
+        free(path);
+    }
+    free(files);
+    return status;
+}
+
 static int print_to(const struct report_wish *wish, int out_fd)
 {
     static char hpcprof[] = "hpcprof", option[] = "-o", hpcquery[] = "hpcquery", vars[] = "vars";
@@ -66,7 +103,13 @@ static int print_to(const struct report_wish *wish, int out_fd)
     char *const print[] = {hpcquery, vars, database, is_page(wish->file) ? html : NULL, NULL};
     char *const print_leaks[] = {hpcquery, leaks, database, NULL};
     (void)fflush(NULL);
-    if (run_tool(hpcprof, combine, STDERR_FILENO) != 0 || run_tool(hpcquery, print, out_fd) != 0)
+    (void)pending_wait(wish->dir, WAIT_MS);
+    bool has_sched = has_files(wish->dir, "sched");
+    /* of the scheduler alone there is nothing to combine */
+    if ((!has_sched || has_files(wish->dir, "hpcrun")) &&
+        (run_tool(hpcprof, combine, STDERR_FILENO) != 0 || run_tool(hpcquery, print, out_fd) != 0))
+        return 1;
+    if (has_sched && print_sched(wish, out_fd) != 0)
         return 1;
     if (!wish->with_leaks)
         return 0;

@@ -17,6 +17,7 @@
 #include "export/database/v4.h"
 #include "fmt/file.h"
 #include "fmt/metric-db.h"
+#include "measurement/names.h"
 
 enum part { PART_SUM = 0, PART_MEAN, PART_DEVIATION, PART_VARIATION, PART_MIN, PART_MAX, PARTS };
 
@@ -275,13 +276,15 @@ static int metric_files_write(const struct model *model, const struct columns *c
 /* Whether the name is that of a file of a database; src and the note on formats count only beside the others. */
 static bool is_ours(const char *name)
 {
+    struct names_file file;
     size_t len = strlen(name);
     for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++)
         if (strcmp(name, v4_file_name(kind)) == 0)
             return true;
     return strcmp(name, DATABASE_FILE) == 0 || strcmp(name, DATABASE_JSON) == 0 ||
            strcmp(name, "experiment.xml") == 0 || (len > 10 && strcmp(name + len - 10, ".metric-db") == 0) ||
-           (len > 9 && strcmp(name + len - 9, ".hpctrace") == 0);
+           (len > 9 && strcmp(name + len - 9, ".hpctrace") == 0) ||
+           (len > 6 && strcmp(name + len - 6, ".sched") == 0 && names_parse(name, &file, NULL) == 0);
 }
 
 /* True for a directory "metrics" that holds nothing but ours. */
@@ -523,6 +526,38 @@ static int write_xml(struct model *model, const char *older, const char *directo
     return code;
 }
 
+/* Copies the scheduler records of a directory, unless there are some of this name already. */
+static int copy_records_of(const char *from, const char *directory, struct error *err)
+{
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    int code = 0;
+    if (names_list(from, "sched", &files, &n, &ignored) != 0)
+        return 0;
+    for (size_t i = 0; i < n && !code; i++) {
+        char *source = names_path(from, &files[i]), *target = names_path(directory, &files[i]);
+        struct buf bytes = {0};
+        code = source && target ? file_read(source, &bytes, err) : error_memory(err);
+        if (!code && access(target, F_OK) != 0)
+            code = file_write_new(target, bytes.data, bytes.len_bytes, err);
+        buf_fini(&bytes);
+        free(source);
+        free(target);
+    }
+    free(files);
+    return code;
+}
+
+/* So that what ran when can be asked of a database, too. older: as in copy_sources. */
+static int copy_records(const char *older, const char *directory, const struct database_job *how, struct error *err)
+{
+    int code = how->extends ? copy_records_of(older, directory, err) : 0;
+    for (size_t i = 0; i < how->n_measurements && !code; i++)
+        code = copy_records_of(how->measurements[i], directory, err);
+    return code;
+}
+
 static int write_files(struct model *model, const char *older, const char *directory, const struct database_job *how,
                        struct error *err)
 {
@@ -537,6 +572,8 @@ static int write_files(struct model *model, const char *older, const char *direc
         code = job_goes_on(how->job, err) ? locus_db_write(model, &text, err) : ERR_USAGE;
     if (code == 0)
         code = write_text(directory, DATABASE_FILE, &text, err);
+    if (code == 0)
+        code = copy_records(older, directory, how, err);
     buf_fini(&text);
     return code;
 }

@@ -104,6 +104,8 @@ struct database_job {
     const char *title;
     const char *const *search, *const *replace; /* where source files are, as in struct load_options */
     bool without_sources;                       /* source files are not copied into the database */
+    const char *const *measurements;            /* [n_measurements] whose scheduler records go into the database */
+    size_t n_measurements;
     bool extends; /* if sources are not found, the copies in the older database are kept */
     enum summary_kind xml_metrics;
     bool without_metric_files;    /* of the XML form */
