@@ -398,6 +398,8 @@ static void pass_parts(struct pass *pass, const struct model *model, struct vari
         pass_64(pass, &part->element_bytes, "part");
         pass_64(pass, &part->size_bytes, "part");
         pass_double(pass, &part->fraction, "part");
+        if (!pass->out && pass->code == 0 && !(part->fraction >= 0 && part->fraction <= 1 + 1e-9))
+            refuse(pass, "part", "it is no fraction");
     }
     variable->n_part_lines =
         pass_list(pass, &variable->part_lines, variable->n_part_lines, sizeof *variable->part_lines, "lines of parts");
