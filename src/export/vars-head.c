@@ -73,6 +73,8 @@ static bool skid_holds(const char *json)
 #define PROGRAMS_SHOWN 8
 #define PROFILER_PERCENT 2.0
 #define HIDDEN_PERCENT 10.0
+#define COVERED_LEAST 0.7 /* of the time used: from this on down the head says what the samples stand for */
+#define CHANCE_DEVIATIONS 4
 #define LOSS_PERCENT 1.0 /* of the samples: from this on the head says what was lost, and the foot how */
 
 /* The programs of the processes, if there are several. */
@@ -195,6 +197,18 @@ static uint64_t count_lost(const struct event_sum *event)
     return n;
 }
 
+/* Puts how much time the samples stand for if that is far from the time that was used, further than chance explains. */
+static void put_coverage(const struct report *report, struct buf *text)
+{
+    double used_s = report->user_s + (report->is_user_only ? 0 : report->system_s), sampled_s = report->sampled_s;
+    double more_s = fmax(used_s, sampled_s), less_s = fmin(used_s, sampled_s);
+    double n = report->event ? (double)report->event->taken : 0;
+    double chance_s = n > 0 ? CHANCE_DEVIATIONS * sqrt(more_s * sampled_s / n) : 0;
+    if (less_s > 0 && less_s < COVERED_LEAST * more_s && more_s - less_s > chance_s)
+        buf_printf(text, "; the samples stand for %.2f s, %.0f %% of the %.2f s of CPU time%s", sampled_s,
+                   100 * sampled_s / used_s, used_s, report->is_user_only ? " in user mode" : "");
+}
+
 /* Puts what the numbers leave out. */
 static void put_missing(const struct report *report, const struct export_job *job, struct buf *out)
 {
@@ -204,6 +218,7 @@ static void put_missing(const struct report *report, const struct export_job *jo
     if (report->is_user_only && cpu_s > 0)
         buf_printf(&text, "; time in the kernel: %.2f s, %.0f %% of the CPU time", report->system_s,
                    100 * report->system_s / cpu_s);
+    put_coverage(report, &text);
     if (event && percent(event->fates[FATE_IN_KERNEL], event) >= LOSS_PERCENT)
         buf_printf(&text, "; %llu samples in the kernel", (unsigned long long)event->fates[FATE_IN_KERNEL]);
     if (event && percent(count_lost(event), event) >= LOSS_PERCENT)

@@ -36,5 +36,33 @@ read -r _ early late < <(grep ^memory "$scratch/out")
 echo "memory after round 2: $early KiB, after round $n_rounds: $late KiB"
 [ "$late" -lt $((early + early / 4)) ] || fail "memory grew from $early to $late KiB in rounds of the same size"
 [ "$early" -lt $((n_alive * 100 + 32768)) ] || fail "a live thread takes more than 100 KiB: $early KiB for $n_alive"
+# Threads that end before their first period does are sampled as often as their CPU time demands, with perf and with
+# timers: of the samples in two arrays, those in the threads' array are as many as the program's clock says. Without a
+# random first period there are none.
+# brief POINTS COMMAND...: the share is right to so many points.
+brief() {
+    local points=$1
+    shift
+    rm -rf b db
+    expect_status 0 "$@" "$builddir/hpcrun" -e EADDR -o b ./many-threads brief 1000
+    settle b
+    "$builddir/hpcprof" -q -o db b && "$builddir/hpcquery" vars --json db >brief.json || fail "$*: no report"
+    python3 - brief.json "$scratch/out" "$points" <<'END' || fail "$*: brief threads are not sampled as others are"
+import json, sys
+rows = json.load(open(sys.argv[1], encoding="utf-8"))["variables"]
+threads, main = [sum(row["value"] for row in rows if row["variable"] == name) for name in ("of_threads", "of_main")]
+used = [int(word) for word in open(sys.argv[2]).read().split()]
+measured, expected = 100 * threads / max(threads + main, 1), 100 * used[0] / sum(used)
+print(f"brief threads: {measured:.1f} % of the samples, {expected:.1f} % of the CPU time")
+sys.exit(not (threads and main and abs(measured - expected) < int(sys.argv[3])))
+END
+}
+if [ "$(uname -m)" = x86_64 ]; then
+    ! perf_works || brief 15
+    $CC "$srcdir/tests/lib/refuse-perf.c" -o refuse-perf && brief 25 ./refuse-perf
+else
+    skip_part "software addresses need x86-64"
+fi
+rm -rf db
 "$builddir/hpcprof" -o db m >"$scratch/prof" 2>&1 || { fail "hpcprof does not read it"; cat "$scratch/prof"; }
 finish

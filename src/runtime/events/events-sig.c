@@ -314,20 +314,41 @@ static uint64_t event_timer_interval_sig(const struct arena_event *plan)
     return plan->timer_interval_ns ? plan->timer_interval_ns : event_clock_period_sig(plan);
 }
 
-static void timer_arm_sig(const struct thread_event *event, uint64_t interval_ns)
+/* src: the finalizer of splitmix64 (Steele, Lea, Flood 2014) over time and thread. */
+uint64_t events_first_period_sig(const struct thread_state *self, uint64_t n)
 {
-    struct timespec interval = {.tv_sec = (time_t)(interval_ns / CLOCK_S_NS),
-                                .tv_nsec = (long)(interval_ns % CLOCK_S_NS)};
-    struct itimerspec setting = {.it_interval = interval, .it_value = interval};
+    uint64_t x = own_clock_ns_sig(CLOCK_MONOTONIC) + ((uint64_t)self->record->tid << 40);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return 1 + (x ^ x >> 31) % n;
+}
+
+static struct timespec timespec_of_sig(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / CLOCK_S_NS), .tv_nsec = (long)(ns % CLOCK_S_NS)};
+}
+
+static void timer_arm_sig(const struct thread_event *event, uint64_t first_ns, uint64_t interval_ns)
+{
+    struct itimerspec setting = {.it_interval = timespec_of_sig(interval_ns), .it_value = timespec_of_sig(first_ns)};
     own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
 }
 
-/* CPU time that a thread used while its timer was off must not count for the next sample. The clock id of another
- * thread is made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
+/* What the first sample of a timer stands for: the time from one to the next. */
+static uint64_t timer_spacing_sig(const struct thread_event *event, uint64_t interval_ns)
+{
+    return interval_ns > event->tick_ns ? interval_ns : event->tick_ns;
+}
+
+/* The first period is a random one. The kernel looks at CPU-time timers at its own ticks only, whose phase is random
+ * already: a first period below a tick ends at the next one. CPU time that a thread used while its timer was off must
+ * not count: the first sample has the weight of a period, later ones that of the time since the last. */
 static void timer_start_sig(const struct thread_state *self, struct thread_event *event, uint64_t interval_ns)
 {
-    event->last_cpu_ns = own_clock_ns_sig((clockid_t)(~self->record->tid << 3 | 6u));
-    timer_arm_sig(event, interval_ns);
+    event->first = events_first_period_sig(self, timer_spacing_sig(event, interval_ns));
+    if (event->tick_ns)
+        event->first = (event->first - 1) / event->tick_ns * event->tick_ns + 1;
+    timer_arm_sig(event, event->first, interval_ns);
 }
 
 /* Stores how long the event was enabled and how long it really counted.  ctx: any, while its descriptor is open */
@@ -354,7 +375,7 @@ static void enable_one_sig(struct thread_state *self, unsigned index, bool enabl
     if (event->has_timer && enable)
         timer_start_sig(self, event, interval_ns);
     else if (event->has_timer)
-        timer_arm_sig(event, 0);
+        timer_arm_sig(event, 0, 0);
     if (event->fd < 0 || plan->flags & EVENT_REPLAY)
         return;
     int fd = event_fd_sig(event), drain_fd = event_drain_fd_sig(event);
@@ -377,8 +398,9 @@ void events_enable_sig(struct thread_state *self, bool enable)
 
 void events_enable_watch_sig(struct thread_state *self, bool enable)
 {
+    uint64_t period_ns = enable ? CONTROL_WATCH_NS : 0;
     if (self->watch.has_timer)
-        timer_arm_sig(&self->watch, enable ? CONTROL_WATCH_NS : 0);
+        timer_arm_sig(&self->watch, period_ns, period_ns);
     int fd = event_fd_sig(&self->watch);
     if (fd >= 0)
         own_call_sig(SYS_ioctl, fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
@@ -534,6 +556,61 @@ static void weigh_by_times_sig(struct thread_state *self, unsigned index, uint64
     atomic_fetch_add_explicit(&self->record->running_ns[index], period_ns, memory_order_relaxed);
 }
 
+#define LATE_NS UINT64_C(100000) /* of CPU time, at most, from the tick of a clock to the handler */
+
+/* Whether the event is a clock that leaves the kernel out: it ticks there as well, but without a signal. */
+static bool is_user_clock_sig(const struct arena_event *plan)
+{
+    return plan->attr.exclude_kernel && event_clock_period_sig(plan);
+}
+
+/* Gives an event whose first period has ended the period of the plan; false when the signal is no sample. A clock goes
+ * on ticking at the distance of its first period while it meets only the kernel. The tick that meets the program then
+ * is a sample only if it is the one that a clock with the plan's period would have had about now; if not, what is left
+ * of that period becomes a first period again. */
+static bool first_ends_sig(struct thread_event *event, const struct arena_event *plan)
+{
+    uint64_t period = plan->attr.sample_period, next = period, words[3] = {0};
+    bool is_sample = true;
+    int fd = event_fd_sig(event);
+    if (fd >= 0 && is_user_clock_sig(plan) && own_call_sig(SYS_read, fd, words, sizeof words) > 0) {
+        uint64_t late = words[0] > event->due ? words[0] - event->due : 0;
+        bool is_from_kernel = late >= event->first && late >= LATE_NS;
+        is_sample = !is_from_kernel || (late >= period && late % period < event->first);
+        next = is_sample ? period : period - late % period;
+    }
+    if (fd >= 0)
+        own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &next);
+    event->first = is_sample ? 0 : next;
+    event->due = words[0] + next;
+    return is_sample;
+}
+
+/* Whether the overflow of an event is a sample. One that is not counts as none. */
+static bool is_due_sig(struct thread_state *self, unsigned index)
+{
+    struct thread_event *event = &self->events[index];
+    struct ring_news news;
+    if (!event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index]))
+        return true;
+    if (event->ring) {
+        events_read_news_sig(self, index, 0, &news);
+        event->n_written -= news.n_samples;
+    }
+    return false;
+}
+
+void events_settle_sig(struct thread_state *self)
+{
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
+        struct thread_event *event = &self->events[i];
+        uint64_t period = arena_header_sig()->events[i].attr.sample_period;
+        int fd = event->first && !event->has_timer ? event_fd_sig(event) : -1;
+        if (fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &period) == 0)
+            event->first = 0;
+    }
+}
+
 static void take_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -543,6 +620,8 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
             events_drain_sig(self, index);
         return;
     }
+    if (!is_due_sig(self, index))
+        return;
     if (event->ring) {
         take_newest_sig(self, index, context);
         return;
@@ -550,8 +629,11 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     struct sample_event sample = {.index = (uint8_t)index};
     if (event->has_timer) {
         uint64_t now = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox forbids reading it */
-        sample.weight = now ? now - event->last_cpu_ns : event_timer_interval_sig(plan);
-        event->last_cpu_ns += sample.weight;
+        sample.weight = timer_spacing_sig(event, event_timer_interval_sig(plan));
+        if (now && !event->first)
+            sample.weight = now - event->last_cpu_ns;
+        event->last_cpu_ns = now;
+        event->first = 0;
         weigh_by_times_sig(self, index, sample.weight);
     }
     sample_take_sig(self, &sample, context);
@@ -564,7 +646,7 @@ static void take_others_sig(struct thread_state *self, unsigned index, const uco
     for (unsigned i = 0; i < header->n_events; i++) {
         const struct thread_event *event = &self->events[i];
         if (i != index && event->ring && !(header->events[i].flags & EVENT_DRAINED) &&
-            ring_head_sig(event->ring) != event->seen)
+            ring_head_sig(event->ring) != event->seen && is_due_sig(self, i))
             take_newest_sig(self, i, context);
     }
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runtime/own/own-call.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/loadmap.h"
@@ -162,13 +163,43 @@ static void event_close(struct thread_event *event)
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }
 
+/* Some units count in steps of 16 and take no other periods. */
+#define PERIOD_STEP 16
+
+/* Whether the event can begin with a period of its own: one that signals each overflow, at a fixed period. For software
+ * events whose records hold the period the kernel makes a sample of every single event. */
+static bool begins_anywhere(const struct arena_event *plan)
+{
+    const struct perf_event_attr *attr = &plan->attr;
+    bool is_software = attr->type == PERF_TYPE_SOFTWARE && !event_clock_period_sig(plan);
+    bool has_each = (is_software || attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT) &&
+                    attr->sample_type & PERF_SAMPLE_PERIOD;
+    return !attr->freq && attr->sample_period > 1 && !has_each && !(attr->sample_type & PERF_SAMPLE_READ) &&
+           !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY));
+}
+
+/* Opens the event with a first period of random length, or else as it is in the plan. */
+static void open_at_random(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan,
+                           int group_fd)
+{
+    struct perf_event_attr attr = plan->attr;
+    if (begins_anywhere(plan)) {
+        uint64_t step = attr.sample_period % PERIOD_STEP ? 1 : PERIOD_STEP;
+        attr.sample_period = events_first_period_sig(self, attr.sample_period / step) * step;
+        event->fd = event_open_attr(&attr, group_fd);
+        event->first = event->due = event->fd >= 0 ? attr.sample_period : 0;
+    }
+    if (event->fd < 0)
+        event->fd = event_open_attr(&plan->attr, group_fd);
+}
+
 /* Opens one event of the plan for the calling thread, whose earlier events are already open.  ctx: ordinary */
 static bool event_open(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
     bool has_leader = plan->leader && plan->leader <= index;
-    event->fd = event_open_attr(&plan->attr, has_leader ? self->events[plan->leader - 1].fd : -1);
+    open_at_random(self, event, plan, has_leader ? self->events[plan->leader - 1].fd : -1);
     if (event->fd < 0)
         return false;
     event->id = descriptors_event_id_sig(event->fd);
@@ -440,6 +471,10 @@ static bool open_timer(struct thread_event *event, clockid_t clock)
         atomic_fetch_sub(&timers.n, 1);
         return false;
     }
+    struct timespec tick = {0};
+    if (clock == CLOCK_THREAD_CPUTIME_ID)
+        own_call_sig(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick);
+    event->tick_ns = clock_ns_of(&tick);
     event->has_timer = true;
     return true;
 }

@@ -172,6 +172,15 @@ void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t p
 /* Starts or stops the clock that waits for the end of a delay.  ctx: any */
 void events_enable_watch_sig(struct thread_state *self, bool enable);
 
+/* A random number of 1 to n for an event of self: the length of its first period. A thread that lives for less than a
+ * period is then sampled as often as its share of a period demands, and threads that begin alike are not sampled at the
+ * same places.  ctx: any */
+uint64_t events_first_period_sig(const struct thread_state *self, uint64_t n);
+
+/* Ends the first periods of self's events now, because their ends need system calls that may soon be forbidden.
+ * ctx: calling thread */
+void events_settle_sig(struct thread_state *self);
+
 /* The descriptor of an event, or of the one that drains it; -1 if the program has closed it, even if its number is in
  * use again.  ctx: any */
 int event_fd_sig(const struct thread_event *event);
