@@ -291,7 +291,7 @@ FIELD(arena_header, n_watch_full, 81828);
 FIELD(arena_header, n_watch_refused, 81832);
 FIELD(arena_header, watch_errno, 81836);
 FIELD(arena_header, is_watch_released, 81840);
-FIELD(arena_header, watch_pad, 81844);
+FIELD(arena_header, room, 81844);
 SIZE(companion_message, 4136);
 FIELD(companion_message, magic, 0);
 FIELD(companion_message, version, 4);

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 13
+#define ARENA_VERSION 14
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -602,6 +602,9 @@ enum arena_exec {
 };
 
 /* Start of the arena. Chunk table and chunks follow at the stated offsets. */
+/* Processes that help the companion count for the user's limit, too. A program that meets it asks for theirs. */
+enum arena_room { ROOM_KEPT = 0, ROOM_WANTED, ROOM_GIVEN };
+
 struct arena_header {
     char magic[8];
     uint32_t version;
@@ -679,7 +682,7 @@ struct arena_header {
     _Atomic uint32_t n_watch_refused; /* ... or because the kernel refuses them: */
     _Atomic int32_t watch_errno;
     _Atomic uint32_t is_watch_released; /* 1: the program asked for breakpoints, and threads gave up theirs */
-    uint32_t watch_pad;
+    _Atomic uint32_t room;              /* enum arena_room */
 };
 
 /* Samples of a lower level are not in the log.  ctx: any */

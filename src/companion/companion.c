@@ -27,7 +27,8 @@
 #include "companion/state.h"
 #include "measurement/names.h"
 
-#define LINGER_MS 500 /* a child that was just forked may still be on its way to us */
+#define LISTEN_MAX 1024 /* connections that wait to be accepted */
+#define LINGER_MS 500   /* a child that was just forked may still be on its way to us */
 #define TICK_MIN_MS 50
 /* Requests of a process that has made a few are answered together: each wake costs as much as an answer. */
 #define GATHER_MS 4
@@ -91,6 +92,31 @@ static void see_launched_end(struct companion *c)
     c->must_checkpoint = true;
 }
 
+#define ROOM_MS 1000
+
+/* The program has met the user's limit of processes: ends what helps us for a while, if process asks for that. */
+static void make_room(struct companion *c, const struct companion_process *process)
+{
+    if (process->state != PROCESS_LIVE || atomic_load(&process->arena->room) != ROOM_WANTED)
+        return;
+    companion_jobs_suspend(c);
+    companion_recipes_suspend(c);
+    c->room_until_ms = companion_now_ms() + ROOM_MS;
+    for (struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state == PROCESS_LIVE)
+            atomic_store(&p->arena->room, ROOM_GIVEN);
+}
+
+static void take_room_back(struct companion *c, int64_t now_ms)
+{
+    if (!c->room_until_ms || now_ms < c->room_until_ms)
+        return;
+    c->room_until_ms = 0;
+    for (struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state == PROCESS_LIVE)
+            atomic_store(&p->arena->room, ROOM_KEPT);
+}
+
 static void dispatch(struct companion *c, const struct watch *watch)
 {
     switch (watch->kind) {
@@ -114,6 +140,7 @@ static void dispatch(struct companion *c, const struct watch *watch)
         break;
     case WATCH_BELL: {
         struct companion_process *process = watch->of;
+        make_room(c, process);
         companion_strays_take(c, process);
         if (process->state == PROCESS_LIVE && companion_process_requests(c, process) &&
             process->n_bells++ >= BELLS_AT_ONCE)
@@ -184,6 +211,7 @@ static bool is_any_alive(const struct companion *c)
 static void look_around(struct companion *c, int64_t now_ms)
 {
     bool has_grown = false;
+    take_room_back(c, now_ms);
     if (c->is_launched && c->launched_pidfd < 0 && companion_is_gone(c->setup->launched_pid, &c->launched_start))
         see_launched_end(c);
     for (struct companion_process *p = c->processes; p; p = p->next) {
@@ -191,6 +219,7 @@ static void look_around(struct companion *c, int64_t now_ms)
             companion_process_gone(c, p);
         if (p->state != PROCESS_LIVE)
             continue;
+        make_room(c, p);
         has_grown |= companion_arena_back(c, p);
         companion_strays_take(c, p);
         (void)companion_process_requests(c, p);
@@ -287,6 +316,8 @@ void companion_turn(struct companion *c, int64_t now_ms)
     companion_connections_sweep(c);
     if (c->sched_pid > 0 && c->sched_fd >= 0 && !is_any_alive(c))
         companion_sched_end(c);
+    if (c->is_tight && !is_any_alive(c))
+        companion_jobs_drop(c);
     publish_state(c);
 }
 
@@ -349,7 +380,7 @@ int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 ||
         bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) != 0 ||
-        listen(fd, 1024) != 0) {
+        listen(fd, LISTEN_MAX) != 0) {
         int saved = errno;
         if (fd >= 0)
             (void)close(fd);
@@ -483,6 +514,15 @@ static void raise_limit(int which)
     (void)setrlimit((__rlimit_resource_t)which, &limit);
 }
 
+#define TIGHT_PROCESSES 1024
+
+/* Whether the user may have few processes. root may have any number. */
+static bool is_limit_tight(void)
+{
+    struct rlimit limit;
+    return geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < TIGHT_PROCESSES;
+}
+
 static void setup_signals(struct companion *c)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGXFSZ, SIGXCPU,   SIGTSTP,
@@ -545,10 +585,11 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     raise_limit(RLIMIT_FSIZE);
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_AS);
+    c.is_tight = is_limit_tight();
     setup_signals(&c);
+    (void)listen(listen_fd, LISTEN_MAX); /* whoever connects then sees us behind the socket, and not the launcher */
     if (!companion_enter(&c))
         return 1;
-    companion_tables_open(&c);
     c.has_no_mark = pending_mark_open(&c.mark, companion_dir(&c), setup->launched_pid, NULL) != 0;
     if (!companion_store_open(&c))
         return 1;

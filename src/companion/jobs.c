@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -114,6 +115,7 @@ static FILE *open_list(const struct companion *c, const char *path, pid_t *child
         return NULL;
     *child = fork();
     if (*child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)dup2(fds[1], STDOUT_FILENO);
         (void)close(fds[0]);
         (void)close(fds[1]);
@@ -151,7 +153,7 @@ static void make_share(const struct companion *c, const struct strtab *paths, un
 static int companion_work_prepare(const struct companion *c, const char *path)
 {
     struct strtab paths = {0};
-    unsigned n_shares = c->setup->n_jobs ? c->setup->n_jobs : JOBS_DEFAULT;
+    unsigned n_shares = c->is_tight ? 1 : c->setup->n_jobs ? c->setup->n_jobs : JOBS_DEFAULT;
     (void)strtab_intern(&paths, path);
     (void)strtab_intern(&paths, MODTAB_VDSO);
     if (c->setup->library[0])
@@ -160,6 +162,7 @@ static int companion_work_prepare(const struct companion *c, const char *path)
     for (unsigned share = 1; share < n_shares && share < paths.n_strings; share++) {
         pid_t child = fork();
         if (child == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
             make_share(c, &paths, share, n_shares);
             _exit(0);
         }
@@ -237,10 +240,10 @@ static bool is_queued_kind(enum job_kind kind)
 }
 
 /* The final files replace those of a checkpoint, so they must not be written at the same time. */
-static bool must_wait(const struct companion_job *job, int n_running)
+static bool must_wait(const struct companion *c, const struct companion_job *job, int n_running)
 {
     if (is_queued_kind(job->kind))
-        return n_running >= PARALLEL_MAX;
+        return c->room_until_ms || n_running >= (c->is_tight ? 1 : PARALLEL_MAX);
     return job->kind == JOB_WRITE && job->process->is_checkpointing;
 }
 
@@ -250,7 +253,7 @@ static void start_waiting(struct companion *c)
     for (const struct companion_job *job = c->jobs; job; job = job->next)
         n_running += job->pid != 0 && !job->has_ended && is_queued_kind(job->kind);
     for (struct companion_job *job = c->jobs; job; job = job->next) {
-        if (job->pid != 0 || job->has_ended || must_wait(job, n_running))
+        if (job->pid != 0 || job->has_ended || must_wait(c, job, n_running))
             continue;
         if (!job_start(c, job))
             return;
@@ -277,7 +280,7 @@ static struct companion_job *job_queue(struct companion *c, enum job_kind kind, 
         return NULL;
     job->kind = kind;
     job->process = process;
-    job->is_foreign = kind == JOB_MODULE && process && companion_process_is_foreign(process);
+    job->is_foreign = kind == JOB_MODULE && process && companion_process_is_foreign(c, process);
     if (path)
         memccpy(job->path, path, '\0', sizeof job->path - 1);
     *end = job;
@@ -458,6 +461,26 @@ void companion_job_reap(struct companion *c)
     start_waiting(c);
 }
 
+void companion_jobs_suspend(struct companion *c)
+{
+    for (struct companion_job *job = c->jobs; job; job = job->next) {
+        if (job->pid == 0 || job->has_ended || !is_queued_kind(job->kind))
+            continue;
+        (void)kill(job->pid, SIGKILL);
+        (void)waitpid(job->pid, NULL, 0);
+        job->pid = 0;
+    }
+}
+
+void companion_jobs_drop(struct companion *c)
+{
+    companion_jobs_suspend(c);
+    for (struct companion_job *job = c->jobs; job; job = job->next)
+        if (!job->has_ended && is_queued_kind(job->kind))
+            finish(c, job, 0);
+    remove_ended(c);
+}
+
 /* --- requests --- */
 
 /* Requests that the runtime posts in its arena. The program may be corrupt, so every reference is checked against the
@@ -555,7 +578,7 @@ bool companion_process_requests(struct companion *c, struct companion_process *p
         places[n++] = (uint16_t)i;
         atomic_store_explicit(&request->state, REQUEST_TAKEN, memory_order_relaxed);
     }
-    bool is_foreign = n && companion_process_is_foreign(process);
+    bool is_foreign = n && companion_process_is_foreign(c, process);
     for (unsigned k = 0; k < n; k++) {
         struct arena_request *request = &process->arena->requests[places[k]];
         bool is_done = companion_serve_request(c, process, &taken[k], is_foreign);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -100,34 +101,91 @@ static bool is_open_to_all(const char *path)
     return is_open;
 }
 
-void companion_tables_open(struct companion *c)
+#define TABLES_PREFIX "locus-tables-"
+#define STALE_S 60 /* a directory that is locked by nobody is left alone for so long: it may just have been made */
+
+static void remove_tables(const char *directory)
+{
+    char path[sizeof((struct companion *)0)->foreign_tables + 260];
+    DIR *dir = opendir(directory);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        (void)snprintf(path, sizeof path, "%s/%.255s", directory, entry->d_name);
+        (void)unlink(path);
+    }
+    if (dir)
+        (void)closedir(dir);
+    (void)rmdir(directory);
+}
+
+/* Removes the directory if it was made by a companion that has been killed: a live one holds its lock. */
+static void remove_stale(const char *directory)
+{
+    struct stat status;
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && status.st_uid == geteuid() && time(NULL) - status.st_mtime > STALE_S &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        remove_tables(directory);
+    (void)close(fd);
+}
+
+static void remove_all_stale(const char *place)
+{
+    char path[sizeof((struct companion *)0)->foreign_tables];
+    DIR *dir = opendir(place);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (strncmp(entry->d_name, TABLES_PREFIX, strlen(TABLES_PREFIX)) == 0 &&
+            snprintf(path, sizeof path, "%s/%s", place, entry->d_name) < (int)sizeof path)
+            remove_stale(path);
+    if (dir)
+        (void)closedir(dir);
+}
+
+/* Tells a running program: the first letter comes last, because it may be reading the name. */
+static void tell_tables(const struct companion *c, struct arena_header *arena)
+{
+    memcpy(arena->open_tables + 1, c->foreign_tables + 1, sizeof arena->open_tables - 1);
+    __atomic_store_n(&arena->open_tables[0], c->foreign_tables[0], __ATOMIC_RELEASE);
+}
+
+static bool tables_open(struct companion *c)
 {
     const char *place = detour_default_place();
-    if (!c->setup->tables[0] || geteuid() != 0)
-        return;
-    if (strlen(place) > sizeof c->foreign_tables - sizeof "/locus-tables-XXXXXX" || !is_open_to_all(place))
+    if (strlen(place) > sizeof c->foreign_tables - sizeof "/" TABLES_PREFIX "XXXXXX" || !is_open_to_all(place))
         place = "/tmp";
-    (void)snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.*s/locus-tables-XXXXXX",
-                   (int)(sizeof c->foreign_tables - sizeof "/locus-tables-XXXXXX"), place);
-    if (mkdtemp(c->foreign_tables) && chmod(c->foreign_tables, 0755) == 0)
-        return;
+    remove_all_stale(place);
+    (void)snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.*s/" TABLES_PREFIX "XXXXXX",
+                   (int)(sizeof c->foreign_tables - sizeof "/" TABLES_PREFIX "XXXXXX"), place);
+    if (mkdtemp(c->foreign_tables) && chmod(c->foreign_tables, 0755) == 0) {
+        c->foreign_fd = open(c->foreign_tables, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        (void)flock(c->foreign_fd, LOCK_SH);
+        return true;
+    }
     companion_log(c, "Programs that become another user will lose their addresses: %s: %s.", c->foreign_tables,
                   strerror(errno));
     c->foreign_tables[0] = '\0';
+    return false;
+}
+
+void companion_tables_need(struct companion *c)
+{
+    if (c->has_needed_tables || !c->setup->tables[0] || geteuid() != 0)
+        return;
+    c->has_needed_tables = true;
+    if (!tables_open(c))
+        return;
+    for (struct companion_process *p = c->processes; p; p = p->next)
+        if (p->arena)
+            tell_tables(c, p->arena);
 }
 
 void companion_tables_close(struct companion *c)
 {
-    char path[sizeof c->foreign_tables + 260];
-    DIR *dir = c->foreign_tables[0] ? opendir(c->foreign_tables) : NULL;
-    if (!dir)
+    if (!c->foreign_tables[0])
         return;
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        (void)snprintf(path, sizeof path, "%s/%.255s", c->foreign_tables, entry->d_name);
-        (void)unlink(path);
-    }
-    (void)closedir(dir);
-    (void)rmdir(c->foreign_tables);
+    remove_tables(c->foreign_tables);
+    (void)close(c->foreign_fd);
 }
 
 static bool store_map(struct companion_store *store)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -236,6 +237,8 @@ struct companion_process *companion_process_add(struct companion *c, const struc
     /* A file could be cut short under our mapping; memory is sealed. */
     if (c->setup->local[0] && c->detour.path[0] && !process->is_foreign)
         (void)companion_detour_process(c, process);
+    if (process->is_foreign)
+        companion_tables_need(c);
     process->awaited_bytes = hello->kind == COMPANION_FORK ? hello->recipe_bytes : 0;
     if (companion_arena_create(c, process, hello->size_bytes, err) != 0) {
         process_free(process);
@@ -282,12 +285,31 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     companion_answer_waiting(c, process, NULL, "");
 }
 
-bool companion_process_is_foreign(struct companion_process *process)
+/* From linux/pidfd.h of Linux 6.13 on, which older systems do not have. */
+struct pidfd_ids {
+    uint64_t mask, cgroup;
+    uint32_t pid, tgid, parent;
+    uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+    int32_t exit_code;
+};
+#define PIDFD_GET_IDS _IOWR(0xFF, 11, struct pidfd_ids)
+#define PIDFD_HAS_IDS 2u
+
+static bool ids_by_pidfd(const struct companion_process *process, unsigned long ids[4])
+{
+    struct pidfd_ids all = {.mask = PIDFD_HAS_IDS};
+    if (process->pidfd < 0 || ioctl(process->pidfd, PIDFD_GET_IDS, &all) != 0 || !(all.mask & PIDFD_HAS_IDS))
+        return false;
+    ids[0] = all.ruid;
+    ids[1] = all.euid;
+    ids[2] = all.suid;
+    ids[3] = all.fsuid;
+    return true;
+}
+
+static void ids_by_status(const struct companion_process *process, unsigned long ids[4])
 {
     char path[64], line[256];
-    unsigned long ids[4] = {0, 0, 0, 0};
-    if (process->is_foreign || geteuid() != 0)
-        return process->is_foreign;
     (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)process->peer_pid);
     FILE *file = input_stream(path);
     while (file && fgets(line, sizeof line, file))
@@ -295,7 +317,19 @@ bool companion_process_is_foreign(struct companion_process *process)
             break;
     if (file)
         (void)fclose(file);
+}
+
+/* Asked for each round of requests, because a program may change its user at any time. */
+bool companion_process_is_foreign(struct companion *c, struct companion_process *process)
+{
+    unsigned long ids[4] = {0, 0, 0, 0};
+    if (process->is_foreign || geteuid() != 0)
+        return process->is_foreign;
+    if (!ids_by_pidfd(process, ids))
+        ids_by_status(process, ids);
     process->is_foreign = ids[0] || ids[1] || ids[2] || ids[3];
+    if (process->is_foreign)
+        companion_tables_need(c);
     return process->is_foreign;
 }
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/input.h"
@@ -148,6 +150,7 @@ bool companion_module_find(const struct companion_module *module, const char *pa
 
 #define PIPE_BYTES (1 << 20)
 #define RESTARTS_MAX 20
+#define GENTLE_TRIES 50 /* of 1 ms */
 
 /* What goes through the pipe, in one piece of at most PIPE_BUF bytes; path_len bytes of path follow. */
 struct wish {
@@ -201,12 +204,23 @@ static void serve_wish(const struct companion *c, struct module **modules, const
         recipe_store_refuse(c->store.base, wish->module.id, wish->part);
 }
 
-/* What came through the pipe and has not been taken yet: requests come in groups. */
+/* What came through the pipe and has not been taken yet: requests come in groups. The worker reads it into memory that
+ * it shares with the companion, so that the next worker goes on where one has ended that was asked to. */
 struct inlet {
     int fd;
     size_t first, end;
     char bytes[1 << 15];
 };
+
+/* A wait for more ends here if the worker is asked to end; never within a request. */
+static void inlet_wait(const struct inlet *inlet)
+{
+    struct pollfd more = {.fd = inlet->fd, .events = POLLIN};
+    sigset_t none;
+    (void)sigemptyset(&none);
+    while (inlet->first == inlet->end && ppoll(&more, 1, NULL, &none) < 0)
+        continue;
+}
 
 static bool inlet_take(struct inlet *inlet, void *bytes, size_t n_bytes)
 {
@@ -229,34 +243,81 @@ static bool inlet_take(struct inlet *inlet, void *bytes, size_t n_bytes)
     return true;
 }
 
-static void work(const struct companion *c, int fd)
+static void leave(int number)
+{
+    (void)number;
+    _exit(0);
+}
+
+/* The signal that ends a worker is blocked while it works on a request. */
+static void begin_work(void)
+{
+    sigset_t end;
+    (void)sigemptyset(&end);
+    (void)sigaddset(&end, SIGTERM);
+    (void)signal(SIGTERM, leave);
+    (void)sigprocmask(SIG_SETMASK, &end, NULL);
+}
+
+static bool must_end(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
+}
+
+static void work(const struct companion *c)
 {
     struct module *modules = NULL;
-    struct inlet inlet = {.fd = fd};
+    struct inlet *inlet = c->recipes_inlet;
     struct wish wish;
     char path[ARENA_PATH_MAX];
-    while (inlet_take(&inlet, &wish, sizeof wish) && wish.path_len < sizeof path &&
-           inlet_take(&inlet, path, wish.path_len)) {
+    begin_work();
+    while (!must_end()) {
+        inlet_wait(inlet);
+        if (!inlet_take(inlet, &wish, sizeof wish) || wish.path_len >= sizeof path ||
+            !inlet_take(inlet, path, wish.path_len))
+            break;
         path[wish.path_len] = '\0';
         serve_wish(c, &modules, &wish, path);
     }
 }
 
-void companion_recipes_start(struct companion *c)
+/* Opens the pipe to the workers; false when it cannot be had. */
+static bool pipe_open(struct companion *c)
 {
     int fds[2];
+    if (!c->recipes_inlet) {
+        void *shared = mmap(NULL, sizeof *c->recipes_inlet, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        c->recipes_inlet = shared == MAP_FAILED ? NULL : shared;
+    }
+    if (!c->recipes_inlet || pipe2(fds, O_CLOEXEC) != 0)
+        return false;
+    c->recipes_inlet->fd = fds[0];
+    c->recipes_inlet->first = c->recipes_inlet->end = 0;
+    (void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
+    (void)fcntl(fds[1], F_SETFL, O_NONBLOCK);
+    c->recipes_fd = fds[1];
+    return true;
+}
+
+static void pipe_close(struct companion *c)
+{
+    if (c->recipes_fd >= 0) {
+        (void)close(c->recipes_fd);
+        (void)close(c->recipes_inlet->fd);
+    }
     c->recipes_fd = -1;
-    c->recipes_pid = 0;
-    if (pipe2(fds, O_CLOEXEC) != 0) {
+}
+
+void companion_recipes_start(struct companion *c)
+{
+    if (c->recipes_fd < 0 && !pipe_open(c)) {
         companion_log(c, "No recipes can be made: %s.", strerror(errno));
         return;
     }
     c->recipes_pid = fork();
     if (c->recipes_pid == 0) {
-        sigset_t none;
-        (void)sigemptyset(&none);
-        (void)sigprocmask(SIG_SETMASK, &none, NULL);
-        (void)close(fds[1]);
+        (void)close(c->recipes_fd);
         (void)close(c->listen_fd);
         if (c->way_fd >= 0)
             (void)close(c->way_fd);
@@ -265,17 +326,12 @@ void companion_recipes_start(struct companion *c)
             (void)close(c->done_fd);
         if (c->sched_fd >= 0)
             (void)close(c->sched_fd);
-        work(c, fds[0]);
+        work(c);
         _exit(0);
     }
-    (void)close(fds[0]);
-    (void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
-    (void)fcntl(fds[1], F_SETFL, O_NONBLOCK);
-    c->recipes_fd = fds[1];
     if (c->recipes_pid < 0) {
         companion_log(c, "No recipes can be made: %s.", strerror(errno));
-        (void)close(fds[1]);
-        c->recipes_fd = -1;
+        pipe_close(c);
         c->recipes_pid = 0;
     }
 }
@@ -286,20 +342,47 @@ bool companion_recipes_ask(struct companion *c, const struct companion_module *m
     struct wish wish = {.module = *module, .part = part, .path_len = (uint32_t)strlen(path)};
     if (c->recipes_fd < 0 || sizeof wish + wish.path_len > sizeof message)
         return true;
+    if (!c->recipes_pid && c->room_until_ms)
+        return false;
+    if (!c->recipes_pid)
+        companion_recipes_start(c);
     memcpy(message, &wish, sizeof wish);
     memcpy(message + sizeof wish, path, wish.path_len);
     return write(c->recipes_fd, message, sizeof wish + wish.path_len) >= 0 || errno != EAGAIN;
 }
 
+/* Ends the worker after its present request; false when it has to be killed because that takes long. */
+static bool end_gently(const struct companion *c)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    (void)kill(c->recipes_pid, SIGTERM);
+    for (int tries = 0; tries < GENTLE_TRIES; tries++) {
+        if (waitpid(c->recipes_pid, NULL, WNOHANG) != 0)
+            return true;
+        (void)nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+void companion_recipes_suspend(struct companion *c)
+{
+    if (c->recipes_pid > 0 && !end_gently(c)) {
+        companion_recipes_end(c);
+        (void)pipe_open(c);
+    }
+    c->recipes_pid = 0;
+}
+
 void companion_recipes_end(struct companion *c)
 {
-    if (c->recipes_fd >= 0)
-        (void)close(c->recipes_fd);
-    c->recipes_fd = -1;
+    pipe_close(c);
     if (c->recipes_pid > 0) {
         (void)kill(c->recipes_pid, SIGKILL);
         (void)waitpid(c->recipes_pid, NULL, 0);
     }
+    if (c->recipes_inlet)
+        (void)munmap(c->recipes_inlet, sizeof *c->recipes_inlet);
+    c->recipes_inlet = NULL;
     c->recipes_pid = 0;
 }
 
@@ -307,8 +390,7 @@ void companion_recipes_reaped(struct companion *c, pid_t pid, int status)
 {
     if (pid != c->recipes_pid)
         return;
-    (void)close(c->recipes_fd);
-    c->recipes_fd = -1;
+    pipe_close(c);
     c->recipes_pid = 0;
     companion_log(c, "The recipe maker ended (wait status %#x).", (unsigned)status);
     if (c->n_recipe_restarts++ < RESTARTS_MAX)

@@ -174,9 +174,12 @@ struct companion {
     unsigned n_heard;
     struct companion_job *jobs;
     struct pending_mark mark;
-    bool has_no_mark;  /* the directory does not take one */
-    pid_t recipes_pid; /* the maker of recipes, 0 = none */
-    int recipes_fd;    /* pipe to it, -1 = none */
+    bool has_no_mark;            /* the directory does not take one */
+    pid_t recipes_pid;           /* the maker of recipes, 0 = none */
+    int recipes_fd;              /* pipe to it, -1 = none */
+    struct inlet *recipes_inlet; /* its end of the pipe: see recipes.c */
+    bool is_tight;               /* the user may have few processes: of ours there are no more than need be */
+    int64_t room_until_ms; /* until then no helpers are started, because a program asked for theirs; 0: they may be */
     unsigned n_recipe_restarts;
     pid_t sched_pid;           /* the recorder of the scheduler, 0 = none */
     int sched_fd;              /* pipe to it: it ends when that is closed; -1 = it is */
@@ -192,6 +195,8 @@ struct companion {
     struct detour detour;
     uint32_t n_detours;       /* directories made in it */
     char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
+    int foreign_fd;           /* it, locked as long as we live */
+    bool has_needed_tables;   /* it has been made, or cannot be */
     bool has_said_trouble, has_said_checkpoint;
     char *trouble; /* message that still has to go to the terminal, NULL: none */
 };
@@ -227,9 +232,9 @@ int64_t companion_now_ms(void);
 int companion_memory_reopen(int fd);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
-/* Makes and removes foreign_tables. Only root measures programs that become other users; for others there is none. Made
- * before any arena holds its name, so that nobody else makes it first. */
-void companion_tables_open(struct companion *c);
+/* Makes foreign_tables when a program first has another user, and says so to the programs; and removes it. Only root
+ * measures programs that become other users; for others there is none. */
+void companion_tables_need(struct companion *c);
 void companion_tables_close(struct companion *c);
 /* Gives process an arena of at most wanted_bytes (0: default) filled in up to state FRESH.  err: ERR_IO, ERR_MEMORY */
 int companion_arena_create(const struct companion *c, struct companion_process *process, uint64_t wanted_bytes,
@@ -289,7 +294,7 @@ void companion_process_look(struct companion *c, struct companion_process *proce
 /* The process is gone; its pidfd is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
 /* Whether process is, or has become meanwhile, one of another user: see is_foreign. */
-bool companion_process_is_foreign(struct companion_process *process);
+bool companion_process_is_foreign(struct companion *c, struct companion_process *process);
 /* Milliseconds between two checkpoints. */
 int64_t companion_checkpoint_ms(const struct companion *c);
 /* Removes those that are written and gone. */
@@ -322,6 +327,10 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
 bool companion_is_safe_path(const char *path);
 /* Collects workers that have ended, acts on the results, starts waiting ones. */
 void companion_job_reap(struct companion *c);
+/* Ends the workers that prepare tables and describe the machine; they begin anew when there is room again. */
+void companion_jobs_suspend(struct companion *c);
+/* The same for good. */
+void companion_jobs_drop(struct companion *c);
 
 /* --- companion.c --- */
 
@@ -365,6 +374,9 @@ bool companion_module_find(const struct companion_module *module, const char *pa
 void companion_recipes_start(struct companion *c);
 /* Hands one request to the worker. Returns false when it has too much to do: ask again later. */
 bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t part, const char *path);
+/* Ends the worker, and waits for it; requests that it has not taken stay where the next one finds them, which the next
+ * request starts once there is room again. */
+void companion_recipes_suspend(struct companion *c);
 /* Ends the worker for good, and waits for it: so that no orphan is left.  ctx: once, at the companion's end */
 void companion_recipes_end(struct companion *c);
 /* To be called with every child that has ended: starts the worker again when it was the one, unless it keeps dying. */

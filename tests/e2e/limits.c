@@ -435,6 +435,32 @@ static int way_bells(bool are_pipes)
     return 0;
 }
 
+#define N_THREADS 60
+
+static void *wait_for_lock(void *lock)
+{
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    return NULL;
+}
+
+/* How many threads the limit of processes allows at a time. The first samples make the profiler's helpers work. */
+static int way_threads(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[N_THREADS];
+    int n = 0, code = 0;
+    (void)burn(0.05);
+    pthread_mutex_lock(&lock);
+    while (n < N_THREADS && (code = pthread_create(&threads[n], NULL, wait_for_lock, &lock)) == 0)
+        n++;
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    printf("%d threads, then %s\n", n, code == EAGAIN ? "EAGAIN" : "another end");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -477,6 +503,8 @@ int main(int argc, char **argv)
         return way_told(argc > 2 ? argv[2] : "");
     if (strcmp(way, "crowd") == 0)
         return way_crowd();
+    if (strcmp(way, "threads") == 0)
+        return way_threads();
     if (strcmp(way, "bells") == 0)
         return way_bells(false);
     if (strcmp(way, "pipes") == 0)

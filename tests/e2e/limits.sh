@@ -93,6 +93,22 @@ roomy stack.structure "$builddir/hpcstruct" -o structure ./limits
 roomy stack.database "$builddir/hpcprof" -q -S structure -o stack.db stack.m
 roomy stack.variables "$builddir/hpcquery" vars stack.db
 
+# Processes: what helps the companion makes room, the companion itself is one. The user is one that has no processes.
+# threads N: as many of the program's threads fit under ulimit -u N.
+threads() {
+    setpriv --reuid=23457 --regid=23457 --clear-groups bash -c 'ulimit -u "$1"; shift; exec "$@"' threads "$@"
+}
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mkdir -m 777 crowd && chmod 755 . limits &&
+    setpriv --reuid=23457 --regid=23457 --clear-groups test -r "$builddir/.libs/libhpcrun.so"; then
+    read -r n_native _ < <(threads 20 ./limits threads)
+    (cd crowd && export XDG_CACHE_HOME=$PWD/cache && threads 20 "$hpcrun" -o m ../limits threads) >crowd.out 2>crowd.err
+    read -r n_measured _ <crowd.out
+    echo "ulimit -u 20: $n_native threads natively, $n_measured measured"
+    [ "$n_native" -ge 15 ] && [ "$n_measured" -ge $((n_native - 1)) ] || fail "$(cat crowd.out crowd.err)"
+else
+    skip_part "only root can become another user"
+fi
+
 # Descriptors.
 ulimit -S -n 1024
 measure looks

@@ -47,6 +47,7 @@ enum client_answer {
     CLIENT_NO_ANSWER /* there is no companion, or it does not know the process */
 };
 
+#define PATIENCE_MS 250
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
 #define START_ROOM_BYTES ((uint64_t)256 << 20) /* an eighth of it is what we take, with the reserve */
 
@@ -205,6 +206,47 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
 /* The outcome of a conversation. */
 enum talk { TALK_ANSWERED, TALK_SILENT /* in time */, TALK_HUNG_UP /* or nobody was there */ };
 
+static bool is_stopped(pid_t pid)
+{
+    char path[32] = "/proc/", text[512], digits[12];
+    size_t len = strlen(path), n_digits = 0;
+    for (; pid > 0; pid /= 10)
+        digits[n_digits++] = (char)('0' + pid % 10);
+    while (n_digits)
+        path[len++] = digits[--n_digits];
+    memcpy(path + len, "/stat", sizeof "/stat");
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long n = fd >= 0 ? own_call_sig(SYS_read, fd, text, sizeof text) : 0, state = n + 1;
+    if (fd >= 0)
+        close_raw(fd);
+    while (state > 1 && text[state - 2] != ')') /* the name before it may hold anything */
+        state--;
+    return state > 1 && state < n && (text[state] == 'T' || text[state] == 't');
+}
+
+/* Whether the companion is stopped by a signal or a debugger. Its socket says which process it is. */
+static bool companion_is_stopped(void)
+{
+    struct ucred peer = {0};
+    socklen_t n_bytes = sizeof peer;
+    int fd = dial();
+    bool is_known = fd >= 0 && own_call_sig(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &n_bytes) == 0;
+    if (fd >= 0)
+        close_raw(fd);
+    return is_known && peer.pid > 0 && is_stopped(peer.pid);
+}
+
+/* Waits for the companion's answer, but not for one that cannot answer. */
+static bool wait_for_answer(int fd)
+{
+    for (int waited_ms = 0; waited_ms < COMPANION_END_WAIT_MS; waited_ms += PATIENCE_MS)
+        if (wait_for(fd, POLLIN, PATIENCE_MS))
+            return true;
+        else if (companion_is_stopped())
+            return false;
+    return false;
+}
+
 /* Sends one message over a connection of its own, fd, and stores the answer in its place. */
 static enum talk talk_over(int fd, enum companion_kind kind, struct companion_message *message, int fds[3])
 {
@@ -212,7 +254,7 @@ static enum talk talk_over(int fd, enum companion_kind kind, struct companion_me
     if (fd < 0)
         return talk;
     if (client_send(fd, kind, message)) {
-        bool is_heard = wait_for(fd, POLLIN, COMPANION_END_WAIT_MS);
+        bool is_heard = wait_for_answer(fd);
         talk = !is_heard ? TALK_SILENT : client_receive(fd, message, fds) ? TALK_ANSWERED : TALK_HUNG_UP;
     }
     close_raw(fd);
@@ -397,4 +439,24 @@ void attach_end(int exit_code)
     if (!client_end(exit_code, (int)atomic_load(&arena_header_sig()->rank)))
         save_arena();
     errno = saved_errno;
+}
+
+#define ROOM_TRIES 1000 /* of 1 ms */
+
+bool attach_make_room(void)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int saved_errno = errno;
+    struct arena_header *header = process_is_ours_sig() && !process_is_vfork_child_sig() ? arena_header_sig() : NULL;
+    if (!header || sandbox_is_entered_sig() || atomic_load(&header->room) == ROOM_GIVEN)
+        return false;
+    atomic_store(&header->room, ROOM_WANTED);
+    arena_ring_sig();
+    for (int tries = 0; tries < ROOM_TRIES && atomic_load(&header->room) == ROOM_WANTED; tries++)
+        (void)own_call_sig(SYS_nanosleep, &pause, NULL);
+    bool is_given = atomic_load(&header->room) != ROOM_WANTED;
+    if (!is_given)
+        atomic_store(&header->room, ROOM_GIVEN); /* there is no answer: it is not waited for again */
+    errno = saved_errno;
+    return is_given;
 }

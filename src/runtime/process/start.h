@@ -57,6 +57,10 @@ bool attach_fork_child(void);
 /* Tells the companion that the process ends and waits until the files are written.  ctx: ordinary */
 void attach_end(int exit_code);
 
+/* A thread or process could not be made: asks the companion to end its helpers, which count for the same limit. True:
+ * they have ended, and it is worth another try. errno is kept.  ctx: ordinary */
+bool attach_make_room(void);
+
 /* --- placeholder functions: empty; by their names the original tools recognise the data-centric nodes --- */
 
 /* Fills addresses[PLACEHOLDER_MAX] with the functions' run-time addresses.  ctx: ordinary */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/own/process.h"
+#include "runtime/process/start.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/wrap/wrap.h"
 
@@ -246,14 +247,15 @@ typedef pid_t fork_function(void);
 typedef int clone_function(int (*)(void *), void *, int, void *, ...);
 
 static struct {
-    fork_function *fork;
+    fork_function *fork, *bare_fork;
     clone_function *clone;
 } clones;
 
 /* Not done at the first call, which may be in a signal handler. */
 __attribute__((constructor)) static void find_clones(void)
 {
-    clones.fork = (fork_function *)wrap_real("_Fork");
+    clones.fork = (fork_function *)wrap_real("fork");
+    clones.bare_fork = (fork_function *)wrap_real("_Fork");
     clones.clone = (clone_function *)wrap_real("clone");
 }
 
@@ -261,14 +263,28 @@ __attribute__((constructor)) static void find_clones(void)
 pid_t locus_fork(void) __asm__("_Fork");
 WRAP_EXPORT pid_t locus_fork(void)
 {
+    if (!clones.bare_fork) {
+        errno = ENOSYS;
+        return -1;
+    }
+    pid_t child = clones.bare_fork();
+    if (child > 0)
+        wrap_note_clone(child, 0);
+    return child;
+}
+
+/* What a fork needs of us the handlers of pthread_atfork do; here is only another try if our helpers were in the way.
+ */
+WRAP_EXPORT pid_t fork(void)
+{
+    if (!clones.fork)
+        clones.fork = (fork_function *)wrap_real("fork");
     if (!clones.fork) {
         errno = ENOSYS;
         return -1;
     }
     pid_t child = clones.fork();
-    if (child > 0)
-        wrap_note_clone(child, 0);
-    return child;
+    return child < 0 && errno == EAGAIN && attach_make_room() ? clones.fork() : child;
 }
 
 /* Like libc, takes all optional arguments, whichever are given. The child begins in function. */

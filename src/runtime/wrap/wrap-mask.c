@@ -22,6 +22,7 @@
 
 #include "runtime/events/signals.h"
 #include "runtime/own/process.h"
+#include "runtime/process/start.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/wrap/wrap.h"
 
@@ -385,6 +386,8 @@ static int spawn(spawn_function *call, pid_t *child, const char *path, const pos
         environment = environ_without_us_sig(environment, alloca(environ_room_sig(environment)));
     pid_t pid;
     int result = call(&pid, path, file_actions, attributes, arguments, environment);
+    if (result == EAGAIN && attach_make_room())
+        result = call(&pid, path, file_actions, attributes, arguments, environment);
     wrap_signal_hide(&before);
     if (result == 0)
         note_spawned(pid, path, child);

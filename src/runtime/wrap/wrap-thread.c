@@ -10,6 +10,7 @@
 #include "runtime/events/signals.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/process.h"
+#include "runtime/process/start.h"
 #include "runtime/process/threads.h"
 #include "runtime/wrap/wrap.h"
 
@@ -139,6 +140,8 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     alloc_wrap_guard_leave();
     errno = saved_errno;
     int result = real(thread, attr, monitor_begin_thread, state);
+    if (result == EAGAIN && attach_make_room())
+        result = real(thread, attr, monitor_begin_thread, state);
     if (result != 0)
         discard(state);
     return result;
@@ -172,6 +175,8 @@ WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     alloc_wrap_guard_leave();
     errno = saved_errno;
     int result = real(thread, begin_c11_thread, state);
+    if (result != thrd_success && attach_make_room())
+        result = real(thread, begin_c11_thread, state);
     if (result != thrd_success)
         discard(state);
     return result;
