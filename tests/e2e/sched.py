@@ -122,6 +122,19 @@ def unseen(scratch):
     expect(sum(r["wakings"] for r in rows("latencies", path)) == 2, "unseen: wakings with a latency")
 
 
+def corrections(scratch):
+    """What is not applied to times is said by its name."""
+    out, path = made(), scratch / "shifted.dat"
+    out.options.append((12, bytes(24)))
+    path.write_bytes(out.version_6())
+    expect("  note: TIME_SHIFT is not applied" in query(path).stdout, f"TIME_SHIFT: {query(path).stdout}")
+    out, path = perfdata.Sched("<", "wide", 1), scratch / "counts.perf"
+    out.record(79, 0, out.pack("QQQ", 31, 1 << 30, 5))
+    out.wide(1000, 0, 7, True, 8)
+    path.write_bytes(out.bytes())
+    expect("  note: TIME_CONV is not applied" in query(path).stdout, f"TIME_CONV: {query(path).stdout}")
+
+
 def one_axis(scratch):
     first, second, wall = (scratch / name for name in ("a.dat", "b.dat", "c.dat"))
     first.write_bytes(made().version_6())
@@ -303,6 +316,7 @@ def main():
         known(path)
         chrome(path)
         unseen(scratch)
+        corrections(scratch)
         one_axis(scratch)
         own_threads(scratch)
         bad(scratch)

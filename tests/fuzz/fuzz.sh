@@ -277,6 +277,7 @@ import pathlib
 import struct
 import sys
 sys.path.insert(0, sys.argv[1])
+import perfdata
 import tracedat
 
 
@@ -298,6 +299,35 @@ for name, raw in (("6", made().version_6()), ("7", made().version_7()), ("zlib",
                   ("big", made(">").version_6()), ("words", made(long_bytes=4).version_7()),
                   ("options", made(options=[(1, b"0x99\0"), (7, b"5\0"), (14, bytes(16)), (11, bytes(8))]).version_7())):
     pathlib.Path(sys.argv[2], f"seed-{name}").write_bytes(raw)
+
+
+def perf(kind, order="<"):
+    """Rounds in which the rings of the CPUs lie one behind the other."""
+    recording = made(order)
+    out = perfdata.Sched(order, kind, 2, recording if kind == "tracepoints" else None)
+    out.comm(900, 7, 7, "seven")
+    for at in (1000, 2000):
+        for cpu in (1, 0):
+            if kind == "tracepoints":
+                for i, (_, raw, _) in enumerate(recording.events[cpu]):
+                    key = next(k for k, number in tracedat.IDS.items() if raw[:2] in (number.to_bytes(2, "little"), number.to_bytes(2, "big")))
+                    out.tracepoint(key, at + 100 * i + cpu, 7, cpu, raw)
+            elif kind == "wide":
+                out.wide(at + cpu, cpu, 7, True, 8, cpu == 0)
+                out.wide(at + cpu, cpu, 8, False, 7)
+            else:
+                out.own(at + cpu, cpu, 7, True)
+                out.own(at + cpu + 1000, cpu, 8, False)
+        out.finished_round()
+    out.lost(3000, 0, 7, 7, 3)
+    return out
+
+
+for kind in ("tracepoints", "wide", "own"):
+    for order in "<>":
+        name = "little" if order == "<" else "big"
+        pathlib.Path(sys.argv[2], f"perf-{kind}-{name}").write_bytes(perf(kind, order).bytes())
+    pathlib.Path(sys.argv[2], f"perf-{kind}-piped").write_bytes(perf(kind).piped())
 
 
 def chunk(kind, layout, *values):

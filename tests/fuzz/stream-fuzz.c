@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target (libFuzzer) for recordings of trace-cmd and scheduler records, for topologies as XML (inputs that begin
- * with <) and for sessions (with {): no input may crash or leak the reader or what is made of its events; times are in
- * order, CPUs have rows, twins have origins, and what is refused is refused with a message. In the place of
- * libtraceevent, which works in another process, stands one table of types. */
+/* Fuzz target (libFuzzer) for recordings of trace-cmd and perf, for scheduler records, for topologies as XML (inputs
+ * that begin with <) and for sessions (with {): no input may crash or leak the reader or what is made of its events;
+ * times are in order, CPUs have rows, twins have origins, and what is refused is refused with a message. In the place
+ * of libtraceevent, which works in another process, stands one table of types. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +117,7 @@ static void check_event(struct stream *stream, size_t i, struct buf *out)
     struct error err = {0};
     int32_t task;
     check(i == 0 || event[-1].t_ns <= event->t_ns, "times are not in order");
-    check(event->cpu < stream->n_cpus, "a CPU has no row");
+    check(event->cpu < stream->n_cpus || event->cpu == STREAM_NO_CPU, "a CPU has no row");
     check(!origin || origin == event - 1, "a twin is not behind its origin");
     check(couplebreak_is_twin(event->id) == (origin != NULL), "a twin has no origin");
     (void)couplebreak_switch_in(stream, event, &task);

@@ -11,6 +11,7 @@
 #include "analysis/build/waits.h"
 #include "analysis/load/load.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "export/streams/sched-report.h"
 #include "export/streams/stream-table.h"
 #include "measurement/pending.h"
@@ -24,6 +25,7 @@ struct sched_names {
     struct model model;
     struct waits *waits;
     struct load_places places;
+    size_t last; /* profile that was asked for: samples come thread by thread */
 };
 
 struct sched_names *sched_names_new(void)
@@ -73,24 +75,31 @@ static int load_names(void *context, const char *directory, struct error *err)
     return code;
 }
 
-static const struct load_place *find_place(const struct sched_names *names, const char *profile, uint32_t node)
+static const struct load_profile *find_profile(struct sched_names *names, const char *profile)
 {
-    for (size_t i = 0; i < names->places.n; i++) {
-        const struct load_profile *of = &names->places.profiles[i];
-        if (strcmp(path_last(of->path), profile) != 0)
-            continue;
-        size_t low = 0, high = of->n;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (of->places[middle].id < node)
-                low = middle + 1;
-            else
-                high = middle;
+    const struct load_places *places = &names->places;
+    for (size_t i = 0, n = places->n; i < n; i++) {
+        size_t at = (names->last + i) % n;
+        if (strcmp(path_last(places->profiles[at].path), profile) == 0) {
+            names->last = at;
+            return &places->profiles[at];
         }
-        if (low < of->n && of->places[low].id == node)
-            return &of->places[low];
     }
     return NULL;
+}
+
+static bool place_comes_before(const void *context, size_t i)
+{
+    const struct load_place *const *search = context;
+    return search[0][i].id < search[1]->id;
+}
+
+static const struct load_place *find_place(struct sched_names *names, const char *profile, uint32_t node)
+{
+    const struct load_profile *of = find_profile(names, profile);
+    const struct load_place like = {.id = node}, *search[] = {of ? of->places : NULL, &like};
+    size_t at = of ? search_where(of->n, place_comes_before, search) : 0;
+    return of && at < of->n && of->places[at].id == node ? &of->places[at] : NULL;
 }
 
 /* What reports set aside of a variable's samples: waiting for other threads, and the profiler's own work. */
@@ -110,7 +119,7 @@ static const char *aside(const struct sched_names *names, const struct variable 
 
 static bool put_variable_name(void *context, const char *profile, uint32_t number, uint32_t node, struct buf *out)
 {
-    const struct sched_names *names = context;
+    struct sched_names *names = context;
     const struct load_place *place = find_place(names, profile, number), *code = find_place(names, profile, node);
     bool is_known = place && place->variable < names->model.n_variables;
     const struct variable *variable = is_known ? &names->model.variables[place->variable] : NULL;
@@ -124,7 +133,7 @@ static bool put_variable_name(void *context, const char *profile, uint32_t numbe
 /* "function (file:line)" of the innermost function around a node's code, inlined ones included. */
 static bool put_code_name(void *context, const char *profile, uint32_t node, struct buf *out)
 {
-    const struct sched_names *names = context;
+    struct sched_names *names = context;
     const struct model *model = &names->model;
     const struct load_place *place = find_place(names, profile, node);
     uint32_t at = place ? place->scope : 0, file = 0, line = 0;
