@@ -110,6 +110,12 @@ void streams_close(struct opened_streams *opened);
 int streams_window(const struct settings *settings, const struct opened_streams *opened,
                    struct schedule_window *window);
 
+struct sched_job;
+
+/* Checks that the recordings have something of each of the job's lists and of its window; an empty table would not say
+ * what is wrong.  err: ERR_NOT_FOUND, with what they have instead */
+int streams_find(const struct sched_job *job, struct error *err);
+
 /* Reports of scheduling: words are sched, a report or none, and streams. Returns the exit status. */
 int sched_run(const struct settings *settings, char **words, size_t n_words);
 

@@ -42,7 +42,7 @@ static int print_report(const struct settings *settings, const struct sched_repo
     if (status)
         return status;
     int code = sched_job_check(&job, &err);
-    code = code ? code : sched_job_find(&job, &err);
+    code = code ? code : streams_find(&job, &err);
     code = code ? code : report->write(&job, &out, &err);
     status = !code               ? put_output(settings, &out)
              : code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)

@@ -81,7 +81,7 @@ static int print_streams(const struct settings *settings, const struct opened_st
     int status = streams_window(settings, opened, &job.window);
     if (!status && sched_job_check(&job, &err) != 0)
         status = tool_usage("hpcquery", "%s", err.text);
-    int code = status ? 0 : sched_job_find(&job, &err);
+    int code = status ? 0 : streams_find(&job, &err);
     if (!status)
         status = finish(settings, code ? code : topo_write(&job, &out, &err), &out, &err);
     if (!status && settings->save_session)

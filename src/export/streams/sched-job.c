@@ -9,10 +9,8 @@
 
 #include "base/input.h"
 #include "base/path.h"
-#include "base/spelling.h"
 #include "export/streams/stream-table.h"
 #include "fmt/json.h"
-#include "streams/couplebreak.h"
 
 /* --- lists --- */
 
@@ -98,137 +96,6 @@ int sched_job_check(const struct sched_job *job, struct error *err)
         if (list && !next_word(&list, word))
             return error_set(err, ERR_USAGE, "%s takes a list", i == 0 ? "--task" : i == 1 ? "--cpu" : "--event");
     }
-    return 0;
-}
-
-static bool has_task(const struct sched_job *job, const struct stream *stream)
-{
-    for (size_t i = 0; i < stream->n_tasks; i++)
-        if (sched_wants_task(job, stream, stream->tasks[i].task))
-            return true;
-    return false;
-}
-
-static bool has_cpu(const struct sched_job *job, const struct stream *stream)
-{
-    for (uint32_t cpu = 0; cpu < stream->n_cpus; cpu++)
-        if (sched_wants_cpu(job, (uint16_t)cpu))
-            return true;
-    return false;
-}
-
-static bool has_type(const struct sched_job *job, const struct stream *stream)
-{
-    int32_t twins[COUPLEBREAK_N];
-    int n_twins = couplebreak_ids(stream, twins);
-    for (int i = 0; i < n_twins; i++)
-        if (sched_wants_event(job, couplebreak_name(twins[i])))
-            return true;
-    for (size_t i = 0; i < stream->n_types; i++)
-        if (sched_wants_event(job, stream->types[i].name))
-            return true;
-    return sched_wants_event(job, STREAM_LOST_NAME);
-}
-
-/* Names of what the recordings have, for messages. */
-struct choice {
-    const char *names[64];
-    size_t n;
-};
-
-static void add_name(struct choice *choice, const char *name)
-{
-    if (*name == '<') /* idle tasks, and those without names */
-        return;
-    for (size_t i = 0; i < choice->n; i++)
-        if (strcmp(choice->names[i], name) == 0)
-            return;
-    if (choice->n < sizeof choice->names / sizeof *choice->names)
-        choice->names[choice->n++] = name;
-}
-
-static void add_tasks(const struct stream *stream, struct choice *choice)
-{
-    for (size_t i = 0; i < stream->n_tasks; i++)
-        if (stream->tasks[i].n_events || stream->n_totals)
-            add_name(choice, stream_comm(stream, stream->tasks[i].task));
-}
-
-static void add_types(const struct stream *stream, struct choice *choice)
-{
-    int32_t twins[COUPLEBREAK_N];
-    int n_twins = couplebreak_ids(stream, twins);
-    for (int i = 0; i < n_twins; i++)
-        add_name(choice, couplebreak_name(twins[i]));
-    for (size_t i = 0; i < stream->n_types; i++)
-        if (stream->types[i].n_events)
-            add_name(choice, stream->types[i].name);
-}
-
-static int no_such(const struct sched_job *job, const char *option, const char *list, const char *what,
-                   void (*add)(const struct stream *stream, struct choice *choice), struct error *err)
-{
-    struct choice choice = {.n = 0};
-    struct buf text = {0};
-    char word[256];
-    const char *first = list;
-    for (size_t i = 0; i < job->n_streams; i++)
-        add(job->streams[i].stream, &choice);
-    if (choice.n && next_word(&first, word))
-        spelling_suggest(&text, word, choice.names, choice.n);
-    int code = error_set(err, ERR_NOT_FOUND, "%s %.300s: the recordings have no such %s%s", option, list, what,
-                         text.len_bytes && !text.failed ? text.data : "");
-    buf_fini(&text);
-    return code;
-}
-
-static int no_such_cpu(const struct sched_job *job, struct error *err)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < job->n_streams; i++)
-        n = job->streams[i].stream->n_cpus > n ? job->streams[i].stream->n_cpus : n;
-    return n ? error_set(err, ERR_NOT_FOUND, "--cpu %.300s: the recordings have no such CPU; they have 0 to %" PRIu32,
-                         job->cpus, n - 1)
-             : error_set(err, ERR_NOT_FOUND, "--cpu %.300s: the recordings do not say on which CPUs they were made",
-                         job->cpus);
-}
-
-static int no_such_time(const struct sched_job *job, struct error *err)
-{
-    struct sched_job whole = *job;
-    struct buf text = {0};
-    int64_t from_ns = 0, to_ns = 0;
-    whole.window = (struct schedule_window){INT64_MIN, INT64_MAX};
-    (void)sched_extent(&whole, &from_ns, &to_ns);
-    time_put(&text, from_ns);
-    buf_printf(&text, " to ");
-    time_put(&text, to_ns);
-    int code =
-        error_set(err, ERR_NOT_FOUND, "nothing was recorded between --from and --to; the recordings are from %s s",
-                  text.failed ? "" : text.data);
-    buf_fini(&text);
-    return code;
-}
-
-int sched_job_find(const struct sched_job *job, struct error *err)
-{
-    bool found[3] = {!job->tasks, !job->cpus, !job->events}, has_events = false;
-    int64_t from_ns, to_ns;
-    for (size_t i = 0; i < job->n_streams; i++) {
-        const struct stream *stream = job->streams[i].stream;
-        found[0] = found[0] || has_task(job, stream);
-        found[1] = found[1] || has_cpu(job, stream);
-        found[2] = found[2] || has_type(job, stream);
-        has_events |= stream->n_events > 0;
-    }
-    if (!found[0])
-        return no_such(job, "--task", job->tasks, "task", add_tasks, err);
-    if (!found[1])
-        return no_such_cpu(job, err);
-    if (!found[2])
-        return no_such(job, "--event", job->events, "type of events", add_types, err);
-    if (has_events && !sched_extent(job, &from_ns, &to_ns))
-        return no_such_time(job, err);
     return 0;
 }
 

@@ -54,10 +54,6 @@ const struct sched_report *sched_report_at(size_t i);
 /* Checks lists of tasks, CPUs and events.  err: ERR_USAGE */
 int sched_job_check(const struct sched_job *job, struct error *err);
 
-/* Checks that the recordings have something of each list and of the window; an empty table would not say what is wrong.
- * err: ERR_NOT_FOUND */
-int sched_job_find(const struct sched_job *job, struct error *err);
-
 /* Appends how busy the parts of the machines of all streams were; as sched_report.write. */
 int topo_write(const struct sched_job *job, struct buf *out, struct error *err);
 
