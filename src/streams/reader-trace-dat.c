@@ -216,7 +216,9 @@ static inline bool put_event(struct loader *loader, struct stream *stream, struc
         struct stream_event *lost = stream_add_event(stream);
         if (!lost)
             return false;
-        lost->t_ns = cpu->t_ns - LOST_BEFORE_NS > cpu->last_ns ? cpu->t_ns - LOST_BEFORE_NS : cpu->last_ns;
+        int64_t before_ns;
+        bool is_early = __builtin_sub_overflow(cpu->t_ns, (int64_t)LOST_BEFORE_NS, &before_ns);
+        lost->t_ns = !is_early && before_ns > cpu->last_ns ? before_ns : cpu->last_ns;
         lost->record = cpu->lost;
         lost->task = task;
         lost->id = STREAM_ID_LOST;
