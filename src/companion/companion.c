@@ -464,38 +464,61 @@ static void give_way(void)
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+/* Waits until whoever holds the other end of the pipe closes it. What is written there goes into text. */
+static void read_to_end(int fd, char *text, size_t n_text)
+{
+    size_t len = 0;
+    ssize_t n;
+    while ((n = read(fd, text + len, n_text - 1 - len)) > 0 || (n < 0 && errno == EINTR))
+        len += n > 0 ? (size_t)n : 0;
+    text[len] = '\0';
+}
+
+static pid_t start_apart(const struct companion_setup *setup, int listen_fd, int pid_fd, int ready_fd)
+{
+    pid_t middle = fork();
+    if (middle != 0)
+        return middle;
+    (void)setsid();
+    pid_t companion = fork();
+    if (companion == 0) {
+        static struct companion_setup own; /* large */
+        own = *setup;
+        own.ready_fd = setup->sched.tier ? ready_fd : 0;
+        detach(&own, listen_fd);
+        give_way();
+        _exit(companion_run(&own, listen_fd));
+    }
+    (void)!write(pid_fd, &companion, sizeof companion);
+    _exit(0);
+}
+
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err)
 {
-    int pipe_fds[2];
-    char end;
+    int pid_fds[2], ready_fds[2];
     pid_t companion = -1;
-    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+    err->text[0] = '\0';
+    if (pipe2(pid_fds, O_CLOEXEC) != 0)
         return error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
-    pid_t middle = fork();
-    if (middle == 0) {
-        (void)setsid();
-        companion = fork();
-        if (companion == 0) {
-            static struct companion_setup own; /* large */
-            own = *setup;
-            own.ready_fd = setup->sched.tier ? pipe_fds[1] : 0;
-            detach(&own, listen_fd);
-            give_way();
-            _exit(companion_run(&own, listen_fd));
-        }
-        (void)!write(pipe_fds[1], &companion, sizeof companion);
-        _exit(0);
+    if (pipe2(ready_fds, O_CLOEXEC) != 0) {
+        (void)error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
+        (void)close(pid_fds[0]);
+        (void)close(pid_fds[1]);
+        return ERR_IO;
     }
+    pid_t middle = start_apart(setup, listen_fd, pid_fds[1], ready_fds[1]);
     int saved = errno;
-    (void)close(pipe_fds[1]);
+    (void)close(pid_fds[1]);
+    (void)close(ready_fds[1]);
     if (middle > 0) {
-        if (read(pipe_fds[0], &companion, sizeof companion) != (ssize_t)sizeof companion)
+        if (read(pid_fds[0], &companion, sizeof companion) != (ssize_t)sizeof companion)
             companion = -1;
         (void)waitpid(middle, NULL, 0);
-        while (setup->sched.tier && read(pipe_fds[0], &end, 1) < 0 && errno == EINTR)
-            ;
+        if (setup->sched.tier)
+            read_to_end(ready_fds[0], err->text, sizeof err->text);
     }
-    (void)close(pipe_fds[0]);
+    (void)close(pid_fds[0]);
+    (void)close(ready_fds[0]);
     (void)close(listen_fd);
     if (setup->way_fd > 0)
         (void)close(setup->way_fd);

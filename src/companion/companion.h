@@ -81,8 +81,8 @@ int companion_way_open(struct companion_setup *setup);
 void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_MAX]);
 
 /* Starts the companion as a double-forked process of a new session, all descriptors but its own closed, and closes the
- * caller's listen_fd and setup->way_fd. Where the scheduler is to be recorded, it returns when that has begun.
- * Returns its pid or a negative code.  err: ERR_IO */
+ * caller's listen_fd and setup->way_fd. Where the scheduler is to be recorded, it returns when that has begun; if it
+ * cannot, err->text says why, else it is empty. Returns the companion's pid or a negative code.  err: ERR_IO */
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err);
 
 /* The companion's life: serves until the launched program and all registered processes have ended and are written.

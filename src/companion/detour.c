@@ -88,6 +88,23 @@ void companion_drop_left(const struct companion *c, const struct companion_proce
         (void)unlink(path);
 }
 
+/* Each text after the first begins a line of its own. */
+void companion_say(struct companion *c, const char *text)
+{
+    struct buf all = {0};
+    const char *before = c->trouble ? c->trouble : "";
+    bool is_first = c->done_fd >= 0 ? !c->has_said : !*before;
+    buf_printf(&all, "%s%s%s", c->done_fd >= 0 ? "" : before, is_first ? "" : "\nhpcrun: ", text);
+    if (c->done_fd >= 0) {
+        (void)!write(c->done_fd, all.data, all.len_bytes);
+    } else if (c->setup->terminal[0]) {
+        free(c->trouble);
+        c->trouble = strdup(all.data ? all.data : text);
+    }
+    c->has_said = true;
+    buf_fini(&all);
+}
+
 void companion_trouble(struct companion *c, const char *why)
 {
     char text[DETOUR_PATH_MAX + 1800];
@@ -102,10 +119,7 @@ void companion_trouble(struct companion *c, const char *why)
     else
         (void)snprintf(text, sizeof text, "%s, and no other place for the measurements was found.", why);
     companion_log(c, "%s", text);
-    if (c->done_fd >= 0)
-        (void)!write(c->done_fd, text, strlen(text));
-    else if (c->setup->terminal[0])
-        c->trouble = strdup(text);
+    companion_say(c, text);
 }
 
 /* While the program runs, the terminal belongs to it. Nothing is written to a path that is not a terminal any more, or

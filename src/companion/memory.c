@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory files: sparse, sized once and sealed against resizing, so that neither side can make the other's mapping
- * fault: for arenas (whose layout is arena/arena.h's) and for the recipe store. Ordinary code. */
+ * fault: for arenas (whose layout is arena/arena.h's) and for the recipe store. Then what stands in for files: images
+ * of modules whose files are gone, and tables for the processes of other users. Ordinary code. */
 #include "companion/state.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +87,72 @@ int companion_memory_reopen(int fd)
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return input_open(AT_FDCWD, path, 0, NULL);
 }
+
+/* --- the image of a module whose file is gone --- */
+
+#define SEGMENTS_MAX 64
+#define IMAGE_BYTES_MAX ((uint64_t)1 << 30)
+
+/* Copies n_bytes of the process at address to the image at offset. */
+static bool copy_memory(int memory, uint64_t address, uint64_t n_bytes, int image, uint64_t offset)
+{
+    static char buffer[1 << 16];
+    while (n_bytes > 0) {
+        size_t n_wanted = n_bytes < sizeof buffer ? (size_t)n_bytes : sizeof buffer;
+        ssize_t n = pread(memory, buffer, n_wanted, (off_t)address);
+        if (n <= 0 || pwrite(image, buffer, (size_t)n, (off_t)offset) != n)
+            return false;
+        address += (uint64_t)n;
+        offset += (uint64_t)n;
+        n_bytes -= (uint64_t)n;
+    }
+    return true;
+}
+
+/* Puts the segments that are loaded where the file had them. There are no sections: those are not loaded. */
+static bool copy_segments(int memory, uint64_t start, int image)
+{
+    ElfW(Ehdr) head;
+    ElfW(Phdr) segments[SEGMENTS_MAX];
+    uint64_t n_bytes = 0, bias = UINT64_MAX;
+    if (pread(memory, &head, sizeof head, (off_t)start) != sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+        head.e_phentsize != sizeof *segments || head.e_phnum > SEGMENTS_MAX)
+        return false;
+    size_t n_table = head.e_phnum * sizeof *segments;
+    if (pread(memory, segments, n_table, (off_t)(start + head.e_phoff)) != (ssize_t)n_table)
+        return false;
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        const ElfW(Phdr) *segment = &segments[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        if (bias == UINT64_MAX)
+            bias = start - (segment->p_vaddr - segment->p_offset % 4096);
+        n_bytes += segment->p_filesz;
+        if (segment->p_filesz > IMAGE_BYTES_MAX || n_bytes > IMAGE_BYTES_MAX || segment->p_offset > IMAGE_BYTES_MAX ||
+            !copy_memory(memory, bias + segment->p_vaddr, segment->p_filesz, image, segment->p_offset))
+            return false;
+    }
+    head.e_shoff = head.e_shnum = head.e_shstrndx = 0;
+    return pwrite(image, &head, sizeof head, 0) == sizeof head;
+}
+
+int companion_memory_image(pid_t pid, uint64_t start)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    int memory = input_open(AT_FDCWD, path, 0, NULL);
+    if (memory < 0)
+        return -1;
+    int image = memfd_create("module", MFD_CLOEXEC);
+    if (image >= 0 && !copy_segments(memory, start, image)) {
+        (void)close(image);
+        image = -1;
+    }
+    (void)close(memory);
+    return image;
+}
+
+/* --- tables for the processes of other users --- */
 
 /* Whether everybody can get into the directory. */
 static bool is_open_to_all(const char *path)
@@ -187,6 +256,8 @@ void companion_tables_close(struct companion *c)
     remove_tables(c->foreign_tables);
     (void)close(c->foreign_fd);
 }
+
+/* --- the store of recipes --- */
 
 static bool store_map(struct companion_store *store)
 {

@@ -824,6 +824,15 @@ static void look_at_totals(struct recorder *r)
 
 /* --- the process --- */
 
+#define NOT_RECORDED "What the scheduler does cannot be recorded"
+
+/* Leaves the reason with the companion, which tells the user: the directory may not take lines either. */
+static void fail(const struct recorder *r, const char *what, const struct error *err)
+{
+    companion_log(r->c, "%s: %s", what, err->text);
+    (void)snprintf(r->c->sched_trouble, COMPANION_TROUBLE_MAX, "%s: %.800s", what, err->text);
+}
+
 /* Waits until there is something to do. Returns false when the companion has closed the pipe. */
 static bool wait_for_more(struct recorder *r, struct pollfd *fds, int timeout_ms)
 {
@@ -856,14 +865,12 @@ static void record(struct recorder *r)
         drain(r, goes_on ? clock_now_ns(CLOCK_MONOTONIC) - LATE_NS : UINT64_MAX);
         if (!goes_on)
             take_last_lost(r);
-        if (sched_writer_flush(&r->writer, &err) != 0) {
-            companion_log(r->c, "What the scheduler does is not recorded any more: %s", err.text);
-            break;
-        }
+        if (sched_writer_flush(&r->writer, &err) != 0 && !r->c->sched_trouble[0])
+            fail(r, "What the scheduler does is not recorded any more", &err); /* only counted from now on */
     }
     free(fds);
-    if (sched_writer_close(&r->writer, &err) != 0 && goes_on)
-        companion_log(r->c, "%s", err.text);
+    if (sched_writer_close(&r->writer, &err) != 0 && !r->c->sched_trouble[0])
+        fail(r, "The record of what the scheduler does has no end", &err);
 }
 
 static void run(const struct companion *c, int pipe_fd)
@@ -872,13 +879,19 @@ static void run(const struct companion *c, int pipe_fd)
     struct recorder r = {.c = c, .wish = &c->setup->sched, .pipe_fd = pipe_fd};
     look_at_cpus(&r);
     open_tier(&r);
-    if (begin_file(&r, &err) != 0) {
-        companion_log(c, "What the scheduler does cannot be recorded: %s", err.text);
+    int code = begin_file(&r, &err);
+    if (code == 0) {
+        add_program(&r);
+        code = sched_writer_flush(&r.writer, &err);
+        if (code != 0 && r.writer.path)
+            (void)unlink(r.writer.path);
+    }
+    if (code != 0) {
+        companion_log(c, NOT_RECORDED ": %s", err.text);
+        if (c->ready_fd >= 0)
+            (void)!write(c->ready_fd, err.text, strlen(err.text));
         return;
     }
-    add_program(&r);
-    if (sched_writer_flush(&r.writer, &err) != 0)
-        companion_log(c, "%s", err.text);
     if (c->ready_fd >= 0)
         (void)close(c->ready_fd);
     record(&r);
@@ -889,7 +902,10 @@ void companion_sched_start(struct companion *c)
 {
     int fds[2];
     c->sched_fd = -1;
-    if (!c->setup->sched.tier || pipe2(fds, O_CLOEXEC) != 0)
+    if (!c->setup->sched.tier)
+        return;
+    c->sched_trouble = mmap(NULL, COMPANION_TROUBLE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (c->sched_trouble == MAP_FAILED || pipe2(fds, O_CLOEXEC) != 0)
         return;
     c->sched_pid = fork();
     if (c->sched_pid == 0) {
@@ -907,7 +923,7 @@ void companion_sched_start(struct companion *c)
     }
     (void)close(fds[0]);
     if (c->sched_pid < 0) {
-        companion_log(c, "What the scheduler does cannot be recorded: %s.", strerror(errno));
+        companion_log(c, NOT_RECORDED ": %s.", strerror(errno));
         (void)close(fds[1]);
         c->sched_pid = 0;
     } else {
@@ -929,6 +945,8 @@ void companion_sched_reaped(struct companion *c, pid_t pid, int status)
     if (status != 0)
         companion_log(c, "The recorder of the scheduler ended (wait status %#x); its file ends there.",
                       (unsigned)status);
+    if (c->sched_trouble[0])
+        companion_say(c, c->sched_trouble);
     companion_sched_end(c);
     c->sched_pid = 0;
 }

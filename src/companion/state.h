@@ -118,6 +118,8 @@ struct companion_connection {
     struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
 };
 
+#define COMPANION_TROUBLE_MAX 1024
+
 enum job_kind {
     JOB_MODULE = 0,
     JOB_WRITE,
@@ -182,6 +184,7 @@ struct companion {
     int64_t room_until_ms; /* until then no helpers are started, because a program asked for theirs; 0: they may be */
     unsigned n_recipe_restarts;
     pid_t sched_pid;           /* the recorder of the scheduler, 0 = none */
+    char *sched_trouble;       /* [COMPANION_TROUBLE_MAX], shared with it: why it has given up; empty: it has not */
     int sched_fd;              /* pipe to it: it ends when that is closed; -1 = it is */
     int ready_fd;              /* as in the setup, -1 = none */
     uint32_t host_id, n_homes; /* n_homes: of each arena's header */
@@ -197,7 +200,7 @@ struct companion {
     char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
     int foreign_fd;           /* it, locked as long as we live */
     bool has_needed_tables;   /* it has been made, or cannot be */
-    bool has_said_trouble, has_said_checkpoint;
+    bool has_said, has_said_trouble, has_said_checkpoint;
     char *trouble; /* message that still has to go to the terminal, NULL: none */
 };
 
@@ -230,6 +233,9 @@ int64_t companion_now_ms(void);
 
 /* A descriptor of the same memory file that it can only be read through; -1. */
 int companion_memory_reopen(int fd);
+/* A memory file with the loaded segments of the ELF module that process pid has mapped at start, where the file had
+ * them, and no sections; -1 when it cannot be read. */
+int companion_memory_image(pid_t pid, uint64_t start);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
 /* Makes foreign_tables when a program first has another user, and says so to the programs; and removes it. Only root
@@ -359,6 +365,8 @@ void companion_detour_leave(struct companion_process *process);
 void companion_detour_drop_arena(const struct companion_process *process);
 /* In a worker: moves the files of process on. Returns an exit status, and why in process->shared. */
 int companion_detour_gather(const struct companion *c, const struct companion_process *process);
+/* Tells the user on the terminal, once the program has ended, or through the launcher that waits for us. */
+void companion_say(struct companion *c, const char *text);
 /* Reports once, in the log and, where the launcher waits for us, on the terminal, that the measurement directory does
  * not take its files, and where they are now. why: a sentence without its full stop */
 void companion_trouble(struct companion *c, const char *why);

@@ -552,28 +552,62 @@ void sched_writer_event(struct sched_writer *writer, const struct sched_event *e
     put_event(&writer->events, event, payload);
     writer->n_bytes += n_bytes;
     writer->n_events++;
+    if (!writer->n_since++)
+        writer->since_ns = event->t_ns ? event->t_ns : 1;
     if (writer->events.len_bytes >= CHUNK_EVENTS_BYTES)
         writer_settle(writer);
+}
+
+/* What did not get into the file is left out as a whole, so that the rest can be read, and what follows with it. */
+static void writer_fail(struct sched_writer *writer)
+{
+    writer->has_failed = true;
+    writer->end.n_left_out += writer->n_since;
+    if (!writer->end.t_full_ns)
+        writer->end.t_full_ns = writer->n_since ? writer->since_ns : 1;
+    (void)!ftruncate(writer->fd, (off_t)writer->n_flushed);
+    (void)lseek(writer->fd, (off_t)writer->n_flushed, SEEK_SET);
 }
 
 int sched_writer_flush(struct sched_writer *writer, struct error *err)
 {
     writer_settle(writer);
     int code = writer->pending.failed || writer->events.failed ? error_memory(err) : 0;
-    if (writer->has_failed)
+    if (writer->has_failed) {
+        writer->pending.len_bytes = 0;
         return error_set(err, ERR_IO, "%.600s: nothing more is written", writer->path);
+    }
     if (code == 0)
         code = file_append(writer->fd, writer->path, writer->pending.data, writer->pending.len_bytes, err);
-    writer->has_failed = code != 0;
+    if (code == 0)
+        writer->n_flushed += writer->pending.len_bytes;
+    else
+        writer_fail(writer);
     writer->pending.len_bytes = 0;
+    writer->n_since = 0;
     return code;
+}
+
+/* On a full disk there is often room for the few bytes of the end, in the last block of the file. */
+static void write_end_alone(struct sched_writer *writer)
+{
+    struct error ignored;
+    struct buf end = {0};
+    put_end(&end, &writer->end);
+    if (end.failed || file_append(writer->fd, writer->path, end.data, end.len_bytes, &ignored) != 0)
+        (void)!ftruncate(writer->fd, (off_t)writer->n_flushed);
+    buf_fini(&end);
 }
 
 int sched_writer_close(struct sched_writer *writer, struct error *err)
 {
-    writer_settle(writer);
-    put_end(&writer->pending, &writer->end);
     int code = sched_writer_flush(writer, err);
+    if (writer->has_failed)
+        write_end_alone(writer);
+    else {
+        put_end(&writer->pending, &writer->end);
+        code = sched_writer_flush(writer, err);
+    }
     (void)close(writer->fd);
     free(writer->path);
     buf_fini(&writer->pending);

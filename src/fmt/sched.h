@@ -152,7 +152,9 @@ struct sched_writer {
     struct buf events;             /* of the chunk that is being filled */
     uint32_t n_events;
     struct sched_end end;
-    bool has_failed; /* a write did: nothing more is written */
+    uint64_t n_flushed;         /* bytes in the file */
+    uint64_t n_since, since_ns; /* events since the last flush that are to be written, and the first one's time */
+    bool has_failed;            /* a write did: nothing more is written, but for the end */
 };
 
 /* Creates path, which must not exist, and writes head.  err: ERR_IO (errno EEXIST: the name is taken), ERR_MEMORY */

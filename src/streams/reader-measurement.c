@@ -190,7 +190,7 @@ static int take_head(const struct sched_file *file, const char *why_unfinished, 
     buf_printf(&system, "Linux %s", head->kernel);
     if (head->why[0])
         buf_printf(&note, "no better: %s", head->why);
-    if (file->end.n_left_out)
+    if (file->end.n_left_out || file->end.t_full_ns)
         buf_printf(&note, "%sthe file was full (%" PRIu64 " left out)", note.len_bytes ? "; " : "",
                    file->end.n_left_out);
     if (!file->has_end)

@@ -402,6 +402,13 @@ static int execute_measured(const struct hpcrun_options *options, const struct p
     return execute(&prepared->program, options->command);
 }
 
+/* What the scheduler does cannot be recorded. Says so; false when the program must not run then. */
+static bool may_lack_sched(const struct hpcrun_options *options, const struct error *why)
+{
+    (void)tool_error("hpcrun", "what the scheduler does cannot be recorded: %.1500s", why->text);
+    return !options->strict;
+}
+
 /* hpcrun is replaced by the program: same process, same parent, same everything. */
 static int run_replaced(const struct hpcrun_options *options, struct prepared *prepared)
 {
@@ -413,6 +420,8 @@ static int run_replaced(const struct hpcrun_options *options, struct prepared *p
         prepared->setup.terminal[0] = '\0';
     if (companion_start(&prepared->setup, prepared->listen_fd, &err) < 0)
         return step_aside(options, &prepared->program, err.text);
+    if (err.text[0] && !may_lack_sched(options, &err))
+        return EXIT_FAILED;
     if (prepared->setup.launched_pidfd >= 0)
         (void)close(prepared->setup.launched_pidfd);
     return execute_measured(options, prepared);
@@ -446,10 +455,16 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     prepared->setup.launched_pidfd = forked.child_pidfd;
     prepared->setup.done_fd = forked.done_write_fd;
     bool is_measured = companion_start(&prepared->setup, prepared->listen_fd, &err) > 0;
-    if (!is_measured) {
+    bool is_refused = is_measured ? err.text[0] && !may_lack_sched(options, &err) : options->strict;
+    if (!is_measured)
         (void)tool_error("hpcrun", "%s", err.text);
-        (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
+    if (is_refused) {
+        (void)kill(forked.child, SIGKILL);
+        (void)waitpid(forked.child, NULL, 0);
+        return EXIT_FAILED;
     }
+    if (!is_measured)
+        (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
     int status = parent_run(&forked, is_measured);
