@@ -435,7 +435,7 @@ static int nothing_to_join(struct error *err)
 {
     return error_set(err, ERR_NOT_FOUND,
                      "no recording here has both samples and what the scheduler did; hpcrun -t -e sched with another "
-                     "event makes one");
+                     "event makes one: give the measurement, as its database has no samples");
 }
 
 /* --- reports --- */
