@@ -210,7 +210,8 @@ static bool insert_twins(struct stream *stream, size_t n_twins, struct targets *
         struct stream_event origin = events[from];
         int pos = origin.id == of[0].id ? 0 : origin.id == of[1].id ? 1 : origin.id == of[2].id ? 2 : COUPLEBREAK_N;
         if (is_any_plain && from >= AHEAD) /* what is asked for lies at the end of most */
-            __builtin_prefetch(stream->bytes + events[from - AHEAD].record + events[from - AHEAD].n_bytes - 8);
+            __builtin_prefetch((const void *)((uintptr_t)stream->bytes + events[from - AHEAD].record +
+                                              events[from - AHEAD].n_bytes - 8));
         if (pos < COUPLEBREAK_N && origin.id != STREAM_ID_NONE) {
             struct stream_event *twin = &events[--to];
             *twin = (struct stream_event){
