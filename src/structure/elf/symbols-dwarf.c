@@ -57,6 +57,7 @@ void symbols_dwarf_free(struct symbols *symbols)
         free(symbols->units[i].functions);
     free(symbols->units);
     free(symbols->ranges);
+    free(symbols->scopes);
 }
 
 /* The last range that starts at or before address and contains it; a few ranges before it are checked too, since they
@@ -214,6 +215,61 @@ static const char *file_of(struct symbols *symbols, Dwarf_Attribute *attribute)
     return own_kept_file(symbols, &unit, dwarf_filesrc(files, index, NULL, NULL));
 }
 
+/* --- what an entry lies in --- */
+
+/* libdw finds that by walking the unit from its beginning, for each entry anew. Large units of C++ have many entries
+ * whose names need it, so that the scopes of the last unit are kept. */
+
+#define SCOPES_MAX 64 /* one in the other */
+
+static bool is_scope(int tag)
+{
+    return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
+           tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_subprogram ||
+           tag == DW_TAG_lexical_block;
+}
+
+static uint64_t place_of(const Dwarf_Die *die)
+{
+    return (uint64_t)(uintptr_t)die->addr;
+}
+
+/* Appends the scopes below one, in the order of their places. What is nested too deeply, or finds no memory, is left
+ * out. */
+static void add_scopes(struct symbols *symbols, Dwarf_Die *above, size_t parent, unsigned depth)
+{
+    Dwarf_Die child;
+    for (int more = dwarf_child(above, &child); more == 0; more = dwarf_siblingof(&child, &child)) {
+        size_t n = symbols->n_scopes;
+        if (!is_scope(dwarf_tag(&child)) ||
+            !vec_reserve(&symbols->scopes, &symbols->cap_scopes, n + 1, sizeof *symbols->scopes))
+            continue;
+        symbols->scopes[symbols->n_scopes++] = (struct dwarf_scope){place_of(&child), child, parent};
+        if (depth < SCOPES_MAX)
+            add_scopes(symbols, &child, n + 1, depth + 1);
+    }
+}
+
+/* The entry and what it lies in, from the inside out, without the unit; returns how many. */
+static int scopes_around(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die scopes[SCOPES_MAX])
+{
+    Dwarf_Die unit;
+    int n = 0;
+    scopes[n++] = *die;
+    if (symbols->scopes_of != die->cu) {
+        symbols->n_scopes = 0;
+        symbols->scopes_of = die->cu;
+        if (dwarf_diecu(die, &unit, NULL, NULL))
+            add_scopes(symbols, &unit, 0, 0);
+    }
+    size_t i = search_below(symbols->scopes, symbols->n_scopes, SEARCH_KEY(struct dwarf_scope, place), place_of(die));
+    bool is_known = i < symbols->n_scopes && symbols->scopes[i].place == place_of(die);
+    for (size_t at = is_known ? symbols->scopes[i].parent : 0; at && n < SCOPES_MAX;
+         at = symbols->scopes[at - 1].parent)
+        scopes[n++] = symbols->scopes[at - 1].die;
+    return n;
+}
+
 /* --- lambdas among the arguments of templates --- */
 
 #define LAMBDA "<lambda"
@@ -326,18 +382,17 @@ static void put_die_name(struct symbols *symbols, Dwarf_Die *die, const char *na
  * scopes around the declaration. NULL for everything else. */
 static const char *member_function_name(struct symbols *symbols, Dwarf_Die *function)
 {
-    Dwarf_Die die = *function, *scopes = NULL;
+    Dwarf_Die die = *function, scopes[SCOPES_MAX];
     struct buf name = {0};
     if (!find_declaration(&die))
         return NULL;
-    int n = dwarf_getscopes_die(&die, &scopes);
+    int n = scopes_around(symbols, &die, scopes);
     bool is_member = n > 1 && is_class(&scopes[1]);
-    for (int i = is_member ? n - 2 : -1; i >= 0; i--) {
+    for (int i = is_member ? n - 1 : -1; i >= 0; i--) {
         const char *part = dwarf_diename(&scopes[i]);
         put_die_name(symbols, &scopes[i], part ? part : "(anonymous namespace)", &name);
         buf_printf(&name, "%s", i ? "::" : "");
     }
-    free(scopes);
     const char *owned = name.len_bytes ? symbols_own_name(symbols, name.data) : NULL;
     buf_fini(&name);
     return owned;
@@ -373,27 +428,26 @@ static bool find_lambda(Dwarf_Die *function, Dwarf_Die *class)
 /* The names of the scopes around a function, and its own, from the outermost in: "S<int>::run". */
 static void put_qualified(struct symbols *symbols, Dwarf_Die *function, struct buf *text)
 {
-    Dwarf_Die die = *function, *scopes = NULL;
+    Dwarf_Die die = *function, scopes[SCOPES_MAX];
     if (!find_declaration(&die))
         die = *function;
-    int n = dwarf_getscopes_die(&die, &scopes);
-    for (int i = n - 2; i >= 0; i--) { /* without the unit */
+    int n = scopes_around(symbols, &die, scopes);
+    for (int i = n - 1; i >= 0; i--) {
         const char *part = dwarf_tag(&scopes[i]) != DW_TAG_lexical_block ? dwarf_diename(&scopes[i]) : NULL;
         if (!part)
             continue;
         buf_printf(text, "%s", text->len_bytes ? "::" : "");
         put_die_name(symbols, &scopes[i], part, text);
     }
-    free(scopes);
 }
 
 /* Each instance of a template has a lambda of its own at the same place: appends what these instances are called, and
  * "::"; nothing for a lambda in other code. */
 static void put_instance(struct symbols *symbols, Dwarf_Die *class, struct buf *text)
 {
-    Dwarf_Die *scopes = NULL;
+    Dwarf_Die scopes[SCOPES_MAX];
     struct buf name = {0};
-    int n = dwarf_getscopes_die(class, &scopes), i = 1;
+    int n = scopes_around(symbols, class, scopes), i = 1;
     while (i < n && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
         i++;
     if (i < n)
@@ -401,7 +455,6 @@ static void put_instance(struct symbols *symbols, Dwarf_Die *class, struct buf *
     if (name.data && strchr(name.data, '<'))
         buf_printf(text, "%s::", name.data);
     buf_fini(&name);
-    free(scopes);
 }
 
 /* The name of a lambda's function, which is "operator()" of a class without a name: where the lambda is, and in which

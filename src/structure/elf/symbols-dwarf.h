@@ -48,6 +48,13 @@ struct dwarf_variable {
     bool is_tls;   /* vaddr is an offset in the TLS segment */
 };
 
+/* An entry that others lie in: a namespace, class, function or block. */
+struct dwarf_scope {
+    uint64_t place; /* in memory, by which they are sorted */
+    Dwarf_Die die;
+    size_t parent; /* index + 1; 0: the unit */
+};
+
 struct modtab_range;
 struct types;
 struct locals;
@@ -77,6 +84,9 @@ struct symbols {
     void (*locals_free)(struct locals *locals);
     struct frame_slots *slots;
     void (*slots_free)(struct frame_slots *slots);
+    const void *scopes_of;      /* libdw's unit that the scopes are of, NULL: none yet */
+    struct dwarf_scope *scopes; /* [n_scopes] */
+    size_t n_scopes, cap_scopes;
     struct strtab strings;             /* owns every string returned */
     const char *path_raw, *path_owned; /* the last path of libdw's and its owned copy, NULL: none yet */
 };
