@@ -234,13 +234,16 @@ static uint64_t place_of(const Dwarf_Die *die)
     return (uint64_t)(uintptr_t)die->addr;
 }
 
-/* Appends the scopes below one, in the order of their places. What is nested too deeply, or finds no memory, is left
- * out. */
+/* Appends the scopes below one, in the order of their places; where a damaged file leads back, the list ends. What is
+ * nested too deeply, or finds no memory, is left out. */
 static void add_scopes(struct symbols *symbols, Dwarf_Die *above, size_t parent, unsigned depth)
 {
     Dwarf_Die child;
-    for (int more = dwarf_child(above, &child); more == 0; more = dwarf_siblingof(&child, &child)) {
+    uint64_t last = place_of(above);
+    for (int more = dwarf_child(above, &child); more == 0 && place_of(&child) > last;
+         more = dwarf_siblingof(&child, &child)) {
         size_t n = symbols->n_scopes;
+        last = place_of(&child);
         if (!is_scope(dwarf_tag(&child)) ||
             !vec_reserve(&symbols->scopes, &symbols->cap_scopes, n + 1, sizeof *symbols->scopes))
             continue;
