@@ -163,8 +163,11 @@ static void event_close(struct thread_event *event)
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }
 
-/* Some units count in steps of 16 and take no other periods. */
+/* Some units count in steps of 16 and take no other periods. The event goes on at the distance of its first period
+ * until a signal of it is handled, which may be a while in the kernel or under a shield. So that the processor is not
+ * busy with that alone, no first period is shorter than a twentieth: these are as much longer. */
 #define PERIOD_STEP 16
+#define FIRST_PART 20
 
 /* Whether the event can begin with a period of its own: one that signals each overflow, at a fixed period. For software
  * events whose records hold the period the kernel makes a sample of every single event. */
@@ -184,8 +187,9 @@ static void open_at_random(const struct thread_state *self, struct thread_event 
 {
     struct perf_event_attr attr = plan->attr;
     if (begins_anywhere(plan)) {
-        uint64_t step = attr.sample_period % PERIOD_STEP ? 1 : PERIOD_STEP;
-        attr.sample_period = events_first_period_sig(self, attr.sample_period / step) * step;
+        uint64_t step = attr.sample_period % PERIOD_STEP ? 1 : PERIOD_STEP, n = attr.sample_period / step;
+        uint64_t first = events_first_period_sig(self, n), least = n / FIRST_PART;
+        attr.sample_period = (first > least ? first : first + least) * step;
         event->fd = event_open_attr(&attr, group_fd);
         event->first = event->due = event->fd >= 0 ? attr.sample_period : 0;
     }
@@ -581,6 +585,15 @@ void events_open(struct thread_state *self)
     block_changes_register_hook(self);
 }
 
+/* Overflows at the distance of the first period count as those that there would have been at the plan's. */
+static void correct_overflows(struct thread_event *event, const struct arena_event *plan)
+{
+    uint64_t words[3] = {0};
+    int fd = event->first && event->n_written ? event_fd_sig(event) : -1;
+    if (fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0 && words[0] >= event->due)
+        event->n_written = 1 + (words[0] - event->due) / plan->attr.sample_period;
+}
+
 /* Counts the overflows that the kernel saw: the samples in an overwritten ring, also those whose signal never came. */
 static void count_overflows(struct thread_state *self, unsigned index)
 {
@@ -592,6 +605,7 @@ static void count_overflows(struct thread_state *self, unsigned index)
     const struct thread_past *past = &self->past;
     if (event->is_estimate || (past->taken[index] && !past->overflows[index]))
         return;
+    correct_overflows(event, &arena_header_sig()->events[index]);
     uint64_t n_met = atomic_load(&self->record->taken[index]) - past->taken[index] + event->n_own;
     atomic_store(&self->record->overflows[index], past->overflows[index] + event->n_written);
     if (event->n_written > n_met)
