@@ -468,6 +468,10 @@ enum source_id {
 #define ARENA_STOP_COMPLETE 0
 #define ARENA_STOP_NO_TABLE 2
 
+/* So many threads always get a record of their own; later ones continue the record of a thread that has ended, if there
+ * is one. */
+#define ARENA_THREADS_OWN 256
+
 /* One for each thread that was ever registered; when there are very many, new threads continue the records and trees of
  * threads that have ended. */
 struct arena_thread {

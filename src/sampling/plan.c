@@ -301,6 +301,26 @@ static int plan_datacentric(const char *terms, const struct source_threshold *th
     return 0;
 }
 
+/* What has no meaning as a perf event may be one of our sources, written as if it were one. */
+static int explain_misuse(const char *event, int status, struct error *err)
+{
+    bool is_group = *event == '{';
+    for (const char *at = event + is_group; *at && status == ERR_USAGE; at += strcspn(at, ",}"), at += *at != '\0') {
+        char word[EVENT_BYTES];
+        int len = (int)strcspn(at, ":,}@");
+        (void)snprintf(word, sizeof word, "%.*s", len, at);
+        const struct sample_source *source = find_source(word);
+        if (!source->name[0] || !strstr(err->text, word))
+            continue;
+        if (is_group)
+            return error_set(err, status, "%s: %s is no perf event and cannot be in a group; give it a -e of its own.",
+                             event, source->name);
+        if (at[len] == ':')
+            return error_set(err, status, "%s: %s takes no modifiers; write -e %s.", event, source->name, word);
+    }
+    return status;
+}
+
 static int plan_one(const char *text, const struct source_threshold *standard, struct source_plan *plan,
                     struct error *err)
 {
@@ -314,7 +334,10 @@ static int plan_one(const char *text, const struct source_threshold *standard, s
     if (is_name(DATACENTRIC, name))
         return plan_datacentric(name + strlen(DATACENTRIC), &threshold, plan, err);
     uint32_t from = plan->n_events;
-    status = plan_source(find_source(name), name, &threshold, plan, err);
+    const struct sample_source *source = find_source(name);
+    status = plan_source(source, name, &threshold, plan, err);
+    if (!source->name[0])
+        status = explain_misuse(name, status, err);
     for (uint32_t i = from; status == 0 && i < plan->n_events; i++)
         plan->wants_datacentric |= (plan->events[i].flags & SOURCE_ADDRESS) != 0;
     return status;

@@ -47,6 +47,7 @@ brief() {
     expect_status 0 "$@" "$builddir/hpcrun" -e EADDR -o b ./many-threads brief 1000
     settle b
     "$builddir/hpcprof" -q -o db b && "$builddir/hpcquery" vars --json db >brief.json || fail "$*: no report"
+    expect_text <("$builddir/hpcquery" vars db) '^program .*at least 2[0-9]+ threads'
     python3 - brief.json "$scratch/out" "$points" <<'END' || fail "$*: brief threads are not sampled as others are"
 import json, sys
 rows = json.load(open(sys.argv[1], encoding="utf-8"))["variables"]

@@ -135,7 +135,7 @@ static void lock_threads(void)
 /* Whether a thread with this state has a record of its own, and not that of one that has ended. */
 static bool takes_new_record(const struct thread_state *state)
 {
-    return !state->record || atomic_load(&arena_header_sig()->n_threads) < THREAD_RECORDS_OWN;
+    return !state->record || atomic_load(&arena_header_sig()->n_threads) < ARENA_THREADS_OWN;
 }
 
 /* Threads are numbered in the order of their creation: which of them runs first is different in each run. */

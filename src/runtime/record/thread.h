@@ -17,9 +17,6 @@
 #define THREAD_PENDING_MAX 256 /* power of two */
 #define THREAD_PENDING_FRAMES 24
 #define THREAD_RECORD_BYTES 131072 /* two of the largest records */
-#define THREAD_RECORDS_OWN                                                                                             \
-    256 /* so many threads always get a record of their own; later ones continue the record of a                       \
-         * thread that has ended, if there is one */
 
 /* A sampled event of one thread. */
 struct thread_event {
