@@ -301,6 +301,8 @@ static int plan_datacentric(const char *terms, const struct source_threshold *th
     return 0;
 }
 
+#define MODIFIERS "ukhIGHpPSDWe" /* of perf events; other text behind a colon is the name of a tracepoint */
+
 /* What has no meaning as a perf event may be one of our sources, written as if it were one. */
 static int explain_misuse(const char *event, int status, struct error *err)
 {
@@ -315,7 +317,8 @@ static int explain_misuse(const char *event, int status, struct error *err)
         if (is_group)
             return error_set(err, status, "%s: %s is no perf event and cannot be in a group; give it a -e of its own.",
                              event, source->name);
-        if (at[len] == ':')
+        const char *modifiers = at + len + 1;
+        if (at[len] == ':' && !modifiers[strspn(modifiers, MODIFIERS)])
             return error_set(err, status, "%s: %s takes no modifiers; write -e %s.", event, source->name, word);
     }
     return status;
