@@ -283,6 +283,8 @@ static bool add_point(const struct sched_file *file, const struct sched_event *f
     if (!event)
         return false;
     event->id = stream->is_swapped ? __builtin_bswap16(id) : id;
+    if (event->id == ID_SAMPLE || event->id == ID_SWITCH)
+        event->id = 0; /* no kernel's, and bytes of ours mean something else */
     event->task = task_of_tid(stream->is_swapped ? __builtin_bswap32(task) : task);
     event->record = bytes->len_bytes;
     event->n_bytes = from->n_bytes;
