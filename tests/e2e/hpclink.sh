@@ -134,6 +134,26 @@ expect_status 0 "$hpclink" "$CC" -fno-builtin -DALONE -static own.c -o own-alone
 expect_text err "warning: only the C library in own-alone .*heap blocks will not be named"
 expect_status 1 ./own-alone
 
+# Most of this program's time is the profiler's, whose functions are the program's own: what they have on the stack is no
+# variable of the program.
+cat >blocks.c <<'END'
+#include <stdlib.h>
+int main(void)
+{
+    for (int i = 0; i < 1000000; i++)
+        free(malloc(3000));
+    return 0;
+}
+END
+expect_status 0 "$hpclink" "$CC" -O1 -fno-builtin -static blocks.c -o blocks
+if perf_works; then
+    expect_status 0 "$builddir/hpcrun" -e EADDR -o m-blocks ./blocks
+    expect_status 0 "$builddir/hpcprof" -o blocks.db m-blocks
+    expect_status 0 "$builddir/hpcquery" vars --csv blocks.db
+    expect_text out '^<profiler>,'
+    if grep -E '^[^,]*,stack,[^,]*_(hook|sig|slow)\b' out; then fail "the profiler's stack is shown as the program's"; fi
+fi
+
 # MPI: a compiler wrapper that adds its library. What Debian's mpich has cannot be linked static, so this is a stub.
 cat >mpi.c <<'END'
 int MPI_Init(int *argc, char ***argv) { return argc && argv ? 0 : 1; }

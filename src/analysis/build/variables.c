@@ -708,13 +708,22 @@ static uint32_t add_own(struct build *build, uint32_t index, uint32_t parent)
     return add_reason(build, "DATACENTRIC_Unknown_Profiler", parent, &build->tree->nodes[index].variable);
 }
 
+#define OWN_SECTION "locus_text" /* in a static program that hpclink has made: the profiler's code */
+
+/* Whether the function whose frame holds the variable is the profiler's. */
+static bool is_own_frame(const struct build *build, const struct raw_node *node)
+{
+    const struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
+    return symbols && node->ip && symbols_is_in_section(symbols, node->ip, OWN_SECTION);
+}
+
 static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t parent, enum variable_class class)
 {
     const struct raw_node *node = &build->tree->nodes[index];
     const char *path = symbolizer_path(build->symbolizer, node->module);
     struct variable proto = {.class = (uint8_t) class, .module = model_string(build->model, path)};
     char key[512];
-    if (symbolizer_is_runtime(build->symbolizer, node->module))
+    if (symbolizer_is_runtime(build->symbolizer, node->module) || (class == CLASS_STACK && is_own_frame(build, node)))
         return add_own(build, index, parent);
     if (class == CLASS_STACK)
         describe_stack(build, index, &proto);

@@ -87,6 +87,22 @@ static bool is_in_code(Elf *elf, GElf_Word section)
     return found && gelf_getshdr(found, &header) && header.sh_flags & SHF_EXECINSTR;
 }
 
+bool symbols_is_in_section(const struct symbols *symbols, uint64_t vaddr, const char *name)
+{
+    GElf_Addr bias;
+    GElf_Shdr header;
+    size_t names;
+    Elf *elf = dwfl_module_getelf(symbols->module, &bias);
+    if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        const char *found = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        if (found && strcmp(found, name) == 0 && vaddr >= header.sh_addr && vaddr - header.sh_addr < header.sh_size)
+            return true;
+    }
+    return false;
+}
+
 /* elf, section: where it is defined. Assembly code often leaves out the type of its functions but gives their size. */
 static int symbol_kind(const GElf_Sym *symbol, Elf *elf, GElf_Word section)
 {
