@@ -9,6 +9,8 @@
 #include "base/vec.h"
 
 #define WAITING_INSNS_MAX 32 /* of a loop that waits: longer ones do other work too */
+#define RETRY_INSNS_MAX 32   /* from where an exchange that failed is tried again to the exchange */
+#define RETRY_TAIL_MAX 5     /* from the exchange to the jump back, and where that lies apart */
 
 uint32_t flow_find(const struct flow *flow, uint32_t pc)
 {
@@ -29,7 +31,7 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
 {
     uint32_t n_bytes = flow->end - flow->start;
     flow->n_insns = 0;
-    flow->n_indirect = flow->n_pauses = 0;
+    flow->n_indirect = flow->n_pauses = flow->n_exchanges = 0;
     flow->last_indirect = INSN_NONE;
     uint32_t n_marks = 0;
     if (!vec_reserve(&flow->insns, &flow->capacity, n_bytes / 4 + (size_t)1, sizeof *flow->insns) ||
@@ -44,6 +46,7 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
         if (!insn_skim(bytes + offset, n_bytes - offset, flow->start + offset, insn))
             insn_decode(decoder, bytes + offset, n_bytes - offset, flow->start + offset, insn);
         flow->n_pauses += insn->is_pause;
+        flow->n_exchanges += insn->is_compare_exchange;
         if (insn->kind == INSN_JMP_INDIRECT)
             flow->last_indirect = flow->n_indirect++ ? INSN_NONE : (uint32_t)flow->n_insns;
         offset += insn->len_bytes;
@@ -72,6 +75,38 @@ static bool add_edge(struct edges *edges, uint32_t from, uint32_t to)
     return true;
 }
 
+/* Whether only plain instructions, and n_jumps conditional jumps at most, lie between two instructions. */
+static bool is_plain_way(const struct flow *flow, uint32_t first, uint32_t end, unsigned n_jumps)
+{
+    bool is_plain = end - first <= RETRY_TAIL_MAX;
+    for (uint32_t i = first; is_plain && i < end; i++) {
+        uint8_t kind = flow->insns[i].kind;
+        is_plain = kind == INSN_PLAIN || kind == INSN_NOP || (kind == INSN_JCC && n_jumps > 0);
+        n_jumps -= kind == INSN_JCC && n_jumps > 0;
+    }
+    return is_plain;
+}
+
+/* Whether a jump back tries a compare and exchange again that has failed: right behind it, or in a block of its own to
+ * which the exchange's jump leads. Such a loop rarely takes a second turn: control comes from before it. */
+static bool is_retry(const struct flow *flow, uint32_t from, uint32_t to)
+{
+    if (!flow->n_exchanges || to > from)
+        return false;
+    for (uint32_t k = to; k < flow->n_insns && k < to + RETRY_INSNS_MAX; k++) {
+        if (!flow->insns[k].is_compare_exchange || k + 1 >= flow->n_insns)
+            continue;
+        if (k < from && is_plain_way(flow, k + 1, from, 1))
+            return true;
+        const struct insn *jump = &flow->insns[k + 1];
+        uint32_t apart =
+            jump->kind == INSN_JCC && jump->target != INSN_NONE ? flow_find(flow, jump->target) : INSN_NONE;
+        if (apart != INSN_NONE && apart <= from && is_plain_way(flow, apart, from, 0))
+            return true;
+    }
+    return false;
+}
+
 static bool add_direct_jumps(const struct flow *flow, struct edges *edges)
 {
     for (uint32_t i = 0; i < flow->n_insns; i++) {
@@ -79,7 +114,7 @@ static bool add_direct_jumps(const struct flow *flow, struct edges *edges)
         if (insn->target == INSN_NONE || insn->kind == INSN_CALL)
             continue;
         uint32_t to = flow_find(flow, insn->target);
-        if (to != INSN_NONE && !add_edge(edges, i, to))
+        if (to != INSN_NONE && !is_retry(flow, i, to) && !add_edge(edges, i, to))
             return false;
     }
     return true;

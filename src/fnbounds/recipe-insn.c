@@ -489,6 +489,12 @@ static bool is_fusible(ZydisMnemonic mnemonic)
 }
 
 /* Arithmetic of three cycles or more on every processor of the last years. */
+static bool is_compare_exchange(ZydisMnemonic mnemonic)
+{
+    return mnemonic == ZYDIS_MNEMONIC_CMPXCHG || mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||
+           mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
+}
+
 static bool is_slow(const struct decoded *d)
 {
     switch (d->head->mnemonic) {
@@ -534,6 +540,7 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
     out->is_pause = head.mnemonic == ZYDIS_MNEMONIC_PAUSE;
     out->is_fusible = is_fusible(head.mnemonic);
     out->is_slow = is_slow(&d);
+    out->is_compare_exchange = is_compare_exchange(head.mnemonic);
     set_target(&d, out);
     if (out->kind == INSN_NOP || out->kind == INSN_STOP)
         return;

@@ -100,11 +100,12 @@ struct insn {
     uint8_t kind; /* enum insn_kind */
     uint8_t n_operands;
     uint8_t n_effects;
-    bool is_skimmed; /* the fields up to kind are valid, the others not yet: see insn_skim() */
-    bool is_pause;   /* tells the processor that the loop around it waits */
-    bool is_slow;    /* computes for three cycles or more: floating point, multiplication, division */
-    bool is_fusible; /* cmp, test and the like: retires together with a conditional jump right after it */
-    uint64_t reads;  /* registers read as data (address registers of memory operands are not in here) */
+    bool is_skimmed;          /* the fields up to kind are valid, the others not yet: see insn_skim() */
+    bool is_pause;            /* tells the processor that the loop around it waits */
+    bool is_slow;             /* computes for three cycles or more: floating point, multiplication, division */
+    bool is_fusible;          /* cmp, test and the like: retires together with a conditional jump right after it */
+    bool is_compare_exchange; /* fails when another thread was faster, and is then mostly tried again */
+    uint64_t reads;           /* registers read as data (address registers of memory operands are not in here) */
     uint64_t writes;
     struct recipe_operand operands[2]; /* registers as before the instruction, rip = its own pc */
     struct insn_effect effects[2];
@@ -162,7 +163,7 @@ struct flow {
     uint32_t *sources; /* [n_sources] index of the jump */
     size_t n_sources, sources_capacity;
     uint32_t last_indirect; /* the function's only indirect jump, INSN_NONE when there is none or several */
-    uint32_t n_indirect, n_pauses;
+    uint32_t n_indirect, n_pauses, n_exchanges;
     uint32_t *block_of; /* [n_insns] number of the basic block; this and blocks by flow_find_order() */
     size_t block_of_capacity;
     struct flow_block *blocks; /* [n_blocks], and one more that starts at n_insns */

@@ -155,6 +155,15 @@ static void test_loop(void **state)
     expect(recipe_at(rc_depend, add), RECIPE_DEPENDENT, DI, AX, 8, -8, READ);
 }
 
+/* Control comes to a compare and exchange from the load before it: a second try is rare. */
+static void test_retry(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_retry, try), RECIPE_MEMORY, SI, NO, 0, 0, READ);
+    expect(recipe_at(rc_retry, done), RECIPE_MEMORY, SI, NO, 0, 0, READ | WRITE);
+    expect(recipe_at(rc_retry, compare), RECIPE_MEMORY, DI, NO, 0, 0, READ);
+}
+
 static void test_gather(void **state)
 {
     (void)state;
@@ -322,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_loop_entry),   cmocka_unit_test(test_loop_entry_is_chosen),
         cmocka_unit_test(test_garbage),      cmocka_unit_test(test_store_limits),
         cmocka_unit_test(test_open_refuses), cmocka_unit_test(test_skim),
+        cmocka_unit_test(test_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

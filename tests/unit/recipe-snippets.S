@@ -182,6 +182,28 @@ AT rc_other_object_index
     ret
 END rc_other_object
 
+/* An addition by compare and exchange, whose second try lies apart, and a maximum that tries again at once. */
+BEGIN rc_retry
+    mov (%rsi), %rdx
+AT rc_retry_try
+    movq %rdx, %xmm1
+    mov %rdx, %rax
+    addsd %xmm0, %xmm1
+    movq %xmm1, %r8
+    lock cmpxchg %r8, (%rsi)
+AT rc_retry_done
+    jne 2f
+    mov (%rdi), %rax
+AT rc_retry_compare
+    cmp %rcx, %rax
+    jge 3f
+    lock cmpxchg %rcx, (%rdi)
+    jne rc_retry_compare
+3: ret
+2: mov %rax, %rdx
+    jmp rc_retry_try
+END rc_retry
+
 BEGIN rc_loop
     mov (%r8), %r9
 1:
