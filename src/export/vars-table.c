@@ -63,7 +63,10 @@ static bool has_sizes(const struct report *report, const struct export_job *job)
 
 static void put_samples(const struct table_row *row, struct buf *cell)
 {
-    buf_printf(cell, "%.0f", row->row->samples);
+    if (isnan(row->row->samples))
+        buf_printf(cell, "-");
+    else
+        buf_printf(cell, "%.0f", row->row->samples);
 }
 
 static void put_share(const struct table_row *row, struct buf *cell)
@@ -487,7 +490,8 @@ void vars_table_put_row(const struct vars_table *table, const struct report_row 
 void vars_table_put_words(const struct vars_table *table, double share, const char *name, const char *words,
                           struct buf *out)
 {
-    const struct report_row row = {.share = share, .name = name, .class = "", .site = (char *)(uintptr_t) ""};
+    const struct report_row row = {
+        .share = share, .samples = NAN, .name = name, .class = "", .site = (char *)(uintptr_t) ""};
     bool is_named = false;
     size_t at = 0;
     for (size_t i = 0; i < table->n_columns && !is_named; i++) {

@@ -66,6 +66,7 @@ PYTHON
 measured short ./accounts short
 judge short 'r["metric"].startswith("EADDR") and r["taken"] < 50 and r["has_too_few_samples"]'
 expect_text short.txt 'too few for shares'
+expect_text short.txt '^ +- +user code'
 if grep -Eq '^ *[0-9.]+ % .*heap' short.txt; then fail "few samples are given shares"; fi
 measured kernel ./accounts kernel
 # Many kernels split a process's time by what runs at each tick, and threads' times in another way.
