@@ -744,6 +744,13 @@ def check_programs(scratch):
     expect(set(leaks) == set(wanted.values()), f"advice: {rows}")
     text = run("hpcquery", "advice", "--top", "0", scratch / "programs")
     expect(re.search("^ 3.0 MiB .* in cc1\n +free it", text, re.M) and " 0.0 %" not in text, f"advice: {text}")
+    for pid, exe in ((100, "sh"), (101, "cut"), (101, "sh"), (102, "sh"), (102, "uniq")):  # the shell's children call exec
+        profile = m.Profile(exe, METRICS, pid=pid)
+        profile.sample([(f"/nowhere/{exe}", 0x1010)], {0: 10}, m.heap([(f"/nowhere/{exe}", 0x2020)], n_blocks=1, size=2 << 20))
+        profile.write(scratch / "pipe-measurement")
+    run("hpcprof", "-q", "-o", scratch / "pipe", scratch / "pipe-measurement")
+    found = {row["process"]: row["program"] for row in table("vars", "--by", "process", scratch / "pipe")}
+    expect(found == {"100": "sh", "101": "cut", "102": "uniq"}, f"programs after exec: {found}")
 
 
 def check_annotate_by(program, database):

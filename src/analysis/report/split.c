@@ -230,12 +230,24 @@ const char *split_thread_key(const struct split_naming *naming)
     return naming->has_one ? "thread" : naming->by_rank ? "rank.thread" : "process.thread";
 }
 
-/* Notes which program the column of a thread is about: of processes that call exec the last one. */
-static void note_program(struct split *split, const struct process *process, size_t column)
+static size_t count_program(const struct model *model, const char *exe)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_processes; i++)
+        n += strcmp(path_last(model->processes[i].exe), exe) == 0;
+    return n;
+}
+
+/* Notes which program the column of a thread is about. A process that calls exec has several, whose order is not known:
+ * it began as the program of its parent, which began others too, so the one that fewer processes were is taken. */
+static void note_program(const struct model *model, struct split *split, const struct process *process, size_t column)
 {
     const char *exe = path_last(process->exe), *known = split->programs[column];
     bool is_other = known && strcmp(known, exe) != 0;
-    split->programs[column] = is_other && split->by == SPLIT_RANK ? "" : exe;
+    if (is_other && split->by == SPLIT_RANK)
+        split->programs[column] = "";
+    else if (!is_other || count_program(model, exe) <= count_program(model, known))
+        split->programs[column] = exe;
     split->has_programs = split->has_programs || is_other || (column && strcmp(exe, split->programs[0]) != 0);
 }
 
@@ -259,7 +271,7 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
         ok = column >= 0 && (i == 0 || column == splitting->column || end_column(splitting));
         splitting->column = (uint32_t)column;
         if (ok) {
-            note_program(split, &model->processes[model->threads[i].process], (size_t)column);
+            note_program(model, split, &model->processes[model->threads[i].process], (size_t)column);
             code = values->visit(values->self, model->threads[i].profile, take_cells, splitting, err);
         }
     }
