@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes, frees and sums up the model: see model.h. */
+#include "arena/arena.h"
 #include "analysis/model.h"
 
 #include <stdarg.h>
@@ -359,6 +360,14 @@ size_t model_count_processes(const struct model *model)
     n += births.n_strings;
     strtab_fini(&births);
     return n;
+}
+
+bool model_has_merged_threads(const struct model *model)
+{
+    for (size_t i = 0; i < model->n_processes; i++)
+        if (model->processes[i].n_threads >= ARENA_THREADS_OWN)
+            return true;
+    return false;
 }
 
 size_t model_count_threads(const struct model *model)

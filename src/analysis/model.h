@@ -400,6 +400,10 @@ size_t model_count_processes(const struct model *model);
 /* Number of threads: the first one of a process that called exec counts once; the others are new ones. */
 size_t model_count_threads(const struct model *model);
 
+/* Whether a process has so many threads that later ones may have gone on in the profiles of others
+ * (ARENA_THREADS_OWN): then nobody knows their number. */
+bool model_has_merged_threads(const struct model *model);
+
 /* The name to show for the module at path: its last part, or, for a program that was started through a link, the name
  * by which it was called, if that was always the same. Valid as long as path and the model. */
 const char *model_module_name(const struct model *model, const char *path);

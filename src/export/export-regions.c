@@ -664,6 +664,11 @@ static void put_head(const struct by_report *by, struct buf *out)
         buf_printf(&text, " (%zu)", split->columns.n_strings);
     text_labelled(out, by->job, "metric", text.data ? text.data : "");
     buf_fini(&text);
+    if (split->by == SPLIT_THREAD && model_has_merged_threads(model))
+        text_labelled(
+            out, by->job, "note",
+            "From the 256th thread of a process on, several go on in one profile and have one column: a large "
+            "share there, and max/mean, are no imbalance.");
     if (by->subject == SUBJECT_SOURCE)
         text_labelled(out, by->job, "file", model_text(model, by->annotation.file));
 }

@@ -93,15 +93,6 @@ static void put_programs(const struct model *model, struct buf *text)
     strtab_fini(&names);
 }
 
-/* Whether later threads of some process may have gone on in the profiles of others: then nobody knows their number. */
-static bool has_merged(const struct model *model)
-{
-    for (size_t i = 0; i < model->n_processes; i++)
-        if (model->processes[i].n_threads >= ARENA_THREADS_OWN)
-            return true;
-    return false;
-}
-
 static void put_program(const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
@@ -113,7 +104,8 @@ static void put_program(const struct export_job *job, struct buf *out)
     buf_printf(&text, "%zu process%s", n_processes, n_processes == 1 ? "" : "es");
     put_programs(model, &text);
     size_t n_threads = model_count_threads(model);
-    buf_printf(&text, ", %s%zu thread%s", has_merged(model) ? "at least " : "", n_threads, n_threads == 1 ? "" : "s");
+    buf_printf(&text, ", %s%zu thread%s", model_has_merged_threads(model) ? "at least " : "", n_threads,
+               n_threads == 1 ? "" : "s");
     if (model->cpu_time_ns)
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
     text_labelled(out, job, "program", text.data ? text.data : "");
