@@ -489,6 +489,8 @@ static pid_t start_apart(const struct companion_setup *setup, int listen_fd, int
         give_way();
         _exit(companion_run(&own, listen_fd));
     }
+    if (companion < 0)
+        companion = -errno;
     (void)!write(pid_fd, &companion, sizeof companion);
     _exit(0);
 }
@@ -512,7 +514,8 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
     (void)close(ready_fds[1]);
     if (middle > 0) {
         if (read(pid_fds[0], &companion, sizeof companion) != (ssize_t)sizeof companion)
-            companion = -1;
+            companion = -ECHILD;
+        saved = companion < 0 ? -companion : 0;
         (void)waitpid(middle, NULL, 0);
         if (setup->sched.tier)
             read_to_end(ready_fds[0], err->text, sizeof err->text);
@@ -524,7 +527,8 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
         (void)close(setup->way_fd);
     if (companion > 0)
         return companion;
-    return error_set(err, ERR_IO, "the companion process cannot be forked: %s", strerror(saved));
+    return error_set(err, ERR_IO, "the companion process cannot be forked: %s%s", strerror(saved),
+                     saved == EAGAIN ? "; see ulimit -u" : "");
 }
 
 /* The user's limits are meant for the program; the companion raises its own as far as it may. */

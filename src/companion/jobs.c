@@ -247,17 +247,19 @@ static bool must_wait(const struct companion *c, const struct companion_job *job
     return job->kind == JOB_WRITE && job->process->is_checkpointing;
 }
 
+/* When no process can be forked, the other jobs wait, but not final files, which the companion then writes itself: who
+ * waits for them may be the process that has to end before another can be forked. */
 static void start_waiting(struct companion *c)
 {
     int n_running = 0;
+    bool can_fork = true;
     for (const struct companion_job *job = c->jobs; job; job = job->next)
         n_running += job->pid != 0 && !job->has_ended && is_queued_kind(job->kind);
     for (struct companion_job *job = c->jobs; job; job = job->next) {
-        if (job->pid != 0 || job->has_ended || must_wait(c, job, n_running))
+        if (job->pid != 0 || job->has_ended || must_wait(c, job, n_running) || (!can_fork && job->kind != JOB_WRITE))
             continue;
-        if (!job_start(c, job))
-            return;
-        n_running += is_queued_kind(job->kind);
+        can_fork = job_start(c, job) && can_fork;
+        n_running += can_fork && is_queued_kind(job->kind);
     }
 }
 
