@@ -87,6 +87,8 @@ static struct trial try_here(const struct trial_group *group, bool with_ring)
     return (struct trial){ring == MAP_FAILED ? errno : 0, TRIAL_RING};
 }
 
+/* In a process of its own, as a sandbox may kill who tries. At the user's limit of processes it is tried here: what stays
+ * open is closed by exec. */
 static struct trial try_in_child(const struct trial_group *group, bool with_ring)
 {
     struct trial trial = {ENOSYS, TRIAL_OPEN};
@@ -102,8 +104,9 @@ static struct trial try_in_child(const struct trial_group *group, bool with_ring
     (void)close(fds[1]);
     bool is_told = child > 0 && read(fds[0], &trial, sizeof trial) == (ssize_t)sizeof trial;
     (void)close(fds[0]);
-    if (child > 0)
-        (void)waitpid(child, &status, 0);
+    if (child < 0)
+        return try_here(group, with_ring);
+    (void)waitpid(child, &status, 0);
     if (!is_told && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
         trial.error = -SIGSYS;
     return trial;
