@@ -21,6 +21,14 @@ static bool shows_all(const struct sched_report *report)
     return false;
 }
 
+/* A trace.dat cannot say which tasks it does not know. */
+static void warn_of_tier(const struct sched_report *report, const struct stream *stream)
+{
+    if (strcmp(report->name, "trace-dat") == 0 && stream->tier != STREAM_TIER_FULL)
+        (void)tool_error("hpcquery", "%s: warning: knows only %s; readers of trace.dat cannot learn that", stream->path,
+                         stream_tier_name(stream->tier));
+}
+
 static int print_report(const struct settings *settings, const struct sched_report *report,
                         const struct opened_streams *opened)
 {
@@ -44,6 +52,8 @@ static int print_report(const struct settings *settings, const struct sched_repo
     int code = sched_job_check(&job, &err);
     code = code ? code : streams_find(&job, &err);
     code = code ? code : report->write(&job, &out, &err);
+    if (!code)
+        warn_of_tier(report, opened->all[0].stream);
     status = !code               ? put_output(settings, &out)
              : code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
                                  : tool_error("hpcquery", "%s", err.text);
