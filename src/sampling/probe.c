@@ -87,8 +87,8 @@ static struct trial try_here(const struct trial_group *group, bool with_ring)
     return (struct trial){ring == MAP_FAILED ? errno : 0, TRIAL_RING};
 }
 
-/* In a process of its own, as a sandbox may kill who tries. At the user's limit of processes it is tried here: what stays
- * open is closed by exec. */
+/* In a process of its own, as a sandbox may kill who tries. At the user's limit of processes it is tried here: what
+ * stays open is closed by exec. */
 static struct trial try_in_child(const struct trial_group *group, bool with_ring)
 {
     struct trial trial = {ENOSYS, TRIAL_OPEN};
