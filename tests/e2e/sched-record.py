@@ -224,7 +224,8 @@ def check_rows(run, tier, threads, children):
         for count, which in ((told.switches, ends), (told.preemptions, [e for e in ends if e[1] == "preempted"])):
             surely = sum(told.from_before < e[0] < told.to_after for e in which)
             at_most = sum(told.from_after < e[0] < told.to_before for e in which)
-            expect(surely <= count <= at_most, f"{tier}: {told} left {count} times by itself, recorded {surely} to {at_most}")
+            left_out = 1 + count // 100  # by kernels that leave out switches from the idle task, now and then one to it
+            expect(surely <= count <= at_most + left_out, f"{tier}: {told} left {count} times by itself, recorded {surely} to {at_most}")
         expect(told.switches >= ROUND_TRIPS and row and row["runs"] >= ROUND_TRIPS and row["running_ns"] > 0 and
                row["migrations"] is not None, f"{tier}: {row}")
         expect(row and (row["woken_ns"] is None) == (tier in ("switches", "own")), f"{tier}: wakings: {row}")
