@@ -73,7 +73,7 @@ PYTHON
 done
 expect_status 2 "$builddir/hpcquery" vars --by file db1
 expect_status 0 "$builddir/hpcquery" datatree --by region --csv db1
-expect_text out ',region ,.*region solve'
+expect_text out '"<region solve>",.*,"solve",[0-9]'
 
 # Names that nobody would give, and more than there is room for.
 cat >many.cc <<'END'

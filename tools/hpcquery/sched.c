@@ -24,7 +24,8 @@ static bool shows_all(const struct sched_report *report)
 /* A trace.dat cannot say which tasks it does not know. */
 static void warn_of_tier(const struct sched_report *report, const struct stream *stream)
 {
-    if (strcmp(report->name, "trace-dat") == 0 && stream->tier != STREAM_TIER_FULL)
+    if (strcmp(report->name, "trace-dat") == 0 &&
+        (stream->tier == STREAM_TIER_PROGRAM || stream->tier == STREAM_TIER_OWN))
         (void)tool_error("hpcquery", "%s: warning: knows only %s; readers of trace.dat cannot learn that", stream->path,
                          stream_tier_name(stream->tier));
 }
