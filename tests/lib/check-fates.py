@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import sys
+import time
 
 NEVER_SAMPLES = {"not-delivered", "in-kernel", "own-fault"}
 NAME = re.compile(r"^(.+)-(\d{6})-(\d{3,})-([0-9a-f]+)-(\d+)-(\d+)\.hpcrun$")
@@ -23,8 +24,17 @@ class Measurement:
         self.sums, self.n_taken = collections.Counter(), 0
         for path in sorted(self.directory.glob("*.hpcrun")):
             self.check_profile(path)
-        self.wrong += [f"{path.name} was left behind" for path in self.directory.iterdir()
-                       if path.name.endswith((".tmp", ".part")) or path.name.startswith(".") and path.name != ".runs"]
+        self.wrong += [f"{name} was left behind" for name in self.left_behind()]
+
+    def left_behind(self):
+        """What remains of the companion's work; its last act, which nobody waits for, may take a moment."""
+        for _ in range(50):
+            names = [path.name for path in self.directory.iterdir()
+                     if path.name.endswith((".tmp", ".part")) or path.name.startswith(".") and path.name != ".runs"]
+            if not names:
+                break
+            time.sleep(0.1)
+        return names
 
     def check_profile(self, path):
         name = NAME.match(path.name)
