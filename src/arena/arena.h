@@ -756,7 +756,8 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
  * sends COMPANION_KNOCK together with one end of a fresh socket pair. The kernel says who sent it. Where the descriptor
  * is gone, because the program has closed all of its descriptors, or where the companion has none left to receive that
  * end with, the process connects to an abstract socket, which exists in the launcher's network namespace only.
- * COMPANION_ENV names both.
+ * COMPANION_ENV names both. A process that cannot hold the conversation, or use its result, says so over the way, which
+ * takes no descriptor.
  *
  * A process opens a connection, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order):
  * its arena, the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then
@@ -770,10 +771,15 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 #define COMPANION_FD 940            /* lowest number of the inherited descriptor: away from what programs use */
 #define COMPANION_FD_AWAY 256       /* where the limit leaves no such number; below this one there is none */
 #define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */
+#define COMPANION_UNFIT 0x4c4f4355u /* uint32_t, and an errno as int32_t: the sender cannot be measured */
 #define COMPANION_PREFIX "locus-"   /* of the names of these sockets */
 #define COMPANION_MAGIC 0x4c4f4331u
 #define COMPANION_VERSION 3
 #define COMPANION_END_WAIT_MS 5000
+#define COMPANION_FDS 4                        /* descriptors that a process needs for a conversation */
+#define START_ROOM_BYTES ((uint64_t)256 << 20) /* room for memory; an eighth of it is what we take, with the reserve   \
+                                                */
+#define TIMER_PART 4 /* of the signals that may be pending (RLIMIT_SIGPENDING), one in so many may be a timer's */
 
 enum companion_kind {
     COMPANION_HELLO = 1,

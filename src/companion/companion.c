@@ -248,9 +248,31 @@ static bool is_writing(const struct companion *c)
     return is_ending || companion_has_notes(c);
 }
 
+/* When all is over: says that nothing was measured, or that limits kept processes from it, and why the first of them
+ * was not. Where only a fraction is measured, nothing may be what was wished. */
+static void tell_unmeasured(struct companion *c)
+{
+    char text[700];
+    bool is_nothing = !c->has_measured && !(c->setup->fraction > 0);
+    if (c->has_said_unmeasured || !c->notes || !(is_nothing || c->n_unfit))
+        return;
+    c->has_said_unmeasured = true;
+    if (!c->notes->unmeasured[0])
+        companion_index_refused(c, c->setup->launched_pid, c->setup->exe,
+                                "nothing was heard of it; limits (ulimit) or a sandbox may keep it from speaking");
+    if (is_nothing)
+        (void)snprintf(text, sizeof text, "nothing was measured: process %s", c->notes->unmeasured);
+    else
+        (void)snprintf(text, sizeof text, "%u process%s could not be measured; the first: %s", c->n_unfit,
+                       c->n_unfit == 1 ? "" : "es", c->notes->unmeasured);
+    companion_say(c, text);
+}
+
 /* Tells readers and a waiting launcher how far we are. */
 static void publish_state(struct companion *c)
 {
+    if (!is_any_alive(c) && !c->jobs && !c->strays)
+        tell_unmeasured(c);
     bool writes = is_writing(c), is_idle = !writes && !is_any_alive(c);
     pid_t program = c->is_launched ? c->setup->launched_pid : 0;
     if (is_idle)
@@ -464,6 +486,9 @@ static void give_way(void)
     (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+/* What a companion that serves writes to ready_fd, before what it may not record; else it writes why it does not. */
+#define READY '+'
+
 /* Waits until whoever holds the other end of the pipe closes it. What is written there goes into text. */
 static void read_to_end(int fd, char *text, size_t n_text)
 {
@@ -484,7 +509,7 @@ static pid_t start_apart(const struct companion_setup *setup, int listen_fd, int
     if (companion == 0) {
         static struct companion_setup own; /* large */
         own = *setup;
-        own.ready_fd = setup->sched.tier ? ready_fd : 0;
+        own.ready_fd = ready_fd;
         detach(&own, listen_fd);
         give_way();
         _exit(companion_run(&own, listen_fd));
@@ -495,15 +520,29 @@ static pid_t start_apart(const struct companion_setup *setup, int listen_fd, int
     _exit(0);
 }
 
+/* Whether the companion serves; *err: why not, else what it cannot record, if anything. */
+static bool becomes_ready(int ready_fd, struct error *err)
+{
+    char text[sizeof err->text];
+    read_to_end(ready_fd, text, sizeof text);
+    if (text[0] == READY) {
+        memcpy(err->text, text + 1, sizeof text - 1);
+        return true;
+    }
+    (void)error_set(err, ERR_IO, "the companion process cannot serve: %s", text[0] ? text : "it ended at its start");
+    return false;
+}
+
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err)
 {
     int pid_fds[2], ready_fds[2];
     pid_t companion = -1;
+    bool is_ready = false;
     err->text[0] = '\0';
     if (pipe2(pid_fds, O_CLOEXEC) != 0)
-        return error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
+        return error_set(err, ERR_IO, "pipe failed: %s%s", strerror(errno), errno == EMFILE ? "; see ulimit -n" : "");
     if (pipe2(ready_fds, O_CLOEXEC) != 0) {
-        (void)error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
+        (void)error_set(err, ERR_IO, "pipe failed: %s%s", strerror(errno), errno == EMFILE ? "; see ulimit -n" : "");
         (void)close(pid_fds[0]);
         (void)close(pid_fds[1]);
         return ERR_IO;
@@ -517,8 +556,7 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
             companion = -ECHILD;
         saved = companion < 0 ? -companion : 0;
         (void)waitpid(middle, NULL, 0);
-        if (setup->sched.tier)
-            read_to_end(ready_fds[0], err->text, sizeof err->text);
+        is_ready = companion > 0 && becomes_ready(ready_fds[0], err);
     }
     (void)close(pid_fds[0]);
     (void)close(ready_fds[0]);
@@ -526,7 +564,7 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
     if (setup->way_fd > 0)
         (void)close(setup->way_fd);
     if (companion > 0)
-        return companion;
+        return is_ready ? companion : ERR_IO;
     return error_set(err, ERR_IO, "the companion process cannot be forked: %s%s", strerror(saved),
                      saved == EAGAIN ? "; see ulimit -u" : "");
 }
@@ -591,8 +629,50 @@ static bool companion_enter(struct companion *c)
     return true;
 }
 
+/* What the companion opens for the first process: a connection, an arena with its mapping and bell, a pidfd, and the
+ * pipes and files of its workers. */
+#define DESCRIPTORS_NEEDED 8
+
+/* Whether there is room for that; the program's limit is ours, too. */
+static bool has_descriptors(const struct companion *c, struct error *err)
+{
+    int fds[DESCRIPTORS_NEEDED], n = 0;
+    while (n < DESCRIPTORS_NEEDED && (fds[n] = fcntl(c->listen_fd, F_DUPFD_CLOEXEC, 0)) >= 0)
+        n++;
+    for (int i = 0; i < n; i++)
+        (void)close(fds[i]);
+    if (n == DESCRIPTORS_NEEDED)
+        return true;
+    (void)error_set(err, ERR_IO, "it needs more descriptors than the limit (ulimit -n) allows; raise it by %d",
+                    DESCRIPTORS_NEEDED - n);
+    return false;
+}
+
+/* Opens what no measurement can do without. */
+static bool begin_serving(struct companion *c, struct error *err)
+{
+    if (!companion_enter(c)) {
+        (void)error_set(err, ERR_IO, "%.1000s was replaced by another directory", c->setup->dir);
+        return false;
+    }
+    c->has_no_mark = pending_mark_open(&c->mark, companion_dir(c), c->setup->launched_pid, NULL) != 0;
+    if (has_descriptors(c, err) && companion_store_open(c, err))
+        return true;
+    pending_mark_close(&c->mark);
+    return false;
+}
+
+/* Tells the launcher whether we serve. */
+static void say_ready(const struct companion *c, const char *text)
+{
+    if (c->ready_fd >= 0)
+        (void)!write(c->ready_fd, text, strlen(text));
+}
+
 int companion_run(const struct companion_setup *setup, int listen_fd)
 {
+    static const char ready[] = {READY, '\0'};
+    struct error err;
     struct companion_notes notes = {0};
     struct companion c = {
         .setup = setup,
@@ -615,11 +695,11 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     c.is_tight = is_limit_tight();
     setup_signals(&c);
     (void)listen(listen_fd, LISTEN_MAX); /* whoever connects then sees us behind the socket, and not the launcher */
-    if (!companion_enter(&c))
+    if (!begin_serving(&c, &err)) {
+        say_ready(&c, err.text);
         return 1;
-    c.has_no_mark = pending_mark_open(&c.mark, companion_dir(&c), setup->launched_pid, NULL) != 0;
-    if (!companion_store_open(&c))
-        return 1;
+    }
+    say_ready(&c, ready);
     if (setup->local[0])
         (void)companion_detour_start(&c, setup->local);
     companion_sched_start(&c);

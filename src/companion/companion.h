@@ -62,7 +62,7 @@ struct companion_setup {
     int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is checked instead */
     int way_fd;         /* the companion's end of the inherited way, 0 = none */
     struct companion_sched sched;
-    int ready_fd;      /* closed once the program may start; 0 = none */
+    int ready_fd;      /* closed once the program may start, or cannot be measured; 0 = none */
     char terminal[64]; /* of the launcher, for reporting trouble once the program has ended; empty: none */
     int done_fd;       /* closed once the launched program has ended and is written; -1 = none */
 };
@@ -81,8 +81,9 @@ int companion_way_open(struct companion_setup *setup);
 void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_MAX]);
 
 /* Starts the companion as a double-forked process of a new session, all descriptors but its own closed, and closes the
- * caller's listen_fd and setup->way_fd. Where the scheduler is to be recorded, it returns when that has begun; if it
- * cannot, err->text says why, else it is empty. Returns the companion's pid or a negative code.  err: ERR_IO */
+ * caller's listen_fd and setup->way_fd. It returns when the companion serves and, where the scheduler is to be
+ * recorded, when that has begun; if it cannot, err->text says why, else it is empty. Returns the companion's pid or a
+ * negative code.  err: ERR_IO */
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err);
 
 /* The companion's life: serves until the launched program and all registered processes have ended and are written.

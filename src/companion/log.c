@@ -89,7 +89,7 @@ void companion_notes_clear(struct companion *c)
     uint64_t n_lost = c->notes->n_lost;
     buf_fini(&c->notes->log);
     buf_fini(&c->notes->index);
-    *c->notes = (struct companion_notes){0};
+    c->notes->n_lost = 0;
     if (n_lost)
         companion_log(c, "%llu lines were left out, because the directory did not take them in time.",
                       (unsigned long long)n_lost);
@@ -159,10 +159,19 @@ void companion_index_refused(const struct companion *c, pid_t pid, const char *e
 {
     char line[2 * ARENA_PATH_MAX];
     size_t len = unmeasured_line(line, sizeof line, pid, exe, why);
+    if (c->notes && !c->notes->unmeasured[0])
+        (void)snprintf(c->notes->unmeasured, sizeof c->notes->unmeasured, "%.*s", (int)len - 1, line);
     if (c->is_worker || !c->notes)
         (void)write_index(c, line, len);
     else
         queue(c->notes, &c->notes->index, line, len);
+}
+
+void companion_index_unfit(struct companion *c, pid_t pid, const char *exe, const char *why)
+{
+    if (c->notes && !c->n_unfit++)
+        c->notes->unmeasured[0] = '\0'; /* this one is the first to be told */
+    companion_index_refused(c, pid, exe, why);
 }
 
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why)

@@ -268,7 +268,7 @@ static bool store_map(struct companion_store *store)
     return store->read_fd >= 0;
 }
 
-bool companion_store_open(struct companion *c)
+bool companion_store_open(struct companion *c, struct error *err)
 {
     struct companion_store *store = &c->store;
     store->fd = store->read_fd = -1;
@@ -281,7 +281,10 @@ bool companion_store_open(struct companion *c)
         store->fd = -1;
     }
     if (store->fd < 0) {
-        companion_log(c, "The recipe store cannot be created: %s.", strerror(errno));
+        (void)error_set(err, ERR_IO, "memory files cannot be made (memfd_create): %s%s", strerror(errno),
+                        errno == EPERM || errno == ENOSYS ? "; allow memfd_create in the seccomp filter of this "
+                                                            "container"
+                                                          : "");
         return false;
     }
     uint32_t n_slots = store->size_bytes >= ((uint64_t)64 << 20) ? STORE_SLOTS : STORE_SLOTS / 16;

@@ -209,7 +209,9 @@ struct companion_process *companion_process_add(struct companion *c, const struc
 {
     pid_t peer_pid = peer->pid;
     struct companion_process *earlier = companion_process_find(c, peer_pid);
-    if (earlier)
+    if (earlier && atomic_load(&earlier->arena->state) == ARENA_FRESH && !companion_arena_n_taken(earlier))
+        companion_process_forget(earlier); /* what it was sent did not arrive */
+    else if (earlier)
         companion_process_end(c, earlier, "complete");
     struct companion_process *process = calloc(1, sizeof *process);
     if (!process) {
@@ -262,6 +264,33 @@ static bool deserves_files(const struct companion *c, const struct companion_pro
     return c->setup->writes_memleak && atomic_load(&process->arena->n_blocks_recorded);
 }
 
+/* Whether none of the events that give samples could be opened. */
+static bool lacks_events(const struct arena_header *arena)
+{
+    bool has_any = false;
+    for (uint32_t i = 0; i < arena->n_events && i < ARENA_EVENTS_MAX; i++) {
+        if (arena->events[i].source == SOURCE_MEMLEAK)
+            continue;
+        if (!atomic_load((_Atomic uint32_t *)(uintptr_t)&arena->n_unopened[i]))
+            return false;
+        has_any = true;
+    }
+    return has_any;
+}
+
+/* The process has left no samples: a line in the index says why, as far as that is known. */
+static void index_without_samples(struct companion *c, const struct companion_process *process)
+{
+    if (lacks_events(process->arena)) {
+        companion_index_unfit(c, process->peer_pid, process->arena->exe,
+                              "none of its events could be opened: no descriptors or timers were left (ulimit -n, "
+                              "-i), or the kernel refused them");
+        return;
+    }
+    c->has_measured = true;
+    companion_index(c, process, "no samples");
+}
+
 void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state)
 {
     if (process->state != PROCESS_LIVE)
@@ -273,16 +302,26 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     process->end_state = end_state;
     process->state = PROCESS_ENDING;
     if (deserves_files(c, process) || process->was_checkpointed) {
+        c->has_measured = true;
         if (companion_write_prepare(process) && companion_job_add(c, JOB_WRITE, process, NULL))
             return;
         companion_index(c, process, "lost: the companion is out of memory");
     } else {
-        companion_index(c, process, "no samples");
+        index_without_samples(c, process);
         companion_detour_leave(process);
     }
     process->state = PROCESS_DONE;
     companion_arena_close(process);
     companion_answer_waiting(c, process, NULL, "");
+}
+
+void companion_process_forget(struct companion_process *process)
+{
+    if (!process)
+        return;
+    process->state = PROCESS_DONE;
+    companion_detour_leave(process);
+    companion_arena_close(process);
 }
 
 /* From linux/pidfd.h of Linux 6.13 on, which older systems do not have. */

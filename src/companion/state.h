@@ -149,6 +149,7 @@ struct companion_job {
 struct companion_notes {
     struct buf log, index;
     uint64_t n_lost;
+    char unmeasured[512]; /* the first process that is not measured though it was wanted, and why; empty: none */
 };
 
 /* The shared memory of recipes: see fnbounds/recipe.h. */
@@ -200,7 +201,9 @@ struct companion {
     char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
     int foreign_fd;           /* it, locked as long as we live */
     bool has_needed_tables;   /* it has been made, or cannot be */
-    bool has_said, has_said_trouble, has_said_checkpoint;
+    bool has_measured;        /* a process took part, even without a sample */
+    uint32_t n_unfit;         /* processes that their limits kept from it */
+    bool has_said, has_said_trouble, has_said_checkpoint, has_said_unmeasured;
     char *trouble; /* message that still has to go to the terminal, NULL: none */
 };
 
@@ -220,6 +223,8 @@ void companion_index(const struct companion *c, const struct companion_process *
 void companion_index_stray(const struct companion *c, const struct companion_stray *stray);
 /* One about a process that is not measured, and why. */
 void companion_index_refused(const struct companion *c, pid_t pid, const char *exe, const char *why);
+/* The same about one that could not be measured because of its limits, which the terminal is told as well. */
+void companion_index_unfit(struct companion *c, pid_t pid, const char *exe, const char *why);
 /* Whether there are lines to be written. */
 bool companion_has_notes(const struct companion *c);
 /* In a worker: writes them. Returns an exit status. */
@@ -236,8 +241,8 @@ int companion_memory_reopen(int fd);
 /* A memory file with the loaded segments of the ELF module that process pid has mapped at start, where the file had
  * them, and no sections; -1 when it cannot be read. */
 int companion_memory_image(pid_t pid, uint64_t start);
-/* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
-bool companion_store_open(struct companion *c);
+/* Creates and maps the recipe store; false when it cannot be had.  err: ERR_IO */
+bool companion_store_open(struct companion *c, struct error *err);
 /* Makes foreign_tables when a program first has another user, and says so to the programs; and removes it. Only root
  * measures programs that become other users; for others there is none. */
 void companion_tables_need(struct companion *c);
@@ -297,6 +302,8 @@ void companion_strays_turned_away(struct companion *c, pid_t peer_pid);
 void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);
 /* Checks whether the process has become another program by exec that is not measured: then its arena is final. */
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
+/* It could not begin to record: its arena holds nothing. process may be NULL. */
+void companion_process_forget(struct companion_process *process);
 /* The process is gone; its pidfd is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
 /* Whether process is, or has become meanwhile, one of another user: see is_foreign. */

@@ -92,6 +92,37 @@ static void close_way(struct companion *c)
         c->is_way_lost |= p->state == PROCESS_LIVE && !p->is_gone;
 }
 
+static void read_exe(pid_t pid, char exe[ARENA_PATH_MAX])
+{
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
+    ssize_t len = readlink(link, exe, ARENA_PATH_MAX - 1);
+    exe[len > 0 ? len : 0] = '\0';
+}
+
+/* A line in the index about a process that is not measured. */
+static void index_refused(const struct companion *c, pid_t pid, const char *why)
+{
+    char exe[ARENA_PATH_MAX];
+    read_exe(pid, exe);
+    companion_index_refused(c, pid, exe, why);
+}
+
+/* A process says that it cannot be measured. */
+static void give_up(struct companion *c, pid_t pid, int error)
+{
+    char exe[ARENA_PATH_MAX], why[256] = "it could not speak to the companion process";
+    if (error == EMFILE || error == ENFILE)
+        (void)snprintf(why, sizeof why, "it has no descriptors left to begin with (%s; see ulimit -n)",
+                       strerror(error));
+    else if (error)
+        (void)snprintf(why, sizeof why, "the recording could not begin: %s", strerror(error));
+    companion_strays_heard(c, (uint32_t)pid, pid);
+    read_exe(pid, exe);
+    companion_index_unfit(c, pid, exe, why);
+    companion_process_forget(companion_process_find(c, pid));
+}
+
 /* One message of the way; false when there is none (for now). */
 static bool accept_knock(struct companion *c)
 {
@@ -99,9 +130,9 @@ static bool accept_knock(struct companion *c)
         char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
-    uint32_t knock = 0;
+    uint32_t words[2] = {0}, knock;
     struct ucred peer = {.pid = 0};
-    struct iovec part = {.iov_base = &knock, .iov_len = sizeof knock};
+    struct iovec part = {.iov_base = words, .iov_len = sizeof words};
     struct msghdr header = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n = recvmsg(c->way_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -112,6 +143,9 @@ static bool accept_knock(struct companion *c)
         return false;
     }
     int fd = take_knock(&header, &peer);
+    knock = words[0];
+    if (n == (ssize_t)sizeof words && knock == COMPANION_UNFIT && peer.pid > 0)
+        give_up(c, peer.pid, (int)words[1]);
     if (fd < 0 && header.msg_flags & MSG_CTRUNC && knock == COMPANION_KNOCK && peer.pid > 0) {
         /* No descriptor was left for the connection, so the kernel has closed it: the process that knocked sees that,
          * and connects by name. */
@@ -167,16 +201,6 @@ static void drop(struct companion_connection *connection)
     connection->fd = -1;
     connection->waits_process = NULL;
     connection->waits_job = NULL;
-}
-
-/* A line in the index about a process that is not measured. */
-static void index_refused(const struct companion *c, pid_t pid, const char *why)
-{
-    char link[64], exe[ARENA_PATH_MAX];
-    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
-    ssize_t len = readlink(link, exe, sizeof exe - 1);
-    exe[len > 0 ? len : 0] = '\0';
-    companion_index_refused(c, pid, exe, why);
 }
 
 static bool takes_samples(const struct companion_setup *setup)

@@ -109,6 +109,58 @@ else
     skip_part "only root can become another user"
 fi
 
+# Whatever the limits are, the program runs as it does without hpcrun; it is measured, or a line says why not, and then
+# --strict refuses it.
+# tight EVENT COMMAND...: COMMAND runs hpcrun, whose arguments follow it, and may limit it first.
+tight() {
+    local event=$1 status=0 n
+    shift
+    rm -rf tight.m
+    "$@" "$hpcrun" -e "$event" -o tight.m ./limits brief >tight.out 2>tight.err || status=$?
+    echo "$event $*: $(ls tight.m/*.hpcrun 2>/dev/null || tail -n 2 tight.err)"
+    [ "$status" = 7 ] && [ "$(cat tight.out)" = "burnt 1" ] || fail "$*: status $status: $(cat tight.out tight.err)"
+    n=$(find tight.m -name '*.hpcrun' 2>/dev/null | wc -l)
+    is_measured=$n
+    [ "$n" -ge 1 ] || expect_text tight.err 'runs without being measured'
+}
+strict() {
+    local status=0
+    tight "$@"
+    local event=$1
+    shift
+    "$@" "$hpcrun" --strict -e "$event" -o strict.m ./limits brief >strict.out 2>strict.err || status=$?
+    [ "$is_measured" = 0 ] && [ "$status" = 1 ] && [ ! -s strict.out ] || fail "$* --strict: status $status"
+    grep -q ' not measured: ' tight.m/index-* || fail "$*: the index has no line"
+}
+# limited OPTION VALUE COMMAND...
+limited() {
+    (ulimit "$1" "$2" && shift 2 && exec "$@")
+}
+for n in 4 5 6 7 9 11 12 14 15 16 17 18; do
+    tight datacentric limited -n $n
+done
+strict datacentric limited -n 13
+for n in 0 3; do
+    tight datacentric limited -i $n
+    strict REALTIME limited -i $n
+done
+tight datacentric limited -l 0
+tight datacentric limited -s 64
+strict datacentric limited -v 250000
+tight datacentric limited -v 300000
+tight datacentric limited -d 20000
+strict datacentric ./limits refuse
+expect_text tight.err 'memory files cannot be made'
+# The same where the program is limited only on its way: the companion says it at the end.
+for way in "-n 4" "-i 0"; do
+    status=0
+    "$hpcrun" --report -e REALTIME -o inner.m bash -c "ulimit $way; exec ./limits brief" >inner.out 2>inner.err ||
+        status=$?
+    [ "$status" = 7 ] || fail "$way on the way: status $status"
+    expect_text inner.err '^hpcrun: 1 process could not be measured; the first: [0-9]* .*limits not measured: '
+    expect_text inner.err "$([ "$way" = "-i 0" ] && echo timers || echo 'no descriptors left')"
+done
+
 # Descriptors.
 ulimit -S -n 1024
 measure looks

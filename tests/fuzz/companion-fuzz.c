@@ -232,12 +232,13 @@ static void go_on(const struct step *step, const uint8_t *bytes)
 static void begin_once(void)
 {
     static bool has_begun;
+    struct error err;
     if (has_begun)
         return;
     has_begun = true;
     (void)signal(SIGPIPE, SIG_IGN);
     world.last_pid = 1 << 24;
-    check(companion_store_open(&world.c), "no store of recipes");
+    check(companion_store_open(&world.c, &err), "no store of recipes");
 }
 
 static void begin(void)

@@ -18,6 +18,7 @@
 
 #include "arena/arena.h"
 #include "base/vec.h"
+#include "measurement/names.h"
 
 /* --- the program's environment --- */
 
@@ -353,13 +354,21 @@ static void print_problem(const char *sentence)
     (void)tool_error("hpcrun", "%s", sentence);
 }
 
-static int step_aside(const struct hpcrun_options *options, const struct program *program, const char *why)
+/* The reports tell it, too. */
+static void note_unmeasured(const struct prepared *prepared, pid_t pid, const char *why)
+{
+    if (prepared->setup.dir[0])
+        companion_index_unmeasured(prepared->setup.dir, names_host_id(), pid, prepared->program.path, why);
+}
+
+static int step_aside(const struct hpcrun_options *options, const struct prepared *prepared, const char *why)
 {
     (void)tool_error("hpcrun", "%s", why);
+    note_unmeasured(prepared, getpid(), why);
     if (options->strict)
         return EXIT_FAILED;
     (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
-    return execute(program, options->command);
+    return execute(&prepared->program, options->command);
 }
 
 /* Prints how it is measured in one line; the reasons in parentheses are the doctor's. */
@@ -396,7 +405,7 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
 static int execute_measured(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     if (!environment_set(options, prepared))
-        return step_aside(options, &prepared->program, "out of memory for the program's environment");
+        return step_aside(options, prepared, "out of memory for the program's environment");
     if (options->waits_for_debugger)
         wait_for_debugger();
     return execute(&prepared->program, options->command);
@@ -419,7 +428,7 @@ static int run_replaced(const struct hpcrun_options *options, struct prepared *p
     if (ttyname_r(STDERR_FILENO, prepared->setup.terminal, sizeof prepared->setup.terminal) != 0)
         prepared->setup.terminal[0] = '\0';
     if (companion_start(&prepared->setup, prepared->listen_fd, &err) < 0)
-        return step_aside(options, &prepared->program, err.text);
+        return step_aside(options, prepared, err.text);
     if (err.text[0] && !may_lack_sched(options, &err))
         return EXIT_FAILED;
     if (prepared->setup.launched_pidfd >= 0)
@@ -445,7 +454,7 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     struct error err;
     struct forked forked;
     if (parent_fork(&forked, &err) != 0)
-        return step_aside(options, &prepared->program, err.text);
+        return step_aside(options, prepared, err.text);
     if (forked.is_child) {
         if (parent_wait_for_start(&forked))
             return execute_measured(options, prepared);
@@ -456,8 +465,10 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     prepared->setup.done_fd = forked.done_write_fd;
     bool is_measured = companion_start(&prepared->setup, prepared->listen_fd, &err) > 0;
     bool is_refused = is_measured ? err.text[0] && !may_lack_sched(options, &err) : options->strict;
-    if (!is_measured)
+    if (!is_measured) {
         (void)tool_error("hpcrun", "%s", err.text);
+        note_unmeasured(prepared, forked.child, err.text);
+    }
     if (is_refused) {
         (void)kill(forked.child, SIGKILL);
         (void)waitpid(forked.child, NULL, 0);
@@ -485,7 +496,7 @@ static int run_left_out(const struct hpcrun_options *options, struct prepared *p
 {
     struct error err;
     if (prepare_left_out(options, prepared, rank, &err) != 0)
-        return step_aside(options, &prepared->program, err.text);
+        return step_aside(options, prepared, err.text);
     if (options->report)
         (void)runs_end(prepared->setup.dir, &prepared->run, &err);
     return execute(&prepared->program, options->command);
@@ -507,7 +518,7 @@ int launch_run(const struct hpcrun_options *options)
         return prepared.program.exit_status;
     }
     if (is_under_valgrind())
-        return step_aside(options, &prepared.program, "hpcrun itself runs under Valgrind, which cannot be sampled");
+        return step_aside(options, &prepared, "hpcrun itself runs under Valgrind, which cannot be sampled");
     int checked = program_check(&prepared.program, &err);
     int rank = launch_rank();
     if (rank >= 0 && !companion_chooses(options->part, rank, getpid()))
@@ -519,13 +530,13 @@ int launch_run(const struct hpcrun_options *options)
         return EXIT_USAGE;
     }
     if (checked != 0)
-        return step_aside(options, &prepared.program, err.text);
+        return step_aside(options, &prepared, err.text);
     if (status == 0)
         status = prepare_rest(options, &prepared, &plan_err);
     if (status != 0 && prepared.setup.dir[0] && options->report)
         (void)runs_end(prepared.setup.dir, &prepared.run, &err);
     if (status != 0)
-        return step_aside(options, &prepared.program, plan_err.text);
+        return step_aside(options, &prepared, plan_err.text);
     if (report_speaks(prepared.setup.dir, &prepared.run))
         say_start(options, &prepared);
     return must_stay(options) ? run_kept(options, &prepared) : run_replaced(options, &prepared);

@@ -458,7 +458,7 @@ static bool may_have_timer(void)
 {
     struct rlimit limit;
     uint32_t n = atomic_fetch_add(&timers.n, 1);
-    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit) == 0 && n < limit.rlim_cur / 4)
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit) == 0 && n < limit.rlim_cur / TIMER_PART)
         return true;
     atomic_fetch_sub(&timers.n, 1);
     return false;

@@ -49,7 +49,6 @@ enum client_answer {
 
 #define PATIENCE_MS 250
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
-#define START_ROOM_BYTES ((uint64_t)256 << 20) /* an eighth of it is what we take, with the reserve */
 
 /* The contents of COMPANION_ENV, read once, because programs overwrite their environment. */
 static struct {
@@ -360,10 +359,39 @@ static bool adopt_welcome(const struct client_welcome *welcome)
     return has_arena;
 }
 
+void attach_give_up(int error)
+{
+    const struct {
+        uint32_t word;
+        int32_t error;
+    } unfit = {COMPANION_UNFIT, error};
+    int saved_errno = errno;
+    if (way_is_open())
+        (void)own_call_sig(SYS_sendto, way.fd, &unfit, sizeof unfit, MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+    errno = saved_errno;
+}
+
+/* Why there was no conversation: an errno if no descriptors are left for it, else 0. */
+static int descriptors_error(void)
+{
+    long fds[COMPANION_FDS];
+    int n = 0;
+    while (n < COMPANION_FDS && (fds[n] = own_call_sig(SYS_fcntl, way.fd, F_DUPFD_CLOEXEC, 0)) >= 0)
+        n++;
+    int error = n < COMPANION_FDS ? errno : 0;
+    while (n > 0)
+        close_raw((int)fds[--n]);
+    return error;
+}
+
 bool attach_start(void)
 {
     struct client_welcome welcome;
-    if (client_hello(NULL, &welcome) != CLIENT_WELCOME || !adopt_welcome(&welcome))
+    enum client_answer answer = client_hello(NULL, &welcome);
+    bool is_attached = answer == CLIENT_WELCOME && adopt_welcome(&welcome);
+    if (!is_attached && answer != CLIENT_REFUSED && way_is_open())
+        attach_give_up(answer == CLIENT_WELCOME ? ENOMEM : descriptors_error());
+    if (!is_attached)
         return false;
     process_describe();
     loadmap_init();

@@ -121,7 +121,9 @@ bool process_start_hook(void)
     struct shield shield;
     shield_raise_sig(&shield);
     alloc_wrap_guard_enter();
-    bool is_started = attach_start() && start_recording();
+    bool is_attached = attach_start(), is_started = is_attached && start_recording();
+    if (is_attached && !is_started)
+        attach_give_up(ENOMEM);
     if (is_started)
         zone_reserve_sig();
     process_set_running_sig(is_started);

@@ -51,6 +51,10 @@ void process_withdraw(const char *why);
  * companion, or it refuses.  ctx: ordinary or the program's first malloc; uses no malloc */
 bool attach_start(void);
 
+/* Tells the companion that this process cannot be measured, without a descriptor of its own; error: an errno, 0 = not
+ * known.  ctx: ordinary */
+void attach_give_up(int error);
+
 /* In a child of fork: maps a copy of the parent's arena at the same address.  ctx: ordinary */
 bool attach_fork_child(void);
 
