@@ -632,13 +632,15 @@ static int list_files(const char *directory, const char *suffix, struct names_fi
 static int read_records(const char *directory, const struct names_file *files, size_t n, struct sched_file *file,
                         struct error *err)
 {
-    if (n > 1)
-        return error_set(err, ERR_UNSUPPORTED,
-                         "%.600s: scheduler records of %zu launches, which would count each switch several times; give "
-                         "one of its .sched files",
-                         directory, n);
     char *path = n ? names_path(directory, &files[0]) : NULL;
-    int code = !n ? 0 : path ? sched_read(path, file, err) : error_memory(err);
+    int code = !n || path ? 0 : error_memory(err);
+    if (!code && n > 1)
+        code = error_set(err, ERR_UNSUPPORTED,
+                         "%.600s: scheduler records of %zu launches, which are not joined, because launches at the "
+                         "same time record the same switches; give one of its .sched files, such as %.600s",
+                         directory, n, path);
+    else if (!code && n)
+        code = sched_read(path, file, err);
     free(path);
     return code;
 }
