@@ -49,6 +49,14 @@ static uint64_t ns_between(unsigned long long from, unsigned long long to)
     return to > from && per_second > 0 ? (to - from) * (CLOCK_S_NS / (unsigned long)per_second) : 0;
 }
 
+/* Whether each sample of the event stands for its period of CPU time. */
+static bool is_cpu_time(const struct arena_event *event)
+{
+    size_t len = strnlen(event->metric, sizeof event->metric), n = sizeof TIME_UNIT - 1;
+    return len >= n && memcmp(event->metric + len - n, TIME_UNIT, n) == 0 &&
+           !(event->flags & (EVENT_WEIGHTED | EVENT_WALLCLOCK));
+}
+
 /* What the thread's samples stand for, ns; 0 when they do not measure time. *is_user_only: in user mode. */
 static uint64_t sampled_ns(const struct companion_process *process, const struct arena_thread *thread,
                            bool *is_user_only)
@@ -57,9 +65,7 @@ static uint64_t sampled_ns(const struct companion_process *process, const struct
     *is_user_only = true;
     for (uint32_t i = 0; i < process->arena->n_events && i < ARENA_EVENTS_MAX; i++) {
         const struct arena_event *event = &process->arena->events[i];
-        size_t len = strnlen(event->metric, sizeof event->metric), n = sizeof TIME_UNIT - 1;
-        if (len < n || memcmp(event->metric + len - n, TIME_UNIT, n) != 0 ||
-            event->flags & (EVENT_WEIGHTED | EVENT_WALLCLOCK))
+        if (!is_cpu_time(event))
             continue;
         double ns = (double)atomic_load((_Atomic uint64_t *)(uintptr_t)&thread->taken[i]) * event->scale * 1000;
         if (!(ns > most) || ns > 1e18)
@@ -82,6 +88,7 @@ struct account {
     uint64_t user_ns, system_ns; /* of the threads that have reported them */
     uint64_t n_taken;            /* of the others */
     uint64_t rest_user_ns, rest_system_ns;
+    uint64_t most_ns; /* of one thread in user mode */
 };
 
 static uint64_t n_taken(const struct arena_thread *thread)
@@ -278,9 +285,36 @@ static bool lacks_events(const struct arena_header *arena)
     return has_any;
 }
 
-/* The process has left no samples: a line in the index says why, as far as that is known. */
-static void index_without_samples(struct companion *c, const struct companion_process *process)
+/* Adds up CPU time in user mode. A record may be that of several threads. */
+static void add_spent(const struct companion_process *unused, struct arena_thread *thread, struct account *account)
 {
+    (void)unused;
+    uint64_t user_ns = atomic_load(&thread->user_ns), n_merged = atomic_load(&thread->n_merged);
+    if (!user_ns && !atomic_load(&thread->system_ns))
+        user_ns = atomic_load(&thread->cpu_time_ns);
+    account->user_ns += user_ns;
+    if (user_ns / (n_merged + 1) > account->most_ns)
+        account->most_ns = user_ns / (n_merged + 1);
+}
+
+/* The shortest period at which time is sampled, ns; 0: time is not sampled. */
+static uint64_t period_ns(const struct arena_header *arena)
+{
+    double least = 0;
+    for (uint32_t i = 0; i < arena->n_events && i < ARENA_EVENTS_MAX; i++)
+        if (is_cpu_time(&arena->events[i]) && (!(least > 0) || arena->events[i].scale * 1000 < least))
+            least = arena->events[i].scale * 1000;
+    return least < 1e18 ? (uint64_t)least : 0;
+}
+
+/* The process has left no samples: a line in the index says why, as far as that is known. */
+static void index_without_samples(struct companion *c, struct companion_process *process)
+{
+    char why[192] = "no samples";
+    struct account account = {0};
+    uint64_t period = period_ns(process->arena);
+    unsigned n_threads = atomic_load(&process->arena->n_threads);
+    each_thread(process, add_spent, &account);
     if (lacks_events(process->arena)) {
         companion_index_unfit(c, process->peer_pid, process->arena->exe,
                               "none of its events could be opened: no descriptors or timers were left (ulimit -n, "
@@ -288,7 +322,12 @@ static void index_without_samples(struct companion *c, const struct companion_pr
         return;
     }
     c->has_measured = true;
-    companion_index(c, process, "no samples");
+    if (n_threads > 1 && account.user_ns >= period && account.most_ns < period)
+        (void)snprintf(why, sizeof why,
+                       "no samples: its %u threads used %.3g s of CPU time, but each of them less than the sampling "
+                       "period of %g ms",
+                       n_threads, (double)account.user_ns / 1e9, (double)period / 1e6);
+    companion_index(c, process, why);
 }
 
 void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state)

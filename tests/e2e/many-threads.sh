@@ -64,6 +64,14 @@ if [ "$(uname -m)" = x86_64 ]; then
 else
     skip_part "software addresses need x86-64"
 fi
+# None of them is as long as the shortest first period, a twentieth, though all together are longer than a period.
+if perf_works; then
+    expect_status 0 "$builddir/hpcrun" -e CPUTIME@1000000000 -o short ./many-threads brief 40 30
+    settle short
+    ! "$builddir/hpcprof" -q -o db short 2>short.err || fail "there are samples"
+    expect_text short.err 'no samples: its 41 threads used 1\.[0-9]+ s of CPU time, but each of them less than .* of 1000 ms'
+    expect_text short.err 'choose a shorter one'
+fi
 rm -rf db
 "$builddir/hpcprof" -o db m >"$scratch/prof" 2>&1 || { fail "hpcprof does not read it"; cat "$scratch/prof"; }
 finish

@@ -199,14 +199,17 @@ static void undelivered_list(const char *directory, struct strtab *phrases)
 }
 
 struct unmeasured {
-    unsigned n, n_idle; /* n_idle: measured, but without samples */
-    char first[256];
+    unsigned n, n_idle;             /* n_idle: measured, but without samples */
+    char first[256], why_idle[256]; /* why_idle: what the first of those says about that, if anything */
 };
 
 static void take_line(struct unmeasured *unmeasured, const char *line)
 {
-    const char *idle = strstr(line, ": no samples");
-    unmeasured->n_idle += idle && idle[sizeof ": no samples" - 1] == '\n';
+    static const char no_samples[] = ": no samples";
+    const char *idle = strstr(line, no_samples), *end = idle ? idle + sizeof no_samples - 1 : NULL;
+    unmeasured->n_idle += end && (*end == '\n' || *end == ':');
+    if (end && *end == ':' && !unmeasured->why_idle[0])
+        (void)snprintf(unmeasured->why_idle, sizeof unmeasured->why_idle, "%.*s", (int)strcspn(end + 1, "\n"), end + 1);
     bool is_unmeasured = strstr(line, " not measured: ") || strstr(line, ", which was not measured");
     if (!is_unmeasured || strstr(line, "outside of the fraction"))
         return;
@@ -237,8 +240,10 @@ static unsigned unmeasured_read(const char *directory, struct unmeasured *unmeas
             read_index(dirfd(dir), entry->d_name, unmeasured);
     if (dir)
         (void)closedir(dir);
-    for (char *c = unmeasured->first; *c; c++)
-        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    char *const texts[] = {unmeasured->first, unmeasured->why_idle};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (char *c = texts[i]; *c; c++)
+            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
     return unmeasured->n;
 }
 
@@ -317,6 +322,12 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
     }
     if (has_sched(directory)) {
         (void)snprintf(text, n_text, "; it has scheduler records, which 'hpcquery sched %s' shows", directory);
+        return;
+    }
+    if (unmeasured.why_idle[0]) {
+        (void)snprintf(text, n_text,
+                       "; a process has no samples:%s; choose a shorter one, such as -e EADDR@100000 (ns)",
+                       unmeasured.why_idle);
         return;
     }
     if (unmeasured.n_idle) {

@@ -4,7 +4,9 @@
  * process's memory in KiB after the second and after the last round.
  * With the arguments "brief" and a number: so many threads one after the other, each of which follows a ring in one
  * array for 0.6 ms of its CPU time; after each the main thread does the same in another array. Prints the CPU time of
- * both, in nanoseconds. */
+ * both, in nanoseconds. With a third argument the threads do that for so many milliseconds, and the main thread
+ * nothing.
+ */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -85,6 +87,7 @@ static long memory_kib(void)
 
 struct used {
     const unsigned *ring;
+    long wanted_ns; /* each time */
     long ns;
 };
 
@@ -112,14 +115,14 @@ static void *live_briefly(void *argument)
     do {
         at = follow(used->ring, at);
         end_ns = cpu_ns();
-    } while (end_ns - begin_ns < BRIEF_NS && at < RING);
+    } while (end_ns - begin_ns < used->wanted_ns && at < RING);
     used->ns += end_ns - begin_ns;
     return NULL;
 }
 
-static int live_in_turn(long n)
+static int live_in_turn(long n, long threads_ns, long main_ns)
 {
-    struct used by_threads = {of_threads, 0}, by_main = {of_main, 0};
+    struct used by_threads = {of_threads, threads_ns, 0}, by_main = {of_main, main_ns, 0};
     pthread_t thread;
     for (unsigned i = 0; i < RING; i++)
         of_threads[i] = of_main[i] = (i + 389) % RING;
@@ -127,7 +130,8 @@ static int live_in_turn(long n)
         if (pthread_create(&thread, NULL, live_briefly, &by_threads) != 0)
             return 1;
         pthread_join(thread, NULL);
-        (void)live_briefly(&by_main);
+        if (main_ns)
+            (void)live_briefly(&by_main);
     }
     printf("%ld %ld\n", by_threads.ns, by_main.ns);
     return 0;
@@ -136,7 +140,8 @@ static int live_in_turn(long n)
 int main(int argc, char **argv)
 {
     if (argc > 2 && !strcmp(argv[1], "brief"))
-        return live_in_turn(atol(argv[2]));
+        return argc > 3 ? live_in_turn(atol(argv[2]), 1000000 * atol(argv[3]), 0)
+                        : live_in_turn(atol(argv[2]), BRIEF_NS, BRIEF_NS);
     long n_rounds = argc > 2 ? atol(argv[2]) : 2, early_kib = 0;
     pthread_attr_t attributes;
     run.n_wanted = argc > 1 ? atol(argv[1]) : 100;
