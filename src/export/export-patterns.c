@@ -100,18 +100,38 @@ static void put_map(const struct patterns *patterns, const struct pattern_row *r
         put_map_line(patterns, &patterns->threads[i], n_bins, most, out);
 }
 
-/* Why there is nothing to say. */
-static const char *why_none(const struct model *model)
+/* Whether samples lie in variables that others can share, and whether the place of one of them is known. */
+static bool has_sampled(const struct report *report, bool *has_exact)
 {
-    bool has_address = false;
+    bool has_samples = false;
+    *has_exact = false;
+    for (size_t i = 0; i < report->model->n_variables; i++) {
+        const struct variable *variable = &report->model->variables[i];
+        uint64_t n = report_samples_of(report, variable);
+        if (!n || variable->class == CLASS_STACK || variable->class >= CLASS_UNKNOWN)
+            continue;
+        has_samples = true;
+        *has_exact |= n > report_inexact_samples_of(report, variable);
+    }
+    return has_samples;
+}
+
+/* Why there is nothing to say. */
+static const char *why_none(const struct report *report)
+{
+    const struct model *model = report->model;
+    bool has_address = false, has_exact, has_samples = has_sampled(report, &has_exact);
     for (size_t i = 0; i < model->n_events; i++)
         has_address |= model->events[i].has_address;
     if (!has_address)
         return "The measurement has no event with data addresses, such as datacentric.";
-    if (!model->n_reaches)
+    if (has_samples && !has_exact)
+        return "Where in variables the samples lie is not known: each instruction that was sampled there overwrites a "
+               "register that its address came from, such as one that follows a list.";
+    if (!model->n_reaches && (has_samples || !model->has_samples))
         return "Where in variables the samples lie is not known: the measurement or the database was made by an older "
-               "version, or no sample lies in a variable.";
-    return "No sample of this metric lies in a variable.";
+               "version.";
+    return "No sample of this metric lies in a variable, other than in threads' own stacks.";
 }
 
 static int no_variable(const struct export_job *job, struct patterns *patterns, struct error *err)
@@ -128,7 +148,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     if (code != 0)
         return code;
     if (!patterns.n_rows)
-        text_labelled(out, job, "note", why_none(job->model));
+        text_labelled(out, job, "note", why_none(&patterns.report));
     else
         buf_printf(out, "  share  variable                  used as           confidence because\n");
     for (size_t i = 0; i < patterns.n_rows; i++) {

@@ -162,6 +162,49 @@ def make_walks(data):
     data["values"] = [value for value in data["values"] if not first <= value[0] < end]
 
 
+# What is not verified of a variable: its samples, the inexact ones of them, how it is walked, and what the report says.
+UNTOLD = {"state->p": (900, 800, 4, "no exact addresses, since the instructions overwrite a register of their own address"),
+          "state->q": (900, 0, 4, "too few repeated cache lines at each instruction to judge the footprint; measure longer"),
+          "state->z": (60, 0, 4, "too few samples to judge the footprint; measure longer"),
+          "state->rhs": (900, 0, 0, "how most of the instructions walk through memory is not known")}
+
+
+def make_untold(data):
+    """Variables of which nothing is verified, each for another reason; no place of a sample is known."""
+    metric = [metric["name"] for metric in data["metrics"]].index(data["events"][0]["metric"])
+    forget_tables(data)
+    for name, (n, n_inexact, kind, _) in UNTOLD.items():
+        rows = [row for row in data["variables"] if data["strings"][row["name"]] == name]  # one for each path
+        for other in rows:
+            other.update(samples=[0] * len(data["metrics"]), n_inexact=0, causes=[], walks=[])
+        row = rows[0]
+        row["samples"][metric] = n
+        row.update(n_inexact=n_inexact, walks=[[0, kind, 0, n, 0]], causes=[[0, 0.0, 0.0, n, 0.0, n, 0.0]])
+
+
+def check_untold(database):
+    """The reason is the one that holds, below a variable and where patterns are asked for."""
+    rows = json.loads(report(database, 100, "--json"))["variables"]
+    said = {row["variable"]: row.get("meaning") for row in rows if row["variable"] in UNTOLD and row["samples"]}
+    wanted = {name: f"not verified: {reason}" for name, (_, _, _, reason) in UNTOLD.items()}
+    expect(said == wanted, f"not verified: {said}")
+    expect(f"not verified: {UNTOLD['state->p'][3]} " in " ".join(report(database, 180).split()), "the reason is not in the text")
+    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+
+    def patterns(said, exact, sampled):
+        for row in data["variables"]:
+            row.setdefault("samples", [0] * len(data["metrics"]))
+            n = int(n_sampled(data, row))
+            row["n_inexact"] = 0 if exact else n
+            row["samples"] = [count if sampled else 0 for count in row["samples"]]
+        (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+        text = " ".join(subprocess.run([str(BUILD / "hpcquery"), "patterns", str(database)], capture_output=True, check=True, text=True).stdout.split())
+        expect(text.startswith("note") and said in text and text.count(".") == 1, f"patterns, {said}: {text}")
+    patterns("made by an older version", True, True)
+    patterns("overwrites a register", False, True)
+    patterns("No sample of this metric lies in a variable", False, False)
+
+
 def make_touched(data):
     """Loads and stores of one node, of what lies on the other; lines that other cores have just written."""
     grid = variable(data, "grid")
@@ -327,6 +370,9 @@ def databases(scratch):
     data = json.loads(texts["minicg"])
     make_walks(data)
     texts["walks"] = json.dumps(data)
+    data = json.loads(texts["minicg"])
+    make_untold(data)
+    texts["untold"] = json.dumps(data)
     data = json.loads(hardware)
     make_saturated(data)
     texts["saturated"] = json.dumps(data)
@@ -481,7 +527,7 @@ def main():
             if case == "paths":
                 check_paths(database)
                 continue
-            checks = {"advice": check_rules, "walks": check_walks, "touched": check_touched}
+            checks = {"advice": check_rules, "walks": check_walks, "untold": check_untold, "touched": check_touched}
             if case in checks:
                 checks[case](database)
                 continue

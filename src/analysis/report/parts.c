@@ -241,6 +241,45 @@ void report_order_by_memory(struct report *report)
         qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
 }
 
+bool report_is_of_event(const struct report *report, uint32_t event)
+{
+    const struct event_sum *of = &report->model->events[event];
+    return report->event == of || (report->event == &report->events && of->has_data_source);
+}
+
+uint64_t report_samples_of(const struct report *report, const struct variable *variable)
+{
+    return report->model->has_samples && variable->samples ? variable->samples[report->metric] : 0;
+}
+
+uint64_t report_inexact_samples_of(const struct report *report, const struct variable *variable)
+{
+    const struct model *model = report->model;
+    size_t first = 0;
+    while (first < model->n_events && !model->events[first].has_address)
+        first++;
+    return first < model->n_events && report->event == &model->events[first] ? variable->n_inexact : 0;
+}
+
+/* Why most of the time at a variable is not verified. */
+static const char *why_unverified(const struct report *report, const struct variable *variable)
+{
+    double n = (double)report_samples_of(report, variable), n_untold = 0;
+    uint32_t event = (uint32_t)(report->event - report->model->events);
+    for (size_t i = 0; i < variable->n_walks; i++) {
+        const struct variable_walk *walk = &variable->walks[i];
+        if (walk->event == event && (walk->kind == PATTERN_UNKNOWN || walk->kind == PATTERN_FED))
+            n_untold += walk->samples;
+    }
+    if (n > 0 && (double)report_inexact_samples_of(report, variable) > RESIDENT_PART * n)
+        return "not verified: no exact addresses, since the instructions overwrite a register of their own address";
+    if (n > 0 && n < CAUSES_SAMPLES_MIN)
+        return "not verified: too few samples to judge the footprint; measure longer";
+    if (n > 0 && n_untold > RESIDENT_PART * n)
+        return "not verified: how most of the instructions walk through memory is not known";
+    return "not verified: too few repeated cache lines at each instruction to judge the footprint; measure longer";
+}
+
 const char *report_meaning(const struct report *report, const struct report_row *row)
 {
     const struct cause_sum *sum = &row->causes;
@@ -253,8 +292,7 @@ const char *report_meaning(const struct report *report, const struct report_row 
     if (sum->execution > RESIDENT_PART * row->share)
         return "execution that the data only feed: change the arithmetic, not the data";
     if (sum->unverified > RESIDENT_PART * row->share)
-        return "not verified: too few repeated cache lines at each instruction to judge the footprint, or no exact "
-               "addresses";
+        return why_unverified(report, variable);
     return NULL;
 }
 

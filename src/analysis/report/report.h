@@ -180,6 +180,16 @@ bool report_is_memory_unknown(const struct cause_sum *sum);
  * others, by all time. */
 void report_order_by_memory(struct report *report);
 
+/* parts.c: whether an event of the model's is the report's, or one of those whose sum that is. */
+bool report_is_of_event(const struct report *report, uint32_t event);
+
+/* parts.c: samples of the report's metric at a variable, as counted; 0: none, or not known. */
+uint64_t report_samples_of(const struct report *report, const struct variable *variable);
+
+/* parts.c: of these, the samples that are known to lie in the variable but not where: the instruction overwrote the
+ * register that its address came from. 0: none, or not known of this event. */
+uint64_t report_inexact_samples_of(const struct report *report, const struct variable *variable);
+
 /* parts.c: what the causes of a row mean for the reader, in a few words; NULL when they say no more than its share.
  * Static storage. */
 const char *report_meaning(const struct report *report, const struct report_row *row);
