@@ -69,16 +69,24 @@ static void free_rows(struct model *model)
 void model_fini(struct model *model)
 {
     free_rows(model);
-    void *owned[] = {model->scopes,   model->metrics,    model->own,         model->inclusive, model->processes,
-                     model->threads,  model->variables,  model->events,      model->topology,  model->program,
-                     model->command,  model->plan,       model->skid,        model->notes,     model->builds,
-                     model->machines, model->cpu_counts, model->home_counts, model->pages,     model->touches,
-                     model->reaches,  model->meetings,   model->field_counts};
+    void *owned[] = {model->scopes,   model->metrics,    model->own,          model->inclusive, model->processes,
+                     model->threads,  model->variables,  model->events,       model->topology,  model->program,
+                     model->command,  model->plan,       model->skid,         model->notes,     model->builds,
+                     model->machines, model->cpu_counts, model->home_counts,  model->pages,     model->touches,
+                     model->reaches,  model->meetings,   model->field_counts, model->drops};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
     strtab_fini(&model->runs);
     memset(model, 0, sizeof *model);
+}
+
+uint32_t model_drop_named(const char *name)
+{
+    uint32_t fate = FATE_DROP_REENTERED;
+    while (fate < FATE_TAKEN_MAX && !(name && strcmp(fate_row((int)fate)->name, name) == 0))
+        fate++;
+    return fate < FATE_TAKEN_MAX ? fate : FATE_MAX;
 }
 
 uint32_t model_string(struct model *model, const char *text)
@@ -398,6 +406,7 @@ void model_set_capacities(struct model *model)
     model->cap_field_counts = model->n_field_counts;
     model->cap_home_counts = model->n_home_counts;
     model->cap_pages = model->n_pages;
+    model->cap_drops = model->n_drops;
     model->cap_variables = model->n_variables;
     for (size_t i = 0; i < model->n_variables; i++) {
         struct variable *variable = &model->variables[i];

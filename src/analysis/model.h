@@ -266,6 +266,13 @@ struct touch {
 };
 #define FAULTS_METRIC "FAULTS" /* what they are samples of */
 
+/* Samples of one event that a thread took, and that were dropped for one reason. */
+struct drop_count {
+    uint32_t thread, event; /* indexes into the model's lists */
+    uint32_t fate;          /* from FATE_DROP_REENTERED, below FATE_TAKEN_MAX */
+    uint64_t n_samples;
+};
+
 /* One side of what watchpoints found about a cache line (struct objects_meeting). The other side is of the same process
  * and has the same key. */
 struct meeting {
@@ -361,6 +368,8 @@ struct model {
     struct home_count *home_counts; /* [n_home_counts] by variable, thread, metric, CPU, home; none where each machine
                                      * has one memory node */
     size_t n_home_counts, cap_home_counts;
+    struct drop_count *drops; /* [n_drops] by thread, event, fate; none in older databases */
+    size_t n_drops, cap_drops;
     struct variable_pages *pages; /* [n_pages] by variable: those that something is known of */
     size_t n_pages, cap_pages;
     uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
@@ -399,6 +408,9 @@ size_t model_count_processes(const struct model *model);
 
 /* Number of threads: the first one of a process that called exec counts once; the others are new ones. */
 size_t model_count_threads(const struct model *model);
+
+/* The fate of dropped samples with this name (of fate_row), FATE_MAX when there is none or it is NULL. */
+uint32_t model_drop_named(const char *name);
 
 /* Whether a process has so many threads that later ones may have gone on in the profiles of others
  * (ARENA_THREADS_OWN): then nobody knows their number. */

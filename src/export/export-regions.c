@@ -47,7 +47,12 @@ static void put_region(const struct export_job *job, const struct region *region
     buf_append(out, "\n", 1);
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%5.1f %%           ", region->share);
-    text_cut(out, job, *region->name ? region->name : "outside of all regions", job->columns - 19);
+    bool is_known = strcmp(region->name, REGION_NOT_KNOWN) != 0;
+    text_cut(out, job,
+             !is_known       ? "not known"
+             : *region->name ? region->name
+                             : "outside of all regions",
+             job->columns - 19);
     text_style(out, job, TEXT_PLAIN);
     buf_append(out, "\n", 1);
     for (size_t i = 0; i < region->n_rows; i++)
@@ -352,7 +357,7 @@ static int split_report(struct by_report *by, struct error *err)
     const struct export_job *job = by->job;
     struct value_source values = {0};
     bool has_threads = job->by == SPLIT_THREAD || job->by == SPLIT_PROCESS || job->by == SPLIT_RANK ||
-                       (split_by_is_place(job->by) && !is_about_data(by->subject));
+                       (split_by_is_place(job->by) && (!is_about_data(by->subject) || job->model->n_cpu_counts));
     int code = 0;
     if (has_threads && !job->model->has_thread_list)
         return error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",
@@ -427,6 +432,8 @@ static const char *column_name(const struct by_report *by, size_t column)
 static const char *column_words(const struct by_report *by, size_t column)
 {
     const char *name = column_name(by, column);
+    if (strcmp(name, SPLIT_NOT_KNOWN) == 0)
+        return "not known";
     return *name ? name : by->split.by == SPLIT_REGION ? "outside of all regions" : "no function";
 }
 
@@ -696,8 +703,6 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
         size_t row = i < by.n_rows ? by.rows[i] : by.split.n_rows;
         if (i == by.n_rows && by.n_left)
             buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", by.rest, by.n_left);
-        if (i == by.n_rows && split_by_is_place(by.split.by) && is_about_data(by.subject)) /* of variables alone */
-            break;
         ok = put_by_row(&by, row, is_matrix, out) && put_fields(&by, row, is_matrix, out);
     }
     by_fini(&by);

@@ -276,7 +276,8 @@ static void put_regions(const struct report *report, const struct export_job *jo
         if (regions.regions[i].share < 0.05)
             break;
         buf_printf(&text, "%s", i ? ", " : "");
-        text_cut(&text, job, *name ? name : "outside", REGION_WIDTH);
+        bool is_known = strcmp(name, REGION_NOT_KNOWN) != 0;
+        text_cut(&text, job, !is_known ? "not known" : *name ? name : "outside", REGION_WIDTH);
         buf_printf(&text, " %.1f %%", regions.regions[i].share);
     }
     if (regions.n_regions > REGIONS_SHOWN)

@@ -30,7 +30,6 @@ REPORTS = {"vars": (("variable", "class", "alloc_site"), "value", "share"),
            "types": (("type", "size_bytes"), "value", "share"),
            "tree": (("id",), "inclusive", "percent"),
            "datatree": (("id",), "inclusive", "percent")}
-PLACES = ("cpu", "node")
 REFUSED = {("functions", "function"): "not split by function", ("lines", "function"): "not split by function",
            **{(report, by): f"{report} has no --by: " for report in ("leaks", "advice") for by in BYS}}
 failures = []
@@ -126,15 +125,13 @@ def check_split(report, by, database):
     for top, least in itertools.product((None, 0, 2), (None, 6, 30)):
         options = (*(("--top", top) if top is not None else ()), *(("--min", least) if least is not None else ()))
         wanted, found = unsplit(report, database, *options), split_rows(report, by, database, *options)
-        # What has no value has no cells, and of variables and types those where places are known.
-        wanted = [row for row in wanted if row[1] and not (by in PLACES and (report == "vars" and row[0][1] == "unattributed" or
-                                                                             report == "types" and row[0][0][:1] == "<"))]
+        wanted = [row for row in wanted if row[1]]  # what has no value has no cells
         keys = [key for key, _, _ in wanted]
         expect(list(found) == keys, f"{report} --by {by} {options}: rows {list(found)}, and {keys} without --by")
         for key, value, _ in wanted:
             expect(math.isclose(sum(found.get(key, {}).values()), value, rel_tol=1e-9),
                    f"{report} --by {by} {options}: {key} is {found.get(key)}, and {value} without --by")
-        for key, value, share in everything if by not in PLACES or report not in ("vars", "types") else ():
+        for key, value, share in everything:
             expect(key in keys or share < (least or 0) + 1e-6 or (top and len(keys) >= top) or not value,
                    f"{report} --by {by} {options}: {key} with {share} % is not there")
         text = query(report, "--by", by, *options, database)

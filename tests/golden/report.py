@@ -441,7 +441,7 @@ def check_types(database):
     for row in csv.DictReader(io.StringIO(table("types", "--by", "function", "--csv"))):
         split[row["type"], row["size_bytes"]] = split.get((row["type"], row["size_bytes"]), 0) + float(row["share"])
     whole = {(row["type"], row["size_bytes"]): float(row["share"]) for row in csv.DictReader(io.StringIO(table("types", "--csv")))
-             if not row["field"] and float(row["share"]) > 0 and not row["type"].startswith("<dropped")}  # they are in no function
+             if not row["field"] and float(row["share"]) > 0}
     expect(split.keys() == whole.keys() and all(abs(split[key] - whole[key]) < 0.001 for key in whole), f"{split}, not {whole}")
     expect({row["type"] for row in csv.DictReader(io.StringIO(top))} == {first[0]}, f"types --top 1: {top}")
 

@@ -603,6 +603,79 @@ def check_code_by_cpus(database, hosts, by):
         expect({k: n for k, n in cells.items() if k in sums} == sums, f"{report} --by {by}: {cells}, not {sums}")
 
 
+# {(rank, thread): ({CPU: samples on near}, of no data, dropped)}: of the last thread no CPU is known.
+TAKEN = {(0, 0): ({0: 30, 4: 10}, 20, 0), (0, 1): ({3: 40}, 0, 6), (1, 0): ({1: 5}, 10, 3), (1, 1): ({}, 7, 2)}
+
+
+def make_dropped(scratch):
+    """Samples that are worth 10 each; two of two threads were dropped for another reason than the others."""
+    directory = scratch / "dropped-measurement"
+    for (rank, thread), (cpus, n_compute, n_dropped) in TAKEN.items():
+        profile = m.Profile("app", METRICS, rank=rank, thread=thread, pid=100 + rank)
+        profile.topology = "topology.xml"
+        n = sum(cpus.values())
+        if n:
+            profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 10 * n},
+                           m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x4000, "static", "near", 4096, [[c, 0, k] for c, k in cpus.items()]))
+        if n_compute:
+            profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x3030)], {0: 10 * n_compute}, m.reason("DATACENTRIC_No_Compute"))
+        full = n_dropped // 2
+        fates = {"named": n, "compute": n_compute, "dropped-arena-full": full, "dropped-stopped": n_dropped - full}
+        profile.events = [{"metric": METRIC, "name": "EADDR", "scale": 10.0, "taken": sum(fates.values()), "overflows": 0, "fates": fates}]
+        profile.write(directory)
+    (directory / "topology.xml").write_text(m.topology(2, 2, 2), encoding="utf-8")
+    run("hpcprof", "-q", "-o", scratch / "dropped", directory)
+    return scratch / "dropped"
+
+
+def check_dropped(scratch):
+    """Rows by whatever add up to all samples that were taken: dropped ones are those of their threads, and at each place what
+    is at no data is like what its thread did at data."""
+    database = make_dropped(scratch)
+    wanted, of_rows = {by: {} for by in ("thread", "process", "rank", "cpu", "core", "node", "function", "region")}, {}
+    for (rank, thread), (cpus, n_compute, n_dropped) in TAKEN.items():
+        columns = {"thread": f"{rank}.{thread}", "process": str(100 + rank), "rank": str(rank)}
+        rows = {"near": sum(cpus.values()), "<compute>": n_compute, "<dropped: arena full>": n_dropped // 2,
+                "<dropped: stopped>": n_dropped - n_dropped // 2}
+        for row, n in rows.items():
+            of_rows[row] = of_rows.get(row, 0) + 10 * n
+            for by, column in columns.items():
+                wanted[by][row, column] = wanted[by].get((row, column), 0) + 10 * n
+            for cpu, part in cpus.items() or (("?", 1),):
+                for by, place in PLACES.items():
+                    if by in wanted:
+                        key = row, str(place(cpu)) if cpu != "?" else cpu
+                        wanted[by][key] = wanted[by].get(key, 0) + 10 * n * part / (sum(cpus.values()) or 1)
+            for by, column in (("function", "0x2020 [app]" if row == "near" else "0x3030 [app]"), ("region", "")):
+                key = row, "?" if row.startswith("<dropped") else column
+                wanted[by][key] = wanted[by].get(key, 0) + 10 * n
+    total = sum(of_rows.values())
+    for by, cells in wanted.items():
+        cells = {key: value for key, value in cells.items() if value}
+        rows = table("vars", "--by", by, database)
+        found = {(row["variable"], row[by]): float(row["value"]) for row in rows}
+        expect(found.keys() == cells.keys() and all(abs(found[key] - cells[key]) < 1e-6 for key in cells), f"vars --by {by}: {found}, not {cells}")
+        expect(abs(sum(float(row["share"]) for row in rows) - 100) < 1e-3, f"vars --by {by}: the shares of {rows}")
+        found = {}
+        for row in table("types", "--by", by, database):
+            found[row[by]] = found.get(row[by], 0) + (float(row["value"]) if not row["field"] else 0)
+        expect(abs(sum(found.values()) - total) < 1e-6, f"types --by {by}: {found}, not {total} in all")
+        text = run("hpcquery", "vars", "--by", by, database, columns=140)
+        expect(re.search(r"^100\.0 %  all ", text, re.M) or by in ("function", "region"), f"vars --by {by}: {text}")
+        expect("not known" in text or by not in ("function", "region"), f"vars --by {by}: {text}")
+    data = json.loads(run("hpcquery", "export", "json", database))
+    expect(sum(drop[3] for drop in data["drops"]) == sum(taken[2] for taken in TAKEN.values()), f"drops: {data['drops']}")
+    del data["drops"]  # as of an older version
+    (scratch / "dropped-before").mkdir()
+    for name in database.iterdir():
+        if name.name != "locus.db":
+            (shutil.copytree if name.is_dir() else shutil.copy)(name, scratch / "dropped-before" / name.name)
+    (scratch / "dropped-before" / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    for by in ("thread", "cpu"):
+        rows = [row for row in table("vars", "--by", by, scratch / "dropped-before") if row["variable"].startswith("<dropped")]
+        expect({row[by] for row in rows} == {"?"} and sum(float(row["value"]) for row in rows) == 110, f"an older version, by {by}: {rows}")
+
+
 def check_cpus_text(scratch):
     """The table for people; what cannot be shown is said in one sentence."""
     database = scratch / "places-1"
@@ -869,6 +942,7 @@ def main():
         check_by(program, database)
         check_nodes(scratch)
         check_cpus(scratch)
+        check_dropped(scratch)
         check_cpus_text(scratch)
         check_profiler(scratch)
         check_profiler_by(scratch)

@@ -107,3 +107,45 @@ int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree,
         qsort(model->machines, model->n_machines, sizeof *model->machines, compare_machines);
     return 0;
 }
+
+/* --- dropped samples --- */
+
+static int compare_drops(const void *a, const void *b)
+{
+    const struct drop_count *x = a, *y = b;
+    const uint32_t xs[] = {x->thread, x->event, x->fate}, ys[] = {y->thread, y->event, y->fate};
+    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+int load_sides_apply_drops(struct load_sides *sides, struct error *err)
+{
+    struct model *model = sides->model;
+    size_t n_profiles, n_prior = model->n_drops, n = 0;
+    if (!vec_reserve(&model->drops, &model->cap_drops, n_prior + sides->n_drops + 1, sizeof *model->drops))
+        return error_memory(err);
+    uint32_t *thread_of = threads_by_profile(model, &n_profiles);
+    if (!thread_of)
+        return error_memory(err);
+    for (size_t i = 0; i < n_prior; i++) /* as above */
+        model->drops[i].thread = thread_of[model->drops[i].thread];
+    for (size_t i = 0; i < sides->n_drops; i++) {
+        struct drop_count drop = sides->drops[i];
+        drop.thread = drop.thread < n_profiles ? thread_of[drop.thread] : PLACE_UNKNOWN;
+        if (drop.thread != PLACE_UNKNOWN)
+            model->drops[model->n_drops++] = drop;
+    }
+    free(thread_of);
+    if (model->n_drops)
+        qsort(model->drops, model->n_drops, sizeof *model->drops, compare_drops);
+    for (size_t i = 0; i < model->n_drops; i++) {
+        if (n && compare_drops(&model->drops[n - 1], &model->drops[i]) == 0)
+            model->drops[n - 1].n_samples += model->drops[i].n_samples;
+        else
+            model->drops[n++] = model->drops[i];
+    }
+    model->n_drops = n;
+    return 0;
+}

@@ -484,6 +484,8 @@ static int build_all(struct load *load, struct error *err)
     if (code == 0)
         code = load_sides_apply_cpus(&load->sides, &load->tree, err);
     if (code == 0)
+        code = load_sides_apply_drops(&load->sides, err);
+    if (code == 0)
         code = load_sides_apply_touches(&load->sides, &load->tree, &scopes, err);
     if (code == 0)
         code = load_sides_apply_meetings(&load->sides, &load->tree, &scopes, err);

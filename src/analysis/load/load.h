@@ -112,6 +112,8 @@ struct load_sides {
     size_t n_homes, cap_homes;
     struct variable_pages *pages; /* [n_pages] likewise */
     size_t n_pages, cap_pages;
+    struct drop_count *drops; /* [n_drops] thread: thread.profile */
+    size_t n_drops, cap_drops;
 };
 
 /* A side file that was read, or why it was not. */
@@ -144,6 +146,9 @@ bool machines_add(struct model *model, const char *host_id, const struct topolog
 /* cpus.c: moves the counts by CPU to the model, whose variables are made and whose threads are in order, and puts them
  * and the machines in order. Those of profiles that were left out, and of no variable, are dropped.  err: ERR_MEMORY */
 int load_sides_apply_cpus(struct load_sides *sides, const struct raw_tree *tree, struct error *err);
+
+/* cpus.c: the same for the samples that were dropped.  err: ERR_MEMORY */
+int load_sides_apply_drops(struct load_sides *sides, struct error *err);
 
 /* touches.c: the same for the touches of pages, whose scopes are made; prior [prior->n_scopes of struct
  * prior_database]: the new numbers of those that a database had before.  err: ERR_MEMORY */

@@ -504,12 +504,29 @@ static void add_builds(struct load_sides *sides, const struct objects_file *file
                               file->modules[i].id);
 }
 
+/* Notes how many samples of an event the profile's thread took that were dropped. */
+static void add_drops(struct load_sides *sides, size_t profile, uint32_t event, const struct objects_event *from)
+{
+    for (uint32_t fate = FATE_DROP_REENTERED; event != UINT32_MAX && fate < FATE_TAKEN_MAX; fate++) {
+        if (!from->fates[fate])
+            continue;
+        if (!vec_reserve(&sides->drops, &sides->cap_drops, sides->n_drops + 1, sizeof *sides->drops)) {
+            sides->failed = true;
+            return;
+        }
+        sides->drops[sides->n_drops++] = (struct drop_count){
+            .thread = (uint32_t)profile, .event = event, .fate = fate, .n_samples = from->fates[fate]};
+    }
+}
+
 static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct beside *beside)
 {
     uint32_t *events = calloc(file->n_events + 1, sizeof *events);
-    for (size_t i = 0; events && i < file->n_events; i++)
+    for (size_t i = 0; events && i < file->n_events; i++) {
         if ((events[i] = add_event(sides->model, &file->events[i])) == UINT32_MAX && file->events[i].metric)
             sides->failed = true;
+        add_drops(sides, beside->profile, events[i], &file->events[i]);
+    }
     sides->failed = sides->failed || !events;
     for (size_t i = 0; i < file->n_variables; i++) {
         struct side_row *row = add_variable(sides, &file->variables[i], beside);
@@ -618,5 +635,6 @@ void load_sides_fini(struct load_sides *sides)
     free(sides->reaches);
     free(sides->homes);
     free(sides->pages);
+    free(sides->drops);
     strtab_fini(&sides->topology_paths);
 }

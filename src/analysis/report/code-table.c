@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions and lines: one pass over the call tree for what they cost, one over the variables for what they touched. */
+/* Functions and lines: one pass over the call tree for what they cost, one over the variables for what they touched.
+ * And what reports need of splits, beside split.c, which makes them. */
 #include "analysis/report/code-table.h"
 
 #include <stdio.h>
@@ -362,4 +363,84 @@ void code_table_fini(struct code_table *table)
     free(table->rows);
     slots_fini(&table->slots);
     *table = (struct code_table){0};
+}
+
+/* --- splits: names of threads, and how even a row is --- */
+
+/* Whether two entries of the list are one process, which has called exec. */
+static bool is_same_process(const struct process *a, const struct process *b)
+{
+    return a == b || (a->birth && a->birth == b->birth && a->pid == b->pid && a->directory == b->directory &&
+                      strcmp(a->host_id, b->host_id) == 0);
+}
+
+struct split_naming split_naming_of(const struct model *model)
+{
+    struct split_naming naming = {.by_rank = true, .has_one = true};
+    for (size_t i = 1; i < model->n_processes; i++) {
+        const struct process *one = &model->processes[i - 1], *next = &model->processes[i];
+        if (is_same_process(one, next))
+            continue;
+        naming.has_one = false;
+        naming.by_rank = naming.by_rank && one->rank != next->rank;
+        naming.has_hosts = naming.has_hosts || strcmp(one->host_id, next->host_id) != 0;
+        naming.has_repeats = naming.has_repeats || one->directory != next->directory;
+    }
+    return naming;
+}
+
+void split_put_column(const struct model *model, const struct split_naming *naming, enum split_by by, uint32_t number,
+                      struct buf *text)
+{
+    const struct thread *thread = &model->threads[number];
+    const struct process *process = &model->processes[thread->process];
+    bool has_process = by != SPLIT_THREAD || !naming->has_one;
+    if (by == SPLIT_RANK) {
+        buf_printf(text, "%u", process->rank);
+        return;
+    }
+    if (has_process && by == SPLIT_THREAD && naming->by_rank)
+        buf_printf(text, "%u", process->rank);
+    else if (has_process)
+        buf_printf(text, "%u", process->pid);
+    if (has_process && naming->has_hosts && !(by == SPLIT_THREAD && naming->by_rank))
+        buf_printf(text, "@%s", process->host_id);
+    if (has_process && naming->has_repeats)
+        buf_printf(text, "#%u", process->directory);
+    if (by == SPLIT_THREAD)
+        buf_printf(text, "%s%u", has_process ? "." : "", thread->thread_id);
+}
+
+void split_put_thread(const struct model *model, const struct split_naming *naming, uint32_t thread, struct buf *out)
+{
+    split_put_column(model, naming, SPLIT_THREAD, thread, out);
+}
+
+const char *split_thread_key(const struct split_naming *naming)
+{
+    return naming->has_one ? "thread" : naming->by_rank ? "rank.thread" : "process.thread";
+}
+
+struct split_spread split_spread_of(const struct split *split, size_t row)
+{
+    struct split_spread spread = {0};
+    size_t n = split->columns.n_strings, at = split->first[row];
+    double sum = 0;
+    for (uint32_t column = 0; column < n; column++) {
+        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
+        double value = has_cell ? split->cells[at++].value : 0;
+        spread.n_with_value += value != 0;
+        sum += value;
+        if (column == 0 || value < spread.least) {
+            spread.least = value;
+            spread.least_at = column;
+        }
+        if (column == 0 || value > spread.most) {
+            spread.most = value;
+            spread.most_at = column;
+        }
+    }
+    spread.mean = n ? sum / (double)n : 0;
+    spread.imbalance = spread.mean > 0 ? spread.most / spread.mean : 0;
+    return spread;
 }

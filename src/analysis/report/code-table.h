@@ -80,6 +80,8 @@ enum split_by {
     SPLIT_BYS
 };
 
+#define SPLIT_NOT_KNOWN "?" /* the column of what is in none that is known */
+
 struct split_cell {
     uint32_t row, column;
     double value;
@@ -127,8 +129,10 @@ struct split_fields {
 };
 
 /* Splits the rows of a report of variables; row i is that of the report, and row n_rows + i that of field i; fields
- * NULL: none. Dropped samples are in no thread. values: of the threads of the database, needed for SPLIT_THREAD to
- * SPLIT_RANK only. err: ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
+ * NULL: none. Samples that were dropped have the column of their thread, in older databases SPLIT_NOT_KNOWN, as they
+ * have where columns are code. By CPU, core, package or node, what is in no variable is shared out like the samples of
+ * its thread on variables. values: of the threads of the database, not needed for SPLIT_REGION and SPLIT_FUNCTION. err:
+ * ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
                     const struct split_fields *fields, struct split *split, struct error *err);
 
@@ -189,6 +193,10 @@ struct split_naming {
 
 /* What the names of the model's processes need. */
 struct split_naming split_naming_of(const struct model *model);
+
+/* Appends the name of the column that a thread belongs to, by SPLIT_THREAD, SPLIT_PROCESS or SPLIT_RANK. */
+void split_put_column(const struct model *model, const struct split_naming *naming, enum split_by by, uint32_t thread,
+                      struct buf *out);
 
 /* Appends a thread's name as SPLIT_THREAD has it; and what such a name consists of: "thread", "rank.thread" or
  * "process.thread". */

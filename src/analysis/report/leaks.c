@@ -182,13 +182,13 @@ static bool find_regions(struct region_maker *maker)
 static bool make_room(struct region_maker *maker)
 {
     struct region_report *regions = maker->regions;
-    size_t n = regions->names.n_strings;
+    size_t n = regions->names.n_strings + 1;
     maker->sums = calloc(n, sizeof *maker->sums);
     if (!maker->sums || !vec_reserve(&regions->regions, &regions->cap_regions, n, sizeof *regions->regions))
         return false;
     memset(regions->regions, 0, n * sizeof *regions->regions);
     for (size_t i = 0; i < n; i++)
-        regions->regions[i].name = regions->names.strings[i];
+        regions->regions[i].name = i < n - 1 ? regions->names.strings[i] : REGION_NOT_KNOWN;
     regions->n_regions = n;
     return true;
 }
@@ -266,6 +266,18 @@ static bool add_rest(struct region_maker *maker)
     return add_row_to_regions(maker, NULL);
 }
 
+/* Adds the samples that were dropped: in which region, nobody knows. */
+static bool add_dropped(struct region_maker *maker)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
+        const struct report_row *row = &maker->report->rows[i];
+        maker->sums[maker->regions->n_regions - 1] = row->fate ? row->value : 0;
+        ok = !row->fate || add_row_to_regions(maker, row);
+    }
+    return ok;
+}
+
 static int compare_values(double a, double b)
 {
     return a > b ? -1 : a < b;
@@ -301,7 +313,7 @@ int regions_make(const struct report *report, struct region_report *regions, str
 {
     struct region_maker maker = {.report = report, .regions = regions};
     *regions = (struct region_report){0};
-    bool ok = find_regions(&maker) && make_room(&maker) && add_rows(&maker) && add_rest(&maker);
+    bool ok = find_regions(&maker) && make_room(&maker) && add_rows(&maker) && add_rest(&maker) && add_dropped(&maker);
     free(maker.region_of);
     free(maker.sums);
     if (!ok) {

@@ -60,8 +60,10 @@ struct region_row {
     double share; /* percent of all samples */
 };
 
+#define REGION_NOT_KNOWN "?"
+
 struct region {
-    const char *name;        /* "outer > inner" for nested ones; "" outside all */
+    const char *name;        /* "outer > inner" for nested ones; "" outside all; of dropped samples REGION_NOT_KNOWN */
     double value, share;     /* without the regions inside it */
     struct region_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;

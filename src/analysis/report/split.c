@@ -50,6 +50,13 @@ bool split_by_is_place(enum split_by by)
     return by >= SPLIT_CPU && by <= SPLIT_NODE;
 }
 
+/* Samples that were dropped for one reason. */
+struct split_drops {
+    uint32_t row; /* + 1; 0 = there are none */
+    double worth; /* value of one of them */
+    double left;  /* value of those whose threads are not known */
+};
+
 /* What happens to the value of a statement. */
 struct share_of_row {
     double factor;
@@ -70,8 +77,13 @@ struct splitting {
     double *sums;                      /* [n_rows + 1] of the present column; the last: of all that is counted */
     uint32_t *above; /* [n_rows] row + 1 that the sums of the row are also part of, an earlier one; NULL: none are */
     uint32_t column;
-    struct slots slots;    /* of the cells, when columns change from statement to statement */
-    struct places *places; /* NULL: columns are no places of code */
+    struct slots slots;                       /* of the cells, when columns change from statement to statement */
+    struct places *places;                    /* NULL: columns are no places of code */
+    const struct report *report;              /* of variables; NULL: rows are code */
+    struct split_drops drops[FATE_TAKEN_MAX]; /* by fate */
+    size_t next_drop;                         /* of the model's, which are by thread */
+    struct strtab programs;                   /* of the processes ... */
+    size_t *n_of_program;                     /* ... and how many were each of them */
 };
 
 /* Finds the parts of each scope, which come in the order of scopes. */
@@ -113,6 +125,8 @@ static void splitting_fini(struct splitting *splitting)
     free(splitting->sums);
     free(splitting->above);
     free(splitting->first_part);
+    free(splitting->n_of_program);
+    strtab_fini(&splitting->programs);
     slots_fini(&splitting->slots);
 }
 
@@ -145,18 +159,46 @@ static bool add_cell(struct split *split, uint32_t row, uint32_t column, double 
     return true;
 }
 
+/* Adds the samples of a thread that were dropped, after those of the threads before it. */
+static void add_drops(struct splitting *splitting, size_t thread)
+{
+    const struct model *model = splitting->model;
+    for (; splitting->report && splitting->next_drop < model->n_drops &&
+           model->drops[splitting->next_drop].thread <= thread;
+         splitting->next_drop++) {
+        const struct drop_count *drop = &model->drops[splitting->next_drop];
+        struct split_drops *drops = &splitting->drops[drop->fate];
+        double value = drops->worth * (double)drop->n_samples;
+        if (!drops->row || !report_is_of_event(splitting->report, drop->event))
+            continue;
+        splitting->sums[drops->row - 1] += value;
+        splitting->sums[splitting->split->n_rows] += value;
+        drops->left -= value;
+        if (drops->left < NOTHING * value)
+            drops->left = 0;
+    }
+}
+
+/* Gives what is counted and in no row to the row that is for that. */
+static void add_rest(struct splitting *splitting)
+{
+    double *sums = splitting->sums, in_rows = 0;
+    size_t n_rows = splitting->split->n_rows;
+    for (size_t i = 0; i < splitting->n_main; i++)
+        in_rows += sums[i];
+    if (splitting->rest && sums[n_rows] - in_rows > NOTHING * sums[n_rows])
+        sums[splitting->rest - 1] = sums[n_rows] - in_rows;
+    if (in_rows > sums[n_rows])
+        sums[n_rows] = in_rows;
+}
+
 /* The sums of the column become cells. */
 static bool end_column(struct splitting *splitting)
 {
     struct split *split = splitting->split;
-    double *sums = splitting->sums, in_rows = 0;
+    double *sums = splitting->sums;
     bool ok = true;
-    for (size_t i = 0; i < splitting->n_main; i++)
-        in_rows += sums[i];
-    if (splitting->rest && sums[split->n_rows] - in_rows > NOTHING * sums[split->n_rows])
-        sums[splitting->rest - 1] = sums[split->n_rows] - in_rows;
-    if (in_rows > sums[split->n_rows])
-        sums[split->n_rows] = in_rows;
+    add_rest(splitting);
     for (size_t i = split->n_rows; splitting->above && i > 0; i--)
         if (splitting->above[i - 1])
             sums[splitting->above[i - 1] - 1] += sums[i - 1];
@@ -176,79 +218,58 @@ static int take_cells(void *context, const struct cell *cells, size_t n_cells, s
     return 0;
 }
 
-/* Whether two entries of the list are one process, which has called exec. */
-static bool is_same_process(const struct process *a, const struct process *b)
+/* Counts the processes that were each program. */
+static bool count_programs(struct splitting *splitting)
 {
-    return a == b || (a->birth && a->birth == b->birth && a->pid == b->pid && a->directory == b->directory &&
-                      strcmp(a->host_id, b->host_id) == 0);
-}
-
-struct split_naming split_naming_of(const struct model *model)
-{
-    struct split_naming naming = {.by_rank = true, .has_one = true};
-    for (size_t i = 1; i < model->n_processes; i++) {
-        const struct process *one = &model->processes[i - 1], *next = &model->processes[i];
-        if (is_same_process(one, next))
-            continue;
-        naming.has_one = false;
-        naming.by_rank = naming.by_rank && one->rank != next->rank;
-        naming.has_hosts = naming.has_hosts || strcmp(one->host_id, next->host_id) != 0;
-        naming.has_repeats = naming.has_repeats || one->directory != next->directory;
+    const struct model *model = splitting->model;
+    bool ok = (splitting->n_of_program = calloc(model->n_processes + 1, sizeof *splitting->n_of_program)) != NULL;
+    for (size_t i = 0; ok && i < model->n_processes; i++) {
+        int64_t program = strtab_intern(&splitting->programs, path_last(model->processes[i].exe));
+        ok = program >= 0;
+        splitting->n_of_program[ok ? program : 0]++;
     }
-    return naming;
+    return ok;
 }
 
-/* The name of the column that a thread belongs to. */
-static void put_column_name(const struct model *model, const struct split_naming *naming, enum split_by by,
-                            const struct thread *thread, struct buf *text)
+static size_t count_of_program(const struct splitting *splitting, const char *exe)
 {
-    const struct process *process = &model->processes[thread->process];
-    bool has_process = by != SPLIT_THREAD || !naming->has_one;
-    if (by == SPLIT_RANK) {
-        buf_printf(text, "%u", process->rank);
-        return;
-    }
-    if (has_process && by == SPLIT_THREAD && naming->by_rank)
-        buf_printf(text, "%u", process->rank);
-    else if (has_process)
-        buf_printf(text, "%u", process->pid);
-    if (has_process && naming->has_hosts && !(by == SPLIT_THREAD && naming->by_rank))
-        buf_printf(text, "@%s", process->host_id);
-    if (has_process && naming->has_repeats)
-        buf_printf(text, "#%u", process->directory);
-    if (by == SPLIT_THREAD)
-        buf_printf(text, "%s%u", has_process ? "." : "", thread->thread_id);
-}
-
-void split_put_thread(const struct model *model, const struct split_naming *naming, uint32_t thread, struct buf *out)
-{
-    put_column_name(model, naming, SPLIT_THREAD, &model->threads[thread], out);
-}
-
-const char *split_thread_key(const struct split_naming *naming)
-{
-    return naming->has_one ? "thread" : naming->by_rank ? "rank.thread" : "process.thread";
-}
-
-static size_t count_program(const struct model *model, const char *exe)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < model->n_processes; i++)
-        n += strcmp(path_last(model->processes[i].exe), exe) == 0;
-    return n;
+    int64_t program = strtab_find(&splitting->programs, exe);
+    return program < 0 ? 0 : splitting->n_of_program[program];
 }
 
 /* Notes which program the column of a thread is about. A process that calls exec has several, whose order is not known:
  * it began as the program of its parent, which began others too, so the one that fewer processes were is taken. */
-static void note_program(const struct model *model, struct split *split, const struct process *process, size_t column)
+static void note_program(struct splitting *splitting, const struct process *process, size_t column)
 {
+    struct split *split = splitting->split;
     const char *exe = path_last(process->exe), *known = split->programs[column];
     bool is_other = known && strcmp(known, exe) != 0;
     if (is_other && split->by == SPLIT_RANK)
         split->programs[column] = "";
-    else if (!is_other || count_program(model, exe) <= count_program(model, known))
+    else if (!is_other || count_of_program(splitting, exe) <= count_of_program(splitting, known))
         split->programs[column] = exe;
     split->has_programs = split->has_programs || is_other || (column && strcmp(exe, split->programs[0]) != 0);
+}
+
+/* Samples whose threads are not known have a column of their own. */
+static bool add_drops_left(struct splitting *splitting)
+{
+    struct split *split = splitting->split;
+    double all = 0;
+    for (int fate = 0; fate < FATE_TAKEN_MAX; fate++) {
+        const struct split_drops *drops = &splitting->drops[fate];
+        if (drops->left > 0)
+            splitting->sums[drops->row - 1] += drops->left;
+        all += drops->left;
+    }
+    int64_t column = all > 0 ? strtab_intern(&split->columns, SPLIT_NOT_KNOWN) : 0;
+    if (all <= 0 || column < 0)
+        return column >= 0;
+    splitting->sums[split->n_rows] = all;
+    splitting->column = (uint32_t)column;
+    if (split->programs)
+        split->programs[column] = "";
+    return end_column(splitting);
 }
 
 /* One column for each thread, process or rank. Threads are in the order of their processes, and these in that of their
@@ -262,20 +283,21 @@ static int split_by_thread(struct splitting *splitting, const struct value_sourc
     bool ok = true;
     if (split->by == SPLIT_THREAD)
         split->key = split_thread_key(&naming);
-    ok = (split->programs = calloc(model->n_threads + 1, sizeof *split->programs)) != NULL;
+    ok = (split->programs = calloc(model->n_threads + 1, sizeof *split->programs)) && count_programs(splitting);
     for (size_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
         struct buf name = {0};
-        put_column_name(model, &naming, split->by, &model->threads[i], &name);
+        split_put_column(model, &naming, split->by, (uint32_t)i, &name);
         int64_t column = name.failed ? -1 : strtab_intern(&split->columns, name.data);
         buf_fini(&name);
         ok = column >= 0 && (i == 0 || column == splitting->column || end_column(splitting));
         splitting->column = (uint32_t)column;
         if (ok) {
-            note_program(model, split, &model->processes[model->threads[i].process], (size_t)column);
+            note_program(splitting, &model->processes[model->threads[i].process], (size_t)column);
             code = values->visit(values->self, model->threads[i].profile, take_cells, splitting, err);
+            add_drops(splitting, i);
         }
     }
-    ok = ok && end_column(splitting);
+    ok = ok && end_column(splitting) && add_drops_left(splitting);
     return ok || code ? code : error_memory(err);
 }
 
@@ -422,6 +444,8 @@ static bool give_variables(struct splitting *splitting, const struct report *rep
     bool ok = row_of_wait && row_of;
     for (size_t r = 0; ok && r < report->n_rows; r++) {
         const struct report_row *row = &report->rows[r];
+        if (row->fate && row->samples > 0)
+            splitting->drops[row->fate] = (struct split_drops){(uint32_t)r + 1, row->value / row->samples, row->value};
         if (row->wait != REPORT_NOT_WAITING && (size_t)row->wait < n_waits)
             row_of_wait[row->wait] = (uint32_t)r + 1;
         else if (!row->variable && !row->fate)
@@ -459,48 +483,6 @@ static void sum_fields(struct splitting *splitting)
             fields->of_rows[i].fraction * splitting->sums[fields->of_rows[i].scope];
 }
 
-/* One column for each CPU, core, package or node: each row's value in the proportions of its variable's samples. */
-static bool add_place_columns(struct splitting *splitting, const struct report *report, const struct cpu_table *table)
-{
-    struct split *split = splitting->split;
-    double *all = calloc(report->n_variables + 1, sizeof *all), *here = calloc(report->n_variables + 1, sizeof *here);
-    bool ok = all && here;
-    for (size_t i = 0; ok && i < table->n_cells; i++)
-        all[table->cells[i].variable] += (double)table->cells[i].n_samples;
-    for (size_t place = 0; ok && place < table->n_rows; place++) {
-        struct buf name = {0};
-        cpu_table_put_name(table, place, &name);
-        splitting->column = (uint32_t)place;
-        ok = !name.failed && strtab_intern(&split->columns, name.data) == (int64_t)place;
-        buf_fini(&name);
-        memset(here, 0, report->n_variables * sizeof *here);
-        for (size_t i = table->first[place]; i < table->first[place + 1]; i++)
-            here[table->cells[i].variable] += (double)table->cells[i].n_samples;
-        for (size_t r = 0; ok && r < report->n_rows; r++) {
-            const struct report_row *row = &report->rows[r];
-            size_t v = row->variable ? (size_t)(row->variable - report->variables) : report->n_variables;
-            splitting->sums[r] = row->variable && !row->part && all[v] > 0 ? row->value * here[v] / all[v] : 0;
-        }
-        sum_fields(splitting);
-        ok = ok && end_column(splitting);
-    }
-    free(all);
-    free(here);
-    return ok;
-}
-
-static int by_place(struct splitting *splitting, const struct report *report, struct error *err)
-{
-    struct cpu_table table;
-    int code = cpu_table_make(report, cpu_bys[splitting->split->by], NULL, &table, err);
-    if (code != 0)
-        return code;
-    if (!add_place_columns(splitting, report, &table))
-        code = error_memory(err);
-    cpu_table_fini(&table);
-    return code;
-}
-
 /* Of one host: older databases have these sums alone. */
 static int by_node(struct splitting *splitting, const struct report *report, struct error *err)
 {
@@ -533,8 +515,6 @@ static int by_node(struct splitting *splitting, const struct report *report, str
 
 /* Places are known by variable and thread alone. So the value of a statement is shared out in the proportions of what
  * its thread took on the variable that it accesses, or on all where it accesses none: exact where a thread stayed. */
-
-#define PLACE_NOT_KNOWN "?"
 
 struct places {
     struct report report;
@@ -684,14 +664,15 @@ static int take_places(void *context, const struct cell *cells, size_t n_cells, 
     return 0;
 }
 
-/* Adds the values of rows to those that they are part of, column by column. */
-static bool add_above(struct splitting *splitting)
+/* Adds the values of rows to those that they are part of, and of variables to their fields, column by column. */
+static bool sum_columns(struct splitting *splitting)
 {
     struct split *split = splitting->split;
     struct split_cell *cells = split->cells;
     size_t n_cells = split->n_cells, n_columns = split->columns.n_strings, at = 0;
     bool ok = true;
-    if (!splitting->above)
+    bool has_fields = splitting->fields && splitting->places;
+    if (!splitting->above && !has_fields)
         return true;
     split->cells = NULL;
     split->n_cells = split->cap_cells = 0;
@@ -702,6 +683,8 @@ static bool add_above(struct splitting *splitting)
     for (uint32_t column = 0; ok && column < n_columns; column++) {
         for (; at < n_cells && cells[at].row == column; at++)
             splitting->sums[cells[at].column] = cells[at].value;
+        if (has_fields)
+            sum_fields(splitting);
         splitting->column = column;
         ok = end_column(splitting);
     }
@@ -709,30 +692,112 @@ static bool add_above(struct splitting *splitting)
     return ok;
 }
 
+/* Names the columns. */
+static bool name_places(struct splitting *splitting)
+{
+    const struct cpu_table *table = &splitting->places->table;
+    bool ok = true;
+    for (size_t place = 0; ok && place < table->n_rows; place++) {
+        struct buf name = {0};
+        cpu_table_put_name(table, place, &name);
+        ok = !name.failed && strtab_intern(&splitting->split->columns, name.data) == (int64_t)place;
+        buf_fini(&name);
+    }
+    return ok;
+}
+
+static int end_places(struct splitting *splitting, struct error *err)
+{
+    bool ok = true;
+    if (splitting->places->has_unknown)
+        ok = strtab_intern(&splitting->split->columns, SPLIT_NOT_KNOWN) == (int64_t)splitting->places->table.n_rows;
+    return ok && sum_columns(splitting) ? 0 : error_memory(err);
+}
+
 /* Splits rows of code, or of the tree of data, whose statements have rows in row_of. */
 static int code_by_place(struct splitting *splitting, const struct value_source *values, struct error *err)
 {
     const struct model *model = splitting->model;
-    struct split *split = splitting->split;
-    struct places *places = splitting->places;
-    int code = 0;
-    bool ok = true;
-    for (size_t place = 0; ok && place < places->table.n_rows; place++) {
-        struct buf name = {0};
-        cpu_table_put_name(&places->table, place, &name);
-        ok = !name.failed && strtab_intern(&split->columns, name.data) == (int64_t)place;
-        buf_fini(&name);
-    }
-    for (uint32_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
-        begin_thread(places, i);
+    int code = name_places(splitting) ? 0 : error_memory(err);
+    for (uint32_t i = 0; code == 0 && i < model->n_threads; i++) {
+        begin_thread(splitting->places, i);
         code = values->visit(values->self, model->threads[i].profile, take_places, splitting, err);
     }
-    if (ok && code == 0 && places->has_unknown)
-        ok = strtab_intern(&split->columns, PLACE_NOT_KNOWN) == (int64_t)places->table.n_rows;
-    ok = ok && (code != 0 || add_above(splitting));
-    if (!ok)
+    code = code == 0 ? end_places(splitting, err) : code;
+    return code == 0 ? finish(splitting->split, err) : code;
+}
+
+/* Shares out the rows of variables in the proportions of their samples; is_known [n_rows]: those that were. */
+static bool variables_by_place(struct splitting *splitting, bool *is_known)
+{
+    const struct report *report = &splitting->places->report;
+    const struct cpu_table *table = &splitting->places->table;
+    double *all = calloc(report->n_variables + 1, sizeof *all), *here = calloc(report->n_variables + 1, sizeof *here);
+    bool ok = all && here;
+    for (size_t i = 0; ok && i < table->n_cells; i++)
+        all[table->cells[i].variable] += (double)table->cells[i].n_samples;
+    for (size_t place = 0; ok && place < table->n_rows; place++) {
+        memset(here, 0, report->n_variables * sizeof *here);
+        for (size_t i = table->first[place]; i < table->first[place + 1]; i++)
+            here[table->cells[i].variable] += (double)table->cells[i].n_samples;
+        for (uint32_t r = 0; ok && r < report->n_rows; r++) {
+            const struct report_row *row = &report->rows[r];
+            size_t v = row->variable ? (size_t)(row->variable - report->variables) : report->n_variables;
+            is_known[r] = all[v] > 0;
+            if (here[v] > 0 && row->value != 0)
+                ok = add_at_place(splitting, r + 1, (uint32_t)place, row->value * here[v] / all[v]);
+        }
+    }
+    free(all);
+    free(here);
+    return ok;
+}
+
+/* Shares out the other rows, thread by thread, like all samples of the thread on variables. */
+static int others_by_place(struct splitting *splitting, const bool *is_known, const struct value_source *values,
+                           struct error *err)
+{
+    const struct model *model = splitting->model;
+    int code = 0;
+    bool ok = true;
+    for (uint32_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
+        begin_thread(splitting->places, i);
+        code = values->visit(values->self, model->threads[i].profile, take_cells, splitting, err);
+        add_drops(splitting, i);
+        add_rest(splitting);
+        for (uint32_t r = 0; ok && r < splitting->n_main; r++)
+            ok = is_known[r] || splitting->sums[r] == 0 || share_out_alike(splitting, r + 1, splitting->sums[r]);
+        memset(splitting->sums, 0, (splitting->split->n_rows + 1) * sizeof *splitting->sums);
+    }
+    for (int fate = 0; ok && fate < FATE_TAKEN_MAX; fate++)
+        if (splitting->drops[fate].left > 0) {
+            splitting->places->has_unknown = true;
+            ok = add_at_place(splitting, splitting->drops[fate].row, (uint32_t)splitting->places->table.n_rows,
+                              splitting->drops[fate].left);
+        }
+    return ok ? code : error_memory(err);
+}
+
+static int by_place(struct splitting *splitting, const struct report *report, const struct value_source *values,
+                    struct error *err)
+{
+    struct places places = {.report = *report};
+    bool *is_known = calloc(report->n_rows + 1, sizeof *is_known);
+    int code =
+        is_known ? cpu_table_make(report, cpu_bys[splitting->split->by], NULL, &places.table, err) : error_memory(err);
+    splitting->places = &places;
+    if (code == 0 &&
+        !(index_places(&places, report->model) && name_places(splitting) && variables_by_place(splitting, is_known)))
         code = error_memory(err);
-    return code == 0 ? finish(split, err) : code;
+    if (code == 0)
+        code = others_by_place(splitting, is_known, values, err);
+    if (code == 0)
+        code = end_places(splitting, err);
+    splitting->places = NULL;
+    places.report = (struct report){0}; /* the caller's */
+    places_fini(&places);
+    free(is_known);
+    return code;
 }
 
 /* --- statements of the tree of data, and the same ones in the call tree --- */
@@ -786,7 +851,7 @@ static int split_rows(struct splitting *splitting, const struct value_source *va
     struct split *split = splitting->split;
     count_scopes(splitting);
     int code = bys[split->by].is_spread ? split_by_thread(splitting, values, err) : split_by_place(splitting, err);
-    if (code == 0 && !bys[split->by].is_spread && !add_above(splitting))
+    if (code == 0 && !bys[split->by].is_spread && !(sum_columns(splitting) && add_drops_left(splitting)))
         code = error_memory(err);
     return code == 0 ? finish(split, err) : code;
 }
@@ -795,14 +860,15 @@ int split_variables(const struct report *report, enum split_by by, const struct 
                     const struct split_fields *fields, struct split *split, struct error *err)
 {
     *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
-    struct splitting splitting = {.split = split, .model = report->model, .metric = report->metric, .fields = fields};
+    struct splitting splitting = {
+        .split = split, .model = report->model, .metric = report->metric, .fields = fields, .report = report};
     int code = 0;
     if (!make_room(&splitting, report->n_rows) || !give_variables(&splitting, report))
         code = error_memory(err);
-    else if (by == SPLIT_NODE && (report->model->n_cpu_counts == 0 || report->model->n_machines < 2))
+    else if (by == SPLIT_NODE && (report->model->n_cpu_counts == 0 || report->model->n_machines == 0))
         code = by_node(&splitting, report, err);
     else if (split_by_is_place(by))
-        code = by_place(&splitting, report, err);
+        code = by_place(&splitting, report, values, err);
     else
         code = split_rows(&splitting, values, err);
     if (code == 0 && split_by_is_place(by))
@@ -914,28 +980,4 @@ void split_fini(struct split *split)
     free(split->cells);
     free(split->first);
     *split = (struct split){0};
-}
-
-struct split_spread split_spread_of(const struct split *split, size_t row)
-{
-    struct split_spread spread = {0};
-    size_t n = split->columns.n_strings, at = split->first[row];
-    double sum = 0;
-    for (uint32_t column = 0; column < n; column++) {
-        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
-        double value = has_cell ? split->cells[at++].value : 0;
-        spread.n_with_value += value != 0;
-        sum += value;
-        if (column == 0 || value < spread.least) {
-            spread.least = value;
-            spread.least_at = column;
-        }
-        if (column == 0 || value > spread.most) {
-            spread.most = value;
-            spread.most_at = column;
-        }
-    }
-    spread.mean = n ? sum / (double)n : 0;
-    spread.imbalance = spread.mean > 0 ? spread.most / spread.mean : 0;
-    return spread;
 }

@@ -595,6 +595,22 @@ static void take_touches(struct json_take *take, const json_t *root, struct mode
     }
 }
 
+static void take_drops(struct json_take *take, const json_t *root, struct model *model)
+{
+    const json_t *list = begin_list(take, root, "drops", true, &model->drops, sizeof *model->drops, &model->n_drops);
+    need(take, model->n_drops, model->n_events && has_threads(model), "events or threads");
+    for (take->index = 0; take->index < model->n_drops && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct drop_count *drop = &model->drops[take->index];
+        drop->thread = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_threads - 1, "thread");
+        drop->event = (uint32_t)json_take_word(take, json_array_get(row, 1), model->n_events - 1, "event");
+        drop->fate = model_drop_named(json_string_value(json_array_get(row, 2)));
+        drop->n_samples = json_take_word(take, json_array_get(row, 3), UINT64_MAX, "drops");
+        if (drop->fate == FATE_MAX)
+            *drop = (struct drop_count){.fate = FATE_DROP_REENTERED};
+    }
+}
+
 static void take_reach_row(struct json_take *take, const json_t *item, struct reach_row *row)
 {
     const json_t *lines = json_array_get(item, 5), *offsets = json_array_get(item, 6);
@@ -715,6 +731,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_home_counts(&take, root, model);
         take_pages(&take, root, model);
         take_field_counts(&take, root, model);
+        take_drops(&take, root, model);
     }
     json_decref(root);
     model_set_capacities(model);

@@ -388,6 +388,18 @@ static void put_meetings(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_meetings > 0);
 }
 
+static void put_drops(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_drops; i++) {
+        const struct drop_count *drop = &model->drops[i];
+        buf_printf(out, i ? ",\n" : ",\n\"drops\": [\n");
+        buf_printf(out, "[%u, %u, ", drop->thread, drop->event);
+        json_put_text(out, fate_row((int)drop->fate)->name);
+        buf_printf(out, ", %llu]", (unsigned long long)drop->n_samples);
+    }
+    buf_append(out, "]", model->n_drops > 0);
+}
+
 static void put_touches(const struct model *model, struct buf *out)
 {
     for (size_t i = 0; i < model->n_touches; i++) {
@@ -468,6 +480,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_home_counts(model, out);
     put_pages(model, out);
     put_field_counts(model, out);
+    put_drops(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
 }
