@@ -10,6 +10,8 @@
 #include "base/input.h"
 #include "structure/names/assign-name.h"
 
+#define PROGRAMS_SHOWN 8
+
 void csv_put_quoted(struct buf *out, const char *text)
 {
     struct buf plain = {0};
@@ -218,9 +220,31 @@ const char *text_program_name(const struct export_job *job)
     return model->command ? model->command : model->program ? model_module_name(model, model->program) : "?";
 }
 
+size_t text_programs(const struct export_job *job, struct buf *out)
+{
+    const struct model *model = job->model;
+    struct strtab names = {0};
+    for (size_t i = 0; i < model->n_processes; i++)
+        (void)strtab_intern(&names, model->processes[i].exe);
+    size_t n = names.n_strings;
+    for (size_t i = 0; i < n && i < PROGRAMS_SHOWN; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", names.strings[i]);
+    if (n > PROGRAMS_SHOWN)
+        buf_printf(out, " and %zu more", n - PROGRAMS_SHOWN);
+    strtab_fini(&names);
+    return n;
+}
+
 void text_program(struct buf *out, const struct export_job *job)
 {
-    text_labelled(out, job, "program", text_program_name(job));
+    struct buf names = {0}, text = {0};
+    size_t n = text_programs(job, &names);
+    buf_printf(&text, "%s", text_program_name(job));
+    if (n > 1)
+        buf_printf(&text, "; %zu programs: %s", n, names.data ? names.data : "");
+    text_labelled(out, job, "program", text.data ? text.data : "");
+    buf_fini(&names);
+    buf_fini(&text);
 }
 
 void text_lines(struct buf *out, uint32_t first, uint32_t last)

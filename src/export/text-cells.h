@@ -48,6 +48,10 @@ const char *text_program_name(const struct export_job *job);
 /* The head's line with that name. */
 void text_program(struct buf *out, const struct export_job *job);
 
+/* Appends the names of the programs of the processes, of many only the first ones and how many more there are; returns
+ * how many they are. */
+size_t text_programs(const struct export_job *job, struct buf *out);
+
 /* Appends lines of a file, "77" or "77-79"; last 0: not known. */
 void text_lines(struct buf *out, uint32_t first, uint32_t last);
 

@@ -70,7 +70,6 @@ static bool skid_holds(const char *json)
 
 #define REGIONS_SHOWN 8
 #define REGION_WIDTH 40
-#define PROGRAMS_SHOWN 8
 #define PROFILER_PERCENT 2.0
 #define HIDDEN_PERCENT 10.0
 #define COVERED_LEAST 0.7 /* of the time used: from this on down the head says what the samples stand for */
@@ -78,19 +77,16 @@ static bool skid_holds(const char *json)
 #define LOSS_PERCENT 1.0 /* of the samples: from this on the head says what was lost, and the foot how */
 
 /* The programs of the processes, if there are several. */
-static void put_programs(const struct model *model, struct buf *text)
+static void put_programs(const struct export_job *job, struct buf *text)
 {
-    struct strtab names = {0};
-    for (size_t i = 0; i < model->n_processes; i++)
-        (void)strtab_intern(&names, model->processes[i].exe);
+    const struct model *model = job->model;
+    struct buf names = {0};
+    size_t n = text_programs(job, &names);
     if (model->n_processes > model_count_processes(model)) /* a forked copy of a program is no other one */
-        buf_printf(text, " that ran %zu programs", names.n_strings > 1 ? names.n_strings : model->n_processes);
-    for (size_t i = 0; names.n_strings > 1 && i < names.n_strings && i < PROGRAMS_SHOWN; i++)
-        buf_printf(text, "%s%s", i ? ", " : " (", names.strings[i]);
-    if (names.n_strings > PROGRAMS_SHOWN)
-        buf_printf(text, " and %zu other programs", names.n_strings - PROGRAMS_SHOWN);
-    buf_printf(text, "%s", names.n_strings > 1 ? ")" : "");
-    strtab_fini(&names);
+        buf_printf(text, " that ran %zu programs", n > 1 ? n : model->n_processes);
+    if (n > 1)
+        buf_printf(text, " (%s)", names.data ? names.data : "");
+    buf_fini(&names);
 }
 
 static void put_program(const struct export_job *job, struct buf *out)
@@ -102,7 +98,7 @@ static void put_program(const struct export_job *job, struct buf *out)
         buf_printf(&text, "%zu runs, ", model->runs.n_strings);
     size_t n_processes = model_count_processes(model);
     buf_printf(&text, "%zu process%s", n_processes, n_processes == 1 ? "" : "es");
-    put_programs(model, &text);
+    put_programs(job, &text);
     size_t n_threads = model_count_threads(model);
     buf_printf(&text, ", %s%zu thread%s", model_has_merged_threads(model) ? "at least " : "", n_threads,
                n_threads == 1 ? "" : "s");

@@ -789,7 +789,7 @@ def check_profiler_by(scratch):
     expect("" not in {row["function"] for row in rows} and "<profiler>" in {row["function"] for row in rows}, f"vars --by function: {rows}")
 
 
-def check_programs(scratch):
+def check_programs(scratch, database):
     """Columns of several programs have their names above, and what is about one of them says which."""
     directory, start = scratch / "programs-measurement", [("/nowhere/make", 0x1010)]
     for pid, (exe, count) in enumerate((("make", 5), ("cc1", 80), ("as", 15)), 100):
@@ -810,6 +810,20 @@ def check_programs(scratch):
                        f"{report} --by {by} in {columns} columns: {text}")
         data = as_json("vars", "--by", by, scratch / "programs")
         expect(dict(zip(data["columns"], data["programs"])) == of, f"vars --by {by} as JSON: {data}")
+    for report in ("functions", "lines", "advice", "vars"):
+        text = run("hpcquery", report, scratch / "programs", columns=200)
+        expect(re.search("^program   .*make, cc1, as", text, re.M), f"{report}: {text}")
+        text = run("hpcquery", report, database)
+        expect(re.search("^program   app(:.*)?$", text, re.M) and "programs" not in text, f"{report} of one program: {text}")
+    for pid in range(11):
+        profile = m.Profile(f"step{pid:02}", METRICS, pid=100 + pid)
+        profile.sample([("/nowhere/step", 0x1010)], {0: 10}, m.reason("DATACENTRIC_No_Compute"))
+        profile.write(scratch / "steps-measurement")
+    run("hpcprof", "-q", "-o", scratch / "steps", scratch / "steps-measurement")
+    names = ", ".join(f"step{pid:02}" for pid in range(8))
+    for report, before in (("functions", "; 11 programs: "), ("vars", ": 11 processes (")):
+        text = run("hpcquery", report, scratch / "steps", columns=200)
+        expect(f"{before}{names} and 3 more" in text, f"{report} of many programs: {text}")
     text = run("hpcquery", "vars", "--by", "process", scratch / "programs")
     expect(re.search("^ +make +cc1 +as\n  share  variable +100 +101 +102 ", text, re.M), f"vars --by process: {text}")
     rows = table("advice", "--min", "0", scratch / "programs")
@@ -946,7 +960,7 @@ def main():
         check_cpus_text(scratch)
         check_profiler(scratch)
         check_profiler_by(scratch)
-        check_programs(scratch)
+        check_programs(scratch, database)
         check_annotate_by(program, database)
         check_trees(program, database)
         check_without(database)
