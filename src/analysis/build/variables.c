@@ -713,7 +713,7 @@ static uint32_t add_own(struct build *build, uint32_t index, uint32_t parent)
 /* Whether the function whose frame holds the variable is the profiler's. */
 static bool is_own_frame(const struct build *build, const struct raw_node *node)
 {
-    const struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
+    struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     return symbols && node->ip && symbols_is_in_section(symbols, node->ip, OWN_SECTION);
 }
 

@@ -220,8 +220,6 @@ static const char *file_of(struct symbols *symbols, Dwarf_Attribute *attribute)
 /* libdw finds that by walking the unit from its beginning, for each entry anew. Large units of C++ have many entries
  * whose names need it, so that the scopes of the last unit are kept. */
 
-#define SCOPES_MAX 64 /* one in the other */
-
 static bool is_scope(int tag)
 {
     return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
@@ -248,13 +246,12 @@ static void add_scopes(struct symbols *symbols, Dwarf_Die *above, size_t parent,
             !vec_reserve(&symbols->scopes, &symbols->cap_scopes, n + 1, sizeof *symbols->scopes))
             continue;
         symbols->scopes[symbols->n_scopes++] = (struct dwarf_scope){place_of(&child), child, parent};
-        if (depth < SCOPES_MAX)
+        if (depth < SYMBOLS_SCOPES_MAX)
             add_scopes(symbols, &child, n + 1, depth + 1);
     }
 }
 
-/* The entry and what it lies in, from the inside out, without the unit; returns how many. */
-static int scopes_around(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die scopes[SCOPES_MAX])
+int symbols_scopes_around(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die scopes[SYMBOLS_SCOPES_MAX])
 {
     Dwarf_Die unit;
     int n = 0;
@@ -267,7 +264,7 @@ static int scopes_around(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die scop
     }
     size_t i = search_below(symbols->scopes, symbols->n_scopes, SEARCH_KEY(struct dwarf_scope, place), place_of(die));
     bool is_known = i < symbols->n_scopes && symbols->scopes[i].place == place_of(die);
-    for (size_t at = is_known ? symbols->scopes[i].parent : 0; at && n < SCOPES_MAX;
+    for (size_t at = is_known ? symbols->scopes[i].parent : 0; at && n < SYMBOLS_SCOPES_MAX;
          at = symbols->scopes[at - 1].parent)
         scopes[n++] = symbols->scopes[at - 1].die;
     return n;
@@ -385,11 +382,11 @@ static void put_die_name(struct symbols *symbols, Dwarf_Die *die, const char *na
  * scopes around the declaration. NULL for everything else. */
 static const char *member_function_name(struct symbols *symbols, Dwarf_Die *function)
 {
-    Dwarf_Die die = *function, scopes[SCOPES_MAX];
+    Dwarf_Die die = *function, scopes[SYMBOLS_SCOPES_MAX];
     struct buf name = {0};
     if (!find_declaration(&die))
         return NULL;
-    int n = scopes_around(symbols, &die, scopes);
+    int n = symbols_scopes_around(symbols, &die, scopes);
     bool is_member = n > 1 && is_class(&scopes[1]);
     for (int i = is_member ? n - 1 : -1; i >= 0; i--) {
         const char *part = dwarf_diename(&scopes[i]);
@@ -431,10 +428,10 @@ static bool find_lambda(Dwarf_Die *function, Dwarf_Die *class)
 /* The names of the scopes around a function, and its own, from the outermost in: "S<int>::run". */
 static void put_qualified(struct symbols *symbols, Dwarf_Die *function, struct buf *text)
 {
-    Dwarf_Die die = *function, scopes[SCOPES_MAX];
+    Dwarf_Die die = *function, scopes[SYMBOLS_SCOPES_MAX];
     if (!find_declaration(&die))
         die = *function;
-    int n = scopes_around(symbols, &die, scopes);
+    int n = symbols_scopes_around(symbols, &die, scopes);
     for (int i = n - 1; i >= 0; i--) {
         const char *part = dwarf_tag(&scopes[i]) != DW_TAG_lexical_block ? dwarf_diename(&scopes[i]) : NULL;
         if (!part)
@@ -448,9 +445,9 @@ static void put_qualified(struct symbols *symbols, Dwarf_Die *function, struct b
  * "::"; nothing for a lambda in other code. */
 static void put_instance(struct symbols *symbols, Dwarf_Die *class, struct buf *text)
 {
-    Dwarf_Die scopes[SCOPES_MAX];
+    Dwarf_Die scopes[SYMBOLS_SCOPES_MAX];
     struct buf name = {0};
-    int n = scopes_around(symbols, class, scopes), i = 1;
+    int n = symbols_scopes_around(symbols, class, scopes), i = 1;
     while (i < n && dwarf_tag(&scopes[i]) != DW_TAG_subprogram)
         i++;
     if (i < n)

@@ -87,8 +87,10 @@ struct symbols {
     const void *scopes_of;      /* libdw's unit that the scopes are of, NULL: none yet */
     struct dwarf_scope *scopes; /* [n_scopes] */
     size_t n_scopes, cap_scopes;
-    struct strtab strings;             /* owns every string returned */
-    const char *path_raw, *path_owned; /* the last path of libdw's and its owned copy, NULL: none yet */
+    const char *section;                 /* the last one that was asked for, NULL: none yet ... */
+    uint64_t section_low, section_bytes; /* ... and where it lies; 0 bytes: the module has none of that name */
+    struct strtab strings;               /* owns every string returned */
+    const char *path_raw, *path_owned;   /* the last path of libdw's and its owned copy, NULL: none yet */
 };
 
 /* symbols.c: an owned copy of text, demangled or with the path simplified; NULL for NULL or out of memory. */
@@ -100,6 +102,12 @@ const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum el
 
 /* symbols.c: the range of code in the unwind tables that contains vaddr, for stripped code; false when none does. */
 bool symbols_unwind_range(struct symbols *symbols, uint64_t vaddr, uint64_t *start, uint64_t *end);
+
+#define SYMBOLS_SCOPES_MAX 64 /* one in the other */
+
+/* symbols-dwarf.c: fills scopes with the entry and what it lies in, from the inside out, without the unit; returns how
+ * many. */
+int symbols_scopes_around(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die scopes[SYMBOLS_SCOPES_MAX]);
 
 /* symbols-dwarf.c */
 void symbols_dwarf_load(struct symbols *symbols);

@@ -87,20 +87,32 @@ static bool is_in_code(Elf *elf, GElf_Word section)
     return found && gelf_getshdr(found, &header) && header.sh_flags & SHF_EXECINSTR;
 }
 
-bool symbols_is_in_section(const struct symbols *symbols, uint64_t vaddr, const char *name)
+/* Notes where the module's section of that name lies. */
+static void find_section(struct symbols *symbols, const char *name)
 {
     GElf_Addr bias;
     GElf_Shdr header;
     size_t names;
     Elf *elf = dwfl_module_getelf(symbols->module, &bias);
+    int64_t own = strtab_intern(&symbols->strings, name);
+    symbols->section = own < 0 ? NULL : symbols->strings.strings[own];
+    symbols->section_low = symbols->section_bytes = 0;
     if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-        return false;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        return;
+    for (Elf_Scn *section = NULL; !symbols->section_bytes && (section = elf_nextscn(elf, section));) {
         const char *found = gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (found && strcmp(found, name) == 0 && vaddr >= header.sh_addr && vaddr - header.sh_addr < header.sh_size)
-            return true;
+        if (found && strcmp(found, name) == 0) {
+            symbols->section_low = header.sh_addr;
+            symbols->section_bytes = header.sh_size;
+        }
     }
-    return false;
+}
+
+bool symbols_is_in_section(struct symbols *symbols, uint64_t vaddr, const char *name)
+{
+    if (!symbols->section || strcmp(symbols->section, name) != 0)
+        find_section(symbols, name);
+    return vaddr >= symbols->section_low && vaddr - symbols->section_low < symbols->section_bytes;
 }
 
 /* elf, section: where it is defined. Assembly code often leaves out the type of its functions but gives their size. */

@@ -42,8 +42,9 @@ void symbols_close(struct symbols *symbols);
 /* 1 when the module has DWARF line or function information. */
 bool symbols_has_debug(const struct symbols *symbols);
 
-/* Whether vaddr (of the module, not of the process) lies in a section of that name.  ctx: ordinary */
-bool symbols_is_in_section(const struct symbols *symbols, uint64_t vaddr, const char *name);
+/* Whether vaddr (of the module, not of the process) lies in the first section of that name. The answer for the last
+ * name is kept.  ctx: ordinary */
+bool symbols_is_in_section(struct symbols *symbols, uint64_t vaddr, const char *name);
 
 /* Fills frames [SYMBOLS_FRAMES_MAX], outermost first: the function that contains vaddr, then what was inlined into it
  * there. Returns their number, 0 when the module has no code at vaddr. */

@@ -176,13 +176,12 @@ static bool declaration_of(Dwarf_Die *die)
 
 bool types_class_of(struct symbols *symbols, uint64_t function, Dwarf_Die *structure)
 {
-    Dwarf_Die die, *scopes = NULL;
+    Dwarf_Die die, scopes[SYMBOLS_SCOPES_MAX];
     if (!symbols->dwarf || !function || !dwarf_offdie(symbols->dwarf, function, &die) || !declaration_of(&die))
         return false;
-    int n = dwarf_getscopes_die(&die, &scopes);
+    int n = symbols_scopes_around(symbols, &die, scopes);
     if (n > 1)
         *structure = scopes[1];
-    free(scopes);
     return n > 1 && (dwarf_tag(structure) == DW_TAG_structure_type || dwarf_tag(structure) == DW_TAG_class_type);
 }
 
@@ -195,14 +194,13 @@ uint32_t types_template_of_function(struct symbols *symbols, uint64_t offset)
 /* The type that the template parameter called name stands for, in a function or in its class. */
 static uint32_t types_template_parameter(struct symbols *symbols, Dwarf_Die *function, const char *name)
 {
-    Dwarf_Die die = *function, *scopes = NULL;
+    Dwarf_Die die = *function, scopes[SYMBOLS_SCOPES_MAX];
     uint32_t found = 0;
     if (!declaration_of(&die))
         return 0;
-    int n = dwarf_getscopes_die(&die, &scopes);
+    int n = symbols_scopes_around(symbols, &die, scopes);
     for (int i = 0; i < n && !found; i++)
         found = template_argument(symbols, &scopes[i], name);
-    free(scopes);
     return found;
 }
 
