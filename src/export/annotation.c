@@ -191,6 +191,14 @@ static size_t split_subject(const char *subject, const char **function)
     return is_split ? (size_t)(colon - subject) : 0;
 }
 
+static bool has_name(const struct annotation *annotation, uint32_t name)
+{
+    size_t i = 0;
+    while (i < annotation->n_names && annotation->names[i] != name)
+        i++;
+    return i < annotation->n_names;
+}
+
 /* Takes the functions among the rows that go by the name at this distance; *files: where they are. */
 static bool take_functions(struct annotation *annotation, const struct code_table *functions, unsigned distance,
                            struct strtab *files)
@@ -209,7 +217,8 @@ static bool take_functions(struct annotation *annotation, const struct code_tabl
         if (!vec_reserve(&annotation->names, &annotation->cap_names, annotation->n_names + 1, sizeof(uint32_t)) ||
             strtab_intern(files, known) < 0)
             return false;
-        annotation->names[annotation->n_names++] = row->function;
+        if (!has_name(annotation, row->function)) /* several modules may have it */
+            annotation->names[annotation->n_names++] = row->function;
         annotation->file = row->file;
         annotation->inclusive += row->inclusive;
         if (row->line && (!annotation->first || row->line < annotation->first))
@@ -470,10 +479,18 @@ int annotation_make(struct annotation *annotation, const struct export_job *job,
 void annotation_put_functions(const struct annotation *annotation, struct buf *out)
 {
     const struct model *model = annotation->job->model;
-    for (size_t i = 0; i < annotation->n_names && i < NAMES_SHOWN; i++) {
-        buf_printf(out, "%s", i ? ", " : "");
-        text_function(out, model_text(model, annotation->names[i]));
+    struct strtab names = {0}; /* without parameters: overloaded functions have one */
+    for (size_t i = 0; i < annotation->n_names; i++) {
+        struct buf name = {0};
+        text_function(&name, model_text(model, annotation->names[i]));
+        (void)strtab_intern(&names, name.data ? name.data : "");
+        buf_fini(&name);
     }
-    if (annotation->n_names > NAMES_SHOWN)
-        buf_printf(out, " and %zu more", annotation->n_names - NAMES_SHOWN);
+    for (size_t i = 0; i < names.n_strings && i < NAMES_SHOWN; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", names.strings[i]);
+    if (names.n_strings > NAMES_SHOWN)
+        buf_printf(out, " and %zu more", names.n_strings - NAMES_SHOWN);
+    if (annotation->n_names > names.n_strings)
+        buf_printf(out, " (%zu functions)", annotation->n_names);
+    strtab_fini(&names);
 }

@@ -97,13 +97,15 @@ struct code_report {
     struct code_table table;
     struct derived derived;
     size_t n_left;
-    double rest; /* own value of the rows that are left out */
+    double rest;    /* own value of the rows that are left out */
+    uint32_t *like; /* [n_rows] 1 + another row that text shows alike, 0: none; NULL: not asked for */
 };
 
 static void code_report_fini(struct code_report *report)
 {
     code_table_fini(&report->table);
     derived_fini(&report->derived);
+    free(report->like);
 }
 
 /* Makes the rows that a job asks for. */
@@ -121,23 +123,80 @@ static int code_report_make(const struct export_job *job, enum code_kind kind, s
     return code;
 }
 
-static void put_text_row(const struct code_report *report, const struct export_job *job, enum code_kind kind,
-                         size_t number, struct buf *out)
+/* The name of a row, and where it is, as text shows them. */
+static void put_labels(const struct code_report *report, size_t number, struct buf *name, struct buf *position)
 {
     const struct code_table *table = &report->table;
     const struct code_row *row = &table->rows[number];
     const char *file = path_last(model_text(table->model, row->file));
     const char *module = path_last(model_text(table->model, row->module));
+    text_function(name, model_text(table->model, row->function));
+    if (row->line)
+        buf_printf(position, "%s:%u", file, row->line);
+    else
+        buf_printf(position, "%s", *file == '<' ? module : file);
+    if (!row->line && *file == '<')
+        drop_module(name, module);
+}
+
+/* Notes for each row another one with the same labels; false when out of memory. */
+static bool find_likes(struct code_report *report)
+{
+    struct strtab labels = {0};
+    size_t n = report->table.n_rows;
+    uint32_t *first = calloc(n + 1, sizeof *first); /* [labels] row + 1 */
+    bool ok = first && (report->like = calloc(n + 1, sizeof *report->like));
+    for (size_t i = 0; ok && i < n; i++) {
+        struct buf label = {0}, position = {0};
+        put_labels(report, i, &label, &position);
+        buf_printf(&label, "\n%s", position.data ? position.data : "");
+        int64_t known = label.failed ? -1 : strtab_intern(&labels, label.data);
+        ok = known >= 0;
+        if (ok && first[known]) {
+            report->like[i] = first[known];
+            report->like[first[known] - 1] = (uint32_t)i + 1;
+        } else if (ok) {
+            first[known] = (uint32_t)i + 1;
+        }
+        buf_fini(&label);
+        buf_fini(&position);
+    }
+    strtab_fini(&labels);
+    free(first);
+    return ok;
+}
+
+/* A line below a row for what tells it from another one that looks the same. */
+static void put_difference(const struct code_report *report, const struct export_job *job, size_t number,
+                           struct buf *out)
+{
+    const struct model *model = report->table.model;
+    const struct code_row *row = &report->table.rows[number], *other = &report->table.rows[report->like[number] - 1];
+    struct buf text = {0};
+    if (row->function != other->function)
+        buf_printf(&text, "%s", model_text(model, row->function));
+    if (row->file != other->file)
+        buf_printf(&text, "%s%s", text.len_bytes ? ", " : "", model_text(model, row->file));
+    if (row->module != other->module)
+        buf_printf(&text, "%sin %s", text.len_bytes ? ", " : "", model_text(model, row->module));
+    if (text.len_bytes) {
+        buf_printf(out, "%18s", "");
+        text_style(out, job, TEXT_DIM);
+        text_wrapped(out, job, text.data, 18, 18);
+        text_style(out, job, TEXT_PLAIN);
+    }
+    buf_fini(&text);
+}
+
+static void put_text_row(const struct code_report *report, const struct export_job *job, enum code_kind kind,
+                         size_t number, struct buf *out)
+{
+    const struct code_table *table = &report->table;
+    const struct code_row *row = &table->rows[number];
     size_t of_name = name_width(job), of_position = position_width(job), used = of_name + of_position + 22;
     used += derived_width(&report->derived);
     struct buf name = {0}, position = {0}, data = {0};
-    text_function(&name, model_text(table->model, row->function));
-    if (row->line)
-        buf_printf(&position, "%s:%u", file, row->line);
-    else
-        buf_printf(&position, "%s", *file == '<' ? module : file);
-    if (!row->line && *file == '<')
-        drop_module(&name, module);
+    put_labels(report, number, &name, &position);
     code_put_data(table, row, &data);
     buf_printf(out, "%5.1f %%  %5.1f %%  ", code_percent(row->own, table->total),
                code_percent(row->inclusive, table->total));
@@ -157,6 +216,8 @@ static void put_text_row(const struct code_report *report, const struct export_j
     buf_fini(&name);
     buf_fini(&position);
     buf_fini(&data);
+    if (report->like[number])
+        put_difference(report, job, number, out);
 }
 
 static int write_text(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
@@ -164,6 +225,10 @@ static int write_text(const struct export_job *job, enum code_kind kind, struct 
     struct code_report report;
     const struct model *model = job->model;
     int code = code_report_make(job, kind, &report, err);
+    if (code == 0 && !find_likes(&report)) {
+        code_report_fini(&report);
+        code = error_memory(err);
+    }
     if (code != 0)
         return code;
     text_program(out, job);

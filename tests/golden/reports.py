@@ -875,6 +875,8 @@ def check_twins(database, program, scratch):
             below = " ".join(lines[found[0] + 1:]).replace(" ", "")
             expect(len(found) == 2 and all(f"{folder}/{at}/util.c" in below for at in "ab"), f"{report} --by rank: {text}")
         expect(f"{folder}/app.c" not in text, f"{report} --by rank: an own line for what has one name: {text}")
+    text = run("hpcquery", "functions", database)
+    expect(f"\n{'':18}{folder}/a/util.c\n" in text and f"\n{'':18}{folder}/b/util.c\n" in text and "/app.c\n" not in text, f"functions: {text}")
     directory, modules = scratch / "twins-measurement", ("/nowhere/app", "/nowhere/libtwin.so")
     profile = m.Profile("app", METRICS)
     for i, module in enumerate(modules):
@@ -891,6 +893,37 @@ def check_twins(database, program, scratch):
     expect("twin from libtwin.so, twin from app, single\n" in text, f"types: {text}")
     rows = table("types", scratch / "twins")
     expect([row["variables"] for row in rows if not row["field"]] == ["twin from libtwin.so; twin from app; single"], f"types: {rows}")
+
+
+def check_one_source(program, scratch):
+    """A function that two modules have from one file: two rows that name their modules, one name above its source. Notes name
+    a module once, however many files and paths it has."""
+    directory, libraries, addresses = scratch / "one-source-measurement", [], []
+    for name in ("libone.so", "libother.so"):
+        libraries.append(str(program.folder / name))
+        subprocess.run([*os.environ.get("CC", "gcc").split(), "-g", "-O0", "-shared", "-fPIC", "-o", libraries[-1], str(program.folder / "a/util.c")],
+                       check=True)
+        names = subprocess.run(["nm", libraries[-1]], capture_output=True, text=True, check=True).stdout
+        addresses.append(int(re.search(r"(\w+) \w mark_usehelper", names).group(1), 16))
+    profile = m.Profile("app", METRICS)
+    linked = program.folder / "linked"
+    linked.symlink_to(program.folder)
+    bare = program.folder / "libbare.so"
+    (program.folder / "bare.c").write_text("int bare(int i)\n{\n    return i * 3;\n}\n", encoding="utf-8")
+    subprocess.run([*os.environ.get("CC", "gcc").split(), "-shared", "-fPIC", "-o", str(bare), str(program.folder / "bare.c")], check=True)
+    for i, path in enumerate((*libraries, "/nowhere/a/libgone.so", "/nowhere/b/libgone.so", "/nowhere/libalone.so", bare, linked / "libbare.so")):
+        profile.sample([("/nowhere/app", 0x1010), (str(path), addresses[min(i, 1)])], {0: 60 - i}, m.reason("DATACENTRIC_No_Compute"))
+    profile.write(directory)
+    database = scratch / "one-source"
+    run("hpcprof", "-q", "-o", database, directory)
+    lines = run("hpcquery", "functions", database, columns=120).split("\n")
+    for library in libraries:
+        expect(f"{'':18}in {library}" in lines and "helper" in lines[lines.index(f"{'':18}in {library}") - 1], f"functions: {lines}")
+    text = run("hpcquery", "annotate", "helper", database)
+    expect(re.search(r"^function +helper$", text, re.M), f"annotate helper: {text}")
+    words = " ".join(run("hpcquery", "vars", database, columns=300).split())
+    expect("Not readable here, so functions are shown by address: app, libgone.so (2 files), libalone.so." in words, f"notes: {words}")
+    expect("compile with -g for lines and inlining): libbare.so." in words, f"notes: {words}")
 
 
 def check_widths(database):
@@ -969,6 +1002,7 @@ def main():
         check_widths(database)
         check_long_names(scratch)
         check_twins(database, program, scratch)
+        check_one_source(program, scratch)
         check_first_version(scratch)
         check_blocks(scratch)
     for failure in failures:

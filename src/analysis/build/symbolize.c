@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "arena/arena.h"
 #include "base/input.h"
@@ -604,25 +605,51 @@ const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)
 
 #define NAMES_NOTED 12
 
+/* The last parts of the paths of modules, each once. */
 struct name_list {
-    struct buf text;
-    size_t n;
+    struct strtab names;
+    uint32_t *n_files; /* [names.n_strings] */
+    size_t cap_files;
+    struct strtab files; /* by device and inode: one file may have several paths */
 };
 
 static void append_name(struct name_list *list, const struct code_module *module)
 {
-    if (list->n++ < NAMES_NOTED)
-        buf_printf(&list->text, "%s%s", list->n > 1 ? ", " : "", path_last(module->path));
+    struct stat status;
+    char key[64];
+    size_t n_files = list->files.n_strings, n = list->names.n_strings;
+    if (stat(module->path, &status) == 0) {
+        (void)snprintf(key, sizeof key, "%llu:%llu", (unsigned long long)status.st_dev,
+                       (unsigned long long)status.st_ino);
+        if (strtab_intern(&list->files, key) < (int64_t)n_files)
+            return;
+    }
+    int64_t name = strtab_intern(&list->names, path_last(module->path));
+    if (name < 0 || !vec_reserve(&list->n_files, &list->cap_files, list->names.n_strings, sizeof *list->n_files))
+        return;
+    if (list->names.n_strings > n)
+        list->n_files[name] = 0;
+    list->n_files[name]++;
 }
 
+/* Writes a sentence with the names, and frees the list. */
 static void note_names(struct model *model, const char *what, struct name_list *list)
 {
-    char rest[40] = "";
-    if (list->n > NAMES_NOTED)
-        (void)snprintf(rest, sizeof rest, " and %zu more", list->n - NAMES_NOTED);
-    if (list->n)
-        model_note(model, "%s: %s%s.", what, list->text.data, rest);
-    buf_fini(&list->text);
+    struct buf text = {0};
+    size_t n = list->names.n_strings;
+    for (size_t i = 0; i < n && i < NAMES_NOTED; i++) {
+        buf_printf(&text, "%s%s", i ? ", " : "", list->names.strings[i]);
+        if (list->n_files[i] > 1)
+            buf_printf(&text, " (%u files)", list->n_files[i]);
+    }
+    if (n > NAMES_NOTED)
+        buf_printf(&text, " and %zu more", n - NAMES_NOTED);
+    if (n && what)
+        model_note(model, "%s: %s.", what, text.data ? text.data : "");
+    buf_fini(&text);
+    strtab_fini(&list->names);
+    strtab_fini(&list->files);
+    free(list->n_files);
 }
 
 /* Adds the name of the package with another package's debug information. */
@@ -654,10 +681,7 @@ static void note_bare(struct model *model, const struct code_module *const *bare
         append_debug_package(&install, packages.strings[i]);
     if (packages.n_strings)
         buf_printf(&what, "Without debug information (install %s)", install.data ? install.data : "");
-    if (what.data)
-        note_names(model, what.data, &packaged);
-    else
-        buf_fini(&packaged.text);
+    note_names(model, what.data, &packaged);
     note_names(model, "Without debug information (compile with -g for lines and inlining)", &own);
     buf_fini(&install);
     buf_fini(&what);
