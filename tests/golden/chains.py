@@ -568,6 +568,11 @@ def check_save(scratch, *inputs):
             texts = [subprocess.run([str(list_frame), "--cells", str(p)], capture_output=True, check=True).stdout for p in (*paths, saved)]
             expect(texts[0] == texts[1], f"{paths}: the frame changes when saved")
         refused(1, "cannot make the directory: File exists", *words, "save", saved, *paths)
+    run("export", "save", "-o", scratch / "exported", scratch / "a.json")
+    run("save", scratch / "saved-alike", scratch / "a.json")
+    expect((scratch / "exported" / "frame.db").read_bytes() == (scratch / "saved-alike" / "frame.db").read_bytes(), "export save")
+    refused(2, "export save: give the new directory with -o DIR", "export", "save", scratch / "a.json")
+    refused(1, "cannot make the directory: File exists", "export", "save", "-o", scratch / "exported", scratch / "a.json")
     (saved / "frame.db").write_bytes((saved / "frame.db").read_bytes()[:-5])
     refused(1, "frame.db: offset ", "table", saved)
     refused(2, "save: give its operands: DIR", "save", ":", saved)

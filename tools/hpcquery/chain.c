@@ -473,6 +473,14 @@ int chain_export(const struct settings *settings, const char *form, char *input)
 {
     struct error err;
     char *words[] = {(char *)(uintptr_t)form, input};
+    if (is_save(form)) {
+        struct settings without_output = *settings;
+        char *saving[] = {words[0], (char *)(uintptr_t)settings->output, input};
+        without_output.output = NULL;
+        if (!settings->output)
+            return tool_usage("hpcquery", "export save: give the new directory with -o DIR");
+        return chain_run(&without_output, saving, 3);
+    }
     if (!frame_form_find(form, &err))
         return tool_usage("hpcquery", "export: %s", err.text);
     return chain_run(settings, words, 2);
@@ -523,7 +531,9 @@ bool chain_describe_form(size_t i, const char **name, char *text, size_t n_text)
     if (i > n)
         return false;
     *name = i < n ? forms[i]->name : "save";
-    (void)snprintf(text, n_text, "%s", i < n ? forms[i]->summary : "DIR: a new directory, which is an input again");
+    (void)snprintf(text, n_text, "%s",
+                   i < n ? forms[i]->summary
+                         : "DIR: a new directory, which is an input again (after export: save -o DIR)");
     return true;
 }
 
