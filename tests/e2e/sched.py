@@ -106,6 +106,19 @@ def known(path):
     expect(len(summary) <= 24 and [line for line in summary if line.endswith(":")] ==
            ["Tasks that ran longest:", "Who took whose CPU:", "From waking to running:"], f"summary: {summary}")
     query("summary", "--csv", path, status=2)
+    out = tracedat.Recording(1)
+    for i in range(8):
+        out.waking(0, 1000 * (3 * i + 1), i, 100 + i, 0)
+        out.switch(0, 1000 * (3 * i + 2), 99 + i if i else 0, 100 + i)
+    out.switch(0, 1000 * 25, 107, 0)
+    crowd = path.with_name("crowd.dat")
+    crowd.write_bytes(out.version_6())
+    for recording in (path, crowd):
+        summary = query("summary", recording).stdout
+        for report, most in (("tasks", 5), ("displaced", 3), ("latencies", 3)):
+            n = len(rows(report, "--top", "0", recording))
+            expect((f"\n{n - most} more (hpcquery sched {report})\n" in summary) == (n > most), f"summary of {n} {report}: {summary}")
+            expect(n > most or recording == path, f"{report}: {n} rows")
     slices = rows("timeline", path)
     expect(sum(r["running_ns"] for r in slices if r["row"] == "task" and r["number"] == 7) == 3_000_000, "slices of task 7")
 

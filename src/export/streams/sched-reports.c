@@ -586,14 +586,17 @@ static int write_displaced(const struct sched_job *job, struct buf *out, struct 
 
 /* --- at a glance --- */
 
-/* Ends a table of it. */
-static int put_glance(const char *title, struct stream_table *table, struct buf *out, int code, struct error *err)
+/* Ends a table of it; report: the one that has all of its rows. */
+static int put_glance(const char *title, const char *report, struct stream_table *table, struct buf *out, int code,
+                      struct error *err)
 {
     if (!code && table->failed)
         code = error_memory(err);
     if (!code && table_rows(table)) {
         buf_printf(out, "%s\n", title);
         table_print_text(table, out);
+        if (table->n_more)
+            buf_printf(out, "%zu more (hpcquery sched %s)\n", table->n_more, report);
         buf_append(out, "\n", 1);
     }
     table_fini(table);
@@ -617,15 +620,15 @@ static int write_summary(const struct sched_job *job, struct buf *out, struct er
     part.top = N_TASKS;
     int code = fill_tasks(&part, &tasks, &analysis, err);
     analysis_fini(&analysis);
-    code = put_glance("Tasks that ran longest:", &tasks, out, code, err);
+    code = put_glance("Tasks that ran longest:", "tasks", &tasks, out, code, err);
     part.top = N_OTHERS;
     code = code ? code : fill_displacements(&part, &pairs, err);
-    code = put_glance("Who took whose CPU:", &pairs, out, code, err);
+    code = put_glance("Who took whose CPU:", "displaced", &pairs, out, code, err);
     if (code)
         return code;
     code = fill_latencies(&part, &waits, &analysis, err);
     analysis_fini(&analysis);
-    return put_glance("From waking to running:", &waits, out, code, err);
+    return put_glance("From waking to running:", "latencies", &waits, out, code, err);
 }
 
 /* --- CPUs --- */
