@@ -926,6 +926,51 @@ def check_one_source(program, scratch):
     expect("compile with -g for lines and inlining): libbare.so." in words, f"notes: {words}")
 
 
+ASSEMBLY = """    .text
+    .globl hidden_one, hidden_two
+    .hidden hidden_one, hidden_two
+    .type hidden_one, @function
+hidden_one:
+    .skip 32, 0x90
+    .size hidden_one, .-hidden_one
+    .type hidden_two, @function
+hidden_two:
+    .fill 16, 2, 0xfeeb
+    .size hidden_two, .-hidden_two
+    .section .note.GNU-stack,"",@progbits
+"""
+
+
+def check_assembly(program, scratch):
+    """A stripped library: what has a range in the unwind tables is a function, all other code is one row; in each report and form."""
+    folder, compiler = program.folder, os.environ.get("CC", "gcc").split()
+    (folder / "hidden.s").write_text(ASSEMBLY, encoding="utf-8")
+    library = folder / "libhidden.so"
+    subprocess.run([*compiler, "-g0", "-O0", "-shared", "-fPIC", "-o", str(library), str(folder / "hidden.s"), str(folder / "a/util.c")], check=True)
+    names = {line.split()[2]: int(line.split()[0], 16) for line in
+             subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout.split("\n") if len(line.split()) == 3}
+    subprocess.run(["strip", str(library)], check=True)
+    profile, path = m.Profile("app", METRICS), [("/nowhere/app", 0x1010)]
+    bare, ranged = "code without symbols [libhidden.so]", f"func_0x{names['helper']:x} [libhidden.so]"
+    for place, n in (((names["hidden_one"]), 10), (names["hidden_one"] + 8, 20), (names["hidden_two"] + 4, 30), (names["helper"], 5),
+                     (names["helper"] + 4, 7)):
+        profile.sample([*path, (str(library), place)], {0: n}, m.reason("DATACENTRIC_No_Compute"))
+    for offset in (8, 16):
+        profile.sample([*path, ("/nowhere/app", 0x2020)], {0: 3}, m.heap([*path, (str(library), names["hidden_two"] + offset)], n_blocks=1, size=4096))
+    profile.write(scratch / "assembly-measurement")
+    database = scratch / "assembly"
+    run("hpcprof", "-q", "-o", database, scratch / "assembly-measurement")
+    found = {row["function"]: float(row["own"]) for row in table("functions", database) if row["module"] == str(library)}
+    expect(found == {bare: 60, ranged: 12}, f"functions: {found}")
+    found = {row["name"]: float(row["inclusive"]) for row in table("tree", database) if row["kind"] == "function" and row["module"] == str(library)}
+    expect(found == {bare: 60, ranged: 12}, f"tree: {found}")
+    for form in ("folded", "callgrind", "dot", "speedscope"):
+        text = run("hpcquery", "export", form, database)
+        expect(bare in text and ranged in text and not re.search(r"0x[0-9a-f]+ \[libhidden.so\]", text.replace("func_0x", "")), f"{form}: {text}")
+    rows = {row["variable"] for row in table("vars", database) if row["class"] == "heap"}
+    expect(len(rows) == 2 and all(re.fullmatch(r"0x[0-9a-f]+ \[libhidden.so\]", name) for name in rows), f"blocks of two sites: {rows}")
+
+
 def check_widths(database):
     """Tables are as wide as the terminal and use its room; what has no data beside it has the room of that."""
     for columns in (60, 80, 100, 200):
@@ -1003,6 +1048,7 @@ def main():
         check_long_names(scratch)
         check_twins(database, program, scratch)
         check_one_source(program, scratch)
+        check_assembly(program, scratch)
         check_first_version(scratch)
         check_blocks(scratch)
     for failure in failures:

@@ -565,9 +565,15 @@ static const char *nearest_name(const struct heap_search *search, size_t site, c
 static void name_by_position(const struct heap_search *search, struct heap_name *out)
 {
     const struct code_frame *code = &search->path[out->site].code;
-    char qualified[256];
+    char qualified[256], address[256];
     (void)assign_name_function(text_of(search, code->function), qualified, sizeof qualified);
     const char *function = code->named ? qualified : text_of(search, code->function);
+    if (!code->named && strncmp(function, CODE_WITHOUT_SYMBOLS, strlen(CODE_WITHOUT_SYMBOLS)) == 0) {
+        /* blocks of several sites stay apart */
+        (void)snprintf(address, sizeof address, "0x%llx %.200s", (unsigned long long)search->path[out->site].vaddr,
+                       function + strlen(CODE_WITHOUT_SYMBOLS));
+        function = address;
+    }
     if (code->line)
         (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", function,
                        path_last(text_of(search, code->file)), code->line);

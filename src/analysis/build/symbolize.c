@@ -440,18 +440,34 @@ static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
     return model_string(symbolizer->model, text);
 }
 
+/* How the name of a function is known. */
+enum name_kind {
+    NAME_GIVEN,    /* by symbols or debug information, or not at all */
+    NAME_OF_RANGE, /* by the range of the unwind tables that it is */
+    NAME_NONE      /* the module was read, and says nothing of this code: all such code of a module is one function */
+};
+
+static enum name_kind kind_of_name(const struct symbols *symbols, const struct symbols_frame *frame)
+{
+    if (frame->function)
+        return strncmp(frame->function, "func_0x", 7) == 0 ? NAME_OF_RANGE : NAME_GIVEN;
+    return symbols ? NAME_NONE : NAME_GIVEN;
+}
+
 /* Fills in names that the debug information lacks. */
-static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, bool stripped_name,
+static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, enum name_kind kind,
                            struct code_frame *frame)
 {
     char text[600], where[520];
     const char *base = module ? symbolizer_name(symbolizer, module) : "unknown module";
     (void)snprintf(where, sizeof where, *base == '[' ? "%.500s" : "[%.500s]", base);
-    if (!frame->function)
+    if (kind == NAME_NONE)
+        (void)snprintf(text, sizeof text, CODE_WITHOUT_SYMBOLS "%s", where);
+    else if (!frame->function)
         (void)snprintf(text, sizeof text, "0x%llx %s", (unsigned long long)vaddr, where);
-    else if (stripped_name)
+    else if (kind == NAME_OF_RANGE)
         (void)snprintf(text, sizeof text, "%.64s %s", model_text(symbolizer->model, frame->function), where);
-    frame->named = frame->function && !stripped_name;
+    frame->named = frame->function && kind == NAME_GIVEN;
     if (!frame->named)
         frame->function = model_string(symbolizer->model, text);
     if (!frame->decl_file)
@@ -547,6 +563,7 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
     struct symbols *symbols = n == 0 ? symbolizer_symbols(symbolizer, module) : NULL;
     if (symbols)
         n = symbols_lookup(symbols, vaddr, found);
+    bool is_code = n > 0;
     if (known && (known->is_kernel || known->is_jit || known->is_region || known->is_python))
         n = find_function(symbolizer, module, vaddr, found);
     if (n == 1 && known && known->is_python)
@@ -560,8 +577,7 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
         return 0;
     for (size_t i = 0; i < n; i++) {
         struct code_frame frame = import_frame(symbolizer->model, &found[i]);
-        bool stripped = found[i].function && strncmp(found[i].function, "func_0x", 7) == 0;
-        complete_frame(symbolizer, module, vaddr, stripped, &frame);
+        complete_frame(symbolizer, module, vaddr, kind_of_name(is_code ? symbols : NULL, &found[i]), &frame);
         symbolizer->frames[symbolizer->n_frames++] = frame;
     }
     find_loops(symbolizer, module, vaddr, &symbolizer->frames[symbolizer->n_frames - n], n);
