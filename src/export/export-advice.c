@@ -77,7 +77,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         buf_printf(out, "\n%9s", "");
         text_wrapped(out, job, advice->words, 9, 9);
         buf_printf(&text, "because: %s", advice->evidence ? advice->evidence : "");
-        if (!isnan(advice->memory))
+        if (!isnan(advice->memory) && !advice->live_bytes)
             buf_printf(&text, "; %.1f %% of all samples waited for memory here", advice->memory);
         if (!isnan(advice->gain) && !strstr(text.data ? text.data : "", "gain"))
             buf_printf(&text, "; it gains at most %.1f %% of the time", advice->gain);

@@ -231,6 +231,8 @@ def check_walks(database):
     expect(rows[0]["variable"] == "state->p" and shares == sorted(shares, reverse=True), f"order: {rows}")
     leaks = [(row["variable"], row["evidence"]) for row in rows if row["rule"] == "leak"]
     expect(leaks == [("state->z", "1 block, 31.2 MiB, live at the end; no sample fell on any of the path")], f"leaks: {leaks}")
+    words = " ".join(advice_of(database, "--min", "0.2", "--top", "0").split())
+    expect("no sample fell on any of the path" in words and "on any of the path;" not in words, f"the text of a leak: {words}")
 
 
 def check_gains(database, rows):
