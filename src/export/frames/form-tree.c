@@ -185,17 +185,29 @@ static uint32_t next_in_line(const struct tree_walk *walk, uint32_t first, uint3
     return child;
 }
 
+/* Whether a node is a place of which neither file nor line is known: it says no more than the function that it is in.
+ */
+static bool is_nowhere(const struct tree_walk *walk, uint32_t node)
+{
+    return frame_kind(walk->frame, node) == FRAME_LINE && !frame_line(walk->frame, node) &&
+           *frame_file(walk->frame, node) == '<';
+}
+
 /* Appends the names of a node and of what its line goes on with; returns the last node. What does not fit into the
- * terminal is left out in the middle. */
+ * terminal is left out in the middle, and so are places that say nothing. */
 static uint32_t put_names(struct tree_walk *walk, uint32_t node)
 {
     const char *arrow = walk->job->unicode ? " \xe2\x80\xba " : " > ";
     uint32_t last = node, next;
     size_t n_left_out = 0, begin = walk->out->len_bytes;
-    put_name(walk, node);
+    bool has_name = !is_nowhere(walk, node) || next_in_line(walk, node, node) == FRAME_NONE;
+    if (has_name)
+        put_name(walk, node);
     while (!walk->is_done[last] && (next = next_in_line(walk, node, last)) != FRAME_NONE) {
         walk->is_done[last] = true;
         last = next;
+        if (is_nowhere(walk, last) && (has_name || next_in_line(walk, node, last) != FRAME_NONE))
+            continue;
         if (walk->out->len_bytes - begin > walk->job->columns / 2 && next_in_line(walk, node, last) != FRAME_NONE) {
             n_left_out++;
             continue;
@@ -203,9 +215,12 @@ static uint32_t put_names(struct tree_walk *walk, uint32_t node)
         if (n_left_out)
             buf_printf(walk->out, "%s(%zu more)", arrow, n_left_out);
         n_left_out = 0;
-        buf_printf(walk->out, "%s", arrow);
+        buf_printf(walk->out, "%s", has_name ? arrow : "");
         put_name(walk, last);
+        has_name = true;
     }
+    if (n_left_out) /* and then a place that says nothing */
+        buf_printf(walk->out, "%s(%zu more)", arrow, n_left_out);
     return last;
 }
 
@@ -267,17 +282,31 @@ static int compare_items(const void *a, const void *b, void *context)
     return x->node > y->node ? -1 : x->node < y->node;
 }
 
+static bool append(struct tree_walk *walk, const uint32_t *nodes, size_t n, uint32_t depth, bool is_below_function)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        size_t n_children;
+        if (!is_visible(walk, nodes[i]))
+            continue;
+        if (is_below_function && is_nowhere(walk, nodes[i])) { /* the function has its costs */
+            const uint32_t *children = frame_children(walk->frame, nodes[i], &n_children);
+            ok = append(walk, children, n_children, depth, false);
+            continue;
+        }
+        ok = vec_reserve(&walk->stack, &walk->cap_stack, walk->n_stack + 1, sizeof *walk->stack);
+        if (ok)
+            walk->stack[walk->n_stack++] = (struct tree_item){nodes[i], depth};
+    }
+    return ok;
+}
+
 /* Puts nodes [n] onto the stack, the largest last. */
 static bool push(struct tree_walk *walk, const uint32_t *nodes, size_t n, uint32_t depth)
 {
     size_t first = walk->n_stack;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_visible(walk, nodes[i]))
-            continue;
-        if (!vec_reserve(&walk->stack, &walk->cap_stack, walk->n_stack + 1, sizeof *walk->stack))
-            return false;
-        walk->stack[walk->n_stack++] = (struct tree_item){nodes[i], depth};
-    }
+    if (!append(walk, nodes, n, depth, depth && walk->without))
+        return false;
     if (walk->n_stack > first)
         qsort_r(&walk->stack[first], walk->n_stack - first, sizeof *walk->stack, compare_items, walk);
     return true;
