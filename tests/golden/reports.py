@@ -886,6 +886,13 @@ def check_twins(database, program, scratch):
                    m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x8000, "static", "single", 4096))
     profile.write(directory)
     run("hpcprof", "-q", "-o", scratch / "twins", directory)
+    for caller, size in ((0x1110, 4096), (0x1210, 3 << 20)):  # one site, blocks of two sizes
+        profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 20},
+                       m.heap([("/nowhere/app", caller), ("/nowhere/libtwin.so", 0x5001)], n_blocks=2, size=size))
+    profile.write(scratch / "sizes-measurement")
+    run("hpcprof", "-q", "-o", scratch / "sizes", scratch / "sizes-measurement")
+    text = run("hpcquery", "vars", "--by", "thread", scratch / "sizes")
+    expect(re.search("^ +0x5000 .*, 2 blocks, 8.0 KiB$", text, re.M) and re.search("^ +0x5000 .*, 2 blocks, 6.0 MiB$", text, re.M), f"twins of one site: {text}")
     for by in ("thread", "function"):
         text = run("hpcquery", "vars", "--by", by, scratch / "twins")
         expect(all(f"{name}\n" in text for name in ("app", "libtwin.so")), f"vars --by {by}: {text}")
@@ -967,6 +974,9 @@ def check_assembly(program, scratch):
     for form in ("folded", "callgrind", "dot", "speedscope"):
         text = run("hpcquery", "export", form, database)
         expect(bare in text and ranged in text and not re.search(r"0x[0-9a-f]+ \[libhidden.so\]", text.replace("func_0x", "")), f"{form}: {text}")
+    for step in ("hotpath", "callers 2", 'filter "depth >= 0"'):
+        text = run("hpcquery", *step.replace('"', "").split(" ", 1), database)
+        expect(bare in text and "unknown file" not in text, f"{step}: {text}")
     rows = {row["variable"] for row in table("vars", database) if row["class"] == "heap"}
     expect(len(rows) == 2 and all(re.fullmatch(r"0x[0-9a-f]+ \[libhidden.so\]", name) for name in rows), f"blocks of two sites: {rows}")
 
