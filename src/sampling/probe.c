@@ -70,25 +70,41 @@ static int open_event(const struct trial_group *group, unsigned i, int leader)
     return (int)syscall(SYS_perf_event_open, &copy, pid, cpu, leader, PERF_FLAG_FD_CLOEXEC);
 }
 
-static struct trial try_here(const struct trial_group *group, bool with_ring)
+/* Opens the events of the group, and the ring of the last one. fds [n]: what has been opened, -1 before the first that
+ * is refused. */
+static struct trial try_all(const struct trial_group *group, bool with_ring, int fds[SOURCE_EVENTS_MAX])
 {
     const struct perf_event_attr *attr = group->attrs[group->n - 1];
-    int leader = -1, fd = -1;
+    size_t n_bytes = 2 * (size_t)sysconf(_SC_PAGESIZE);
+    int fd = -1;
     for (unsigned i = 0; i < group->n; i++) {
-        fd = open_event(group, i, leader);
+        fd = fds[i] = open_event(group, i, i ? fds[0] : -1);
         if (fd < 0)
             return (struct trial){errno, TRIAL_OPEN};
-        leader = leader < 0 ? fd : leader;
     }
     if (!with_ring)
         return (struct trial){0, TRIAL_OPEN};
     int protection = attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE;
-    void *ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), protection, MAP_SHARED, fd, 0);
-    return (struct trial){ring == MAP_FAILED ? errno : 0, TRIAL_RING};
+    void *ring = mmap(NULL, n_bytes, protection, MAP_SHARED, fd, 0);
+    if (ring == MAP_FAILED)
+        return (struct trial){errno, TRIAL_RING};
+    (void)munmap(ring, n_bytes);
+    return (struct trial){0, TRIAL_RING};
 }
 
-/* In a process of its own, as a sandbox may kill who tries. At the user's limit of processes it is tried here: what
- * stays open is closed by exec. */
+static struct trial try_here(const struct trial_group *group, bool with_ring)
+{
+    int fds[SOURCE_EVENTS_MAX];
+    for (unsigned i = 0; i < SOURCE_EVENTS_MAX; i++)
+        fds[i] = -1;
+    struct trial trial = try_all(group, with_ring, fds);
+    for (unsigned i = 0; i < group->n; i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+    return trial;
+}
+
+/* In a process of its own, as a sandbox may kill who tries. At the user's limit of processes it is tried here. */
 static struct trial try_in_child(const struct trial_group *group, bool with_ring)
 {
     struct trial trial = {ENOSYS, TRIAL_OPEN};

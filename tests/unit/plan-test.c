@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -294,11 +295,11 @@ static void test_probes_tell_why_not(void **state)
     }
 }
 
-static bool refuse_perf(uint32_t action)
+static bool refuse_call(uint32_t number, uint32_t action)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, action),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -313,7 +314,7 @@ static int plan_under_refusal(uint32_t action, const char *expected)
     static const char *const faults[] = {"FAULTS"};
     struct source_plan plan;
     struct error err;
-    if (!refuse_perf(action))
+    if (!refuse_call(SYS_perf_event_open, action))
         return 77;
     if (plan_of(clock, 1, NULL, &plan, &err) != 0 || !(plan.events[0].flags & SOURCE_TIMER) ||
         !(plan.events[0].flags & SOURCE_WEIGHTED) || plan.events[0].timer_interval_ns < 1000000)
@@ -327,12 +328,28 @@ static int plan_under_refusal(uint32_t action, const char *expected)
     return 0;
 }
 
-static void check_refusal(uint32_t action, const char *expected)
+/* In a child that cannot fork: status 0 when an event with its ring works, and leaves nothing open. */
+static int try_without_fork(uint32_t action, const char *unused)
+{
+    struct source_probe probe;
+    struct perf_event_attr attr;
+    int before = dup(0), after;
+    (void)unused;
+    close(before);
+    if (!refuse_call(SYS_clone, action) || fork() >= 0)
+        return 77;
+    source_clock_attr(1000000, &attr);
+    source_probe_perf(&attr, true, &probe);
+    after = dup(0); /* the lowest free number */
+    return probe.works && after == before ? 0 : 1;
+}
+
+static void check_child(int (*run)(uint32_t, const char *), uint32_t action, const char *expected)
 {
     int status = -1;
     pid_t child = fork();
     if (child == 0)
-        _exit(plan_under_refusal(action, expected));
+        _exit(run(action, expected));
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
         printf("SKIP: seccomp filters cannot be installed here\n");
@@ -345,9 +362,16 @@ static void test_timers_where_perf_is_refused(void **state)
 {
     (void)state;
     need_software_addresses();
-    check_refusal(SECCOMP_RET_ERRNO | 1, "EPERM");
-    check_refusal(SECCOMP_RET_ERRNO | 38, "ENOSYS");
-    check_refusal(SECCOMP_RET_KILL_PROCESS, "SIGSYS");
+    check_child(plan_under_refusal, SECCOMP_RET_ERRNO | 1, "EPERM");
+    check_child(plan_under_refusal, SECCOMP_RET_ERRNO | 38, "ENOSYS");
+    check_child(plan_under_refusal, SECCOMP_RET_KILL_PROCESS, "SIGSYS");
+}
+
+static void test_nothing_stays_open(void **state)
+{
+    (void)state;
+    need_perf();
+    check_child(try_without_fork, SECCOMP_RET_ERRNO | EAGAIN, NULL);
 }
 
 int main(void)
@@ -363,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_near_names),
         cmocka_unit_test(test_probes_tell_why_not),
+        cmocka_unit_test(test_nothing_stays_open),
         cmocka_unit_test(test_timers_where_perf_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
