@@ -152,6 +152,10 @@ if perf_works; then
     expect_status 0 "$builddir/hpcquery" vars --csv blocks.db
     expect_text out '^<profiler>,'
     if grep -E '^[^,]*,stack,[^,]*_(hook|sig|slow)\b' out; then fail "the profiler's stack is shown as the program's"; fi
+    nm "$builddir/libhpcrun-static.o" | awk '$2 ~ /[bdBD]/ { print $3 }' >own.names
+    [ "$(wc -l <own.names)" -gt 20 ] || fail "libhpcrun-static.o has no variables"
+    awk -F, 'NR == FNR { own[$1]; next } $2 ~ /^(static|thread-local)$/ && $1 in own' own.names out >own.rows
+    [ ! -s own.rows ] || fail "the profiler's variables are shown as the program's: $(cat own.rows)"
 fi
 
 # MPI: a compiler wrapper that adds its library. What Debian's mpich has cannot be linked static, so this is a stub.

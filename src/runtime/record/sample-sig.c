@@ -179,6 +179,13 @@ static bool is_own_leaf_sig(uint32_t leaf)
     return own && node->module == own && loadmap_is_own_pc_sig(node->ip);
 }
 
+/* In a static program our variables are in the program's module, too: what our code touches there is ours. */
+static bool is_own_variable_sig(const struct current_sample *taken, uint64_t var)
+{
+    enum var_kind kind = var_key_kind(var);
+    return taken->is_own_code && (kind == VAR_STATIC || kind == VAR_TLS) && taken->leaf && is_own_leaf_sig(taken->leaf);
+}
+
 /* Counts the sample at its CPU and notes its page. */
 static void record_place_sig(struct thread_state *self, const struct current_sample *taken,
                              const struct resolved *found)
@@ -299,7 +306,10 @@ static bool record_address_sig(struct thread_state *self, struct current_sample 
     taken->address = address;
     switch (resolve_address_sig(self, address, frames, n_frames, &found)) {
     case RESOLVE_NAMED:
-        record_at_sig(self, taken, &found, FATE_NAMED);
+        if (is_own_variable_sig(taken, found.var))
+            record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
+        else
+            record_at_sig(self, taken, &found, FATE_NAMED);
         return true;
     case RESOLVE_UNKNOWN:
         if (taken->flags & HIT_FLAG_INEXACT)
