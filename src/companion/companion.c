@@ -94,17 +94,23 @@ static void see_launched_end(struct companion *c)
 
 #define ROOM_MS 1000
 
-/* The program has met the user's limit of processes: ends what helps us for a while, if process asks for that. */
-static void make_room(struct companion *c, const struct companion_process *process)
+/* Ends what helps us for a while, and tells the programs, which do not wait for its answers then. */
+static void give_room(struct companion *c)
 {
-    if (process->state != PROCESS_LIVE || atomic_load(&process->arena->room) != ROOM_WANTED)
-        return;
+    c->lacks_room = false;
     companion_jobs_suspend(c);
     companion_recipes_suspend(c);
     c->room_until_ms = companion_now_ms() + ROOM_MS;
     for (struct companion_process *p = c->processes; p; p = p->next)
         if (p->state == PROCESS_LIVE)
             atomic_store(&p->arena->room, ROOM_GIVEN);
+}
+
+/* The program has met the user's limit of processes: gives room, if process asks for that. */
+static void make_room(struct companion *c, const struct companion_process *process)
+{
+    if (process->state == PROCESS_LIVE && atomic_load(&process->arena->room) == ROOM_WANTED)
+        give_room(c);
 }
 
 static void take_room_back(struct companion *c, int64_t now_ms)
@@ -327,6 +333,8 @@ static int timeout_ms(const struct companion *c, int64_t now_ms)
 void companion_turn(struct companion *c, int64_t now_ms)
 {
     mark_processes(c, now_ms);
+    if (c->lacks_room)
+        give_room(c);
     for (struct companion_process *p = c->processes; p && c->n_homes; p = p->next)
         companion_homes_look(c, p, now_ms);
     bool is_last = !c->is_launched && (companion_has_notes(c) || c->strays);

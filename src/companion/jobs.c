@@ -214,6 +214,7 @@ static bool job_start(struct companion *c, struct companion_job *job)
     job->pid = fork();
     if (job->pid < 0) {
         job->pid = 0;
+        c->lacks_room |= errno == EAGAIN;
         if (job->kind != JOB_WRITE)
             return false;
         /* Better a companion that does not answer for a while than a measurement that is lost. */

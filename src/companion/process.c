@@ -253,6 +253,8 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         process_free(process);
         return NULL;
     }
+    if (c->room_until_ms)
+        atomic_store(&process->arena->room, ROOM_GIVEN);
     process->next = c->processes;
     c->processes = process;
     return process;

@@ -274,7 +274,10 @@ void companion_recipes_start(struct companion *c)
         work(c);
         _exit(0);
     }
-    if (c->recipes_pid < 0) {
+    if (c->recipes_pid < 0 && errno == EAGAIN) {
+        c->lacks_room = true; /* tried again by a later request */
+        c->recipes_pid = 0;
+    } else if (c->recipes_pid < 0) {
         companion_log(c, "No recipes can be made: %s.", strerror(errno));
         pipe_close(c);
         c->recipes_pid = 0;
@@ -291,6 +294,8 @@ bool companion_recipes_ask(struct companion *c, const struct companion_module *m
         return false;
     if (!c->recipes_pid)
         companion_recipes_start(c);
+    if (!c->recipes_pid && c->lacks_room)
+        return false;
     memcpy(message, &wish, sizeof wish);
     memcpy(message + sizeof wish, path, wish.path_len);
     return write(c->recipes_fd, message, sizeof wish + wish.path_len) >= 0 || errno != EAGAIN;

@@ -201,6 +201,7 @@ struct companion {
     char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
     int foreign_fd;           /* it, locked as long as we live */
     bool has_needed_tables;   /* it has been made, or cannot be */
+    bool lacks_room;          /* at the limit of processes nothing could be forked */
     bool has_measured;        /* a process took part, even without a sample */
     uint32_t n_unfit;         /* processes that their limits kept from it */
     bool has_said, has_said_trouble, has_said_checkpoint, has_said_unmeasured;

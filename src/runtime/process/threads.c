@@ -349,10 +349,13 @@ static void take_over(struct thread_state *state, const struct thread_state *old
     state->regions.applied = regions.version - 1;
 }
 
-/* Gives samples that wait for answers a little time: at most *n_tries tries. */
+/* Gives samples that wait for answers a little time: at most *n_tries tries. At the limit of processes nobody answers.
+ */
 static void last_answers(struct thread_state *state, int *n_tries)
 {
     while (state->n_pending && *n_tries > 0) {
+        if (atomic_load(&arena_header_sig()->room) == ROOM_GIVEN)
+            *n_tries = 1;
         sample_resolve_pending_sig(state, *n_tries == 1);
         if (state->n_pending && --*n_tries) {
             struct timespec pause = {.tv_nsec = 2000000};
