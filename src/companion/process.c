@@ -158,6 +158,56 @@ void companion_times_settle(struct companion_process *process)
     each_thread(process, give, &account);
 }
 
+#define TICK_NS 10000000u /* USER_HZ is 100 */
+#define LEAST_TICKS 5     /* so that a tick more or less does not matter */
+
+/* Whether a record is of threads that are, on average, shorter than a clock tick. Of such a thread the kernel knows how
+ * long it ran, but not where: it looks at each tick, and calls it all user time if it met the thread at none. */
+static bool is_brief(const struct arena_thread *thread, uint64_t *used_ns)
+{
+    *used_ns = atomic_load(&thread->user_ns) + atomic_load(&thread->system_ns);
+    return thread->end_ns && *used_ns / (atomic_load(&thread->n_merged) + 1) < TICK_NS;
+}
+
+/* rest_user_ns: of the brief threads, both parts. */
+static void add_brief(const struct companion_process *unused, struct arena_thread *thread, struct account *account)
+{
+    uint64_t used_ns;
+    (void)unused;
+    if (is_brief(thread, &used_ns))
+        account->rest_user_ns += used_ns;
+    else
+        account->system_ns += atomic_load(&thread->system_ns);
+}
+
+static void split_brief(const struct companion_process *unused, struct arena_thread *thread, struct account *account)
+{
+    uint64_t used_ns;
+    (void)unused;
+    if (!is_brief(thread, &used_ns))
+        return;
+    uint64_t system_ns = (uint64_t)((double)used_ns * (double)account->rest_system_ns / (double)account->rest_user_ns);
+    atomic_store(&thread->user_ns, used_ns - system_ns);
+    atomic_store(&thread->system_ns, system_ns);
+}
+
+/* For the whole process the ticks add up, whichever thread they met. So what the longer threads leave of its time in
+ * the kernel is that of the brief ones, by their CPU time. */
+static void companion_times_split(struct companion_process *process)
+{
+    struct account account = {0};
+    if (atomic_load(&process->arena->n_threads) < 2)
+        return;
+    each_thread(process, add_brief, &account);
+    if (account.rest_user_ns < LEAST_TICKS * (uint64_t)TICK_NS)
+        return;
+    companion_times_look(process);
+    account.rest_system_ns = beyond(ns_between(0, process->last_seen.system_ticks), account.system_ns);
+    if (account.rest_system_ns > account.rest_user_ns)
+        account.rest_system_ns = account.rest_user_ns;
+    each_thread(process, split_brief, &account);
+}
+
 /* --- registration and end --- */
 
 #define CHECKPOINT_S_DEFAULT 10
@@ -337,6 +387,7 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     if (process->state != PROCESS_LIVE)
         return;
     note_end(process->arena);
+    companion_times_split(process);
     companion_strays_take(c, process);
     companion_strays_look(c, companion_now_ms(), false);
     companion_jit_look(process);

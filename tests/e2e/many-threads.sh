@@ -64,6 +64,18 @@ if [ "$(uname -m)" = x86_64 ]; then
 else
     skip_part "software addresses need x86-64"
 fi
+# Threads shorter than a clock tick, mostly in the kernel: the process's own times, which the program prints, say how much.
+expect_status 0 "$builddir/hpcrun" -e CPUTIME@100000 -o r ./many-threads read 600
+settle r
+"$builddir/hpcprof" -q -o r.db r && "$builddir/hpcquery" vars --json r.db >read.json || fail "no report of brief threads in the kernel"
+python3 - read.json "$scratch/out" <<'END' || fail "the kernel's share of brief threads is not the process's"
+import json, sys
+measured = json.load(open(sys.argv[1], encoding="utf-8"))["cpu_time"]["kernel_percent"]
+user, system = [int(word) for word in open(sys.argv[2]).read().split()]
+print(f"in the kernel: {measured:.1f} % of the CPU time, {100 * system / (user + system):.1f} % by the process's clock")
+sys.exit(abs(measured - 100 * system / (user + system)) > 10)
+END
+
 # None of them is as long as the shortest first period, a twentieth, though all together are longer than a period.
 if perf_works; then
     expect_status 0 "$builddir/hpcrun" -e CPUTIME@1000000000 -o short ./many-threads brief 40 30

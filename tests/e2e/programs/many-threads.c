@@ -6,13 +6,15 @@
  * array for 0.6 ms of its CPU time; after each the main thread does the same in another array. Prints the CPU time of
  * both, in nanoseconds. With a third argument the threads do that for so many milliseconds, and the main thread
  * nothing.
- */
+ * With the arguments "read" and a number: so many threads that are in the kernel. Prints the process's times. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -137,8 +139,38 @@ static int live_in_turn(long n, long threads_ns, long main_ns)
     return 0;
 }
 
+static void *read_zeros(void *argument)
+{
+    static char bytes[1 << 16];
+    long end_ns = cpu_ns() + BRIEF_NS;
+    while (cpu_ns() < end_ns)
+        if (pread(*(int *)argument, bytes, sizeof bytes, 0) < 0)
+            abort();
+    return NULL;
+}
+
+/* So many threads one after the other, which are in the kernel for most of their time. Prints the process's user and
+ * system time in microseconds. */
+static int read_in_turn(long n)
+{
+    int fd = open("/dev/zero", O_RDONLY);
+    pthread_t thread;
+    struct rusage usage;
+    for (long i = 0; i < n; i++) {
+        if (pthread_create(&thread, NULL, read_zeros, &fd) != 0)
+            return 1;
+        pthread_join(thread, NULL);
+    }
+    getrusage(RUSAGE_SELF, &usage);
+    printf("%ld %ld\n", usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec,
+           usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && !strcmp(argv[1], "read"))
+        return read_in_turn(atol(argv[2]));
     if (argc > 2 && !strcmp(argv[1], "brief"))
         return argc > 3 ? live_in_turn(atol(argv[2]), 1000000 * atol(argv[3]), 0)
                         : live_in_turn(atol(argv[2]), BRIEF_NS, BRIEF_NS);
