@@ -58,6 +58,7 @@ struct companion_setup {
     uint64_t mark_ms;                 /* from a process's start to the mark of what is live in it; 0 = none */
     bool writes_topology;             /* hwloc XML of the host, once per host */
     bool writes_memleak;              /* allocations are worth a file without any sample */
+    bool leaves_own_kind;             /* processes of this executable, hpcrun, are not measured */
     pid_t launched_pid;               /* the launched program, 0 = none */
     int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is checked instead */
     int way_fd;         /* the companion's end of the inherited way, 0 = none */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define KNOCKS_AT_ONCE 16
@@ -259,6 +260,25 @@ static void refuse_guest(const struct companion *c, const struct companion_conne
     send_text(connection->fd, COMPANION_REFUSED, why);
 }
 
+/* An hpcrun that the program has started: it and its helpers are no part of what is measured, and what it runs has a
+ * companion of its own. */
+static bool is_another_hpcrun(pid_t pid)
+{
+    struct stat own, other;
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
+    return stat(link, &other) == 0 && stat("/proc/self/exe", &own) == 0 && own.st_ino == other.st_ino &&
+           own.st_dev == other.st_dev;
+}
+
+static void refuse_hpcrun(struct companion *c, const struct companion_connection *connection)
+{
+    static const char why[] = "it is an hpcrun itself, which measures the program that it runs";
+    c->has_measured = true;
+    index_refused(c, connection->peer_pid, why);
+    send_text(connection->fd, COMPANION_REFUSED, why);
+}
+
 static void serve_hello(struct companion *c, struct companion_connection *connection,
                         const struct companion_message *hello)
 {
@@ -267,6 +287,10 @@ static void serve_hello(struct companion *c, struct companion_connection *connec
     companion_strays_heard(c, hello->pid, connection->peer_pid);
     if (connection->is_guest) {
         refuse_guest(c, connection);
+        return;
+    }
+    if (c->setup->leaves_own_kind && is_another_hpcrun(connection->peer_pid)) {
+        refuse_hpcrun(c, connection);
         return;
     }
     if (is_left_out(c, hello, connection->peer_pid)) {

@@ -117,6 +117,10 @@ expect_status 0 "$hpcrun" -e CPUTIME -o outer sh -c "'$hpcrun' -e CPUTIME ./work
 settle outer 30
 [ ! -e outer.1 ] || fail "an inner hpcrun made a directory of its own"
 [ "$(grep -c ^run outer/.runs)" = 1 ] || fail "inner hpcruns count as runs: $(cat outer/.runs)"
+[ "$(grep -c 'leaves it the program, whose measurement is in .*/outer$' err)" = 2 ] || fail "where are they: $(cat err)"
+[ "$(grep -c 'not measured: it is an hpcrun itself' outer/index-*)" = 2 ] || fail "inner hpcruns: $(cat outer/index-*)"
+[ -z "$(find outer -name 'hpcrun-*')" ] || fail "inner hpcruns are measured: $(ls outer)"
+[ "$(find outer -name 'work-*.hpcrun' | wc -l)" = 2 ] || fail "two programs in inner hpcruns: $(ls outer)"
 
 # Two at once: neither is disturbed, and the second says where it is.
 mkfifo gate

@@ -361,13 +361,27 @@ static void note_unmeasured(const struct prepared *prepared, pid_t pid, const ch
         companion_index_unmeasured(prepared->setup.dir, names_host_id(), pid, prepared->program.path, why);
 }
 
+/* Whether a program that is measured has started us: our environment is then for what it starts. */
+static bool is_inside_another(void)
+{
+    const char *companion = getenv(COMPANION_ENV);
+    return companion && companion[0];
+}
+
+static void say_unmeasured(const struct hpcrun_options *options)
+{
+    (void)tool_error(
+        "hpcrun", is_inside_another() ? "%s: is left to the hpcrun around this one" : "%s: runs without being measured",
+        options->command[0]);
+}
+
 static int step_aside(const struct hpcrun_options *options, const struct prepared *prepared, const char *why)
 {
     (void)tool_error("hpcrun", "%s", why);
     note_unmeasured(prepared, getpid(), why);
     if (options->strict)
         return EXIT_FAILED;
-    (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
+    say_unmeasured(options);
     return execute(&prepared->program, options->command);
 }
 
@@ -395,6 +409,9 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
             (void)tool_error("hpcrun", "%s", options->ignored[i]);
     if (prepared->note[0])
         (void)fprintf(stderr, "hpcrun: %s\n", prepared->note);
+    if (is_inside_another())
+        (void)fprintf(stderr, "hpcrun: the hpcrun around this one leaves it the program, whose measurement is in %s\n",
+                      prepared->setup.dir);
     say_choice(plan->choice);
     if (plan->sched.choice[0])
         (void)fprintf(stderr, "hpcrun: %s\n", plan->sched.choice);
@@ -475,7 +492,7 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
         return EXIT_FAILED;
     }
     if (!is_measured)
-        (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
+        say_unmeasured(options);
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
     int status = parent_run(&forked, is_measured);

@@ -129,7 +129,7 @@ static void plan_copy(const struct source_plan *plan, const struct hpcrun_option
     setup->checkpoint_s = options->checkpoint_s;
     setup->mark_ms = (options->mark_ns + 999999) / 1000000;
     setup->n_jobs = options->jobs_symtab ? (unsigned)strtoul(options->jobs_symtab, NULL, 10) : 0;
-    setup->writes_topology = true;
+    setup->writes_topology = setup->leaves_own_kind = true;
     setup->writes_memleak = plan->wants_memleak;
     copy_sched(plan, &setup->sched);
     set_allocation(plan, options, setup);
