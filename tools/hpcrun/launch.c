@@ -519,6 +519,89 @@ static int run_left_out(const struct hpcrun_options *options, struct prepared *p
     return execute(&prepared->program, options->command);
 }
 
+/* What a measurement needs of the program's limits for certain; later ones are met, and named, when the program runs.
+ */
+
+static uint64_t limit_of(int which)
+{
+    struct rlimit limit;
+    bool is_limited = getrlimit((__rlimit_resource_t)which, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return is_limited ? limit.rlim_cur : UINT64_MAX;
+}
+
+/* The program's descriptors are the inherited ones. Only a small limit is worth counting them. */
+static int check_descriptors(struct error *err)
+{
+    uint64_t limit = limit_of(RLIMIT_NOFILE), n_free = 0;
+    for (int fd = 0; limit <= COMPANION_FD && fd < (int)limit; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        n_free += flags < 0 || flags & FD_CLOEXEC;
+    }
+    if (limit > COMPANION_FD || n_free >= COMPANION_FDS)
+        return 0;
+    return error_set(err, ERR_IO,
+                     "the limit of descriptors (ulimit -n) leaves the program %llu, and measuring it needs %d; raise "
+                     "it by %llu",
+                     (unsigned long long)n_free, COMPANION_FDS, (unsigned long long)(COMPANION_FDS - n_free));
+}
+
+/* The program's start decides again, by what is mapped then. */
+static int check_memory(struct error *err)
+{
+    uint64_t space = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA), least = space < data ? space : data;
+    if (least >= START_ROOM_BYTES)
+        return 0;
+    return error_set(err, ERR_IO,
+                     "the limit of address space or data (ulimit %s, %llu KiB) is too small for the recording; it "
+                     "needs %llu KiB more than the program",
+                     space < data ? "-v" : "-d", (unsigned long long)(least >> 10),
+                     (unsigned long long)(START_ROOM_BYTES >> 10));
+}
+
+/* Whether the runtime could have one: the signals of all programs of the user count. */
+static bool has_timer(void)
+{
+    struct sigevent notify = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGURG};
+    timer_t timer;
+    if (limit_of(RLIMIT_SIGPENDING) < TIMER_PART || timer_create(CLOCK_MONOTONIC, &notify, &timer) != 0)
+        return false;
+    (void)timer_delete(timer);
+    return true;
+}
+
+/* Events that count nothing but time may be timers, each of which uses up one of the signals that may be pending. If
+ * there are others beside them, those are measured. */
+static int check_timers(const struct hpcrun_options *options, struct source_plan *plan, struct error *err)
+{
+    const char *name = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_events; i++)
+        if (plan->events[i].flags & SOURCE_TIMER) {
+            name = plan->events[i].name;
+            n++;
+        }
+    if (!n || has_timer())
+        return 0;
+    (void)error_set(err, ERR_IO,
+                    "%s is measured by a timer, and the limit of pending signals (ulimit -i, %llu) leaves none; raise "
+                    "it by %d for each thread",
+                    name, (unsigned long long)limit_of(RLIMIT_SIGPENDING), TIMER_PART);
+    if (n == plan->n_events || options->strict)
+        return ERR_IO;
+    size_t len = strlen(plan->warning);
+    (void)snprintf(plan->warning + len, sizeof plan->warning - len, "%s%.400s.", len ? " " : "", err->text);
+    return 0;
+}
+
+/* Whether the program's limits leave room for a measurement. */
+static int check_limits(const struct hpcrun_options *options, struct source_plan *plan, struct error *err)
+{
+    int status = check_descriptors(err);
+    if (status == 0)
+        status = check_memory(err);
+    return status == 0 ? check_timers(options, plan, err) : status;
+}
+
 /* Its simulation knows neither perf events nor pidfds. */
 static bool is_under_valgrind(void)
 {
@@ -550,6 +633,8 @@ int launch_run(const struct hpcrun_options *options)
         return step_aside(options, &prepared, err.text);
     if (status == 0)
         status = prepare_rest(options, &prepared, &plan_err);
+    if (status == 0)
+        status = check_limits(options, &prepared.plan, &plan_err);
     if (status != 0 && prepared.setup.dir[0] && options->report)
         (void)runs_end(prepared.setup.dir, &prepared.run, &err);
     if (status != 0)
