@@ -54,7 +54,7 @@ bool split_by_is_place(enum split_by by)
 struct split_drops {
     uint32_t row; /* + 1; 0 = there are none */
     double worth; /* value of one of them */
-    double left;  /* value of those whose threads are not known */
+    double left;  /* of them, whose threads are not known */
 };
 
 /* What happens to the value of a statement. */
@@ -173,9 +173,7 @@ static void add_drops(struct splitting *splitting, size_t thread)
             continue;
         splitting->sums[drops->row - 1] += value;
         splitting->sums[splitting->split->n_rows] += value;
-        drops->left -= value;
-        if (drops->left < NOTHING * value)
-            drops->left = 0;
+        drops->left -= drops->left < (double)drop->n_samples ? drops->left : (double)drop->n_samples;
     }
 }
 
@@ -259,8 +257,8 @@ static bool add_drops_left(struct splitting *splitting)
     for (int fate = 0; fate < FATE_TAKEN_MAX; fate++) {
         const struct split_drops *drops = &splitting->drops[fate];
         if (drops->left > 0)
-            splitting->sums[drops->row - 1] += drops->left;
-        all += drops->left;
+            splitting->sums[drops->row - 1] += drops->worth * drops->left;
+        all += drops->worth * drops->left;
     }
     int64_t column = all > 0 ? strtab_intern(&split->columns, SPLIT_NOT_KNOWN) : 0;
     if (all <= 0 || column < 0)
@@ -445,7 +443,8 @@ static bool give_variables(struct splitting *splitting, const struct report *rep
     for (size_t r = 0; ok && r < report->n_rows; r++) {
         const struct report_row *row = &report->rows[r];
         if (row->fate && row->samples > 0)
-            splitting->drops[row->fate] = (struct split_drops){(uint32_t)r + 1, row->value / row->samples, row->value};
+            splitting->drops[row->fate] =
+                (struct split_drops){(uint32_t)r + 1, row->value / row->samples, row->samples};
         if (row->wait != REPORT_NOT_WAITING && (size_t)row->wait < n_waits)
             row_of_wait[row->wait] = (uint32_t)r + 1;
         else if (!row->variable && !row->fate)
@@ -773,7 +772,7 @@ static int others_by_place(struct splitting *splitting, const bool *is_known, co
         if (splitting->drops[fate].left > 0) {
             splitting->places->has_unknown = true;
             ok = add_at_place(splitting, splitting->drops[fate].row, (uint32_t)splitting->places->table.n_rows,
-                              splitting->drops[fate].left);
+                              splitting->drops[fate].worth * splitting->drops[fate].left);
         }
     return ok ? code : error_memory(err);
 }
