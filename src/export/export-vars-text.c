@@ -66,16 +66,31 @@ static void put_meaning(const struct vars_table *table, const struct report_row 
     text_style(out, table->job, TEXT_PLAIN);
 }
 
-/* Sums up the rows from the n-th on, which are not shown. */
-static void put_rest(const struct report *report, size_t n, struct buf *out)
+/* Sums up the rows from the n-th on, which are not shown. Where rows are in the order of what waits, one of these may
+ * take more time than all that are shown. */
+static void put_rest(const struct export_job *job, const struct report *report, size_t n, struct buf *out)
 {
-    double rest = 0;
-    for (size_t i = n; i < report->n_rows; i++)
+    const struct report_row *largest = NULL;
+    struct buf text = {0};
+    double rest = 0, shown = 0;
+    for (size_t i = 0; i < n; i++)
+        shown = report->rows[i].share > shown ? report->rows[i].share : shown;
+    for (size_t i = n; i < report->n_rows; i++) {
         rest += report->rows[i].share;
-    if (n < report->n_rows && report->has_too_few)
-        buf_printf(out, "         %zu more (--top 0 shows all)\n", report->n_rows - n);
-    else if (n < report->n_rows)
-        buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", rest, report->n_rows - n);
+        if (report->rows[i].share > (largest ? largest->share : shown))
+            largest = &report->rows[i];
+    }
+    if (n == report->n_rows)
+        return;
+    if (report->has_too_few)
+        buf_printf(out, "%9s", "");
+    else
+        buf_printf(out, "%5.1f %%  ", rest);
+    buf_printf(&text, "%zu more (--top 0 shows all)", report->n_rows - n);
+    if (largest && n && report->has_causes && !job->by_time && !report->has_too_few)
+        buf_printf(&text, ", of which %s takes %.1f %% (--order time begins with it)", largest->name, largest->share);
+    text_wrapped(out, job, text.data ? text.data : "", 9, 9);
+    buf_fini(&text);
 }
 
 /* The complete allocation path: each function calls the one before it. */
@@ -157,7 +172,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     put_kernel(&table, &report, out);
     for (size_t i = 0; i < n_first; i++)
         put_row(&table, &touches, &report.rows[i], out);
-    put_rest(&report, n, out);
+    put_rest(job, &report, n, out);
     for (size_t i = n_first; i < n; i++)
         put_row(&table, &touches, &report.rows[i], out);
     foot_put(&report, job, n, out);

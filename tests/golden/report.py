@@ -205,6 +205,25 @@ def check_untold(database):
     patterns("No sample of this metric lies in a variable", False, False)
 
 
+def make_order(data):
+    """What takes most of the time waits for nothing."""
+    row = variable(data, "state->p")
+    row["causes"] = [[0, 0.0, 0.0, 0.0, n_sampled(data, row), 0.0, n_sampled(data, row)]]
+
+
+def check_order(database):
+    """Rows that wait come first; if one that is left out takes more time than these, the line for the others names it."""
+    for top in (1, 2, 3, 5, 12, 20):
+        shares = {order: [(float(row["share"]), row["variable"]) for row in json.loads(report(database, 100, "--json", *options))["variables"]
+                          if not row["variable"].startswith("<")] for order, options in (("memory", ()), ("time", ("--order", "time")))}
+        text = " ".join(report(database, 180, "--top", str(top)).split())
+        shown, rest = shares["memory"][:top], shares["memory"][top:]
+        is_larger = bool(rest) and max(rest)[0] > max(shown)[0]
+        wanted = f"of which {max(rest)[1]} takes {max(rest)[0]:.1f} % (--order time begins with it)" if rest else "of which"
+        expect((wanted in text) == is_larger and ("of which" in text) == is_larger, f"--top {top}: {wanted}: {is_larger}: {text}")
+        expect(shares["time"][0] == max(shares["time"]), f"--order time: {shares['time']}")
+
+
 def make_touched(data):
     """Loads and stores of one node, of what lies on the other; lines that other cores have just written."""
     grid = variable(data, "grid")
@@ -373,6 +392,9 @@ def databases(scratch):
     make_walks(data)
     texts["walks"] = json.dumps(data)
     data = json.loads(texts["minicg"])
+    make_order(data)
+    texts["order"] = json.dumps(data)
+    data = json.loads(texts["minicg"])
     make_untold(data)
     texts["untold"] = json.dumps(data)
     data = json.loads(hardware)
@@ -529,7 +551,7 @@ def main():
             if case == "paths":
                 check_paths(database)
                 continue
-            checks = {"advice": check_rules, "walks": check_walks, "untold": check_untold, "touched": check_touched}
+            checks = {"advice": check_rules, "walks": check_walks, "untold": check_untold, "order": check_order, "touched": check_touched}
             if case in checks:
                 checks[case](database)
                 continue
