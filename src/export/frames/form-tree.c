@@ -37,42 +37,12 @@ struct tree_walk {
 
 /* --- values --- */
 
-/* The columns of a frame that hold a column's costs with and without callees. */
-static void find_columns(const struct frame *frame, size_t column, size_t *with, size_t *without)
-{
-    bool is_exclusive = frame_column_sums(frame, column) == FRAME_EXCLUSIVE;
-    size_t pair = frame_column_pair(frame, column);
-    *with = is_exclusive && pair != SIZE_MAX ? pair : column;
-    *without = is_exclusive ? column : pair;
-}
-
-/* Fills `without` from own [n_nodes], what each node costs alone: a function has its lines, too. */
-static int add_lines(struct tree_walk *walk, const double *own, struct error *err)
-{
-    size_t n = frame_n_nodes(walk->frame), n_children;
-    const uint32_t *order = frame_post_order(walk->frame);
-    walk->without = calloc(n + 1, sizeof *walk->without);
-    if (!order || !walk->without)
-        return error_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t node = order[i];
-        const uint32_t *children = frame_children(walk->frame, node, &n_children);
-        walk->without[node] = own[node];
-        for (size_t k = 0; k < n_children; k++) {
-            double value = walk->without[children[k]], sum = walk->without[node];
-            if (frame_kind_is_part(frame_kind(walk->frame, children[k])) && !isnan(value))
-                walk->without[node] = isnan(sum) ? value : sum + value;
-        }
-    }
-    return 0;
-}
-
 /* Takes the frame of the job, or one more that has inclusive values. */
 static int take_columns(struct tree_walk *walk, struct error *err)
 {
     const struct frame_job *job = walk->job;
     size_t with, without, column = job->column;
-    find_columns(job->frame, column, &with, &without);
+    frames_find_columns(job->frame, column, &with, &without);
     walk->frame = frame_keep(job->frame);
     const double *own = NULL;
     int code = 0;
@@ -82,14 +52,14 @@ static int take_columns(struct tree_walk *walk, struct error *err)
         code = frame_sum_up(job->frame, &walk->frame, err);
         column = code == 0 ? frame_find_column(walk->frame, frame_column_name(job->frame, column), NULL) : 0;
         if (code == 0)
-            find_columns(walk->frame, column, &with, &without);
+            frames_find_columns(walk->frame, column, &with, &without);
     }
     if (code == 0)
         code = frame_values(walk->frame, with, &job->view, &walk->with, err);
     if (code == 0 && without != SIZE_MAX)
         code = frame_values(walk->frame, without, &job->view, &own, err);
     if (own)
-        code = add_lines(walk, own, err);
+        code = (walk->without = frames_with_lines(walk->frame, own)) ? 0 : error_memory(err);
     if (code == 0) {
         struct frame_job of = *job;
         of.frame = walk->frame;

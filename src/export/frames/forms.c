@@ -80,6 +80,32 @@ int frame_job_total(const struct frame_job *job, size_t column, double *total, s
     return code;
 }
 
+void frames_find_columns(const struct frame *frame, size_t column, size_t *with, size_t *without)
+{
+    bool is_exclusive = frame_column_sums(frame, column) == FRAME_EXCLUSIVE;
+    size_t pair = frame_column_pair(frame, column);
+    *with = is_exclusive && pair != SIZE_MAX ? pair : column;
+    *without = is_exclusive ? column : pair;
+}
+
+double *frames_with_lines(const struct frame *frame, const double *own)
+{
+    size_t n = frame_n_nodes(frame), n_children;
+    const uint32_t *order = frame_post_order(frame);
+    double *sums = order ? calloc(n + 1, sizeof *sums) : NULL;
+    for (size_t i = 0; sums && i < n; i++) {
+        uint32_t node = order[i];
+        const uint32_t *children = frame_children(frame, node, &n_children);
+        sums[node] = own[node];
+        for (size_t k = 0; k < n_children; k++) {
+            double value = sums[children[k]];
+            if (frame_kind_is_part(frame_kind(frame, children[k])) && !isnan(value))
+                sums[node] = isnan(sums[node]) ? value : sums[node] + value;
+        }
+    }
+    return sums;
+}
+
 /* --- saved --- */
 
 static int save_file(struct frame *frame, const char *directory, struct error *err)

@@ -42,6 +42,13 @@ bool frames_is_data(const struct frame *frame, uint32_t node);
  * err: as frame_values */
 int frame_job_total(const struct frame_job *job, size_t column, double *total, struct error *err);
 
+/* The columns of a frame that hold a column's costs with and without callees; SIZE_MAX: none without. */
+void frames_find_columns(const struct frame *frame, size_t column, size_t *with, size_t *without);
+
+/* What each node costs with its lines and loops but without what it calls, [n_nodes], from own [n_nodes], what it costs
+ * alone; the caller frees it. NULL when out of memory. */
+double *frames_with_lines(const struct frame *frame, const double *own);
+
 /* The forms in order; *n: how many. */
 const struct frame_form *const *frame_forms(size_t *n);
 
