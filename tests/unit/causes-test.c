@@ -137,6 +137,23 @@ static void test_footprints(void **state)
     assert_in_range(n_wide, TRIALS * 9 / 10, TRIALS);
 }
 
+/* A search in a sorted array of 4 million lines: 3 of 10 samples are at the 500 lines where each search begins, which
+ * come back as often as those of an array that fits. It must not be called one. */
+static void test_search_in_a_large_array(void **state)
+{
+    uint64_t random = 11;
+    unsigned n_resident = 0;
+    (void)state;
+    for (unsigned t = 0; t < TRIALS; t++) {
+        struct cause_footprint sum = {.n = 0};
+        /* the bins of both parts hardly overlap: about 225 and 690 of 16384 */
+        uint64_t n_bins = draw_bins(&random, 300, 500) + draw_bins(&random, 700, 4u << 20);
+        causes_add_footprint(&sum, 1000, n_bins, LINES_L2);
+        n_resident += causes_of_footprint(&sum, PATTERN_IRREGULAR, false).memory_high < 500;
+    }
+    assert_in_range(n_resident, 0, TRIALS / 50);
+}
+
 /* Threads and instructions of one variable: counts of one walk are put together, verdicts are added up. */
 static void test_sums_of_a_variable(void **state)
 {
@@ -476,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_contrast_of_nothing),
         cmocka_unit_test(test_lines_are_counted),
         cmocka_unit_test(test_footprints),
+        cmocka_unit_test(test_search_in_a_large_array),
         cmocka_unit_test(test_sums_of_a_variable),
         cmocka_unit_test(test_walks_of_a_variable),
         cmocka_unit_test(test_copies_are_judged_together),

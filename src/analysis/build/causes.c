@@ -98,6 +98,9 @@ void accesses_fini(struct access_table *table)
 #define PAGE_BYTES 4096
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
 #define CHANCE 1.5    /* standard deviations that may be chance */
+/* The same for lines that come back more often than they should: where a few are used all the time, such as the top of
+ * a search tree, they come back often though most samples wait for others. */
+#define OFTEN_CHANCE 3.0
 #define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
 #define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
 #define L2_CYCLES 15.0
@@ -268,7 +271,8 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
 /* Whether chance alone is unlikely to make lines come back this often, or this rarely. */
 static bool is_sure(const struct cause_footprint *sum)
 {
-    return sum->n >= CAUSES_SAMPLES_MIN && fabs(sum->n_repeated - sum->n_expected) > CHANCE * sqrt(sum->variance);
+    double more = sum->n_repeated - sum->n_expected, deviation = sqrt(sum->variance);
+    return sum->n >= CAUSES_SAMPLES_MIN && (more > OFTEN_CHANCE * deviation || more < -CHANCE * deviation);
 }
 
 /* The sum for data in the core's own caches, by the lines that are known of them: what is in the first-level cache
