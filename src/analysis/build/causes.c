@@ -101,7 +101,8 @@ void accesses_fini(struct access_table *table)
 /* The same for lines that come back more often than they should: where a few are used all the time, such as the top of
  * a search tree, they come back often though most samples wait for others. */
 #define OFTEN_CHANCE 3.0
-#define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
+#define L2_PART 0.15  /* of the samples at data in the second-level cache, this part waited for it: errs least */
+#define L2_MOST 0.36  /* ... and at most this one: so much showed where vectors are gathered */
 #define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
 #define L2_CYCLES 15.0
 #define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
@@ -155,13 +156,12 @@ static struct cause_sum all_execution(double n)
     return (struct cause_sum){.execution = n};
 }
 
-/* The sum for data in the core's own caches, of which at most a part waits for the second-level cache: half of that
- * part errs least. */
-static struct cause_sum resident(double n, double most_part)
+/* The sum for data in the core's own caches, of which a part waits for the second-level cache. */
+static struct cause_sum resident(double n, double part, double most)
 {
-    double memory = n * most_part / 2;
+    double memory = n * part;
     return (struct cause_sum){
-        .memory = memory, .memory_high = n * most_part, .execution = n - memory, .resident = n - memory};
+        .memory = memory, .memory_high = n * most, .execution = n - memory, .resident = n - memory};
 }
 
 /* The sum for a chain in the core's own caches: each step waits for the one before, by the latency of the cache that
@@ -282,10 +282,10 @@ static struct cause_sum resident_of(const struct cause_footprint *sum, enum patt
     double n = (double)sum->n;
     bool has_lines = sum->lines > 0;
     if (has_lines && sum->lines <= sum->l1_lines)
-        return resident(n, 0);
+        return resident(n, 0, 0);
     if (kind != PATTERN_CHAINED)
-        return resident(n, L2_PART);
-    return has_lines ? resident_chain(n, sum->l1_lines, sum->lines) : resident(n, CHAIN_MOST);
+        return resident(n, L2_PART, L2_MOST);
+    return has_lines ? resident_chain(n, sum->l1_lines, sum->lines) : resident(n, CHAIN_MOST / 2, CHAIN_MOST);
 }
 
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
