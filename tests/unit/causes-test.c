@@ -72,6 +72,19 @@ static void test_contrast_has_the_errors_it_states(void **state)
         }
 }
 
+/* Four sums at a time, in an unrolled loop: the first of four instructions takes as long as the chains do, the others
+ * retire with it. It visits two slots of a line, of which one waits for the line; the other shows how long it takes. */
+static void test_contrast_of_an_unrolled_loop(void **state)
+{
+    static const uint64_t slots[PATTERN_SLOTS] = {[2] = 30, [4] = 79, [6] = 266, [10] = 24, [12] = 84, [14] = 726};
+    static const uint64_t resident[PATTERN_SLOTS] = {[2] = 30, [4] = 79, [6] = 490, [10] = 24, [12] = 84, [14] = 502};
+    (void)state;
+    struct cause_sum sum = causes_of_contrast(slots, 6, 1);
+    assert_true(sum.memory == 460 && sum.memory_low > 380 && sum.memory_low < 430 && sum.execution == 749);
+    struct cause_sum nothing = causes_of_contrast(resident, 6, 1);
+    assert_true(nothing.memory == 0 && nothing.execution == 1209 && nothing.memory_high < 100);
+}
+
 /* Where nothing waits, chance must not look like memory: and where there are few samples, nothing is said. */
 static void test_contrast_of_nothing(void **state)
 {
@@ -490,6 +503,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contrast_has_the_errors_it_states),
+        cmocka_unit_test(test_contrast_of_an_unrolled_loop),
         cmocka_unit_test(test_contrast_of_nothing),
         cmocka_unit_test(test_lines_are_counted),
         cmocka_unit_test(test_footprints),

@@ -60,8 +60,9 @@ struct cause_caches {
 
 /* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can be the first in a line.
  * Memory is the excess of the firsts over the others, because time spent waiting for a line falls on its first element
- * and all other time on all elements alike. Waiting also lengthens what is computed meanwhile, so the upper end of the
- * interval is higher. */
+ * and all other time on all elements alike, or at least on those at the same place in a turn of the loop. Waiting also
+ * lengthens what is computed meanwhile, so the upper end of the interval is higher. Where a line has two slots, some of
+ * the second's work is done while the first waits: the excess is reduced by as much. */
 struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts);
 
 /* Any other walk: how many of 2^PATTERN_HASH_BITS bins the lines of n samples hit; summed over threads as long as each
