@@ -225,7 +225,8 @@ static struct contrast contrast_of(const uint64_t slots[PATTERN_SLOTS], unsigned
 }
 
 /* After so many slots the same instructions visit a line again, or their copies in an unrolled loop, which take as
- * long: the shortest period with n_slots slots that agrees with where samples are. PATTERN_SLOTS where there is none. */
+ * long: the shortest period with n_slots slots that agrees with where samples are. PATTERN_SLOTS where there is none.
+ */
 static unsigned period_of(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots)
 {
     unsigned period = 1;
