@@ -776,7 +776,7 @@ static const struct entry entries[] = {
     ANY("MPI_Init_thread", 0),
     ANY("mpi_init_", (uintptr_t)numbers),
     ANY("mpi_init_thread_", (uintptr_t)numbers, (uintptr_t)numbers, (uintptr_t)numbers),
-    {"sample", "signal", ENTRY_SAMPLE, NULL, make_sampled, NULL, {0}},
+    {"sample", "signal", ENTRY_SAMPLE | ENTRY_SETTLES, NULL, make_sampled, NULL, {0}},
     {NULL, NULL, 0, NULL, NULL, NULL, {0}},
 };
 
