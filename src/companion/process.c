@@ -259,17 +259,29 @@ static void process_free(struct companion_process *process)
     free(process);
 }
 
+/* It could not begin to record: its arena holds nothing. */
+static void forget(struct companion_process *process)
+{
+    process->state = PROCESS_DONE;
+    companion_detour_leave(process);
+    companion_arena_close(process);
+}
+
+void companion_process_supersede(struct companion *c, struct companion_process *process)
+{
+    if (process && atomic_load(&process->arena->state) == ARENA_FRESH && !companion_arena_n_taken(process))
+        forget(process);
+    else if (process)
+        companion_process_end(c, process, "complete");
+}
+
 static void companion_exec_note_start(struct companion_process *process);
 
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err)
 {
     pid_t peer_pid = peer->pid;
-    struct companion_process *earlier = companion_process_find(c, peer_pid);
-    if (earlier && atomic_load(&earlier->arena->state) == ARENA_FRESH && !companion_arena_n_taken(earlier))
-        companion_process_forget(earlier); /* what it was sent did not arrive */
-    else if (earlier)
-        companion_process_end(c, earlier, "complete");
+    companion_process_supersede(c, companion_process_find(c, peer_pid));
     struct companion_process *process = calloc(1, sizeof *process);
     if (!process) {
         (void)error_set(err, ERR_MEMORY, "The companion is out of memory.");
@@ -323,14 +335,16 @@ static bool deserves_files(const struct companion *c, const struct companion_pro
     return c->setup->writes_memleak && atomic_load(&process->arena->n_blocks_recorded);
 }
 
-/* Whether none of the events that give samples could be opened. */
-static bool lacks_events(const struct arena_header *arena)
+/* Whether none of the events that give samples could be opened on any thread. */
+static bool lacks_events(struct arena_header *arena)
 {
+    uint32_t n_threads = atomic_load(&arena->n_threads);
     bool has_any = false;
     for (uint32_t i = 0; i < arena->n_events && i < ARENA_EVENTS_MAX; i++) {
         if (arena->events[i].source == SOURCE_MEMLEAK)
             continue;
-        if (!atomic_load((_Atomic uint32_t *)(uintptr_t)&arena->n_unopened[i]))
+        uint32_t n_unopened = atomic_load(&arena->n_unopened[i]);
+        if (!n_unopened || n_unopened < n_threads)
             return false;
         has_any = true;
     }
@@ -405,15 +419,6 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     process->state = PROCESS_DONE;
     companion_arena_close(process);
     companion_answer_waiting(c, process, NULL, "");
-}
-
-void companion_process_forget(struct companion_process *process)
-{
-    if (!process)
-        return;
-    process->state = PROCESS_DONE;
-    companion_detour_leave(process);
-    companion_arena_close(process);
 }
 
 /* From linux/pidfd.h of Linux 6.13 on, which older systems do not have. */

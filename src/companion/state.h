@@ -303,8 +303,10 @@ void companion_strays_turned_away(struct companion *c, pid_t peer_pid);
 void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);
 /* Checks whether the process has become another program by exec that is not measured: then its arena is final. */
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
-/* It could not begin to record: its arena holds nothing. process may be NULL. */
-void companion_process_forget(struct companion_process *process);
+/* The process says HELLO anew, or that it cannot be measured: what was recorded under its number so far, by the program
+ * that it was before exec, is final. An arena that it has been sent and could not begin to record in is forgotten.
+ * process may be NULL. */
+void companion_process_supersede(struct companion *c, struct companion_process *process);
 /* The process is gone; its pidfd is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
 /* Whether process is, or has become meanwhile, one of another user: see is_foreign. */

@@ -121,7 +121,7 @@ static void give_up(struct companion *c, pid_t pid, int error)
     companion_strays_heard(c, (uint32_t)pid, pid);
     read_exe(pid, exe);
     companion_index_unfit(c, pid, exe, why);
-    companion_process_forget(companion_process_find(c, pid));
+    companion_process_supersede(c, companion_process_find(c, pid));
 }
 
 /* One message of the way; false when there is none (for now). */

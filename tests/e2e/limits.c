@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <regex.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
@@ -487,12 +488,34 @@ static int way_brief(void)
     return 7;
 }
 
+/* Computes, then becomes itself by exec where one descriptor is left and the companion cannot be found by name. */
+static int way_become(char **arguments)
+{
+    struct rlimit limit;
+    int fd, last = -1;
+    int what = burn(300);
+    if (unshare(CLONE_NEWNET) != 0)
+        return 77;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1;
+    limit.rlim_cur = 24;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1;
+    while ((fd = open("/dev/null", O_RDONLY)) >= 0)
+        last = fd;
+    close(last);
+    execl("/proc/self/exe", arguments[0], what ? "brief" : "", (char *)NULL);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (strcmp(way, "brief") == 0)
         return way_brief();
+    if (strcmp(way, "become") == 0)
+        return way_become(argv);
     if (strcmp(way, "refuse") == 0 && argc > 2)
         return way_refuse(argv + 2);
     if (strcmp(way, "lock") == 0)

@@ -160,6 +160,16 @@ for way in "-n 4" "-i 0"; do
     expect_text inner.err '^hpcrun: 1 process could not be measured; the first: [0-9]* .*limits not measured: '
     expect_text inner.err "$([ "$way" = "-i 0" ] && echo timers || echo 'no descriptors left')"
 done
+# What was measured before an exec stays, though the new program cannot be measured.
+status=0
+"$hpcrun" -e CPUTIME -o become.m ./limits become >become.out 2>become.err || status=$?
+if [ "$status" = 77 ]; then
+    skip_part "no network namespace can be made: a program that loses its descriptors before exec"
+else
+    [ "$status" = 7 ] || fail "become: status $status: $(cat become.out become.err)"
+    [ "$(find become.m -name '*.hpcrun' | wc -l)" = 1 ] || fail "become: $(ls become.m) $(cat become.m/index-*)"
+    grep -q ' not measured: it has no descriptors left' become.m/index-* || fail "become: $(cat become.m/index-*)"
+fi
 
 # Descriptors.
 ulimit -S -n 1024

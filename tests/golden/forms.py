@@ -470,6 +470,10 @@ def check_names(scratch, hard):
     for form in set(FORMS) - {"callgrind-data"}:
         data = shown(form, path)
         expect(long.encode() in (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data), f"{form}: the long name is cut")
+    tiny = hard.with_name("tiny.json")
+    tiny.write_text('[{"frame": {"name": "main", "type": "function"}, "metrics": {"time": 5e-324}, "children": []}]', encoding="utf-8")
+    expect([flame[1:3] for flame in flames(text_of("flamegraph", tiny))][-1:] == [(0, 1200)],
+           f"a flame graph of 5e-324: {flames(text_of('flamegraph', tiny))}")
     names = {name for name, *_ in flames(text_of("flamegraph", hard))}
     expect({'<b>&amp;"\'', "a;b", "two\\x0alines", "gr\u00fc\u00df", "bad\\xff\\xfe"} <= names, f"flamegraph: names {sorted(names)}")
     frames = {frame["name"] for frame in json.loads(text_of("speedscope", hard))["shared"]["frames"]}

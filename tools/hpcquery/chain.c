@@ -83,6 +83,12 @@ static int unknown_step(const char *name)
     if (!names)
         return out_of_memory();
     memcpy(names, reports, sizeof reports);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, reports[i]) == 0) {
+            free(names);
+            return tool_usage("hpcquery", "%s is a report and no step of a chain; group, hierarchy and flat are steps, "
+                              "tree and table show what comes of them", name);
+        }
     for (size_t i = 0; i < n_operations; i++)
         names[n++] = operations[i].name;
     for (size_t i = 0; i < n_forms; i++)

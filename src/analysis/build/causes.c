@@ -197,7 +197,7 @@ static double median(const uint64_t *values, unsigned n)
 
 /* Slots that are alike but for the first in the line. */
 struct contrast {
-    unsigned n_slots;
+    unsigned n_slots, n_compared; /* compared: slots that might stand out by chance; of two, the one or the other */
     double n, top, other; /* samples: all, at the firsts, at each of the others */
 };
 
@@ -210,7 +210,7 @@ static double shown_by(const struct contrast *contrast, unsigned n_firsts)
 static struct contrast contrast_of(const uint64_t slots[PATTERN_SLOTS], unsigned first, unsigned period,
                                    unsigned n_slots, unsigned n_firsts)
 {
-    struct contrast contrast = {.n_slots = n_slots};
+    struct contrast contrast = {.n_slots = n_slots, .n_compared = n_slots == 2 ? 4 : n_slots};
     uint64_t sorted[PATTERN_SLOTS];
     unsigned n = 0;
     for (unsigned i = first; i < PATTERN_SLOTS; i += period) {
@@ -256,6 +256,7 @@ static struct contrast clearest_of(const uint64_t slots[PATTERN_SLOTS], unsigned
         if (contrast.n > 0 && shown_by(&contrast, 1) >= shown_by(&clearest, 1))
             clearest = contrast;
     }
+    clearest.n_compared = 2 * n_slots;
     return clearest;
 }
 
@@ -269,7 +270,7 @@ struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigne
     struct contrast contrast = clearest_of(slots, n_slots, n_firsts);
     unsigned n_others = contrast.n_slots - n_firsts;
     double shown = shown_by(&contrast, n_firsts), excess = n_slots == 2 ? shown * WIDE_PART : shown;
-    double noise = CHANCE * n_firsts * sqrt(2 * contrast.n / contrast.n_slots * log(contrast.n_slots));
+    double noise = CHANCE * n_firsts * sqrt(2 * contrast.n / contrast.n_slots * log(contrast.n_compared));
     double deviation = sqrt(contrast.top + n_firsts * n_firsts * M_PI_2 * contrast.other / n_others);
     double error = noise + deviation;
     if (shown < noise)

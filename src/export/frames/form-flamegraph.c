@@ -106,11 +106,17 @@ static void put_cost(struct drawing *drawing, double value)
                100 * value / drawing->stacks.total);
 }
 
+/* The width of a value. Columns of other tools may hold anything, such as values of both signs, or tiny ones. */
+static double px_of(const struct drawing *drawing, double value)
+{
+    double part = value / drawing->stacks.total;
+    return part > 0 ? WIDTH * fmin(part, 1) : 0;
+}
+
 static void put_item(struct drawing *drawing, uint32_t i)
 {
     const struct stack *item = &drawing->stacks.items[i];
-    double px = WIDTH / drawing->stacks.total;
-    double x = drawing->x[i] * px, width = item->total * px;
+    double x = px_of(drawing, drawing->x[i]), width = px_of(drawing, item->total);
     uint64_t y = TOP + (uint64_t)drawing->depths[i] * ROW;
     size_t room = width > 8 ? (size_t)((width - 8) / character_px) : 0;
     buf_printf(drawing->out, "<g class=\"");
