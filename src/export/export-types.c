@@ -21,7 +21,7 @@ struct type_field {
     const char *path; /* within an element: ".vel.x" */
     const char *type;
     uint32_t flags; /* FIELD_* */
-    uint64_t offset_bytes, size_bytes;
+    uint64_t offset_bytes, size_bytes; /* offset: modulo 2^64, as what is untyped may lie before the type */
     double samples, share;
 };
 
@@ -270,7 +270,7 @@ static void put_type_fields(const struct export_job *job, const struct type_row 
             continue;
         buf_printf(out, "%7.1f %%  ", field->share);
         text_cell(out, job, field->path, NAME_WIDTH - 2, false);
-        buf_printf(out, "  %8llu", (unsigned long long)field->offset_bytes);
+        buf_printf(out, "  %8lld", (long long)field->offset_bytes);
         put_bytes(field->size_bytes, out);
         buf_printf(out, "%*s", (int)of_derived, "");
         text_cut(out, job, field->flags & FIELD_PADDING ? "padding" : field->type,
@@ -339,7 +339,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
             csv_put_text(out, *field->path ? field->path : "(all)");
             buf_append(out, ",", 1);
             csv_put_text(out, field->type);
-            buf_printf(out, ",%llu,%llu,%s,%.15g,%.6f,,,", (unsigned long long)field->offset_bytes,
+            buf_printf(out, ",%lld,%llu,%s,%.15g,%.6f,,,", (long long)field->offset_bytes,
                        (unsigned long long)field->size_bytes, field->flags & FIELD_UNTYPED ? "no" : "yes",
                        field->samples, field->share);
             derived_put_csv(&types.derived, SIZE_MAX, out);
@@ -373,7 +373,7 @@ static void put_json_type(const struct types *types, size_t number, struct buf *
         buf_printf(out, i ? ",\n    {\"field\": " : "\n    {\"field\": ");
         json_put_text(out, *field->path ? field->path : "(all)");
         json_put_text_at(out, "field_type", field->type);
-        json_put_word_at(out, "offset_bytes", field->offset_bytes);
+        buf_printf(out, ", \"offset_bytes\": %lld", (long long)field->offset_bytes);
         json_put_word_at(out, "size_bytes", field->size_bytes);
         buf_printf(out, ", \"typed\": %s", field->flags & FIELD_UNTYPED ? "false" : "true");
         json_put_double_at(out, "samples", field->samples);

@@ -185,7 +185,7 @@ static void put_fields(const struct report_row *row, struct buf *out)
         csv_put_text(out, field ? field->name : "");
         buf_printf(out, ",%.15g,%.6f,", field ? field->samples : row->samples, field ? field->share : row->share);
         csv_put_text(out, field ? field->type : "");
-        buf_printf(out, ",%llu,%llu,%s,", (unsigned long long)(field ? field->offset_bytes : 0),
+        buf_printf(out, ",%lld,%llu,%s,", (long long)(field ? field->offset_bytes : 0),
                    (unsigned long long)(field ? field->size_bytes : 0),
                    field && !(field->flags & FIELD_UNTYPED) ? "yes" : "no");
         csv_put_text(out, row->type ? row->type : "");

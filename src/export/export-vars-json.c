@@ -51,7 +51,7 @@ static void put_fields(const struct report_row *row, struct buf *out)
         buf_printf(out, i ? ", {\"field\": " : "{\"field\": ");
         json_put_text(out, field->name);
         json_put_text_at(out, "type", *field->type ? field->type : NULL);
-        json_put_word_at(out, "offset_bytes", field->offset_bytes);
+        buf_printf(out, ", \"offset_bytes\": %lld", (long long)field->offset_bytes);
         json_put_word_at(out, "size_bytes", field->size_bytes);
         json_put_double_at(out, "samples", field->samples);
         json_put_double_at(out, "share", field->share);

@@ -394,7 +394,8 @@ static void advise(struct report_row *row)
                                : " and ",
                    row->fields[i].path + (row->fields[i].path[0] == '(' ? 3 : 2));
     buf_printf(&text, ", %llu of %llu bytes: ", (unsigned long long)bytes, (unsigned long long)row->element_bytes);
-    buf_printf(&text, n == 1 ? "keep that field in an array of its own" : "split the structure, these fields apart");
+    buf_printf(&text, n == 1 ? "keep that field in an array of its own, if its loops need no other"
+                             : "split the structure, these fields apart, if their loops need no other");
     row->advice = text.data;
     row->hot_bytes = bytes;
 }
