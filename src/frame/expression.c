@@ -239,10 +239,24 @@ static enum type fail_unknown(struct parser *parser, const char *name, size_t at
     return fail(parser, code, at, "%.900s", unknown.text);
 }
 
+/* Whether profiles are asked for their process and none tells it, as in databases of version 4. */
+static bool lacks_process(const struct frame *frame, const struct known_name *known)
+{
+    if (!known || known->from != FROM_PROCESS)
+        return false;
+    for (uint32_t i = 0; i < frame->profiles->n; i++)
+        if (frame->profiles->items[i].process >= 0)
+            return false;
+    return frame->profiles->n > 0;
+}
+
 static enum type push_name(struct parser *parser, const char *name, bool is_quoted, size_t at)
 {
     const struct frame *frame = parser->frame;
     const struct known_name *known = known_name(parser, name);
+    if (lacks_process(frame, known))
+        return fail(parser, ERR_NOT_FOUND, at,
+                    "no profile here tells its process, but rank or thread; reports have --by process");
     if (known && (!is_quoted || parser->of_profiles))
         return push(parser, &(struct formula_slot){.from = known->from}, known->type);
     if (parser->of_profiles)

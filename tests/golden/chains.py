@@ -283,6 +283,7 @@ def check_nonsense(scratch):
             (("query", 'MATCH (p) WHERE p.time > "x"'), "this is a text, where a number is needed"),
             (("derive", "x", "name"), "this is a text, where a number is needed"),
             (("choose", "rnak = 1"), "profiles have no 'rnak', but name, profile, rank, thread, process and host"),
+            (("choose", "process = 7"), "no profile here tells its process, but rank or thread"),
             (("choose", "rank = 77"), "no profile is left"), (("section", "rank = 77"), "no profile is left"),
             (("aggregate", "rnak"), "not put together by 'rnak', but by rank"),
             (("aggregate", "rank", "medain"), "'medain' is no way to make one value of several: sum, mean"),
