@@ -776,9 +776,10 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 #define COMPANION_MAGIC 0x4c4f4331u
 #define COMPANION_VERSION 3
 #define COMPANION_END_WAIT_MS 5000
-#define COMPANION_FDS 4                        /* descriptors that a process needs for a conversation */
-#define START_ROOM_BYTES ((uint64_t)256 << 20) /* room for memory; an eighth of it is what we take, with the reserve   \
-                                                */
+/* What a process needs to be measured: free descriptors for a conversation, and room for memory, of which we take an
+ * eighth, with the reserve. */
+#define COMPANION_FDS 4
+#define START_ROOM_BYTES ((uint64_t)256 << 20)
 #define TIMER_PART 4 /* of the signals that may be pending (RLIMIT_SIGPENDING), one in so many may be a timer's */
 
 enum companion_kind {

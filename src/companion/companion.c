@@ -541,6 +541,11 @@ static bool becomes_ready(int ready_fd, struct error *err)
     return false;
 }
 
+static int pipe_failed(struct error *err)
+{
+    return error_set(err, ERR_IO, "pipe failed: %s%s", strerror(errno), errno == EMFILE ? "; see ulimit -n" : "");
+}
+
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err)
 {
     int pid_fds[2], ready_fds[2];
@@ -548,9 +553,9 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
     bool is_ready = false;
     err->text[0] = '\0';
     if (pipe2(pid_fds, O_CLOEXEC) != 0)
-        return error_set(err, ERR_IO, "pipe failed: %s%s", strerror(errno), errno == EMFILE ? "; see ulimit -n" : "");
+        return pipe_failed(err);
     if (pipe2(ready_fds, O_CLOEXEC) != 0) {
-        (void)error_set(err, ERR_IO, "pipe failed: %s%s", strerror(errno), errno == EMFILE ? "; see ulimit -n" : "");
+        (void)pipe_failed(err);
         (void)close(pid_fds[0]);
         (void)close(pid_fds[1]);
         return ERR_IO;

@@ -370,36 +370,16 @@ def check_profiler(text, database):
 
 
 def databases(scratch):
-    data = json.loads((GOLDEN / "minicg.json").read_text(encoding="utf-8"))
-    texts = {"minicg": json.dumps(data)}
-    make_trouble(data)
-    texts["trouble"] = json.dumps(data)
-    data = json.loads(texts["minicg"])
-    make_hidden(data)
-    texts["hidden"] = json.dumps(data)
-    data = json.loads(texts["minicg"])
-    make_paths(data)
-    texts["paths"] = json.dumps(data)
-    data = json.loads(texts["minicg"])
-    make_advice(data)
-    texts["advice"] = json.dumps(data)
+    minicg = json.dumps(json.loads((GOLDEN / "minicg.json").read_text(encoding="utf-8")))
     hardware = (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8")
-    texts["hardware"] = hardware
-    data = json.loads(hardware)
-    make_touched(data)
-    texts["touched"] = json.dumps(data)
-    data = json.loads(texts["minicg"])
-    make_walks(data)
-    texts["walks"] = json.dumps(data)
-    data = json.loads(texts["minicg"])
-    make_order(data)
-    texts["order"] = json.dumps(data)
-    data = json.loads(texts["minicg"])
-    make_untold(data)
-    texts["untold"] = json.dumps(data)
-    data = json.loads(hardware)
-    make_saturated(data)
-    texts["saturated"] = json.dumps(data)
+    texts = {"minicg": minicg, "hardware": hardware}
+    for name, text, change in (
+            ("trouble", minicg, make_trouble), ("hidden", minicg, make_hidden), ("paths", minicg, make_paths),
+            ("advice", minicg, make_advice), ("touched", hardware, make_touched), ("walks", minicg, make_walks),
+            ("order", minicg, make_order), ("untold", minicg, make_untold), ("saturated", hardware, make_saturated)):
+        data = json.loads(text)
+        change(data)
+        texts[name] = json.dumps(data)
     for name, text in texts.items():
         (scratch / name).mkdir()
         (scratch / name / "locus.json").write_text(text, encoding="utf-8")

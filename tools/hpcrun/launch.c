@@ -519,8 +519,10 @@ static int run_left_out(const struct hpcrun_options *options, struct prepared *p
     return execute(&prepared->program, options->command);
 }
 
-/* What a measurement needs of the program's limits for certain; later ones are met, and named, when the program runs.
- */
+/* --- limits --- */
+
+/* Here is what a measurement needs of the program's limits for certain. What else they prevent is met, and named, when
+ * the program runs. */
 
 static uint64_t limit_of(int which)
 {

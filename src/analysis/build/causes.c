@@ -250,7 +250,7 @@ static struct contrast clearest_of(const uint64_t slots[PATTERN_SLOTS], unsigned
     struct contrast clearest = contrast_of(slots, 0, 1, n_slots, n_firsts);
     if (period == PATTERN_SLOTS || PATTERN_SLOTS / period == n_slots)
         return clearest;
-    clearest.top = clearest.other;
+    clearest.top = clearest.other; /* shows nothing: any place does as well */
     for (unsigned i = 0; i < period; i++) {
         struct contrast contrast = contrast_of(slots, i, period, PATTERN_SLOTS / period, 1);
         if (contrast.n > 0 && shown_by(&contrast, 1) >= shown_by(&clearest, 1))

@@ -20,11 +20,11 @@ struct code_loop {
     uint64_t vaddr;                /* first instruction of its header */
 };
 
-/* One function at an address; strings are ids of the model. */
 /* Begins the name of what a module has neither symbols nor unwind tables for, such as assembly in stripped libraries:
  * "code without symbols [libavcodec.so.59]". */
 #define CODE_WITHOUT_SYMBOLS "code without symbols "
 
+/* One function at an address; strings are ids of the model. */
 struct code_frame {
     uint32_t function, decl_file, decl_line;
     uint32_t file, line, column; /* position inside the function */
