@@ -45,7 +45,7 @@ def look(gf):
         values[1] += row["time"] if row["is_statement"] else 0
     problems += problem_of(gf.default_metric == "time", f"the default metric is {gf.default_metric}")
     problems += problem_of({"rank", "thread"} >= set(names) - {"node"} and "rank" in names, f"index {names}")
-    for text in (gf.tree(), gf.tree(metric_column="time (inc)")):
+    for text in (gf.tree(expand_name=True), gf.tree(metric_column="time (inc)", expand_name=True)):  # else of 39 letters
         problems += problem_of(all(root.frame.get("name") in text for root in gf.graph.roots), "tree() lacks a root")
     causes = {re.sub(r" \((?:inc|I)\)$", "", column): sum(float(sums[root][column]) for root in gf.graph.roots)
               for column in gf.inc_metrics if re.search(r" (memory|execution|unverified)\b", column)}
