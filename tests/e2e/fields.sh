@@ -13,7 +13,7 @@ cc=${1-gcc} flags=${2--O2} cxx=${3-g++} fortran=${4-gfortran}
 
 # check NAME SOURCE [HPCRUN-OPTION]: a measured run of a program against its truth, lines "field class bytes-of-the-field
 # offset-in-the-element share-of-the-variable type" on standard input. All other samples of the variable, but one, may be
-# no more than the rest of the share. Every variable listed must have 4 % of all samples at least: its phase is more of
+# no more than the rest of the share. Every variable listed must have 2 % of all samples at least: its phase is more of
 # the run. Nearly all of them lie in a loop of SOURCE whose first and last lines are those of the phases.
 check() {
     local name=$1 source=$2
@@ -47,7 +47,7 @@ for line in open(sys.argv[3], encoding="utf-8"):
     samples = sum(float(r["samples"]) for r in found)
     variable = found[0]["variable"] if found else None
     rest = of_variable[variable] - samples
-    if not found or rest > max(1, (1 - float(share) / 100) * of_variable[variable]) or of_variable[variable] < 0.04 * total:
+    if not found or rest > max(1, (1 - float(share) / 100) * of_variable[variable]) or of_variable[variable] < 0.02 * total:
         wrong.append(f"{field}: {samples:.0f} samples of {of_variable[variable]:.0f} in its variable, of {total:.0f} in all")
     told = {(r["class"], r["size_bytes"], r["offset_bytes"]) for r in found}
     if found and (told != {(kind, size, offset)} or not {r["type"] for r in found} <= set(types.split("|"))):
