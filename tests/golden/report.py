@@ -165,6 +165,7 @@ def make_walks(data):
 # What is not verified of a variable: its samples, the inexact ones of them, how it is walked, and what the report says.
 UNTOLD = {"state->p": (900, 800, 4, "no exact addresses, since the instructions overwrite a register of their own address"),
           "state->q": (900, 0, 4, "too few repeated cache lines at each instruction to judge the footprint; measure longer"),
+          "state->r": (1900, 0, 4, "the samples do not show whether its lines were near when they were used"),
           "state->z": (60, 0, 4, "too few samples to judge the footprint; measure longer"),
           "state->rhs": (900, 0, 0, "how most of the instructions walk through memory is not known")}
 

@@ -360,6 +360,31 @@ static void test_links_of_chains(void **state)
     assert_true(linked.memory == 1900 && linked.memory_low == 1600);
 }
 
+/* Samples of a window that moves over 2 MiB meet as many lines as samples from anywhere in it. */
+static void test_what_fits_the_last_cache(void **state)
+{
+    uint64_t random = 13, slots[PATTERN_SLOTS];
+    const enum pattern_kind kinds[] = {PATTERN_IRREGULAR, PATTERN_STRIDED, PATTERN_STORED, PATTERN_CHAINED};
+    (void)state;
+    draw_slots(&random, 3000, 8, 0, slots);
+    for (unsigned i = 0; i < 4; i++)
+        for (uint64_t n_lines = CAUSES_L3_LINES / 2; n_lines <= CAUSES_L3_LINES * 2; n_lines *= 4) {
+            const struct cause_access access = {.vaddr = 100,
+                                                .pattern = pattern_make(kinds[i], 90, 4096, 8),
+                                                .pool_id = 1,
+                                                .n_samples = 3000,
+                                                .most_lines = n_lines,
+                                                .all_lines = n_lines,
+                                                .slots = slots,
+                                                .n_bins = draw_bins(&random, 3000, n_lines)};
+            struct cause_sum sum = judged_alone(&access, 1);
+            if (n_lines < CAUSES_L3_LINES && kinds[i] != PATTERN_CHAINED)
+                assert_true(sum.unverified == 3000 && sum.memory_low == 0 && sum.memory_high == 3000);
+            else
+                assert_true(sum.memory > 2000 && sum.memory_low > 1400);
+        }
+}
+
 /* The sums [4] of variables that accesses [n] of one thread fell on, by node; those of no access are 0. */
 static void judge_all(const struct cause_access *accesses, unsigned n, struct cause_sum sums[4])
 {
@@ -431,6 +456,43 @@ static void test_arithmetic_is_late(void **state)
         assert_true(sums[1].execution == 500 && sums[1].memory_low == 0);
         assert_true(sums[1].memory_high == (place < 0x1000 ? 250 : 0)); /* half, in the same loop */
     }
+}
+
+/* Data in the first-level cache, at places that a stream tells, are used late because of the stream, or meanwhile. */
+static void test_work_beside_a_stream(void **state)
+{
+    uint64_t random = 14, waits[PATTERN_SLOTS], slots[PATTERN_SLOTS];
+    struct cause_sum sums[4], alone = {0};
+    (void)state;
+    draw_slots(&random, 1000, 8, 0.2, waits);
+    draw_slots(&random, 2000, 8, 0, slots);
+    for (unsigned is_beside = 0; is_beside < 2; is_beside++) {
+        const uint32_t place = is_beside ? 0x110 : 0x1100;
+        const struct cause_access accesses[] = {
+            {.node = 0,
+             .vaddr = 0x400000 + place,
+             .pattern = pattern_with_slots(pattern_make(PATTERN_STRIDED, place, 8, 8), 8, 1),
+             .n_samples = 1000,
+             .slots = waits},
+            {.node = 1,
+             .vaddr = 0x400108,
+             .pattern = pattern_make(PATTERN_IRREGULAR, 0x100, 0, 8),
+             .pool_id = 1,
+             .n_samples = 2000,
+             .most_lines = 128,
+             .all_lines = 128,
+             .slots = slots,
+             .n_bins = draw_bins(&random, 2000, 128)}};
+        judge_all(accesses, 2, sums);
+        assert_true(sums[1].resident == 2000 && sums[1].memory_high == 0);
+        if (!is_beside) {
+            alone = sums[0];
+            assert_true(alone.memory > 150 && alone.memory < 250 && alone.memory_low > 50);
+        }
+    }
+    double late = 500 * fmin(1, 2 * alone.memory_high / 1000); /* a quarter of the work */
+    assert_true(sums[0].memory == alone.memory && sums[0].memory_low == fmax(0, alone.memory_low - late));
+    assert_true(fabs(sums[0].memory_high - alone.memory_high - late) < 1e-6);
 }
 
 /* The lines of a chain in the second-level cache are waited for, those in the first are not. */
@@ -533,8 +595,10 @@ int main(void)
         cmocka_unit_test(test_sizes_share_contrast),
         cmocka_unit_test(test_what_is_not_verified),
         cmocka_unit_test(test_links_of_chains),
+        cmocka_unit_test(test_what_fits_the_last_cache),
         cmocka_unit_test(test_waits_hide_each_other),
         cmocka_unit_test(test_arithmetic_is_late),
+        cmocka_unit_test(test_work_beside_a_stream),
         cmocka_unit_test(test_threads_are_judged_together),
         cmocka_unit_test(test_chain_in_the_caches),
         cmocka_unit_test(test_self_test_decides),

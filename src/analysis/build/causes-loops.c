@@ -9,6 +9,9 @@
 
 #define GAP_BYTES 64 /* between instructions of a loop that have samples */
 #define FED_PART 0.5 /* of the samples at instructions without access, at most this part waited for what they use */
+/* Of the samples at data in the first-level cache, whose places a stream may tell, so many more may have waited for the
+ * stream; or the work fills so much of the stream's waits that these save nothing. */
+#define WORK_PART 0.25
 
 bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait)
 {
@@ -64,18 +67,26 @@ static size_t end_of_loop(const struct cause_waits *waits, size_t first)
     return end;
 }
 
-double cause_late(double fed, double memory, double total)
+static double late_part(double memory, double total)
 {
-    return FED_PART * fed * fmin(1, total > 0 ? 2 * memory / total : 0);
+    return fmin(1, total > 0 ? 2 * memory / total : 0);
 }
 
-/* Adds the waits of arithmetic that the variable feeds, as far as its sum does not have them. */
-static void add_late(struct variable *variable, uint32_t event, double late)
+double cause_late(double fed, double memory, double total)
+{
+    return FED_PART * fed * late_part(memory, total);
+}
+
+/* Adds to the interval of a variable's sum: late samples above it, and early ones below. */
+static void add_late(struct variable *variable, uint32_t event, double late, double early)
 {
     for (size_t i = 0; i < variable->n_causes; i++)
         if (variable->causes[i].event == event) {
-            variable->causes[i].sum.memory_high += late;
-            variable->causes[i].sum.memory_most += late;
+            struct cause_sum *sum = &variable->causes[i].sum;
+            sum->memory_high += late;
+            sum->memory_most += late;
+            sum->memory_low = fmax(0, sum->memory_low - early);
+            sum->memory_least = fmax(0, sum->memory_least - early);
         }
 }
 
@@ -84,23 +95,39 @@ static void widen(struct variable *variable, uint32_t event, double hidden, doub
     for (size_t i = 0; i < variable->n_causes; i++)
         if (variable->causes[i].event == event) {
             variable->causes[i].sum.memory_most += hidden;
-            variable->causes[i].sum.memory_least -= hiding;
+            variable->causes[i].sum.memory_least = fmax(0, variable->causes[i].sum.memory_least - hiding);
         }
+}
+
+/* Widens the intervals of the streams of one variable, its waits [n], beside work at data in the first-level cache:
+ * near samples of the loop. */
+static void widen_streams(const struct cause_wait *items, size_t n, double near, struct model *model)
+{
+    double low = 0, high = 0, samples = 0;
+    for (size_t i = 0; i < n; i++) {
+        near -= items[i].near;
+        low += items[i].is_stream ? items[i].low : 0;
+        high += items[i].is_stream ? items[i].high : 0;
+        samples += items[i].is_stream ? items[i].samples : 0;
+    }
+    double work = WORK_PART * fmax(0, near) * late_part(high, samples);
+    add_late(&model->variables[items[0].variable], items[0].event, work, fmin(low, work));
 }
 
 /* Widens what the variables of one loop cost: waits [n]. */
 static void share_loop(struct cause_wait *items, size_t n, struct model *model)
 {
-    double all_high = 0, memory = 0, total = 0;
+    double all_high = 0, memory = 0, total = 0, near = 0;
     qsort(items, n, sizeof *items, compare_variables);
     for (size_t i = 0; i < n; i++) {
         all_high += items[i].high;
         memory += items[i].memory;
         total += items[i].samples;
+        near += items[i].near;
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) /* what arithmetic waits for, as far as its variable's sum does not have it */
         add_late(&model->variables[items[i].variable], items[i].event,
-                 fmax(0, cause_late(items[i].fed, memory, total) - items[i].late));
+                 fmax(0, cause_late(items[i].fed, memory, total) - items[i].late), 0);
     for (size_t i = 0, end; i < n; i = end) {
         double low = 0, high = 0;
         for (end = i; end < n && items[end].variable == items[i].variable; end++) {
@@ -108,6 +135,7 @@ static void share_loop(struct cause_wait *items, size_t n, struct model *model)
             high += items[end].high;
         }
         double others = all_high - high;
+        widen_streams(items + i, end - i, near, model);
         widen(&model->variables[items[i].variable], items[i].event, fmin(high, others / 2), fmin(low / 2, others));
     }
 }

@@ -97,7 +97,7 @@ void accesses_fini(struct access_table *table)
 #define SPOTS_MAX 1000000
 #define PAGE_BYTES 4096
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
-#define CHANCE 1.5    /* standard deviations that may be chance */
+#define CHANCE 1.5 /* standard deviations that may be chance */
 /* The same for lines that come back more often than they should: where a few are used all the time, such as the top of
  * a search tree, they come back often though most samples wait for others. */
 #define OFTEN_CHANCE 3.0
@@ -198,7 +198,7 @@ static double median(const uint64_t *values, unsigned n)
 /* Slots that are alike but for the first in the line. */
 struct contrast {
     unsigned n_slots, n_compared; /* compared: slots that might stand out by chance; of two, the one or the other */
-    double n, top, other; /* samples: all, at the firsts, at each of the others */
+    double n, top, other;         /* samples: all, at the firsts, at each of the others */
 };
 
 static double shown_by(const struct contrast *contrast, unsigned n_firsts)
@@ -332,6 +332,7 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
     to->n_expected += from->n_expected;
     to->variance += from->variance;
     to->n_far += from->n_far;
+    to->n_fits += from->n_fits;
 }
 
 /* Whether chance alone is unlikely to make lines come back this often, or this rarely. */
@@ -357,7 +358,8 @@ static struct cause_sum resident_of(const struct cause_footprint *sum, enum patt
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
 {
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
-    bool is_link = is_mixed && kind != PATTERN_CHAINED, is_far = 2 * sum->n_far > sum->n;
+    bool is_link = is_mixed && kind != PATTERN_CHAINED, is_far = 2 * sum->n_far > sum->n,
+         may_move = kind != PATTERN_CHAINED && 2 * sum->n_fits > sum->n;
     double n = (double)sum->n,
            sure = n * (is_stored    ? STORED_PART
                        : is_strided ? 0.5
@@ -369,7 +371,7 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
         return resident_of(sum, kind);
-    if (is_link && (is_strided || !is_far))
+    if (may_move || (is_link && (is_strided || !is_far)))
         return all_unverified(n);
     return (struct cause_sum){.memory = memory,
                               .memory_low = sure,
@@ -463,6 +465,7 @@ static void close_pool(struct cause_entry *entry)
      */
     causes_add_footprint(&own, pool.n, is_small ? 1 : pool.n_bins, pool.caches.l2_lines);
     own.n_far = most_lines > pool.caches.l3_lines ? pool.n : 0;
+    own.n_fits = most_lines && !own.n_far ? pool.n : 0;
     own.lines = is_first_level ? l1_lines : most_lines ? (double)most_lines : seen;
     if (!is_sure(&own)) {
         add_footprint(&entry->footprint, &own);
@@ -686,13 +689,15 @@ static bool add_wait(const struct cause_entry *entry, const struct cause_sum *su
                                     .event = entry->event,
                                     .module = entry->module,
                                     .is_head = pattern_has_footprint(entry->pattern),
+                                    .is_stream = pattern_has_contrast(entry->pattern),
                                     .place = place,
                                     .last = place + (entry->last_vaddr - place) % PAGE_BYTES,
                                     .samples = (double)entry->n_samples,
                                     .memory = sum->memory,
                                     .low = sum->memory_low,
                                     .high = sum->memory_high,
-                                    .fed = kind == PATTERN_FED ? sum->execution : 0};
+                                    .fed = kind == PATTERN_FED ? sum->execution : 0,
+                                    .near = sum->memory_high > 0 ? 0 : sum->resident};
     bool has_place = wait.is_head || kind == PATTERN_FED || pattern_has_contrast(entry->pattern);
     return !has_place || cause_waits_add(waits, &wait);
 }

@@ -72,17 +72,20 @@ struct cause_footprint {
     double n_repeated;           /* samples whose line was met before, by the bins */
     double n_expected, variance; /* the same if the data were just as large as the cache; and its variance */
     uint64_t n_far;              /* samples of data known to be larger than a core's share of the third-level cache */
+    uint64_t n_fits;             /* ... or known to be no larger */
     double l1_lines, lines;      /* of one thread: lines of its first-level cache, and of its data, 0 = not known */
 };
 
 /* Adds a thread's samples. lines: number of lines in the cache. */
 void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines);
 
-/* Memory when lines came back less often than they would in the cache, not verified when that may be chance. In a
- * strided walk (kind), lines that were prefetched and lines that were waited for look alike. A store retires before its
- * line has arrived: what follows it waited for room in the store buffer, and a part is not verified. A link of a chain
- * of computations (is_mixed) keeps retirement waiting as well: it is not verified, unless its line must come from
- * beyond all caches. What comes back may still have waited for the second-level cache. */
+/* Memory when lines came back less often than they would in the cache, not verified when that may be chance. Data that
+ * fit the third-level cache are soon used again, often while they are still in a nearer one, as the grid of a stencil
+ * is whose rows are used one after the other: they are not verified, unless the walk is a list's. In a strided walk
+ * (kind), lines that were prefetched and lines that were waited for look alike. A store retires before its line has
+ * arrived: what follows it waited for room in the store buffer, and a part is not verified. A link of a chain of
+ * computations (is_mixed) keeps retirement waiting as well: it is not verified, unless its line must come from beyond
+ * all caches. What comes back may still have waited for the second-level cache. */
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
 
 /* Number of different lines N that n samples with n_bins different bins come from, when each is equally likely:
@@ -133,11 +136,13 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
 struct cause_wait {
     uint32_t variable, event, module;
     bool is_head;   /* place is the head of the walk's loop, else an instruction in that */
+    bool is_stream; /* lines one after the other, several elements in each */
     uint64_t place; /* in the module, as are the places of walks */
     uint64_t last;  /* of its instructions that have samples */
     double samples, memory, low, high;
     double fed;  /* of the samples, execution that the data only feed */
     double late; /* of these, so many may have waited, by what is known of the variable alone */
+    double near; /* of the samples, execution at data in the first-level cache, whose places may come from a stream */
 };
 
 /* All zero is empty. */
@@ -153,12 +158,13 @@ bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait);
  * samples did. Arithmetic behind a late line runs alone; half of it would otherwise have run beside earlier work. */
 double cause_late(double fed, double memory, double total);
 
-/* Widens memory_high where a loop waits for other data than those that feed its arithmetic. Then widens memory_least
- * and memory_most of the variables, which begin as memory_low and memory_high. A sample shows only the oldest wait.
- * Other waits of the same loop are hidden behind it: they would show if the data of the first were resident, and they
- * took some of the miss buffers and caches that the first needed. Waits that hide each other by chance hide as often as
- * they are hidden. So a variable's hidden waits are at most those of its own that show, and at most half of the others'
- * that show; and at most half of its own may be due to others. */
+/* Widens memory_high where a loop waits for other data than those that feed its arithmetic; and of a stream, in a loop
+ * that also uses data in the first-level cache, both its ends: that work is late like arithmetic, or fills the waits.
+ * Then widens memory_least and memory_most of the variables, which begin as memory_low and memory_high. A sample shows
+ * only the oldest wait. Other waits of the same loop are hidden behind it: they would show if the data of the first
+ * were resident, and they took some of the miss buffers and caches that the first needed. Waits that hide each other by
+ * chance hide as often as they are hidden. So a variable's hidden waits are at most those of its own that show, and at
+ * most half of the others' that show; and at most half of its own may be due to others. */
 void cause_waits_share(struct cause_waits *waits, struct model *model);
 
 /* Frees everything and makes the list empty. */

@@ -141,8 +141,9 @@ double report_without_block(const struct report *report)
 /* What the rows of a report were spent on, and their order by that: see causes.h. */
 
 #define RESIDENT_PART 0.5
-#define UNKNOWN_PART 0.25 /* of the time: with less unverified, memory is known ... */
-#define UNKNOWN_TIMES 4.0 /* ... and where it is not more than so many times memory */
+#define UNTOLD_SAMPLES (10 * CAUSES_SAMPLES_MIN) /* of a variable: enough to tell how often its lines come back */
+#define UNKNOWN_PART 0.25                        /* of the time: with less unverified, memory is known ... */
+#define UNKNOWN_TIMES 4.0                        /* ... and where it is not more than so many times memory */
 
 /* Samples without variable. */
 static struct cause_sum cause_of_other(const struct report_row *row)
@@ -277,6 +278,8 @@ static const char *why_unverified(const struct report *report, const struct vari
         return "not verified: too few samples to judge the footprint; measure longer";
     if (n > 0 && n_untold > RESIDENT_PART * n)
         return "not verified: how most of the instructions walk through memory is not known";
+    if (n > UNTOLD_SAMPLES)
+        return "not verified: the samples do not show whether its lines were near when they were used";
     return "not verified: too few repeated cache lines at each instruction to judge the footprint; measure longer";
 }
 
