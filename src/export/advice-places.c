@@ -19,9 +19,7 @@
 #define MOVED_PART 0.1      /* of a thread's samples, on a second node: it has moved */
 #define NAMED_PERCENT 0.5   /* below it a node is not named */
 #define LINE_BYTES 64
-#define PAGE_BYTES 4096           /* a part of a variable that is smaller has no page of its own */
-#define SHARED_LINES_PERCENT 30.0 /* of its samples, on lines that threads use at different bytes ... */
-#define SHARED_LINES_SAMPLES 32   /* ... and these */
+#define PAGE_BYTES 4096 /* a part of a variable that is smaller has no page of its own */
 
 static double percent(double part, double all)
 {
@@ -419,48 +417,41 @@ static bool advise_on_modified_lines(struct advices *advices, const struct repor
     return true;
 }
 
-/* Whether threads use different bytes of the line, as far as is known: not if watchpoints found otherwise. */
-static bool is_shared_falsely(const struct shared_line *line)
-{
-    return line->is_candidate && line->sharing == SHARING_FALSE && line->verdict != VERDICT_NONE &&
-           line->verdict != VERDICT_TRUE;
-}
-
-/* Threads use different bytes of the same lines, and write. */
-static bool advise_on_candidates(struct advices *advices, const struct report_row *row)
+/* Threads write, and use different bytes of the same lines, or the same ones. */
+static bool advise_on_candidates(struct advices *advices, const struct report_row *row, bool is_true)
 {
     const struct pattern_row *pattern = pattern_of(advices, row);
-    double n_samples = 0, all = pattern ? (double)pattern->n_samples : 0;
-    size_t n_lines = 0, n_verified = 0, n_threads = 0;
+    struct shared_part part;
     struct buf evidence = {0};
-    for (size_t i = 0; pattern && i < advices->patterns.n_lines; i++) {
-        const struct shared_line *line = &advices->patterns.lines[i];
-        if (!is_shared_falsely(line) || &advices->patterns.report.rows[line->row] != pattern->row)
-            continue;
-        n_lines++;
-        n_verified += line->verdict != VERDICT_NOT_VERIFIED;
-        n_samples += (double)line->n_samples;
-        n_threads = line->n_threads > n_threads ? line->n_threads : n_threads;
-    }
-    double part = percent(n_samples, all);
-    if (n_samples < SHARED_LINES_SAMPLES || part < SHARED_LINES_PERCENT)
+    if (!pattern || !shared_lines_part(&advices->patterns, pattern, is_true, &part))
         return false;
-    buf_printf(&evidence,
-               "%.0f %% of its samples are on %zu cache line%s of %d bytes, which up to %zu threads use at different "
-               "bytes, some writing (hpcquery sharing); ",
-               part, n_lines, n_lines == 1 ? "" : "s", LINE_BYTES, n_threads);
-    if (n_verified == n_lines)
+    double gain = row->share * fmin(part.percent, 100) / 100;
+    buf_printf(
+        &evidence,
+        "%.0f %% of its samples are on %zu cache line%s of %d bytes, which up to %zu threads use at %s (hpcquery "
+        "sharing); ",
+        part.percent, part.n_lines, part.n_lines == 1 ? "" : "s", LINE_BYTES, part.n_threads,
+        is_true ? "the same bytes, several writing" : "different bytes, some writing");
+    if (part.n_verified == part.n_lines)
         buf_printf(&evidence, "watchpoints saw them do so at the same time; ");
     else
-        buf_printf(&evidence, "whether at the same time is not known%s; ", n_verified ? " of all" : "");
-    buf_printf(&evidence, "without that it gains at most %.1f %% of the time", row->share * fmin(part, 100) / 100);
-    advice_add(advices, row, "pad", row->share * fmin(part, 100) / 100,
-               "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local variable",
-               &evidence);
+        buf_printf(&evidence, "whether at the same time is not known%s; ", part.n_verified ? " of all" : "");
+    buf_printf(&evidence, "without that it gains at most %.1f %% of the time", gain);
+    if (is_true)
+        advice_add(advices, row, "shared-writes", gain,
+                   "let each thread write a copy of its own (a local variable, a reduction) and put these together "
+                   "seldom",
+                   &evidence);
+    else
+        advice_add(advices, row, "pad", gain,
+                   "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local "
+                   "variable",
+                   &evidence);
     return true;
 }
 
 bool advise_on_lines(struct advices *advices, const struct report_row *row)
 {
-    return advise_on_modified_lines(advices, row) || advise_on_candidates(advices, row);
+    return advise_on_modified_lines(advices, row) || advise_on_candidates(advices, row, false) ||
+           advise_on_candidates(advices, row, true);
 }

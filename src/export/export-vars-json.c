@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/report/first-touch.h"
+#include "analysis/report/patterns.h"
 #include "export/exporters.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
@@ -238,6 +239,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         report_order_by_memory(&report);
     size_t n_kept = report_keep(&report, job->least);
     code = first_touches_make(&report, &touches, err);
+    if (code == 0)
+        code = shared_lines_mark(&report, job->with_paths, err);
     if (code == 0)
         code = derived_of_report(job, &report, &derived, err);
     if (code != 0) {

@@ -159,6 +159,8 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     report.n_rows = n_all;
     code = first_touches_make(&report, &touches, err);
     if (code == 0)
+        code = shared_lines_mark(&report, job->with_paths, err);
+    if (code == 0)
         code = derived_of_report(job, &report, &derived, err);
     if (code != 0) {
         first_touches_fini(&touches);

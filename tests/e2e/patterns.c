@@ -2,7 +2,7 @@
 /* "patterns N": N threads use eight arrays, each in a way of its own, for the same CPU time. "patterns N false|true|
  * padded|unshared": they count, each on a processor of its own while there are enough, in words of one line, in the
  * same word, in lines of their own, or on their own stacks. "patterns N turns|serial": in the same word, but one at a
- * time: again and again for 60 ms, or for all of its life. */
+ * time: again and again for 60 ms, or for all of its life. A last word "atomic": by atomic additions. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -28,6 +28,7 @@ static struct {
 } padded[8];
 static long n_threads;
 static const char *sharing;
+static bool is_atomic;
 static pthread_barrier_t barrier;
 
 static double cpu_s(void)
@@ -123,7 +124,10 @@ static void count_words(long t)
     double end = cpu_s() + (in_turns ? TURN_S : 1.0 / (double)n_threads);
     if (strcmp(sharing, "serial") != 0)
         pthread_barrier_wait(&barrier);
-    while (cpu_s() < end)
+    while (is_atomic && cpu_s() < end)
+        for (int i = 0; i < 100000; i++)
+            __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+    while (!is_atomic && cpu_s() < end)
         for (int i = 0; i < 100000; i++)
             ++*word;
 }
@@ -171,6 +175,7 @@ int main(int argc, char **argv)
     pthread_t threads[64];
     n_threads = argc > 1 ? atol(argv[1]) : 4;
     sharing = argc > 2 ? argv[2] : NULL;
+    is_atomic = argc > 3 && !strcmp(argv[3], "atomic");
     if (n_threads < 1 || n_threads > 64)
         return 2;
     pthread_barrier_init(&barrier, NULL, (unsigned)n_threads);

@@ -53,6 +53,39 @@ expect_text out '^  0\.4 +\| {40,}.*[.:=+*#%@-].*\| [0-9]+$'
 expect_status 1 "$builddir/hpcquery" patterns --variable nothing db4
 expect_status 2 "$builddir/hpcquery" vars --variable blocked db4
 
+# What the report and the advice say of a variable agree: neither sends to the arithmetic where the other one sees lines
+# that threads share.
+agree() {
+    for report in vars advice; do
+        "$builddir/hpcquery" "$report" --json --min 0 "$1" >"$report.json" || fail "$report of $1"
+    done
+    "$builddir/hpcquery" sharing --json "$1" >lines.json || fail "lines of $1"
+    python3 - >out 2>&1 <<'PYTHON' || fail "$1: $(cat out)"
+import json
+load = lambda name: json.load(open(f"{name}.json", encoding="utf-8"))
+words = {"pad": "different bytes of them (hpcquery sharing)", "shared-writes": "the same bytes (hpcquery sharing)",
+         "resident": "change the arithmetic", "execution": "change the arithmetic"}
+rules = {(row["variable"], row["rule"]) for row in load("advice")["advice"] if row["rule"] in words}
+means = {row["variable"]: row.get("meaning") or "" for row in load("vars")["variables"]}
+print(rules, means)
+assert all(words[rule] in means[name] for name, rule in rules)
+assert all(any((name, rule) in rules for rule, said in words.items() if said in text) for name, text in means.items()
+           if any(said in text for said in words.values()))
+assert any(line["variable"] == "words" and line["samples"] >= 32 for line in load("lines")["lines"])
+for line in load("lines")["lines"]:
+    rule = {"false sharing": "pad", "true sharing": "shared-writes"}.get(line["sharing"])
+    if line["variable"] == "words" and rule and line["samples"] >= 32 and line["writers"] > 1:
+        assert ("words", rule) in rules, line
+PYTHON
+}
+
+# Nearly all samples of atomic additions are at them, on one processor as well.
+for kind in false true; do
+    expect_status 0 "$builddir/hpcrun" -e EADDR@f1000 -o "m-atomic-$kind" ./patterns 2 "$kind" atomic
+    expect_status 0 "$builddir/hpcprof" -o "db-atomic-$kind" "m-atomic-$kind"
+    agree "db-atomic-$kind"
+done
+
 # A processor seldom waits for a store: it takes another run when no sample shows who writes. Candidates for nothing are
 # never right.
 for kind in false true padded unshared; do

@@ -290,6 +290,10 @@ const char *report_meaning(const struct report *report, const struct report_row 
     bool is_data = variable && variable->class != CLASS_UNATTRIBUTED && variable->class != CLASS_WAITING;
     if (!report->has_causes || !is_data || row->share <= 0)
         return NULL;
+    if (row->is_shared[false])
+        return "its cache lines may go from core to core: threads use different bytes of them (hpcquery sharing)";
+    if (row->is_shared[true])
+        return "its cache lines may go from core to core: several threads write the same bytes (hpcquery sharing)";
     if (sum->resident > RESIDENT_PART * row->share)
         return "resident in the core's caches: change the arithmetic, not the data";
     if (sum->execution > RESIDENT_PART * row->share)

@@ -159,6 +159,23 @@ const char *use_confidence_name(enum use_confidence confidence);
 const char *line_sharing_name(enum line_sharing sharing);
 const char *line_verdict_name(enum line_verdict verdict);
 
+/* The lines of a variable that threads share in one way, and which no watchpoint found otherwise. */
+struct shared_part {
+    size_t n_lines, n_verified;
+    size_t n_threads; /* the most of any line */
+    double percent;   /* of the variable's samples */
+};
+
+/* shared-lines.c: fills *part for lines of false sharing; with is_true, for those of true sharing that several threads
+ * write. Whether that is much: 32 samples, and 30 % of the variable's. */
+bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, bool is_true,
+                       struct shared_part *part);
+
+/* shared-lines.c: sets is_shared of the rows of a report that was made of the same model, with the same with_paths: the
+ * time at such lines is a matter of the data, whatever its causes are. Costs little where there are no causes.
+ * err: ERR_MEMORY */
+int shared_lines_mark(struct report *report, bool with_paths, struct error *err);
+
 /* shared-lines.c: fills in the lines, once the rows are there. False when out of memory. */
 bool shared_lines_find(struct patterns *patterns);
 

@@ -59,6 +59,7 @@ struct report_row {
     bool advises_on_lines; /* ... it is about its cache lines, which others modify ... */
     uint64_t hot_bytes;    /* ... and how many bytes of an element the fields have that it names */
     double *derived;       /* one for each metrics_row, NAN where not defined; NULL: nothing from the hardware */
+    bool is_shared[2];     /* most of it is on lines that threads share falsely, truly: see shared_lines_mark */
 };
 
 struct report {

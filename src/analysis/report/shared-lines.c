@@ -12,6 +12,8 @@
 #define STORES_MIN 2
 #define PART_MIN 0.05
 #define STORES_PART_MIN 0.005 /* few: see the class shared read-write */
+#define MUCH_PERCENT 30.0     /* of a variable's samples, on lines that threads share ... */
+#define MUCH_SAMPLES 32       /* ... and these */
 
 const char *line_sharing_name(enum line_sharing sharing)
 {
@@ -394,4 +396,64 @@ bool shared_lines_find(struct patterns *patterns)
     if (ok && patterns->n_lines)
         qsort(patterns->lines, patterns->n_lines, sizeof *patterns->lines, compare_lines);
     return ok;
+}
+
+/* --- variables with such lines --- */
+
+/* Whether threads share the line in that way, as far as is known: not if watchpoints found otherwise. */
+static bool is_shared(const struct shared_line *line, bool is_true)
+{
+    enum line_verdict other = is_true ? VERDICT_FALSE : VERDICT_TRUE;
+    return line->is_candidate && line->sharing == (is_true ? SHARING_TRUE : SHARING_FALSE) &&
+           line->verdict != VERDICT_NONE && line->verdict != other && (!is_true || line->n_writers > 1);
+}
+
+bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, bool is_true,
+                       struct shared_part *part)
+{
+    double n_samples = 0;
+    *part = (struct shared_part){0};
+    for (size_t i = 0; i < patterns->n_lines; i++) {
+        const struct shared_line *line = &patterns->lines[i];
+        if (!is_shared(line, is_true) || &patterns->report.rows[line->row] != row->row)
+            continue;
+        part->n_lines++;
+        part->n_verified += line->verdict != VERDICT_NOT_VERIFIED;
+        part->n_threads = line->n_threads > part->n_threads ? line->n_threads : part->n_threads;
+        n_samples += (double)line->n_samples;
+    }
+    part->percent = row->n_samples ? 100 * n_samples / (double)row->n_samples : 0;
+    return n_samples >= MUCH_SAMPLES && part->percent >= MUCH_PERCENT;
+}
+
+static void mark_row(struct report *report, const struct pattern_row *from, const bool shared[2])
+{
+    for (size_t i = 0; i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        if (row->part || strcmp(row->name, from->row->name) != 0 || strcmp(row->class, from->row->class) != 0 ||
+            strcmp(row->site ? row->site : "", from->row->site ? from->row->site : "") != 0)
+            continue;
+        row->is_shared[false] = shared[false];
+        row->is_shared[true] = shared[true];
+    }
+}
+
+int shared_lines_mark(struct report *report, bool with_paths, struct error *err)
+{
+    struct patterns patterns;
+    struct error ignored;
+    if (!report->has_causes || !report->model->n_reaches || report->model->n_threads < 2)
+        return 0;
+    int code = patterns_make(report->model, report->metric, with_paths, &patterns, &ignored);
+    if (code != 0)
+        return code == ERR_MEMORY ? error_memory(err) : 0;
+    for (size_t i = 0; i < patterns.n_rows; i++) {
+        struct shared_part part;
+        const bool shared[2] = {shared_lines_part(&patterns, &patterns.rows[i], false, &part),
+                                shared_lines_part(&patterns, &patterns.rows[i], true, &part)};
+        if (shared[false] || shared[true])
+            mark_row(report, &patterns.rows[i], shared);
+    }
+    patterns_fini(&patterns);
+    return 0;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/report/code-table.h"
+#include "analysis/report/patterns.h"
 #include "analysis/report/report.h"
 #include "base/input.h"
 #include "base/path.h"
@@ -809,7 +810,8 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
         memset(page.node_of, 0xff, (n_scopes + 1) * sizeof(uint32_t));
         memset(page.row_of, 0xff, (n_scopes + 1) * sizeof(uint32_t));
         page.node_of[0] = 0;
-        code = put_data(&page, err);
+        code = shared_lines_mark(&report, job->with_paths, err);
+        code = code == 0 ? put_data(&page, err) : code;
     } else {
         code = error_memory(err);
     }
