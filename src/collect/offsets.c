@@ -138,7 +138,7 @@ static bool add_record(const struct view *view, const struct arena_hit *hit, str
                        struct line_set *set)
 {
     struct arena_lines head;
-    uint64_t bits[ARENA_LINES_WORDS];
+    uint64_t bits[ARENA_LINES_WORDS], n_placed = 0;
     const char *record = hit->lines ? view_record(view, hit->lines, ARENA_LINES, sizeof head) : NULL;
     if (!record)
         return false;
@@ -151,6 +151,11 @@ static bool add_record(const struct view *view, const struct arena_hit *hit, str
     for (unsigned i = 0; i < PATTERN_SLOTS; i++) {
         lines->slots[i] += head.slots[i];
         lines->n_spanned += head.slots[i];
+        n_placed += head.slots[i];
+    }
+    if (n_placed > ARENA_OFFSETS_MAX && head.n_paced <= n_placed - ARENA_OFFSETS_MAX) {
+        lines->n_followed += n_placed - ARENA_OFFSETS_MAX;
+        lines->n_paced += head.n_paced;
     }
     set->first_line = head.first_line < set->first_line ? head.first_line : set->first_line;
     set->last_line = head.last_line > set->last_line ? head.last_line : set->last_line;

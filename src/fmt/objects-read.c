@@ -249,8 +249,9 @@ static void take_lines(struct json_take *take, const json_t *row, struct objects
         access->pattern = json_take_word(take, json_array_get(row, 5), UINT64_MAX, "accesses");
     if (!list)
         return;
-    if (json_array_size(list) != 3 + PATTERN_SLOTS || !access->pattern)
-        json_take_fail(take, ERR_FORMAT, "accesses", "19 numbers about lines and their slots are expected");
+    bool has_order = json_array_size(list) == 5 + PATTERN_SLOTS;
+    if ((json_array_size(list) != 3 + PATTERN_SLOTS && !has_order) || !access->pattern)
+        json_take_fail(take, ERR_FORMAT, "accesses", "19 or 21 numbers about lines and their slots are expected");
     access->lines = json_take_alloc(take, 1, sizeof *access->lines);
     if (!access->lines)
         return;
@@ -259,6 +260,11 @@ static void take_lines(struct json_take *take, const json_t *row, struct objects
     access->lines->n_spanned = json_take_word(take, json_array_get(list, 2), UINT64_MAX, "accesses");
     for (size_t i = 0; i < PATTERN_SLOTS; i++)
         access->lines->slots[i] = json_take_word(take, json_array_get(list, 3 + i), UINT64_MAX, "accesses");
+    if (!has_order)
+        return;
+    access->lines->n_followed = json_take_word(take, json_array_get(list, 3 + PATTERN_SLOTS), UINT64_MAX, "accesses");
+    access->lines->n_paced =
+        json_take_word(take, json_array_get(list, 4 + PATTERN_SLOTS), access->lines->n_followed, "accesses");
 }
 
 /* [event, module, ip, samples, [offset, samples ...]] and, from version 6 on, lines */

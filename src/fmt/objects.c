@@ -590,7 +590,8 @@ static void put_latencies(struct buf *out, const struct objects_variable *variab
     buf_append(out, "]", 1);
 }
 
-/* , pattern, [bins, lines, samples spanned, samples in slot 0, ...]; nothing when the pattern is not known */
+/* , pattern, [bins, lines, samples spanned, samples in slot 0, ..., followed, paced]; nothing when the pattern is not
+ * known */
 static void put_lines(struct buf *out, const struct objects_access *access)
 {
     const struct objects_lines *lines = access->lines;
@@ -605,6 +606,10 @@ static void put_lines(struct buf *out, const struct objects_access *access)
         buf_append(out, i ? ", " : ", [", i ? 2 : 3);
         json_put_word(out, i < 3 ? words[i] : lines->slots[i - 3]);
     }
+    buf_append(out, ", ", 2);
+    json_put_word(out, lines->n_followed);
+    buf_append(out, ", ", 2);
+    json_put_word(out, lines->n_paced);
     buf_append(out, "]", 1);
 }
 

@@ -152,12 +152,14 @@ struct objects_latency {
 /* Which cache lines the samples of an access lie in, as far as their addresses are known. */
 struct objects_lines {
     uint64_t slots[PATTERN_SLOTS]; /* samples by address % 64 / 4 */
-    uint64_t n_bins;    /* of 2^PATTERN_HASH_BITS bins, how many the hashes of the samples' lines (pattern_place) hit,
-                         * without those that an earlier access on the variable with the same pool (pattern_pool) hits:
-                         * the sum over the pool's accesses is that of the pool. 0 where the pattern does not call for
-                         * lines */
-    uint64_t n_lines;   /* from the lowest to the highest line ... */
-    uint64_t n_spanned; /* ... of this many samples at least; both 0: not known */
+    uint64_t n_bins;     /* of 2^PATTERN_HASH_BITS bins, how many the hashes of the samples' lines (pattern_place) hit,
+                          * without those that an earlier access on the variable with the same pool (pattern_pool) hits:
+                          * the sum over the pool's accesses is that of the pool. 0 where the pattern does not call for
+                          * lines */
+    uint64_t n_lines;    /* from the lowest to the highest line ... */
+    uint64_t n_spanned;  /* ... of this many samples at least; both 0: not known */
+    uint64_t n_followed; /* samples that are known to have followed another one of the same instruction in time ... */
+    uint64_t n_paced;    /* ... and those of them that kept its pace: see struct arena_lines in arena/arena.h */
 };
 
 /* Samples of one event that one instruction took on a variable, on any call path. Where an instruction has several

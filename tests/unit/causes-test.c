@@ -385,6 +385,21 @@ static void test_what_fits_the_last_cache(void **state)
         }
 }
 
+/* A list whose nodes lie in its order, or a tile that moves, sweeps over the data at one speed. */
+static void test_sweeps(void **state)
+{
+    const enum pattern_kind kinds[] = {PATTERN_IRREGULAR, PATTERN_STORED, PATTERN_CHAINED};
+    uint64_t random = 15;
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned is_sweep = 0; is_sweep < 2; is_sweep++) {
+            struct cause_footprint sum = {.n_followed = 1900, .n_paced = is_sweep ? 1800 : 500};
+            causes_add_footprint(&sum, 2000, draw_bins(&random, 2000, 4u << 20), LINES_L2);
+            struct cause_sum found = causes_of_footprint(&sum, kinds[i], false);
+            assert_true(is_sweep ? found.unverified == 2000 && found.memory_low == 0 : found.memory_low >= 1500);
+        }
+}
+
 /* The sums [4] of variables that accesses [n] of one thread fell on, by node; those of no access are 0. */
 static void judge_all(const struct cause_access *accesses, unsigned n, struct cause_sum sums[4])
 {
@@ -596,6 +611,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_verified),
         cmocka_unit_test(test_links_of_chains),
         cmocka_unit_test(test_what_fits_the_last_cache),
+        cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_waits_hide_each_other),
         cmocka_unit_test(test_arithmetic_is_late),
         cmocka_unit_test(test_work_beside_a_stream),

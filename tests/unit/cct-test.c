@@ -205,6 +205,7 @@ static void test_lines_of_all_samples_are_kept(void **state)
         assert_int_equal(atomic_load(&lines->slots[6]), ARENA_OFFSETS_MAX);
         assert_int_equal(atomic_load(&lines->slots[0]), 36);
         assert_int_equal(atomic_load(&lines->last_line), 0x700000000000 / 64 + 85);
+        assert_int_equal(atomic_load(&lines->n_paced), 27); /* all once the lines span 8 */
         assert_int_equal(lines->n_words, k ? ARENA_LINES_WORDS : 0);
         assert_in_range(n_bits(lines), k ? 80 : 0, k ? 86 : 0); /* 86 lines, some of which may share a bin */
     }

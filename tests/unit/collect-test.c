@@ -530,6 +530,7 @@ static void make_walk(struct maker *maker, const struct paths *p, uint32_t node,
     struct arena_lines *lines =
         make_record(maker, p->ref, ARENA_LINES, sizeof *lines + n_words * sizeof lines->bits[0], &hit->lines);
     lines->n_words = n_words;
+    lines->n_paced = 9;
     lines->first_line = 0x7f0000000000 / 64 + first / 8;
     lines->last_line = 0x7f0000000000 / 64 + (first + n - 1) / 8;
     for (unsigned i = first; i < first + n; i++) {
@@ -570,6 +571,7 @@ static void test_lines(void **state)
         assert_int_equal(access->lines->slots[14], 10);
         assert_int_equal(access->lines->slots[1], 0);
         assert_true(access->lines->n_lines == 10 && access->lines->n_spanned == 80);
+        assert_true(access->lines->n_followed == 16 && access->lines->n_paced == 9);
         assert_int_equal(spread_total(&access->offsets), 81);
     }
     objects_fini(&file);

@@ -20,8 +20,12 @@ static struct objects_latency latencies[] = {
     {.event = 1, .n_samples = 1, .cycles = 4}};
 
 static struct spread_entry entries[] = {{0, 3}, {56, UINT64_MAX}};
-static struct objects_lines lines = {
-    .slots = {[0] = 9, [15] = UINT64_MAX}, .n_bins = 16384, .n_lines = UINT64_MAX - 1, .n_spanned = 7};
+static struct objects_lines lines = {.slots = {[0] = 9, [15] = UINT64_MAX},
+                                     .n_bins = 16384,
+                                     .n_lines = UINT64_MAX - 1,
+                                     .n_spanned = 7,
+                                     .n_followed = 6,
+                                     .n_paced = 5};
 static struct objects_touch touches[] = {
     {.event = 0,
      .node = 44,

@@ -93,6 +93,8 @@ void accesses_fini(struct access_table *table)
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
 #define ENTRIES_MAX 300000
+#define FOLLOWED_MIN 30
+#define PACED_PART 0.6      /* of samples from anywhere a quarter keep the pace by chance */
 #define WALK_ACCESS_MOST 16 /* bytes: a larger access is one of several elements */
 #define SPOTS_MAX 1000000
 #define PAGE_BYTES 4096
@@ -122,6 +124,7 @@ void accesses_fini(struct access_table *table)
 struct cause_pool {
     uint64_t id, n, n_bins;
     uint64_t most_lines, all_lines; /* as in struct cause_access; most_lines is a sum, 0: some are not known */
+    uint64_t n_followed, n_paced;
     struct cause_caches caches;
 };
 
@@ -333,6 +336,8 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
     to->variance += from->variance;
     to->n_far += from->n_far;
     to->n_fits += from->n_fits;
+    to->n_followed += from->n_followed;
+    to->n_paced += from->n_paced;
 }
 
 /* Whether chance alone is unlikely to make lines come back this often, or this rarely. */
@@ -355,6 +360,12 @@ static struct cause_sum resident_of(const struct cause_footprint *sum, enum patt
     return has_lines ? resident_chain(n, sum->l1_lines, sum->lines) : resident(n, CHAIN_MOST / 2, CHAIN_MOST);
 }
 
+/* Whether the walk sweeps over its data at one speed. */
+static bool is_sweep(const struct cause_footprint *sum)
+{
+    return sum->n_followed >= FOLLOWED_MIN && (double)sum->n_paced > PACED_PART * (double)sum->n_followed;
+}
+
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
 {
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
@@ -371,7 +382,7 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
         return resident_of(sum, kind);
-    if (may_move || (is_link && (is_strided || !is_far)))
+    if (may_move || (!is_strided && is_sweep(sum)) || (is_link && (is_strided || !is_far)))
         return all_unverified(n);
     return (struct cause_sum){.memory = memory,
                               .memory_low = sure,
@@ -466,6 +477,8 @@ static void close_pool(struct cause_entry *entry)
     causes_add_footprint(&own, pool.n, is_small ? 1 : pool.n_bins, pool.caches.l2_lines);
     own.n_far = most_lines > pool.caches.l3_lines ? pool.n : 0;
     own.n_fits = most_lines && !own.n_far ? pool.n : 0;
+    own.n_followed = pool.n_followed;
+    own.n_paced = pool.n_paced;
     own.lines = is_first_level ? l1_lines : most_lines ? (double)most_lines : seen;
     if (!is_sure(&own)) {
         add_footprint(&entry->footprint, &own);
@@ -488,6 +501,8 @@ static void add_to_pool(struct cause_entry *entry, const struct cause_access *ac
     pool->all_lines = access->all_lines;
     pool->n += access->n_samples;
     pool->n_bins += access->n_bins;
+    pool->n_followed += access->n_followed;
+    pool->n_paced += access->n_paced;
 }
 
 bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches)

@@ -69,11 +69,12 @@ struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigne
  * thread alone has too few. All zero is empty. */
 struct cause_footprint {
     uint64_t n;
-    double n_repeated;           /* samples whose line was met before, by the bins */
-    double n_expected, variance; /* the same if the data were just as large as the cache; and its variance */
-    uint64_t n_far;              /* samples of data known to be larger than a core's share of the third-level cache */
-    uint64_t n_fits;             /* ... or known to be no larger */
-    double l1_lines, lines;      /* of one thread: lines of its first-level cache, and of its data, 0 = not known */
+    double n_repeated;            /* samples whose line was met before, by the bins */
+    double n_expected, variance;  /* the same if the data were just as large as the cache; and its variance */
+    uint64_t n_far;               /* samples of data known to be larger than a core's share of the third-level cache */
+    uint64_t n_fits;              /* ... or known to be no larger */
+    uint64_t n_followed, n_paced; /* as in struct objects_lines */
+    double l1_lines, lines;       /* of one thread: lines of its first-level cache, and of its data, 0 = not known */
 };
 
 /* Adds a thread's samples. lines: number of lines in the cache. */
@@ -81,11 +82,13 @@ void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bi
 
 /* Memory when lines came back less often than they would in the cache, not verified when that may be chance. Data that
  * fit the third-level cache are soon used again, often while they are still in a nearer one, as the grid of a stencil
- * is whose rows are used one after the other: they are not verified, unless the walk is a list's. In a strided walk
- * (kind), lines that were prefetched and lines that were waited for look alike. A store retires before its line has
- * arrived: what follows it waited for room in the store buffer, and a part is not verified. A link of a chain of
- * computations (is_mixed) keeps retirement waiting as well: it is not verified, unless its line must come from beyond
- * all caches. What comes back may still have waited for the second-level cache. */
+ * is whose rows are used one after the other: they are not verified, unless the walk is a list's. Nor are data of any
+ * size that are swept over at one speed, unless by strides: a list in the order in which its nodes lie is prefetched as
+ * a stream is, and a tile that moves stays near. In a strided walk (kind), lines that were prefetched and lines that
+ * were waited for look alike. A store retires before its line has arrived: what follows it waited for room in the store
+ * buffer, and a part is not verified. A link of a chain of computations (is_mixed) keeps retirement waiting as well: it
+ * is not verified, unless its line must come from beyond all caches. What comes back may still have waited for the
+ * second-level cache. */
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
 
 /* Number of different lines N that n samples with n_bins different bins come from, when each is equally likely:
@@ -102,8 +105,9 @@ struct cause_access {
                             * file */
     const uint64_t *slots; /* [PATTERN_SLOTS], NULL: not known */
     uint64_t n_bins;
-    uint64_t most_lines; /* the data of this instruction have at most this many; 0: not known */
-    uint64_t all_lines;  /* the variable has this many; 0: not known */
+    uint64_t n_followed, n_paced; /* as in struct objects_lines */
+    uint64_t most_lines;          /* the data of this instruction have at most this many; 0: not known */
+    uint64_t all_lines;           /* the variable has this many; 0: not known */
 };
 
 struct cause_entry;

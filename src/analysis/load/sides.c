@@ -463,6 +463,8 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
     if (access->lines) {
         like.slots = access->lines->slots;
         like.n_bins = access->lines->n_bins;
+        like.n_followed = access->lines->n_followed;
+        like.n_paced = access->lines->n_paced;
         like.most_lines = most_lines_of(from, access);
         like.all_lines = from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
         like.pool_id = sides->n_variables;

@@ -257,6 +257,21 @@ static void lines_add_sig(struct arena_lines *lines, uint64_t place)
         atomic_fetch_or_explicit(&lines->bits[hash / 64], UINT64_C(1) << hash % 64, memory_order_relaxed);
 }
 
+/* Counts a sample that keeps the pace of those before. */
+static void lines_follow_sig(struct arena_lines *lines, uint64_t line)
+{
+    int64_t step = (int64_t)(line - atomic_load_explicit(&lines->line, memory_order_relaxed));
+    int64_t change = step - atomic_load_explicit(&lines->step, memory_order_relaxed);
+    uint64_t span = atomic_load_explicit(&lines->last_line, memory_order_relaxed) -
+                    atomic_load_explicit(&lines->first_line, memory_order_relaxed);
+    uint64_t distance = change < 0 ? -(uint64_t)change : (uint64_t)change;
+    distance = distance >= span ? distance - span : distance;
+    if (distance < span / 8 || (distance <= span && span - distance < span / 8))
+        atomic_fetch_add_explicit(&lines->n_paced, 1, memory_order_relaxed);
+    atomic_store_explicit(&lines->line, line, memory_order_relaxed);
+    atomic_store_explicit(&lines->step, step, memory_order_relaxed);
+}
+
 /* Starts the count of lines of a hit that still keeps the places of all its samples. */
 static void lines_begin_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t line)
 {
@@ -269,6 +284,7 @@ static void lines_begin_sig(struct cct_tree *tree, struct arena_hit *hit, uint64
     lines->n_words = n_words;
     atomic_store_explicit(&lines->first_line, line, memory_order_relaxed);
     atomic_store_explicit(&lines->last_line, line, memory_order_relaxed);
+    atomic_store_explicit(&lines->line, line, memory_order_relaxed);
     for (uint32_t slot = 0; slot < ARENA_OFFSETS_MAX; slot++) {
         const _Atomic uint64_t *kept = offset_slot_sig(hit, slot);
         if (kept)
@@ -289,6 +305,7 @@ void cct_line_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t address
     if (!lines)
         return;
     lines_add_sig(lines, place);
+    lines_follow_sig(lines, line);
     if (line < atomic_load_explicit(&lines->first_line, memory_order_relaxed))
         atomic_store_explicit(&lines->first_line, line, memory_order_relaxed);
     if (line > atomic_load_explicit(&lines->last_line, memory_order_relaxed))
