@@ -520,21 +520,23 @@ static bool is_load(const struct insn *insn)
     return insn->n_operands && insn->operands[0].flags & RECIPE_OP_READ && !(insn->operands[0].flags & RECIPE_OP_WRITE);
 }
 
+#define NO_DATA (INSN_BIT(RECIPE_RSP) | INSN_FLAGS)
+
+/* Of the registers, those that hold something made of what was in made before the instruction. */
+static uint64_t made_after(uint64_t made, const struct insn *insn, bool with_loads)
+{
+    uint64_t reads = with_loads && is_load(insn) ? insn->reads | registers_of(&insn->operands[0]) : insn->reads;
+    return reads & made && insn->kind != INSN_CALL ? made | (insn->writes & ~NO_DATA) : made & ~insn->writes;
+}
+
 /* The registers that hold, when the loop comes back to place k of its body, something made of what the instruction
  * there has written; or, with_loads, something that was loaded from there. */
 static uint64_t made_of(const struct strides *work, size_t k, bool with_loads)
 {
-    const uint64_t no_data = INSN_BIT(RECIPE_RSP) | INSN_FLAGS;
     const struct loop *loop = &work->loop;
-    uint64_t made = flow_insn(work->flow, loop->body[k])->writes & ~no_data;
-    for (size_t step = 1; step < loop->n_insns; step++) {
-        const struct insn *insn = flow_insn(work->flow, loop->body[(k + step) % loop->n_insns]);
-        uint64_t reads = with_loads && is_load(insn) ? insn->reads | registers_of(&insn->operands[0]) : insn->reads;
-        if (reads & made && insn->kind != INSN_CALL)
-            made |= insn->writes & ~no_data;
-        else
-            made &= ~insn->writes;
-    }
+    uint64_t made = flow_insn(work->flow, loop->body[k])->writes & ~NO_DATA;
+    for (size_t step = 1; step < loop->n_insns; step++)
+        made = made_after(made, flow_insn(work->flow, loop->body[(k + step) % loop->n_insns]), with_loads);
     return made;
 }
 
@@ -544,6 +546,21 @@ static bool is_carried(const struct strides *work, size_t k)
     const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
     bool is_candidate = insn->is_slow && insn->n_operands && insn->operands[0].flags & RECIPE_OP_READ;
     return is_candidate && insn->reads & made_of(work, k, false);
+}
+
+/* True when all instructions of the body of which is_carried is true use what the one at place k has computed. */
+static bool is_only_chain(const struct strides *work, size_t k)
+{
+    const struct loop *loop = &work->loop;
+    uint64_t made = flow_insn(work->flow, loop->body[k])->writes & ~NO_DATA;
+    for (size_t step = 1; step < loop->n_insns; step++) {
+        size_t at = (k + step) % loop->n_insns;
+        const struct insn *insn = flow_insn(work->flow, loop->body[at]);
+        if (!(insn->reads & made) && is_carried(work, at))
+            return false;
+        made = made_after(made, insn, false);
+    }
+    return true;
 }
 
 /* What is looked for around a place: loads of other parts of the same element, in whose address a register has the same
@@ -639,7 +656,10 @@ static uint64_t pattern_of(struct strides *work, size_t k)
         pattern = pattern_make(irregular_kind(work, k), head, 0, operand->size_bytes);
     if (pattern_has_footprint(pattern))
         pattern = pattern_with_group(pattern, head);
-    return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;
+    if (!is_carried(work, k))
+        return pattern;
+    bool is_serial = pattern_kind(pattern) >= PATTERN_IRREGULAR && is_only_chain(work, k);
+    return pattern | PATTERN_MIXED | (is_serial ? PATTERN_SERIAL : 0);
 }
 
 /* --- on demand --- */

@@ -20,10 +20,11 @@ static void print_recipe(const char *name, const struct recipe *recipe)
     uint64_t pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
     if (recipe->class > RECIPE_DEPENDENT)
         return;
-    printf("%s %s %s %d %u %u %u %s%s%s- %x %x\n", name, recipe->class == RECIPE_MEMORY ? "memory" : "dependent",
+    printf("%s %s %s %d %u %u %u %s%s%s%s- %x %x\n", name, recipe->class == RECIPE_MEMORY ? "memory" : "dependent",
            kinds[pattern_kind(pattern)], pattern_stride_bytes(pattern), pattern_slots(pattern), pattern_firsts(pattern),
            pattern_access_bytes(pattern), pattern & PATTERN_PROXY ? "p" : "", pattern & PATTERN_MIXED ? "m" : "",
-           pattern & PATTERN_NO_LINE ? "n" : "", pattern_group(pattern), recipe->pc);
+           pattern_is_serial(pattern) ? "s" : "", pattern & PATTERN_NO_LINE ? "n" : "", pattern_group(pattern),
+           recipe->pc);
 }
 
 /* The recipes of the function that begins at a symbol. */

@@ -22,6 +22,7 @@ KERNELS = {
     "strided_x": ({"strided + yes"}, {"irregular"}, True),
     "wide_x": ({"strided + no"}, {"irregular"}, True),
     "indexed": ({"strided + yes", "irregular"}, set(), True),
+    "indexed_sums": ({"strided + yes", "irregular"}, set(), True),
     "chase": ({"chained"}, set(), False),
     "chase_ahead": ({"chained"}, set(), False),
     "search": ({"chained"}, set(), False),
@@ -56,6 +57,9 @@ def check(compiler, level, folder):
             failures.append(f"{name}: {sorted(seen)}, expected {sorted(needed)}")
         if level == "-O2" and is_chain != any("m" in row[7] for row in own):
             failures.append(f"{name}: {'no' if is_chain else 'a'} chain was seen")
+        links = {"s" in row[7] for row in own if row[2] == "irregular" and "m" in row[7]}
+        if name.startswith("indexed") and links and links != {name == "indexed"}:
+            failures.append(f"{name}: {'one chain of links was' if True in links else 'several chains were'} seen")
         if name == "short_index" and not seen & {"strided + yes", "derived + yes"}:
             failures.append(f"{name}: {sorted(seen)}")
         if any(row[2] != "fed" for row in rows if row[0] == name and row[1] == "dependent"):

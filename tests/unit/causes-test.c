@@ -141,11 +141,11 @@ static unsigned n_called_memory(uint64_t *random, unsigned n, uint64_t n_lines, 
 {
     unsigned n_memory = 0;
     for (unsigned t = 0; t < TRIALS; t++) {
-        struct cause_footprint sum = {.n = 0};
+        struct cause_footprint sum = {.l1_lines = CAUSES_L1_LINES, .lines = (double)n_lines};
         causes_add_footprint(&sum, n, draw_bins(random, n, n_lines), LINES_L2);
-        struct cause_sum found = causes_of_footprint(&sum, PATTERN_IRREGULAR, false);
+        struct cause_sum found = causes_of_footprint(&sum, pattern_make(PATTERN_IRREGULAR, 64, 0, 8));
         n_memory += found.memory > 0.5 * n;
-        *n_wide += found.memory_high - found.memory_low > 0.4 * n;
+        *n_wide += found.memory_high - found.memory_low > 0.5 * n;
     }
     return n_memory;
 }
@@ -181,7 +181,7 @@ static void test_search_in_a_large_array(void **state)
         /* the bins of both parts hardly overlap: about 225 and 690 of 16384 */
         uint64_t n_bins = draw_bins(&random, 300, 500) + draw_bins(&random, 700, 4u << 20);
         causes_add_footprint(&sum, 1000, n_bins, LINES_L2);
-        n_resident += causes_of_footprint(&sum, PATTERN_IRREGULAR, false).memory_high < 500;
+        n_resident += causes_of_footprint(&sum, pattern_make(PATTERN_IRREGULAR, 64, 0, 8)).memory_high < 500;
     }
     assert_in_range(n_resident, 0, TRIALS / 50);
 }
@@ -332,11 +332,11 @@ static void test_what_is_not_verified(void **state)
     (void)state;
     causes_add_footprint(&few, 120, draw_bins(&random, 120, 4u << 20), LINES_L2);
     causes_add_footprint(&many, 2000, draw_bins(&random, 2000, 4u << 20), LINES_L2);
-    struct cause_sum unsure = causes_of_footprint(&few, PATTERN_IRREGULAR, false);
+    struct cause_sum unsure = causes_of_footprint(&few, pattern_make(PATTERN_IRREGULAR, 64, 0, 8));
     assert_true(unsure.unverified == 120 && unsure.memory == 0 && unsure.memory_high == 120);
-    struct cause_sum loads = causes_of_footprint(&many, PATTERN_IRREGULAR, false);
+    struct cause_sum loads = causes_of_footprint(&many, pattern_make(PATTERN_IRREGULAR, 64, 0, 8));
     assert_true(loads.memory == 1900 && loads.execution == 100 && loads.unverified == 0 && loads.memory_low < 1800);
-    struct cause_sum stores = causes_of_footprint(&many, PATTERN_STORED, false);
+    struct cause_sum stores = causes_of_footprint(&many, pattern_make(PATTERN_STORED, 64, 0, 8));
     assert_true(stores.memory == stores.memory_low && stores.memory + stores.unverified == 2000);
     assert_true(stores.memory_low == 1500 && stores.memory_high == 2000);
 }
@@ -350,14 +350,40 @@ static void test_links_of_chains(void **state)
     causes_add_footprint(&near, 2000, draw_bins(&random, 2000, 4u << 20), LINES_L2);
     struct cause_footprint far = near;
     far.n_far = 1500;
-    struct cause_sum linked = causes_of_footprint(&far, PATTERN_IRREGULAR, true);
+    struct cause_sum linked = causes_of_footprint(&far, pattern_make(PATTERN_IRREGULAR, 64, 0, 8) | PATTERN_MIXED);
     assert_true(linked.memory == 1900 && linked.memory_low == 1300 && linked.unverified == 0);
-    linked = causes_of_footprint(&near, PATTERN_IRREGULAR, true);
+    linked = causes_of_footprint(&near, pattern_make(PATTERN_IRREGULAR, 64, 0, 8) | PATTERN_MIXED);
     assert_true(linked.unverified == 2000 && linked.memory_low == 0 && linked.memory_high == 2000);
-    linked = causes_of_footprint(&far, PATTERN_STRIDED, true);
+    linked = causes_of_footprint(&far, pattern_make(PATTERN_STRIDED, 64, 0, 8) | PATTERN_MIXED);
     assert_true(linked.unverified == 2000 && linked.memory_low == 0);
-    linked = causes_of_footprint(&near, PATTERN_CHAINED, true);
+    linked = causes_of_footprint(&near, pattern_make(PATTERN_CHAINED, 64, 0, 8) | PATTERN_MIXED);
     assert_true(linked.memory == 1900 && linked.memory_low == 1600);
+}
+
+/* What a resident access may have waited: least where its line comes while the chain computes, most where the line's
+ * page is beyond the first-level TLB, too. */
+static void test_resident_links(void **state)
+{
+    static const struct {
+        uint64_t n_lines, flags;
+        double most;
+    } cases[] = {{CAUSES_L1_LINES, 0, 0},
+                 {CAUSES_L1_LINES, PATTERN_MIXED | PATTERN_SERIAL, 0},
+                 {2000, PATTERN_MIXED | PATTERN_SERIAL, 0.2},
+                 {2000, PATTERN_SERIAL, 0.5}, /* a stride's bit, of no chain */
+                 {2000, PATTERN_MIXED, 0.5},
+                 {2000, 0, 0.5},
+                 {6000, 0, 0.65},
+                 {0, 0, 0.65}}; /* not known */
+    uint64_t random = 17;
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct cause_footprint sum = {.l1_lines = CAUSES_L1_LINES, .lines = (double)cases[i].n_lines};
+        causes_add_footprint(&sum, 4000, draw_bins(&random, 4000, 400), LINES_L2);
+        struct cause_sum found = causes_of_footprint(&sum, pattern_make(PATTERN_IRREGULAR, 64, 0, 8) | cases[i].flags);
+        assert_true(fabs(found.memory_high - 4000 * cases[i].most) < 1e-6 && found.memory_low == 0);
+        assert_true(found.memory <= found.memory_high && found.memory + found.execution == 4000);
+    }
 }
 
 /* Samples of a window that moves over 2 MiB meet as many lines as samples from anywhere in it. */
@@ -395,7 +421,7 @@ static void test_sweeps(void **state)
         for (unsigned is_sweep = 0; is_sweep < 2; is_sweep++) {
             struct cause_footprint sum = {.n_followed = 1900, .n_paced = is_sweep ? 1800 : 500};
             causes_add_footprint(&sum, 2000, draw_bins(&random, 2000, 4u << 20), LINES_L2);
-            struct cause_sum found = causes_of_footprint(&sum, kinds[i], false);
+            struct cause_sum found = causes_of_footprint(&sum, pattern_make(kinds[i], 64, 0, 8));
             assert_true(is_sweep ? found.unverified == 2000 && found.memory_low == 0 : found.memory_low >= 1500);
         }
 }
@@ -457,19 +483,57 @@ static void test_arithmetic_is_late(void **state)
     (void)state;
     draw_slots(&random, 1000, 8, 0, slots);
     for (uint32_t place = 0x110; place <= 0x1110; place += 0x1000) {
-        const struct cause_access accesses[] = {{.node = 0,
-                                                 .vaddr = 0x400108,
-                                                 .pattern = pattern_make(PATTERN_IRREGULAR, 0x100, 0, 8),
-                                                 .n_samples = 1000,
-                                                 .slots = slots,
-                                                 .n_bins = draw_bins(&random, 1000, 4u << 20)},
-                                                {.node = 1,
-                                                 .vaddr = 0x400000 + place,
-                                                 .pattern = pattern_make(PATTERN_FED, place, 0, 8),
-                                                 .n_samples = 500}};
+        struct cause_access accesses[] = {{.node = 0,
+                                           .vaddr = 0x400108,
+                                           .pattern = pattern_make(PATTERN_IRREGULAR, 0x100, 0, 8),
+                                           .n_samples = 1000,
+                                           .slots = slots,
+                                           .n_bins = draw_bins(&random, 1000, 4u << 20)},
+                                          {.node = 1,
+                                           .vaddr = 0x400000 + place,
+                                           .pattern = pattern_make(PATTERN_FED, place, 0, 8),
+                                           .n_samples = 500}};
         judge_all(accesses, 2, sums);
         assert_true(sums[1].execution == 500 && sums[1].memory_low == 0);
         assert_true(sums[1].memory_high == (place < 0x1000 ? 250 : 0)); /* half, in the same loop */
+        accesses[0].most_lines = CAUSES_L3_LINES;                       /* not verified: it may wait as well */
+        judge_all(accesses, 2, sums);
+        assert_true(sums[0].unverified == 1000 && sums[1].memory_high == (place < 0x1000 ? 250 : 0));
+        accesses[1].node = 0;
+        judge_all(accesses, 2, sums);
+        assert_true(sums[0].memory_high == 1250); /* of one variable, wherever it is */
+    }
+}
+
+/* A chain of computations over data in the second-level cache waits for a stream of its loop; others have their part.
+ */
+static void test_chain_beside_a_stream(void **state)
+{
+    uint64_t random = 18, slots[2][PATTERN_SLOTS];
+    struct cause_sum sums[4];
+    (void)state;
+    draw_slots(&random, 1000, 8, 0.9, slots[0]);
+    draw_slots(&random, 1000, 8, 0, slots[1]);
+    for (unsigned is_serial = 0; is_serial < 2; is_serial++) {
+        uint64_t flags = is_serial ? PATTERN_MIXED | PATTERN_SERIAL : PATTERN_MIXED;
+        const struct cause_access accesses[] = {
+            {.node = 0,
+             .vaddr = 0x400108,
+             .pattern = pattern_with_slots(pattern_make(PATTERN_STRIDED, 0x108, 8, 8), 8, 1),
+             .n_samples = 1000,
+             .slots = slots[0]},
+            {.node = 1,
+             .vaddr = 0x400110,
+             .pattern = pattern_make(PATTERN_IRREGULAR, 0x100, 0, 8) | flags,
+             .n_samples = 1000,
+             .slots = slots[1],
+             .pool_id = 1,
+             .most_lines = 2000,
+             .n_bins = draw_bins(&random, 1000, 2000)}};
+        judge_all(accesses, 2, sums);
+        double late = is_serial ? 0.25 * sums[1].execution * fmin(1, 2 * sums[0].memory / 2000) : 0;
+        assert_true(sums[0].memory > 800 && sums[1].memory > 0 && sums[1].memory_low == 0);
+        assert_true(fabs(sums[1].memory_high - (is_serial ? 200 : 500) - late) < 1e-6);
     }
 }
 
@@ -610,10 +674,12 @@ int main(void)
         cmocka_unit_test(test_sizes_share_contrast),
         cmocka_unit_test(test_what_is_not_verified),
         cmocka_unit_test(test_links_of_chains),
+        cmocka_unit_test(test_resident_links),
         cmocka_unit_test(test_what_fits_the_last_cache),
         cmocka_unit_test(test_sweeps),
         cmocka_unit_test(test_waits_hide_each_other),
         cmocka_unit_test(test_arithmetic_is_late),
+        cmocka_unit_test(test_chain_beside_a_stream),
         cmocka_unit_test(test_work_beside_a_stream),
         cmocka_unit_test(test_threads_are_judged_together),
         cmocka_unit_test(test_chain_in_the_caches),

@@ -9,8 +9,8 @@
 
 #define GAP_BYTES 64 /* between instructions of a loop that have samples */
 #define FED_PART 0.5 /* of the samples at instructions without access, at most this part waited for what they use */
-/* Of the samples at data in the first-level cache, whose places a stream may tell, so many more may have waited for the
- * stream; or the work fills so much of the stream's waits that these save nothing. */
+/* Of the samples at data in the first-level cache, whose places a stream may tell, or at links of a chain, so many more
+ * may have waited for the stream; or the work fills so much of the stream's waits that these save nothing. */
 #define WORK_PART 0.25
 
 bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait)
@@ -117,17 +117,20 @@ static void widen_streams(const struct cause_wait *items, size_t n, double near,
 /* Widens what the variables of one loop cost: waits [n]. */
 static void share_loop(struct cause_wait *items, size_t n, struct model *model)
 {
-    double all_high = 0, memory = 0, total = 0, near = 0;
+    double all_high = 0, memory = 0, streamed = 0, total = 0, near = 0;
     qsort(items, n, sizeof *items, compare_variables);
     for (size_t i = 0; i < n; i++) {
         all_high += items[i].high;
         memory += items[i].memory;
+        streamed += items[i].is_stream ? items[i].memory : 0;
         total += items[i].samples;
         near += items[i].near;
     }
-    for (size_t i = 0; i < n; i++) /* what arithmetic waits for, as far as its variable's sum does not have it */
-        add_late(&model->variables[items[i].variable], items[i].event,
-                 fmax(0, cause_late(items[i].fed, memory, total) - items[i].late), 0);
+    for (size_t i = 0; i < n; i++) { /* what arithmetic waits for, as far as its variable's sum does not have it */
+        double late = fmax(0, cause_late(items[i].fed, memory, total) - items[i].late);
+        double linked = WORK_PART * items[i].linked * late_part(streamed, total);
+        add_late(&model->variables[items[i].variable], items[i].event, late + linked, 0);
+    }
     for (size_t i = 0, end; i < n; i = end) {
         double low = 0, high = 0;
         for (end = i; end < n && items[end].variable == items[i].variable; end++) {

@@ -107,8 +107,12 @@ void accesses_fini(struct access_table *table)
  * at the second: what waited is this part of what shows, and at least all but WIDE_DONE of it. */
 #define WIDE_PART 0.92
 #define WIDE_DONE 0.15
-#define L2_PART 0.15  /* of the samples at data in the second-level cache, this part waited for it: errs least */
-#define L2_MOST 0.36  /* ... and at most this one: so much showed where vectors are gathered */
+#define L2_PART 0.15    /* of the samples at data in the second-level cache, this part waited for it: errs least */
+#define L2_MOST 0.5     /* ... and at most this one: so much showed where sums run side by side */
+#define FAR_MOST 0.65   /* ... the same beyond TLB_LINES: most of these also wait for the second-level TLB */
+#define TLB_LINES 4096  /* that the first-level TLB of common processors reaches, with pages of 4 KiB: 64 of them */
+#define SERIAL_PART 0.1 /* ... the same of links of one chain of computations, during which later lines come */
+#define SERIAL_MOST 0.2
 #define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
 #define L2_CYCLES 15.0
 #define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
@@ -278,9 +282,8 @@ struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigne
     double error = noise + deviation;
     if (shown < noise)
         return (struct cause_sum){.memory_high = noise, .execution = n};
-    double exposed = 2 * shown < n ? 2 * shown / n : 1;
     double low = shown - error - (n_slots == 2 ? shown * WIDE_DONE : 0);
-    double high = shown + (n - shown) * exposed + error;
+    double high = shown + (n - shown) * shown / n + error;
     return (struct cause_sum){
         .memory = excess, .memory_low = fmax(0, low), .memory_high = fmin(n, high), .execution = n - excess};
 }
@@ -349,14 +352,17 @@ static bool is_sure(const struct cause_footprint *sum)
 
 /* The sum for data in the core's own caches, by the lines that are known of them: what is in the first-level cache
  * waits for nothing. */
-static struct cause_sum resident_of(const struct cause_footprint *sum, enum pattern_kind kind)
+static struct cause_sum resident_of(const struct cause_footprint *sum, uint64_t pattern)
 {
+    enum pattern_kind kind = pattern_kind(pattern);
     double n = (double)sum->n;
     bool has_lines = sum->lines > 0;
     if (has_lines && sum->lines <= sum->l1_lines)
         return resident(n, 0, 0);
+    if (pattern_is_serial(pattern))
+        return resident(n, SERIAL_PART, SERIAL_MOST);
     if (kind != PATTERN_CHAINED)
-        return resident(n, L2_PART, L2_MOST);
+        return resident(n, L2_PART, has_lines && sum->lines <= TLB_LINES ? L2_MOST : FAR_MOST);
     return has_lines ? resident_chain(n, sum->l1_lines, sum->lines) : resident(n, CHAIN_MOST / 2, CHAIN_MOST);
 }
 
@@ -366,8 +372,10 @@ static bool is_sweep(const struct cause_footprint *sum)
     return sum->n_followed >= FOLLOWED_MIN && (double)sum->n_paced > PACED_PART * (double)sum->n_followed;
 }
 
-struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t pattern)
 {
+    enum pattern_kind kind = pattern_kind(pattern);
+    bool is_mixed = pattern & PATTERN_MIXED;
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
     bool is_link = is_mixed && kind != PATTERN_CHAINED, is_far = 2 * sum->n_far > sum->n,
          may_move = kind != PATTERN_CHAINED && 2 * sum->n_fits > sum->n;
@@ -381,7 +389,7 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
     if (!is_sure(sum))
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
-        return resident_of(sum, kind);
+        return resident_of(sum, pattern);
     if (may_move || (!is_strided && is_sweep(sum)) || (is_link && (is_strided || !is_far)))
         return all_unverified(n);
     return (struct cause_sum){.memory = memory,
@@ -464,7 +472,6 @@ static void close_pool(struct cause_entry *entry)
     struct cause_pool pool = entry->pool;
     uint64_t most_lines =
         pool.most_lines && pool.all_lines && pool.all_lines < pool.most_lines ? pool.all_lines : pool.most_lines;
-    enum pattern_kind kind = pattern_kind(entry->pattern);
     bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
     double l1_lines = (double)pool.caches.l1_lines, seen = causes_lines(pool.n, pool.n_bins);
     bool is_first_level = (most_lines && most_lines <= pool.caches.l1_lines) || seen <= 1.1 * l1_lines;
@@ -484,7 +491,7 @@ static void close_pool(struct cause_entry *entry)
         add_footprint(&entry->footprint, &own);
         return;
     }
-    struct cause_sum judged = causes_of_footprint(&own, kind, entry->pattern & PATTERN_MIXED);
+    struct cause_sum judged = causes_of_footprint(&own, entry->pattern);
     add_sum(&entry->judged, &judged);
 }
 
@@ -523,6 +530,8 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
         return is_full;
     entry->n_samples += access->n_samples;
     entry->last_vaddr = access->vaddr > entry->last_vaddr ? access->vaddr : entry->last_vaddr;
+    if (access->pattern & PATTERN_MIXED && pattern_kind(access->pattern) >= PATTERN_IRREGULAR)
+        entry->pattern |= access->pattern & PATTERN_SERIAL;
     entry->pattern |= access->pattern & PATTERN_MIXED;
     for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
         entry->slots[i] += access->slots[i];
@@ -584,7 +593,7 @@ static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
     if (pattern_has_contrast(entry->pattern))
         return scaled(causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern)),
                       n);
-    struct cause_sum sum = causes_of_footprint(&entry->footprint, kind, entry->pattern & PATTERN_MIXED);
+    struct cause_sum sum = causes_of_footprint(&entry->footprint, entry->pattern);
     add_sum(&sum, &entry->judged);
     return scaled(sum, n);
 }
@@ -708,10 +717,11 @@ static bool add_wait(const struct cause_entry *entry, const struct cause_sum *su
                                     .place = place,
                                     .last = place + (entry->last_vaddr - place) % PAGE_BYTES,
                                     .samples = (double)entry->n_samples,
-                                    .memory = sum->memory,
+                                    .memory = sum->memory + sum->unverified,
                                     .low = sum->memory_low,
                                     .high = sum->memory_high,
                                     .fed = kind == PATTERN_FED ? sum->execution : 0,
+                                    .linked = pattern_is_serial(entry->pattern) ? sum->resident : 0,
                                     .near = sum->memory_high > 0 ? 0 : sum->resident};
     bool has_place = wait.is_head || kind == PATTERN_FED || pattern_has_contrast(entry->pattern);
     return !has_place || cause_waits_add(waits, &wait);
@@ -741,7 +751,7 @@ static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, s
     double total = all.memory + all.execution + all.unverified;
     for (size_t k = first_wait; k < waits->n; k++) {
         struct cause_wait *wait = &waits->items[k];
-        wait->late = cause_late(wait->fed, all.memory, total);
+        wait->late = cause_late(wait->fed, all.memory + all.unverified, total);
         all.memory_high += wait->late;
     }
     all.memory_least = all.memory_low;

@@ -86,10 +86,11 @@ void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bi
  * size that are swept over at one speed, unless by strides: a list in the order in which its nodes lie is prefetched as
  * a stream is, and a tile that moves stays near. In a strided walk (kind), lines that were prefetched and lines that
  * were waited for look alike. A store retires before its line has arrived: what follows it waited for room in the store
- * buffer, and a part is not verified. A link of a chain of computations (is_mixed) keeps retirement waiting as well: it
- * is not verified, unless its line must come from beyond all caches. What comes back may still have waited for the
- * second-level cache. */
-struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
+ * buffer, and a part is not verified. A link of a chain of computations (PATTERN_MIXED) keeps retirement waiting as
+ * well: it is not verified, unless its line must come from beyond all caches. What comes back may still have waited for
+ * the second-level cache; a link of one chain (PATTERN_SERIAL) hardly, since later lines come during the computations
+ * of earlier ones. pattern: kind and flags count. */
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t pattern);
 
 /* Number of different lines N that n samples with n_bins different bins come from, when each is equally likely:
  * d = N (1 - exp(-n / N)), where d follows from the bins by linear counting; HUGE_VAL when no line came twice. */
@@ -143,10 +144,12 @@ struct cause_wait {
     bool is_stream; /* lines one after the other, several elements in each */
     uint64_t place; /* in the module, as are the places of walks */
     uint64_t last;  /* of its instructions that have samples */
-    double samples, memory, low, high;
-    double fed;  /* of the samples, execution that the data only feed */
-    double late; /* of these, so many may have waited, by what is known of the variable alone */
-    double near; /* of the samples, execution at data in the first-level cache, whose places may come from a stream */
+    double samples, low, high;
+    double memory; /* of the samples, those that waited for memory or may have */
+    double fed;    /* of the samples, execution that the data only feed */
+    double late;   /* of these, so many may have waited, by what is known of the variable alone */
+    double linked; /* of the samples, execution at links of one chain, at data in the second-level cache */
+    double near;   /* of the samples, execution at data in the first-level cache, whose places may come from a stream */
 };
 
 /* All zero is empty. */
@@ -162,13 +165,14 @@ bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait);
  * samples did. Arithmetic behind a late line runs alone; half of it would otherwise have run beside earlier work. */
 double cause_late(double fed, double memory, double total);
 
-/* Widens memory_high where a loop waits for other data than those that feed its arithmetic; and of a stream, in a loop
- * that also uses data in the first-level cache, both its ends: that work is late like arithmetic, or fills the waits.
- * Then widens memory_least and memory_most of the variables, which begin as memory_low and memory_high. A sample shows
- * only the oldest wait. Other waits of the same loop are hidden behind it: they would show if the data of the first
- * were resident, and they took some of the miss buffers and caches that the first needed. Waits that hide each other by
- * chance hide as often as they are hidden. So a variable's hidden waits are at most those of its own that show, and at
- * most half of the others' that show; and at most half of its own may be due to others. */
+/* Widens memory_high where a loop waits for other data than those that feed its arithmetic, or for a stream beside the
+ * links of a chain; and of a stream, in a loop that also uses data in the first-level cache, both its ends: that work
+ * is late like arithmetic, or fills the waits. Then widens memory_least and memory_most of the variables, which begin
+ * as memory_low and memory_high. A sample shows only the oldest wait. Other waits of the same loop are hidden behind
+ * it: they would show if the data of the first were resident, and they took some of the miss buffers and caches that
+ * the first needed. Waits that hide each other by chance hide as often as they are hidden. So a variable's hidden waits
+ * are at most those of its own that show, and at most half of the others' that show; and at most half of its own may be
+ * due to others. */
 void cause_waits_share(struct cause_waits *waits, struct model *model);
 
 /* Frees everything and makes the list empty. */
