@@ -89,39 +89,56 @@ void accesses_fini(struct access_table *table)
 
 /* --- what an access waits for --- */
 
+#define ENTRIES_MAX 300000
+#define SPOTS_MAX 1000000
+#define PAGE_BYTES 4096
+#define WALK_ACCESS_MOST 16 /* bytes: a larger access is one of several elements */
+
+/* The loop of the skid self-test whose load that misses is followed by others that do not, and its consumer later: of
+ * its samples, MIXED_SAMPLES_MIN or more, so many percent must be of the load that misses, one instruction behind it.
+ */
 #define MIXED_LOOP "k2"
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
-#define ENTRIES_MAX 300000
-#define FOLLOWED_MIN 30
-#define PACED_PART 0.6      /* of samples from anywhere a quarter keep the pace by chance */
-#define WALK_ACCESS_MOST 16 /* bytes: a larger access is one of several elements */
-#define SPOTS_MAX 1000000
-#define PAGE_BYTES 4096
+
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
 #define CHANCE 1.5 /* standard deviations that may be chance */
 /* The same for lines that come back more often than they should: where a few are used all the time, such as the top of
  * a search tree, they come back often though most samples wait for others. */
 #define OFTEN_CHANCE 3.0
+/* A sweep keeps its pace at more than this part of its samples; of samples from anywhere a quarter do so by chance.
+ * Fewer than FOLLOWED_MIN samples do not tell. */
+#define PACED_PART 0.6
+#define FOLLOWED_MIN 30
+
+/* The parts of samples that waited, at least or at most where that is said. All were measured on loops with a
+ * resident twin (doc/causes.md), and err least there. */
+
 /* Where a line has two accesses, mostly vectors, the work of the second is done while the first waits, and is missing
  * at the second: what waited is this part of what shows, and at least all but WIDE_DONE of it. */
 #define WIDE_PART 0.92
 #define WIDE_DONE 0.15
-#define L2_PART 0.15    /* of the samples at data in the second-level cache, this part waited for it: errs least */
-#define L2_MOST 0.5     /* ... and at most this one: so much showed where sums run side by side */
-#define FAR_MOST 0.65   /* ... the same beyond TLB_LINES: most of these also wait for the second-level TLB */
-#define TLB_LINES 4096  /* that the first-level TLB of common processors reaches, with pages of 4 KiB: 64 of them */
-#define SERIAL_PART 0.1 /* ... the same of links of one chain of computations, during which later lines come */
+/* At data in the second-level cache; at most L2_MOST where sums run side by side, or FAR_MOST in more than TLB_LINES
+ * lines, most of which also wait for the second-level TLB: the first reaches 64 pages of 4 KiB on common processors.
+ * Links of one chain of computations, during which later lines come, wait less. */
+#define L2_PART 0.15
+#define L2_MOST 0.5
+#define FAR_MOST 0.65
+#define TLB_LINES 4096
+#define SERIAL_PART 0.1
 #define SERIAL_MOST 0.2
-#define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
+/* A list waits from each address to what is loaded there, by the cache that has it, on common processors; in all, at
+ * most CHAIN_MOST of its samples do. */
+#define L1_CYCLES 4.0
 #define L2_CYCLES 15.0
-#define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
-#define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
-/* Of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel. */
+#define CHAIN_MOST 0.8
+/* At accesses that miss: the rest a hit takes too. */
+#define MISS_PART 0.95
+/* At random stores, at least: 0.77 on Zen 5, 0.97 on Intel. */
 #define STORED_PART 0.75
-/* Of the samples at links of a chain of computations whose lines come from beyond all caches, at least this part waited
- * for them: a link takes 4 cycles, 1.3 ns; a line takes 90 ns or more, and a core has 24 under way at most, so that one
- * comes every 3.7 ns. From a cache that is near they come as fast as the chain takes them. */
+/* At links of a chain of computations whose lines come from beyond all caches, at least: a link takes 4 cycles, 1.3 ns;
+ * a line takes 90 ns or more, and a core has 24 under way at most, so that one comes every 3.7 ns. From a cache that is
+ * near they come as fast as the chain takes them. */
 #define LINK_PART 0.65
 
 /* Samples of one thread whose lines are judged together. */
