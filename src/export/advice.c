@@ -183,15 +183,21 @@ static void advise_on_blocks(struct advices *advices, const struct report_row *r
 }
 
 /* The interval of what waited for memory, and how much of it was walked through in one way. */
-static void put_walked(const struct report_row *row, double part, const char *how, struct buf *evidence)
+static void put_waited(const struct report_row *row, double part, const char *how, struct buf *evidence)
 {
     const struct cause_sum *sum = &row->causes;
-    char size[16];
-    bool is_turned_over = report_is_turned_over(row);
-    text_size(is_turned_over ? row->variable->max_block_bytes : row->size_bytes, size);
     buf_printf(evidence, "%.0f %% of its samples waited for memory (%.0f-%.0f %%), %.0f %% of these %s",
                100 * sum->memory / row->share, 100 * sum->memory_low / row->share, 100 * sum->memory_high / row->share,
                100 * part, how);
+}
+
+/* The same, and how large the variable is. */
+static void put_walked(const struct report_row *row, double part, const char *how, struct buf *evidence)
+{
+    char size[16];
+    bool is_turned_over = report_is_turned_over(row);
+    put_waited(row, part, how, evidence);
+    text_size(is_turned_over ? row->variable->max_block_bytes : row->size_bytes, size);
     buf_printf(evidence, is_turned_over ? "; blocks of up to %s" : "; it has %s", size);
     if (row->n_blocks > 1 && !is_turned_over)
         buf_printf(evidence, " in %llu blocks", (unsigned long long)row->n_blocks);
@@ -263,6 +269,29 @@ static void advise_on_walks(struct advices *advices, const struct report_row *ro
     }
 }
 
+/* The same of blocks that are too small to be counted: such rows have neither a size nor blocks. Waits for memory at
+ * lists, trees and tables of them say that they are many. */
+static void advise_on_uncounted_blocks(struct advices *advices, const struct report_row *row)
+{
+    struct buf evidence = {0};
+    bool is_heap = row->variable && row->variable->class == CLASS_HEAP && !row->part;
+    if (!is_heap || row->n_blocks || row->size_bytes || !waits_for_memory(advices, row))
+        return;
+    struct walked walked = walks_of(advices, row);
+    double apart = walked.chained + walked.irregular;
+    bool is_chain = walked.chained > MEMORY_PART * apart;
+    if (walked.all <= 0 || apart <= MEMORY_PART * walked.all)
+        return;
+    put_waited(row, apart / walked.all, is_chain ? "at reads that find where to read next" : "at irregular reads",
+               &evidence);
+    buf_printf(&evidence, "; its blocks are too small to be counted");
+    advice_add(advices, row, "small-blocks", most_of_part(row, apart / walked.all),
+               is_chain ? "each read waits for the one before: take the blocks from one array or pool, in the order in "
+                          "which they are read"
+                        : "take the blocks from one array, so that neighbours share cache lines and pages",
+               &evidence);
+}
+
 /* Pages of 4 KiB under reads that go to another page each time: the page faults say that they are so small. */
 static void advise_on_huge_pages(struct advices *advices, const struct report_row *row)
 {
@@ -320,6 +349,7 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
     advise_on_huge_pages(advices, row);
     advise_on_fields(advices, row);
     advise_on_blocks(advices, row);
+    advise_on_uncounted_blocks(advices, row);
 }
 
 /* Blocks that were never given back and that no sample fell on. */

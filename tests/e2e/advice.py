@@ -38,6 +38,8 @@ CASES = (
 # Before the change: what is set, and another program.
 ENVIRONMENT = {"small": {"DATACENTRIC_SMALL_SITES": "0"}}
 PROGRAM = {"bare": "advice-bare"}
+# What is said after it: there are sites, and so a variable.
+AFTER = {"small": ("small[i]", "small-blocks")}
 # what must not be said either, before: the time goes elsewhere
 NOT_BEFORE = {"near": MEMORY, "division": MEMORY, "list": ARITHMETIC, "index": ARITHMETIC, "pages": ARITHMETIC}
 
@@ -82,6 +84,8 @@ def check(scratch, case, variable, rule, forbidden):
     wrong += [f"{case}: {found} for {name}, before: {evidence}" for name, found, evidence in before
               if name == variable and found in NOT_BEFORE.get(case, ())]
     wrong += [f"{case}: {found} for {name}, after the change: {evidence}" for name, found, evidence in after if found in forbidden]
+    if case in AFTER and not any((name, found) == AFTER[case] for name, found, _ in after):
+        wrong.append(f"{case}: no {AFTER[case]} after the change, but {after}")
     ns = [float(run(scratch / "advice", case, variant, NATIVE_S)) for variant in ("plain", "changed")]
     print(f"{case}: {rule}; {ns[0]:.2f} ns a step, changed {ns[1]:.2f}: {ns[0] / ns[1]:.1f} times as fast; after: "
           f"{', '.join(f'{name} {found}' for name, found, _ in after) or 'nothing'}", flush=True)
