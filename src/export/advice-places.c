@@ -417,41 +417,48 @@ static bool advise_on_modified_lines(struct advices *advices, const struct repor
     return true;
 }
 
+/* What is said of lines that threads share in one way. The same bytes may be a counter or a lock: both are changed by
+ * atomic instructions. */
+struct line_words {
+    const char *rule, *use, *words;
+};
+static const struct line_words line_words[LINE_SHARINGS] = {
+    [SHARING_FALSE] = {"pad", "different bytes, some writing",
+                       "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local "
+                       "variable"},
+    [SHARING_TRUE] = {"shared-writes", "the same bytes, several writing",
+                      "if it is a counter or a sum, let each thread write a copy of its own and put these together "
+                      "seldom; if it is a lock, take it less often, hold it for less time, or use several"},
+    [SHARING_BOTH] = {"shared-writes", "the same bytes and different ones, some writing",
+                      "give counters and sums to each thread, on cache lines of its own, and put them together seldom; "
+                      "pad locks to 64 bytes, and take them less often"}};
+
 /* Threads write, and use different bytes of the same lines, or the same ones. */
-static bool advise_on_candidates(struct advices *advices, const struct report_row *row, bool is_true)
+static bool advise_on_candidates(struct advices *advices, const struct report_row *row, enum line_sharing sharing)
 {
     const struct pattern_row *pattern = pattern_of(advices, row);
+    const struct line_words *said = &line_words[sharing];
     struct shared_part part;
     struct buf evidence = {0};
-    if (!pattern || !shared_lines_part(&advices->patterns, pattern, is_true, &part))
+    if (!pattern || !shared_lines_part(&advices->patterns, pattern, sharing, &part))
         return false;
     double gain = row->share * fmin(part.percent, 100) / 100;
     buf_printf(
         &evidence,
         "%.0f %% of its samples are on %zu cache line%s of %d bytes, which up to %zu threads use at %s (hpcquery "
         "sharing); ",
-        part.percent, part.n_lines, part.n_lines == 1 ? "" : "s", LINE_BYTES, part.n_threads,
-        is_true ? "the same bytes, several writing" : "different bytes, some writing");
+        part.percent, part.n_lines, part.n_lines == 1 ? "" : "s", LINE_BYTES, part.n_threads, said->use);
     if (part.n_verified == part.n_lines)
         buf_printf(&evidence, "watchpoints saw them do so at the same time; ");
     else
         buf_printf(&evidence, "whether at the same time is not known%s; ", part.n_verified ? " of all" : "");
     buf_printf(&evidence, "without that it gains at most %.1f %% of the time", gain);
-    if (is_true)
-        advice_add(advices, row, "shared-writes", gain,
-                   "let each thread write a copy of its own (a local variable, a reduction) and put these together "
-                   "seldom",
-                   &evidence);
-    else
-        advice_add(advices, row, "pad", gain,
-                   "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local "
-                   "variable",
-                   &evidence);
+    advice_add(advices, row, said->rule, gain, said->words, &evidence);
     return true;
 }
 
 bool advise_on_lines(struct advices *advices, const struct report_row *row)
 {
-    return advise_on_modified_lines(advices, row) || advise_on_candidates(advices, row, false) ||
-           advise_on_candidates(advices, row, true);
+    return advise_on_modified_lines(advices, row) || advise_on_candidates(advices, row, SHARING_FALSE) ||
+           advise_on_candidates(advices, row, SHARING_TRUE) || advise_on_candidates(advices, row, SHARING_BOTH);
 }

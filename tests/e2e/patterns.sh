@@ -63,7 +63,7 @@ agree() {
     python3 - >out 2>&1 <<'PYTHON' || fail "$1: $(cat out)"
 import json
 load = lambda name: json.load(open(f"{name}.json", encoding="utf-8"))
-words = {"pad": "different bytes of them (hpcquery sharing)", "shared-writes": "the same bytes (hpcquery sharing)",
+words = {"pad": "threads use different bytes of them", "shared-writes": "the same bytes",
          "resident": "change the arithmetic", "execution": "change the arithmetic"}
 rules = {(row["variable"], row["rule"]) for row in load("advice")["advice"] if row["rule"] in words}
 means = {row["variable"]: row.get("meaning") or "" for row in load("vars")["variables"]}

@@ -169,6 +169,59 @@ def make_walks(data):
     data["values"] = [value for value in data["values"] if not first <= value[0] < end]
 
 
+# Variable: its line, and for each thread where it uses that: {byte: (samples, is it written?)}.
+LINES = {"state->p": (1, ({0: (40, True)}, {0: (40, True)})), "state->temperature": (1, ({0: (10, True)}, {})),
+         "state->rhs": (2, ({0: (40, True)}, {8: (40, True)})),
+         "capacity_table": (3, ({0: (40, True)}, {0: (20, True), 8: (20, True)})),
+         "state->capacity": (4, ({0: (40, True)}, {0: (40, False)})),
+         "state->z": (5, ({0: (40, True)}, {0: (40, False)})), "state->inv_diag": (5, ({8: (5, True)}, {})),
+         "state->r": (6, ({0: (10, False)}, {})), "state->q": (7, ({0: (40, True)}, {8: (40, True)}))}
+CORE_TO_CORE = "its cache lines may go from core to core: "
+# ... what the advice is, and the meaning behind these words. "twin" has the paths of state->r and state->q.
+SHARED = {"state->p": ("shared-writes", "several threads write the same bytes (hpcquery sharing)", "if it is a lock, take it less often"),
+          "state->rhs": ("pad", "threads use different bytes of them (hpcquery sharing)", "pad it to 64 bytes"),
+          "capacity_table": ("shared-writes", "threads use the same bytes of them, and different ones (hpcquery sharing)", "pad locks to 64 bytes"),
+          "twin": ("pad", "threads use different bytes of them (hpcquery sharing)", "pad it to 64 bytes")}
+
+
+def make_lines(data):
+    """Lines that two threads share in all ways, and one variable of two allocation paths, of which one has such a line."""
+    data["reaches"] = []
+    names = [data["strings"][row["name"]] for row in data["variables"]]
+    for name, (line, threads) in LINES.items():
+        for thread, uses in enumerate(threads):
+            n, slots = sum(count for count, _ in uses.values()), [0] * 16
+            for byte, (count, _) in uses.items():
+                slots[byte // 4] += count
+            n_stores = sum(count for count, is_written in uses.values() if is_written)
+            at = [sum(1 << byte for byte, (_, is_written) in uses.items() if is_written == wanted) for wanted in (False, True)]
+            reach = [0, 0, 8, n, n // 2, n - n_stores, n_stores, [0, n], [64 * line, n]]
+            data["reaches"] += [[names.index(name), thread, 0, 0, reach, [[line, *at, n_stores, *slots]], []]] * bool(uses)
+    data["reaches"].sort()
+    twin, other = variable(data, "state->q"), variable(data, "state->r")
+    for row in (twin, other):
+        row.update(name=string(data, "twin"), line=twin["line"])
+
+
+def check_lines(database):
+    """What is said of shared lines in the table and as advice; of two allocation paths only that with such a line."""
+    def rows_of(report_name, *options):
+        result = subprocess.run([str(BUILD / "hpcquery"), report_name, "--json", "--min", "0", *options, str(database)],
+                                capture_output=True, check=True, text=True)
+        return json.loads(result.stdout)["advice" if report_name == "advice" else "variables"]
+    meanings = {row["variable"]: row["meaning"] for row in rows_of("vars") if CORE_TO_CORE in (row.get("meaning") or "")}
+    expect(meanings == {name: CORE_TO_CORE + said for name, (_, said, _) in SHARED.items()}, f"shared lines: {meanings}")
+    advice = {row["variable"]: row for row in rows_of("advice") if row["rule"] in ("pad", "shared-writes")}
+    expect({name: row["rule"] for name, row in advice.items()} == {name: rule for name, (rule, _, _) in SHARED.items()}, f"{advice}")
+    for name, (_, _, words) in SHARED.items() if advice.keys() == SHARED.keys() else ():
+        expect(words in advice[name]["advice"] and advice[name]["evidence"].startswith("89 %" if name == "twin" else "100 %"), f"{advice[name]}")
+    paths = [row for row in rows_of("vars", "--paths") if row["variable"] == "twin"]
+    marked = [row for row in paths if CORE_TO_CORE in (row.get("meaning") or "")]
+    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    samples = [n_sampled(data, row) for row in data["variables"] if data["strings"][row["name"]] == "twin"]
+    expect(len(paths) == 2 and [row["samples"] for row in marked] == samples[1:], f"paths: {marked} of {paths}; {samples}")
+
+
 # What is not verified of a variable: its samples, the inexact ones of them, how it is walked, and what the report says.
 UNTOLD = {"state->p": (900, 800, 4, "no exact addresses, since the instructions overwrite a register of their own address"),
           "state->q": (900, 0, 4, "too few repeated cache lines at each instruction to judge the footprint; measure longer"),
@@ -388,7 +441,7 @@ def databases(scratch):
     texts = {"minicg": minicg, "hardware": hardware}
     for name, text, change in (
             ("trouble", minicg, make_trouble), ("hidden", minicg, make_hidden), ("paths", minicg, make_paths),
-            ("advice", minicg, make_advice), ("touched", hardware, make_touched), ("walks", minicg, make_walks),
+            ("advice", minicg, make_advice), ("touched", hardware, make_touched), ("walks", minicg, make_walks), ("lines", minicg, make_lines),
             ("order", minicg, make_order), ("untold", minicg, make_untold), ("saturated", hardware, make_saturated)):
         data = json.loads(text)
         change(data)
@@ -547,7 +600,7 @@ def main():
             if case == "paths":
                 check_paths(database)
                 continue
-            checks = {"advice": check_rules, "walks": check_walks, "untold": check_untold, "order": check_order, "touched": check_touched}
+            checks = {"advice": check_rules, "walks": check_walks, "lines": check_lines, "untold": check_untold, "order": check_order, "touched": check_touched}
             if case in checks:
                 checks[case](database)
                 continue

@@ -290,10 +290,13 @@ const char *report_meaning(const struct report *report, const struct report_row 
     bool is_data = variable && variable->class != CLASS_UNATTRIBUTED && variable->class != CLASS_WAITING;
     if (!report->has_causes || !is_data || row->share <= 0)
         return NULL;
-    if (row->is_shared[false])
+    if (row->is_shared[SHARING_FALSE])
         return "its cache lines may go from core to core: threads use different bytes of them (hpcquery sharing)";
-    if (row->is_shared[true])
+    if (row->is_shared[SHARING_TRUE])
         return "its cache lines may go from core to core: several threads write the same bytes (hpcquery sharing)";
+    if (row->is_shared[SHARING_BOTH])
+        return "its cache lines may go from core to core: threads use the same bytes of them, and different ones "
+               "(hpcquery sharing)";
     if (sum->resident > RESIDENT_PART * row->share)
         return "resident in the core's caches: change the arithmetic, not the data";
     if (sum->execution > RESIDENT_PART * row->share)

@@ -63,7 +63,7 @@ struct pattern_thread {
     uint64_t n_samples;
     uint64_t n_strided, n_irregular;
     struct reach_sum sum;         /* the bins of all threads of a variable are equally wide */
-    const struct reach_row *from; /* its lines and offsets; of several allocation paths those of the first */
+    const struct reach_row *from; /* its offsets; of several allocation paths those of the first */
 };
 
 /* A variable. */
@@ -82,14 +82,6 @@ struct pattern_row {
     double by_block;
     uint64_t chunk_bytes; /* of by_chunk; 0: none */
     size_t n_changes;     /* of owners from bin to bin */
-};
-
-/* What threads share. */
-enum line_sharing {
-    SHARING_FALSE = 0, /* they use different bytes of the line */
-    SHARING_TRUE,      /* they use the same bytes */
-    SHARING_BOTH,
-    SHARING_SEEN /* the hardware says that there is some; which threads share what is not known */
 };
 
 /* What watchpoints found about a line (hpcrun --verify-sharing): threads on several processors used it within 20
@@ -125,6 +117,7 @@ struct shared_line {
     enum line_sharing sharing;
     double in_common;
     uint64_t n_samples, n_stores;
+    uint64_t n_own; /* of the samples, those of row */
     size_t n_threads, n_writers;
     uint64_t
         offset_bytes;  /* of the line's first sampled byte in the first block of the variable; UINT64_MAX: not known */
@@ -166,9 +159,10 @@ struct shared_part {
     double percent;   /* of the variable's samples */
 };
 
-/* shared-lines.c: fills *part for lines of false sharing; with is_true, for those of true sharing that several threads
- * write. Whether that is much: 32 samples, and 30 % of the variable's. */
-bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, bool is_true,
+/* shared-lines.c: fills *part for lines of false sharing; for those of true sharing that several threads write; or,
+ * with SHARING_BOTH, for these and those of both together. Whether that is much: 32 samples, and 30 % of the
+ * variable's. */
+bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, enum line_sharing sharing,
                        struct shared_part *part);
 
 /* shared-lines.c: sets is_shared of the rows of a report that was made of the same model, with the same with_paths: the

@@ -30,6 +30,15 @@ struct report_field {
     double share;                      /* percent of all samples */
 };
 
+/* What threads share of a cache line. */
+enum line_sharing {
+    SHARING_FALSE = 0, /* they use different bytes of the line */
+    SHARING_TRUE,      /* they use the same bytes */
+    SHARING_BOTH,
+    SHARING_SEEN /* the hardware says that there is some; which threads share what is not known */
+};
+#define LINE_SHARINGS 3 /* those before SHARING_SEEN */
+
 struct report_row {
     const struct variable *variable;  /* NULL: of samples that waited, were dropped, or are in no variable */
     const struct variable_part *part; /* the row is about this part of a stack frame; NULL = all of the variable */
@@ -59,7 +68,8 @@ struct report_row {
     bool advises_on_lines; /* ... it is about its cache lines, which others modify ... */
     uint64_t hot_bytes;    /* ... and how many bytes of an element the fields have that it names */
     double *derived;       /* one for each metrics_row, NAN where not defined; NULL: nothing from the hardware */
-    bool is_shared[2];     /* most of it is on lines that threads share falsely, truly: see shared_lines_mark */
+    bool is_shared[LINE_SHARINGS]; /* much of it is on lines that threads share in that way, or SHARING_BOTH: in any:
+                                    * see shared_lines_mark */
 };
 
 struct report {

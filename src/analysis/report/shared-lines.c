@@ -76,12 +76,18 @@ static size_t keep_threads(struct use *uses, size_t n)
     return n_kept;
 }
 
-static void add_use(struct shared_line *line, const struct use *use, bool is_first_of_thread)
+/* Adds the i-th of a line's uses; those of a thread lie together, one for each variable. */
+static void add_use(struct shared_line *line, const struct use *uses, size_t i)
 {
+    const struct use *use = &uses[i];
+    bool is_first = i == 0 || uses[i - 1].thread != use->thread, has_written = false;
+    for (size_t k = i; k > 0 && uses[k - 1].thread == use->thread; k--)
+        has_written = has_written || writes(&uses[k - 1]);
     line->n_samples += use->n_samples;
+    line->n_own += use->row == line->row ? use->n_samples : 0;
     line->n_stores += use->from->n_stores;
-    line->n_threads += is_first_of_thread;
-    line->n_writers += writes(use);
+    line->n_threads += is_first;
+    line->n_writers += writes(use) && !has_written;
     if (use->row != line->row)
         line->other_row = use->row;
 }
@@ -105,7 +111,7 @@ static bool judge(const struct patterns *patterns, const struct use *uses, size_
         (struct shared_line){.process = uses->process, .line = uses->line, .row = most->row, .other_row = most->row};
     line->is_seen_modified = is_seen_modified(patterns, most->row);
     for (size_t i = 0; i < n; i++) {
-        add_use(line, &uses[i], i == 0 || uses[i].thread != uses[i - 1].thread);
+        add_use(line, uses, i);
         for (size_t k = 0; k < i; k++) {
             double weight = (double)uses[i].n_samples * (double)uses[k].n_samples;
             bool is_written = writes(&uses[i]) || writes(&uses[k]) || line->is_seen_modified;
@@ -157,22 +163,43 @@ static uint64_t offset_of(const struct patterns *patterns, uint32_t process, uin
     return UINT64_MAX;
 }
 
-static bool take_uses(const struct patterns *patterns, struct use **uses, size_t *n_uses)
+/* The report's rows by variable of the model, UINT32_MAX for none: to be freed; NULL when out of memory. */
+static uint32_t *rows_by_variable(const struct report *report)
+{
+    uint32_t *of_merged = malloc((report->n_variables + 1) * sizeof *of_merged);
+    uint32_t *rows = malloc((report->model->n_variables + 1) * sizeof *rows);
+    for (size_t i = 0; of_merged && i < report->n_variables; i++)
+        of_merged[i] = UINT32_MAX;
+    for (uint32_t r = 0; of_merged && r < report->n_rows; r++) {
+        const struct variable *variable = report->rows[r].is_waiting ? NULL : report->rows[r].variable;
+        size_t at = variable ? (size_t)(variable - report->variables) : report->n_variables;
+        if (at < report->n_variables && of_merged[at] == UINT32_MAX)
+            of_merged[at] = r;
+    }
+    for (size_t i = 0; of_merged && rows && i < report->model->n_variables; i++)
+        rows[i] = of_merged[report->variable_of[i]];
+    free(of_merged);
+    return rows;
+}
+
+/* The uses of all lines; a variable of several allocation paths has those of all of them. False when out of memory. */
+static bool take_uses(const struct patterns *patterns, const uint32_t *rows, struct use **uses, size_t *n_uses)
 {
     const struct model *model = patterns->report.model;
     size_t capacity = 0;
     *n_uses = 0;
-    for (size_t i = 0; i < patterns->n_threads; i++) {
-        const struct pattern_thread *thread = &patterns->threads[i];
-        if (!vec_reserve(uses, &capacity, *n_uses + thread->from->n_lines + 1, sizeof **uses))
+    for (size_t i = 0; i < model->n_reaches; i++) {
+        const struct reach_row *from = &model->reaches[i];
+        uint32_t row = rows[from->variable];
+        if (!vec_reserve(uses, &capacity, *n_uses + from->n_lines + 1, sizeof **uses))
             return false;
-        for (size_t k = 0; k < thread->from->n_lines; k++)
-            (*uses)[(*n_uses)++] = (struct use){.process = model->threads[thread->thread].process,
-                                                .thread = thread->thread,
-                                                .row = thread->row,
-                                                .line = thread->from->lines[k].line,
-                                                .n_samples = reach_line_total(&thread->from->lines[k]),
-                                                .from = &thread->from->lines[k]};
+        for (size_t k = 0; row != UINT32_MAX && k < from->n_lines; k++)
+            (*uses)[(*n_uses)++] = (struct use){.process = model->threads[from->thread].process,
+                                                .thread = from->thread,
+                                                .row = row,
+                                                .line = from->lines[k].line,
+                                                .n_samples = reach_line_total(&from->lines[k]),
+                                                .from = &from->lines[k]};
     }
     return true;
 }
@@ -182,7 +209,8 @@ static bool find_candidates(struct patterns *patterns)
 {
     struct use *uses = NULL;
     size_t n_uses = 0;
-    bool ok = take_uses(patterns, &uses, &n_uses);
+    uint32_t *rows = rows_by_variable(&patterns->report);
+    bool ok = rows && take_uses(patterns, rows, &uses, &n_uses);
     if (ok && n_uses)
         qsort(uses, n_uses, sizeof *uses, compare_uses);
     for (size_t at = 0, end; ok && at < n_uses; at = end) {
@@ -198,6 +226,7 @@ static bool find_candidates(struct patterns *patterns)
             patterns->lines[patterns->n_lines++] = line;
     }
     free(uses);
+    free(rows);
     return ok;
 }
 
@@ -243,25 +272,6 @@ static struct pair *make_pairs(const struct model *model, size_t *n)
         pairs[(*n)++] = pair;
     }
     return pairs;
-}
-
-/* The report's rows by variable of the model, UINT32_MAX for none: to be freed; NULL when out of memory. */
-static uint32_t *rows_by_variable(const struct report *report)
-{
-    uint32_t *of_merged = malloc((report->n_variables + 1) * sizeof *of_merged);
-    uint32_t *rows = malloc((report->model->n_variables + 1) * sizeof *rows);
-    for (size_t i = 0; of_merged && i < report->n_variables; i++)
-        of_merged[i] = UINT32_MAX;
-    for (uint32_t r = 0; of_merged && r < report->n_rows; r++) {
-        const struct variable *variable = report->rows[r].is_waiting ? NULL : report->rows[r].variable;
-        size_t at = variable ? (size_t)(variable - report->variables) : report->n_variables;
-        if (at < report->n_variables && of_merged[at] == UINT32_MAX)
-            of_merged[at] = r;
-    }
-    for (size_t i = 0; of_merged && rows && i < report->model->n_variables; i++)
-        rows[i] = of_merged[report->variable_of[i]];
-    free(of_merged);
-    return rows;
 }
 
 /* The line of a pair among the candidates and those that were added; added when there was a trap. NULL: none. */
@@ -400,41 +410,50 @@ bool shared_lines_find(struct patterns *patterns)
 
 /* --- variables with such lines --- */
 
-/* Whether threads share the line in that way, as far as is known: not if watchpoints found otherwise. */
-static bool is_shared(const struct shared_line *line, bool is_true)
+/* How threads share the line, as far as is known: not if watchpoints found otherwise, nor where they use the same bytes
+ * and one of them writes. SHARING_SEEN: in no way that is known. */
+static enum line_sharing sharing_of(const struct shared_line *line)
 {
-    enum line_verdict other = is_true ? VERDICT_FALSE : VERDICT_TRUE;
-    return line->is_candidate && line->sharing == (is_true ? SHARING_TRUE : SHARING_FALSE) &&
-           line->verdict != VERDICT_NONE && line->verdict != other && (!is_true || line->n_writers > 1);
+    enum line_sharing sharing = line->sharing;
+    if (!line->is_candidate || line->verdict == VERDICT_NONE)
+        return SHARING_SEEN;
+    if (sharing == SHARING_BOTH && (line->verdict == VERDICT_TRUE || line->verdict == VERDICT_FALSE))
+        sharing = line->verdict == VERDICT_TRUE ? SHARING_TRUE : SHARING_FALSE;
+    bool is_otherwise = (sharing == SHARING_FALSE && line->verdict == VERDICT_TRUE) ||
+                        (sharing == SHARING_TRUE && (line->verdict == VERDICT_FALSE || line->n_writers < 2));
+    return is_otherwise ? SHARING_SEEN : sharing;
 }
 
-bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, bool is_true,
+bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, enum line_sharing sharing,
                        struct shared_part *part)
 {
-    double n_samples = 0;
+    double n_samples = 0, n_own = 0;
     *part = (struct shared_part){0};
     for (size_t i = 0; i < patterns->n_lines; i++) {
         const struct shared_line *line = &patterns->lines[i];
-        if (!is_shared(line, is_true) || &patterns->report.rows[line->row] != row->row)
+        enum line_sharing found = sharing_of(line);
+        bool is_such = found == sharing || (sharing == SHARING_BOTH && found != SHARING_SEEN);
+        if (!is_such || &patterns->report.rows[line->row] != row->row)
             continue;
         part->n_lines++;
         part->n_verified += line->verdict != VERDICT_NOT_VERIFIED;
         part->n_threads = line->n_threads > part->n_threads ? line->n_threads : part->n_threads;
         n_samples += (double)line->n_samples;
+        n_own += (double)line->n_own;
     }
-    part->percent = row->n_samples ? 100 * n_samples / (double)row->n_samples : 0;
+    part->percent = row->n_samples ? 100 * n_own / (double)row->n_samples : 0;
     return n_samples >= MUCH_SAMPLES && part->percent >= MUCH_PERCENT;
 }
 
-static void mark_row(struct report *report, const struct pattern_row *from, const bool shared[2])
+/* The rows of one variable, or of one of its allocation paths: the reports number these alike. */
+static void mark_rows(struct report *report, const struct patterns *patterns, const struct pattern_row *from,
+                      const bool shared[LINE_SHARINGS])
 {
+    ptrdiff_t variable = from->row->variable - patterns->report.variables;
     for (size_t i = 0; i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
-        if (row->part || strcmp(row->name, from->row->name) != 0 || strcmp(row->class, from->row->class) != 0 ||
-            strcmp(row->site ? row->site : "", from->row->site ? from->row->site : "") != 0)
-            continue;
-        row->is_shared[false] = shared[false];
-        row->is_shared[true] = shared[true];
+        if (row->variable && !row->part && !row->is_waiting && row->variable - report->variables == variable)
+            memcpy(row->is_shared, shared, sizeof row->is_shared);
     }
 }
 
@@ -449,10 +468,13 @@ int shared_lines_mark(struct report *report, bool with_paths, struct error *err)
         return code == ERR_MEMORY ? error_memory(err) : 0;
     for (size_t i = 0; i < patterns.n_rows; i++) {
         struct shared_part part;
-        const bool shared[2] = {shared_lines_part(&patterns, &patterns.rows[i], false, &part),
-                                shared_lines_part(&patterns, &patterns.rows[i], true, &part)};
-        if (shared[false] || shared[true])
-            mark_row(report, &patterns.rows[i], shared);
+        bool shared[LINE_SHARINGS], is_any = false;
+        for (int sharing = 0; sharing < LINE_SHARINGS; sharing++) {
+            shared[sharing] = shared_lines_part(&patterns, &patterns.rows[i], (enum line_sharing)sharing, &part);
+            is_any = is_any || shared[sharing];
+        }
+        if (is_any)
+            mark_rows(report, &patterns, &patterns.rows[i], shared);
     }
     patterns_fini(&patterns);
     return 0;
