@@ -8,10 +8,10 @@ the same minutes. For each variable that has a twin, and for all together, the r
   - or say that this is not verified to 10 points, by unverified time or by an interval that reaches farther than that,
     and have the truth within the interval,
 and it must not exclude that the largest cause (memory of one variable, or execution) is the largest, where that leads
-by 15 points. Where one wait hides behind another, the truth of a variable is a range: what it saves before or after the
-others are made resident. Intervals of more than 40 points may be a quarter of all at most, and so may reports whose
-table begins with a variable that is not the largest cause because a part of it is not verified. What the table says to
-be hard may miss, and is counted.
+by 15 points: where it gives another one, their intervals must meet. Where one wait hides behind another, the truth of a
+variable is a range: what it saves before or after the others are made resident. Intervals of more than 40 points may be
+a quarter of all at most, and so may reports that give another cause as the largest. What the table says to be hard may
+miss, and is counted.
 
 usage: causes.py [--all] [--runs N] [--build "COMPILER FLAGS"]... [LOOP...]
 Without loops a few of them are taken, with --all all. With --build the program is built once more with that compiler."""
@@ -113,14 +113,18 @@ def judge_order(truths, groups, report):
     top, whole = largest(truths), add_up(report)
     sure = collections.Counter({"execution": whole.execution})
     unsure = collections.Counter({"execution": whole.unverified})
+    low = collections.Counter({"execution": 100 - whole.high})
+    high = collections.Counter({"execution": 100 - whole.low})
     for row in report:
         name = next((n for n, group in groups.items() if has_name(row, group.names)), row["variable"])
         sure[name] += add_up([row]).memory
         unsure[name] += add_up([row]).unverified
+        low[name] += add_up([row]).low
+        high[name] += add_up([row]).high
     first = max(sure, key=lambda name: sure[name] + (unsure[name] if name != "execution" else 0))
     if top is None or first == top:
         return None, False
-    return f"the largest cause is {top}, and the report's {first}", sure[first] <= sure[top] + unsure[top]
+    return f"the largest cause is {top}, and the report's {first}", low[first] <= high[top]
 
 
 class Verdicts:
