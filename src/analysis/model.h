@@ -147,7 +147,8 @@ struct variable_cause {
 struct variable_walk {
     uint32_t event;        /* index into the model's events */
     uint8_t kind;          /* enum pattern_kind; PATTERN_DERIVED counts as PATTERN_STRIDED */
-    uint32_t stride_bytes; /* of PATTERN_STRIDED, in either direction, at most WALK_STRIDE_MOST; 0: another one */
+    uint32_t stride_bytes; /* of PATTERN_STRIDED, in either direction, at most WALK_STRIDE_MOST; 0: another one;
+                            * where pattern_is_least() holds, that or more */
     double samples;
     double memory; /* of samples: waited for memory */
 };

@@ -9,6 +9,7 @@
 
 #define PATTERN_LINE_BYTES 64
 #define PATTERN_SLOTS 16 /* of 4 bytes in a line */
+#define PATTERN_STEP_LEAST 511u
 
 enum pattern_kind {
     PATTERN_UNKNOWN = 0,
@@ -23,7 +24,8 @@ enum pattern_kind {
 
 /* Bits 0-31 group: place in the module of the first instruction that walks the same data in the same loop; where the
  * pattern has a footprint (pattern_has_footprint), of the loop's head, or outside of loops of the function. 32-47
- * stride in bytes, saturated; 48-51 slots - 1: how many of a line's PATTERN_SLOTS slots the group visits; 52-54 firsts
+ * stride in bytes, saturated (pattern_with_step: at least); 48-51 slots - 1: how many of a line's PATTERN_SLOTS slots
+ * the group visits; 52-54 firsts
  * - 1: in how many of them the group can enter a line, up to 8; 55-57 binary logarithm of the bytes of an access, at
  * most 64; 58-60 kind; then flags. */
 #define PATTERN_PROXY (UINT64_C(1) << 61)   /* the address is that of a neighbour: it has a line, but no place in it */
@@ -67,6 +69,28 @@ static inline uint64_t pattern_make(enum pattern_kind kind, uint32_t group, int6
         log++;
     stride_bytes = stride_bytes > INT16_MAX ? INT16_MAX : stride_bytes < INT16_MIN ? INT16_MIN : stride_bytes;
     return (uint64_t)kind << 58 | log << 55 | (uint64_t)(uint16_t)(int16_t)stride_bytes << 32 | group;
+}
+
+/* The word with another stride, of at most 16 bits.  ctx: any */
+static inline uint64_t pattern_with_stride(uint64_t pattern, int stride_bytes)
+{
+    return (pattern & ~(UINT64_C(0xffff) << 32)) | (uint64_t)(uint16_t)stride_bytes << 32;
+}
+
+/* The word of a walk by steps that only the running program knows, with the stride that was seen: one less than a power
+ * of two, from 511 on, so that its steps are longer; 0 where they are shorter. Few strides make few words.  ctx: any */
+static inline uint64_t pattern_with_step(uint64_t pattern, uint64_t step_bytes)
+{
+    uint64_t least = INT16_MAX;
+    while (least >= PATTERN_STEP_LEAST && least >= step_bytes)
+        least /= 2;
+    return least < PATTERN_STEP_LEAST ? pattern : pattern | least << 32;
+}
+
+/* Whether the stride is that of a word of such steps, or saturated: it was that or more.  ctx: any */
+static inline int pattern_is_least(uint32_t stride_bytes)
+{
+    return stride_bytes >= PATTERN_STEP_LEAST && (stride_bytes & (stride_bytes + 1)) == 0;
 }
 
 /* The word with another group.  ctx: any */

@@ -251,7 +251,7 @@ static void advise_on_walks(struct advices *advices, const struct report_row *ro
         return;
     if (walked.strided > MEMORY_PART * walked.all) {
         (void)snprintf(how, sizeof how, "in steps of %s%u bytes",
-                       walked.stride_bytes < WALK_STRIDE_MOST ? "" : "at least ", walked.stride_bytes);
+                       pattern_is_least(walked.stride_bytes) ? "at least " : "", walked.stride_bytes);
         put_walked(row, walked.strided / walked.all, how, &evidence);
         advice_add(advices, row, "stride", most_of_part(row, walked.strided / walked.all),
                    "its loops take large steps: interchange the loops, or transpose it", &evidence);
@@ -265,7 +265,8 @@ static void advise_on_walks(struct advices *advices, const struct report_row *ro
     } else if (walked.irregular > MEMORY_PART * walked.all) {
         put_walked(row, walked.irregular / walked.all, "at irregular reads", &evidence);
         advice_add(advices, row, "irregular", most_of_part(row, walked.irregular / walked.all),
-                   "its reads jump: sort or block the index, or make the elements smaller", &evidence);
+                   "its reads jump: sort or block the index, reorder the loops, or make the elements smaller",
+                   &evidence);
     }
 }
 

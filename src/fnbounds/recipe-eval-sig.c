@@ -7,6 +7,7 @@
 #include <cpuid.h>
 #endif
 
+#include "base/access-pattern.h"
 #include "base/sigsafe.h"
 
 /* Reads a word of the interrupted frames: nothing below the red zone, where the stack may not even be mapped. */
@@ -71,6 +72,20 @@ const struct recipe *recipe_choose_sig(const struct recipe *recipe, const struct
     if (entry->guard_other != RECIPE_NO_REG)
         return value == regs->gpr[entry->guard_other & 15] ? entry : recipe;
     return (uint32_t)value == entry->guard_value ? entry : recipe;
+}
+
+uint64_t recipe_pattern_sig(const struct recipe *recipe, const struct recipe_regs *regs)
+{
+    uint64_t pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
+    uint64_t value = regs->gpr[recipe->step & 15],
+             scale = (uint64_t)(recipe->step_scale < 0 ? -recipe->step_scale : recipe->step_scale);
+    if (!scale)
+        return pattern;
+    if (value >> 32 == 0) /* the sum may be one of 32 bits */
+        value = (uint64_t)(int64_t)(int32_t)value;
+    if (value >> 63)
+        value = 0 - value;
+    return pattern_with_step(pattern, (value < UINT32_MAX ? value : UINT32_MAX) * scale >> (recipe->step >> 4));
 }
 
 bool recipe_address_sig(const struct recipe_operand *operand, const struct recipe_regs *regs, uint64_t *address)

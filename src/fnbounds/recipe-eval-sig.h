@@ -16,8 +16,8 @@ struct recipe_regs {
     uint64_t fs_base, gs_base;
     /* The thread's stack (not from rsp on: words of the red zone below it count too); equal: nothing may be read. */
     uint64_t stack_low, stack_high;
-    uint64_t vec_low[32];           /* lowest 64 bits of xmm/ymm/zmm 0-31 */
-    uint32_t vec_known;             /* bit i: vec_low[i] is valid */
+    uint64_t vec_low[32]; /* lowest 64 bits of xmm/ymm/zmm 0-31 */
+    uint32_t vec_known;   /* bit i: vec_low[i] is valid */
 };
 
 /* The recipe that applies with these registers: the given one, or that of the loop's entry when its guard holds.
@@ -28,6 +28,10 @@ const struct recipe *recipe_choose_sig(const struct recipe *recipe, const struct
  * known or a stack word outside the bounds.
  * ctx: signal handler; reads memory only inside [stack_low, stack_high) and from the red zone below rsp upwards */
 bool recipe_address_sig(const struct recipe_operand *operand, const struct recipe_regs *regs, uint64_t *address);
+
+/* How the instruction walks through memory (base/access-pattern.h), with its step where that is a register's value.
+ * ctx: any */
+uint64_t recipe_pattern_sig(const struct recipe *recipe, const struct recipe_regs *regs);
 
 /* Asks the processor once where signal frames hold zmm16-31; without it those stay unknown. Slow under a hypervisor, so
  * to be called before sampling starts.  ctx: any   src: Intel SDM vol. 1 ch. 13, CPUID leaf 0DH */

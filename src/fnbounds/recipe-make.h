@@ -292,6 +292,17 @@ bool stride_begin(struct flow *flow);
  * from. What lies beyond a fixed amount of work, in functions of very many loops, stays 0.  Needs stride_begin(). */
 uint64_t stride_pattern(const struct flow *flow, uint32_t i);
 
+/* Of an address that moves on by a register's value, which nothing in the loop changes: step and step_scale of struct
+ * recipe. */
+struct stride_step {
+    uint8_t step;
+    int8_t scale; /* 0: it moves in another way */
+};
+
+/* The step of instruction i's first operand, after stride_pattern(). The instructions of its loop that step by the same
+ * register may be one access, whose loop was unrolled. */
+struct stride_step stride_step(const struct flow *flow, uint32_t i);
+
 /* Frees what stride_begin() made; flow_fini() calls it. */
 void stride_end(struct flow *flow);
 

@@ -33,6 +33,9 @@ static void set_pattern(const struct flow *flow, uint32_t x, struct recipe *out)
     if (is_inexact)
         pattern |= lost_index ? PATTERN_NO_LINE : PATTERN_PROXY;
     put_pattern(out, pattern);
+    struct stride_step step = stride_step(flow, x);
+    out->step = step.step;
+    out->step_scale = step.scale;
 }
 
 static void set_operands(const struct flow *flow, const struct value_path *path, uint32_t pc, enum recipe_class class,
@@ -177,6 +180,8 @@ static void join_patterns(struct recipe *best, const struct recipe *other)
     uint64_t a = (uint64_t)best->pattern_high << 32 | best->pattern_low;
     uint64_t b = (uint64_t)other->pattern_high << 32 | other->pattern_low;
     bool is_same = pattern_kind(a) == pattern_kind(b) && pattern_kind(a) != PATTERN_STRIDED;
+    if (a != b || best->step != other->step || best->step_scale != other->step_scale)
+        best->step_scale = 0;
     if (a != b)
         put_pattern(best, is_same && pattern_kind(a) != PATTERN_DERIVED ? a | PATTERN_PROXY : 0);
 }

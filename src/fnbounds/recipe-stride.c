@@ -26,7 +26,9 @@
 /* Sum of scales[k] * register regs[k] as it was before the loop, constant, and stride * turns. */
 struct form {
     bool is_known, is_derived;
-    bool is_varied; /* and a step for each turn that only the running program knows */
+    bool is_varied; /* and a step for each turn that only the running program knows: */
+    uint8_t step_reg;
+    int64_t step_scale; /* times that register; 0: not known */
     uint8_t n_terms;
     uint8_t regs[TERMS_MAX];
     int64_t scales[TERMS_MAX];
@@ -43,6 +45,7 @@ struct loop {
     uint32_t *body;       /* [n_insns] the instructions, in order */
     uint8_t n_writes[16]; /* of each general register in the body, at most 2 */
     uint32_t writer[16];  /* one of them */
+    uint16_t n_steps[16]; /* accesses that move on by the register's value */
 };
 
 /* Instructions that walk the same data. */
@@ -61,17 +64,18 @@ enum head_state { HEAD_UNKNOWN = 0, HEAD_NONE, HEAD_LOOP };
 /* The loops of a function, found when they are asked for. */
 struct strides {
     const struct flow *flow;
-    uint32_t *words;      /* the memory of the arrays of words */
-    uint32_t *owner;      /* [n_blocks] head of the innermost loop found so far, NO_LOOP */
-    uint32_t *owner_size; /* [n_blocks] its instructions */
-    uint32_t *seen;       /* [n_blocks] number of the walk that was here last */
-    uint32_t *latest;     /* [n_blocks] last of the blocks with a jump to a block or to one in front of it */
-    uint32_t *around;     /* [n_blocks] head of the innermost loop, NO_LOOP, NOT_ASKED */
-    uint32_t *inner;      /* [n_blocks] scratch: blocks at which inner loops may begin */
-    uint64_t *patterns;   /* [n_insns] 0 where is_known does not hold */
-    uint8_t *states;      /* [n_blocks] enum head_state */
-    bool *is_known;       /* [n_insns] its pattern has been found */
-    size_t words_capacity, patterns_capacity, states_capacity;
+    uint32_t *words;           /* the memory of the arrays of words */
+    uint32_t *owner;           /* [n_blocks] head of the innermost loop found so far, NO_LOOP */
+    uint32_t *owner_size;      /* [n_blocks] its instructions */
+    uint32_t *seen;            /* [n_blocks] number of the walk that was here last */
+    uint32_t *latest;          /* [n_blocks] last of the blocks with a jump to a block or to one in front of it */
+    uint32_t *around;          /* [n_blocks] head of the innermost loop, NO_LOOP, NOT_ASKED */
+    uint32_t *inner;           /* [n_blocks] scratch: blocks at which inner loops may begin */
+    uint64_t *patterns;        /* [n_insns] 0 where is_known does not hold */
+    uint8_t *states;           /* [n_blocks] enum head_state */
+    bool *is_known;            /* [n_insns] its pattern has been found */
+    struct stride_step *steps; /* [n_insns] where is_known holds */
+    size_t words_capacity, patterns_capacity, states_capacity, steps_capacity;
     uint32_t n_walks;
     uint64_t n_steps;
     struct loop loop;
@@ -154,9 +158,6 @@ static bool find_loop(struct strides *work, uint32_t head)
     uint32_t start = start_of(work, head), fronts[FRONTS_MAX];
     const uint32_t *jumps = flow->sources + flow->first_source[start];
     size_t n_jumps = flow->first_source[start + 1] - flow->first_source[start], n_fronts = 0;
-    for (size_t k = 0; k < n_jumps; k++)
-        if (is_jump_back(flow, head, jumps[k]) && !flow_is_always_before(flow, head, flow->block_of[jumps[k]]))
-            return false;
     if (head > 0 && flow_falls_through(flow, start - 1) && is_end_in_front(work, head, head - 1))
         fronts[n_fronts++] = head - 1;
     for (size_t k = 0; k < n_jumps && n_fronts < FRONTS_MAX; k++)
@@ -166,7 +167,7 @@ static bool find_loop(struct strides *work, uint32_t head)
     for (size_t k = 0; k < n_fronts; k++)
         visit(work, fronts[k]);
     for (size_t k = 0; k < n_jumps; k++)
-        if (is_jump_back(flow, head, jumps[k]))
+        if (is_jump_back(flow, head, jumps[k]) && flow_is_always_before(flow, head, flow->block_of[jumps[k]]))
             visit(work, flow->block_of[jumps[k]]);
     bool is_loop = work->loop.n_blocks > 1 || work->loop.is_closed;
     return is_loop && walk_back(work, 1, SIZE_MAX) && work->loop.is_closed;
@@ -262,11 +263,24 @@ static bool is_moving(const struct form *form)
     return form->stride || form->is_varied;
 }
 
+/* Steps by different registers are not known in all. */
+static void add_step(struct form *to, const struct form *from, int64_t scale)
+{
+    int64_t both = 0;
+    if (!from->is_varied)
+        return;
+    if (!to->is_varied || (to->step_reg == from->step_reg && to->step_scale && from->step_scale))
+        both = to->step_scale + from->step_scale * scale;
+    to->is_varied = true;
+    to->step_reg = from->step_reg;
+    to->step_scale = both >= INT8_MIN && both <= INT8_MAX ? both : 0;
+}
+
 static void add_form(struct form *to, const struct form *from, int64_t scale)
 {
     to->is_known = to->is_known && from->is_known;
     to->is_derived = to->is_derived || from->is_derived;
-    to->is_varied = to->is_varied || from->is_varied;
+    add_step(to, from, scale);
     to->constant += from->constant * scale;
     to->stride += from->stride * scale;
     for (unsigned k = 0; k < from->n_terms; k++) {
@@ -417,6 +431,8 @@ static struct form form_of_reg(const struct strides *work, uint8_t reg, uint32_t
     bool is_step = effect->kind == EFFECT_ADD && effect->source < 16 && work->loop.n_writes[effect->source] == 0;
     if (!is_rewritten && is_step) { /* as far as the matrix is wide */
         form.is_varied = true;
+        form.step_reg = effect->source;
+        form.step_scale = effect->value ? 0 : effect->scale;
         return form;
     }
     if (is_rewritten) /* each step lies before the last one, so that reg may come again */
@@ -636,6 +652,17 @@ static enum pattern_kind irregular_kind(const struct strides *work, size_t k)
     return !is_read ? PATTERN_STORED : is_chained(work, k) ? PATTERN_CHAINED : PATTERN_IRREGULAR;
 }
 
+/* The step of an address, where it has no other stride. */
+static struct stride_step step_of(const struct strides *work, const struct form *form)
+{
+    unsigned shift = 0;
+    if (!form->is_known || !form->is_varied || !form->step_scale || form->stride)
+        return (struct stride_step){0};
+    while (shift < 15 && 1u << shift < work->loop.n_steps[form->step_reg])
+        shift++;
+    return (struct stride_step){.step = (uint8_t)(shift << 4 | form->step_reg), .scale = (int8_t)form->step_scale};
+}
+
 static uint64_t pattern_of(struct strides *work, size_t k)
 {
     const struct insn *insn = flow_insn(work->flow, work->loop.body[k]);
@@ -647,6 +674,7 @@ static uint64_t pattern_of(struct strides *work, size_t k)
     uint64_t pattern;
     if (is_scalar(operand) || (form.is_known && !is_moving(&form)))
         return pattern_make(PATTERN_FIXED, insn->pc, 0, operand->size_bytes);
+    work->steps[work->loop.body[k]] = step_of(work, &form);
     if (is_varied)
         pattern = pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, head, 0, operand->size_bytes);
     else if (group)
@@ -723,6 +751,7 @@ static bool prepare(struct strides *work, uint32_t head)
     list_body(work);
     count_writes(work);
     work->n_groups = 0;
+    memset(loop->n_steps, 0, sizeof loop->n_steps);
     for (size_t k = 0; k < loop->n_insns && work->n_steps < WORK_MAX; k++) {
         const struct insn *insn = flow_insn(flow, loop->body[k]);
         if (work->owner[flow->block_of[loop->body[k]]] != head || !has_pattern(insn))
@@ -731,6 +760,8 @@ static bool prepare(struct strides *work, uint32_t head)
         work->n_steps += 16 + work->n_groups;
         if (form.is_known && form.stride && !form.is_varied && !is_scalar(&insn->operands[0]))
             join_group(work, &form, insn->pc);
+        if (form.is_known && form.is_varied && form.step_scale)
+            loop->n_steps[form.step_reg]++;
     }
     work->prepared = head;
     return true;
@@ -777,6 +808,12 @@ uint64_t stride_pattern(const struct flow *flow, uint32_t i)
     return work->is_known[i] ? work->patterns[i] : 0;
 }
 
+struct stride_step stride_step(const struct flow *flow, uint32_t i)
+{
+    const struct strides *work = flow->strides;
+    return work && work->is_known[i] ? work->steps[i] : (struct stride_step){0};
+}
+
 /* False when out of memory. */
 static bool reserve(struct strides *work, size_t n_insns, size_t n_blocks)
 {
@@ -784,6 +821,7 @@ static bool reserve(struct strides *work, size_t n_insns, size_t n_blocks)
         work->groups = malloc(GROUPS_MAX * sizeof *work->groups);
     return work->groups && vec_reserve(&work->words, &work->words_capacity, 7 * n_blocks + n_insns, sizeof(uint32_t)) &&
            vec_reserve(&work->patterns, &work->patterns_capacity, n_insns, sizeof *work->patterns) &&
+           vec_reserve(&work->steps, &work->steps_capacity, n_insns, sizeof *work->steps) &&
            vec_reserve(&work->states, &work->states_capacity, n_blocks + n_insns, sizeof *work->states);
 }
 
@@ -823,6 +861,7 @@ void stride_end(struct flow *flow)
         return;
     free(flow->strides->words);
     free(flow->strides->patterns);
+    free(flow->strides->steps);
     free(flow->strides->states);
     free(flow->strides->groups);
     free(flow->strides);

@@ -77,7 +77,10 @@ struct recipe {
      * register guard_other when that is not RECIPE_NO_REG. */
     uint32_t guard_value;
     uint8_t guard_reg, guard_other;
-    uint16_t pad;
+    /* Of a walk that moves on by a register's value, such as the width of a matrix: in each turn by step_scale times
+     * the value of register step % 16, over 1 << step / 16 accesses at most. step_scale 0: of another walk. */
+    uint8_t step;
+    int8_t step_scale;
     /* Of RECIPE_MEMORY and _DEPENDENT: how the stalled instruction walks through memory, in two halves
      * (base/access-pattern.h). */
     uint32_t pattern_low, pattern_high;

@@ -19,9 +19,10 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 PROFILED_S, NATIVE_S = "1.2", "0.2"
 MEMORY = {"stride", "chain", "irregular", "huge-pages", "split", "small-blocks"}
 ARITHMETIC = {"resident", "execution"}
-# case, variable before and its rule, rules that no variable has after the change
+# case, variable before and its rule, rules that no variable has after the change; None: that is the one of the case before
 CASES = (
     ("loop-order", "matrix", "stride", {"stride", "chain", "irregular"}),
+    ("width", "matrix", "stride", None),
     ("hot-field", "particles", "split", {"split"}),
     ("blocks", "boxes[i]", "small-blocks", {"small-blocks"}),
     ("index", "table", "irregular", {"irregular", "stride", "chain", "huge-pages"}),
@@ -78,12 +79,16 @@ def check_gains(database, rows):
 def check(scratch, case, variable, rule, forbidden):
     """Sentences about what is wrong."""
     wrong = []
-    before, after = (advice_for(scratch, case, variant) for variant in ("plain", "changed"))
+    before = advice_for(scratch, case, "plain")
+    after = advice_for(scratch, case, "changed") if forbidden is not None else []
     if not any((name, found) == (variable, rule) for name, found, _ in before):
         wrong.append(f"{case}: no {rule} for {variable}, but {before}")
     wrong += [f"{case}: {found} for {name}, before: {evidence}" for name, found, evidence in before
               if name == variable and found in NOT_BEFORE.get(case, ())]
     wrong += [f"{case}: {found} for {name}, after the change: {evidence}" for name, found, evidence in after if found in forbidden]
+    if forbidden is None:
+        print(f"{case}: {rule}", flush=True)
+        return wrong
     if case in AFTER and not any((name, found) == AFTER[case] for name, found, _ in after):
         wrong.append(f"{case}: no {AFTER[case]} after the change, but {after}")
     ns = [float(run(scratch / "advice", case, variant, NATIVE_S)) for variant in ("plain", "changed")]

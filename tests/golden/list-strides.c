@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints how the instructions of an ELF file walk through memory: for each pc whose sample is charged to an operand of
  * the instruction before, "function class kind stride slots firsts bytes flags group
- * pc". Flags: p proxy, m mixed,
+ * pc step-scale step-accesses". Flags: p proxy, m mixed,
  * n no line. For strides.py. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,11 +20,12 @@ static void print_recipe(const char *name, const struct recipe *recipe)
     uint64_t pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
     if (recipe->class > RECIPE_DEPENDENT)
         return;
-    printf("%s %s %s %d %u %u %u %s%s%s%s- %x %x\n", name, recipe->class == RECIPE_MEMORY ? "memory" : "dependent",
-           kinds[pattern_kind(pattern)], pattern_stride_bytes(pattern), pattern_slots(pattern), pattern_firsts(pattern),
+    printf("%s %s %s %d %u %u %u %s%s%s%s- %x %x %d %u\n", name,
+           recipe->class == RECIPE_MEMORY ? "memory" : "dependent", kinds[pattern_kind(pattern)],
+           pattern_stride_bytes(pattern), pattern_slots(pattern), pattern_firsts(pattern),
            pattern_access_bytes(pattern), pattern & PATTERN_PROXY ? "p" : "", pattern & PATTERN_MIXED ? "m" : "",
            pattern_is_serial(pattern) ? "s" : "", pattern & PATTERN_NO_LINE ? "n" : "", pattern_group(pattern),
-           recipe->pc);
+           recipe->pc, recipe->step_scale, 1u << recipe->step / 16);
 }
 
 /* The recipes of the function that begins at a symbol. */

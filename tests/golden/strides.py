@@ -12,13 +12,14 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "stride
 LISTER = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "tests" / "golden" / "list-strides"
 
 # function: ({walks that must be there}, {walks that may be there, as in the rest of a loop}, is the walk also a chain?)
-# A walk: "KIND DIRECTION CONTRAST", the sign of the stride, 0 where the code does not say how far it goes, and whether places in lines have a meaning; or "irregular".
+# At -O1 only counted_columns is checked, for how its loops are laid out. A walk: "KIND DIRECTION CONTRAST", the sign of the stride, 0 where the code does not say how far it goes, and whether places in lines have a meaning; or "irregular".
 KERNELS = {
     "chain": ({"strided + yes"}, {"irregular"}, True),
     "triad": ({"strided + yes"}, {"irregular"}, False),
     "backwards": ({"strided - yes"}, {"irregular"}, False),
     "column": ({"strided + no"}, {"irregular"}, True),
     "stepped": ({"strided 0 no"}, {"derived 0 no", "strided + yes", "irregular"}, True),
+    "counted_columns": ({"strided 0 no"}, {"derived 0 no", "irregular", "unknown"}, False),
     "strided_x": ({"strided + yes"}, {"irregular"}, True),
     "wide_x": ({"strided + no"}, {"irregular"}, True),
     "indexed": ({"strided + yes", "irregular"}, set(), True),
@@ -51,6 +52,8 @@ def check(compiler, level, folder):
     rows = [line.split() for line in lines]
     failures = []
     for name, (needed, allowed, is_chain) in KERNELS.items():
+        if level == "-O1" and name != "counted_columns":
+            continue
         own = [row for row in rows if row[0] == name and row[1] == "memory" and row[2] != "fixed"]
         seen = {walk(row) for row in own}
         if not needed <= seen <= needed | allowed:
@@ -66,6 +69,14 @@ def check(compiler, level, folder):
             failures.append(f"{name}: an instruction without access has another pattern than that")
         if name == "scatter" and not any(row[2] == "stored" for row in own):
             failures.append(f"{name}: no store was seen")
+        by_register = [row for row in own if walk(row) in ("strided 0 no", "derived 0 no")]
+        for head in {row[8] for row in by_register}:  # the copies of an unrolled loop share a turn's step
+            steps = [row for row in by_register if row[8] == head]
+            accesses = {row[9] for row in steps}
+            if any(int(row[10]) == 0 for row in steps):
+                failures.append(f"{name}: the step of a walk by a register is not known: {steps}")
+            if name == "stepped" and any(not len(accesses) <= int(row[11]) < 2 * len(accesses) for row in steps):
+                failures.append(f"{name}: {len(accesses)} accesses in a turn are others: {steps}")
         pools = {row[8] for row in own if row[2] == "irregular"}
         if name == "indexed" and len(pools) > 2:  # of the unrolled loop, and of the rest
             failures.append(f"{name}: copies of one access are in {len(pools)} pools")
@@ -81,7 +92,7 @@ def main():
         print("SKIP: neither gcc nor clang is installed")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
-        failures = [failure for compiler in compilers for level in ("-O2", "-O3")
+        failures = [failure for compiler in compilers for level in ("-O1", "-O2", "-O3")
                     for failure in check(compiler, level, folder)]
     for failure in failures:
         print(f"FAIL: {failure}")

@@ -265,9 +265,16 @@ static void test_walks_of_a_variable(void **state)
         struct cause_access access = {.vaddr = 1000 + i, .pattern = patterns[i], .n_samples = 1u << i};
         assert_true(causes_add(&table, &access, &caches));
     }
+    for (unsigned i = 0; i < 3; i++) { /* of one walk the stride is that of most samples */
+        const int strides[] = {511, 2047, 0};
+        struct cause_access access = {
+            .vaddr = 2000, .pattern = pattern_make(PATTERN_STRIDED, 600, strides[i], 8), .n_samples = 64u + i % 2};
+        assert_true(causes_add(&table, &access, &caches));
+    }
     causes_renumber(&table, first);
     assert_true(causes_apply(&table, &model, first, 1));
     assert_true(walked(&variable, PATTERN_STRIDED, 4096) == 1 + 2);
+    assert_true(walked(&variable, PATTERN_STRIDED, 2047) == 64 + 65 + 64);
     assert_true(walked(&variable, PATTERN_STRIDED, WALK_STRIDE_MOST) == 4);
     assert_true(walked(&variable, PATTERN_STRIDED, 0) == 8 + 16 && walked(&variable, PATTERN_IRREGULAR, 0) == 32);
     for (uint32_t i = 0; i < 2 * WALKS_MAX; i++) {
@@ -275,7 +282,7 @@ static void test_walks_of_a_variable(void **state)
         assert_true(causes_add_walk(&variable, &walk));
     }
     assert_true(variable.n_walks == WALKS_MAX + 1);
-    assert_true(walked(&variable, PATTERN_UNKNOWN, 0) == WALKS_MAX + 4 &&
+    assert_true(walked(&variable, PATTERN_UNKNOWN, 0) == WALKS_MAX + 5 &&
                 walked(&variable, PATTERN_STRIDED, 4096) == 3);
     causes_fini(&table);
     free(variable.causes);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/access-pattern.h"
 #include "fnbounds/recipe-eval-sig.h"
 
 static struct recipe_regs example(void)
@@ -147,12 +148,53 @@ static void test_upper_vectors(void **state)
 
 #endif
 
+/* A stride that is a register's value: what is said of it is never more than it is, and few words say it. */
+static void test_steps(void **state)
+{
+    static const struct {
+        uint64_t value;
+        int8_t scale;
+        uint8_t shift;
+        int stride_bytes;
+    } cases[] = {{24008, 1, 0, 16383},
+                 {3001, 8, 0, 16383},
+                 {3001, -8, 0, 16383},
+                 {3001, 8, 2, 4095},
+                 {1, 8, 0, 0},
+                 {511, 1, 0, 0},
+                 {512, 1, 0, 511},
+                 {1023, 1, 0, 511},
+                 {1u << 15, 1, 0, 32767},
+                 {1u << 20, 8, 0, 32767},
+                 {0, 8, 0, 0},
+                 {0u - 24008u, 1, 0, 16383},
+                 {UINT64_MAX - 7, 1, 0, 0},
+                 {UINT32_MAX - 7, 1, 0, 0},
+                 {1ull << 63, 127, 0, 32767},
+                 {24008, 0, 0, 0}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct recipe_regs regs = {.gpr = {[9] = cases[i].value}};
+        uint64_t pattern = pattern_make(PATTERN_STRIDED, 77, 0, 8) | PATTERN_MIXED;
+        struct recipe recipe = {.pattern_low = (uint32_t)pattern,
+                                .pattern_high = (uint32_t)(pattern >> 32),
+                                .step = (uint8_t)(cases[i].shift << 4 | 9),
+                                .step_scale = cases[i].scale};
+        uint64_t found = recipe_pattern_sig(&recipe, &regs);
+        assert_int_equal(pattern_stride_bytes(found), cases[i].stride_bytes);
+        assert_true(pattern_with_stride(found, 0) == pattern);
+        assert_int_equal(pattern_is_least((uint32_t)cases[i].stride_bytes), cases[i].stride_bytes > 0);
+    }
+    assert_false(pattern_is_least(512) || pattern_is_least(24008) || pattern_is_least(255));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_frame_words),
+        cmocka_unit_test(test_steps),
 #if defined(__x86_64__)
         cmocka_unit_test(test_signal_frame),
         cmocka_unit_test(test_upper_vectors),

@@ -154,8 +154,8 @@ struct cause_entry {
     uint32_t node, event, module; /* node: the variable, once they are judged */
     uint64_t walk;                /* identifies the walk: pattern and place of the group, or of the instruction */
     uint64_t pattern;             /* of any of its instructions; is_mixed is of all */
-    uint64_t n_samples;
-    uint64_t last_vaddr; /* of its instructions */
+    uint64_t n_samples, n_most;   /* n_most: of the access with the most samples, whose stride the pattern has */
+    uint64_t last_vaddr;          /* of its instructions */
     uint64_t slots[PATTERN_SLOTS];
     struct cause_pool pool;           /* of the last thread added */
     struct cause_footprint footprint; /* of threads with few samples */
@@ -547,6 +547,10 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
         return is_full;
     entry->n_samples += access->n_samples;
     entry->last_vaddr = access->vaddr > entry->last_vaddr ? access->vaddr : entry->last_vaddr;
+    if (has_footprint && pattern_kind(entry->pattern) < PATTERN_IRREGULAR && access->n_samples > entry->n_most) {
+        entry->n_most = access->n_samples;
+        entry->pattern = pattern_with_stride(entry->pattern, pattern_stride_bytes(access->pattern));
+    }
     if (access->pattern & PATTERN_MIXED && pattern_kind(access->pattern) >= PATTERN_IRREGULAR)
         entry->pattern |= access->pattern & PATTERN_SERIAL;
     entry->pattern |= access->pattern & PATTERN_MIXED;

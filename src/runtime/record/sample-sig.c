@@ -353,7 +353,7 @@ static bool record_recipe_sig(struct thread_state *self, struct current_sample *
     taken->flags |= operand->flags & RECIPE_OP_READ ? SAMPLE_READS : 0;
     taken->flags |= operand->flags & RECIPE_OP_WRITE ? SAMPLE_WRITES : 0;
     taken->n_bytes = operand->size_bytes <= 64 ? (uint8_t)operand->size_bytes : 0;
-    taken->pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
+    taken->pattern = recipe_pattern_sig(recipe, regs);
     return record_address_sig(self, taken, *address, frames, n_frames);
 }
 

@@ -74,6 +74,24 @@ static KERNEL_NOINLINE uint64_t add_by_rows(void)
     return ROWS * COLUMNS;
 }
 
+static uint64_t width; /* of the matrix, which only the running program knows, as most of Fortran's do */
+
+static void make_wide_matrix(void)
+{
+    make_matrix();
+    width = COLUMNS;
+}
+
+static KERNEL_NOINLINE uint64_t add_by_width(void)
+{
+    uint64_t sum = 0;
+    for (uint64_t j = 0; j < width; j++)
+        for (uint64_t i = 0; i < ROWS; i++)
+            sum += matrix[i * width + j];
+    kernel_sink += sum;
+    return ROWS * width;
+}
+
 /* --- one field of many --- */
 
 static void make_particles(void)
@@ -381,6 +399,7 @@ static const struct {
     uint64_t (*run[2])(void); /* returns the steps */
 } cases[] = {
     {"loop-order", {make_matrix, make_matrix}, {add_by_columns, add_by_rows}},
+    {"width", {make_wide_matrix, make_matrix}, {add_by_width, add_by_rows}},
     {"hot-field", {make_particles, make_masses}, {add_particles, add_masses}},
     {"blocks", {make_boxes, make_all_boxes}, {add_boxes, add_all_boxes}},
     {"index", {make_table, make_table}, {look_up_table, read_table}},
