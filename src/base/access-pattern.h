@@ -31,7 +31,7 @@ enum pattern_kind {
 #define PATTERN_PROXY (UINT64_C(1) << 61)   /* the address is that of a neighbour: it has a line, but no place in it */
 #define PATTERN_MIXED (UINT64_C(1) << 62)   /* also computes, slowly, with a value from the turn before */
 #define PATTERN_NO_LINE (UINT64_C(1) << 63) /* the address only tells which array it is */
-/* With PATTERN_MIXED, of a walk without strides, whose stride bits are free: so do all such accesses of the loop, one
+/* With PATTERN_MIXED, of an irregular walk, whose stride bits are free: so do all such accesses of the loop, one
  * after the other, each with what the one before has computed. */
 #define PATTERN_SERIAL (UINT64_C(1) << 32)
 
@@ -127,7 +127,7 @@ static inline int pattern_has_footprint(uint64_t pattern)
 /* True when PATTERN_SERIAL is set, and is no stride.  ctx: any */
 static inline int pattern_is_serial(uint64_t pattern)
 {
-    return pattern_kind(pattern) >= PATTERN_IRREGULAR && pattern & PATTERN_MIXED && pattern & PATTERN_SERIAL;
+    return pattern_kind(pattern) == PATTERN_IRREGULAR && pattern & PATTERN_MIXED && pattern & PATTERN_SERIAL;
 }
 
 /* The part that all patterns with contrast of one group share. A group may hold accesses of several sizes, and some

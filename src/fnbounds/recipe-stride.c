@@ -686,7 +686,7 @@ static uint64_t pattern_of(struct strides *work, size_t k)
         pattern = pattern_with_group(pattern, head);
     if (!is_carried(work, k))
         return pattern;
-    bool is_serial = pattern_kind(pattern) >= PATTERN_IRREGULAR && is_only_chain(work, k);
+    bool is_serial = pattern_kind(pattern) == PATTERN_IRREGULAR && is_only_chain(work, k);
     return pattern | PATTERN_MIXED | (is_serial ? PATTERN_SERIAL : 0);
 }
 

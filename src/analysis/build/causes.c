@@ -136,7 +136,8 @@ void accesses_fini(struct access_table *table)
 #define MISS_PART 0.95
 /* At random stores, at least: 0.77 on Zen 5, 0.97 on Intel. */
 #define STORED_PART 0.75
-/* At links of a chain of computations whose lines come from beyond all caches, at least: a link takes 4 cycles, 1.3 ns;
+/* At strides of a line or more, and at links of a chain of computations, whose lines come from beyond all caches, at
+ * least: a link takes 4 cycles, 1.3 ns;
  * a line takes 90 ns or more, and a core has 24 under way at most, so that one comes every 3.7 ns. From a cache that is
  * near they come as fast as the chain takes them. */
 #define LINK_PART 0.65
@@ -154,7 +155,8 @@ struct cause_entry {
     uint32_t node, event, module; /* node: the variable, once they are judged */
     uint64_t walk;                /* identifies the walk: pattern and place of the group, or of the instruction */
     uint64_t pattern;             /* of any of its instructions; is_mixed is of all */
-    uint64_t n_samples, n_most;   /* n_most: of the access with the most samples, whose stride the pattern has */
+    uint64_t n_samples, n_near;   /* n_near: of data known to fit a core's share of the third-level cache */
+    uint64_t n_most;              /* of the access with the most samples, whose stride the pattern has */
     uint64_t last_vaddr;          /* of its instructions */
     uint64_t slots[PATTERN_SLOTS];
     struct cause_pool pool;           /* of the last thread added */
@@ -300,7 +302,7 @@ struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigne
     if (shown < noise)
         return (struct cause_sum){.memory_high = noise, .execution = n};
     double low = shown - error - (n_slots == 2 ? shown * WIDE_DONE : 0);
-    double high = shown + (n - shown) * shown / n + error;
+    double high = shown + (n - shown) * shown / n + fmin(error, 2 * deviation);
     return (struct cause_sum){
         .memory = excess, .memory_low = fmax(0, low), .memory_high = fmin(n, high), .execution = n - excess};
 }
@@ -397,10 +399,9 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t
     bool is_link = is_mixed && kind != PATTERN_CHAINED, is_far = 2 * sum->n_far > sum->n,
          may_move = kind != PATTERN_CHAINED && 2 * sum->n_fits > sum->n;
     double n = (double)sum->n,
-           sure = n * (is_stored    ? STORED_PART
-                       : is_strided ? 0.5
-                       : is_link    ? LINK_PART
-                                    : 0.8),
+           sure = n * (is_stored               ? STORED_PART
+                       : is_strided || is_link ? LINK_PART
+                                               : 0.8),
            unverified = is_stored ? n - sure : 0;
     double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
     if (!is_sure(sum))
@@ -491,7 +492,9 @@ static void close_pool(struct cause_entry *entry)
         pool.most_lines && pool.all_lines && pool.all_lines < pool.most_lines ? pool.all_lines : pool.most_lines;
     bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
     double l1_lines = (double)pool.caches.l1_lines, seen = causes_lines(pool.n, pool.n_bins);
-    bool is_first_level = (most_lines && most_lines <= pool.caches.l1_lines) || seen <= 1.1 * l1_lines;
+    bool is_first_level =
+        most_lines ? most_lines <= pool.caches.l1_lines || (seen <= 1.1 * l1_lines && most_lines <= TLB_LINES)
+                   : seen <= 1.1 * l1_lines;
     struct cause_footprint own = {.l1_lines = l1_lines};
     entry->pool = (struct cause_pool){.n = 0};
     if (pool.n == 0)
@@ -529,6 +532,13 @@ static void add_to_pool(struct cause_entry *entry, const struct cause_access *ac
     pool->n_paced += access->n_paced;
 }
 
+/* Whether the data are known to fit a core's share of the third-level cache. */
+static bool is_near(const struct cause_access *access, const struct cause_caches *caches)
+{
+    return (access->most_lines && access->most_lines <= caches->l3_lines) ||
+           (access->all_lines && access->all_lines <= caches->l3_lines);
+}
+
 bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches)
 {
     bool has_footprint = pattern_has_footprint(access->pattern), is_full;
@@ -546,13 +556,14 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
     if (!entry)
         return is_full;
     entry->n_samples += access->n_samples;
+    entry->n_near += is_near(access, caches) ? access->n_samples : 0;
     entry->last_vaddr = access->vaddr > entry->last_vaddr ? access->vaddr : entry->last_vaddr;
     if (has_footprint && pattern_kind(entry->pattern) < PATTERN_IRREGULAR && access->n_samples > entry->n_most) {
         entry->n_most = access->n_samples;
         entry->pattern = pattern_with_stride(entry->pattern, pattern_stride_bytes(access->pattern));
     }
-    if (access->pattern & PATTERN_MIXED && pattern_kind(access->pattern) >= PATTERN_IRREGULAR)
-        entry->pattern |= access->pattern & PATTERN_SERIAL;
+    if (pattern_is_serial(access->pattern))
+        entry->pattern |= PATTERN_SERIAL;
     entry->pattern |= access->pattern & PATTERN_MIXED;
     for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
         entry->slots[i] += access->slots[i];
@@ -611,9 +622,13 @@ static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
         return all_execution(n);
     if (kind == PATTERN_UNKNOWN || kind == PATTERN_FED || entry->pattern & PATTERN_NO_LINE)
         return all_unverified(n);
-    if (pattern_has_contrast(entry->pattern))
-        return scaled(causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern)),
-                      n);
+    if (pattern_has_contrast(entry->pattern)) {
+        struct cause_sum sum =
+            causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern));
+        if (2 * entry->n_near > entry->n_samples) /* all that runs beside these short waits may take their time */
+            sum.memory_low = fmax(0, sum.memory_low - sum.execution);
+        return scaled(sum, n);
+    }
     struct cause_sum sum = causes_of_footprint(&entry->footprint, entry->pattern);
     add_sum(&sum, &entry->judged);
     return scaled(sum, n);
@@ -656,6 +671,7 @@ static int compare_spots(const void *a, const void *b)
 static void join(struct cause_entry *to, const struct cause_entry *from)
 {
     to->n_samples += from->n_samples;
+    to->n_near += from->n_near;
     to->last_vaddr = from->last_vaddr > to->last_vaddr ? from->last_vaddr : to->last_vaddr;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         to->slots[i] += from->slots[i];
@@ -738,7 +754,7 @@ static bool add_wait(const struct cause_entry *entry, const struct cause_sum *su
                                     .place = place,
                                     .last = place + (entry->last_vaddr - place) % PAGE_BYTES,
                                     .samples = (double)entry->n_samples,
-                                    .memory = sum->memory + sum->unverified,
+                                    .memory = sum->memory + sum->unverified / 2,
                                     .low = sum->memory_low,
                                     .high = sum->memory_high,
                                     .fed = kind == PATTERN_FED ? sum->execution : 0,
@@ -772,7 +788,7 @@ static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, s
     double total = all.memory + all.execution + all.unverified;
     for (size_t k = first_wait; k < waits->n; k++) {
         struct cause_wait *wait = &waits->items[k];
-        wait->late = cause_late(wait->fed, all.memory + all.unverified, total);
+        wait->late = cause_late(wait->fed, all.memory + all.unverified / 2, total);
         all.memory_high += wait->late;
     }
     all.memory_least = all.memory_low;

@@ -145,7 +145,7 @@ struct cause_wait {
     uint64_t place; /* in the module, as are the places of walks */
     uint64_t last;  /* of its instructions that have samples */
     double samples, low, high;
-    double memory; /* of the samples, those that waited for memory or may have */
+    double memory; /* of the samples, those that waited for memory, and half of those that may have */
     double fed;    /* of the samples, execution that the data only feed */
     double late;   /* of these, so many may have waited, by what is known of the variable alone */
     double linked; /* of the samples, execution at links of one chain, at data in the second-level cache */
