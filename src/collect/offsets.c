@@ -150,9 +150,10 @@ static bool add_record(const struct view *view, const struct arena_hit *hit, str
         memcpy(bits, record + sizeof head, sizeof bits);
     for (unsigned i = 0; i < PATTERN_SLOTS; i++) {
         lines->slots[i] += head.slots[i];
-        lines->n_spanned += head.slots[i];
         n_placed += head.slots[i];
     }
+    /* the first lines were not known any more when the record was made */
+    lines->n_spanned += n_placed > ARENA_OFFSETS_MAX ? n_placed - ARENA_OFFSETS_MAX : 0;
     if (n_placed > ARENA_OFFSETS_MAX && head.n_paced <= n_placed - ARENA_OFFSETS_MAX) {
         lines->n_followed += n_placed - ARENA_OFFSETS_MAX;
         lines->n_paced += head.n_paced;

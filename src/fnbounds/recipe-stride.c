@@ -59,7 +59,8 @@ struct group {
 /* What is known of a head. */
 enum head_state { HEAD_UNKNOWN = 0, HEAD_NONE, HEAD_LOOP };
 
-#define AHEAD 64 /* instructions of a loop whose patterns are found along with one's */
+#define ALIGNED_BYTES 16 /* of what allocators return */
+#define AHEAD 64         /* instructions of a loop whose patterns are found along with one's */
 
 /* The loops of a function, found when they are asked for. */
 struct strides {
@@ -505,15 +506,15 @@ static bool meets_first(struct met *met, int64_t line)
     return true;
 }
 
-/* Adds the slots that the group visits to the pattern: walks it until its places in lines repeat, from an array at the
- * start of a line, and again to see which places meet a line first. */
-static uint64_t add_slots(const struct group *group, uint64_t pattern)
+/* Walks a group from begin bytes behind the start of a line until its places in lines repeat, and again to see which
+ * places meet a line first: as many slots as it visits, and as many firsts. */
+static void walk_group(const struct group *group, int64_t begin, unsigned *n_slots, unsigned *n_firsts)
 {
     struct met met = {.n = 0};
     uint32_t visited = 0, firsts = 0;
     for (unsigned turn = 0; turn < 3 * PATTERN_LINE_BYTES; turn++)
         for (uint32_t k = 0; k < group->n_places; k++) {
-            int64_t address = group->places[k] - group->places[0] + (int64_t)turn * group->form.stride;
+            int64_t address = begin + group->places[k] - group->places[0] + (int64_t)turn * group->form.stride;
             int64_t line = line_of(address);
             uint32_t slot = 1u << (address - line * PATTERN_LINE_BYTES) / 4;
             bool is_first = meets_first(&met, line);
@@ -521,7 +522,24 @@ static uint64_t add_slots(const struct group *group, uint64_t pattern)
             if (is_first && turn >= PATTERN_LINE_BYTES)
                 firsts |= slot;
         }
-    return pattern_with_slots(pattern, (unsigned)__builtin_popcount(visited), (unsigned)__builtin_popcount(firsts));
+    *n_slots = (unsigned)__builtin_popcount(visited);
+    *n_firsts = (unsigned)__builtin_popcount(firsts);
+}
+
+/* Adds the slots that the group visits to the pattern. Where an element has several lines and all begin at the same
+ * place in one, which the allocator decides, this place decides whether two parts of the element share a line. */
+static uint64_t add_slots(const struct group *group, uint64_t pattern)
+{
+    int64_t stride = group->form.stride;
+    bool is_whole = stride % PATTERN_LINE_BYTES == 0 && llabs((long long)stride) > PATTERN_LINE_BYTES;
+    unsigned n_slots, n_firsts;
+    walk_group(group, 0, &n_slots, &n_firsts);
+    for (int64_t begin = ALIGNED_BYTES; is_whole && begin < PATTERN_LINE_BYTES; begin += ALIGNED_BYTES) {
+        unsigned n_other;
+        walk_group(group, begin, &n_slots, &n_other);
+        n_firsts = n_other > n_firsts ? n_other : n_firsts;
+    }
+    return pattern_with_slots(pattern, n_slots, n_firsts);
 }
 
 /* The registers of an operand's address. */

@@ -10,8 +10,8 @@ the same minutes. For each variable that has a twin, and for all together, the r
 and it must not exclude that the largest cause (memory of one variable, or execution) is the largest, where that leads
 by 15 points: where it gives another one, their intervals must meet. Where one wait hides behind another, the truth of a
 variable is a range: what it saves before or after the others are made resident. Intervals of more than 40 points may be
-a quarter of all at most, and so may reports that give another cause as the largest. What the table says to be hard may
-miss, and is counted.
+a quarter of all at most, and so may reports that give another cause as the largest; of six loops or more half of the
+variables must be verified. What the table says to be hard may miss, and is counted.
 
 usage: causes.py [--all] [--runs N] [--build "COMPILER FLAGS"]... [LOOP...]
 Without loops a few of them are taken, with --all all. With --build the program is built once more with that compiler."""
@@ -163,6 +163,8 @@ class Verdicts:
             self.wrong.append(f"{n_wide} of {len(self.widths)} intervals are wider than {WIDE} points")
         if len(self.open) > n_most:
             self.wrong.append(f"{len(self.open)} of {len(self.widths)} reports leave the largest cause open")
+        if len(self.widths) >= len(FEW) and 2 * self.kinds["verified"] < sum(self.kinds.values()):
+            self.wrong.append(f"only {self.kinds['verified']} of {sum(self.kinds.values())} variables are verified")
         if self.kinds["disturbed"]:
             print(f"SKIP (part): other programs disturb {self.kinds['disturbed']} truths")
         for sentence in self.open:

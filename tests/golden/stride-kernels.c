@@ -8,6 +8,9 @@ struct point {
 struct wide {
     double x[9];
 };
+struct particle {
+    double mass, position[6], charge, spare[8];
+};
 struct node {
     struct node *next;
     int64_t value;
@@ -79,6 +82,15 @@ double indexed(const double *x, const int32_t *index, int64_t n)
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += x[index[i]];
+    return sum;
+}
+
+/* Whether both parts of an element share a line, only the allocator knows. */
+double apart(const struct particle *particles, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += particles[i].mass * particles[i].charge;
     return sum;
 }
 

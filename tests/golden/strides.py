@@ -22,6 +22,7 @@ KERNELS = {
     "counted_columns": ({"strided 0 no"}, {"derived 0 no", "irregular", "unknown"}, False),
     "strided_x": ({"strided + yes"}, {"irregular"}, True),
     "wide_x": ({"strided + no"}, {"irregular"}, True),
+    "apart": ({"strided + no"}, {"irregular"}, False),
     "indexed": ({"strided + yes", "irregular"}, set(), True),
     "indexed_sums": ({"strided + yes", "irregular"}, set(), True),
     "chase": ({"chained"}, set(), False),

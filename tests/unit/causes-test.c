@@ -86,6 +86,18 @@ static void test_contrast_of_an_unrolled_loop(void **state)
 }
 
 /* Where nothing waits, chance must not look like memory: and where there are few samples, nothing is said. */
+static void test_contrast_of_blocks_side_by_side(void **state)
+{
+    /* half of the blocks begin 16 bytes behind the others */
+    const uint64_t both[PATTERN_SLOTS] = {[0] = 400, [4] = 100, [8] = 100, [12] = 400};
+    const uint64_t stray[PATTERN_SLOTS] = {[0] = 800, [4] = 10, [8] = 200, [12] = 10};
+    struct cause_sum sum = causes_of_contrast(both, 2, 1);
+    (void)state;
+    assert_true(sum.memory == 600 && sum.memory_low > 400 && sum.memory_high < 1000);
+    sum = causes_of_contrast(stray, 2, 1);
+    assert_true(sum.memory > 500 && sum.unverified == 0);
+}
+
 static void test_contrast_of_nothing(void **state)
 {
     uint64_t random = 2, slots[PATTERN_SLOTS];
@@ -170,20 +182,33 @@ static void test_footprints(void **state)
 }
 
 /* A search in a sorted array of 4 million lines: 3 of 10 samples are at the 500 lines where each search begins, which
- * come back as often as those of an array that fits. It must not be called one. */
+ * come back as often as those of an array that fits, or more often where the cache is large. It must not be called one.
+ */
 static void test_search_in_a_large_array(void **state)
 {
     uint64_t random = 11;
-    unsigned n_resident = 0;
     (void)state;
-    for (unsigned t = 0; t < TRIALS; t++) {
-        struct cause_footprint sum = {.n = 0};
-        /* the bins of both parts hardly overlap: about 225 and 690 of 16384 */
-        uint64_t n_bins = draw_bins(&random, 300, 500) + draw_bins(&random, 700, 4u << 20);
-        causes_add_footprint(&sum, 1000, n_bins, LINES_L2);
-        n_resident += causes_of_footprint(&sum, pattern_make(PATTERN_IRREGULAR, 64, 0, 8)).memory_high < 500;
+    for (uint64_t n_lines = LINES_L2; n_lines <= 4 * LINES_L2; n_lines *= 2) {
+        unsigned n_resident = 0;
+        for (unsigned t = 0; t < TRIALS; t++) {
+            struct cause_footprint sum = {.n_far = 1000};
+            /* the bins of both parts hardly overlap: about 225 and 690 of 16384 */
+            uint64_t n_bins = draw_bins(&random, 300, 500) + draw_bins(&random, 700, 4u << 20);
+            causes_add_footprint(&sum, 1000, n_bins, n_lines);
+            n_resident += causes_of_footprint(&sum, pattern_make(PATTERN_IRREGULAR, 64, 0, 8)).resident > 0;
+        }
+        assert_in_range(n_resident, 0, TRIALS / 50);
     }
-    assert_in_range(n_resident, 0, TRIALS / 50);
+}
+
+/* Of many threads with two samples each in a large array, one may meet a line twice by chance. */
+static void test_one_chance_of_many(void **state)
+{
+    struct cause_footprint sum = {.n = 0};
+    (void)state;
+    for (unsigned i = 0; i < 100; i++)
+        causes_add_footprint(&sum, 2, i == 50 ? 1 : 2, LINES_L2);
+    assert_true(causes_of_footprint(&sum, pattern_make(PATTERN_IRREGULAR, 64, 0, 8)).unverified == 200);
 }
 
 /* Threads and instructions of one variable: counts of one walk are put together, verdicts are added up. */
@@ -382,6 +407,7 @@ static void test_resident_links(void **state)
                  {2000, 0, 0.5},
                  {6000, 0, 0.65},
                  {0, 0, 0.65}}; /* not known */
+    struct cause_footprint sparse = {.l1_lines = CAUSES_L1_LINES, .lines = 65536, .is_sparse = true};
     uint64_t random = 17;
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -391,6 +417,61 @@ static void test_resident_links(void **state)
         assert_true(fabs(found.memory_high - 4000 * cases[i].most) < 1e-6 && found.memory_low == 0);
         assert_true(found.memory <= found.memory_high && found.memory + found.execution == 4000);
     }
+    causes_add_footprint(&sparse, 4000, draw_bins(&random, 4000, 400), LINES_L2);
+    struct cause_sum found = causes_of_footprint(&sparse, pattern_make(PATTERN_IRREGULAR, 64, 0, 8));
+    assert_true(found.memory == 2000 && found.memory_low == 0 && found.memory_high == 3400 && found.resident == 0);
+}
+
+/* What was found does not depend on which of the instructions of a walk, or of its threads, was read first. */
+static void test_order_of_files(void **state)
+{
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
+    static const uint32_t first[] = {0};
+    uint64_t random = 21, slots[PATTERN_SLOTS];
+    struct cause_sum found[3];
+    (void)state;
+    draw_slots(&random, 1000, 8, 0, slots);
+    uint64_t n_bins = draw_bins(&random, 1000, 4u << 20);
+    for (unsigned mixed = 0; mixed < 3; mixed++) {
+        struct variable variable = {0};
+        struct event_sum event = {0};
+        struct model model = {.variables = &variable, .n_variables = 1, .events = &event, .n_events = 1};
+        struct cause_table table = {0};
+        for (unsigned i = 0; i < 3; i++) {
+            const struct cause_access access = {.vaddr = 100,
+                                                .pattern = pattern_make(PATTERN_IRREGULAR, 64, 0, 8) |
+                                                           (i == mixed ? PATTERN_MIXED : 0),
+                                                .pool_id = i + 1,
+                                                .n_samples = 1000,
+                                                .slots = slots,
+                                                .n_bins = n_bins};
+            assert_true(causes_add(&table, &access, &caches));
+        }
+        causes_renumber(&table, first);
+        assert_true(causes_apply(&table, &model, first, 1));
+        found[mixed] = *causes_of(&variable, 0);
+        causes_fini(&table);
+        free(variable.causes);
+        free(variable.walks);
+    }
+    assert_true(found[0].memory == found[1].memory && found[1].memory == found[2].memory);
+    assert_true(found[0].unverified == 1000 && found[1].unverified == 1000 && found[2].unverified == 1000);
+}
+
+/* Where there was no room to note lines, the few that were noted say nothing of all samples. */
+static void test_lines_without_room(void **state)
+{
+    uint64_t random = 22, slots[PATTERN_SLOTS];
+    (void)state;
+    draw_slots(&random, 64, 8, 0, slots);
+    const struct cause_access access = {.vaddr = 100,
+                                        .pattern = pattern_make(PATTERN_IRREGULAR, 64, 0, 8),
+                                        .pool_id = 1,
+                                        .n_samples = 5000,
+                                        .slots = slots,
+                                        .n_bins = draw_bins(&random, 64, 4u << 20)};
+    struct cause_sum sum = judged_alone(&access, 1);
+    assert_true(sum.unverified == 5000);
 }
 
 /* Samples of a window that moves over 2 MiB meet as many lines as samples from anywhere in it. */
@@ -459,19 +540,20 @@ static void judge_all(const struct cause_access *accesses, unsigned n, struct ca
 static void test_waits_hide_each_other(void **state)
 {
     static const uint64_t n_samples[] = {2000, 1000, 1000}, heads[] = {0x100, 0x100, 0x200};
-    uint64_t random = 11, slots[PATTERN_SLOTS];
+    uint64_t random = 11, slots[3][PATTERN_SLOTS];
     struct cause_access accesses[3];
     struct cause_sum sums[4];
     (void)state;
-    draw_slots(&random, 2000, 8, 0, slots);
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 3; i++) {
+        draw_slots(&random, (unsigned)n_samples[i], 8, 0, slots[i]);
         accesses[i] = (struct cause_access){.node = i,
                                             .vaddr = 0x400000 + heads[i] + 8 * i,
                                             .pattern = pattern_make(PATTERN_IRREGULAR, (uint32_t)heads[i], 0, 8),
                                             .pool_id = i + 1,
                                             .n_samples = n_samples[i],
-                                            .slots = slots,
+                                            .slots = slots[i],
                                             .n_bins = draw_bins(&random, (unsigned)n_samples[i], 4u << 20)};
+    }
     judge_all(accesses, 3, sums);
     assert_true(fabs(sums[0].memory - 1900) < 1 && fabs(sums[1].memory - 950) < 1);
     assert_true(fabs(sums[0].memory_least - 800) < 1 && fabs(sums[0].memory_most - 2500) < 1);
@@ -728,6 +810,10 @@ int main(void)
         cmocka_unit_test(test_arithmetic_is_late),
         cmocka_unit_test(test_chain_beside_a_stream),
         cmocka_unit_test(test_near_streams),
+        cmocka_unit_test(test_one_chance_of_many),
+        cmocka_unit_test(test_contrast_of_blocks_side_by_side),
+        cmocka_unit_test(test_order_of_files),
+        cmocka_unit_test(test_lines_without_room),
         cmocka_unit_test(test_list_on_many_pages),
         cmocka_unit_test(test_work_beside_a_stream),
         cmocka_unit_test(test_threads_are_judged_together),

@@ -570,7 +570,7 @@ static void test_lines(void **state)
         assert_int_equal(access->lines->slots[0], 11);
         assert_int_equal(access->lines->slots[14], 10);
         assert_int_equal(access->lines->slots[1], 0);
-        assert_true(access->lines->n_lines == 10 && access->lines->n_spanned == 80);
+        assert_true(access->lines->n_lines == 10 && access->lines->n_spanned == 16);
         assert_true(access->lines->n_followed == 16 && access->lines->n_paced == 9);
         assert_int_equal(spread_total(&access->offsets), 81);
     }

@@ -101,11 +101,13 @@ void accesses_fini(struct access_table *table)
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
 
+#define STRAY_PART 0.02 /* of samples in a slot, below which the walk does not visit it */
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
 #define CHANCE 1.5 /* standard deviations that may be chance */
 /* The same for lines that come back more often than they should: where a few are used all the time, such as the top of
  * a search tree, they come back often though most samples wait for others. */
 #define OFTEN_CHANCE 3.0
+#define OFTEN_MIN 3 /* and samples, since a deviation says little of one that came back by chance */
 /* A sweep keeps its pace at more than this part of its samples; of samples from anywhere a quarter do so by chance.
  * Fewer than FOLLOWED_MIN samples do not tell. */
 #define PACED_PART 0.6
@@ -120,11 +122,15 @@ void accesses_fini(struct access_table *table)
 #define WIDE_DONE 0.15
 /* At data in the second-level cache; at most L2_MOST where sums run side by side, or FAR_MOST in more than TLB_LINES
  * lines, most of which also wait for the second-level TLB: the first reaches 64 pages of 4 KiB on common processors.
- * Links of one chain of computations, during which later lines come, wait less. */
+ * Lines far apart, SPARSE_TIMES as many bytes as they have, may also take each other's places in the caches, as a power
+ * of two between them does: SPARSE_MOST. Links of one chain of computations, during which later lines come, wait less.
+ */
 #define L2_PART 0.15
 #define L2_MOST 0.5
 #define FAR_MOST 0.65
 #define TLB_LINES 4096
+#define SPARSE_MOST 0.85
+#define SPARSE_TIMES 8
 #define SERIAL_PART 0.1
 #define SERIAL_MOST 0.2
 /* A list waits from each address to what is loaded there, by the cache that has it, on common processors; in all, at
@@ -147,6 +153,7 @@ struct cause_pool {
     uint64_t id, n, n_bins;
     uint64_t most_lines, all_lines; /* as in struct cause_access; most_lines is a sum, 0: some are not known */
     uint64_t n_followed, n_paced;
+    uint64_t flags; /* PATTERN_MIXED and PATTERN_SERIAL of any of its instructions */
     struct cause_caches caches;
 };
 
@@ -154,7 +161,7 @@ struct cause_pool {
 struct cause_entry {
     uint32_t node, event, module; /* node: the variable, once they are judged */
     uint64_t walk;                /* identifies the walk: pattern and place of the group, or of the instruction */
-    uint64_t pattern;             /* of any of its instructions; is_mixed is of all */
+    uint64_t pattern;             /* of any of its instructions; its flags are those of all */
     uint64_t n_samples, n_near;   /* n_near: of data known to fit a core's share of the third-level cache */
     uint64_t n_most;              /* of the access with the most samples, whose stride the pattern has */
     uint64_t last_vaddr;          /* of its instructions */
@@ -286,12 +293,26 @@ static struct contrast clearest_of(const uint64_t slots[PATTERN_SLOTS], unsigned
     return clearest;
 }
 
+/* Blocks that begin at different places in a line have their samples in different slots: how many times n_slots. */
+static unsigned alignments_of(const uint64_t slots[PATTERN_SLOTS], double n, unsigned n_slots)
+{
+    unsigned n_visited = 0;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n_visited += (double)slots[i] > STRAY_PART * n;
+    return n_visited > n_slots ? (n_visited + n_slots - 1) / n_slots : 1;
+}
+
 struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
 {
     double n = 0;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         n += (double)slots[i];
     if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
+        return all_unverified(n);
+    unsigned n_alignments = alignments_of(slots, n, n_slots);
+    n_slots *= n_alignments;
+    n_firsts *= n_alignments;
+    if (n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
         return all_unverified(n);
     struct contrast contrast = clearest_of(slots, n_slots, n_firsts);
     unsigned n_others = contrast.n_slots - n_firsts;
@@ -366,7 +387,7 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
 static bool is_sure(const struct cause_footprint *sum)
 {
     double more = sum->n_repeated - sum->n_expected, deviation = sqrt(sum->variance);
-    return sum->n >= CAUSES_SAMPLES_MIN && (more > OFTEN_CHANCE * deviation || more < -CHANCE * deviation);
+    return sum->n >= CAUSES_SAMPLES_MIN && (more > OFTEN_CHANCE * deviation + OFTEN_MIN || more < -CHANCE * deviation);
 }
 
 /* The sum for data in the core's own caches, by the lines that are known of them: what is in the first-level cache
@@ -378,6 +399,8 @@ static struct cause_sum resident_of(const struct cause_footprint *sum, uint64_t 
     bool has_lines = sum->lines > 0;
     if (has_lines && sum->lines <= sum->l1_lines)
         return resident(n, 0, 0);
+    if (kind != PATTERN_CHAINED && sum->is_sparse)
+        return (struct cause_sum){.memory = n / 2, .memory_high = n * SPARSE_MOST, .execution = n / 2};
     if (pattern_is_serial(pattern))
         return resident(n, SERIAL_PART, SERIAL_MOST);
     if (kind != PATTERN_CHAINED)
@@ -404,9 +427,10 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t
                                                : 0.8),
            unverified = is_stored ? n - sure : 0;
     double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
-    if (!is_sure(sum))
+    bool is_often = sum->n_repeated > sum->n_expected;
+    if (!is_sure(sum) || (is_often && is_far && 2 * sum->n_repeated < n))
         return all_unverified(n);
-    if (sum->n_repeated > sum->n_expected)
+    if (is_often)
         return resident_of(sum, pattern);
     if (may_move || (!is_strided && is_sweep(sum)) || (is_link && (is_strided || !is_far)))
         return all_unverified(n);
@@ -483,6 +507,18 @@ static bool add_spot(struct cause_table *table, const struct cause_spot *like)
     return true;
 }
 
+/* The flags of a walk that are those of any of its instructions. */
+static uint64_t walk_flags(uint64_t pattern)
+{
+    return (pattern & PATTERN_MIXED) | (pattern_is_serial(pattern) ? PATTERN_SERIAL : 0);
+}
+
+/* The pattern with these flags of walk_flags() instead of its own. */
+static uint64_t with_flags(uint64_t pattern, uint64_t flags)
+{
+    return (pattern & ~walk_flags(pattern)) | flags;
+}
+
 /* Judges what the entry's thread has pooled, and begins a new pool. A pool that says nothing alone is judged with those
  * of other threads. */
 static void close_pool(struct cause_entry *entry)
@@ -506,12 +542,13 @@ static void close_pool(struct cause_entry *entry)
     own.n_fits = most_lines && !own.n_far ? pool.n : 0;
     own.n_followed = pool.n_followed;
     own.n_paced = pool.n_paced;
+    own.is_sparse = most_lines > TLB_LINES && SPARSE_TIMES * seen < (double)most_lines;
     own.lines = is_first_level ? l1_lines : most_lines ? (double)most_lines : seen;
     if (!is_sure(&own)) {
         add_footprint(&entry->footprint, &own);
         return;
     }
-    struct cause_sum judged = causes_of_footprint(&own, entry->pattern);
+    struct cause_sum judged = causes_of_footprint(&own, with_flags(entry->pattern, pool.flags));
     add_sum(&entry->judged, &judged);
 }
 
@@ -526,7 +563,9 @@ static void add_to_pool(struct cause_entry *entry, const struct cause_access *ac
     bool is_known = access->most_lines && (pool->n == 0 || pool->most_lines);
     pool->most_lines = is_known ? pool->most_lines + access->most_lines : 0;
     pool->all_lines = access->all_lines;
-    pool->n += access->n_samples;
+    pool->flags |= walk_flags(access->pattern);
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++) /* without those for whose lines there was no room */
+        pool->n += access->slots[i];
     pool->n_bins += access->n_bins;
     pool->n_followed += access->n_followed;
     pool->n_paced += access->n_paced;
@@ -562,9 +601,7 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
         entry->n_most = access->n_samples;
         entry->pattern = pattern_with_stride(entry->pattern, pattern_stride_bytes(access->pattern));
     }
-    if (pattern_is_serial(access->pattern))
-        entry->pattern |= PATTERN_SERIAL;
-    entry->pattern |= access->pattern & PATTERN_MIXED;
+    entry->pattern |= walk_flags(access->pattern);
     for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
         entry->slots[i] += access->slots[i];
     if (has_footprint && access->slots)
@@ -675,6 +712,7 @@ static void join(struct cause_entry *to, const struct cause_entry *from)
     to->last_vaddr = from->last_vaddr > to->last_vaddr ? from->last_vaddr : to->last_vaddr;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         to->slots[i] += from->slots[i];
+    to->pattern |= walk_flags(from->pattern);
     add_footprint(&to->footprint, &from->footprint);
     add_sum(&to->judged, &from->judged);
 }

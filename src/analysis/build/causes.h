@@ -75,6 +75,7 @@ struct cause_footprint {
     uint64_t n_fits;              /* ... or known to be no larger */
     uint64_t n_followed, n_paced; /* as in struct objects_lines */
     double l1_lines, lines;       /* of one thread: lines of its first-level cache, and of its data, 0 = not known */
+    bool is_sparse;               /* ... these lie far apart */
 };
 
 /* Adds a thread's samples. lines: number of lines in the cache. */

@@ -430,22 +430,23 @@ static uint32_t module_of(const struct load_sides *sides, const struct hpcrun_pr
     return 0;
 }
 
-/* How many lines the data can have in which a variable's samples lie: those of the blocks that the thread knows or, if
- * there is only one, those that the samples cover. */
+/* How many lines the data can have in which a variable's samples lie: those that most of the samples cover or, where
+ * that is not known, those of the blocks that the thread knows; if there is only one, the offsets kept of all samples
+ * tell as well. */
 static uint64_t most_lines_of(const struct objects_variable *from, const struct objects_access *access)
 {
     const struct objects_lines *lines = access->lines;
     uint64_t n_placed = 0, first = UINT64_MAX, last = 0;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         n_placed += lines->slots[i];
-    if (lines->n_lines && lines->n_spanned >= n_placed / 2)
-        return lines->n_lines;
+    uint64_t spanned = lines->n_spanned >= n_placed / 2 ? lines->n_lines : 0;
     for (size_t i = 0; i < access->offsets.n; i++) {
         first = access->offsets.entries[i].offset < first ? access->offsets.entries[i].offset : first;
         last = access->offsets.entries[i].offset > last ? access->offsets.entries[i].offset : last;
     }
-    if (from->n_blocks == 1 && access->offsets.n > 1)
-        return (last - first) / PATTERN_LINE_BYTES + 1;
+    uint64_t kept = from->n_blocks == 1 && access->offsets.n > 1 ? (last - first) / PATTERN_LINE_BYTES + 1 : 0;
+    if (spanned || kept)
+        return spanned > kept ? spanned : kept;
     return from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
 }
 
