@@ -24,7 +24,8 @@ $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed ./x.so -o linked -ldl
 $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -o searched -ldl
 $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -Wl,-rpath,. -o rpath -ldl
 
-# measured NAME FILE COMMAND...: at least 85 % of the samples are named, none is dropped, and the library has this path.
+# measured NAME FILE COMMAND...: at least 85 % of the samples are named, none is dropped but for one in code that runs
+# once and ends before it is analysed, and the library has this path.
 measured() {
     local name=$1 file=$2
     shift 2
@@ -38,7 +39,7 @@ for path in glob.glob(sys.argv[2] + "/*.objects"):
         taken += event["taken"]
 print(f"{sys.argv[1]}: {taken} samples: {dict(fates)}")
 assert taken >= 50 and fates["named"] >= 0.85 * taken
-assert not any(n for name, n in fates.items() if name.startswith("dropped")), fates
+assert sum(n for name, n in fates.items() if name.startswith("dropped")) <= 1, fates
 PYTHON
     "$builddir/hpcproftt" "$scratch/$name"/*.hpcrun >"$scratch/dump" || fail "$name: hpcproftt fails"
     grep -Fq "$file" "$scratch/dump" || fail "$name: the load map does not name $file"
