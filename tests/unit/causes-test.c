@@ -191,7 +191,7 @@ static void test_search_in_a_large_array(void **state)
     for (uint64_t n_lines = LINES_L2; n_lines <= 4 * LINES_L2; n_lines *= 2) {
         unsigned n_resident = 0;
         for (unsigned t = 0; t < TRIALS; t++) {
-            struct cause_footprint sum = {.n_far = 1000};
+            struct cause_footprint sum = {.n_large = 1000};
             /* the bins of both parts hardly overlap: about 225 and 690 of 16384 */
             uint64_t n_bins = draw_bins(&random, 300, 500) + draw_bins(&random, 700, 4u << 20);
             causes_add_footprint(&sum, 1000, n_bins, n_lines);

@@ -377,6 +377,7 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
     to->n_repeated += from->n_repeated;
     to->n_expected += from->n_expected;
     to->variance += from->variance;
+    to->n_large += from->n_large;
     to->n_far += from->n_far;
     to->n_fits += from->n_fits;
     to->n_followed += from->n_followed;
@@ -428,7 +429,7 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t
            unverified = is_stored ? n - sure : 0;
     double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
     bool is_often = sum->n_repeated > sum->n_expected;
-    if (!is_sure(sum) || (is_often && is_far && 2 * sum->n_repeated < n))
+    if (!is_sure(sum) || (is_often && 2 * sum->n_large > sum->n && 2 * sum->n_repeated < n))
         return all_unverified(n);
     if (is_often)
         return resident_of(sum, pattern);
@@ -538,6 +539,7 @@ static void close_pool(struct cause_entry *entry)
     /* small: counted as if one line came back each time, so that it speaks for the cache, however few lines came back
      */
     causes_add_footprint(&own, pool.n, is_small ? 1 : pool.n_bins, pool.caches.l2_lines);
+    own.n_large = most_lines > pool.caches.l2_lines ? pool.n : 0;
     own.n_far = most_lines > pool.caches.l3_lines ? pool.n : 0;
     own.n_fits = most_lines && !own.n_far ? pool.n : 0;
     own.n_followed = pool.n_followed;

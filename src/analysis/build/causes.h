@@ -71,7 +71,8 @@ struct cause_footprint {
     uint64_t n;
     double n_repeated;            /* samples whose line was met before, by the bins */
     double n_expected, variance;  /* the same if the data were just as large as the cache; and its variance */
-    uint64_t n_far;               /* samples of data known to be larger than a core's share of the third-level cache */
+    uint64_t n_large;             /* samples of data known to be larger than a core's second-level cache */
+    uint64_t n_far;               /* ... or than its share of the third-level cache */
     uint64_t n_fits;              /* ... or known to be no larger */
     uint64_t n_followed, n_paced; /* as in struct objects_lines */
     double l1_lines, lines;       /* of one thread: lines of its first-level cache, and of its data, 0 = not known */
