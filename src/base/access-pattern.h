@@ -25,9 +25,8 @@ enum pattern_kind {
 /* Bits 0-31 group: place in the module of the first instruction that walks the same data in the same loop; where the
  * pattern has a footprint (pattern_has_footprint), of the loop's head, or outside of loops of the function. 32-47
  * stride in bytes, saturated (pattern_with_step: at least); 48-51 slots - 1: how many of a line's PATTERN_SLOTS slots
- * the group visits; 52-54 firsts
- * - 1: in how many of them the group can enter a line, up to 8; 55-57 binary logarithm of the bytes of an access, at
- * most 64; 58-60 kind; then flags. */
+ * the group visits; 52-54 firsts - 1: in how many of them the group can enter a line, up to 8; 55-57 binary logarithm
+ * of the bytes of an access, at most 64; 58-60 kind; then flags. */
 #define PATTERN_PROXY (UINT64_C(1) << 61)   /* the address is that of a neighbour: it has a line, but no place in it */
 #define PATTERN_MIXED (UINT64_C(1) << 62)   /* also computes, slowly, with a value from the turn before */
 #define PATTERN_NO_LINE (UINT64_C(1) << 63) /* the address only tells which array it is */

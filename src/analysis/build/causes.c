@@ -143,9 +143,8 @@ void accesses_fini(struct access_table *table)
 /* At random stores, at least: 0.77 on Zen 5, 0.97 on Intel. */
 #define STORED_PART 0.75
 /* At strides of a line or more, and at links of a chain of computations, whose lines come from beyond all caches, at
- * least: a link takes 4 cycles, 1.3 ns;
- * a line takes 90 ns or more, and a core has 24 under way at most, so that one comes every 3.7 ns. From a cache that is
- * near they come as fast as the chain takes them. */
+ * least: a link takes 4 cycles, 1.3 ns; a line takes 90 ns or more, and a core has 24 under way at most, so that one
+ * comes every 3.7 ns. From a cache that is near they come as fast as the chain takes them. */
 #define LINK_PART 0.65
 
 /* Samples of one thread whose lines are judged together. */
@@ -307,12 +306,10 @@ struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigne
     double n = 0;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         n += (double)slots[i];
-    if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
-        return all_unverified(n);
     unsigned n_alignments = alignments_of(slots, n, n_slots);
     n_slots *= n_alignments;
     n_firsts *= n_alignments;
-    if (n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
+    if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
         return all_unverified(n);
     struct contrast contrast = clearest_of(slots, n_slots, n_firsts);
     unsigned n_others = contrast.n_slots - n_firsts;
@@ -530,8 +527,7 @@ static void close_pool(struct cause_entry *entry)
     bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
     double l1_lines = (double)pool.caches.l1_lines, seen = causes_lines(pool.n, pool.n_bins);
     bool is_first_level =
-        most_lines ? most_lines <= pool.caches.l1_lines || (seen <= 1.1 * l1_lines && most_lines <= TLB_LINES)
-                   : seen <= 1.1 * l1_lines;
+        (most_lines && most_lines <= pool.caches.l1_lines) || (seen <= 1.1 * l1_lines && most_lines <= TLB_LINES);
     struct cause_footprint own = {.l1_lines = l1_lines};
     entry->pool = (struct cause_pool){.n = 0};
     if (pool.n == 0)
@@ -574,7 +570,7 @@ static void add_to_pool(struct cause_entry *entry, const struct cause_access *ac
 }
 
 /* Whether the data are known to fit a core's share of the third-level cache. */
-static bool is_near(const struct cause_access *access, const struct cause_caches *caches)
+static bool fits_last_cache(const struct cause_access *access, const struct cause_caches *caches)
 {
     return (access->most_lines && access->most_lines <= caches->l3_lines) ||
            (access->all_lines && access->all_lines <= caches->l3_lines);
@@ -597,7 +593,7 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
     if (!entry)
         return is_full;
     entry->n_samples += access->n_samples;
-    entry->n_near += is_near(access, caches) ? access->n_samples : 0;
+    entry->n_near += fits_last_cache(access, caches) ? access->n_samples : 0;
     entry->last_vaddr = access->vaddr > entry->last_vaddr ? access->vaddr : entry->last_vaddr;
     if (has_footprint && pattern_kind(entry->pattern) < PATTERN_IRREGULAR && access->n_samples > entry->n_most) {
         entry->n_most = access->n_samples;

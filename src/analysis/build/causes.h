@@ -62,7 +62,8 @@ struct cause_caches {
  * Memory is the excess of the firsts over the others, because time spent waiting for a line falls on its first element
  * and all other time on all elements alike, or at least on those at the same place in a turn of the loop. Waiting also
  * lengthens what is computed meanwhile, so the upper end of the interval is higher. Where a line has two slots, some of
- * the second's work is done while the first waits: the excess is reduced by as much. */
+ * the second's work is done while the first waits: the excess is reduced by as much. Blocks that begin at different
+ * places in a line visit a multiple of n_slots, each with firsts of its own. */
 struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts);
 
 /* Any other walk: how many of 2^PATTERN_HASH_BITS bins the lines of n samples hit; summed over threads as long as each
@@ -89,9 +90,10 @@ void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bi
  * a stream is, and a tile that moves stays near. In a strided walk (kind), lines that were prefetched and lines that
  * were waited for look alike. A store retires before its line has arrived: what follows it waited for room in the store
  * buffer, and a part is not verified. A link of a chain of computations (PATTERN_MIXED) keeps retirement waiting as
- * well: it is not verified, unless its line must come from beyond all caches. What comes back may still have waited for
- * the second-level cache; a link of one chain (PATTERN_SERIAL) hardly, since later lines come during the computations
- * of earlier ones. pattern: kind and flags count. */
+ * well: it is not verified, unless its line must come from beyond all caches. Data known to be larger than the
+ * second-level cache are in it only where half of the samples meet lines again. What comes back may still have waited
+ * for the second-level cache; a link of one chain (PATTERN_SERIAL) hardly, since later lines come during the
+ * computations of earlier ones. pattern: kind and flags count. */
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t pattern);
 
 /* Number of different lines N that n samples with n_bins different bins come from, when each is equally likely:
