@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#define CLOCK_US_NS UINT64_C(1000)
+#define CLOCK_MS_NS UINT64_C(1000000)
 #define CLOCK_S_NS UINT64_C(1000000000)
 
 /* A time in nanoseconds (since 1970 for CLOCK_REALTIME and file times).  ctx: any */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events as the user writes them: NAME, NAME@period, NAME@fHZ; as in the original, a colon before a digit or an f also
- * separates them if there is no @. Ordinary code of the launcher. */
+/* Events as the user writes them: NAME, NAME@period, NAME@TIME, NAME@fHZ; as in the original, a colon before a digit or
+ * an f also separates them if there is no @. Ordinary code of the launcher. */
 #include "sampling/event.h"
 
 #include <ctype.h>
@@ -14,10 +14,24 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sampling/perf-names.h"
 #include "sampling/pmu.h"
 #include "sampling/probe.h"
 #include "sampling/source.h"
+
+/* A unit of time that may follow a number; 0 ns when text is none. */
+static uint64_t unit_ns(const char *text)
+{
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } units[] = {{"ns", 1}, {"us", CLOCK_US_NS}, {"ms", CLOCK_MS_NS}, {"s", CLOCK_S_NS}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcasecmp(text, units[i].name))
+            return units[i].ns;
+    return 0;
+}
 
 static const char *find_separator(const char *text)
 {
@@ -33,7 +47,7 @@ static const char *find_separator(const char *text)
         return NULL;
     const char *digits = at + 1 + (at[1] == 'f');
     size_t n = strspn(digits, "0123456789");
-    return n > 0 && digits[n] == '\0' ? at : NULL;
+    return n > 0 && (digits[n] == '\0' || unit_ns(digits + n)) ? at : NULL;
 }
 
 static int parse_threshold(const char *event, const char *text, struct source_threshold *threshold, struct error *err)
@@ -44,16 +58,20 @@ static int parse_threshold(const char *event, const char *text, struct source_th
     const char *digits = text + threshold->is_frequency;
     errno = 0;
     unsigned long long value = isdigit((unsigned char)digits[0]) ? strtoull(digits, &end, 10) : 0;
-    if (!end || *end)
+    uint64_t unit = end && !threshold->is_frequency ? unit_ns(end) : 0;
+    if (!end || (*end && !unit))
         return error_set(err, ERR_USAGE,
-                         "%s: '%s' is neither a period (a number) nor a frequency (f and a number, in Hz).", event,
-                         text);
+                         "%s: '%s' is neither a period (a number, of clocks also a time such as 500us, 2ms or 1s) nor "
+                         "a frequency (f and a number, in Hz).",
+                         event, text);
     if (value == 0)
         return error_set(err, ERR_RANGE, "%s: a %s of 0 is impossible.", event,
                          threshold->is_frequency ? "frequency" : "period");
-    if (errno == ERANGE || value > (1ull << 62))
+    threshold->is_time = unit != 0;
+    unit = unit ? unit : 1;
+    if (errno == ERANGE || value > (1ull << 62) / unit)
         return error_set(err, ERR_RANGE, "%s: %s is too large.", event, text);
-    threshold->value = value;
+    threshold->value = value * unit;
     return 0;
 }
 
@@ -662,6 +680,12 @@ static void list_forms(struct listing *listing)
     listing->lister->note("rHEX                        raw event of the CPU", listing->lister->ctx);
     listing->lister->note("mem:ADDRESS[/BYTES][:rwx]   breakpoint", listing->lister->ctx);
     listing->lister->note("{EVENT,EVENT,...}           group: counted together or not at all", listing->lister->ctx);
+    listing->lister->note("EVENT@PERIOD, EVENT@fHZ     a sample every PERIOD events, or HZ a second",
+                          listing->lister->ctx);
+    listing->lister->note(
+        "EADDR@500, EADDR@500us      a clock's period: microseconds, or with ns, us, ms or s (200us or "
+        "more)",
+        listing->lister->ctx);
     listing->lister->note("EVENT:MODIFIERS             u user, k kernel, h hypervisor; p pp ppp P precise; G H guests, "
                           "hosts; I D e",
                           listing->lister->ctx);

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "sampling/machine.h"
 
-#define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: with shorter periods the handler takes all of the time */
 #define PERIOD_MAX_NS UINT64_C(1000000000000)
 #define FREQUENCY_MAX_HZ 100000 /* the kernel's own default */
 
@@ -115,19 +114,56 @@ void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t conf
     };
 }
 
+/* "1 ms": in the largest unit that needs no fraction. */
+static void say_time(uint64_t ns, char *text, size_t n)
+{
+    if (ns % CLOCK_S_NS == 0)
+        (void)snprintf(text, n, "%" PRIu64 " s", ns / CLOCK_S_NS);
+    else if (ns % CLOCK_MS_NS == 0)
+        (void)snprintf(text, n, "%" PRIu64 " ms", ns / CLOCK_MS_NS);
+    else if (ns % CLOCK_US_NS == 0)
+        (void)snprintf(text, n, "%" PRIu64 " us", ns / CLOCK_US_NS);
+    else
+        (void)snprintf(text, n, "%" PRIu64 " ns", ns);
+}
+
+int source_check_clock(const char *event, uint64_t period_ns, const char *unit, unsigned bare_ns, struct error *err)
+{
+    char period[40];
+    if (period_ns >= SOURCE_CLOCK_MIN_NS && period_ns <= PERIOD_MAX_NS)
+        return 0;
+    say_time(period_ns, period, sizeof period);
+    return error_set(
+        err, ERR_RANGE,
+        "%s: a period of %s is too %s: a clock takes %u us (%u samples a second) to %u s; a number without "
+        "a unit is %s, so write for example %s@%u, %s@1ms or %s@f1000.",
+        event, period, period_ns > PERIOD_MAX_NS ? "long" : "short", (unsigned)(SOURCE_CLOCK_MIN_NS / CLOCK_US_NS),
+        (unsigned)(CLOCK_S_NS / SOURCE_CLOCK_MIN_NS), (unsigned)(PERIOD_MAX_NS / CLOCK_S_NS), unit, event,
+        (unsigned)(CLOCK_MS_NS / bare_ns), event, event);
+}
+
+int source_check_count(const char *event, const struct source_threshold *threshold, struct error *err)
+{
+    if (!threshold->is_given || !threshold->is_time)
+        return 0;
+    return error_set(err, ERR_USAGE,
+                     "%s counts events, not time: its period is a number without ns, us, ms or s; only the clocks "
+                     "(EADDR, CPUTIME, REALTIME, task-clock, cpu-clock) take a time.",
+                     event);
+}
+
 int source_period_ns(const char *event, const struct source_threshold *threshold, unsigned default_hz,
                      uint64_t *period_ns, struct error *err)
 {
-    uint64_t period = CLOCK_S_NS / default_hz;
-    if (threshold->is_given)
-        period = threshold->is_frequency ? CLOCK_S_NS / threshold->value : threshold->value;
-    if (period < PERIOD_MIN_NS || period > PERIOD_MAX_NS)
-        return error_set(err, ERR_RANGE,
-                         "%s: a period of %" PRIu64 " ns is impossible: this clock takes %" PRIu64
-                         " ns (100 kHz) to %" PRIu64 " s; write for example %s@f1000 for 1000 samples a second.",
-                         event, period, PERIOD_MIN_NS, PERIOD_MAX_NS / CLOCK_S_NS, event);
-    *period_ns = period;
-    return 0;
+    uint64_t value = threshold->value;
+    *period_ns = CLOCK_S_NS / default_hz;
+    if (threshold->is_given && threshold->is_frequency)
+        *period_ns = CLOCK_S_NS / value;
+    else if (threshold->is_given && threshold->is_time)
+        *period_ns = value;
+    else if (threshold->is_given) /* as HPCToolkit's; beyond the longest period it matters no more how long */
+        *period_ns = value <= UINT64_MAX / CLOCK_US_NS ? value * CLOCK_US_NS : UINT64_MAX;
+    return source_check_clock(event, *period_ns, "microseconds", CLOCK_US_NS, err);
 }
 
 static uint64_t frequency_max(void)

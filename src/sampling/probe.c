@@ -432,6 +432,9 @@ int address_set_rate(const struct address_rate *rate, const char *event, const s
                      struct source_event *row, struct source_plan *plan, struct error *err)
 {
     bool has_frequency = threshold->is_given && threshold->is_frequency;
+    int status = source_check_count(event, threshold, err);
+    if (status != 0)
+        return status;
     if (has_frequency && rate->is_fixed && threshold->is_standard) {
         source_plan_warn(plan, "%.*s does not support frequencies: one sample every %" PRIu64 " %s.",
                          (int)strcspn(event, ","), event, rate->period, rate->unit);

@@ -32,10 +32,17 @@ int source_parse_terms(const char *event, const struct source_term *known, struc
  * per record, a ring (if any) that the kernel overwrites. */
 void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config);
 
-/* Period of a clock source in ns: threshold, or default_hz without one.
- * err: ERR_RANGE outside 10 us .. 1000 s; the message says what to write instead */
+/* Period of a clock source in ns: threshold (a bare number is microseconds, as HPCToolkit's), or default_hz without
+ * one. err: ERR_RANGE outside SOURCE_CLOCK_MIN_NS .. 1000 s; the message says what to write instead */
 int source_period_ns(const char *event, const struct source_threshold *threshold, unsigned default_hz,
                      uint64_t *period_ns, struct error *err);
+
+/* Refuses a period that no clock may have; unit: what a bare number means behind this event, bare_ns: the same in ns,
+ * for the message.  err: ERR_RANGE outside SOURCE_CLOCK_MIN_NS .. 1000 s */
+int source_check_clock(const char *event, uint64_t period_ns, const char *unit, unsigned bare_ns, struct error *err);
+
+/* Refuses a time (2ms) as the period of an event that counts something else.  err: ERR_USAGE */
+int source_check_count(const char *event, const struct source_threshold *threshold, struct error *err);
 
 /* Tries perf_event_open with *attr on the calling process (in a forked child, because a seccomp filter may kill) and,
  * with_ring, a ring of one page. out->works, or reason and fix: errno, perf_event_paranoid, seccomp, limits. */

@@ -29,6 +29,9 @@ static int set_rate(const char *event, const struct source_threshold *threshold,
 {
     bool is_told = threshold->is_given && threshold->is_frequency;
     uint64_t hz = is_told ? threshold->value : source_default_frequency(DEFAULT_HZ);
+    int status = source_check_count(event, threshold, err);
+    if (status != 0)
+        return status;
     if (threshold->is_given && !threshold->is_frequency) {
         row->attr.sample_period = threshold->value;
         row->scale = (double)threshold->value;
@@ -36,7 +39,7 @@ static int set_rate(const char *event, const struct source_threshold *threshold,
             source_plan_warn(plan, "%s: every page fault is sampled, which costs several microseconds each.", event);
         return 0;
     }
-    int status = source_check_frequency(event, hz, err);
+    status = source_check_frequency(event, hz, err);
     row->attr.freq = 1;
     row->attr.sample_freq = hz;
     row->flags |= SOURCE_WEIGHTED;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sampling/perf-names.h"
 #include "sampling/pmu.h"
 
@@ -65,8 +66,14 @@ static int use_frequency(const char *event, struct source_event *row, uint64_t h
     return status;
 }
 
+static bool is_clock(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_SOFTWARE &&
+           (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
 /* A threshold written after the event wins over its terms period= and freq=, and these win over -c. */
-static int set_rate(const struct planned_event *planned, struct error *err)
+static int choose_rate(const struct planned_event *planned, struct error *err)
 {
     struct source_event *row = planned->row;
     const struct source_threshold *threshold = &planned->threshold;
@@ -83,6 +90,19 @@ static int set_rate(const struct planned_event *planned, struct error *err)
     }
     uint64_t hz = threshold->is_given ? threshold->value : source_default_frequency(DEFAULT_HZ);
     return use_frequency(planned->event, row, hz, err);
+}
+
+/* Perf's clocks count nanoseconds, and as fast as ours may they run, no faster. */
+static int set_rate(const struct planned_event *planned, struct error *err)
+{
+    const struct perf_event_attr *attr = &planned->row->attr;
+    int status = is_clock(attr) ? 0 : source_check_count(planned->event, &planned->threshold, err);
+    if (status == 0)
+        status = choose_rate(planned, err);
+    if (status != 0 || !is_clock(attr))
+        return status;
+    uint64_t period_ns = attr->freq ? CLOCK_S_NS / attr->sample_freq : attr->sample_period;
+    return source_check_clock(planned->event, period_ns, "nanoseconds here, as perf's", 1, err);
 }
 
 /* Whether the event happens only in the kernel: an event for user mode would never see it. */

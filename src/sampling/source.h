@@ -58,12 +58,17 @@ struct source_plan {
     struct source_sched sched;
 };
 
+/* Shortest period of a clock: more than 5000 samples a second leave a busy or virtual machine no time for the program.
+ */
+#define SOURCE_CLOCK_MIN_NS UINT64_C(200000)
+
 /* Threshold as the user wrote it: NAME@period or NAME@fHZ. */
 struct source_threshold {
     bool is_given;
-    bool is_frequency; /* value in samples per second, else in events (ns for clocks) */
+    bool is_frequency; /* value in samples per second */
+    bool is_time;      /* written with ns, us, ms or s: value in ns; for clocks only */
     bool is_standard;  /* from -c, not written after the event */
-    uint64_t value;
+    uint64_t value;    /* neither: a bare number, in events; of our clocks in us, of perf's clocks in ns */
 };
 
 /* Result of trying a source on this machine. */
@@ -102,7 +107,7 @@ int source_plan_events(const char *const *events, unsigned n_events, const char 
 int source_parse_event(const char *text, char *name, unsigned n_name, struct source_threshold *threshold,
                        struct error *err);
 
-/* Parses only a threshold ("100000", "f500") of event, which is named in messages.  err: ERR_USAGE, ERR_RANGE */
+/* Parses only a threshold ("100000", "2ms", "f500") of event, which is named in messages.  err: ERR_USAGE, ERR_RANGE */
 int source_parse_threshold(const char *event, const char *text, struct source_threshold *threshold, struct error *err);
 
 /* --- numbers of sources --- */

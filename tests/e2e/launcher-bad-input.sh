@@ -21,7 +21,7 @@ touch "$scratch/marker"
 refused 2 'hpcrun: no command is given' -e CPUTIME
 refused 2 '--nonsense' --nonsense true
 refused 2 "no event 'EADR'.*EADDR" -e EADR rm "$scratch/marker"
-refused 2 'period of 5 ns is impossible' -e CPUTIME@5 rm "$scratch/marker"
+refused 2 'a period of 5 us is too short' -e CPUTIME@5 rm "$scratch/marker"
 refused 2 'period of 0 is impossible' -e FAULTS@0 rm "$scratch/marker"
 refused 2 'neither a period' -e CPUTIME@fast rm "$scratch/marker"
 refused 2 'asked for twice' -e '{task-clock,task-clock}' rm "$scratch/marker"

@@ -117,7 +117,7 @@ cat m/become-*.log >log
 ! grep -q 'replaced by' log || fail "the parent of a child of vfork was not replaced: $(cat log)"
 
 # Without samples the line in the index says it.
-expect_status 7 "$hpcrun" -e CPUTIME@1000000000000 -o none sh -c 'exec ./after-static x'
+expect_status 7 "$hpcrun" -e CPUTIME@1000s -o none sh -c 'exec ./after-static x'
 settle none
 expect_text <(cat none/index-*) 'no samples, replaced by .*after-static, which was not measured'
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A thread that calls no function of any library for a long time still has room to record: the companion allocates ahead
-# of it. 12 s at 10 kHz with a trace (LOCUS_GROWTH_SECONDS changes it) fill more than what is there at the start.
+# of it. 12 s at 5 kHz with a trace (LOCUS_GROWTH_SECONDS changes it) fill more than what is there at the start.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 END
 $CC -O2 -pthread spin.c -o spin
 
-expect_status 4 "$builddir/hpcrun" -e CPUTIME@f10000 -t -lm 128k -o grown ./spin "$seconds"
+expect_status 4 "$builddir/hpcrun" -e CPUTIME@f5000 -t -lm 128k -o grown ./spin "$seconds"
 cat grown/spin-*.log >"$scratch/log"
 expect_text "$scratch/log" 'name: CPUTIME'
 ! grep -q 'dropped-' "$scratch/log" || fail "samples were dropped: $(grep EVENT "$scratch/log")"

@@ -47,7 +47,7 @@ HPCRUN_LOCAL=local expect_status 4 "$hpcrun" -e CPUTIME -t -o family sh -c './bu
 settled
 [ "$(find family -name 'burn-*.hpcrun' | wc -l)" = 3 ] || fail "family: $(ls -A family)"
 [ "$(find family -name 'burn-*.hpctrace' | wc -l)" = 3 ] || fail "family: no traces"
-expect_status 0 "$hpcrun" -e CPUTIME@1000000000000 --local local -o brief true
+expect_status 0 "$hpcrun" -e CPUTIME@1000s --local local -o brief true
 settled
 expect_text <(cat brief/index-*) 'no samples'
 expect_status 4 "$hpcrun" --report -e CPUTIME --local local -o reported ./burn 0.2

@@ -65,7 +65,7 @@ else
     skip_part "software addresses need x86-64"
 fi
 # Threads shorter than a clock tick, mostly in the kernel: the process's own times, which the program prints, say how much.
-expect_status 0 "$builddir/hpcrun" -e CPUTIME@100000 -o r ./many-threads read 600
+expect_status 0 "$builddir/hpcrun" -e CPUTIME@200us -o r ./many-threads read 600
 settle r
 "$builddir/hpcprof" -q -o r.db r && "$builddir/hpcquery" vars --json r.db >read.json || fail "no report of brief threads in the kernel"
 python3 - read.json "$scratch/out" <<'END' || fail "the kernel's share of brief threads is not the process's"
@@ -78,7 +78,7 @@ END
 
 # None of them is as long as the shortest first period, a twentieth, though all together are longer than a period.
 if perf_works; then
-    expect_status 0 "$builddir/hpcrun" -e CPUTIME@1000000000 -o short ./many-threads brief 40 30
+    expect_status 0 "$builddir/hpcrun" -e CPUTIME@1s -o short ./many-threads brief 40 30
     settle short
     ! "$builddir/hpcprof" -q -o db short 2>short.err || fail "there are samples"
     expect_text short.err 'no samples: its 41 threads used 1\.[0-9]+ s of CPU time, but each of them less than .* of 1000 ms'

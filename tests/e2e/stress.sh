@@ -37,7 +37,7 @@ done
 # A program that hangs is killed, and its measurement then is not complete.
 for run in $(seq "$runs"); do
     rm -rf m
-    expect_status 21 timeout -s KILL $((2 * seconds + 60)) "$builddir/hpcrun" -e "EADDR@f$((10000 / $(nproc)))" -e FAULTS \
+    expect_status 21 timeout -s KILL $((2 * seconds + 60)) "$builddir/hpcrun" -e "EADDR@f$((10000 / ($(nproc) > 1 ? $(nproc) : 2)))" -e FAULTS \
         -o m ./stress "$seconds" ./liba.so ./libb.so ./libc.so
     [ -d m ] || finish
     if [ "$(cat "$scratch/out")" != "all worked: 1" ]; then

@@ -86,7 +86,7 @@ count() {
 if perf_works; then
     count default
     [ "$restartable $others" = "0 0" ] || fail "system calls were interrupted: $restartable restartable, $others others"
-    count fast -e EADDR@f10000 -e CPUTIME@f2000
+    count fast -e EADDR@f5000 -e CPUTIME@f2000
     [ "$restartable $others" = "0 0" ] || fail "at a high rate calls were interrupted: $restartable, $others"
 else
     skip_part "perf is refused here"

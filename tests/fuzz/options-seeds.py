@@ -9,7 +9,7 @@ import tempfile
 LINES = [
     ["-e", "datacentric", "app"], ["-e", "EADDR@f500", "-t", "-o", "dir", "--", "app", "-x"], ["-c", "f99", "app"],
     ["-e", "PEBS,ldlat=30,large@20011", "app"], ["-e", "IBS,l3missonly@64000"], ["-e", "SPE@8192", "--print-plan"],
-    ["-e", "MRK"], ["-e", "FAULTS@ring", "-e", "CPUTIME", "-e", "REALTIME@5000000"], ["-e", "MEMLEAK", "-mp", "1/10"],
+    ["-e", "MRK"], ["-e", "FAULTS@ring", "-e", "CPUTIME", "-e", "REALTIME@5000"], ["-e", "MEMLEAK", "-mp", "1/10"],
     ["-e", "{cycles,instructions}@100000"], ["-e", "cpu/mem-loads,ldlat=30/pp"], ["-e", "mem:0x404080/8:w"],
     ["-e", "r1cd:u"], ["-e", "sched:sched_switch"], ["-e", "REPLAY:ring"], ["-L", "cpu/mem-*"], ["-L", "clock"],
     ["--doctor"], ["-ms", "1g", "-lm", "4k", "-f", "0.25"], ["-ck", "CHECKPOINT_SECONDS=5", "-ck", "SAMPLE_BYTES=1m"],

@@ -151,14 +151,19 @@ enum {
 
 static const struct option_row rows[] = {
     {OPT_EVENT, "-e --event", "EVENT[@PERIOD|@fHZ]",
-     "Sample this event; may be given several times. PERIOD is in events, for clocks in nanoseconds; fHZ is a rate in "
-     "samples per second. Sources of the hardware take terms: PEBS,ldlat=30 for loads of at least 30 cycles, "
+     "Sample this event; may be given several times. fHZ is a rate in samples per second. PERIOD "
+     "is a number of events. For the clocks (EADDR, CPUTIME, REALTIME, and datacentric where EADDR is its source) it "
+     "is "
+     "a time: microseconds, or a number with ns, us, ms or s (EADDR@500us, CPUTIME@2ms); the shortest is 200us. The "
+     "perf events task-clock and cpu-clock count nanoseconds. Sources of the hardware take terms: PEBS,ldlat=30 for "
+     "loads of at least 30 cycles, "
      "PEBS,large for large buffers (less overhead, no call paths). The default, datacentric, takes the best source of "
      "data addresses that works on this machine, page faults, and the sizes of variables. EVENT is a source of hpcrun, "
      "any event that the kernel or libpfm4 names (-L), PMU/TERM=VALUE,.../, rHEX, SUBSYSTEM:TRACEPOINT, "
      "mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}. Modifiers follow a colon, as for perf: u k h p pp ppp P "
      "G H I D e."},
-    {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
+    {OPT_COUNT, "-c --count", "PERIOD|fHZ",
+     "Period or rate of events that are given without one; a bare number is microseconds for clocks, as with -e."},
     {OPT_TRACE, "-t --trace", NULL,
      "Also record a trace: the call path of every sample over time, and a log that says for each on which CPU it was "
      "taken and which byte of which variable it touched. See --trace-size."},

@@ -326,7 +326,7 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
     }
     if (unmeasured.why_idle[0]) {
         (void)snprintf(text, n_text,
-                       "; a process has no samples:%s; choose a shorter one, such as -e EADDR@100000 (ns)",
+                       "; a process has no samples:%s; choose a shorter one, such as -e EADDR@200us",
                        unmeasured.why_idle);
         return;
     }
