@@ -281,7 +281,7 @@ FIELD(arena_header, log, 39276);
 FIELD(arena_header, n_homes, 55660);
 FIELD(arena_header, pages, 55664);
 FIELD(arena_header, home_errno, 55668);
-FIELD(arena_header, home_pad, 55672);
+FIELD(arena_header, lacks, 55672);
 FIELD(arena_header, extents, 55680);
 FIELD(arena_header, request_tail, 65408);
 FIELD(arena_header, requests, 65412);

@@ -679,7 +679,7 @@ struct arena_header {
     uint32_t n_homes;           /* memory nodes of the machine, counted up to the highest number; 0: one node only */
     _Atomic uint32_t pages;     /* first of all arena_pages */
     _Atomic int32_t home_errno; /* why the kernel did not say where pages are, 0 = it did */
-    uint32_t home_pad;
+    uint32_t lacks;             /* ARENA_LACKS_x: what the launcher has tried, and does not work on this machine */
     struct arena_extent extents[ARENA_EXTENTS]; /* by the companion */
     _Atomic uint32_t request_tail;              /* next slot to post */
     struct arena_request requests[ARENA_REQUESTS];
@@ -694,6 +694,9 @@ struct arena_header {
     _Atomic uint32_t is_watch_released; /* 1: the program asked for breakpoints, and threads gave up theirs */
     _Atomic uint32_t room;              /* enum arena_room */
 };
+
+#define ARENA_LACKS_PERF 1u        /* no event of perf is opened */
+#define ARENA_LACKS_BREAKPOINTS 2u /* they open, but count nothing; tried where watches_per_s is not 0 */
 
 /* Samples of a lower level are not in the log.  ctx: any */
 static inline unsigned arena_trace_min_level(const struct arena_header *header)

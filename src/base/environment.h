@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What several of our programs must read alike in the environment: the threshold of small blocks
  * (DATACENTRIC_MIN_BYTES, the smallest size of a block or variable that is recorded), which launcher, hpcstruct and
- * hpcfnbounds share; the MPI rank; the mark of static programs. Ordinary code (reads the environment). */
+ * hpcfnbounds share; what tests take away from a machine (LOCUS_LACKS);
+ * the MPI rank; the mark of static programs. Ordinary code (reads the environment). */
 #ifndef LOCUS_BASE_ENVIRONMENT_H
 #define LOCUS_BASE_ENVIRONMENT_H
 
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -34,6 +36,22 @@ static inline int min_bytes_check(struct error *err)
     if (!text || !text[0] || is_number)
         return 0;
     return error_set(err, ERR_USAGE, MIN_BYTES_ENV ": '%.64s' is not a number of bytes, at least 1.", text);
+}
+
+/* --- what tests take away from a machine --- */
+
+#define LACKS_ENV "LOCUS_LACKS"
+
+/* Whether LOCUS_LACKS, names with commas between, has this one: for tests a machine then behaves as if it were without
+ * (src/sampling/probe.h has the names). */
+static inline bool environment_lacks(const char *name)
+{
+    const char *at = getenv(LACKS_ENV);
+    size_t n = strlen(name);
+    for (; at && *at; at += strcspn(at, ","), at += *at == ',')
+        if (strncmp(at, name, n) == 0 && (at[n] == ',' || !at[n]))
+            return true;
+    return false;
 }
 
 /* --- the MPI rank --- */

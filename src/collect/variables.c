@@ -127,7 +127,13 @@ static char *sharing_note(const struct collected_process *process)
     if (!header->watches_per_s)
         return NULL;
     process_count_watches(process, &counts);
-    if (counts.n_refused)
+    if (header->lacks & ARENA_LACKS_BREAKPOINTS)
+        len =
+            asprintf(&note,
+                     SHARING_NOTE "threads of %.200s watched no line, because hardware breakpoints do not work on this "
+                                  "machine (hpcrun --doctor says why).",
+                     header->argv0);
+    else if (counts.n_refused)
         len = asprintf(&note, SHARING_NOTE "the kernel refused breakpoints to threads of %.200s: %s.", header->argv0,
                        strerror(counts.error));
     else if (counts.n_full)

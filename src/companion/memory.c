@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/input.h"
 #include "fnbounds/recipe-make.h"
 
@@ -44,6 +45,10 @@ static int companion_memory_create(const char *name, uint64_t size_bytes)
 {
     if (!fits_file_limit(size_bytes)) {
         errno = EFBIG;
+        return -1;
+    }
+    if (environment_lacks("memfd")) {
+        errno = ENOSYS;
         return -1;
     }
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -368,6 +373,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->start_ns = clock_now_ns(CLOCK_REALTIME);
     arena->trace = setup->trace;
     arena->watches_per_s = setup->watches_per_s;
+    arena->lacks = setup->lacks;
     arena->delay_sampling = setup->delay_sampling;
     arena->begin_ns = setup->delay_ns ? c->start_ns + setup->delay_ns : 0;
     arena->end_of_sampling_ns = setup->duration_ns ? c->start_ns + setup->delay_ns + setup->duration_ns : 0;

@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "sampling/event.h"
 #include "sampling/machine.h"
 #include "sampling/perf-names.h"
@@ -515,7 +516,7 @@ static bool find_events(char *path, size_t n)
 {
     static const char *const places[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (machine_exists(places[i]))
+        if (machine_exists(places[i]) && (machine_is_fixture() || !environment_lacks("tracepoints")))
             return snprintf(path, n, "%s", places[i]) < (int)n;
     return false;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "sampling/machine.h"
 
 #define NOT_TOLD (-99)
@@ -62,8 +63,19 @@ struct trial_group {
     bool is_of_all; /* processes; else of the calling one */
 };
 
+/* What a test takes away from this machine is refused as the kernel would. */
+static int lacking_error(const struct perf_event_attr *attr)
+{
+    if (environment_lacks(trial_name(TRIAL_PERF)))
+        return EACCES;
+    return attr->type == PERF_TYPE_TRACEPOINT && environment_lacks(trial_name(TRIAL_TRACEPOINTS)) ? ENOENT : 0;
+}
+
 static int open_event(const struct trial_group *group, unsigned i, int leader)
 {
+    errno = lacking_error(group->attrs[i]);
+    if (errno)
+        return -1;
     struct perf_event_attr copy = *group->attrs[i];
     pid_t pid = group->is_of_all ? -1 : 0;
     int cpu = group->is_of_cpu ? sched_getcpu() : -1;
@@ -84,6 +96,8 @@ static struct trial try_all(const struct trial_group *group, bool with_ring, int
     }
     if (!with_ring)
         return (struct trial){0, TRIAL_OPEN};
+    if (environment_lacks(trial_name(TRIAL_RINGS)))
+        return (struct trial){EPERM, TRIAL_RING};
     int protection = attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE;
     void *ring = mmap(NULL, n_bytes, protection, MAP_SHARED, fd, 0);
     if (ring == MAP_FAILED)
@@ -201,6 +215,21 @@ static void explain(const struct surroundings *s, const struct trial *trial, str
     explain_fix(s, trial, out);
 }
 
+/* What opens does not always count: a breakpoint, and a ring, have to prove it once. */
+static void confirm(enum trial_kind trial, struct source_probe *out)
+{
+    static struct source_probe results[TRIAL_COUNT];
+    static bool is_known[TRIAL_COUNT];
+    if (!is_known[trial])
+        trial_run(trial, &results[trial]);
+    is_known[trial] = true;
+    if (results[trial].works)
+        return;
+    *out = results[trial];
+    out->error = ENODEV;
+    (void)snprintf(out->fix, sizeof out->fix, "none: this machine or kernel does not do what it offers");
+}
+
 static void probe_group(const struct trial_group *group, bool with_ring, struct source_probe *out)
 {
     const struct perf_event_attr *attr = group->attrs[group->n - 1], *leader = group->n > 1 ? group->attrs[0] : NULL;
@@ -221,6 +250,10 @@ static void probe_group(const struct trial_group *group, bool with_ring, struct 
                        with_ring ? " with a ring" : "", paranoid);
     else
         explain(&s, &trial, out);
+    if (out->works && !machine_is_fixture() && attr->type == PERF_TYPE_BREAKPOINT)
+        confirm(TRIAL_BREAKPOINTS, out);
+    if (out->works && !machine_is_fixture() && with_ring)
+        confirm(TRIAL_RINGS, out);
 }
 
 void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out)

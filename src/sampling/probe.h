@@ -204,4 +204,46 @@ struct pebs_found {
     char complaints[768]; /* sentences about rows and events that were left out; may be empty */
 };
 
+/* --- trials --- */
+
+/* What a machine claims is tried, not asked: each ability that sources, options or tests need is used once, on memory
+ * and processes of our own, and works if what it should say or count is said and counted. Some kernels open hardware
+ * breakpoints that never count, refuse tracepoints that are listed, or run no 32-bit programs.
+ * For tests LOCUS_LACKS (environment: names with commas between, as trial_name gives them) makes a machine behave like
+ * one without. Ordinary code of the launcher. */
+
+enum trial_kind {
+    TRIAL_PERF,        /* an event of perf interrupts a thread of ours */
+    TRIAL_RINGS,       /* a record comes into a mapped ring */
+    TRIAL_BREAKPOINTS, /* a hardware breakpoint counts writes */
+    TRIAL_TRACEPOINTS, /* the kernel's tracepoints can be read and counted */
+    TRIAL_TIMERS,      /* timers of CPU time; the reason says how often they come */
+    TRIAL_MEMFD,       /* memory files */
+    TRIAL_USERFAULTFD, /* page faults handled by a program itself */
+    TRIAL_IA32,        /* 32-bit programs; foreign on processors other than x86-64 */
+    TRIAL_COUNT
+};
+
+/* "breakpoints", as in LOCUS_LACKS and hpcrun --doctor=NAME; static storage. */
+const char *trial_name(enum trial_kind trial);
+
+/* What it is good for: "for --verify-sharing and mem:ADDRESS"; static storage. */
+const char *trial_use(enum trial_kind trial);
+
+/* The trial of this name; TRIAL_COUNT when there is none. */
+enum trial_kind trial_find(const char *name);
+
+/* Tries it, in a child process. *out: as of a source's probe; reason says what was tried and what came of it. Takes
+ * some milliseconds of CPU time. A fixture (machine.h) is not asked. */
+void trial_run(enum trial_kind trial, struct source_probe *out);
+
+/* The directory of tracefs, mounted or, for root, not; -1 when there is none or it may not be read. The caller closes
+ * it.
+ */
+int trial_open_tracefs(void);
+
+/* The first line "KEY: number" of events/EVENT/format below that directory, or 0: the id of a tracepoint, which kernel
+ * events have in attr.config.  src: Documentation/trace/events.rst */
+unsigned long trial_tracepoint_id(int tracefs, const char *event);
+
 #endif

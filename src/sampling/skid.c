@@ -2,6 +2,7 @@
 /* Skid self-test: identifies the machine, measures, and keeps the result in a cache; see skid.h. */
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "sampling/skid.h"
 
 #include <errno.h>
@@ -110,7 +111,7 @@ static bool start_perf(void)
                                    .disabled = 1,
                                    .wakeup_events = 1};
     struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
-    int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int fd = environment_lacks("perf") ? -1 : (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return false;
     return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, SIGURG) == 0 &&

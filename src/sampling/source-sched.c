@@ -6,28 +6,14 @@
 #include "sampling/probe.h"
 
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
 /* --- the formats of tracepoints --- */
-
-/* A directory of tracefs that is mounted nowhere, for root; -1. */
-static int open_unmounted(void)
-{
-    int fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
-    if (fs < 0)
-        return -1;
-    bool is_made = syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0;
-    int directory = is_made ? (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, 0) : -1;
-    (void)close(fs);
-    return directory;
-}
 
 static bool read_at(int directory, const char *name, char *text, size_t n)
 {
@@ -43,18 +29,13 @@ static bool read_at(int directory, const char *name, char *text, size_t n)
 
 static bool read_formats(struct source_sched *sched)
 {
-    static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
     static const char *const names[SOURCE_SCHED_FORMATS] = {"sched_switch", "sched_waking", "sched_migrate_task"};
-    bool has_all = false;
-    for (size_t i = 0; i <= sizeof places / sizeof *places && !has_all; i++) {
-        bool is_last = i == sizeof places / sizeof *places;
-        int directory = is_last ? open_unmounted() : open(places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-        has_all = directory >= 0;
-        for (size_t j = 0; j < SOURCE_SCHED_FORMATS && has_all; j++)
-            has_all = read_at(directory, names[j], sched->formats[j], sizeof sched->formats[j]);
-        if (directory >= 0)
-            (void)close(directory);
-    }
+    int directory = trial_open_tracefs();
+    bool has_all = directory >= 0;
+    for (size_t j = 0; j < SOURCE_SCHED_FORMATS && has_all; j++)
+        has_all = read_at(directory, names[j], sched->formats[j], sizeof sched->formats[j]);
+    if (directory >= 0)
+        (void)close(directory);
     return has_all;
 }
 

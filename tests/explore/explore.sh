@@ -9,6 +9,7 @@
 need_runtime
 [ -x "$builddir/tests/explore/explore" ] || skip "the step explorer knows x86-64 only, not $(uname -m)"
 need python3 nm
+need_machine breakpoints # by which it stops its subject
 perf_works || skip_part "no perf events: samples are not injected"
 ulimit -c 0
 export XDG_CACHE_HOME=$scratch/cache

@@ -50,9 +50,10 @@ need() {
     done
 }
 
-# need_runtime: skips where the preloaded library has not been built.
+# need_runtime: skips where the preloaded library has not been built, or nothing can be measured.
 need_runtime() {
     [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+    need_machine memfd
 }
 
 # build_burn [SECONDS [STATUS]]: makes ./burn, which takes that much CPU time (1 s), or as much as its argument says, and
@@ -135,9 +136,21 @@ filter_volatile() {
         -e 's/\b(pid|tid|process|thread) [0-9]+/\1 N/g'
 }
 
-# perf_works: whether a user-mode perf event can be opened here (see perf_event_open(2)).
+# works NAME: whether this machine has it, by the trial of hpcrun --doctor=NAME (LOCUS_LACKS takes it away); $why is the line
+# that says what came of it.
+works() {
+    why=$("$hpcrun" --doctor="$1" 2>&1)
+}
+
+# need_machine NAME...: skips where one of them does not work.
+need_machine() {
+    local name
+    for name in "$@"; do
+        works "$name" || skip "$why"
+    done
+}
+
+# perf_works: whether a clock of perf interrupts a program here; timers are slower.
 perf_works() {
-    [ "$(id -u)" = 0 ] && return 0
-    [ -r /proc/sys/kernel/perf_event_paranoid ] || return 1
-    [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]
+    works perf
 }

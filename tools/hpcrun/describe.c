@@ -3,10 +3,8 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -333,34 +331,33 @@ static void print_installation(FILE *out, const char *cache, const struct error 
     print_result(out, "library", status == 0, status == 0 ? library : err.text, "");
     print_result(out, "cache", cache[0] != '\0', cache[0] ? cache : cache_error->text, "");
     int fd = companion_listen(socket, &err);
-    int memory = memfd_create("locus-doctor", MFD_CLOEXEC);
-    print_result(out, "companion", fd >= 0 && memory >= 0,
-                 fd < 0       ? err.text
-                 : memory < 0 ? "memfd_create is refused"
-                              : "sockets and memory files",
-                 "");
+    print_result(out, "companion", fd >= 0, fd < 0 ? err.text : "sockets", "");
     if (fd >= 0)
         (void)close(fd);
-    if (memory >= 0)
-        (void)close(memory);
 }
 
-/* What --verify-sharing needs. */
-static void print_watchpoints(FILE *out)
+/* The line of one trial; whether it works. */
+static bool print_trial(FILE *out, enum trial_kind trial)
 {
-    static const uint64_t nothing;
-    struct source_probe probe = {0};
-    struct perf_event_attr attr;
-    source_attr_init(&attr, PERF_TYPE_BREAKPOINT, 0);
-    attr.sample_period = 1;
-    attr.sample_type = 0;
-    attr.bp_type = HW_BREAKPOINT_W;
-    attr.bp_addr = (uintptr_t)&nothing;
-    attr.bp_len = sizeof nothing;
-    source_probe_perf(&attr, false, &probe);
-    print_result(out, "watchpoints", probe.works,
-                 probe.works ? "hardware breakpoints, for --verify-sharing" : probe.reason,
-                 probe.works ? "" : probe.fix);
+    struct source_probe probe;
+    char text[sizeof probe.reason + 96];
+    trial_run(trial, &probe);
+    (void)snprintf(text, sizeof text, "%s (%s)", probe.reason, trial_use(trial));
+    if (!probe.is_foreign)
+        print_result(out, trial_name(trial), probe.works, text, "");
+    return probe.works;
+}
+
+static void print_trials(FILE *out)
+{
+    for (unsigned i = 0; i < TRIAL_COUNT; i++)
+        (void)print_trial(out, (enum trial_kind)i);
+}
+
+int doctor_try(const char *name, FILE *out)
+{
+    enum trial_kind trial = trial_find(name);
+    return trial == TRIAL_COUNT ? 2 : !print_trial(out, trial);
 }
 
 /* How call paths are found, as configure chose, and the limits of libunwind. */
@@ -404,7 +401,7 @@ int doctor_print(FILE *out)
         return has_addresses ? 0 : 1;
     print_skid(out, cache[0] ? cache : NULL);
     print_installation(out, cache, &cache_error);
-    print_watchpoints(out);
+    print_trials(out);
     print_unwinder(out);
     return has_addresses ? 0 : 1;
 }

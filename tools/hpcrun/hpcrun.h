@@ -47,6 +47,7 @@ struct hpcrun_options {
     uint32_t start_signal, stop_signal, lifetime_s;
     bool trace, delay, waits_for_debugger;
     const char *machine;     /* --machine: directory that describes the machine to look at */
+    const char *trial;       /* --doctor=NAME: only this one (sampling/probe.h); NULL: everything */
     bool allows_foreign;     /* --foreign-directory */
     const char *report_file; /* --report=FILE; NULL: standard error */
     bool lists_names;        /* --list-names, for the completion of shells */
@@ -68,6 +69,7 @@ struct program {
     char binary[PROGRAM_PATH_MAX]; /* the ELF file that runs: itself, or the interpreter of a script; may be empty */
     char loader[PROGRAM_PATH_MAX]; /* its dynamic loader (PT_INTERP), empty when static */
     char sanitizer[64];            /* a sanitizer's library that must be loaded first, empty when none */
+    bool is_ia32;                  /* of 32 bits, where programs have 64 */
     bool is_static;                /* there is no loader: the runtime is inside, or nothing can be measured */
     int exit_status;               /* when it cannot be executed: 127 not found, 126 found but not executable; else 0 */
 };
@@ -176,6 +178,10 @@ int plan_print(const struct hpcrun_options *options, FILE *out, struct error *er
 /* Prints for each source whether it works, exactly why not, and the fix; then the skid figures and what else a
  * measurement rests on. Returns an exit status: 1 when no source of data addresses works. */
 int doctor_print(FILE *out);
+
+/* Prints the line of one trial (sampling/probe.h). Returns an exit status: 0 it works, 1 it does not, 2 there is no
+ * such trial. */
+int doctor_try(const char *name, FILE *out);
 
 /* Prints the events that match one of the patterns (ended by NULL; none: all), those that open here with a plus sign;
  * why the others do not stands at the end. Returns their number. */

@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/environment.h"
 #include "base/vec.h"
 #include "measurement/names.h"
+#include "sampling/probe.h"
 
 /* --- the program's environment --- */
 
@@ -328,7 +330,9 @@ static void wait_for_debugger(void)
 
 static int execute(const struct program *program, char **command)
 {
-    (void)execv(program->path, command);
+    errno = ENOEXEC;
+    if (!program->is_ia32 || !environment_lacks(trial_name(TRIAL_IA32)))
+        (void)execv(program->path, command);
     if (errno == ENOEXEC && !program->binary[0]) {
         /* No ELF file, so a script without a first line: as a shell would. */
         size_t n = 0;

@@ -53,6 +53,8 @@ static int run_tool(int argc, char **argv)
         status = machine_use(options.machine, &err);
     if (status != 0)
         return tool_usage("hpcrun", "%s", err.text);
+    if (options.trial)
+        return doctor_try(options.trial, stdout);
     if (options.doctor)
         return doctor_print(stdout);
     if (options.status)

@@ -14,6 +14,7 @@
 
 #include "base/environment.h"
 #include "hpcrun.h"
+#include "sampling/probe.h"
 
 /* --- values of the options that say when a program is sampled --- */
 
@@ -190,8 +191,12 @@ static const struct option_row rows[] = {
     {OPT_FOREIGN, "--foreign-directory", NULL,
      "Accept a measurement directory that belongs to another user, or to which another user's link leads. Without this "
      "option hpcrun refuses it, because that user decides what becomes of the files there."},
-    {OPT_DOCTOR, "--doctor", NULL,
-     "Say for each source whether it works on this machine, exactly why not, and what would help."},
+    {OPT_DOCTOR, "--doctor", "[=NAME]",
+     "Say for each source whether it works on this machine, exactly why not, and what would help. What the machine "
+     "claims is tried: a hardware breakpoint has to count writes, a ring to hold a record. With NAME only that is "
+     "tried: "
+     "perf, rings, breakpoints, tracepoints, timers, memfd, userfaultfd or ia32; the exit status is 0 when it works, 1 "
+     "when it does not."},
     {OPT_REPORT, "--report", "[=FILE]",
      "When the program has ended, combine the measurements and print the variables: to standard error, so that the "
      "program's output stays as it is, or into FILE, as a page for a browser if its name ends in .html. With -e sched "
@@ -401,7 +406,6 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->delay |= id == OPT_DELAY_SAMPLING;
     options->waits_for_debugger |= id == OPT_DEBUG;
     options->lists |= id == OPT_LIST;
-    options->doctor |= id == OPT_DOCTOR;
     options->leaks |= id == OPT_LEAKS;
     options->strict |= id == OPT_STRICT;
     options->allows_foreign |= id == OPT_FOREIGN;
@@ -461,6 +465,15 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
     case OPT_MACHINE:
         options->machine = value;
         return 0;
+    case OPT_DOCTOR:
+        options->doctor = true;
+        options->trial = value;
+        if (!value || trial_find(value) != TRIAL_COUNT)
+            return 0;
+        return error_set(err, ERR_USAGE,
+                         "--doctor: nothing is tried by the name '%s': perf, rings, breakpoints, tracepoints, timers, "
+                         "memfd, userfaultfd or ia32",
+                         value);
     case OPT_LOCAL:
         options->local = value;
         return 0;

@@ -18,6 +18,7 @@
 #include "measurement/names.h"
 #include "sampling/skid.h"
 #include "sampling/source.h"
+#include "sampling/probe.h"
 
 /* --- from the plan of src/sampling to the companion's setup in terms of arena/arena.h --- */
 
@@ -101,6 +102,17 @@ static void set_allocation(const struct source_plan *plan, const struct hpcrun_o
     }
 }
 
+/* What the runtime need not try, as it does not work here. */
+static uint32_t find_lacks(const struct hpcrun_options *options)
+{
+    struct source_probe probe;
+    uint32_t lacks = environment_lacks(trial_name(TRIAL_PERF)) ? ARENA_LACKS_PERF : 0;
+    if (!options->watches_per_s)
+        return lacks;
+    trial_run(TRIAL_BREAKPOINTS, &probe);
+    return lacks | (probe.works ? 0 : ARENA_LACKS_BREAKPOINTS);
+}
+
 /* Copies events, thresholds of allocations (options and environment) and sizes into *setup. */
 static void plan_copy(const struct source_plan *plan, const struct hpcrun_options *options,
                       struct companion_setup *setup)
@@ -122,6 +134,7 @@ static void plan_copy(const struct source_plan *plan, const struct hpcrun_option
     setup->max_bytes = options->max_bytes;
     setup->trace_bytes = options->trace_bytes;
     setup->watches_per_s = options->watches_per_s;
+    setup->lacks = find_lacks(options);
     setup->checkpoint_s = options->checkpoint_s;
     setup->mark_ms = (options->mark_ns + 999999) / 1000000;
     setup->n_jobs = options->jobs_symtab ? (unsigned)strtoul(options->jobs_symtab, NULL, 10) : 0;

@@ -169,6 +169,7 @@ static int program_check_elf(struct program *program, struct error *err)
     if (!image_open(program->binary, &image) || !is_elf(&image)) {
         program->binary[0] = '\0';
     } else {
+        program->is_ia32 = image.bytes[EI_CLASS] == ELFCLASS32 && sizeof(void *) == 8;
         status = check_kind(&image, program->binary, err);
         if (status == 0)
             status = check_loader(&image, program, err);

@@ -32,6 +32,10 @@
 static int event_open_attr(const struct perf_event_attr *attr, int group_fd)
 {
     struct perf_event_attr copy = *attr;
+    if (arena_header_sig()->lacks & ARENA_LACKS_PERF) {
+        errno = EACCES;
+        return -1;
+    }
     if (!(copy.sample_type & PERF_SAMPLE_READ))
         copy.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     int fd = (int)own_call_sig(SYS_perf_event_open, &copy, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
@@ -559,6 +563,8 @@ static void open_watchpoints(struct thread_state *self)
 {
     int error = 0;
     self->meetings = (struct thread_meetings){.turn = self->record->id};
+    if (arena_header_sig()->lacks & ARENA_LACKS_BREAKPOINTS)
+        return;
     for (unsigned i = 0; i < MEETING_WATCHES && !error && watchpoints_are_wanted_sig(); i++)
         error = open_watchpoint(self, &self->watchpoints[i].event);
     count_watchpoint(error);
