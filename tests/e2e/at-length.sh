@@ -58,7 +58,7 @@ frames() {
 # The step explorer at every instruction where an injection is cheap, of which there are at least 200,000, and at many
 # where each costs a process or a new start of the program.
 explore() {
-    bash "$tests/explore/explore.sh" --points 8000 --inject malloc,cancel,sample,stop,beside --least 200000 || exit
+    bash "$tests/explore/explore.sh" --points 8000 --inject malloc,cancel,sample,stop,beside,ticks --least 200000 || exit
     bash "$tests/explore/explore.sh" --points 160 \
         --inject fork,longjmp,throw,exit,pthread-exit,fork-beside,exit-beside,kill
 }

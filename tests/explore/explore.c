@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The step explorer: finds, by single steps, the instructions of the preloaded library that each entry point runs
  * through, and then makes something happen at each of them in turn: a signal whose handler forks, allocates, jumps out
- * or leaves, a cancel, a sample, a stop, another thread, a kill. What is right is not written down anywhere: the same
- * program is run without the profiler, with the same thing happening just before the call and just after it, and every
- * run under the profiler has to end as one of these. What natively dies or hangs is left out, and said.
+ * or leaves, a cancel, a sample, a stop, another thread, a kill; or a sample at every one of them in a single call.
+ * What is right is not written down anywhere: the same program is run without the profiler, with the same thing
+ * happening just before the call and just after it, and every run under the profiler has to end as one of these. What
+ * natively dies or hangs is left out, and said.
  *
  * usage: explore --library FILE --subject FILE --hpcrun FILE --scratch DIR [--events LIST] [--check COMMAND]
  *                [--points N] [--again N] [--seed N] [--patience MS] [--only ENTRY] [--inject KIND] [--at WHERE]
@@ -37,8 +38,8 @@
 #define PROCESS_SHARE 4 /* of the points where an injection costs a process, or may cost a session */
 
 static const char *const kind_names[KIND_COUNT] = {
-    "none",   "malloc", "fork", "longjmp", "throw",       "exit",        "pthread-exit",
-    "cancel", "sample", "stop", "beside",  "fork-beside", "exit-beside", "kill",
+    "none",   "malloc", "fork",   "longjmp",     "throw",       "exit", "pthread-exit", "cancel",
+    "sample", "stop",   "beside", "fork-beside", "exit-beside", "kill", "ticks",
 };
 
 /* What natively comes of one entry point with one injection. */
@@ -127,6 +128,8 @@ static bool learn_one(struct session *session, uint32_t entry, uint32_t kind, en
 static const char *senseless(uint32_t entry, uint32_t kind)
 {
     uint32_t flags = explore.entries[entry].flags;
+    if (kind == KIND_TICKS && flags & ENTRY_SAMPLE)
+        return "a sample waits until the one before has been taken";
     if (kind == KIND_CANCEL && flags & ENTRY_NEW_PROCESS)
         return "the child's thread cannot be named by others";
     if ((kind == KIND_EXIT_BESIDE || kind == KIND_FORK_BESIDE) && flags & ENTRY_IN_CHILD)
@@ -174,7 +177,7 @@ static bool learn(struct session *session, uint32_t entry, uint32_t kind)
         return true;
     }
     uint32_t flags = explore.entries[entry].flags;
-    if (kind == KIND_NONE)
+    if (kind == KIND_NONE || kind == KIND_TICKS) /* natively nobody takes the signal */
         return learn_one(session, entry, kind, RUN_PLAIN);
     /* At its beginning a new process is in the middle of libc's fork. */
     bool has_begin = !(flags & ENTRY_NEW_PROCESS);
@@ -335,8 +338,10 @@ static bool try_one(struct run *run)
         if (run->is_injected) {
             explore.here.n_injected++;
             explore.sums[run->kind].n_injected++;
-            explore.covered_here[run->pc - explore.text_start] = 1;
-            explore.covered[run->pc - explore.text_start] = 1;
+            if (run->where == RUN_AT_PC) {
+                explore.covered_here[run->pc - explore.text_start] = 1;
+                explore.covered[run->pc - explore.text_start] = 1;
+            }
         } else {
             explore.sums[run->kind].n_missed++;
         }
@@ -423,10 +428,28 @@ static void try_point(struct run *run)
     fflush(stdout);
 }
 
+/* The call once, with a sample at every instruction of the library that it comes through. */
+static void try_ticks(uint32_t entry)
+{
+    struct run run = {.entry = entry, .kind = KIND_TICKS, .place = place_of(entry, KIND_TICKS), .where = RUN_STEP};
+    run.counts = calloc(explore.n_text, sizeof *run.counts);
+    run.occurrence = 1;
+    run.pc = explore.text_start;
+    if (run.counts && start_profiled() && try_one(&run))
+        printf("ticks: %s, %lu samples\n", explore.entries[entry].name, run.n_ticks);
+    for (size_t i = 0; run.counts && i < explore.n_text; i++) {
+        explore.covered_here[i] |= run.counts[i] != 0;
+        explore.covered[i] |= run.counts[i] != 0;
+        explore.reached[i] |= run.counts[i] != 0;
+        explore.reached_here[i] |= run.counts[i] != 0;
+    }
+    free(run.counts);
+}
+
 static void try_kind(uint32_t entry, uint32_t kind)
 {
     struct truth *truth = &explore.truths[entry][kind];
-    if (kind == KIND_SAMPLE && !explore.session.n_sample_fds)
+    if ((kind == KIND_SAMPLE || kind == KIND_TICKS) && !explore.session.n_sample_fds)
         snprintf(truth->excluded, sizeof truth->excluded, "no perf events here");
     if (truth->excluded[0]) {
         explore.n_excluded++;
@@ -436,6 +459,10 @@ static void try_kind(uint32_t entry, uint32_t kind)
     if (is_known(entry, kind)) {
         explore.here.n_known++;
         explore.sums[kind].n_known++;
+        return;
+    }
+    if (kind == KIND_TICKS) {
+        try_ticks(entry);
         return;
     }
     uint32_t place = place_of(entry, kind);
@@ -514,8 +541,10 @@ static void try_start(struct run *run)
     if (run->is_injected) {
         explore.here.n_injected++;
         explore.sums[run->kind].n_injected++;
-        explore.covered_here[run->pc - explore.text_start] = 1;
-        explore.covered[run->pc - explore.text_start] = 1;
+        if (run->where == RUN_AT_PC) {
+            explore.covered_here[run->pc - explore.text_start] = 1;
+            explore.covered[run->pc - explore.text_start] = 1;
+        }
     } else if (run->where == RUN_AT_PC) {
         explore.sums[run->kind].n_missed++;
     }
@@ -542,6 +571,12 @@ static void explore_start(void)
     struct run stepped = plan;
     try_start(&stepped);
     memset(explore.covered_here, 0, explore.n_text);
+    if (has_name(explore.inject, kind_names[KIND_TICKS])) {
+        struct run ticks = plan;
+        ticks.kind = KIND_TICKS;
+        try_start(&ticks);
+        printf("ticks: start, %lu samples\n", ticks.n_ticks);
+    }
     uintptr_t *points = calloc(explore.n_text, sizeof *points);
     size_t n_points = choose(points, plan.counts, explore.points / PROCESS_SHARE + 1);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {

@@ -35,6 +35,7 @@ enum explore_kind {
     KIND_FORK_BESIDE,  /* another thread forks, likewise */
     KIND_EXIT_BESIDE,  /* another thread ends the process, likewise */
     KIND_KILL,         /* SIGKILL */
+    KIND_TICKS,        /* the signal of a sample comes at every instruction of the library, in one call */
     KIND_COUNT
 };
 

@@ -172,7 +172,7 @@ static int list_perf_fds(pid_t pid, int *fds, int n_max)
 static int sample_fd(const struct session *session, pid_t tid)
 {
     int fds[64];
-    int n = tid == session->main ? 0 : list_perf_fds(tid, fds, 64);
+    int n = tid == session->main && session->n_sample_fds ? 0 : list_perf_fds(tid, fds, 64);
     for (int i = 0; i < n; i++) {
         bool is_known = false;
         for (int k = 0; k < session->n_sample_fds; k++)
@@ -298,6 +298,52 @@ static void count_step(const struct session *session, struct run *run, pid_t tid
     run->is_skipping = skip_to != 0;
 }
 
+/* The signal of a sample is about to be delivered, or is sent to be, where the registers say. */
+static void note_tick(struct run *run, pid_t tid)
+{
+    struct user_regs_struct regs;
+    if (ptrace(PTRACE_GETREGS, tid, 0, &regs) != 0)
+        return;
+    run->tick_pc = regs.rip;
+    run->tick_sp = regs.rsp;
+    run->is_tick_sent = true;
+}
+
+/* The watched thread stands before another instruction, of the handler or of what it interrupts. The handler runs
+ * freely up to the instruction that it has interrupted, and that one runs before the next tick: so the call comes to
+ * its end. */
+static void step_with_ticks(const struct session *session, struct run *run, pid_t tid)
+{
+    static uintptr_t handler;
+    struct user_regs_struct regs;
+    if (!handler)
+        handler = symbols_find("events_handler_sig");
+    if (ptrace(PTRACE_GETREGS, tid, 0, &regs) != 0)
+        return;
+    bool has_come_back = run->is_in_tick && regs.rip == run->tick_pc && regs.rsp == run->tick_sp;
+    if (has_come_back) {
+        run->is_in_tick = run->is_skipping = false;
+        breakpoint_set(tid, 0);
+    } else if (run->is_tick_sent && regs.rip == session->base + handler) {
+        run->is_in_tick = run->is_skipping = true;
+        run->n_ticks++;
+        run->is_injected = true;
+        breakpoint_set(tid, run->tick_pc);
+    }
+    if (has_come_back || run->is_in_tick) {
+        resume(run, tid, 0);
+        return;
+    }
+    run->is_tick_sent = false;
+    count_step(session, run, tid);
+    if (run->is_stepping && !run->is_skipping && run->was_inside) {
+        note_tick(run, tid);
+        resume(run, tid, make_sample(session, tid));
+    } else {
+        resume(run, tid, 0);
+    }
+}
+
 static void reached_mark(struct session *session, struct run *run, pid_t tid, unsigned mark)
 {
     uint32_t flags = session->page->entries[run->entry].flags;
@@ -350,6 +396,10 @@ static bool handle_trap(struct session *session, struct run *run, pid_t tid)
         if (!run->is_stepping) /* it is at the constructor */
             run->until = peek_stack(tid);
         run->is_stepping = run->where == RUN_STEP;
+        if (run->kind == KIND_TICKS) {
+            step_with_ticks(session, run, tid);
+            return false;
+        }
         count_step(session, run, tid);
     }
     resume(run, tid, 0);
@@ -403,15 +453,18 @@ static bool handle_stop(struct session *session, struct run *run, pid_t tid, int
         resume(run, tid, 0);
     else if (number == SIGTRAP)
         return handle_trap(session, run, tid);
-    else
+    else {
+        if (run->kind == KIND_TICKS && number == SIGURG && tid == run->target && run->is_stepping && !run->is_in_tick)
+            note_tick(run, tid); /* it was blocked when it was sent */
         resume(run, tid, number);
+    }
     return false;
 }
 
 enum run_result run_one(struct session *session, struct run *run)
 {
     struct explore_page *page = session->page;
-    int64_t factor = run->where == RUN_STEP ? 10 : 1;
+    int64_t factor = run->kind == KIND_TICKS ? 2 : run->where == RUN_STEP ? 10 : 1;
     int64_t limit_ns = explore_now_ns() + factor * session->plan->patience_ms * NS_PER_MS;
     page->entry = run->entry;
     page->kind = run->kind;

@@ -52,6 +52,9 @@ struct run {
     int end_status;  /* of RUN_DIED, as of wait */
     /* Under way. */
     pid_t target, held;
+    unsigned long n_ticks;      /* samples of KIND_TICKS */
+    uintptr_t tick_pc, tick_sp; /* where the last one interrupted the thread */
+    bool is_tick_sent, is_in_tick;
     bool awaits_target, is_stepping, is_skipping, was_inside, has_ended, has_continued;
     unsigned n_hits;
     int64_t held_until_ns;

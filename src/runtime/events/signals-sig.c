@@ -192,14 +192,19 @@ static bool send_again_sig(int thread, siginfo_t *info)
     return own_call_sig(SYS_rt_sigqueueinfo, (pid_t)own_pid_sig(), EVENTS_SIGNAL, info) == 0;
 }
 
+#define PENDING_MAX 16
+
 /* Removes signals from our events that are pending for this thread, which has them blocked. Only one signal of a number
- * can be pending, so ours would keep out the program's. */
+ * can be pending, for the thread and for the process, so ours would keep out the program's. However fast they come,
+ * this has an end. */
 static void clear_pending_sig(void)
 {
     const uint64_t set = MASK_OURS;
     const struct timespec at_once = {0};
     siginfo_t info;
-    while (own_call_sig(SYS_rt_sigtimedwait, &set, &info, &at_once, SET_BYTES) == EVENTS_SIGNAL) {
+    for (int i = 0; i < PENDING_MAX; i++) {
+        if (own_call_sig(SYS_rt_sigtimedwait, &set, &info, &at_once, SET_BYTES) != EVENTS_SIGNAL)
+            break;
         if (events_is_ours_sig(&info))
             continue;
         (void)send_again_sig((int)own_tid_sig(), &info);
