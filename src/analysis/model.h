@@ -330,9 +330,10 @@ struct event_sum {
     uint64_t fates[FATE_MAX];
     /* as in struct objects_event */
     uint64_t enabled_ns, running_ns, n_throttles, n_no_metric, n_truncated, n_collisions;
-    bool has_data_source; /* the hardware described each access */
-    bool has_address;     /* its samples have, or would have, data addresses */
-    bool is_user_only;    /* time in the kernel gave no samples */
+    bool has_data_source;              /* the hardware described each access */
+    bool has_address;                  /* its samples have, or would have, data addresses */
+    bool is_user_only;                 /* time in the kernel gave no samples */
+    uint64_t n_spared, sample_cost_ns; /* as in struct objects_event; the larger cost */
 };
 
 struct model {

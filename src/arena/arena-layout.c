@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes)                                                                                    \
+#define FIELD(record, field, bytes) \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -164,7 +164,7 @@ FIELD(arena_event, decode, 476);
 FIELD(arena_event, ring_bytes, 480);
 FIELD(arena_event, aux_bytes, 484);
 FIELD(arena_event, file, 488);
-SIZE(arena_thread, 6152);
+SIZE(arena_thread, 6304);
 FIELD(arena_thread, id, 0);
 FIELD(arena_thread, tid, 4);
 FIELD(arena_thread, start_ns, 8);
@@ -200,6 +200,10 @@ FIELD(arena_thread, meetings, 6128);
 FIELD(arena_thread, n_meetings, 6132);
 FIELD(arena_thread, n_watches, 6136);
 FIELD(arena_thread, n_meetings_lost, 6144);
+FIELD(arena_thread, n_spared, 6152);
+FIELD(arena_thread, spared_cost_ns, 6280);
+FIELD(arena_thread, handler_ns, 6288);
+FIELD(arena_thread, entered_ns, 6296);
 SIZE(arena_request, 16);
 FIELD(arena_request, state, 0);
 FIELD(arena_request, kind, 4);
@@ -215,7 +219,7 @@ SIZE(arena_child, 256);
 FIELD(arena_child, state, 0);
 FIELD(arena_child, pid, 4);
 FIELD(arena_child, name, 8);
-SIZE(arena_header, 81848);
+SIZE(arena_header, 81872);
 FIELD(arena_header, magic, 0);
 FIELD(arena_header, version, 8);
 FIELD(arena_header, header_bytes, 12);
@@ -294,6 +298,10 @@ FIELD(arena_header, n_watch_refused, 81832);
 FIELD(arena_header, watch_errno, 81836);
 FIELD(arena_header, is_watch_released, 81840);
 FIELD(arena_header, room, 81844);
+FIELD(arena_header, tick_ns, 81848);
+FIELD(arena_header, test_sample_ns, 81856);
+FIELD(arena_header, is_halted, 81864);
+FIELD(arena_header, halt_pad, 81868);
 SIZE(companion_message, 4136);
 FIELD(companion_message, magic, 0);
 FIELD(companion_message, version, 4);

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 15
+#define ARENA_VERSION 16
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -149,7 +149,8 @@ struct arena_node {
 #define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
 
 /* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
- * unit of the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value).
+ * unit of the event (ns, bytes); when the event has a fixed period, the periods that samples stand for beyond one each
+ * (then (count + weight) * period is the value).
  * metrics: what the hardware reported about these accesses, one bit for each enum mem_metric of
  * sampling/abi/data-src.h; 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not
  * times the period).
@@ -511,8 +512,13 @@ struct arena_thread {
     _Atomic uint64_t n_traced;             /* samples that came to the log, whatever became of them */
     uint32_t meetings;                     /* newest arena_meeting, 0 = none */
     uint32_t n_meetings;
-    _Atomic uint64_t n_watches;       /* times that the thread watched a line */
-    _Atomic uint64_t n_meetings_lost; /* what they found and had no room for */
+    _Atomic uint64_t n_watches;                  /* times that the thread watched a line */
+    _Atomic uint64_t n_meetings_lost;            /* what they found and had no room for */
+    _Atomic uint64_t n_spared[ARENA_EVENTS_MAX]; /* periods that samples stood for beyond one each, because sampling
+                                                  * would have taken more than its share of the time */
+    _Atomic uint64_t spared_cost_ns; /* the smallest cost of a sample for which that was so, kernel included */
+    _Atomic uint64_t handler_ns;     /* time in the handler ... */
+    _Atomic uint64_t entered_ns;     /* ... and CLOCK_MONOTONIC when it was entered, 0 while it does not run */
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
@@ -615,6 +621,9 @@ enum arena_exec {
 /* Processes that help the companion count for the user's limit, too. A program that meets it asks for theirs. */
 enum arena_room { ROOM_KEPT = 0, ROOM_WANTED, ROOM_GIVEN };
 
+/* The companion has found that the process does nothing but handle its own samples: each thread stops its events. */
+enum arena_halt { HALT_NONE = 0, HALT_ASKED };
+
 struct arena_header {
     char magic[8];
     uint32_t version;
@@ -693,6 +702,10 @@ struct arena_header {
     _Atomic int32_t watch_errno;
     _Atomic uint32_t is_watch_released; /* 1: the program asked for breakpoints, and threads gave up theirs */
     _Atomic uint32_t room;              /* enum arena_room */
+    uint64_t tick_ns;                   /* what an empty sample costs on this machine, kernel included; 0: not known */
+    uint64_t test_sample_ns;            /* for tests: each sample takes so long */
+    _Atomic uint32_t is_halted;         /* enum arena_halt */
+    uint32_t halt_pad;
 };
 
 #define ARENA_LACKS_PERF 1u        /* no event of perf is opened */

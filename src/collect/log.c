@@ -235,6 +235,7 @@ static bool add_thread(const struct collected_process *process, const struct are
         event->n_no_metric += view_count(&record->n_no_metric[i]);
         event->n_truncated += view_count(&record->n_truncated[i]);
         event->n_collisions += view_count(&record->n_collisions[i]);
+        event->n_spared += view_count(&record->n_spared[i]);
     }
     summary->frames += view_count(&record->n_frames);
     summary->unwind_frames += view_count(&record->n_frames);

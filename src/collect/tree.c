@@ -169,6 +169,13 @@ static uint64_t scaled_weight(const struct collected_thread *thread, const struc
     return ratio > 1 ? collect_whole((double)hit->weight * ratio) : hit->weight;
 }
 
+/* How many periods of the plan the samples of a hit stand for, where the period is fixed: one each, and more where
+ * there were fewer samples, so that they did not take more than their share. */
+static uint64_t n_periods(const struct arena_hit *hit)
+{
+    return hit->count + hit->weight;
+}
+
 /* Samples of a weighted event count as much as they weigh, latencies as much as the hit's samples weigh on average. */
 static void weigh_access(const struct collected_thread *thread, const struct arena_hit *hit, struct hit_values *values)
 {
@@ -176,10 +183,11 @@ static void weigh_access(const struct collected_thread *thread, const struct are
     bool is_weighted = process->view->header->events[hit->event].flags & EVENT_WEIGHTED;
     uint64_t weight = scaled_weight(thread, hit), unit = thread->weighings[hit->event].unit;
     double mean_weight = hit->count ? (double)weight / (double)hit->count : 0;
+    double mean_periods = hit->count ? (double)n_periods(hit) / (double)hit->count : 0;
     for (int i = 0; i < MEM_METRICS; i++) {
         int column = hit->metrics & 1u << i ? process->column_of_metric[i] : -1;
         if (column >= 0)
-            put(values, column, is_weighted ? weight : hit->count * (unit / thread->columns[column].period));
+            put(values, column, is_weighted ? weight : n_periods(hit) * (unit / thread->columns[column].period));
     }
     const int latency_columns[] = {process->latency_column,
                                    hit->metrics & MEM_REMOTE_METRICS ? process->remote_latency_column : -1};
@@ -187,8 +195,9 @@ static void weigh_access(const struct collected_thread *thread, const struct are
         int column = latency_columns[i];
         if (column >= 0)
             put(values, column,
-                is_weighted ? collect_whole((double)hit->latency * mean_weight)
-                            : hit->latency * (unit / thread->columns[column].period));
+                is_weighted
+                    ? collect_whole((double)hit->latency * mean_weight)
+                    : collect_whole((double)hit->latency * mean_periods) * (unit / thread->columns[column].period));
     }
 }
 
@@ -204,7 +213,7 @@ static void thread_weigh_hit(const struct collected_thread *thread, const struct
     bool is_weighted = process->columns[column].kind == COLUMN_WEIGHT;
     if (!hit->count && !(is_weighted && hit->weight))
         return;
-    put(values, column, is_weighted ? scaled_weight(thread, hit) : hit->count);
+    put(values, column, is_weighted ? scaled_weight(thread, hit) : n_periods(hit));
     if (process->view->header->events[hit->event].flags & EVENT_DATA_SRC)
         weigh_access(thread, hit, values);
 }

@@ -84,6 +84,21 @@ static void write_owners(const struct collected_process *process, struct buf *ou
     }
 }
 
+/* A sentence for reports when the companion has stopped the sampling. */
+static char *halt_note(const struct collected_process *process)
+{
+    const struct arena_header *header = process->view->header;
+    char *note = NULL;
+    if (!atomic_load(&header->is_halted))
+        return NULL;
+    int len =
+        asprintf(&note,
+                 "the sampling of %.200s was stopped, because it did nothing any more but handle its own samples: "
+                 "what it did later is missing. Please report this.",
+                 header->argv0);
+    return len < 0 ? NULL : note;
+}
+
 /* A sentence for reports when the blocks of the process's allocator are not seen; NULL when they are, or when out of
  * memory. The caller frees it. */
 static char *process_note(const struct collected_process *process)
@@ -651,7 +666,9 @@ static void fill_event(struct side *side, const struct collected_thread *thread,
                                     .n_collisions = view_count(&thread->record->n_collisions[i]),
                                     .has_data_source = (from->flags & EVENT_DATA_SRC) != 0,
                                     .has_address = (from->flags & EVENT_ADDRESS) != 0,
-                                    .is_user_only = from->attr.exclude_kernel && !(from->flags & EVENT_TIMER)};
+                                    .is_user_only = from->attr.exclude_kernel && !(from->flags & EVENT_TIMER),
+                                    .n_spared = view_count(&thread->record->n_spared[i])};
+    event->sample_cost_ns = event->n_spared ? view_count(&thread->record->spared_cost_ns) : 0;
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = view_count(&thread->record->fates[i][fate]);
     if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)
@@ -682,7 +699,7 @@ static void fill_thread(struct side *side, const struct collected_thread *thread
     side->file.sample_bytes = header->sample_bytes;
     side->file.mark_ns = view_count(&header->mark_ns);
     if (thread->ref == thread->process->threads[0])
-        side->file.note = process_note(thread->process);
+        side->file.note = atomic_load(&header->is_halted) ? halt_note(thread->process) : process_note(thread->process);
     if (thread->ref == thread->process->threads[0])
         side->file.sharing_note = sharing_note(thread->process);
     side->file.events = side->events;

@@ -232,6 +232,7 @@ static void look_around(struct companion *c, int64_t now_ms)
         companion_process_look(c, p, now_ms);
         if (p->state != PROCESS_LIVE)
             continue;
+        companion_watchdog_look(c, p, now_ms);
         companion_jit_look(p);
         if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
             checkpoint(c, p);

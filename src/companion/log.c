@@ -121,8 +121,9 @@ void companion_index(const struct companion *c, const struct companion_process *
     const struct arena_header *arena = process->arena;
     int n = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s%s%s\n", process->pid,
                      arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code), atomic_load(&arena->n_threads),
-                     (unsigned long long)atomic_load(&arena->n_blocks_recorded), process->end_state, what,
-                     process->end_note[0] ? ", " : "", process->end_note);
+                     (unsigned long long)atomic_load(&arena->n_blocks_recorded),
+                     process->end_state ? process->end_state : "running", what, process->end_note[0] ? ", " : "",
+                     process->end_note);
     size_t len = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
     if (c->is_worker || !c->notes)
         (void)write_index(c, line, len);

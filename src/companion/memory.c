@@ -381,6 +381,8 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->stop_signal = setup->stop_signal;
     arena->lifetime_s = setup->lifetime_s;
     arena->trust_skid = setup->trust_skid;
+    arena->tick_ns = setup->tick_ns;
+    arena->test_sample_ns = setup->test_sample_ns;
     arena->min_bytes = setup->min_bytes;
     arena->sample_bytes = setup->sample_bytes;
     arena->has_small_sites = setup->has_small_sites;

@@ -49,6 +49,12 @@ static uint64_t ns_between(unsigned long long from, unsigned long long to)
     return to > from && per_second > 0 ? (to - from) * (CLOCK_S_NS / (unsigned long)per_second) : 0;
 }
 
+uint64_t companion_times_used(const struct companion_process *process)
+{
+    const struct proc_stat *from = &process->at_start, *to = &process->last_seen;
+    return ns_between(from->user_ticks + from->system_ticks, to->user_ticks + to->system_ticks);
+}
+
 /* Whether each sample of the event stands for its period of CPU time. */
 static bool is_cpu_time(const struct arena_event *event)
 {
@@ -67,7 +73,9 @@ static uint64_t sampled_ns(const struct companion_process *process, const struct
         const struct arena_event *event = &process->arena->events[i];
         if (!is_cpu_time(event))
             continue;
-        double ns = (double)atomic_load((_Atomic uint64_t *)(uintptr_t)&thread->taken[i]) * event->scale * 1000;
+        double n_periods = (double)atomic_load((_Atomic uint64_t *)(uintptr_t)&thread->taken[i]) +
+                           (double)atomic_load((_Atomic uint64_t *)(uintptr_t)&thread->n_spared[i]);
+        double ns = n_periods * event->scale * 1000;
         if (!(ns > most) || ns > 1e18)
             continue;
         most = ns;

@@ -45,6 +45,14 @@ struct process_shared {
 
 struct companion_homes;
 
+/* What a process had used when the watchdog looked last. */
+struct companion_watchdog {
+    int64_t looked_ms; /* 0: never */
+    uint64_t cpu_ns, handler_ns, n_taken;
+    unsigned n_bad; /* looks in a row at which it seemed to hang in its own samples */
+    bool is_halted;
+};
+
 /* One arena and the process that fills it. A pid that calls exec has one after another. */
 struct companion_process {
     struct companion_process *next;
@@ -88,6 +96,7 @@ struct companion_process {
     int64_t checkpoint_due_ms;
     int64_t mark_due_ms;                  /* 0: no mark is to be made */
     struct proc_stat at_start, last_seen; /* what it had used when it came, and when it was last checked */
+    struct companion_watchdog watchdog;
 };
 
 /* A process from which nothing has been heard yet: a child of a measured one, or one that could not be let in. */
@@ -282,6 +291,8 @@ void companion_answer_waiting(struct companion *c, const struct companion_proces
 /* Gives the threads that have not reported their CPU times the last ones that were seen, and at least what their
  * samples stand for. */
 void companion_times_settle(struct companion_process *process);
+/* CPU time that it had used when it was looked at last, since it came, ns. */
+uint64_t companion_times_used(const struct companion_process *process);
 /* Registers a process; one that sends FORK continues with a copy of its parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err);
@@ -303,6 +314,11 @@ void companion_strays_turned_away(struct companion *c, pid_t peer_pid);
 void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);
 /* Checks whether the process has become another program by exec that is not measured: then its arena is final. */
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
+
+/* --- watchdog.c --- */
+
+/* Stops the sampling of a process that has been doing nothing but handle its own samples. */
+void companion_watchdog_look(const struct companion *c, struct companion_process *process, int64_t now_ms);
 /* The process says HELLO anew, or that it cannot be measured: what was recorded under its number so far, by the program
  * that it was before exec, is final. An arena that it has been sent and could not begin to record in is forgotten.
  * process may be NULL. */

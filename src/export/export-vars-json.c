@@ -205,6 +205,10 @@ static void put_fates(const struct event_sum *event, struct buf *out)
     }
     json_put_word_at(out, "enabled_ns", event->enabled_ns);
     json_put_word_at(out, "running_ns", event->running_ns);
+    if (event->n_spared) {
+        json_put_word_at(out, "n_spared", event->n_spared);
+        json_put_word_at(out, "sample_cost_ns", event->sample_cost_ns);
+    }
     json_put_key(out, "fates", 0);
     buf_printf(out, "{");
     for (int i = 0; i < FATE_MAX; i++)

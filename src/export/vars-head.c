@@ -206,6 +206,26 @@ static void put_coverage(const struct report *report, struct buf *text)
                    100 * sampled_s / used_s, used_s, report->is_user_only ? " in user mode" : "");
 }
 
+#define SLOWED_LEAST 1.25
+
+/* Puts how much more slowly than was asked for the program was sampled, and why. */
+static void put_slowed(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct event_sum *event = report->event;
+    double factor = event && event->taken ? 1 + (double)event->n_spared / (double)event->taken : 1;
+    struct buf text = {0};
+    if (factor < SLOWED_LEAST)
+        return;
+    buf_printf(&text, "sampled at %.0f %% of the rate, so that this takes no more than its share: a sample costs ",
+               100 / factor);
+    if (event->sample_cost_ns < 10000000)
+        buf_printf(&text, "%.0f us on this machine", (double)event->sample_cost_ns / 1e3);
+    else
+        buf_printf(&text, "%.0f ms on this machine", (double)event->sample_cost_ns / 1e6);
+    text_labelled(out, job, "rate", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
 /* Puts what the numbers leave out. */
 static void put_missing(const struct report *report, const struct export_job *job, struct buf *out)
 {
@@ -288,6 +308,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
 {
     put_program(job, out);
     put_samples(report, job, out);
+    put_slowed(report, job, out);
     put_causes(report, job, out);
     put_missing(report, job, out);
     put_hidden(report, job, out);

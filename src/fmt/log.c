@@ -64,6 +64,7 @@ static const struct log_event_field event_fields[] = {
     {"enabled-ns", offsetof(struct log_event, enabled_ns)}, {"running-ns", offsetof(struct log_event, running_ns)},
     {"throttles", offsetof(struct log_event, n_throttles)}, {"no-metric", offsetof(struct log_event, n_no_metric)},
     {"truncated", offsetof(struct log_event, n_truncated)}, {"collisions", offsetof(struct log_event, n_collisions)},
+    {"spared", offsetof(struct log_event, n_spared)},
 };
 
 #define EVENT_FIELDS (sizeof event_fields / sizeof event_fields[0])
@@ -482,6 +483,9 @@ static void put_event_counters(const struct log_event *event, struct buf *out)
     if (event->n_collisions)
         buf_printf(out, "    %12" PRIu64 "  pieces of the AUX area in which the hardware gave up samples\n",
                    event->n_collisions);
+    if (event->n_spared)
+        buf_printf(out, "    %12" PRIu64 "  samples less, so that sampling took no more than its share of the time\n",
+                   event->n_spared);
     if (event->running_ns < event->enabled_ns)
         buf_printf(out, "    %11.1f%%  of the time counted: it shared its counter with other events\n",
                    100 * (double)event->running_ns / (double)event->enabled_ns);

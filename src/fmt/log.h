@@ -23,6 +23,7 @@ struct log_event {
     uint64_t n_no_metric;            /* samples whose data source names neither load nor store */
     uint64_t n_truncated;            /* pieces of the AUX area that it was too small for */
     uint64_t n_collisions;           /* pieces of the AUX area in which the hardware dropped samples */
+    uint64_t n_spared;               /* periods that samples stand for beyond one each */
 };
 
 /* What the counter lines hold. Samples, recorded, blocked and errant follow from the events when there are any

@@ -169,6 +169,10 @@ static void take_events(struct json_take *take, const json_t *root, struct objec
             event->has_address = (uint32_t)json_take_word_at(take, item, "has_address", UINT32_MAX);
             event->is_user_only = (uint32_t)json_take_word_at(take, item, "is_user_only", UINT32_MAX);
         }
+        if (json_object_get(item, "n_spared")) {
+            event->n_spared = json_take_word_at(take, item, "n_spared", UINT64_MAX);
+            event->sample_cost_ns = json_take_word_at(take, item, "sample_cost_ns", UINT64_MAX);
+        }
     }
     take->where = NULL;
 }

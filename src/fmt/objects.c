@@ -513,6 +513,10 @@ static void put_events(struct buf *out, const struct objects_file *file)
             json_put_word_at(out, "has_address", event->has_address);
             json_put_word_at(out, "is_user_only", event->is_user_only);
         }
+        if (event->n_spared) {
+            json_put_word_at(out, "n_spared", event->n_spared);
+            json_put_word_at(out, "sample_cost_ns", event->sample_cost_ns);
+        }
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);

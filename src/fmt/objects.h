@@ -252,6 +252,9 @@ struct objects_event {
     /* from version 5 on */
     uint32_t has_address;  /* 1: its samples have, or would have, data addresses */
     uint32_t is_user_only; /* 1: time in the kernel gives no samples */
+    uint64_t n_spared;     /* periods that samples stand for beyond one each: there were fewer, so that sampling did not
+                            * take more than its share; older files have none */
+    uint64_t sample_cost_ns; /* what a sample cost then; 0: none was spared */
 };
 
 /* A function with samples: [start, end) in the profile's module "[kernel:...]", or "[jit:...]"; or a region of the

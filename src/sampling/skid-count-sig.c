@@ -10,7 +10,13 @@
 static struct {
     const struct skid_loop *loop;
     struct skid_kernel *kernel; /* NULL: not counting */
+    volatile uint32_t n_handled;
 } counting;
+
+uint32_t skid_n_handled_sig(void)
+{
+    return counting.n_handled;
+}
 
 void skid_count_sig(const struct skid_loop *loop, struct skid_kernel *kernel)
 {
@@ -30,6 +36,7 @@ void skid_sample_sig(int signo, siginfo_t *info, void *context)
     struct skid_kernel *kernel = counting.kernel;
     (void)signo;
     (void)info;
+    counting.n_handled = counting.n_handled + 1;
     if (!kernel || pc < counting.loop->from || pc >= counting.loop->to)
         return;
     if (pc == counting.loop->stall)

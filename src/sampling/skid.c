@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -92,11 +93,15 @@ static void skid_key_read(struct skid_key *key)
 #define TURNS 2000       /* between two checks of the clock */
 #define SAMPLES_MIN 20
 #define PERCENT_MIN 90
+#define TICK_NS 30000000 /* of CPU time for the cost of a sample */
+#define TICKS_MAX 128
+#define TICK_MOST_NS 100000000 /* of what is believed */
 
 /* In memory that parent and child share. */
 struct report {
     struct skid_kernel kernels[SKID_KERNELS];
     char trigger[32];
+    uint32_t tick_ns;
     int failed_errno; /* from the last trigger that was tried */
 };
 
@@ -165,6 +170,36 @@ static void link_lines(char *memory)
     }
 }
 
+static int compare_gaps(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Reads the clock again and again: where two readings enclose a sample, they are as far apart as it cost. Only the
+ * lower quartile counts, as others may have used the processor meanwhile. */
+static uint32_t measure_tick(void)
+{
+    uint64_t gaps[TICKS_MAX], end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + TICK_NS;
+    uint32_t n = 0;
+    while (n < TICKS_MAX && clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+        uint64_t before_ns = clock_now_ns(CLOCK_MONOTONIC);
+        for (int i = 0; i < TURNS && n < TICKS_MAX; i++) {
+            uint32_t n_handled = skid_n_handled_sig();
+            uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+            if (skid_n_handled_sig() != n_handled) {
+                now_ns = clock_now_ns(CLOCK_MONOTONIC);
+                gaps[n++] = now_ns - before_ns;
+            }
+            before_ns = now_ns;
+        }
+    }
+    if (n < SAMPLES_MIN)
+        return 0;
+    qsort(gaps, n, sizeof gaps[0], compare_gaps);
+    return gaps[n / 4] < TICK_MOST_NS ? (uint32_t)gaps[n / 4] : TICK_MOST_NS;
+}
+
 static void run_loops(char *memory, struct report *report)
 {
     static uint64_t small[8];
@@ -187,8 +222,10 @@ static void run_child(struct report *report)
     char *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED)
         report->failed_errno = errno;
-    else if (start_trigger(report))
+    else if (start_trigger(report)) {
+        report->tick_ns = measure_tick();
         run_loops(memory, report);
+    }
     /* Ends the child, and only it: no handler or buffer inherited from the caller may run. */
     (void)syscall(SYS_exit_group, 0);
 }
@@ -241,6 +278,7 @@ int skid_measure(struct skid_result *result, struct error *err)
         memcpy(result->kernels, report->kernels, sizeof result->kernels);
         memcpy(result->trigger, report->trigger, sizeof result->trigger);
         result->rule = judge(result);
+        result->tick_ns = report->tick_ns;
     }
     munmap(report, sizeof *report);
     return code;
@@ -323,6 +361,8 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
     put_string(&text, "kernel", result->key.kernel);
     put_string(&text, "hypervisor", result->key.hypervisor);
     put_string(&text, "trigger", result->trigger);
+    if (result->tick_ns)
+        put(&text, "\"sample_cost_ns\": %u, ", result->tick_ns);
     put(&text, "\"rule\": \"%s\", \"kernels\": [", rules[result->rule <= SKID_FAILS ? result->rule : SKID_UNKNOWN]);
     for (unsigned k = 0; k < SKID_KERNELS; k++)
         put_kernel(&text, &result->kernels[k], k);
@@ -355,13 +395,14 @@ static bool cache_path(const char *directory, const struct skid_key *key, const 
 
 static void write_head(const struct skid_key *key, char *text, size_t n_bytes)
 {
-    (void)snprintf(text, n_bytes, "locus skid 1\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
+    (void)snprintf(text, n_bytes, "locus skid 2\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
                    key->microcode, key->kernel, key->hypervisor);
 }
 
 static bool read_counts(FILE *file, struct skid_result *result)
 {
-    if (fscanf(file, "trigger %31s rule %u", result->trigger, &result->rule) != 2 || result->rule > SKID_FAILS)
+    if (fscanf(file, "trigger %31s rule %u tick %10u", result->trigger, &result->rule, &result->tick_ns) != 3 ||
+        result->rule > SKID_FAILS || result->tick_ns > TICK_MOST_NS)
         return false;
     if (strcmp(result->trigger, SKID_TRIGGER_PERF) != 0 && strcmp(result->trigger, SKID_TRIGGER_TIMER) != 0)
         return false;
@@ -404,7 +445,7 @@ static void write_cache(const char *path, const struct skid_result *result)
     FILE *file = n > 0 && n < (int)sizeof temporary ? fopen(temporary, "wxe") : NULL;
     if (!file)
         return;
-    bool ok = fprintf(file, "%strigger %s rule %u\n", head, result->trigger, result->rule) > 0;
+    bool ok = fprintf(file, "%strigger %s rule %u tick %u\n", head, result->trigger, result->rule, result->tick_ns) > 0;
     for (unsigned k = 0; k < SKID_KERNELS; k++) {
         const struct skid_kernel *kernel = &result->kernels[k];
         ok = ok && fprintf(file, "%u %u %u\n", kernel->n_at, kernel->n_next, kernel->n_elsewhere) > 0;

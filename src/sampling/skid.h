@@ -43,7 +43,9 @@ struct skid_result {
     struct skid_key key;
     char trigger[32]; /* SKID_TRIGGER_... */
     struct skid_kernel kernels[SKID_KERNELS];
-    uint32_t rule; /* enum skid_rule */
+    uint32_t rule;    /* enum skid_rule */
+    uint32_t tick_ns; /* what a sample costs whose handler does nothing, kernel included: the lower quartile; 0: not
+                       * known */
     bool is_from_cache;
 };
 
@@ -83,6 +85,9 @@ const struct skid_loop *skid_loops(void);
 
 /* Starts counting samples of one loop into *kernel (NULL: stop).  ctx: any */
 void skid_count_sig(const struct skid_loop *loop, struct skid_kernel *kernel);
+
+/* Signals handled so far.  ctx: any */
+uint32_t skid_n_handled_sig(void);
 
 /* The handler (SA_SIGINFO).  ctx: signal handler */
 void skid_sample_sig(int signo, siginfo_t *info, void *context);

@@ -11,7 +11,7 @@ cd "$scratch"
 cat >touch.c <<'END'
 #include <time.h>
 #include <unistd.h>
-static volatile char area[256 * 4096];
+static volatile char area[256 * 4096] __attribute__((aligned(4096))); /* pages that nothing else has touched */
 int main(void)
 {
     const struct timespec shortly = {0, 100000};

@@ -319,6 +319,9 @@ static void print_skid(FILE *out, const char *cache)
     (void)fprintf(out, "%-12s   %s, microcode %s, kernel %s, hypervisor %s%s\n", "", result.key.cpu,
                   result.key.microcode, result.key.kernel, result.key.hypervisor,
                   result.is_from_cache ? " (measured earlier)" : "");
+    if (result.tick_ns)
+        (void)fprintf(out, "%-12s   a sample costs %.1f us before anything is done with it\n", "",
+                      (double)result.tick_ns / 1e3);
     for (unsigned i = 0; i < SKID_KERNELS; i++)
         print_kernel(out, i, &result.kernels[i]);
 }

@@ -302,6 +302,7 @@ static void judge_skid(struct prepared *prepared)
         return;
     }
     prepared->setup.trust_skid = result.rule == SKID_HOLDS;
+    prepared->setup.tick_ns = result.tick_ns;
     (void)skid_to_json(&result, prepared->setup.skid_json, sizeof prepared->setup.skid_json);
     if (result.rule == SKID_FAILS)
         (void)snprintf(prepared->plan.warning + len, n - len,
@@ -335,6 +336,8 @@ int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared
     if (modtab_default_cache_dir(setup->tables, sizeof setup->tables, err) != 0)
         return ERR_IO;
     judge_skid(prepared);
+    const char *slowed = getenv("LOCUS_TEST_SAMPLE_US"); /* for tests: see struct arena_header */
+    setup->test_sample_ns = slowed ? strtoull(slowed, NULL, 10) * 1000 : 0;
     plan_copy(&prepared->plan, options, setup);
     if (!prepared->program.binary[0] || !realpath(prepared->program.binary, setup->exe))
         setup->exe[0] = '\0';

@@ -338,6 +338,9 @@ static uint32_t add_event(struct model *model, const struct objects_event *from)
     event->has_data_source |= from->has_data_source != 0;
     event->has_address |= from->has_address != 0;
     event->is_user_only |= from->is_user_only != 0;
+    event->n_spared += from->n_spared;
+    if (from->sample_cost_ns > event->sample_cost_ns)
+        event->sample_cost_ns = from->sample_cost_ns;
     return (uint32_t)(event - model->events);
 }
 

@@ -530,6 +530,8 @@ static void sum_events(struct report *report)
         sum->n_no_metric += event->n_no_metric;
         sum->n_truncated += event->n_truncated;
         sum->n_collisions += event->n_collisions;
+        sum->n_spared += event->n_spared;
+        sum->sample_cost_ns = event->sample_cost_ns > sum->sample_cost_ns ? event->sample_cost_ns : sum->sample_cost_ns;
         sum->has_data_source = true;
         for (int fate = 0; fate < FATE_MAX; fate++)
             sum->fates[fate] += event->fates[fate];

@@ -835,6 +835,26 @@ static bool has_distances(const struct model *model)
     return false;
 }
 
+static bool has_spared(const struct model *model)
+{
+    for (size_t i = 0; i < model->n_events; i++)
+        if (model->events[i].n_spared)
+            return true;
+    return false;
+}
+
+/* One row for each event. */
+static void pass_spared(struct pass *pass, struct model *model)
+{
+    uint64_t n = pass_number(pass, model->n_events, model->n_events, "spared periods");
+    if (pass->code == 0 && n != model->n_events)
+        refuse(pass, "spared periods", "there is not one row for each event");
+    for (size_t i = 0; i < n && pass->code == 0; i++) {
+        pass_64(pass, &model->events[i].n_spared, "spared periods");
+        pass_64(pass, &model->events[i].sample_cost_ns, "cost of a sample");
+    }
+}
+
 static const struct table tables[] = {
     {"machines", offsetof(struct model, n_machines), NULL, pass_machines},
     {"distances", offsetof(struct model, n_machines), has_distances, pass_distances},
@@ -846,6 +866,7 @@ static const struct table tables[] = {
     {"pages", offsetof(struct model, n_pages), NULL, pass_pages},
     {"field_counts", offsetof(struct model, n_field_counts), NULL, pass_field_counts},
     {"drops", offsetof(struct model, n_drops), NULL, pass_drops},
+    {"spared", offsetof(struct model, n_events), has_spared, pass_spared},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

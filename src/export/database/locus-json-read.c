@@ -184,6 +184,8 @@ static void take_events(struct json_take *take, const json_t *root, struct model
         event->has_data_source = take_optional(take, row, "has_data_source") != 0;
         event->has_address = take_optional(take, row, "has_address") != 0;
         event->is_user_only = take_optional(take, row, "is_user_only") != 0;
+        event->n_spared = take_optional(take, row, "n_spared");
+        event->sample_cost_ns = take_optional(take, row, "sample_cost_ns");
         const json_t *fates = json_object_get(row, "fates");
         for (int i = 0; i < FATE_MAX; i++)
             if (json_object_get(fates, fate_row(i)->name))

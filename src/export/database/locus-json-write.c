@@ -147,6 +147,10 @@ static void put_events(const struct model *model, struct buf *out)
             json_put_word_at(out, "has_address", event->has_address);
         if (event->is_user_only)
             json_put_word_at(out, "is_user_only", event->is_user_only);
+        if (event->n_spared) {
+            json_put_word_at(out, "n_spared", event->n_spared);
+            json_put_word_at(out, "sample_cost_ns", event->sample_cost_ns);
+        }
         buf_printf(out, "}");
     }
     buf_printf(out, "]");

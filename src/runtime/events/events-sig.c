@@ -24,7 +24,8 @@
 /* Checks of the clock, and the handler of the signals that start and stop the sampling: see events.h. */
 
 static struct {
-    _Atomic bool is_waiting; /* for the end of the delay */
+    _Atomic bool is_waiting;                /* for the end of the delay */
+    _Atomic uint8_t slow[ARENA_EVENTS_MAX]; /* governor.slow of the thread that changed it last */
 } control;
 
 bool control_is_waiting_sig(void)
@@ -297,30 +298,57 @@ int event_drain_fd_sig(const struct thread_event *event)
     return event->drain_fd >= 0 && descriptors_event_id_sig(event->drain_fd) == event->drain_id ? event->drain_fd : -1;
 }
 
+static bool is_clock_sig(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_SOFTWARE &&
+           (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
 uint64_t event_clock_period_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    bool is_clock = attr->type == PERF_TYPE_SOFTWARE &&
-                    (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
-    if (!is_clock || plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) ||
-        plan->leader || !attr->sample_period)
+    if (!is_clock_sig(attr) ||
+        plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) || plan->leader ||
+        !attr->sample_period)
         return 0;
     return attr->freq ? CLOCK_S_NS / attr->sample_freq : attr->sample_period;
 }
 
-/* How often the timer of an event ticks, ns.  ctx: any */
-static uint64_t event_timer_interval_sig(const struct arena_event *plan)
-{
-    return plan->timer_interval_ns ? plan->timer_interval_ns : event_clock_period_sig(plan);
-}
-
 /* src: the finalizer of splitmix64 (Steele, Lea, Flood 2014) over time and thread. */
-uint64_t events_first_period_sig(const struct thread_state *self, uint64_t n)
+uint64_t events_random_sig(const struct thread_state *self)
 {
     uint64_t x = own_clock_ns_sig(CLOCK_MONOTONIC) + ((uint64_t)self->record->tid << 40);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return 1 + (x ^ x >> 31) % n;
+    return x ^ x >> 31;
+}
+
+bool events_has_each_sig(const struct arena_event *plan)
+{
+    const struct perf_event_attr *attr = &plan->attr;
+    bool is_counted = (attr->type == PERF_TYPE_SOFTWARE && !is_clock_sig(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
+                      attr->type == PERF_TYPE_BREAKPOINT;
+    return is_counted && attr->sample_type & PERF_SAMPLE_PERIOD && !attr->freq;
+}
+
+struct governor_plan events_governed_sig(const struct arena_event *plan)
+{
+    const struct perf_event_attr *attr = &plan->attr;
+    uint64_t period = attr->freq ? CLOCK_S_NS / (attr->sample_freq ? attr->sample_freq : 1) : attr->sample_period;
+    bool is_timer = plan->flags & EVENT_TIMER, is_clock = is_timer || is_clock_sig(attr);
+    if (is_timer)
+        period = plan->timer_interval_ns;
+    return (struct governor_plan){.period = period ? period : 1,
+                                  .tick_ns = arena_header_sig()->tick_ns,
+                                  .is_clock = is_clock,
+                                  .is_exact = (!is_clock && !attr->freq && attr->sample_period <= 1) ||
+                                              events_has_each_sig(plan) || attr->sample_type & PERF_SAMPLE_READ ||
+                                              plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY)};
+}
+
+unsigned events_slow_hint_sig(unsigned index)
+{
+    return atomic_load_explicit(&control.slow[index], memory_order_relaxed);
 }
 
 static struct timespec timespec_of_sig(uint64_t ns)
@@ -328,10 +356,18 @@ static struct timespec timespec_of_sig(uint64_t ns)
     return (struct timespec){.tv_sec = (time_t)(ns / CLOCK_S_NS), .tv_nsec = (long)(ns % CLOCK_S_NS)};
 }
 
-static void timer_arm_sig(const struct thread_event *event, uint64_t first_ns, uint64_t interval_ns)
+/* The only place that arms a timer. */
+static bool timer_arm_sig(const struct thread_event *event, uint64_t first_ns, uint64_t interval_ns)
 {
     struct itimerspec setting = {.it_interval = timespec_of_sig(interval_ns), .it_value = timespec_of_sig(first_ns)};
-    own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
+    return own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL) == 0;
+}
+
+/* The only place that gives a running event another period; value: of governor_*_sig. */
+static bool period_set_sig(const struct thread_event *event, uint64_t value)
+{
+    int fd = event_fd_sig(event);
+    return fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &value) == 0;
 }
 
 /* What the first sample of a timer stands for: the time from one to the next. */
@@ -343,12 +379,16 @@ static uint64_t timer_spacing_sig(const struct thread_event *event, uint64_t int
 /* The first period is a random one. The kernel looks at CPU-time timers at its own ticks only, whose phase is random
  * already: a first period below a tick ends at the next one. CPU time that a thread used while its timer was off must
  * not count: the first sample has the weight of a period, later ones that of the time since the last. */
-static void timer_start_sig(const struct thread_state *self, struct thread_event *event, uint64_t interval_ns)
+static void timer_start_sig(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
 {
-    event->first = events_first_period_sig(self, timer_spacing_sig(event, interval_ns));
+    const struct governor_plan governed = events_governed_sig(plan);
+    uint64_t interval_ns = governor_period_sig(&event->governor, &governed), random = events_random_sig(self);
+    event->first = 1 + random % timer_spacing_sig(event, interval_ns);
     if (event->tick_ns)
         event->first = (event->first - 1) / event->tick_ns * event->tick_ns + 1;
-    timer_arm_sig(event, event->first, interval_ns);
+    else
+        event->first = governor_first_sig(&event->governor, &governed, random);
+    (void)timer_arm_sig(event, event->first, interval_ns);
 }
 
 /* Stores how long the event was enabled and how long it really counted.  ctx: any, while its descriptor is open */
@@ -371,11 +411,10 @@ static void enable_one_sig(struct thread_state *self, unsigned index, bool enabl
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
     unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
-    uint64_t interval_ns = event_timer_interval_sig(plan);
     if (event->has_timer && enable)
-        timer_start_sig(self, event, interval_ns);
+        timer_start_sig(self, event, plan);
     else if (event->has_timer)
-        timer_arm_sig(event, 0, 0);
+        (void)timer_arm_sig(event, 0, 0);
     if (event->fd < 0 || plan->flags & EVENT_REPLAY)
         return;
     int fd = event_fd_sig(event), drain_fd = event_drain_fd_sig(event);
@@ -400,7 +439,7 @@ void events_enable_watch_sig(struct thread_state *self, bool enable)
 {
     uint64_t period_ns = enable ? CONTROL_WATCH_NS : 0;
     if (self->watch.has_timer)
-        timer_arm_sig(&self->watch, period_ns, period_ns);
+        (void)timer_arm_sig(&self->watch, period_ns, period_ns);
     int fd = event_fd_sig(&self->watch);
     if (fd >= 0)
         own_call_sig(SYS_ioctl, fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
@@ -522,12 +561,24 @@ void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t p
         atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
 }
 
+/* How many periods a sample stands for beyond its own; those are counted. Samples that bring weights tell it
+ * themselves, and those of timers are weighed by the time since the one before. */
+static uint64_t spared_sig(struct thread_state *self, unsigned index, uint32_t n_periods)
+{
+    const struct thread_event *event = &self->events[index];
+    bool is_told = arena_header_sig()->events[index].flags & EVENT_WEIGHTED || event->has_timer;
+    uint64_t n = is_told || !n_periods ? 0 : n_periods - 1;
+    if (n)
+        atomic_fetch_add_explicit(&self->record->n_spared[index], n, memory_order_relaxed);
+    return n;
+}
+
 /* The record that belongs to this signal is the newest one: since then only the handler itself can have caused another
  * overflow on this thread. If there is no record, the sample has already been taken, with another event's signal. */
-static void take_newest_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+static void take_newest_sig(struct thread_state *self, unsigned index, uint32_t n_periods, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
-    struct sample_event event = {.index = (uint8_t)index};
+    struct sample_event event = {.index = (uint8_t)index, .weight = spared_sig(self, index, n_periods)};
     struct ring_news news;
     events_read_news_sig(self, index, arch_pc_of_context_sig(context), &news);
     if (news.n_samples == news.n_own)
@@ -570,17 +621,17 @@ static bool is_user_clock_sig(const struct arena_event *plan)
  * of that period becomes a first period again. */
 static bool first_ends_sig(struct thread_event *event, const struct arena_event *plan)
 {
-    uint64_t period = plan->attr.sample_period, next = period, words[3] = {0};
+    const struct governor_plan governed = events_governed_sig(plan);
+    uint64_t period = governor_period_sig(&event->governor, &governed), next = period, words[3] = {0};
     bool is_sample = true;
     int fd = event_fd_sig(event);
     if (fd >= 0 && is_user_clock_sig(plan) && own_call_sig(SYS_read, fd, words, sizeof words) > 0) {
         uint64_t late = words[0] > event->due ? words[0] - event->due : 0;
         bool is_from_kernel = late >= event->first && late >= LATE_NS;
         is_sample = !is_from_kernel || (late >= period && late % period < event->first);
-        next = is_sample ? period : period - late % period;
+        next = is_sample ? period : governor_rest_sig(&event->governor, &governed, late);
     }
-    if (fd >= 0)
-        own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &next);
+    (void)period_set_sig(event, next);
     event->first = is_sample ? 0 : next;
     event->due = words[0] + next;
     return is_sample;
@@ -604,17 +655,18 @@ void events_settle_sig(struct thread_state *self)
 {
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
         struct thread_event *event = &self->events[i];
-        uint64_t period = arena_header_sig()->events[i].attr.sample_period;
-        int fd = event->first && !event->has_timer ? event_fd_sig(event) : -1;
-        if (fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &period) == 0)
+        const struct governor_plan governed = events_governed_sig(&arena_header_sig()->events[i]);
+        if (event->first && !event->has_timer &&
+            period_set_sig(event, governor_period_sig(&event->governor, &governed)))
             event->first = 0;
     }
 }
 
-static void take_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+static void take_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
+    uint32_t n_periods = event->governor.stands_for;
     if (plan->flags & EVENT_DRAINED) {
         if (!self->tree_busy) /* else the interrupted code is doing this already */
             events_drain_sig(self, index);
@@ -623,18 +675,21 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     if (!is_due_sig(self, index))
         return;
     if (event->ring) {
-        take_newest_sig(self, index, context);
+        take_newest_sig(self, index, n_periods, context);
         return;
     }
-    struct sample_event sample = {.index = (uint8_t)index};
+    struct sample_event sample = {
+        .index = (uint8_t)index, .weight = spared_sig(self, index, n_periods), .t_ns = entered_ns};
     if (event->has_timer) {
+        const struct governor_plan governed = events_governed_sig(plan);
         uint64_t now = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox forbids reading it */
-        sample.weight = timer_spacing_sig(event, event_timer_interval_sig(plan));
+        sample.weight = timer_spacing_sig(event, governor_period_sig(&event->governor, &governed));
         if (now && !event->first)
             sample.weight = now - event->last_cpu_ns;
         event->last_cpu_ns = now;
         event->first = 0;
         weigh_by_times_sig(self, index, sample.weight);
+        sample.weight = plan->flags & EVENT_WEIGHTED ? sample.weight : 0;
     }
     sample_take_sig(self, &sample, context);
 }
@@ -645,9 +700,10 @@ static void take_others_sig(struct thread_state *self, unsigned index, const uco
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++) {
         const struct thread_event *event = &self->events[i];
+        uint32_t n_periods = event->governor.stands_for;
         if (i != index && event->ring && !(header->events[i].flags & EVENT_DRAINED) &&
             ring_head_sig(event->ring) != event->seen && is_due_sig(self, i))
-            take_newest_sig(self, i, context);
+            take_newest_sig(self, i, n_periods, context);
     }
 }
 
@@ -700,12 +756,94 @@ static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
     return info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->watch.fd;
 }
 
+/* --- what the sampling may take --- */
+
+/* Arms the period that the governor has decided on; false when the kernel, or a sandbox, refuses. */
+static bool rearm_sig(struct thread_event *event, const struct arena_event *plan)
+{
+    const struct governor_plan governed = events_governed_sig(plan);
+    uint64_t period = governor_period_sig(&event->governor, &governed),
+             hz = plan->attr.sample_freq >> event->governor.slow;
+    if (event->has_timer)
+        return timer_arm_sig(event, period, period);
+    /* The kernel gives a clock a period even where a frequency was asked for. */
+    bool is_frequency = plan->attr.freq && !governed.is_clock;
+    return period_set_sig(event, is_frequency ? hz ? hz : 1 : period);
+}
+
+static void note_cost_sig(struct thread_state *self, uint64_t cost_ns)
+{
+    _Atomic uint64_t *least = &self->record->spared_cost_ns;
+    uint64_t before_ns = atomic_load_explicit(least, memory_order_relaxed);
+    if (!before_ns || cost_ns < before_ns)
+        atomic_store_explicit(least, cost_ns, memory_order_relaxed);
+}
+
+/* Lets the governor judge what the sample that is now at its end has cost. */
+static void govern_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, uint64_t now_ns)
+{
+    struct thread_event *event = &self->events[index];
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    const struct governor_plan governed = events_governed_sig(plan);
+    const struct governor before = event->governor;
+    uint64_t cost_ns = now_ns > entered_ns ? now_ns - entered_ns : 0;
+    uint64_t got_ns = self->left_ns && entered_ns > self->left_ns ? entered_ns - self->left_ns : UINT64_MAX / 2;
+    if (event->first || !governor_judge_sig(&event->governor, &governed, cost_ns, got_ns))
+        return;
+    if (!rearm_sig(event, plan)) {
+        event->governor.slow = before.slow;
+        event->governor.stands_for = before.stands_for;
+        return;
+    }
+    atomic_store_explicit(&control.slow[index], event->governor.slow, memory_order_relaxed);
+    if (event->governor.slow > before.slow)
+        note_cost_sig(self, (cost_ns < before.before_ns ? cost_ns : before.before_ns) + governed.tick_ns);
+}
+
+/* For tests: makes the sample as expensive as it is on a machine that is slow at samples. */
+static void spend_sig(uint64_t entered_ns)
+{
+    const struct arena_header *header = arena_header_sig();
+    while (header->test_sample_ns && own_clock_ns_sig(CLOCK_MONOTONIC) - entered_ns < header->test_sample_ns &&
+           !atomic_load(&header->is_halted))
+        continue;
+}
+
+static void take_all_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, const ucontext_t *context)
+{
+    take_sig(self, index, entered_ns, context);
+    take_others_sig(self, index, context);
+    read_times_sometimes_sig(self, index);
+    if (arena_header_sig()->watches_per_s)
+        watchpoints_step_sig(self);
+    if (arena_header_sig()->test_sample_ns)
+        spend_sig(entered_ns);
+}
+
+/* The handler begins and ends: the companion watches over how much of the time that takes. */
+static void enter_sig(struct thread_state *self, uint64_t now_ns)
+{
+    atomic_store_explicit(&self->record->entered_ns, now_ns, memory_order_relaxed);
+}
+
+static void leave_sig(struct thread_state *self, uint64_t entered_ns, uint64_t now_ns)
+{
+    struct arena_thread *record = self->record;
+    uint64_t before_ns = atomic_load_explicit(&record->handler_ns, memory_order_relaxed);
+    atomic_store_explicit(&record->handler_ns, before_ns + (now_ns > entered_ns ? now_ns - entered_ns : 0),
+                          memory_order_relaxed);
+    atomic_store_explicit(&record->entered_ns, 0, memory_order_relaxed);
+    self->left_ns = now_ns;
+}
+
 /* Takes the sample that the signal announces. A thread that closes the events of another one sets `ending` and then
  * waits until that thread's handler is not running; so in_handler is set before ending is read. */
 static void handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
 {
+    uint64_t entered_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     self->in_handler = 1;
     atomic_thread_fence(memory_order_seq_cst);
+    enter_sig(self, entered_ns);
     int index = event_index_sig(self, info);
     int watchpoint = index < 0 ? watchpoint_index_sig(self, info) : -1;
     if (watchpoint >= 0)
@@ -714,13 +852,16 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
         control_begin_sig();
     else if (index >= 0)
         control_end_sig();
-    if (index >= 0 && !self->ending) { /* an overflow after that counts as not delivered */
-        take_sig(self, (unsigned)index, context);
-        take_others_sig(self, (unsigned)index, context);
-        read_times_sometimes_sig(self, (unsigned)index);
-        if (arena_header_sig()->watches_per_s)
-            watchpoints_step_sig(self);
-    }
+    bool is_halted = atomic_load_explicit(&arena_header_sig()->is_halted, memory_order_relaxed);
+    if (is_halted)
+        events_enable_sig(self, false);
+    bool is_taken = index >= 0 && !self->ending && !is_halted; /* an overflow after that counts as not delivered */
+    if (is_taken)
+        take_all_sig(self, (unsigned)index, entered_ns, context);
+    uint64_t now_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
+    if (is_taken)
+        govern_sig(self, (unsigned)index, entered_ns, now_ns);
+    leave_sig(self, entered_ns, now_ns);
     atomic_thread_fence(memory_order_release);
     self->in_handler = 0;
 }

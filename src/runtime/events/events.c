@@ -95,6 +95,9 @@ static bool map_aux(struct thread_event *event, const struct arena_event *plan)
     return event->aux;
 }
 
+_Static_assert(DRAIN_PERIOD_NS >= GOVERNOR_CLOCK_LEAST_NS && CONTROL_WATCH_NS >= GOVERNOR_CLOCK_LEAST_NS,
+               "clocks beside the plan's events are slow enough");
+
 static struct perf_event_attr clock_attr(uint64_t period_ns)
 {
     return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
@@ -167,38 +170,48 @@ static void event_close(struct thread_event *event)
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }
 
-/* Some units count in steps of 16 and take no other periods. The event goes on at the distance of its first period
- * until a signal of it is handled, which may be a while in the kernel or under a shield. So that the processor is not
- * busy with that alone, no first period is shorter than a twentieth: these are as much longer. */
-#define PERIOD_STEP 16
-#define FIRST_PART 20
-
-/* Whether the event can begin with a period of its own: one that signals each overflow, at a fixed period. For software
- * events whose records hold the period the kernel makes a sample of every single event. */
+/* Whether the event can begin with a period of its own: one that signals each overflow, at a fixed period. */
 static bool begins_anywhere(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    bool is_software = attr->type == PERF_TYPE_SOFTWARE && !event_clock_period_sig(plan);
-    bool has_each = (is_software || attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT) &&
-                    attr->sample_type & PERF_SAMPLE_PERIOD;
-    return !attr->freq && attr->sample_period > 1 && !has_each && !(attr->sample_type & PERF_SAMPLE_READ) &&
-           !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY));
+    return !attr->freq && attr->sample_period > 1 && !events_has_each_sig(plan) &&
+           !(attr->sample_type & PERF_SAMPLE_READ) && !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY));
 }
 
-/* Opens the event with a first period of random length, or else as it is in the plan. */
+/* The event as the governor lets it begin. A clock is given a period where a frequency was asked for, as the kernel
+ * does it. */
+static void set_period(struct perf_event_attr *attr, struct governor *governor, const struct governor_plan *governed)
+{
+    uint64_t hz = attr->sample_freq >> governor->slow, period = governor_period_sig(governor, governed);
+    bool is_frequency = attr->freq && !governed->is_clock;
+    if (!attr->sample_period) /* it only counts */
+        return;
+    attr->freq = is_frequency;
+    if (is_frequency)
+        attr->sample_freq = hz ? hz : 1;
+    else
+        attr->sample_period = period;
+}
+
+/* Opens the event with a first period of random length where it can have one. The event goes on at the distance of its
+ * first period until a signal of it is handled, which may be a while in the kernel or under a shield. */
 static void open_at_random(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan,
                            int group_fd)
 {
     struct perf_event_attr attr = plan->attr;
+    const struct governor_plan governed = events_governed_sig(plan);
+    unsigned index = (unsigned)(plan - arena_header_sig()->events);
+    event->governor = governor_begin_sig(&governed, events_slow_hint_sig(index));
     if (begins_anywhere(plan)) {
-        uint64_t step = attr.sample_period % PERIOD_STEP ? 1 : PERIOD_STEP, n = attr.sample_period / step;
-        uint64_t first = events_first_period_sig(self, n), least = n / FIRST_PART;
-        attr.sample_period = (first > least ? first : first + least) * step;
+        attr.sample_period = governor_first_sig(&event->governor, &governed, events_random_sig(self));
         event->fd = event_open_attr(&attr, group_fd);
         event->first = event->due = event->fd >= 0 ? attr.sample_period : 0;
     }
-    if (event->fd < 0)
-        event->fd = event_open_attr(&plan->attr, group_fd);
+    if (event->fd >= 0)
+        return;
+    attr.sample_period = plan->attr.sample_period;
+    set_period(&attr, &event->governor, &governed);
+    event->fd = event_open_attr(&attr, group_fd);
 }
 
 /* Opens one event of the plan for the calling thread, whose earlier events are already open.  ctx: ordinary */
@@ -468,7 +481,7 @@ static bool may_have_timer(void)
     return false;
 }
 
-static bool open_timer(struct thread_event *event, clockid_t clock)
+static bool open_timer(struct thread_event *event, clockid_t clock, struct governor governor)
 {
     if (!may_have_timer())
         return false;
@@ -483,6 +496,7 @@ static bool open_timer(struct thread_event *event, clockid_t clock)
     if (clock == CLOCK_THREAD_CPUTIME_ID)
         own_call_sig(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, &tick);
     event->tick_ns = clock_ns_of(&tick);
+    event->governor = governor;
     event->has_timer = true;
     return true;
 }
@@ -509,6 +523,8 @@ static bool open_one(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
+    const struct governor_plan governed = events_governed_sig(plan);
+    const struct governor governor = governor_begin_sig(&governed, events_slow_hint_sig(index));
     if (plan->flags & EVENT_KERNEL)
         loadmap_add_kernel();
     if (plan->flags & (EVENT_BATCH | EVENT_AUX) && !self->record->id)
@@ -516,11 +532,11 @@ static bool open_one(struct thread_state *self, unsigned index)
     if (plan->flags & EVENT_REPLAY)
         return self->record->id || replay_open(event, plan);
     if (plan->flags & EVENT_TIMER)
-        return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+        return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, governor);
     if (event_open(self, index))
         return true;
     /* Perhaps there is no descriptor left within the program's limit. */
-    bool has_timer = event_clock_period_sig(plan) && open_timer(event, CLOCK_THREAD_CPUTIME_ID);
+    bool has_timer = event_clock_period_sig(plan) && open_timer(event, CLOCK_THREAD_CPUTIME_ID, governor);
     if (has_timer)
         atomic_fetch_add(&arena_header_sig()->n_on_timer[index], 1);
     return has_timer;
@@ -530,8 +546,8 @@ static bool open_one(struct thread_state *self, unsigned index)
 static void open_watch(struct thread_state *self)
 {
     control_begin_sig();
-    if (control_is_waiting_sig() &&
-        (event_open_clock(self, &self->watch) || open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID)))
+    if (control_is_waiting_sig() && (event_open_clock(self, &self->watch) ||
+                                     open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID, (struct governor){0})))
         events_enable_watch_sig(self, true);
 }
 
@@ -597,7 +613,7 @@ static void correct_overflows(struct thread_event *event, const struct arena_eve
     uint64_t words[3] = {0};
     int fd = event->first && event->n_written ? event_fd_sig(event) : -1;
     if (fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0 && words[0] >= event->due)
-        event->n_written = 1 + (words[0] - event->due) / plan->attr.sample_period;
+        event->n_written = 1 + (words[0] - event->due) / (plan->attr.sample_period << event->governor.slow);
 }
 
 /* Counts the overflows that the kernel saw: the samples in an overwritten ring, also those whose signal never came. */

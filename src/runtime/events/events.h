@@ -172,10 +172,20 @@ void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t p
 /* Starts or stops the clock that waits for the end of a delay.  ctx: any */
 void events_enable_watch_sig(struct thread_state *self, bool enable);
 
-/* A random number of 1 to n for an event of self: the length of its first period. A thread that lives for less than a
- * period is then sampled as often as its share of a period demands, and threads that begin alike are not sampled at the
- * same places.  ctx: any */
-uint64_t events_first_period_sig(const struct thread_state *self, uint64_t n);
+/* A random number for an event of self: of the length of its first period. A thread that lives for less than a period
+ * is then sampled as often as its share of a period demands, and threads that begin alike are not sampled at the same
+ * places.  ctx: any */
+uint64_t events_random_sig(const struct thread_state *self);
+
+/* What the governor must know of an event of the plan.  ctx: any */
+struct governor_plan events_governed_sig(const struct arena_event *plan);
+
+/* How slow the event was made on the thread that changed that last: what new threads begin with.  ctx: any */
+unsigned events_slow_hint_sig(unsigned index);
+
+/* Whether the kernel makes a sample of every single event, whatever the period: so it does for software events whose
+ * records hold the period.  ctx: any */
+bool events_has_each_sig(const struct arena_event *plan);
 
 /* Ends the first periods of self's events now, because their ends need system calls that may soon be forbidden.
  * ctx: calling thread */

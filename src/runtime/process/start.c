@@ -242,6 +242,7 @@ __attribute__((constructor)) static void process_constructor(int argc, char **ar
         process_at_exit_last(end_at_exit);
         (void)at_quick_exit(process_quick_exit);
     }
+    thread_start_events_unshielded();
     errno = saved_errno;
 }
 
@@ -434,6 +435,7 @@ static void fork_child(void)
     alloc_wrap_guard_leave();
     shield_lower_sig(&forking.shield);
     altstack_begin();
+    thread_start_events_unshielded();
 }
 
 /* Registers the handlers for fork.  ctx: ordinary, once */

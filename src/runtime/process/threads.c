@@ -16,6 +16,7 @@
 #include "runtime/events/events.h"
 #include "runtime/objmap/objmap.h"
 #include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
 #include "runtime/record/sample.h"
 
 /* --- where a thread's CPU time was spent --- */
@@ -298,15 +299,25 @@ static void live_remove(const struct thread_state *state)
 }
 
 /* A thread that switches the sampling sees this thread before or after this, never in between. */
-static void open_events(struct thread_state *state)
+void thread_start_events(void)
 {
-    events_open(state);
+    struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
+    if (!self || self->ending || sandbox_is_entered_sig())
+        return;
     lock_threads();
     if (sample_is_active_sig())
-        events_enable_sig(state, true);
+        events_enable_sig(self, true);
     thread_unlock_sig();
     if (sample_is_active_sig())
-        events_replay(state);
+        events_replay(self);
+}
+
+void thread_start_events_unshielded(void)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    thread_start_events();
+    shield_lower_sig(&shield);
 }
 
 /* Begins a thread whose bounds and regions are set. */
@@ -321,7 +332,7 @@ static bool begin(struct thread_state *state)
     }
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
-    open_events(state);
+    events_open(state);
     atomic_store(&state->is_taken, false);
     return true;
 }
@@ -517,6 +528,7 @@ void thread_renew(struct thread_state *self)
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
     altstack_begin();
+    thread_start_events_unshielded();
 }
 
 /* The interrupted code continues with old, so nothing of old may be freed, and nothing that it records counts in this

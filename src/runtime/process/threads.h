@@ -20,17 +20,23 @@ struct thread_state *thread_prepare(void);
  * not be used any more.  ctx: ordinary, shielded */
 void thread_discard(struct thread_state *state);
 
-/* Registers the calling thread with state (thread_prepare) and starts its events. stack_bytes: size of its stack, 0
+/* Registers the calling thread with state (thread_prepare) and opens its events. stack_bytes: size of its stack, 0
  * for the main thread. False when the arena is full or the process is ending: the thread then runs unprofiled.
  * ctx: ordinary, shielded */
 bool thread_begin(struct thread_state *state, size_t stack_bytes);
+
+/* Starts the events of the calling thread, if sampling is on: the last act of what begins a thread, a process or a
+ * child of fork. Until then nothing of ours is interrupted by our own samples, whatever a sample costs here. Does
+ * nothing in a thread that is not registered.  ctx: ordinary; shielded, or _unshielded */
+void thread_start_events(void);
+void thread_start_events_unshielded(void);
 
 /* Ends the calling thread's recording: events closed, pending samples resolved or counted. Does nothing when the end of
  * the process is already doing that.  ctx: ordinary, shielded */
 void thread_end(struct thread_state *state);
 
-/* At the start of the process: installs the signal handler and registers the calling thread as the first one.
- * is_active: sampling begins now. False when the arena is full.  ctx: ordinary, shielded */
+/* At the start of the process: installs the signal handler and registers the calling thread as the first one, without
+ * starting its events. is_active: sampling begins now. False when the arena is full.  ctx: ordinary, shielded */
 bool thread_begin_first(bool is_active);
 
 /* At the end of the process: sampling stops, and the records of all threads are closed, that of the calling thread

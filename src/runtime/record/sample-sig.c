@@ -694,7 +694,7 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     taken_start_sig(self, &taken, event);
     taken.is_fresh = true;
     if (arena_header_sig()->trace)
-        taken.t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
+        taken.t_ns = event->t_ns ? event->t_ns : own_clock_ns_sig(CLOCK_MONOTONIC);
     leaf_sig(self, &taken, event, context);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);

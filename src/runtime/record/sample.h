@@ -18,7 +18,8 @@
 struct sample_event {
     uint8_t index;        /* into arena_header.events */
     bool has_access;      /* the sample's record was found */
-    uint64_t weight;      /* in the event's unit, 0 for a fixed period */
+    uint64_t weight;      /* in the event's unit; for a fixed period, how many more periods the sample stands for */
+    uint64_t t_ns;        /* CLOCK_MONOTONIC when the handler was entered, 0: not known */
     uint64_t earlier_var; /* the variable that was at the address at the access, if that has changed; else 0 */
     struct access access;
 };

@@ -10,6 +10,7 @@
 
 #include "fnbounds/recipe-eval-sig.h"
 #include "runtime/record/cct.h"
+#include "runtime/record/governor.h"
 #include "runtime/record/meeting.h"
 #include "runtime/record/trace.h"
 #include "runtime/unwind/unwind.h"
@@ -37,6 +38,7 @@ struct thread_event {
     uint64_t first;       /* length of its first period, while that lasts; 0: it has the plan's period */
     uint64_t due;         /* the event's count at which that ends */
     uint64_t tick_ns;     /* of a CPU-time timer: how often the kernel looks at it */
+    struct governor governor;
 };
 
 /* A watchpoint of one thread. */
@@ -155,6 +157,7 @@ struct thread_state {
     struct thread_watchpoint watchpoints[MEETING_WATCHES];
     struct thread_meetings meetings;
     struct thread_last_pc last_pc;
+    uint64_t left_ns; /* CLOCK_MONOTONIC when the handler was left last, 0: it has not run yet */
     struct thread_regions regions;
     void *(*start)(void *);   /* start function of pthread_create, or */
     int (*start_c11)(void *); /* of thrd_create, else NULL */

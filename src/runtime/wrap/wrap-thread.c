@@ -66,9 +66,13 @@ void *monitor_begin_thread(void *context)
         thread_discard(state);
     bool is_ready = altstack_begin_quickly(&shield);
     alloc_wrap_guard_leave();
+    if (is_ready)
+        thread_start_events();
     shield_lower_sig(&shield);
-    if (!is_ready)
+    if (!is_ready) {
         altstack_begin();
+        thread_start_events_unshielded();
+    }
     pthread_cleanup_push(end_thread, NULL);
     result = start_c11 ? (void *)(intptr_t)start_c11(argument) : start(argument);
     pthread_cleanup_pop(1);

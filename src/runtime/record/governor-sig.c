@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The governor's decisions: see governor.h. Arithmetic alone, so that they can be tried with any numbers. */
+#include "runtime/record/governor.h"
+
+#include "base/sigsafe.h"
+
+#define PERIOD_MOST (UINT64_C(1) << 62)
+#define PERIOD_STEP 16 /* some units count in steps of 16 and take no other periods */
+
+/* period << slow, at most PERIOD_MOST. */
+static uint64_t slowed_sig(uint64_t period, unsigned slow)
+{
+    return period > PERIOD_MOST >> slow ? PERIOD_MOST : period << slow;
+}
+
+static uint64_t larger_sig(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a sample costs in all. */
+static uint64_t whole_cost_sig(const struct governor_plan *plan, uint64_t cost_ns)
+{
+    uint64_t most = PERIOD_MOST / (2 * (GOVERNOR_SHARE + 1));
+    cost_ns = cost_ns < most ? cost_ns : most;
+    return cost_ns + (plan->tick_ns < most ? plan->tick_ns : most);
+}
+
+uint64_t governor_floor_sig(const struct governor_plan *plan, unsigned slow)
+{
+    uint64_t part = larger_sig(slowed_sig(plan->period, slow) / GOVERNOR_PLAN_PART, 1);
+    uint64_t ticks = plan->tick_ns < PERIOD_MOST / GOVERNOR_TICKS ? plan->tick_ns * GOVERNOR_TICKS : PERIOD_MOST;
+    return plan->is_clock ? larger_sig(part, larger_sig(GOVERNOR_CLOCK_LEAST_NS, ticks)) : part;
+}
+
+unsigned governor_least_sig(const struct governor_plan *plan)
+{
+    unsigned slow = 0;
+    while (slow < GOVERNOR_SLOWEST && !plan->is_exact &&
+           slowed_sig(plan->period, slow) < governor_floor_sig(plan, slow))
+        slow++;
+    return slow;
+}
+
+struct governor governor_begin_sig(const struct governor_plan *plan, unsigned hint)
+{
+    unsigned least = governor_least_sig(plan);
+    unsigned slow = hint > GOVERNOR_SLOWEST ? GOVERNOR_SLOWEST : hint;
+    return (struct governor){.slow = (uint8_t)(plan->is_exact || slow < least ? least : slow), .stands_for = 1};
+}
+
+uint64_t governor_period_sig(struct governor *self, const struct governor_plan *plan)
+{
+    uint64_t period = slowed_sig(plan->period, self->slow);
+    self->stands_for = 1u << self->slow;
+    return plan->is_clock ? larger_sig(period, governor_floor_sig(plan, self->slow)) : period;
+}
+
+uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random)
+{
+    uint64_t period = governor_period_sig(self, plan), floor = governor_floor_sig(plan, self->slow);
+    uint64_t step = period % PERIOD_STEP || floor > period / 2 ? 1 : PERIOD_STEP, first = 1 + random % (period / step);
+    if (floor > period / 2)
+        return period;
+    first *= step;
+    floor = (floor + step - 1) / step * step;
+    return first < floor ? first + floor : first;
+}
+
+uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *plan, uint64_t late)
+{
+    uint64_t period = governor_period_sig(self, plan), left = period - late % period;
+    if (left >= governor_floor_sig(plan, self->slow))
+        return left;
+    self->stands_for *= 2;
+    return left + period;
+}
+
+/* Whether the program gets its share at this period.  got_ns: what it got at the present one */
+static bool has_share_sig(const struct governor_plan *plan, uint64_t period, uint64_t whole_ns, uint64_t got_ns)
+{
+    if (plan->is_clock)
+        return period >= (GOVERNOR_SHARE + 1) * whole_ns;
+    return got_ns >= GOVERNOR_SHARE * whole_ns;
+}
+
+bool governor_judge_sig(struct governor *self, const struct governor_plan *plan, uint64_t cost_ns, uint64_t got_ns)
+{
+    uint64_t period = slowed_sig(plan->period, self->slow);
+    uint64_t least_ns = whole_cost_sig(plan, cost_ns < self->before_ns ? cost_ns : self->before_ns);
+    uint64_t most_got_ns = larger_sig(got_ns, self->before_got_ns), whole_ns = whole_cost_sig(plan, cost_ns);
+    self->before_ns = cost_ns;
+    self->before_got_ns = got_ns;
+    if (plan->is_exact)
+        return false;
+    if (!has_share_sig(plan, period, least_ns, most_got_ns)) {
+        self->n_calm = 0;
+        if (self->slow == GOVERNOR_SLOWEST)
+            return false;
+        self->slow++;
+        return true;
+    }
+    /* Twice as many, and something to spare: else it would slow down again at once. */
+    bool is_calm = has_share_sig(plan, period / 2, whole_ns + whole_ns / 4, got_ns / 2);
+    self->n_calm = (uint8_t)(is_calm && self->slow > governor_least_sig(plan) ? self->n_calm + 1 : 0);
+    if (self->n_calm < GOVERNOR_CALM)
+        return false;
+    self->n_calm = 0;
+    self->slow--;
+    return true;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Sampling takes no more than its share, however much a sample costs: a handler that is slowed to 1 ms has at most a
+# fifth of the program's time, what is reported is still all of that time, and the report says so. And a handler that
+# never ends is stopped by the companion: the program ends, and log, index and report say what happened.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+need_runtime
+need python3
+cd "$scratch"
+build_burn 2 5
+
+# slowed EVENT US: measures ./burn with samples of so many microseconds, into EVENT.json.
+slowed() {
+    local status=0
+    LOCUS_TEST_SAMPLE_US=$2 timeout -s KILL 300 "$hpcrun" -e "$1" -o "m.$1" ./burn 2>err || status=$?
+    [ "$status" = 5 ] || fail "$1: status $status instead of 5"
+    "$builddir/hpcprof" -q -o "d.$1" "m.$1" || fail "$1: hpcprof failed"
+    "$builddir/hpcquery" vars --json "d.$1" >"$1.json" || fail "$1: hpcquery failed"
+    "$builddir/hpcquery" vars "d.$1" >"$1.text"
+}
+
+for event in EADDR CPUTIME; do
+    slowed "$event" 1000
+    python3 - "$event.json" <<'END_OF_CHECK' || fail "$event: sampling took more than its share, or lost time"
+import json, sys
+answer = json.load(open(sys.argv[1]))
+event, time = answer, answer["cpu_time"]
+cpu_s = time["user_s"] + time["system_s"]
+part = event["taken"] * 1e-3 / cpu_s
+told = time["sampled_s"] / time["user_s"]
+print(f"{event['taken']} samples of 1 ms and {event['n_spared']} spared in {cpu_s:.2f} s: {part:.1%} of the time; "
+      f"the samples stand for {told:.1%} of it; a sample costs {event['sample_cost_ns'] / 1e6:.2f} ms")
+# a dozen more while it learns
+sys.exit(not (event["taken"] > 20 and event["taken"] - 12 <= 0.2 * cpu_s / 1e-3 and 0.8 <= told <= 1.1 and
+              1e6 <= event["sample_cost_ns"] <= 2e8))
+END_OF_CHECK
+    grep -Eq '^rate +sampled at [0-9]+ % of the rate' "$event.text" || fail "$event: the head does not tell the rate"
+done
+
+# A handler that goes on for an hour.
+slowed CPUTIME 3600000000
+grep -q 'sampling was stopped' m.CPUTIME/*.log || fail "the log does not tell that the sampling was stopped"
+grep -q 'sampling was stopped' m.CPUTIME/index-* || fail "the index does not tell that the sampling was stopped"
+grep -q 'the sampling of burn was stopped' CPUTIME.text || fail "the report does not tell that the sampling was stopped"
+finish

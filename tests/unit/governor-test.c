@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of runtime/record/governor.h with random plans and costs: no clock is ever armed below the floor, the
+ * program gets its share within a few samples whatever a sample costs, and weights stay exact. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "runtime/record/governor.h"
+
+#define CASES 20000
+#define MS UINT64_C(1000000)
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_number(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* Of any order of magnitude up to 2^bits. */
+static uint64_t random_size(unsigned bits)
+{
+    return random_number() >> (64 - 1 - random_number() % bits);
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct governor_plan random_plan(bool is_clock)
+{
+    return (struct governor_plan){
+        .period = 1 + random_size(40), .tick_ns = random_number() % 4 ? random_size(22) : 0, .is_clock = is_clock};
+}
+
+/* By its own arithmetic, not by the one that is tested. */
+static uint64_t least_of(const struct governor_plan *plan)
+{
+    return max_of(max_of(plan->period / 20, 200000), 10 * plan->tick_ns);
+}
+
+static void test_no_clock_below_the_floor(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        const struct governor_plan plan = random_plan(true);
+        struct governor governor = governor_begin_sig(&plan, (unsigned)(random_number() % 8));
+        uint64_t least = least_of(&plan);
+        for (int k = 0; k < 50; k++) {
+            uint64_t late = random_size(45);
+            assert_true(governor_period_sig(&governor, &plan) >= least);
+            assert_true(governor_period_sig(&governor, &plan) >= plan.period);
+            assert_true(governor_first_sig(&governor, &plan, random_number()) >= least);
+            assert_true(governor_rest_sig(&governor, &plan, late) >= least);
+            (void)governor_judge_sig(&governor, &plan, random_size(30), random_size(40));
+        }
+    }
+}
+
+/* The remainder is where a clock with this period would have ticked; where that is too soon, the tick after it stands
+ * for both. */
+static void test_remainders_keep_the_phase(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        const struct governor_plan plan = random_plan(true);
+        struct governor governor = governor_begin_sig(&plan, 0);
+        uint64_t period = governor_period_sig(&governor, &plan), late = random_size(45);
+        uint32_t one = governor.stands_for;
+        uint64_t rest = governor_rest_sig(&governor, &plan, late);
+        assert_true(rest <= 2 * period);
+        if (period == plan.period << governor.slow)
+            assert_int_equal((late + rest) % period, 0);
+        assert_int_equal(governor.stands_for, rest > period ? 2 * one : one);
+    }
+}
+
+/* Of threads that live for a time of at least two floors, as many are sampled as their share of a period demands. */
+static void test_first_periods_are_fair(void **state)
+{
+    const struct governor_plan plan = {.period = 1000000, .is_clock = true};
+    const uint64_t lives[] = {450000, 700000, 900000};
+    (void)state;
+    for (size_t k = 0; k < sizeof lives / sizeof *lives; k++) {
+        uint64_t sum = 0;
+        for (int i = 0; i < 200000; i++) {
+            struct governor governor = governor_begin_sig(&plan, (unsigned)(i % 3));
+            uint64_t first = governor_first_sig(&governor, &plan, random_number());
+            if (governor.slow == 0 && first <= lives[k])
+                sum += governor.stands_for;
+        }
+        /* One in three begins at the period of the plan: 66667 trials, 2 % are far more than their deviation. */
+        double share = (double)sum / 66667, wanted = (double)lives[k] / 1e6;
+        assert_true(share > wanted * 0.98 && share < wanted * 1.02);
+    }
+}
+
+/* Whatever a sample costs, after so many doublings the program gets four times that between two of them. */
+static void test_the_program_gets_its_share(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CASES; i++) {
+        const struct governor_plan plan = random_plan(true);
+        struct governor governor = governor_begin_sig(&plan, 0);
+        uint64_t cost = random_size(34), whole = cost + plan.tick_ns;
+        for (int k = 0; k < GOVERNOR_SLOWEST + 2; k++)
+            if (governor_judge_sig(&governor, &plan, cost, 0))
+                (void)governor_period_sig(&governor, &plan);
+        assert_true(governor.slow == GOVERNOR_SLOWEST || governor_period_sig(&governor, &plan) - whole >= 4 * whole);
+        /* No slower than need be: half the period would not do, or is not allowed. */
+        bool is_least = governor.slow == governor_least_sig(&plan);
+        assert_true(is_least || (plan.period << governor.slow) / 2 < 5 * whole);
+    }
+}
+
+/* A handler that lost its processor once does not slow the event down, and when samples become cheap again there are as
+ * many as before. */
+static void test_one_dear_sample_changes_nothing(void **state)
+{
+    const struct governor_plan plan = {.period = MS, .tick_ns = 10000, .is_clock = true};
+    struct governor governor = governor_begin_sig(&plan, 0);
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        assert_false(governor_judge_sig(&governor, &plan, i % 2 ? 50 * MS : 2000, 0));
+    for (int i = 0; i < 20; i++)
+        (void)governor_judge_sig(&governor, &plan, MS, 0);
+    assert_int_equal(governor.slow, 3);
+    for (int i = 0; i < 4 * GOVERNOR_CALM; i++)
+        (void)governor_judge_sig(&governor, &plan, 2000, 0);
+    assert_int_equal(governor.slow, 0);
+}
+
+/* What is not a clock goes by what the program got between two samples. */
+static void test_counts_go_by_what_the_program_got(void **state)
+{
+    const struct governor_plan plan = {.period = 1000, .tick_ns = 0}, exact = {.period = 1, .is_exact = true};
+    struct governor governor = governor_begin_sig(&plan, 0), each = governor_begin_sig(&exact, 5);
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        assert_false(governor_judge_sig(&governor, &plan, 3000, 12000));
+    for (int i = 0; i < 10; i++)
+        (void)governor_judge_sig(&governor, &plan, 3000, 3000);
+    assert_true(governor.slow >= 8);
+    for (int i = 0; i < 10; i++)
+        assert_false(governor_judge_sig(&each, &exact, MS, 1));
+    assert_int_equal(governor_period_sig(&each, &exact), 1);
+    assert_int_equal(each.stands_for, 1);
+}
+
+/* A clock that runs for so long, on a machine where a sample's cost changes all the time, tells exactly that time. */
+static void test_weights_are_exact(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        const struct governor_plan plan = {.period = MS, .tick_ns = random_size(17), .is_clock = true};
+        struct governor governor = governor_begin_sig(&plan, 0);
+        uint64_t time = 0, told = 0, cost = 1000;
+        uint64_t period = governor_period_sig(&governor, &plan);
+        for (int k = 0; k < 5000; k++) {
+            uint32_t stands_for = governor.stands_for;
+            time += period;
+            told += stands_for * plan.period;
+            if (random_number() % 100 == 0)
+                cost = random_size(24);
+            if (governor_judge_sig(&governor, &plan, cost, 0))
+                period = governor_period_sig(&governor, &plan);
+        }
+        assert_true(time == told);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_clock_below_the_floor),
+        cmocka_unit_test(test_remainders_keep_the_phase),
+        cmocka_unit_test(test_first_periods_are_fair),
+        cmocka_unit_test(test_the_program_gets_its_share),
+        cmocka_unit_test(test_one_dear_sample_changes_nothing),
+        cmocka_unit_test(test_counts_go_by_what_the_program_got),
+        cmocka_unit_test(test_weights_are_exact),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
