@@ -208,7 +208,7 @@ SIZE(arena_request, 16);
 FIELD(arena_request, state, 0);
 FIELD(arena_request, kind, 4);
 FIELD(arena_request, module, 8);
-FIELD(arena_request, part, 12);
+FIELD(arena_request, pc, 12);
 SIZE(arena_chunk, 16);
 FIELD(arena_chunk, used_bytes, 0);
 FIELD(arena_chunk, kind, 4);

@@ -531,7 +531,7 @@ struct arena_request {
     _Atomic uint32_t state; /* enum arena_request_state */
     uint32_t kind;
     uint32_t module; /* reference of an arena_module */
-    uint32_t part;   /* REQUEST_RECIPE: recipe_part() */
+    uint32_t pc;     /* REQUEST_RECIPE: relative to the base_vaddr of the module's table */
 };
 
 struct arena_chunk {

@@ -560,7 +560,7 @@ static bool companion_serve_request(struct companion *c, struct companion_proces
     if (request->kind == REQUEST_MODULE)
         return companion_job_add_module(c, process, &module, request->module, path) != NULL;
     if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || is_safe_module(path, module.id)))
-        return companion_recipes_ask(c, &module, request->part, path);
+        return companion_recipes_ask(c, &module, request->pc, path);
     return true;
 }
 
@@ -577,7 +577,7 @@ bool companion_process_requests(struct companion *c, struct companion_process *p
         struct arena_request *request = &process->arena->requests[i];
         if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_POSTED)
             continue;
-        taken[n] = (struct arena_request){.kind = request->kind, .module = request->module, .part = request->part};
+        taken[n] = (struct arena_request){.kind = request->kind, .module = request->module, .pc = request->pc};
         places[n++] = (uint16_t)i;
         atomic_store_explicit(&request->state, REQUEST_TAKEN, memory_order_relaxed);
     }

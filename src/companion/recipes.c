@@ -100,7 +100,7 @@ bool companion_module_find(const struct companion_module *module, const char *pa
 /* What goes through the pipe, in one piece of at most PIPE_BUF bytes; path_len bytes of path follow. */
 struct wish {
     struct companion_module module;
-    uint32_t part;
+    uint32_t pc;
     uint32_t path_len;
 };
 
@@ -145,8 +145,8 @@ static void serve_wish(const struct companion *c, struct module **modules, const
         module->next = *modules;
         *modules = module;
     }
-    if (!module->maker || recipe_maker_part(module->maker, c->store.base, wish->part, &err) != 0)
-        recipe_store_refuse(c->store.base, wish->module.id, wish->part);
+    if (!module->maker || recipe_maker_place(module->maker, c->store.base, wish->pc, &err) != 0)
+        recipe_store_refuse(c->store.base, wish->module.id, wish->pc);
 }
 
 /* What came through the pipe and has not been taken yet: requests come in groups. The worker reads it into memory that
@@ -284,10 +284,10 @@ void companion_recipes_start(struct companion *c)
     }
 }
 
-bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t part, const char *path)
+bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t pc, const char *path)
 {
     char message[4096];
-    struct wish wish = {.module = *module, .part = part, .path_len = (uint32_t)strlen(path)};
+    struct wish wish = {.module = *module, .pc = pc, .path_len = (uint32_t)strlen(path)};
     if (c->recipes_fd < 0 || sizeof wish + wish.path_len > sizeof message)
         return true;
     if (!c->recipes_pid && c->room_until_ms)

@@ -407,7 +407,7 @@ bool companion_module_find(const struct companion_module *module, const char *pa
 /* Starts the worker; without it requests stay unanswered, which a line in the log says. */
 void companion_recipes_start(struct companion *c);
 /* Hands one request to the worker. Returns false when it has too much to do: ask again later. */
-bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t part, const char *path);
+bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t pc, const char *path);
 /* Ends the worker, and waits for it; requests that it has not taken stay where the next one finds them, which the next
  * request starts once there is room again. */
 void companion_recipes_suspend(struct companion *c);

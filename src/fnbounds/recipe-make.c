@@ -131,20 +131,19 @@ static uint64_t block_bytes(uint32_t n_recipes)
     return (sizeof(struct recipe_block) + (uint64_t)n_recipes * sizeof(struct recipe) + 7) / 8 * 8;
 }
 
-/* Unpublished block with room for n_recipes recipes and n_entries recipes of loop entries at the end of the store, NULL
- * when it does not fit. Abandoned when it is not published before the next call. */
-static struct recipe_block *recipe_store_reserve(struct recipe_store *store, uint64_t module_id, uint32_t part,
-                                                 uint32_t n_recipes, uint32_t n_entries)
+/* Unpublished block with room for n_recipes recipes at the end of the store, NULL when it does not fit. Abandoned when
+ * it is not published before the next call. */
+static struct recipe_block *recipe_store_reserve(struct recipe_store *store, uint64_t module_id, uint32_t pc,
+                                                 uint32_t n_recipes)
 {
     uint64_t offset = atomic_load_explicit(&store->next_offset, memory_order_relaxed);
-    uint64_t n_bytes = block_bytes(n_recipes + n_entries);
+    uint64_t n_bytes = block_bytes(n_recipes);
     if (offset > store->size_bytes || n_bytes > store->size_bytes - offset || offset / 8 > UINT32_MAX)
         return NULL;
     struct recipe_block *block = (struct recipe_block *)((char *)store + offset);
     block->module_id = module_id;
-    block->part = part;
+    block->pc = pc;
     block->n_recipes = n_recipes;
-    block->n_entries = n_entries;
     return block;
 }
 
@@ -156,23 +155,23 @@ static int recipe_store_publish(struct recipe_store *store, struct recipe_block 
     /* One slot stays empty, so that every search ends. */
     if (store->n_used + 1 >= store->n_slots)
         return ERR_RANGE;
-    uint64_t i = recipe_hash(block->module_id, block->part);
+    uint64_t i = recipe_hash(block->module_id, block->pc);
     while (atomic_load_explicit(&slots[i & (store->n_slots - 1)].block, memory_order_relaxed))
         i++;
     struct recipe_slot *slot = &slots[i & (store->n_slots - 1)];
     slot->module_id = block->module_id;
-    slot->part = block->part;
+    slot->pc = block->pc;
     store->n_used++;
-    uint64_t n_bytes = block_bytes(block->n_recipes + block->n_entries);
+    uint64_t n_bytes = block_bytes(block->n_recipes);
     atomic_store_explicit(&store->next_offset, offset + n_bytes, memory_order_relaxed);
     atomic_store_explicit(&slot->block, (uint32_t)(offset / 8), memory_order_release);
     return 0;
 }
 
-void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t part)
+void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t pc)
 {
     struct recipe_block *block =
-        recipe_find_block(store, module_id, part) ? NULL : recipe_store_reserve(store, module_id, part, 0, 0);
+        recipe_find_block(store, module_id, pc) ? NULL : recipe_store_reserve(store, module_id, pc, 0);
     if (block)
         (void)recipe_store_publish(store, block);
 }
@@ -197,7 +196,6 @@ struct recipe_maker {
     struct insn_decoder *decoder;
     struct kept_flow kept[FLOWS_KEPT];
     uint64_t n_requests;
-    struct recipe part[2 * RECIPE_PART_BYTES]; /* of the part in work, those of entries behind the others */
 };
 
 int recipe_maker_open(const struct modtab_header *table, const char *elf_path, struct recipe_maker **maker,
@@ -236,28 +234,22 @@ static const uint8_t *bytes_at_pc(const void *context, uint64_t pc, size_t n_byt
     return recipe_image_bytes(&maker->image, maker->table->base_vaddr + pc, n_bytes);
 }
 
-static int publish(struct recipe_maker *maker, const struct flow *flow, struct recipe_store *store, uint32_t part,
+/* Publishes the recipe of instruction i. */
+static int publish(const struct recipe_maker *maker, const struct flow *flow, struct recipe_store *store, uint32_t i,
                    struct error *err)
 {
-    struct recipe entries[RECIPE_PART_BYTES];
-    uint32_t n = 0, n_entries = 0;
-    size_t first = search_below(flow->insns, flow->n_insns, SEARCH_KEY(struct insn, pc), part);
-    for (size_t i = first; i < flow->n_insns && flow->insns[i].pc - part < RECIPE_PART_BYTES; i++, n++) {
-        recipe_rules_apply(flow, (uint32_t)i, &maker->part[n]);
-        if (recipe_rules_entry(flow, (uint32_t)i, &entries[n_entries]))
-            maker->part[n].entry = (uint16_t)++n_entries;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (maker->part[i].entry)
-            maker->part[i].entry = (uint16_t)(n - i + maker->part[i].entry - 1);
-    memcpy(maker->part + n, entries, n_entries * sizeof *entries);
-    struct recipe_block *block = recipe_store_reserve(store, maker->table->id, part, n, n_entries);
+    struct recipe made, entry;
+    recipe_rules_apply(flow, i, &made);
+    made.entry = recipe_rules_entry(flow, i, &entry);
+    struct recipe_block *block = recipe_store_reserve(store, maker->table->id, made.pc, 1u + made.entry);
     if (!block)
         return error_set(err, ERR_RANGE, "the recipe store is full (%llu bytes)",
                          (unsigned long long)store->size_bytes);
-    memcpy(block->recipes, maker->part, (n + n_entries) * sizeof *block->recipes);
+    block->recipes[0] = made;
+    if (made.entry)
+        block->recipes[1] = entry;
     if (recipe_store_publish(store, block) != 0)
-        return error_set(err, ERR_RANGE, "the recipe store is full (%u parts of functions)", store->n_slots);
+        return error_set(err, ERR_RANGE, "the recipe store is full (%u places)", store->n_slots);
     return 0;
 }
 
@@ -297,19 +289,22 @@ static int prepare(struct recipe_maker *maker, struct kept_flow *kept, uint32_t 
     return 0;
 }
 
-int recipe_maker_part(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err)
+int recipe_maker_place(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err)
 {
-    int64_t func = modtab_find_func(maker->table, maker->table->base_vaddr + pc);
+    uint64_t vaddr = maker->table->base_vaddr + pc;
+    int64_t func = modtab_find_func(maker->table, vaddr);
     if (func < 0)
-        return error_set(err, ERR_RANGE, "%s has no function at %#llx", maker->table->path,
-                         (unsigned long long)(maker->table->base_vaddr + pc));
-    uint32_t part = recipe_part(modtab_funcs(maker->table)[func].start, pc);
-    if (recipe_find_block(store, maker->table->id, part))
+        return error_set(err, ERR_RANGE, "%s has no function at %#llx", maker->table->path, (unsigned long long)vaddr);
+    if (recipe_find_block(store, maker->table->id, pc))
         return 0;
     struct kept_flow *kept = find_kept(maker, (uint32_t)func);
     int code = prepare(maker, kept, (uint32_t)func, err);
     if (code != 0)
         return code;
     kept->used = ++maker->n_requests;
-    return publish(maker, &kept->flow, store, part, err);
+    uint32_t i = flow_find(&kept->flow, pc);
+    if (i == INSN_NONE)
+        return error_set(err, ERR_NOT_FOUND, "%s has no instruction at %#llx", maker->table->path,
+                         (unsigned long long)vaddr);
+    return publish(maker, &kept->flow, store, i, err);
 }

@@ -18,9 +18,9 @@
  * err: ERR_RANGE when the slots do not fit or a number is not usable. */
 int recipe_store_init(void *memory, size_t size_bytes, uint32_t n_slots);
 
-/* Publishes that a part of a module's code has no recipes and will get none, unless it has some. Nothing happens when
+/* Publishes that a place of a module has no recipe and will get none, unless it has one. Nothing happens when
  * the store is full.  ctx: the store's one writer */
-void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t part);
+void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t pc);
 
 struct recipe_maker; /* one load module, opaque */
 
@@ -30,11 +30,12 @@ struct recipe_maker; /* one load module, opaque */
 int recipe_maker_open(const struct modtab_header *table, const char *elf_path, struct recipe_maker **maker,
                       struct error *err);
 
-/* Publishes the recipes of the part around pc (relative to base_vaddr) in the store, unless they are there already. One
- * writer at a time; readers need no lock. Time is linear in the function's size; the maker keeps the last functions, of
- * which further parts take less.
- * err: ERR_RANGE no function is there, or the store is full; ERR_NOT_FOUND the file holds no code there; ERR_MEMORY */
-int recipe_maker_part(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err);
+/* Publishes the recipe of pc (relative to base_vaddr) in the store, unless it is there already. One writer at a time;
+ * readers need no lock. Time is linear in the function's size; the maker keeps the last functions, of which further
+ * places take less.
+ * err: ERR_RANGE no function is there, or the store is full; ERR_NOT_FOUND the file holds no code, or no instruction
+ * begins, there; ERR_MEMORY */
+int recipe_maker_place(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err);
 
 /* Closes the maker (NULL allowed). What it has published stays. */
 void recipe_maker_close(struct recipe_maker *maker);

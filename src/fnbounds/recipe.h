@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Recipes: for a program counter at which a sample was taken, how to work out from the registers which data address
- * the stalled instruction used. Made per function by the companion (Zydis) and read by the signal handler out of a
+ * the stalled instruction used. Made place by place by the companion (Zydis) and read by the signal handler out of a
  * shared, append-only memory (the recipe store). Rule and measurements: an interrupted pc points at the instruction
  * AFTER the stalled one; never fall back to a neighbour.
  *
@@ -14,9 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/search.h"
-
-#define RECIPE_MAGIC "LOCUSRS3"
+#define RECIPE_MAGIC "LOCUSRS4"
 #define RECIPE_NO_REG 0xff
 
 /* Register numbers in operands: x86 encoding order rax rcx rdx rbx rsp rbp rsi rdi r8-r15 (0-15), 16 = rip (the
@@ -69,8 +67,8 @@ struct recipe {
     uint32_t pc;        /* relative to the module's base_vaddr */
     uint8_t class;      /* enum recipe_class */
     uint8_t n_operands; /* 0, 1 or 2 (string operations: the sample is split) */
-    /* At the head of a loop whose entry waits for something other than its repetition: distance in recipes to the
-     * recipe of the entry, which holds a guard; 0 = none. Choose with recipe_choose_sig(). */
+    /* 1 at the head of a loop whose entry waits for something other than its repetition: the recipe of the entry, which
+     * holds a guard, lies behind this one; else 0. Choose with recipe_choose_sig(). */
     uint16_t entry;
     struct recipe_operand operands[2];
     /* Recipe of an entry only: it applies when register guard_reg equals guard_value in its lower 32 bits, or the
@@ -86,30 +84,18 @@ struct recipe {
     uint32_t pattern_low, pattern_high;
 };
 
-/* Functions are analysed part by part, as samples fall into them: most of the code of a large function never runs while
- * it is measured. */
-#define RECIPE_PART_BYTES 128
-
-/* The part of a function that pc lies in, named by its own first pc: the function's first pc plus a multiple of
- * RECIPE_PART_BYTES.  ctx: any */
-static inline uint32_t recipe_part(uint32_t func_start, uint32_t pc)
-{
-    return pc - (pc - func_start) % RECIPE_PART_BYTES;
-}
-
-/* The recipes of one part. */
+/* The recipe of one place. Places are analysed as samples fall on them: where a program's time is spread over much
+ * code, few of those beside a sampled one are ever sampled. */
 struct recipe_block {
     uint64_t module_id; /* modtab_header.id */
-    uint32_t part;      /* recipe_part() */
-    uint32_t n_recipes; /* sorted by pc: one for each instruction boundary of the part */
-    uint32_t n_entries; /* recipes of entries, after the others */
-    uint32_t pad;
-    struct recipe recipes[]; /* [n_recipes + n_entries] */
+    uint32_t pc;        /* relative to base_vaddr */
+    uint32_t n_recipes; /* 1, 2 with that of the loop's entry, 0: there is none and will be none */
+    struct recipe recipes[];
 };
 
 struct recipe_slot {
     uint64_t module_id;
-    uint32_t part;
+    uint32_t pc;
     _Atomic uint32_t block; /* byte offset / 8 in the store, 0 = empty; stored last, with release */
 };
 
@@ -122,33 +108,26 @@ struct recipe_store {
     _Atomic uint64_t next_offset; /* first free byte */
 };
 
-/* Hash of a part of a module's code, for the slots of a store.  ctx: any */
-static inline uint64_t recipe_hash(uint64_t module_id, uint32_t part)
+/* Hash of a place in a module's code, for the slots of a store.  ctx: any */
+static inline uint64_t recipe_hash(uint64_t module_id, uint32_t pc)
 {
-    return (module_id ^ (uint64_t)part * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 20;
+    return (module_id ^ (uint64_t)pc * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 20;
 }
 
-/* The published block of a part, NULL when it has not been made yet.  ctx: any, wait-free */
+/* The published block of a place, NULL when it has not been made yet.  ctx: any, wait-free */
 static inline const struct recipe_block *recipe_find_block(const struct recipe_store *store, uint64_t module_id,
-                                                           uint32_t part)
+                                                           uint32_t pc)
 {
     const struct recipe_slot *slots = (const struct recipe_slot *)((const char *)store + store->slots_offset);
-    for (uint64_t i = recipe_hash(module_id, part), n = 0; n < store->n_slots; i++, n++) {
+    for (uint64_t i = recipe_hash(module_id, pc), n = 0; n < store->n_slots; i++, n++) {
         const struct recipe_slot *slot = &slots[i & (store->n_slots - 1)];
         uint32_t block = atomic_load_explicit(&slot->block, memory_order_acquire);
         if (!block)
             return NULL;
-        if (slot->module_id == module_id && slot->part == part)
+        if (slot->module_id == module_id && slot->pc == pc)
             return (const struct recipe_block *)((const char *)store + (uint64_t)block * 8);
     }
     return NULL;
-}
-
-/* The recipe of one pc (relative to base_vaddr), NULL when it is not an instruction boundary.  ctx: any */
-static inline const struct recipe *recipe_find(const struct recipe_block *block, uint32_t pc)
-{
-    size_t low = search_below(block->recipes, block->n_recipes, SEARCH_KEY(struct recipe, pc), pc);
-    return low < block->n_recipes && block->recipes[low].pc == pc ? &block->recipes[low] : NULL;
 }
 
 #endif

@@ -35,13 +35,9 @@ static void print_symbol(const struct modtab_header *table, const struct recipe_
     struct error err;
     int64_t func = modtab_find_func(table, vaddr);
     const struct modtab_func *range = func < 0 ? NULL : &modtab_funcs(table)[func];
-    for (uint32_t part = range ? range->start : 0; range && part < range->end; part += RECIPE_PART_BYTES) {
-        if (recipe_maker_part(maker, (struct recipe_store *)store, part, &err) != 0)
-            return;
-        const struct recipe_block *block = recipe_find_block(store, table->id, part);
-        for (uint32_t i = 0; block && i < block->n_recipes; i++)
-            print_recipe(name, &block->recipes[i]);
-    }
+    for (uint32_t pc = range ? range->start : 0; range && pc < range->end; pc++)
+        if (recipe_maker_place(maker, (struct recipe_store *)store, pc, &err) == 0)
+            print_recipe(name, recipe_find_block(store, table->id, pc)->recipes);
 }
 
 int main(int argc, char **argv)
@@ -53,7 +49,7 @@ int main(int argc, char **argv)
     char *table;
     size_t n_bytes;
     struct recipe_store *store = calloc(1, STORE_BYTES);
-    if (argc != 2 || !store || recipe_store_init(store, STORE_BYTES, 4096) != 0)
+    if (argc != 2 || !store || recipe_store_init(store, STORE_BYTES, 1 << 17) != 0)
         return 2;
     if (modtab_elf_open(&elf, argv[1], &err) != 0 || modtab_make_table(&elf, &table, &n_bytes, &err) != 0 ||
         recipe_maker_open((const struct modtab_header *)(const void *)table, argv[1], &maker, &err) != 0) {

@@ -389,14 +389,14 @@ static struct arena_module *add_module(struct client *client, const char *path)
     return module;
 }
 
-static void post(struct client *client, enum arena_request_kind kind, uint32_t module, uint32_t part)
+static void post(struct client *client, enum arena_request_kind kind, uint32_t module, uint32_t pc)
 {
     const uint64_t one = 1;
     uint32_t slot = atomic_fetch_add(&client->arena->request_tail, 1) & (ARENA_REQUESTS - 1);
     struct arena_request *request = &client->arena->requests[slot];
     request->kind = kind;
     request->module = module;
-    request->part = part;
+    request->pc = pc;
     atomic_store(&request->state, REQUEST_POSTED);
     assert_int_equal(write(client->bell_fd, &one, sizeof one), sizeof one);
 }

@@ -62,11 +62,12 @@ struct recipe recipe_lib_pair(const void *start, const void *end, const void *pc
     if (recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err) != 0)
         give_up("recipe_maker_open", &err);
     uint32_t at = (uint32_t)((uintptr_t)pc - bias - table.header.base_vaddr);
-    if (recipe_maker_part(maker, store, at, &err) != 0)
-        give_up("recipe_maker_part", &err);
+    int status = recipe_maker_place(maker, store, at, &err);
+    if (status != 0 && status != ERR_NOT_FOUND)
+        give_up("recipe_maker_place", &err);
     recipe_maker_close(maker);
-    const struct recipe_block *block = recipe_find_block(store, 77, recipe_part(table.func.start, at));
-    const struct recipe *found = block ? recipe_find(block, at) : NULL;
+    const struct recipe_block *block = recipe_find_block(store, 77, at);
+    const struct recipe *found = block ? block->recipes : NULL;
     struct recipe recipe = {.class = 255};
     if (found)
         recipe = *found;

@@ -211,19 +211,45 @@ static void test_store_limits(void **state)
     assert_int_equal(recipe_store_init(memory, sizeof memory, 2), 0);
     recipe_lib_table(&table, rc_direct, rc_direct_end);
     assert_int_equal(recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err), 0);
-    assert_int_equal(recipe_maker_part(maker, store, table.func.end, &err), ERR_RANGE);
-    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), 0);
+    assert_int_equal(recipe_maker_place(maker, store, table.func.end, &err), ERR_RANGE);
+    assert_int_equal(recipe_maker_place(maker, store, table.func.start, &err), 0);
     uint64_t used = store->next_offset;
-    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), 0);
+    assert_int_equal(recipe_maker_place(maker, store, table.func.start, &err), 0);
     assert_int_equal(store->next_offset, used);
     table.header.id = 78;
-    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), ERR_RANGE);
+    assert_int_equal(recipe_maker_place(maker, store, table.func.start, &err), ERR_RANGE);
     assert_non_null(strstr(err.text, "full"));
     recipe_maker_close(maker);
     table.func.end = table.func.start + 0x10000000;
     assert_int_equal(recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err), 0);
     table.header.id = 79;
-    assert_int_equal(recipe_maker_part(maker, store, table.func.start, &err), ERR_NOT_FOUND);
+    assert_int_equal(recipe_maker_place(maker, store, table.func.start, &err), ERR_NOT_FOUND);
+    recipe_maker_close(maker);
+}
+
+/* Most places of a large program are never sampled: each costs only when it is asked for. */
+static void test_only_the_place_is_made(void **state)
+{
+    extern const char rc_direct[], rc_direct_end[], rc_direct_load[], rc_direct_store[];
+    (void)state;
+    _Alignas(64) static char memory[4096];
+    struct recipe_store *store = (struct recipe_store *)memory;
+    struct recipe_lib_table table;
+    struct recipe_maker *maker;
+    struct error err;
+    assert_int_equal(recipe_store_init(memory, sizeof memory, 16), 0);
+    uint64_t bias = recipe_lib_table(&table, rc_direct, rc_direct_end), used = store->next_offset;
+    uint32_t load = (uint32_t)((uintptr_t)rc_direct_load - bias - table.header.base_vaddr);
+    uint32_t behind = (uint32_t)((uintptr_t)rc_direct_store - bias - table.header.base_vaddr);
+    assert_int_equal(recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err), 0);
+    assert_int_equal(recipe_maker_place(maker, store, load, &err), 0);
+    assert_int_equal(store->n_used, 1);
+    assert_int_equal(store->next_offset - used, sizeof(struct recipe_block) + sizeof(struct recipe));
+    assert_non_null(recipe_find_block(store, table.header.id, load));
+    assert_null(recipe_find_block(store, table.header.id, behind));
+    assert_int_equal(recipe_maker_place(maker, store, behind, &err), 0);
+    assert_int_equal(store->n_used, 2);
+    assert_int_equal(recipe_find_block(store, table.header.id, behind)->recipes[0].pc, behind);
     recipe_maker_close(maker);
 }
 
@@ -322,15 +348,25 @@ static void test_skim(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_direct),       cmocka_unit_test(test_direct_rip),
-        cmocka_unit_test(test_no_access),    cmocka_unit_test(test_undo),
-        cmocka_unit_test(test_index),        cmocka_unit_test(test_stack),
-        cmocka_unit_test(test_string),       cmocka_unit_test(test_chase),
-        cmocka_unit_test(test_loop),         cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),
-        cmocka_unit_test(test_loop_entry),   cmocka_unit_test(test_loop_entry_is_chosen),
-        cmocka_unit_test(test_garbage),      cmocka_unit_test(test_store_limits),
-        cmocka_unit_test(test_open_refuses), cmocka_unit_test(test_skim),
+        cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_direct_rip),
+        cmocka_unit_test(test_no_access),
+        cmocka_unit_test(test_undo),
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_string),
+        cmocka_unit_test(test_chase),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_switch),
+        cmocka_unit_test(test_frame),
+        cmocka_unit_test(test_loop_entry),
+        cmocka_unit_test(test_loop_entry_is_chosen),
+        cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_store_limits),
+        cmocka_unit_test(test_only_the_place_is_made),
+        cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_skim),
         cmocka_unit_test(test_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,10 +122,10 @@ static const struct recipe *recipe_at(uint64_t pc, const struct recipe_block **b
     struct error err;
     int64_t func = module ? modtab_find_func(module->table, pc - module->bias) : -1;
     uint32_t at = module ? (uint32_t)(pc - module->bias - module->table->base_vaddr) : 0;
-    if (func < 0 || recipe_maker_part(module->maker, t.store, at, &err) != 0)
+    if (func < 0 || recipe_maker_place(module->maker, t.store, at, &err) != 0)
         return NULL;
-    *block = recipe_find_block(t.store, module->table->id, recipe_part(modtab_funcs(module->table)[func].start, at));
-    return recipe_find(*block, at);
+    *block = recipe_find_block(t.store, module->table->id, at);
+    return (*block)->recipes;
 }
 
 static bool read_child(pid_t pid, uint64_t at, void *bytes, size_t n_bytes)

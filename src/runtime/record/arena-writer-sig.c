@@ -245,7 +245,7 @@ void arena_ring_sig(void)
         (void)own_call_sig(SYS_write, bell, &one, sizeof one);
 }
 
-bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t part)
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t pc)
 {
     struct arena_header *header = arena_header_sig();
     if (!header)
@@ -257,7 +257,7 @@ bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t p
         return false;
     request->kind = kind;
     request->module = module;
-    request->part = part;
+    request->pc = pc;
     atomic_store_explicit(&request->state, REQUEST_POSTED, memory_order_release);
     arena_ring_sig();
     return true;

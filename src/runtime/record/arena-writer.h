@@ -73,7 +73,7 @@ void arena_forget_child_sig(uint32_t pid);
 
 /* Asks the companion for something (enum arena_request_kind) and rings its bell; false when the ring is full: ask
  * again later.  ctx: any */
-bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t part);
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t pc);
 
 /* Rings the companion's bell: the companion then looks at requests and at notes of children.  ctx: any */
 void arena_ring_sig(void);

@@ -17,11 +17,11 @@
 
 /* --- recipes --- */
 
-/* How the handler finds recipes: a direct-mapped cache over the shared store. The first miss in a part of a function
- * posts a request; further misses in it do not. */
+/* How the handler finds recipes: a direct-mapped cache over the shared store. The first miss at a place posts a
+ * request, further ones do not. */
 
 #define CACHE_SLOTS 4096
-#define ASKED_SLOTS 1024
+#define ASKED_SLOTS 4096
 
 struct cached {
     _Atomic uint64_t pc;                    /* 0 while it is being changed */
@@ -68,22 +68,22 @@ static void cache_put_sig(uintptr_t pc, uint64_t generation, const struct recipe
     atomic_store_explicit(&slot->pc, pc, memory_order_release);
 }
 
-/* The block of a part of a function, if it lies in the part of the store that is mapped by now. */
-static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t part)
+/* The block of a place, if it lies in the part of the store that is mapped by now. */
+static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t at)
 {
-    const struct recipe_block *block = recipe_find_block(recipes.store, table_id, part);
+    const struct recipe_block *block = recipe_find_block(recipes.store, table_id, at);
     uint64_t n_bytes = (uint64_t)((const char *)block - (const char *)recipes.store) + sizeof *block;
     if (!block || !zone_reach_sig(ZONE_RECIPES, n_bytes))
         return NULL;
-    n_bytes += ((uint64_t)block->n_recipes + block->n_entries) * sizeof block->recipes[0];
+    n_bytes += (uint64_t)block->n_recipes * sizeof block->recipes[0];
     return zone_reach_sig(ZONE_RECIPES, n_bytes) ? block : NULL;
 }
 
-static void ask_sig(const struct loadmap_module *module, uint32_t part)
+static void ask_sig(const struct loadmap_module *module, uint32_t at)
 {
-    uint64_t key = (uint64_t)module->code.ref << 32 | (part + 1u);
-    _Atomic uint64_t *slot = &recipes.asked[recipe_hash(module->table_id, part) & (ASKED_SLOTS - 1)];
-    if (atomic_exchange(slot, key) != key && !arena_request_sig(REQUEST_RECIPE, module->code.ref, part))
+    uint64_t key = (uint64_t)module->code.ref << 32 | (at + 1u);
+    _Atomic uint64_t *slot = &recipes.asked[recipe_hash(module->table_id, at) & (ASKED_SLOTS - 1)];
+    if (atomic_exchange(slot, key) != key && !arena_request_sig(REQUEST_RECIPE, module->code.ref, at))
         atomic_store(slot, 0);
 }
 
@@ -101,18 +101,17 @@ static enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **
     if (!table || !module->code.ref)
         return RECIPES_LATER;
     uint64_t vaddr = pc - module->code.bias;
-    int64_t func = modtab_find_func(table, vaddr);
-    if (func < 0)
+    if (modtab_find_func(table, vaddr) < 0)
         return RECIPES_NEVER;
-    uint32_t at = (uint32_t)(vaddr - table->base_vaddr), part = recipe_part(modtab_funcs(table)[func].start, at);
-    const struct recipe_block *block = block_find_sig(module->table_id, part);
+    uint32_t at = (uint32_t)(vaddr - table->base_vaddr);
+    const struct recipe_block *block = block_find_sig(module->table_id, at);
     if (!block) {
-        ask_sig(module, part);
+        ask_sig(module, at);
         return RECIPES_LATER;
     }
-    *recipe = recipe_find(block, at);
-    if (!*recipe)
+    if (!block->n_recipes)
         return RECIPES_NEVER;
+    *recipe = block->recipes;
     cache_put_sig(pc, generation, *recipe);
     return RECIPES_FOUND;
 }
