@@ -19,12 +19,11 @@
 
 #include "base/clock.h"
 
-#define LOOK_MS 2000                 /* between two looks at a process */
-#define COMPUTES_NS (CLOCK_S_NS / 2) /* it computes if it has used so much meanwhile, */
-#define HANDLER_PART 2               /* mostly in the handler if that has had one part in so many, */
-#define SAMPLES_MOST 2               /* and takes no samples if there were no more. */
-#define LOOKS 3                      /* all that so many times in a row */
-
+#define LOOK_MS 2000                 /* at least, between two looks at a process, */
+#define COMPUTES_NS (CLOCK_S_NS / 2) /* and so much CPU time of it, which may take long on a busy machine */
+#define HANDLER_PART 2               /* it was mostly in the handler if that has had one part in so many, */
+#define SAMPLES_MOST 2               /* and took no samples if there were no more */
+#define LOOKS 3                      /* in a row */
 #define STOPPED "its sampling was stopped: it did nothing but handle its own samples"
 
 /* Sums over the threads of a process. */
@@ -99,12 +98,12 @@ static void halt(const struct companion *c, struct companion_process *process)
 void companion_watchdog_look(const struct companion *c, struct companion_process *process, int64_t now_ms)
 {
     struct companion_watchdog *dog = &process->watchdog;
-    if (dog->is_halted || now_ms - dog->looked_ms < LOOK_MS)
+    uint64_t cpu_ns = companion_times_used(process) - dog->cpu_ns;
+    if (dog->is_halted || now_ms - dog->looked_ms < LOOK_MS || (dog->looked_ms && cpu_ns < COMPUTES_NS))
         return;
     struct spent now = add_up(process);
-    uint64_t cpu_ns = companion_times_used(process) - dog->cpu_ns, handler_ns = now.handler_ns - dog->handler_ns;
-    bool hangs = dog->looked_ms && cpu_ns >= COMPUTES_NS && handler_ns >= cpu_ns / HANDLER_PART &&
-                 now.n_taken - dog->n_taken <= SAMPLES_MOST;
+    uint64_t handler_ns = now.handler_ns - dog->handler_ns;
+    bool hangs = dog->looked_ms && handler_ns >= cpu_ns / HANDLER_PART && now.n_taken - dog->n_taken <= SAMPLES_MOST;
     dog->n_bad = hangs ? dog->n_bad + 1 : 0;
     dog->looked_ms = now_ms;
     dog->cpu_ns += cpu_ns;

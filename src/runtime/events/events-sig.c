@@ -758,6 +758,14 @@ static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
 
 /* --- what the sampling may take --- */
 
+/* A handler that runs. */
+struct taking {
+    uint64_t entered_ns; /* CLOCK_MONOTONIC */
+    uint64_t got_ns;     /* what the program had for itself before */
+    bool is_timed;
+    uint64_t on_cpu_ns; /* with is_timed: time_on_cpu_sig when it was entered */
+};
+
 /* Arms the period that the governor has decided on; false when the kernel, or a sandbox, refuses. */
 static bool rearm_sig(struct thread_event *event, const struct arena_event *plan)
 {
@@ -779,16 +787,54 @@ static void note_cost_sig(struct thread_state *self, uint64_t cost_ns)
         atomic_store_explicit(least, cost_ns, memory_order_relaxed);
 }
 
+#define TIMED_SAMPLES 16
+
+/* The time that the thread has had the processor, ns: by one of its clocks, which also counts what a hypervisor takes
+ * away, as their ticks come by that. */
+static uint64_t time_on_cpu_sig(const struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    uint64_t words[3 + 2 * ARENA_EVENTS_MAX];
+    for (unsigned i = 0; i < header->n_events; i++) {
+        bool is_clock =
+            event_clock_period_sig(&header->events[i]) && !(header->events[i].attr.sample_type & PERF_SAMPLE_READ);
+        int fd = is_clock ? event_fd_sig(&self->events[i]) : -1;
+        if (fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0)
+            return words[0];
+    }
+    return own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* A sample that seems to have cost too much may only have waited for the processor: then the next ones are timed by a
+ * clock that knows, which takes a system call. Only what that says slows an event down. False when there is nothing to
+ * judge. */
+static bool cost_is_known_sig(struct thread_state *self, unsigned index, const struct taking *taking, uint64_t *cost_ns)
+{
+    const struct thread_event *event = &self->events[index];
+    const struct governor_plan governed = events_governed_sig(&arena_header_sig()->events[index]);
+    if (taking->is_timed) {
+        uint64_t now_ns = time_on_cpu_sig(self);
+        *cost_ns = now_ns > taking->on_cpu_ns ? now_ns - taking->on_cpu_ns : 0;
+        self->n_to_time -= self->n_to_time > 0;
+    } else if (!governor_is_fair_sig(&event->governor, &governed, *cost_ns, taking->got_ns)) {
+        self->n_to_time = TIMED_SAMPLES;
+        return false;
+    }
+    if (event->governor.slow > governor_least_sig(&governed))
+        self->n_to_time = TIMED_SAMPLES;
+    return true;
+}
+
 /* Lets the governor judge what the sample that is now at its end has cost. */
-static void govern_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, uint64_t now_ns)
+static void govern_sig(struct thread_state *self, unsigned index, const struct taking *taking, uint64_t now_ns)
 {
     struct thread_event *event = &self->events[index];
     const struct arena_event *plan = &arena_header_sig()->events[index];
     const struct governor_plan governed = events_governed_sig(plan);
     const struct governor before = event->governor;
-    uint64_t cost_ns = now_ns > entered_ns ? now_ns - entered_ns : 0;
-    uint64_t got_ns = self->left_ns && entered_ns > self->left_ns ? entered_ns - self->left_ns : UINT64_MAX / 2;
-    if (event->first || !governor_judge_sig(&event->governor, &governed, cost_ns, got_ns))
+    uint64_t cost_ns = now_ns > taking->entered_ns ? now_ns - taking->entered_ns : 0;
+    if (event->first || !cost_is_known_sig(self, index, taking, &cost_ns) ||
+        !governor_judge_sig(&event->governor, &governed, cost_ns, taking->got_ns))
         return;
     if (!rearm_sig(event, plan)) {
         event->governor.slow = before.slow;
@@ -801,10 +847,11 @@ static void govern_sig(struct thread_state *self, unsigned index, uint64_t enter
 }
 
 /* For tests: makes the sample as expensive as it is on a machine that is slow at samples. */
-static void spend_sig(uint64_t entered_ns)
+static void spend_sig(void)
 {
     const struct arena_header *header = arena_header_sig();
-    while (header->test_sample_ns && own_clock_ns_sig(CLOCK_MONOTONIC) - entered_ns < header->test_sample_ns &&
+    uint64_t from_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
+    while (own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID) - from_ns < header->test_sample_ns &&
            !atomic_load(&header->is_halted))
         continue;
 }
@@ -817,13 +864,19 @@ static void take_all_sig(struct thread_state *self, unsigned index, uint64_t ent
     if (arena_header_sig()->watches_per_s)
         watchpoints_step_sig(self);
     if (arena_header_sig()->test_sample_ns)
-        spend_sig(entered_ns);
+        spend_sig();
 }
 
 /* The handler begins and ends: the companion watches over how much of the time that takes. */
-static void enter_sig(struct thread_state *self, uint64_t now_ns)
+static struct taking enter_sig(struct thread_state *self, uint64_t now_ns)
 {
+    struct taking taking = {.entered_ns = now_ns, .got_ns = UINT64_MAX / 2, .is_timed = self->n_to_time > 0};
+    if (self->left_ns && now_ns > self->left_ns)
+        taking.got_ns = now_ns - self->left_ns;
+    if (taking.is_timed)
+        taking.on_cpu_ns = time_on_cpu_sig(self);
     atomic_store_explicit(&self->record->entered_ns, now_ns, memory_order_relaxed);
+    return taking;
 }
 
 static void leave_sig(struct thread_state *self, uint64_t entered_ns, uint64_t now_ns)
@@ -843,7 +896,7 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
     uint64_t entered_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     self->in_handler = 1;
     atomic_thread_fence(memory_order_seq_cst);
-    enter_sig(self, entered_ns);
+    struct taking taking = enter_sig(self, entered_ns);
     int index = event_index_sig(self, info);
     int watchpoint = index < 0 ? watchpoint_index_sig(self, info) : -1;
     if (watchpoint >= 0)
@@ -860,7 +913,7 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
         take_all_sig(self, (unsigned)index, entered_ns, context);
     uint64_t now_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     if (is_taken)
-        govern_sig(self, (unsigned)index, entered_ns, now_ns);
+        govern_sig(self, (unsigned)index, &taking, now_ns);
     leave_sig(self, entered_ns, now_ns);
     atomic_thread_fence(memory_order_release);
     self->in_handler = 0;

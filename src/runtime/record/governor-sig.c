@@ -84,6 +84,13 @@ static bool has_share_sig(const struct governor_plan *plan, uint64_t period, uin
     return got_ns >= GOVERNOR_SHARE * whole_ns;
 }
 
+bool governor_is_fair_sig(const struct governor *self, const struct governor_plan *plan, uint64_t cost_ns,
+                          uint64_t got_ns)
+{
+    return plan->is_exact ||
+           has_share_sig(plan, slowed_sig(plan->period, self->slow), whole_cost_sig(plan, cost_ns), got_ns);
+}
+
 bool governor_judge_sig(struct governor *self, const struct governor_plan *plan, uint64_t cost_ns, uint64_t got_ns)
 {
     uint64_t period = slowed_sig(plan->period, self->slow);

@@ -56,9 +56,13 @@ uint64_t governor_first_sig(struct governor *self, const struct governor_plan *p
  * that is shorter than the floor. The next sample then stands for both.  ctx: any */
 uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *plan, uint64_t late);
 
+/* Whether a sample that has cost so much leaves the program its share.  ctx: any */
+bool governor_is_fair_sig(const struct governor *self, const struct governor_plan *plan, uint64_t cost_ns,
+                          uint64_t got_ns);
+
 /* A sample has cost cost_ns (without plan->tick_ns), and before it the program had got_ns for itself, of which clocks
- * make no use: their period says it. True when the period changes. One sample alone never slows the event down: the
- * handler may have lost its CPU meanwhile.  ctx: any */
+ * make no use: their period says it. True when the period changes. One sample alone never slows the event down.  ctx:
+ * any */
 bool governor_judge_sig(struct governor *self, const struct governor_plan *plan, uint64_t cost_ns, uint64_t got_ns);
 
 #endif

@@ -157,7 +157,8 @@ struct thread_state {
     struct thread_watchpoint watchpoints[MEETING_WATCHES];
     struct thread_meetings meetings;
     struct thread_last_pc last_pc;
-    uint64_t left_ns; /* CLOCK_MONOTONIC when the handler was left last, 0: it has not run yet */
+    uint64_t left_ns;   /* CLOCK_MONOTONIC when the handler was left last, 0: it has not run yet */
+    uint32_t n_to_time; /* so many samples are timed by the clock that stops while others have the processor */
     struct thread_regions regions;
     void *(*start)(void *);   /* start function of pthread_create, or */
     int (*start_c11)(void *); /* of thrd_create, else NULL */
