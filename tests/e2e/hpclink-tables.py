@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Static programs that hpclink made, in C, C++ and Fortran, give the variable table of the dynamic build: the same
 variable at the top, from the same place, and the same shares within sampling noise."""
+import collections
 import csv
 import io
 import os
@@ -41,10 +42,13 @@ def compare(name, dynamic, static):
     """Sentences of what differs."""
     if dynamic[0][:3] != static[0][:3]:
         yield f"{name}: {static[0][:3]} is at the top instead of {dynamic[0][:3]}"
-    shares = {row[0]: row[3] for row in static}
+    shares = collections.Counter()  # "big" is a list, and the pointer to it, whose class is another
+    for variable, kind, _, share in static:
+        shares[variable, kind] += share
     for variable, kind, _, share in dynamic:
-        if kind in ("heap", "static", "stack") and share >= 5 and abs(share - shares.get(variable, 0)) > TOLERANCE:
-            yield f"{name}: {variable} has {shares.get(variable, 0):.1f} % instead of {share:.1f} %"
+        found = shares[variable, kind]
+        if kind in ("heap", "static", "stack") and share >= 5 and abs(share - found) > TOLERANCE:
+            yield f"{name}: {variable} ({kind}) has {found:.1f} % instead of {share:.1f} %"
 
 
 def check(name, source, compiler, folder):
