@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """hpcquery advice against programs/advice.c, which uses data in a way for which there is a rule, and does the same work after
 a change as the rule advises: the rule is among the advice for that variable before, and for no variable after. What the
 change gained on this machine is printed: nothing for blocks, near, division, arithmetic and forgotten, whose other half is

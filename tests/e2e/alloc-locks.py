@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """The free of a block that is not recorded takes no lock, also where the filter of block starts takes it for a recorded
 one because it is a neighbour of one. callgrind counts the calls of a program that frees such blocks and of the same
 program that keeps them: the functions of the object map that lock are called equally often."""

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """What the report says of memory and execution, against loops that know how much of their time is waiting for memory:
 right within 20 points, or inside the interval that is printed. The loops are those whose answer is not at the edge."""
 import csv

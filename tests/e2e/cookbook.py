@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """doc/cookbook.md works: each of its commands, run in order in a new directory, ends with success and prints what the
 page shows, but for the numbers. Lines without numbers (titles of columns) are all there. Of lines with numbers, whose
 order and small rows are those of one run, at least half are. Where nothing is left out (`...`), there are about as many.

@@ -5,6 +5,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+choose_faults
 need python3
 n_runs=${1:-4}
 shift $(($# ? 1 : 0))
@@ -16,7 +17,7 @@ $CC -O2 -g -pthread "$srcdir/tests/e2e/endings.c" -o endings || fail "endings.c 
 # once WAY RUN: true when the run ends as natively.
 once() {
     local status=0
-    timeout -s KILL 60 "$builddir/hpcrun" -e EADDR -e FAULTS -o "m/$2" ./endings "$1" >out 2>err || status=$?
+    timeout -s KILL 60 "$builddir/hpcrun" -e EADDR "${faults[@]}" -o "m/$2" ./endings "$1" >out 2>err || status=$?
     [ "$status" = "$native" ] && cmp -s native.out out && [ ! -s err ] && return 0
     echo "$1: run $2 ends with status $status instead of $native: $(cat out err)"
     return 1

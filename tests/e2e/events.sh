@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
-perf_works || skip "perf is refused here, and timers are too slow"
+need_machine rings # of page faults
 cd "$scratch"
 
 # logs DIR...: the logs agree with the files beside them.

@@ -6,6 +6,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+choose_faults
 [ "$(uname -m)" = x86_64 ] || skip "failing-calls.c knows the registers of x86-64 only"
 need python3
 cd "$scratch"
@@ -18,7 +19,7 @@ for way in thread fork exit leave; do
         /thread/24 | /fork/12 | /exit/24 | /leave/12) continue ;;
         esac
         status=0
-        "$builddir/hpcrun" -e EADDR -e FAULTS -o "$way.$error" ./failing-calls "$way" "$error" >out 2>err || status=$?
+        "$builddir/hpcrun" -e EADDR "${faults[@]}" -o "$way.$error" ./failing-calls "$way" "$error" >out 2>err || status=$?
         cat out
         if [ "$status" != 0 ] || [ -s err ]; then
             fail "$way with error $error: status $status, $(cat err)"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """Hatchet, as its users have it, loads both forms of the databases of the programs whose answer is known, of four ranks
 of MPI, and of 1000 profiles: the tree has every context, its functions and loops and their sums are those of the files
 and the same in both forms, and its operations work.

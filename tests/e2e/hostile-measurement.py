@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """Measurement directories in which something is not what it should be. A pipe, a device or a directory in the place of any
 file, and damaged files of each kind: the tools end by themselves, by an exit status of their own and never by a signal,
 and what a side file costs is a note. A signal ends hpcprof whatever it waits for, and nothing half-made stays."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """Static programs that hpclink made, in C, C++ and Fortran, give the variable table of the dynamic build: the same
 variable at the top, from the same place, and the same shares within sampling noise."""
 import collections

@@ -4,6 +4,7 @@
 # its reason. Compilers' own errors and lines that do not link are the compiler's. The tables are hpclink-tables.py's.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
+need_machine memfd rings # rings: of page faults
 [ -e "$builddir/libhpcrun-static.o" ] || skip "libhpcrun-static.o has not been built"
 need python3 nm
 hpclink=$builddir/hpclink

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """hpcprof-failing-calls.py [N]: of the calls that hpcprof makes for memory, and of those on files, one fails, each in turn: the
 first 150 of each kind, then N (default 120) spread over the rest. hpcprof ends by itself, never by a signal; and where it
 says that all is well, the database is that of a run without a failure, or one of its notes tells what is missing."""

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """hpcprof --instructions and hpcquery annotate --instructions: a store that takes 2000 page faults and a load that waits
 stand at their addresses, with what they touched; addresses and texts are those of objdump; a module that is missing or
 another build is named."""

@@ -6,6 +6,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+need_machine rings # of page faults
 cd "$scratch"
 
 cat >touch.c <<'END'

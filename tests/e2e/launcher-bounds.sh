@@ -6,7 +6,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
-perf_works || skip "perf is refused here, and timers are too slow"
+need_machine rings # of page faults
 faults=${LOCUS_BOUNDS_FAULTS:-100000}
 cd "$scratch"
 

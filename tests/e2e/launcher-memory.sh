@@ -5,6 +5,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+need_machine rings # of page faults
 [ "$(id -u)" = 0 ] || skip "only root can make a memory cgroup"
 
 # The group's directory and the names of its files, in either version.

@@ -4,6 +4,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+need_machine rings # of page faults
 cd "$scratch"
 
 # The environment: ours in front, the user's behind, and what scripts expect.

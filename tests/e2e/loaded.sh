@@ -7,6 +7,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+choose_faults
 starts=${1:-15}
 limit_s=${LOCUS_LOADED_SECONDS:-240} # for what takes a second on a quiet machine
 cd "$scratch"
@@ -155,7 +156,7 @@ all load "$starts"
 if [ "$(uname -m)" = x86_64 ]; then
     $CC -O2 -g -pthread "$srcdir/tests/e2e/failing-calls.c" -o failing-calls
     status=0
-    timeout -s KILL "$limit_s" "$hpcrun" -e EADDR -e FAULTS -o calls ./failing-calls fork 24 >out 2>err || status=$?
+    timeout -s KILL "$limit_s" "$hpcrun" -e EADDR "${faults[@]}" -o calls ./failing-calls fork 24 >out 2>err || status=$?
     [ "$status" = 0 ] && [ ! -s err ] || fail "failing-calls fork 24: status $status, $(cat err)"
 fi
 kill "$load"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """Every block and every static array of a program is reported under the name that the program's author would use. The
 sources say which: each block has a size of its own, and "@block SIZE NAME" its name; "@type NAME TYPE" is the type of
 the elements of a block that is touched first when nobody else has used its pages. Compiled by each compiler at each

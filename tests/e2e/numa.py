@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """Where pages are and what to do about it, measured in a guest with two memory nodes: programs/numa-homes.c has its pages
 on known nodes and uses them on known CPUs. Remote shares, of the page faults and of the use, are within 3 points of what
 follows from that; who touched each variable first is known; and the advice is that of the rules, also for loops like those

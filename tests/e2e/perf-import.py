@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """What perf alone recorded becomes a database: a program that touches arrays of known sizes once, page by page, in two
 threads, gives exactly the expected page faults per variable; binaries of another build are not used for names."""
 import csv

@@ -69,7 +69,7 @@ END
 done
 
 # What this kernel writes, recorded and replayed: as many samples, all of them sound.
-if perf_works; then
+if works rings; then
     expect_status 0 python3 "$srcdir/tests/golden/record-ring.py" --hpcrun "$builddir/hpcrun" FAULTS@1 live ./program
     n_recorded=$(sed -n 's/^\([0-9]*\) pieces in live$/\1/p' err)
     [ "${n_recorded:-0}" -gt 20 ] || fail "only ${n_recorded:-no} faults were recorded"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """hpcrun -e sched, tier by tier: as root, with CAP_PERFMON alone, as an ordinary user, and where perf is refused. A program
 counts its own switches (getrusage), names its threads and children, and is told when to go on: what was recorded must have
 each of them. Then a recorder that is killed, one that stands still until records are lost, and a program that is killed."""

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """Speedscope, as its users have it, opens the exports for it and the trace events for Perfetto, of threads of C++ measured here:
 without an error on the console, every frame with the cost that it has in the folded stacks, by itself and with what it calls.
 

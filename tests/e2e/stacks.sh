@@ -5,6 +5,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+choose_faults
 need python3
 perf_works || skip "no perf event can be opened here, and timers sample too seldom"
 cd "$scratch"
@@ -23,7 +24,7 @@ taken() {
 for way in coroutines guarded alternate small leave; do
     native=0 measured=0
     ./stacks $way >$way.native 2>&1 || native=$?
-    "$hpcrun" -e EADDR@f1000 -e FAULTS -o $way.m ./stacks $way >$way.out 2>&1 || measured=$?
+    "$hpcrun" -e EADDR@f1000 "${faults[@]}" -o $way.m ./stacks $way >$way.out 2>&1 || measured=$?
     [ "$native" = "$measured" ] || fail "$way: status $measured instead of $native"
     expect_same $way.native $way.out
     python3 "$srcdir/tests/lib/check-fates.py" $way.m >$way.fates || fail "$way: $(cat $way.fates)"

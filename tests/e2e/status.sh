@@ -4,6 +4,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+choose_faults
 need python3
 cd "$scratch"
 $CC -O1 -g -pthread "$srcdir/tests/e2e/status.c" -o status || fail "status.c does not build"
@@ -13,7 +14,7 @@ begin() {
     local name=$1 argument=$2
     shift 2
     mkfifo "$name.in"
-    "$@" "$hpcrun" -e EADDR@f500 -e FAULTS -o "$name.m" ./status "$argument" <"$name.in" >"$name.out" 2>"$name.err" &
+    "$@" "$hpcrun" -e EADDR@f500 "${faults[@]}" -o "$name.m" ./status "$argument" <"$name.in" >"$name.out" 2>"$name.err" &
     program=$!
     exec 7>"$name.in"
 }

@@ -6,6 +6,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
+choose_faults
 need python3
 seconds=${1:-10} runs=${2:-1}
 cd "$scratch"
@@ -37,7 +38,7 @@ done
 # A program that hangs is killed, and its measurement then is not complete.
 for run in $(seq "$runs"); do
     rm -rf m
-    expect_status 21 timeout -s KILL $((2 * seconds + 60)) "$builddir/hpcrun" -e "EADDR@f$((10000 / ($(nproc) > 1 ? $(nproc) : 2)))" -e FAULTS \
+    expect_status 21 timeout -s KILL $((2 * seconds + 60)) "$builddir/hpcrun" -e "EADDR@f$((10000 / ($(nproc) > 1 ? $(nproc) : 2)))" "${faults[@]}" \
         -o m ./stress "$seconds" ./liba.so ./libb.so ./libc.so
     [ -d m ] || finish
     if [ "$(cat "$scratch/out")" != "all worked: 1" ]; then

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
 """Who touched an array first, of a program that has it done in every way: hpcquery first-touch names thread, function and
 part of the block, and says so where the kernel did it or huge pages leave no faults."""
 import csv

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """Runs the programs whose answer is known under hpcrun and compares the report with the truth.
 
 Each program of truth.tsv is profiled (only while it runs its loops: hpcrun -ds), the shares of its variables are held

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
 """What the exports say in the programs that people open them with: of threads of C++ and of the demo, which are measured here,
 and of databases of HPCToolkit where ../shared/data is.
 

@@ -6,6 +6,7 @@
 [ -x "$builddir/hpcrun" ] || skip "hpcrun has not been built"
 [ -z "${LOCUS_EMULATED:-}" ] || skip "under qemu-user /proc describes the host, not the machine that is emulated"
 need python3
+need_machine rings # a description says what opens, not that no ring can be mapped
 bundle=$srcdir/tests/lib/bundle.py
 
 # A text keeps a folder as it is, be it odd.

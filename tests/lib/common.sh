@@ -154,3 +154,9 @@ need_machine() {
 perf_works() {
     works perf
 }
+
+# choose_faults: the array faults is the option that samples page faults as well, or empty where that does not work.
+choose_faults() {
+    faults=()
+    ! works rings || faults=(-e FAULTS)
+}

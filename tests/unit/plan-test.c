@@ -278,14 +278,20 @@ static void test_refusals(void **state)
     check_refused("CPUTIME@4000000000000000000", NULL, ERR_RANGE, "too long");
     check_refused("CPUTIME", "199", ERR_RANGE, "too short");
     check_refused("REALTIME@100us", NULL, ERR_RANGE, "a period of 100 us is too short");
+    check_refused("CPUTIME", "fx", ERR_USAGE, "-c");
+    check_refused("MEMLEAK@5", NULL, ERR_RANGE, "takes no period");
+}
+
+static void test_refusals_of_perf(void **state)
+{
+    (void)state;
+    need_perf();
     check_refused("task-clock@1000", NULL, ERR_RANGE, "a number without a unit is nanoseconds here");
     check_refused("cpu-clock@199999", NULL, ERR_RANGE, "write for example cpu-clock@1000000, cpu-clock@1ms");
     check_refused("cpu-clock@f5001", NULL, ERR_RANGE, "too short");
     check_refused("{page-faults@1,task-clock@1000}", NULL, ERR_RANGE, "too short");
     check_refused("page-faults@2ms", NULL, ERR_USAGE, "counts events, not time");
     check_refused("FAULTS", "2ms", ERR_USAGE, "FAULTS counts events, not time");
-    check_refused("CPUTIME", "fx", ERR_USAGE, "-c");
-    check_refused("MEMLEAK@5", NULL, ERR_RANGE, "takes no period");
 }
 
 /* A bare number behind one of our clocks is microseconds, as HPCToolkit's; perf's clocks keep perf's unit. */
@@ -432,6 +438,7 @@ static void test_timers_where_perf_is_refused(void **state)
 {
     (void)state;
     need_software_addresses();
+    need_perf();
     check_child(plan_under_refusal, SECCOMP_RET_ERRNO | 1, "EPERM");
     check_child(plan_under_refusal, SECCOMP_RET_ERRNO | 38, "ENOSYS");
     check_child(plan_under_refusal, SECCOMP_RET_KILL_PROCESS, "SIGSYS");
@@ -455,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_several_events),
         cmocka_unit_test(test_same_event_again),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals_of_perf),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_near_names),
         cmocka_unit_test(test_probes_tell_why_not),
