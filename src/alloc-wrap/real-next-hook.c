@@ -36,7 +36,7 @@ static int find_allocator(struct dl_phdr_info *info, size_t size, void *context)
     }
     if (wanted < low || wanted >= high)
         return 0;
-    uintptr_t in_libc = (uintptr_t)gnu_get_libc_version;
+    uintptr_t in_libc = (uintptr_t)gnu_get_libc_release; /* never called, so no wrapper of it is of any consequence */
     if (in_libc < low || in_libc >= high) {
         table->allocator_start = low;
         table->allocator_end = high;

@@ -59,6 +59,16 @@ static inline bool environment_lacks(const char *name)
 /* The MPI rank of a process, from the variables that MPI launchers set: the runtime puts it into file names, hpcrun
  * chooses processes by it. Header only, because the runtime reads its environment in its own way. */
 
+/* As atoi, but without libc, which the runtime cannot ask yet where it needs the rank.  ctx: any */
+static inline int mpi_rank_of_text(const char *text)
+{
+    int rank = 0;
+    bool is_negative = *text == '-';
+    for (text += is_negative; *text >= '0' && *text <= '9' && rank < INT32_MAX / 10; text++)
+        rank = rank * 10 + (*text - '0');
+    return is_negative ? -rank : rank;
+}
+
 /* The rank in an environment whose variables get returns (NULL when not set); -1 when there is none. The batch system's
  * own number comes last: all ranks that an MPI launcher starts within one task share it.  ctx: ordinary */
 static inline int mpi_rank_of_environment(const char *(*get)(const char *name))
@@ -69,7 +79,7 @@ static inline int mpi_rank_of_environment(const char *(*get)(const char *name))
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = get(names[i]);
         if (value && value[0])
-            return atoi(value);
+            return mpi_rank_of_text(value);
     }
     return -1;
 }

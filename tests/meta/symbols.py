@@ -45,15 +45,15 @@ NO_SYSTEM_CALL = re.compile(r"""^(
     (__)?mem\w+|(__)?str(len|nlen|n?cmp|verscmp|n?cpy|c?spn|r?chr|str|tol|error)(_chk)?|
     (__)?snprintf(_chk)?|__isoc23_strtol|
     sig(add|del|empty|fill)set|sigismember|getauxval|getpagesize|sysconf|gnu_get_libc_version|sched_getcpu|
-    dladdr1?|dlsym|dlerror|dl_iterate_phdr|_dl_find_object|at_quick_exit|atexit|pthread_atfork|pthread_attr_\w+|
+    __rseq_(offset|size)|gnu_get_libc_release|dladdr1?|dlsym|dlerror|dl_iterate_phdr|_dl_find_object|
+    at_quick_exit|atexit|pthread_atfork|pthread_attr_\w+|
     pthread_getattr_default_np|pthread_setcancelstate|posix_spawnattr_\w+|_r_debug|
     __longjmp_chk|_U\w+|_ULx86_64\w+|getcontext)$""", re.X)
 # What else each object may call, and why not through own-call.h, which asks the filters of a sandbox before.
 SYSTEM_CALLS = {
     "own-call-sig.o": {"syscall", "clock_gettime"},  # our system calls themselves; clocks read in user space
-    "altstack.o": {"syscall"},  # the program's own sigaltstack
     "wrap-system.o": {"__waitpid"},  # system() is a cancellation point where it waits
-    "wrap-process.o": {"syscall"},  # the program's own end and mlockall
+    "wrap-process.o": {"syscall"},  # the program's own mlockall
     "real-hook.o": {"syscall"},  # the program's own mmap, before libc's is known
     "wrap-mmap-hook.o": {"shmctl"},  # after the program's own shmat
     "events.o": {"alarm"},  # at the start
@@ -61,6 +61,17 @@ SYSTEM_CALLS = {
     # Before the start, alone in the process.
     "link-static.o": {"access", "execve", "execv", "getppid", "readlink", "setenv", "stat"},
 }
+# What the preloaded library imports although another library could interpose it, and why that does no harm; everything
+# else that it needs of libc is in own-libc.c.
+IMPORTS = re.compile(r"""^(
+    environ|__environ|__libc_stack_end|_r_debug|__rseq_(offset|size)| # data
+    gnu_get_libc_release| # its address only
+    _dl_find_object| # of the loader; weak, because older ones have none, which a definition of ours would hide
+    getcontext| # before a walk of libunwind's
+    __sigsetjmp|__pthread_unwind_next| # return twice, or never; where the program's own functions are called
+    __(asan|tsan|msan|ubsan|sanitizer)_\w+| # of the program or of a build with a sanitizer
+    __cxa_finalize|__gmon_start__|_ITM_(de)?registerTMCloneTable| # the compiler's start and end of every library
+    __stack_chk_fail)$""", re.X)
 IN_PROGRAM = re.compile(r"src/(runtime|alloc-wrap|sampling/abi)/|recipe-eval-sig")
 
 
@@ -129,13 +140,26 @@ def check_cancellation():
 
 def check_system_calls():
     objects = [path for path in tree.objects("*.o") if IN_PROGRAM.search(str(short(path)))]
-    defined = entries(objects)
+    defined = entries(path for path in objects if not path.name.endswith("own-libc.o")) | {"own_libc_function"}
     for path in objects:
         own = allowed_calls(path)
         for name in undefined(path):
             if name not in defined | own and not NO_SYSTEM_CALL.match(name):
                 yield (f"{short(path)} refers to {name}: if it enters the kernel, go through own-call.h, else add it "
                        "to NO_SYSTEM_CALL")
+
+
+def check_imports():
+    library = tree.BUILD / ".libs" / "libhpcrun.so"
+    if not library.exists():
+        print("SKIP (part): this build has no libhpcrun.so")
+        return
+    listed = subprocess.run(["nm", "-PD", "--undefined-only", str(library)], capture_output=True, text=True, check=True)
+    for line in listed.stdout.splitlines():
+        name = line.split()[0].split("@")[0]
+        if not IMPORTS.match(name):
+            yield (f"libhpcrun.so imports {name}: another preloaded library may interpose it, whose constructor has not "
+                   "run yet; define it in own-libc.c")
 
 
 def writable_globals(path):
@@ -160,7 +184,7 @@ def main():
     if not paths:
         tree.skip(f"no objects below {tree.BUILD}")
     offenders = list(check_signal_objects()) + list(check_hook_objects()) + list(check_cancellation())
-    offenders += check_system_calls()
+    offenders += list(check_system_calls()) + list(check_imports())
     for path in paths:
         offenders += [f"{short(path)} has the global variable {name}" for name in writable_globals(path)]
     for kind in ("sig", "hook"):

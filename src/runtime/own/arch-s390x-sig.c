@@ -7,6 +7,7 @@
 
 #include <linux/audit.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 
 #include "base/sigsafe.h"
 
@@ -67,7 +68,7 @@ uint32_t arch_call_abi_sig(void)
 __attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long which __asm__("r1") = number;
-    register long first __asm__("r2") = arguments[0];
+    register long first __asm__("r2") = number == SYS_mmap ? (long)arguments : arguments[0]; /* takes them in memory */
     register long second __asm__("r3") = arguments[1];
     register long third __asm__("r4") = arguments[2];
     register long fourth __asm__("r5") = arguments[3];

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/raw-mmap.h"
 #include "runtime/own/arch.h"
 #include "runtime/own/process.h"
 #include "runtime/own/zone.h"
@@ -287,7 +286,12 @@ long own_mmap_sig(const void *address, size_t len_bytes, int protection, int fla
         errno = ENOSYS;
         return -1;
     }
-    return raw_mmap(address, len_bytes, protection, flags, fd, offset);
+    long result = arch_call_sig(SYS_mmap, arguments);
+    if (result < 0 && result >= -ERRNO_MAX) {
+        errno = (int)-result;
+        return -1;
+    }
+    return result;
 }
 
 /* Clocks below 0 and two others count CPU time; all other clocks are read in user space. */

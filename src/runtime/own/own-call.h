@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* System calls of the runtime: how it makes them, what a seccomp sandbox allows, shields against signals, and its file
- * descriptors. */
+/* System calls of the runtime: how it makes them, what a seccomp sandbox allows, functions of libc, shields against
+ * signals, and its file descriptors. */
 #ifndef LOCUS_RUNTIME_OWN_OWN_CALL_H
 #define LOCUS_RUNTIME_OWN_OWN_CALL_H
 
@@ -32,6 +32,21 @@ uint64_t own_clock_ns_sig(clockid_t clock);
  * arena, and 0.  ctx: any */
 uint32_t own_pid_sig(void);
 uint32_t own_tid_sig(void);
+
+/* --- libc --- */
+
+/* The functions of libc as the runtime calls them. Another preloaded library may interpose any of them, and our code
+ * runs before that library's constructor: its function would work with what has not been set up. So the preloaded
+ * library imports none of them. own-libc.c has hidden functions of the same names instead: those that touch memory only
+ * are written out there, system calls are made here, and the rest calls libc's own definition, which is found in the
+ * loader's list of objects without asking the loader. What the program calls is forwarded to the next library in the
+ * loader's order, as ever (wrap_real). A static program has no other libraries: its linker chooses. */
+
+/* Address of the C library's own definition of a function, whoever interposes it; NULL when it has none that can be
+ * called as it is (it chooses some, such as memcpy, by the processor). In a static program: the real function, where
+ * one is known (see wrap_real).  ctx: any, takes no lock; src: gABI, "Hash Table", and the loader of glibc for the
+ * other kind of table, DT_GNU_HASH */
+void *own_libc_function(const char *name);
 
 /* --- shields --- */
 

@@ -182,10 +182,15 @@ static int change(struct thread_state *self, const stack_t *new, const stack_t *
 /* The program sets a stack in a thread that has none of ours, and that may not have begun yet. */
 static int change_unknown(const stack_t *new, stack_t *old)
 {
-    int result = (int)syscall(SYS_sigaltstack, new, old);
-    if (result == 0 && new && !(new->ss_flags &SS_DISABLE) && mask_is_translated_sig() && note_use())
+    const long arguments[6] = {(long)new, (long)old};
+    long result = arch_call_sig(SYS_sigaltstack, arguments); /* the program's own: no sandbox of its is asked */
+    if (result < 0) {
+        errno = (int)-result;
+        return -1;
+    }
+    if (new && !(new->ss_flags &SS_DISABLE) && mask_is_translated_sig() && note_use())
         wrap_signal_refit();
-    return result;
+    return 0;
 }
 
 WRAP_EXPORT int sigaltstack(const stack_t *new, stack_t *old)

@@ -37,9 +37,10 @@ static void leave(int status) __attribute__((noreturn));
 
 static void leave(int status)
 {
+    const long arguments[6] = {status};
     process_end(status);
     for (;;)
-        syscall(SYS_exit_group, status);
+        (void)arch_call_sig(SYS_exit_group, arguments);
 }
 
 WRAP_EXPORT void _exit(int status)

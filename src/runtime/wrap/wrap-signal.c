@@ -40,7 +40,8 @@ static struct {
 } actions;
 
 static struct {
-    action_function *sigaction;
+    action_function *sigaction;      /* of the next library */
+    action_function *libc_sigaction; /* of libc */
     signal_function *signal, *sysv_signal, *sigset;
     ignore_function *sigignore;
     interrupt_function *siginterrupt;
@@ -50,6 +51,7 @@ static struct {
 __attribute__((constructor)) static void find_real(void)
 {
     real.sigaction = (action_function *)wrap_real("sigaction");
+    real.libc_sigaction = (action_function *)own_libc_function("sigaction");
     real.signal = (signal_function *)wrap_real("signal");
     real.sysv_signal = (signal_function *)wrap_real("__sysv_signal");
     if (!real.sysv_signal)
@@ -59,11 +61,20 @@ __attribute__((constructor)) static void find_real(void)
     real.siginterrupt = (interrupt_function *)wrap_real("siginterrupt");
 }
 
-int wrap_real_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+/* Sets what the program wants. */
+static int next_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (!real.sigaction)
         find_real();
     return real.sigaction ? real.sigaction(number, action, old) : -1;
+}
+
+/* Our own actions are libc's business alone: a library after us may interpose the function, and not be ready for it. */
+int wrap_real_sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    if (!real.libc_sigaction)
+        real.libc_sigaction = (action_function *)own_libc_function("sigaction");
+    return real.libc_sigaction ? real.libc_sigaction(number, action, old) : next_sigaction(number, action, old);
 }
 
 static bool is_function(const struct sigaction *action)
@@ -141,13 +152,13 @@ static int set_plain(int number, const struct sigaction *action, struct sigactio
 {
     struct kept_back *slot = &actions.kept[number], before = *slot, after = action ? keep(action) : before;
     if ((!is_kept(&before) && !is_kept(&after)) || process_is_vfork_child_sig())
-        return wrap_real_sigaction(number, action, old);
+        return next_sigaction(number, action, old);
     struct actions_lock held = lock_actions();
     struct sigaction for_kernel;
     before = *slot;
     if (action)
         for_kernel = real_action(action, &after);
-    int result = wrap_real_sigaction(number, action ? &for_kernel : NULL, old), error = errno;
+    int result = next_sigaction(number, action ? &for_kernel : NULL, old), error = errno;
     if (result == 0 && action)
         *slot = after;
     unlock_actions(&held);
@@ -179,7 +190,7 @@ static int set_held(int number, const struct sigaction *action, struct sigaction
     chain_get_sig(number, &before);
     if (process_is_vfork_child_sig() && action) {
         struct sigaction was;
-        int result = wrap_real_sigaction(number, action, &was);
+        int result = next_sigaction(number, action, &was);
         if (result == 0 && old)
             *old = before;
         return result;
@@ -196,7 +207,7 @@ static int set_held(int number, const struct sigaction *action, struct sigaction
 static int set_action(int number, const struct sigaction *action, struct sigaction *old)
 {
     if (number <= 0 || number >= SIGNALS || !mask_is_translated_sig())
-        return wrap_real_sigaction(number, action, old);
+        return next_sigaction(number, action, old);
     return chain_holds_sig(number) ? set_held(number, action, old) : set_plain(number, action, old);
 }
 
