@@ -399,30 +399,39 @@ static void remove_event(struct source_plan *plan, uint32_t event)
         plan->events[i].leader -= plan->events[i].leader > event + 1;
 }
 
-/* The earlier event of the plan with the same metric; this one when there is none. */
-static uint32_t find_twin(const struct source_plan *plan, uint32_t event)
+/* Page faults that needed a disk, or none, are two events of one metric. */
+static bool is_pair(const struct source_event *a, const struct source_event *b)
 {
-    for (uint32_t i = 0; i < event; i++)
-        if (!strcasecmp(plan->events[event].metric, plan->events[i].metric))
-            return i;
-    return event;
+    return a->source == SOURCE_NUMBER_FAULTS && b->source == SOURCE_NUMBER_FAULTS &&
+           a->attr.config + b->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MIN + PERF_COUNT_SW_PAGE_FAULTS_MAJ &&
+           a->attr.config != b->attr.config;
+}
+
+/* The first event in [first, end) that has the same metric as event and cannot be beside it; end when there is none. */
+static uint32_t find_rival(const struct source_plan *plan, uint32_t event, uint32_t first, uint32_t end)
+{
+    const struct source_event *this = &plan->events[event];
+    while (first < end &&
+           (strcasecmp(this->metric, plan->events[first].metric) != 0 || is_pair(this, &plan->events[first])))
+        first++;
+    return first;
 }
 
 /* The events from first on come from one word of the command line. If an event is in the plan already, the later word
  * wins; but events that datacentric only adds (is_along) replace none. */
 static int settle_twins(struct source_plan *plan, uint32_t first, bool is_along, struct error *err)
 {
-    for (uint32_t i = first; i < plan->n_events;) {
-        uint32_t twin = find_twin(plan, i);
-        if (twin == i) {
-            i++;
+    for (uint32_t i = first; i < plan->n_events; i++) {
+        uint32_t rival = find_rival(plan, i, 0, i);
+        if (rival == i)
             continue;
-        }
-        if (twin >= first || is_in_group(plan, i) || is_in_group(plan, twin))
+        if (rival >= first || is_in_group(plan, i) || is_in_group(plan, rival))
             return error_set(err, ERR_USAGE, "%s is asked for twice.", plan->events[i].name);
         if (!is_along)
-            plan->events[twin] = plan->events[i];
-        remove_event(plan, i);
+            plan->events[rival] = plan->events[i];
+        remove_event(plan, i--);
+        for (uint32_t old; !is_along && (old = find_rival(plan, rival, rival + 1, first)) < first; first--, i--)
+            remove_event(plan, old);
     }
     return 0;
 }

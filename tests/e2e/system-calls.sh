@@ -94,4 +94,71 @@ fi
 count wallclock -e REALTIME@f500
 [ "$restartable" = 0 ] || fail "$restartable restartable calls were interrupted by REALTIME"
 expect_text "$scratch/err" 'warning: .*REALTIME'
+
+# --- page faults that the program handles itself ---
+
+# Each page's fault waits for another thread, which counts those that come once more for the same page.
+cat >handled.c <<'END'
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+enum { PAGES = 40000 };
+static size_t page_bytes;
+static int fd, twice;
+static void *serve(void *unused)
+{
+    char *source = aligned_alloc(page_bytes, page_bytes);
+    struct uffd_msg message;
+    memset(source, 1, page_bytes);
+    while (read(fd, &message, sizeof message) == (ssize_t)sizeof message) {
+        uint64_t page = message.arg.pagefault.address & ~(uint64_t)(page_bytes - 1);
+        struct uffdio_copy copy = {.dst = page, .src = (uintptr_t)source, .len = page_bytes};
+        struct uffdio_range range = {page, page_bytes};
+        if (ioctl(fd, UFFDIO_COPY, &copy) == 0)
+            continue;
+        twice += errno == EEXIST;
+        ioctl(fd, UFFDIO_WAKE, &range);
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t server;
+    long sum = 0;
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */);
+    struct uffdio_api api = {.api = UFFD_API};
+    char *pages = mmap(NULL, PAGES * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {.range = {(uintptr_t)pages, PAGES * page_bytes}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
+        return 77;
+    pthread_create(&server, NULL, serve, NULL);
+    for (size_t i = 0; i < PAGES; i++)
+        sum += pages[i * page_bytes];
+    printf("%ld pages, %d faults once more\n", sum, twice);
+    return 0;
+}
+END
+$CC -O1 -pthread handled.c -o handled
+if ! ./handled >native; then
+    skip_part "this kernel gives a program no userfaultfd"
+elif "$builddir/hpcrun" --print-plan -e FAULTS@1 >/dev/null 2>&1; then
+    [ "$(cat native)" = "40000 pages, 0 faults once more" ] || fail "by itself: $(cat native)"
+    expect_status 0 "$builddir/hpcrun" -e FAULTS@1 -o handled.m ./handled
+    cmp native "$scratch/out" || fail "FAULTS@1: $(cat "$scratch/out")"
+    settle handled.m
+    named=$(cat handled.m/handled-*.log | sed -n '/name: FAULTS/s/.* named: \([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')
+    [ "${named:-0}" -ge 40000 ] || fail "only ${named:-0} of 40000 faults have their block"
+else
+    skip_part "page faults cannot be sampled here"
+fi
 finish
