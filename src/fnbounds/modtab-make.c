@@ -175,7 +175,7 @@ void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes
 {
     struct modtab_vec ranges = {0};
     for (size_t i = 0; i < fdes->n; i++)
-        add_range(m, &ranges, ((const struct modtab_range *)fdes->items)[i]);
+        add_range(m, &ranges, ((const struct modtab_fde *)fdes->items)[i].range);
     add_symbols(m, SHT_SYMTAB, &ranges);
     add_symbols(m, SHT_DYNSYM, &ranges);
     add_sections(m, &ranges);

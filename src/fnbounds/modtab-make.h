@@ -106,17 +106,41 @@ struct modtab_range {
     bool is_global;
 };
 
-/* The ranges of all frame description entries (struct modtab_range), sorted by start; those outside of code are left
- * out. */
+/* A frame description entry. */
+struct modtab_fde {
+    struct modtab_range range;
+    const uint8_t *program, *program_end; /* from its augmentation data on; valid while the file is open */
+    uint64_t cie_offset;                  /* in the section */
+};
+
+/* All frame description entries (struct modtab_fde), sorted by start; those outside of code are left out. */
 void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes);
+
+#define MODTAB_FRAME_ROWS_MAX 256 /* of one entry; those with more are left to libdw */
+
+struct modtab_frame_row {
+    uint64_t start; /* vaddr; it holds up to the next one, or the entry's end */
+    struct modtab_row row;
+};
+
+struct modtab_frames; /* reads entries of one file, opaque */
+
+/* Opens the reader; NULL where rows come from libdw alone (no x86-64 code, no section), and when out of memory, which
+ * sets *is_failed. */
+struct modtab_frames *modtab_frames_open(const struct modtab_elf *m, bool *is_failed);
+void modtab_frames_close(struct modtab_frames *frames);
+
+/* The rows of an entry; returns their number, 0 when the entry says something that compilers do not commonly write. */
+unsigned modtab_frame_rows(struct modtab_frames *frames, const struct modtab_fde *fde,
+                           struct modtab_frame_row rows[MODTAB_FRAME_ROWS_MAX]);
 
 /* The functions (struct modtab_range), sorted, not overlapping. discover: add code that neither symbol nor unwind
  * information covers. */
 void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes, bool discover,
                        struct modtab_vec *funcs);
 
-/* The unwind rows (struct modtab_row) of the FDEs, and by the code itself of functions (struct modtab_range) without
- * any; none for a machine whose rows are not known. */
+/* The unwind rows (struct modtab_row) of the FDEs (struct modtab_fde), and by the code itself of functions (struct
+ * modtab_range) without any; none for a machine whose rows are not known. */
 void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, const struct modtab_vec *funcs,
                       struct modtab_vec *rows);
 

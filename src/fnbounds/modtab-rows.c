@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The unwind rows of a module: register rules as libdw expresses them, processors with a link register, frame
- * descriptions, and rows made from code without any. Ordinary code, untrusted input. */
+/* The unwind rows of a module: register rules as libdw expresses them, processors with a link register, and rows made
+ * from code without frame descriptions. Ordinary code, untrusted input. */
 #include "fnbounds/modtab-make.h"
+#include "fnbounds/recipe-make.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -122,209 +123,6 @@ static struct modtab_row modtab_row_of_ppc64(Dwarf_Frame *frame, bool is_signal)
     return row_of(frame, is_signal, &machine);
 }
 
-/* --- frame descriptions --- */
-
-/* Enumerates the frame description entries of .eh_frame: which ranges of code have unwind information. libdw can only
- * look up one address, so the list is made here. Encodings: LSB core specification, "DWARF Exception Header Encoding".
- * Ordinary code, untrusted input. */
-
-/* The .eh_frame section or the part of a segment that stands for it. */
-struct eh_frame {
-    const struct modtab_elf *m;
-    Elf_Data *data;
-    uint64_t vaddr;
-};
-
-/* A position in the section's bytes. */
-struct cursor {
-    const uint8_t *at, *end;
-};
-
-static bool get_fixed(struct cursor *c, void *value, size_t n)
-{
-    if ((size_t)(c->end - c->at) < n)
-        return false;
-    memcpy(value, c->at, n);
-    c->at += n;
-    return true;
-}
-
-static bool get_leb(struct cursor *c, bool is_signed, uint64_t *value)
-{
-    unsigned shift = 0;
-    *value = 0;
-    while (c->at < c->end && shift < 64) {
-        uint8_t byte = *c->at++;
-        *value |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-        if (byte & 0x80)
-            continue;
-        if (is_signed && shift < 64 && byte & 0x40)
-            *value |= ~(uint64_t)0 << shift;
-        return true;
-    }
-    return false;
-}
-
-/* Reads a value in the format of the low 4 bits of a DW_EH_PE encoding. */
-static bool get_encoded(struct cursor *c, unsigned format, bool is_64, uint64_t *value)
-{
-    int16_t s2 = 0;
-    int32_t s4 = 0;
-    uint16_t u2 = 0;
-    uint32_t u4 = 0;
-    bool ok;
-    switch (format == DW_EH_PE_absptr ? (is_64 ? DW_EH_PE_udata8 : DW_EH_PE_udata4) : format) {
-    case DW_EH_PE_uleb128:
-        return get_leb(c, false, value);
-    case DW_EH_PE_sleb128:
-        return get_leb(c, true, value);
-    case DW_EH_PE_udata2:
-        ok = get_fixed(c, &u2, 2);
-        *value = u2;
-        return ok;
-    case DW_EH_PE_udata4:
-        ok = get_fixed(c, &u4, 4);
-        *value = u4;
-        return ok;
-    case DW_EH_PE_sdata2:
-        ok = get_fixed(c, &s2, 2);
-        *value = (uint64_t)(int64_t)s2;
-        return ok;
-    case DW_EH_PE_sdata4:
-        ok = get_fixed(c, &s4, 4);
-        *value = (uint64_t)(int64_t)s4;
-        return ok;
-    case DW_EH_PE_udata8:
-    case DW_EH_PE_sdata8:
-        return get_fixed(c, value, 8);
-    default:
-        return false;
-    }
-}
-
-/* Encoding of the addresses in the FDEs of a CIE ('R' of its augmentation), -1 when it is not understood. */
-static int cie_encoding(const Dwarf_CIE *cie, bool is_64)
-{
-    const uint8_t *data = cie->augmentation_data;
-    struct cursor c = {data, data ? data + cie->augmentation_data_size : data};
-    uint64_t ignored;
-    uint8_t encoding = 0;
-    if (!cie->augmentation || !*cie->augmentation)
-        return DW_EH_PE_absptr;
-    if (*cie->augmentation != 'z' || !data)
-        return -1;
-    for (const char *letter = cie->augmentation + 1; *letter; letter++) {
-        if (*letter == 'S' || *letter == 'B' || *letter == 'G')
-            continue;
-        if (!get_fixed(&c, &encoding, 1))
-            return -1;
-        if (*letter == 'R')
-            return encoding;
-        if (*letter == 'P' && !get_encoded(&c, encoding & 0x0f, is_64, &ignored))
-            return -1;
-        if (*letter != 'P' && *letter != 'L')
-            return -1;
-    }
-    return DW_EH_PE_absptr;
-}
-
-static int encoding_at(const struct eh_frame *eh, Dwarf_Off cie_offset)
-{
-    const unsigned char *ident = eh->m->ehdr.e_ident;
-    Dwarf_Off next;
-    Dwarf_CFI_Entry entry;
-    if (dwarf_next_cfi(ident, eh->data, true, cie_offset, &next, &entry) != 0 || !dwarf_cfi_cie_p(&entry))
-        return -1;
-    return cie_encoding(&entry.cie, ident[EI_CLASS] == ELFCLASS64);
-}
-
-static void add_fde(const struct eh_frame *eh, const Dwarf_FDE *fde, int encoding, struct modtab_vec *fdes)
-{
-    bool is_64 = eh->m->ehdr.e_ident[EI_CLASS] == ELFCLASS64;
-    struct cursor c = {fde->start, fde->end};
-    uint64_t start, n_bytes, offset = (uint64_t)(fde->start - (const uint8_t *)eh->data->d_buf);
-    unsigned base = encoding & 0x70;
-    if (encoding < 0 || (base != DW_EH_PE_absptr && base != DW_EH_PE_pcrel) ||
-        !get_encoded(&c, encoding & 0x0f, is_64, &start) || !get_encoded(&c, encoding & 0x07, is_64, &n_bytes))
-        return;
-    if (base == DW_EH_PE_pcrel)
-        start += eh->vaddr + offset;
-    if (!is_64)
-        start = (uint32_t)start;
-    const struct modtab_segment *text = modtab_elf_text(eh->m, start);
-    if (!text || n_bytes == 0)
-        return;
-    struct modtab_range range = {.start = start, .end = n_bytes < text->end - start ? start + n_bytes : text->end};
-    modtab_vec_push(fdes, &range, sizeof range);
-}
-
-static int compare_ranges(const void *a, const void *b)
-{
-    const struct modtab_range *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end;
-}
-
-/* Without section headers: .eh_frame_hdr says where the frames start; they end with a zero word or the segment. */
-static bool find_by_segment(struct eh_frame *eh)
-{
-    const struct modtab_elf *m = eh->m;
-    uint8_t hdr[12];
-    struct cursor c = {hdr + 4, hdr + sizeof hdr};
-    uint64_t vaddr;
-    if (!m->eh_frame_hdr_vaddr || modtab_elf_read(m, m->eh_frame_hdr_vaddr, hdr, sizeof hdr) != sizeof hdr ||
-        hdr[0] != 1 || (hdr[1] & 0x70) != DW_EH_PE_pcrel ||
-        !get_encoded(&c, hdr[1] & 0x0f, m->ehdr.e_ident[EI_CLASS] == ELFCLASS64, &vaddr))
-        return false;
-    vaddr += m->eh_frame_hdr_vaddr + 4;
-    for (size_t i = 0; i < m->n_segments; i++) {
-        const struct modtab_segment *s = &m->segments[i];
-        if (vaddr < s->start || vaddr - s->start >= s->file_bytes)
-            continue;
-        uint64_t skip = vaddr - s->start;
-        eh->data = elf_getdata_rawchunk(m->elf, (int64_t)(s->file_offset + skip), s->file_bytes - skip, ELF_T_BYTE);
-        eh->vaddr = vaddr;
-        return eh->data != NULL;
-    }
-    return false;
-}
-
-static bool find_eh_frame(struct eh_frame *eh)
-{
-    GElf_Shdr shdr;
-    Elf_Scn *scn = modtab_elf_section(eh->m, ".eh_frame", &shdr);
-    if (!scn)
-        return find_by_segment(eh);
-    eh->data = shdr.sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
-    eh->vaddr = shdr.sh_addr;
-    return eh->data && eh->data->d_buf;
-}
-
-void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes)
-{
-    struct eh_frame eh = {.m = m};
-    Dwarf_Off at = 0, next = 0, cie_known = (Dwarf_Off)-1;
-    Dwarf_CFI_Entry entry;
-    int encoding = -1, status;
-    unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
-    if (m->ehdr.e_ident[EI_DATA] != native || !find_eh_frame(&eh))
-        return;
-    while ((status = dwarf_next_cfi(m->ehdr.e_ident, eh.data, true, at, &next, &entry)) != 1) {
-        if (next <= at)
-            break;
-        at = next;
-        if (status != 0 || dwarf_cfi_cie_p(&entry))
-            continue;
-        if (entry.fde.CIE_pointer != cie_known)
-            encoding = encoding_at(&eh, cie_known = entry.fde.CIE_pointer);
-        add_fde(&eh, &entry.fde, encoding, fdes);
-    }
-    if (fdes->n)
-        qsort(fdes->items, fdes->n, sizeof(struct modtab_range), compare_ranges);
-}
-
 /* --- rows from code --- */
 
 /* Unwind rows of x86-64 code that has no unwind information, or has some that cannot be true (assembly with a frame
@@ -338,6 +136,7 @@ void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes)
 struct code_region {
     uint8_t *code;
     size_t n;
+    uint8_t *length_of;       /* [n] of the instructions that have been decoded, else 0 */
     uint32_t *state_of;       /* [n] index + 1 into states, 0: no instruction starts here as far as is known */
     struct modtab_vec states; /* struct height */
     struct modtab_vec work;   /* uint32_t offsets */
@@ -367,6 +166,7 @@ static void run(struct code_region *r)
         uint32_t at = ((uint32_t *)r->work.items)[--r->work.n];
         struct height h = ((struct height *)r->states.items)[r->state_of[at] - 1];
         struct height_flow flow = height_step(r->code + at, r->n - at, &h);
+        r->length_of[at] = (uint8_t)flow.n_bytes;
         if (!flow.n_bytes)
             continue;
         if (flow.is_table_jump) {
@@ -383,8 +183,9 @@ static void run(struct code_region *r)
 static size_t length_at(const struct code_region *r, size_t at)
 {
     struct height ignored = height_at_entry();
-    uint32_t n_bytes = height_step(r->code + at, r->n - at, &ignored).n_bytes;
-    return n_bytes ? n_bytes : 1;
+    if (!r->length_of[at])
+        r->length_of[at] = (uint8_t)height_step(r->code + at, r->n - at, &ignored).n_bytes;
+    return r->length_of[at] ? r->length_of[at] : 1;
 }
 
 /* Where an indirect jump has been met, the blocks of [low, high) that nothing else leads to are its targets. They do
@@ -473,6 +274,51 @@ static void put_rows(const struct code_region *r, uint64_t pc, struct modtab_row
     }
 }
 
+#define MARK_START 1u
+#define MARK_TARGET 2u
+
+/* Steps over the instruction at code [n]; 0 when it moves the frame or is none. */
+static size_t step_plain(const uint8_t *code, size_t n, uint32_t *target)
+{
+    const struct height entry = height_at_entry();
+    struct height h = entry;
+    struct insn insn;
+    *target = INSN_NONE;
+    if (insn_skim(code, n, 0, &insn)) {
+        *target = insn.kind == INSN_CALL ? INSN_NONE : insn.target;
+        return insn_may_move_frame(code, insn.len_bytes) ? 0 : insn.len_bytes;
+    }
+    struct height_flow flow = height_step(code, n, &h);
+    if (flow.has_target)
+        *target = (uint32_t)flow.target;
+    return memcmp(&h, &entry, sizeof h) == 0 ? flow.n_bytes : 0;
+}
+
+/* Whether the code read from its first to its last byte never moves the frame: then its rows need not be worked out.
+ * It holds only if control that jumps within the code, or enters a function, meets the same instructions. marks
+ * [n_bytes]: zeros, for its own use. */
+static bool is_plain_code(const uint8_t *code, size_t n_bytes, uint64_t start, const struct modtab_vec *entries,
+                          uint8_t *marks)
+{
+    const struct modtab_range *e = entries->items;
+    bool is_plain = true;
+    size_t low = search_below(e, entries->n, SEARCH_KEY(struct modtab_range, start), start);
+    for (; is_plain && low < entries->n && e[low].start - start < n_bytes; low++)
+        marks[e[low].start - start] = MARK_TARGET;
+    for (size_t at = 0, n; is_plain && at < n_bytes; at += n) {
+        uint32_t distance;
+        n = step_plain(code + at, n_bytes - at, &distance);
+        uint64_t target = at + (uint64_t)(int64_t)(int32_t)distance;
+        if (distance != INSN_NONE && target < n_bytes)
+            marks[target] |= MARK_TARGET;
+        marks[at] |= MARK_START;
+        is_plain = n > 0;
+    }
+    for (size_t at = 0; is_plain && at < n_bytes; at++)
+        is_plain = marks[at] != MARK_TARGET;
+    return is_plain;
+}
+
 /* Appends the rows of the code in [start, end) vaddr that follow from its instructions, beginning at the starts of
  * entries (struct modtab_range, sorted). filler: the row where the instructions are not enough. */
 static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, uint64_t end,
@@ -481,9 +327,10 @@ static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, ui
     struct code_region r = {.n = end - start <= REGION_BYTES_MAX ? end - start : 0};
     r.code = malloc(r.n + 1);
     r.state_of = calloc(r.n + 1, sizeof *r.state_of);
+    r.length_of = calloc(r.n + 1, sizeof *r.length_of);
     r.high = r.n;
     r.n_steps_left = r.n * STEPS_PER_BYTE_MAX;
-    if (r.code && r.state_of) {
+    if (r.code && r.state_of && r.length_of) {
         r.n = r.high = modtab_elf_read(m, start, r.code, r.n);
         run_from(&r, start, entries);
         if (filler.kind == MODTAB_GAP)
@@ -492,11 +339,29 @@ static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, ui
     }
     if (r.n < end - start)
         modtab_add_row(rows, filler, start + r.n - m->header.base_vaddr);
-    rows->failed |= !r.code || !r.state_of || r.states.failed || r.work.failed;
+    rows->failed |= !r.code || !r.state_of || !r.length_of || r.states.failed || r.work.failed;
     free(r.code);
     free(r.state_of);
+    free(r.length_of);
     free(r.states.items);
     free(r.work.items);
+}
+
+/* The same for code whose frame description says that nothing is pushed: it mostly tells the truth, which a look at the
+ * instructions in their order shows sooner. */
+static void make_plain_rows(const struct modtab_elf *m, uint64_t start, uint64_t end, const struct modtab_vec *entries,
+                            struct modtab_row plain, struct modtab_vec *rows)
+{
+    size_t n_bytes = end - start <= REGION_BYTES_MAX ? end - start : 0;
+    uint8_t *code = calloc(2, n_bytes + 1), *marks = code ? code + n_bytes + 1 : NULL;
+    if (!code)
+        rows->failed = true;
+    else if (n_bytes && modtab_elf_read(m, start, code, n_bytes) == n_bytes &&
+             is_plain_code(code, n_bytes, start, entries, marks))
+        modtab_add_row(rows, plain, start - m->header.base_vaddr);
+    else
+        modtab_make_code_rows(m, start, end, entries, plain, rows);
+    free(code);
 }
 
 /* --- all rows --- */
@@ -665,10 +530,32 @@ struct row_maker {
     const struct machine *machine;
     Dwarf_CFI *cfi;
     const struct modtab_vec *funcs;
+    struct modtab_frames *frames; /* NULL: all rows come from libdw */
 };
 
-/* The rows of the FDE [start, end). One that says from its first to its last instruction that nothing has been pushed
- * is checked against the code: much hand-written assembly says so and pushes. */
+/* Whether the FDE [start, end) says from its first to its last instruction that nothing has been pushed. That is
+ * checked against the code: much hand-written assembly says so and pushes. */
+static bool is_all_plain(const struct row_maker *maker, const struct modtab_row *first, bool is_only)
+{
+    return is_only && maker->machine->reads_code && same_rule(first, &plain);
+}
+
+/* The rows of an FDE in its common form; false when libdw must read it. */
+static bool add_common_rows(const struct row_maker *maker, const struct modtab_fde *fde, struct modtab_vec *rows)
+{
+    struct modtab_frame_row found[MODTAB_FRAME_ROWS_MAX];
+    unsigned n = maker->frames ? modtab_frame_rows(maker->frames, fde, found) : 0;
+    if (!n)
+        return false;
+    if (is_all_plain(maker, &found[0].row, n == 1))
+        make_plain_rows(maker->m, fde->range.start, fde->range.end, maker->funcs, plain, rows);
+    else
+        for (unsigned i = 0; i < n; i++)
+            modtab_add_row(rows, found[i].row, found[i].start - maker->m->header.base_vaddr);
+    return true;
+}
+
+/* The rows of the FDE [start, end), as libdw reads it. */
 static void add_fde_rows(const struct row_maker *maker, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
     uint64_t at = start, base = maker->m->header.base_vaddr;
@@ -686,8 +573,8 @@ static void add_fde_rows(const struct row_maker *maker, uint64_t start, uint64_t
         if (ra == maker->machine->return_column)
             row = maker->machine->row_of(frame, is_signal);
         free(frame);
-        if (i == 0 && row_end >= end && maker->machine->reads_code && same_rule(&row, &plain)) {
-            modtab_make_code_rows(maker->m, start, end, maker->funcs, plain, rows);
+        if (is_all_plain(maker, &row, i == 0 && row_end >= end)) {
+            make_plain_rows(maker->m, start, end, maker->funcs, plain, rows);
             return;
         }
         modtab_add_row(rows, row, at - base);
@@ -748,7 +635,7 @@ static void add_gaps(const struct row_maker *maker, uint64_t start, uint64_t end
 void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, const struct modtab_vec *funcs,
                       struct modtab_vec *rows)
 {
-    const struct modtab_range *fde = fdes->items;
+    const struct modtab_fde *fde = fdes->items;
     uint64_t base = m->header.base_vaddr, done = base, end = m->header.end_vaddr;
     struct row_maker maker = {.m = m, .machine = machine_of(&m->ehdr), .funcs = funcs};
     if (!maker.machine)
@@ -756,14 +643,19 @@ void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes,
     if (end - base > UINT32_MAX)
         end = base + UINT32_MAX;
     maker.cfi = fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
+    maker.frames = maker.cfi ? modtab_frames_open(m, &rows->failed) : NULL;
     for (size_t i = 0; maker.cfi && i < fdes->n && !rows->failed; i++) {
-        uint64_t start = fde[i].start > done ? fde[i].start : done;
-        if (fde[i].end <= start || fde[i].end > end)
+        const struct modtab_range *range = &fde[i].range;
+        bool is_apart = range->start >= done && (i + 1 == fdes->n || fde[i + 1].range.start >= range->end);
+        uint64_t start = range->start > done ? range->start : done;
+        if (range->end <= start || range->end > end)
             continue;
         add_gaps(&maker, done, start, rows);
-        add_fde_rows(&maker, start, fde[i].end, rows);
-        done = fde[i].end;
+        if (!is_apart || !add_common_rows(&maker, &fde[i], rows))
+            add_fde_rows(&maker, start, range->end, rows);
+        done = range->end;
     }
     add_gaps(&maker, done, end, rows);
+    modtab_frames_close(maker.frames);
     dwarf_cfi_end(maker.cfi);
 }

@@ -127,6 +127,10 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
  * false for the less common instructions, of which it does not know enough; *out is then undefined. */
 bool insn_skim(const uint8_t *bytes, size_t n_bytes, uint32_t pc, struct insn *out);
 
+/* Whether the instruction at code [n_bytes, its length], which insn_skim knows, may change or save rsp, rbp or rbx;
+ * calls and returns do not count. False only when it does not. */
+bool insn_may_move_frame(const uint8_t *code, size_t n_bytes);
+
 /* --- flow --- */
 
 /* Control flow of one function: its instructions in address order and, for each, where control may come from.

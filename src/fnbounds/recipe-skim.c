@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A quick look at one x86-64 instruction: its length, and where control goes. Most of a sampled function is only
- * stepped over, and this takes a tenth of the disassembler's time. It knows the common encodings (Intel SDM volume 2,
- * appendix A) and leaves all others to the disassembler. */
+/* A quick look at one x86-64 instruction: its length, where control goes, and whether it may move the frame. Most of a
+ * sampled function is only stepped over, and this takes a tenth of the disassembler's time. It knows the common
+ * encodings (Intel SDM volume 2, appendix A) and leaves all others to the disassembler. */
 #include "fnbounds/recipe-make.h"
 
 #include <string.h>
@@ -267,4 +267,69 @@ bool insn_skim(const uint8_t *code, size_t n_bytes, uint32_t pc, struct insn *ou
         return false;
     out->len_bytes = (uint8_t)bytes.used;
     return true;
+}
+
+/* --- the frame --- */
+
+#define RM_ONLY 1u /* the operand's other field belongs to the opcode */
+#define BYTES 2u   /* its registers are of 8 bits */
+#define READS 4u   /* it writes no register */
+#define IN_CODE 8u /* the register is in the opcode */
+#define MOVES 16u  /* it pushes or pops */
+
+/* How opcodes that insn_skim knows write general registers. */
+static uint8_t writing_of(uint8_t opcode)
+{
+    uint8_t bytes = opcode & 1 ? 0 : BYTES;
+    if (opcode < 0x40)
+        return (opcode & 7) > 3 || opcode >> 3 == 7 ? READS : bytes;
+    if ((opcode >= 0x50 && opcode < 0x60) || opcode == 0x68 || opcode == 0x6a || opcode == 0xc9)
+        return MOVES;
+    if (opcode >= 0xb0 && opcode < 0xc0)
+        return IN_CODE | (opcode < 0xb8 ? BYTES : 0);
+    if (opcode == 0x63 || opcode == 0x69 || opcode == 0x6b || opcode == 0x8d)
+        return 0;
+    if (opcode >= 0x86 && opcode <= 0x8b)
+        return bytes;
+    bool is_group = (opcode >= 0x80 && opcode <= 0x83) || (opcode >= 0xc0 && opcode <= 0xc1) ||
+                    (opcode >= 0xc6 && opcode <= 0xc7) || (opcode >= 0xd0 && opcode <= 0xd3) || opcode >= 0xf6;
+    return is_group ? RM_ONLY | (opcode == 0x83 ? 0 : bytes) : READS;
+}
+
+static uint8_t writing_of_two(uint8_t opcode)
+{
+    bool is_vector = opcode < 0x2c || opcode == 0x2e || opcode == 0x2f || (opcode >= 0x51 && opcode <= 0x76) ||
+                     opcode == 0x7f || opcode == 0xa3 || opcode == 0xc6 || opcode >= 0xd0;
+    if (is_vector || (opcode >= 0x80 && opcode < 0x90))
+        return READS;
+    if (opcode >= 0xc8 && opcode <= 0xcf)
+        return IN_CODE;
+    return opcode >= 0x90 && opcode <= 0x9f ? RM_ONLY | BYTES : opcode == 0xba ? RM_ONLY : 0;
+}
+
+/* rbx, rsp and rbp; without a prefix, number 7 of 8 bits is the second byte of rbx. */
+static bool is_of_frame(unsigned reg, bool is_bh)
+{
+    return (reg >= 3 && reg <= 5) || (is_bh && reg == 7);
+}
+
+bool insn_may_move_frame(const uint8_t *code, size_t n_bytes)
+{
+    struct bytes bytes = {.at = code, .n = n_bytes};
+    uint8_t opcode = read_prefixes(&bytes), rex = 0, writing;
+    if (bytes.used >= 2 && code[bytes.used - 2] >> 4 == 4)
+        rex = code[bytes.used - 2];
+    bool is_two = opcode == 0x0f, is_push = opcode == 0xff;
+    if (is_two)
+        opcode = next(&bytes);
+    writing = is_two ? writing_of_two(opcode) : writing_of(opcode);
+    if (writing & (READS | MOVES))
+        return writing & MOVES;
+    bool is_bh = writing & BYTES && !rex;
+    if (writing & IN_CODE)
+        return is_of_frame((opcode & 7u) | (rex & 1u) << 3, is_bh);
+    uint8_t modrm = next(&bytes), reg = modrm >> 3 & 7;
+    bool is_register = modrm >> 6 == 3;
+    return (is_push && reg == 6) || (is_register && is_of_frame((modrm & 7u) | (rex & 1u) << 3, is_bh)) ||
+           (!(writing & RM_ONLY) && is_of_frame(reg | (rex & 4u) << 1, is_bh));
 }

@@ -229,8 +229,11 @@ static void index_ranges(struct symbols *symbols)
     if (modtab_elf_open(&elf, symbols->path, NULL) != 0)
         return;
     modtab_make_fdes(&elf, &fdes);
-    symbols->ranges_unwind = fdes.items;
-    symbols->n_ranges_unwind = fdes.n;
+    const struct modtab_fde *found = fdes.items;
+    symbols->ranges_unwind = malloc((fdes.n + 1) * sizeof *symbols->ranges_unwind);
+    for (size_t i = 0; symbols->ranges_unwind && i < fdes.n; i++)
+        symbols->ranges_unwind[symbols->n_ranges_unwind++] = found[i].range;
+    free(fdes.items);
     modtab_elf_close(&elf);
 }
 
