@@ -22,10 +22,11 @@
 struct site {
     struct small_slot *slot; /* if it has a hop, the site is an inner one */
     _Atomic uint8_t n_checks;
-    bool is_partial; /* its path does not reach the outermost frame */
-    bool is_mixed;   /* its path is the common part of several that cannot be distinguished */
-    bool is_stale;   /* a module of its path is gone; another one may lie there */
-    uint16_t next;   /* number of the next site that has had the slot, in a ring */
+    bool is_partial;  /* its path does not reach the outermost frame */
+    bool is_mixed;    /* its path is the common part of several that cannot be distinguished */
+    bool is_stale;    /* a module of its path is gone; another one may lie there */
+    uint16_t next;    /* number of the next site that has had the slot, in a ring */
+    uint64_t modules; /* bit id % 64 for each module of its path; 0: not worked out yet */
 };
 
 static struct {
@@ -177,6 +178,7 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     if (now)
         table.sites[now].next = (uint16_t)id;
     table.sites[id].is_partial = self->alloc_path.stop != UNWIND_COMPLETE;
+    table.sites[id].modules = 0;
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
     close_slot(slot, 0);
@@ -202,6 +204,7 @@ static void keep_common(struct thread_state *self, unsigned id, uint32_t first_d
     uint32_t node = common_node(self, first_different);
     if (node)
         atomic_store_explicit(&record_of(id)->path, path_of_node(node), memory_order_release);
+    table.sites[id].modules = 0;
 }
 
 /* Whether the return addresses of the first n hops from at outwards are those of the path. */
@@ -321,6 +324,7 @@ static unsigned compare(struct thread_state *self, unsigned id, const struct sit
         if (node)
             atomic_store_explicit(&record->path, path_of_node(node), memory_order_release);
         site->is_partial = !node;
+        site->modules = 0;
         return id;
     }
     bool is_sure = site->n_checks >= (was_stale ? CHECKS : CHECKS_SURE);
@@ -406,23 +410,45 @@ static unsigned update_site(struct thread_state *self, unsigned id, const struct
     return id;
 }
 
-/* Whether another module, or none, now lies where a module of the path was. */
-static bool has_gone(uint32_t ref)
+static uint32_t id_of_module(const struct arena_node *node)
+{
+    const struct arena_module *module = node->module ? arena_record_sig(node->module) : NULL;
+    return module ? module->id : 0;
+}
+
+static uint64_t modules_of(uint32_t ref)
+{
+    uint64_t modules = 0;
+    for (const struct arena_node *node = arena_record_sig(ref); !(node->flags & NODE_ROOT);
+         node = arena_record_sig(node->parent))
+        modules |= (uint64_t)1 << id_of_module(node) % 64;
+    return modules;
+}
+
+/* Whether a module of the path is gone. */
+static bool has_gone(uint32_t ref, const struct loadmap_gone *gone)
 {
     const struct arena_node *node = arena_record_sig(ref);
     for (; !(node->flags & NODE_ROOT); node = arena_record_sig(node->parent)) {
-        const struct unwind_module *module = loadmap_find_code_sig(node->ip);
-        if (node->module && (!module || module->ref != node->module))
+        uint32_t id = id_of_module(node);
+        if (id >= LOADMAP_IDS_MAX || gone->ids[id / 64] >> id % 64 & 1)
             return true;
     }
     return false;
 }
 
-static void close_stale(void)
+/* Programs try plugins by the hundred, and unload most of them: few sites may be touched for each. */
+static void close_stale(const struct loadmap_gone *gone)
 {
+    uint64_t modules = 0;
+    for (unsigned i = 0; i < LOADMAP_IDS_MAX / 64; i++)
+        modules |= gone->ids[i];
     for (unsigned id = 1; id <= table.n_sites; id++) {
         struct site *site = &table.sites[id];
-        if (id_of(site->slot) != id || !has_gone(var_key_b(atomic_load(&record_of(id)->path))))
+        if (!site->modules)
+            site->modules = modules_of(var_key_b(atomic_load(&record_of(id)->path)));
+        if (!(site->modules & modules) || id_of(site->slot) != id ||
+            !has_gone(var_key_b(atomic_load(&record_of(id)->path)), gone))
             continue;
         site->is_stale = true;
         close_slot(site->slot, 0); /* the hop of an inner site came from the module */
@@ -431,12 +457,14 @@ static void close_stale(void)
 
 void small_modules_gone_hook(struct thread_state *self)
 {
+    static struct loadmap_gone gone; /* under the lock; large for a stack */
     struct shield shield;
     if (!small_sites_sig())
         return;
     shield_raise_sig(&shield); /* a handler might jump out of this */
     if (lock(self)) {
-        close_stale();
+        if (loadmap_find_gone_sig(&gone))
+            close_stale(&gone);
         unlock();
     }
     shield_lower_sig(&shield);

@@ -437,8 +437,10 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
                                              int64_t tls_offset)
 {
     struct loadmap_module *module = module_known_sig(start, end, name);
-    if (module)
+    if (module) {
+        atomic_store_explicit(&module->is_gone, false, memory_order_relaxed);
         return module;
+    }
     if (atomic_exchange(&map.lock, 1))
         return NULL;
     uint32_t index = atomic_load(&map.n_modules);
@@ -508,6 +510,24 @@ static bool is_there_sig(const struct loadmap_module *module, uintptr_t address)
         return true;
     return _dl_find_object((void *)address, &found) == 0 && (uintptr_t)found.dlfo_map_start == module->code.start &&
            found.dlfo_link_map->l_addr == module->code.bias && strcmp(name_of_sig(&found), module->name) == 0;
+}
+
+unsigned loadmap_find_gone_sig(struct loadmap_gone *gone)
+{
+    unsigned n = 0;
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    *gone = (struct loadmap_gone){0};
+    for (uint32_t i = 0; i < n_modules; i++) {
+        struct loadmap_module *module = &map.modules[i];
+        if (!module->may_go || atomic_load_explicit(&module->is_gone, memory_order_relaxed) ||
+            is_there_sig(module, module->code.start))
+            continue;
+        atomic_store_explicit(&module->is_gone, true, memory_order_relaxed);
+        if (module->id < LOADMAP_IDS_MAX)
+            gone->ids[module->id / 64] |= (uint64_t)1 << module->id % 64;
+        n++;
+    }
+    return n;
 }
 
 /* The word that the page cache would hold for the page now, without the module. */

@@ -24,6 +24,7 @@ struct loadmap_module {
     bool has_runtime;          /* our functions are in it */
     bool is_own, is_vdso;      /* is_own: it holds nothing else */
     bool may_go;               /* it was loaded after the start and may be unloaded */
+    _Atomic bool is_gone;      /* it was found unloaded, and not loaded again since as far as is known */
     _Atomic uint64_t retry_ns; /* when to look for its table again */
     bool has_asked_again;      /* asked a second time, for a table that this process may read */
     char *name;                /* the loader's name; private copy */
@@ -53,6 +54,17 @@ bool loadmap_is_own_sig(const struct loadmap_module *module, uintptr_t pc);
 
 /* The same for a pc that is known to lie in the module that holds the runtime.  ctx: any */
 bool loadmap_is_own_pc_sig(uintptr_t pc);
+
+#define LOADMAP_IDS_MAX (2 * LOADMAP_MODULES_MAX) /* pseudo modules have ids, too */
+
+/* A set of modules, by id. */
+struct loadmap_gone {
+    uint64_t ids[LOADMAP_IDS_MAX / 64];
+};
+
+/* Fills in the modules that have been unloaded since they were last loaded or found gone; returns their number. Takes
+ * one look-up for each module that was loaded after the start.  ctx: any */
+unsigned loadmap_find_gone_sig(struct loadmap_gone *gone);
 
 /* Module that holds a code or data address, NULL when none does.  ctx: any */
 const struct loadmap_module *loadmap_find_sig(uintptr_t address);
