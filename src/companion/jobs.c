@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <hwloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,8 +66,6 @@ static int topology_write(const char *dir, struct error *err)
 
 /* --- module tables --- */
 
-#define JOBS_DEFAULT 4
-
 /* Writes the hwloc XML of this host into the measurement directory, unless it is there. */
 static int companion_work_topology(const struct companion *c)
 {
@@ -106,86 +105,29 @@ static int companion_work_foreign(const struct companion *c, const struct compan
     return c->foreign_tables[0] && modtab_make(path, c->foreign_tables, NULL, &err) == 0 ? 0 : 1;
 }
 
-/* Asks the program's own loader which libraries it would load: search paths, environment and cache as it will see
- * them. The program itself is not run. */
-static FILE *open_list(const struct companion *c, const char *path, pid_t *child)
-{
-    int fds[2];
-    if (!c->setup->loader[0] || pipe(fds) != 0)
-        return NULL;
-    *child = fork();
-    if (*child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void)dup2(fds[1], STDOUT_FILENO);
-        (void)close(fds[0]);
-        (void)close(fds[1]);
-        (void)execl(c->setup->loader, c->setup->loader, "--list", path, (char *)NULL);
-        _exit(1);
-    }
-    (void)close(fds[1]);
-    return fdopen(fds[0], "r");
-}
-
-static void read_list(const struct companion *c, const char *path, struct strtab *paths)
-{
-    char line[ARENA_PATH_MAX + 256], name[ARENA_PATH_MAX];
-    pid_t child = -1;
-    FILE *list = open_list(c, path, &child);
-    while (list && fgets(line, sizeof line, list)) {
-        const char *start = strstr(line, "=> /");
-        start = start ? start + 3 : strchr(line, '/');
-        if (start && sscanf(start, "%4095s", name) == 1)
-            (void)strtab_intern(paths, name);
-    }
-    if (list)
-        (void)fclose(list);
-    if (child > 0)
-        (void)waitpid(child, NULL, 0);
-}
-
-static void make_share(const struct companion *c, const struct strtab *paths, unsigned share, unsigned n_shares)
-{
-    for (size_t i = share; i < paths->n_strings; i += n_shares)
-        (void)companion_work_module(c, NULL, paths->strings[i]);
-}
-
-/* Same for the executable at path and all libraries it needs, directly or not. */
+/* The same for the executable at path and what else every process needs at its start. Tables of other libraries are
+ * made when a path or a sample meets them: most of the code that a program loads never runs. */
 static int companion_work_prepare(const struct companion *c, const char *path)
 {
-    struct strtab paths = {0};
-    unsigned n_shares = c->is_tight ? 1 : c->setup->n_jobs ? c->setup->n_jobs : JOBS_DEFAULT;
-    (void)strtab_intern(&paths, path);
-    (void)strtab_intern(&paths, MODTAB_VDSO);
-    if (c->setup->library[0])
-        (void)strtab_intern(&paths, c->setup->library);
-    read_list(c, path, &paths);
-    for (unsigned share = 1; share < n_shares && share < paths.n_strings; share++) {
-        pid_t child = fork();
-        if (child == 0) {
-            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-            make_share(c, &paths, share, n_shares);
-            _exit(0);
-        }
-        if (child < 0)
-            make_share(c, &paths, share, n_shares);
-    }
-    make_share(c, &paths, 0, n_shares);
-    while (wait(NULL) > 0)
-        ;
-    strtab_fini(&paths);
+    const char *const paths[] = {path, c->setup->loader, MODTAB_VDSO, c->setup->library};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (paths[i][0])
+            (void)companion_work_module(c, NULL, paths[i]);
     return 0;
 }
 
 /* --- starting and reaping --- */
 
-#define PARALLEL_MAX 4      /* module jobs at a time; measurements are never queued */
-#define WAITING_MAX 1000    /* module jobs in the queue: requests beyond that have to be repeated */
+#define PARALLEL_MAX 4   /* module jobs at a time, if the program has more processors; measurements are never queued */
+#define MODULE_NICE 5    /* a table is worth waiting for, but not for the program */
+#define WAITING_MAX 1000 /* module jobs in the queue: requests beyond that have to be repeated */
 #define CHECKPOINT_SHARE 50 /* checkpoints take at most 1/50 of the time */
 
 static int run_job(const struct companion *c, const struct companion_job *job)
 {
     switch (job->kind) {
     case JOB_MODULE:
+        (void)setpriority(PRIO_PROCESS, 0, MODULE_NICE);
         if (job->is_foreign)
             return companion_work_foreign(c, &job->module, job->path);
         return companion_work_module(c, job->module_ref ? &job->module : NULL, job->path);
@@ -240,11 +182,20 @@ static bool is_queued_kind(enum job_kind kind)
     return kind == JOB_MODULE || kind == JOB_PREPARE || kind == JOB_TOPOLOGY;
 }
 
+/* How many small jobs may run at a time: the program keeps a processor for itself. */
+static int n_parallel(const struct companion *c)
+{
+    cpu_set_t cpus;
+    int n_cpus = !c->is_tight && sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+    int n = c->setup->n_jobs ? (int)c->setup->n_jobs : n_cpus > PARALLEL_MAX ? PARALLEL_MAX : n_cpus - 1;
+    return c->is_tight || n < 1 ? 1 : n;
+}
+
 /* The final files replace those of a checkpoint, so they must not be written at the same time. */
 static bool must_wait(const struct companion *c, const struct companion_job *job, int n_running)
 {
     if (is_queued_kind(job->kind))
-        return c->room_until_ms || n_running >= (c->is_tight ? 1 : PARALLEL_MAX);
+        return c->room_until_ms || n_running >= n_parallel(c);
     return job->kind == JOB_WRITE && job->process->is_checkpointing;
 }
 

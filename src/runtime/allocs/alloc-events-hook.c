@@ -37,7 +37,11 @@ void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *
 /* Node of the allocation's call path, 0 when the arena is full. */
 static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
 {
+    const struct unwind_path *path = &self->alloc_path;
     alloc_events_walk_hook(self, site);
+    while (path->stop == UNWIND_NO_TABLE && path->n_frames && path->frames[path->n_frames - 1].module &&
+           loadmap_await_table_sig(path->frames[path->n_frames - 1].module))
+        alloc_events_walk_hook(self, site);
     return python_path_hook(self, cct_insert_sig(&self->allocs, &self->alloc_path));
 }
 

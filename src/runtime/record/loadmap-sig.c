@@ -143,6 +143,7 @@ static void module_path_find_sig(uintptr_t address, const char *loader_name, str
 #define PAGE_CACHE_BITS 10
 #define PAGE_CACHE (1u << PAGE_CACHE_BITS)
 #define RETRY_NS 2000000u
+#define PATIENCE_MS 300 /* of the whole process */
 #define PAGE_BYTES_MAX ((uintptr_t)65536)
 
 static struct {
@@ -157,7 +158,8 @@ static struct {
     struct loadmap_own own;
     uintptr_t vdso;
     _Atomic uint32_t kernel; /* reference of the kernel's pseudo module */
-} map = {.generation = 1};
+    _Atomic int patience_ms;
+} map = {.generation = 1, .patience_ms = PATIENCE_MS};
 
 uint32_t loadmap_generation_sig(void)
 {
@@ -339,13 +341,41 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     return table;
 }
 
-bool loadmap_is_complete_sig(void)
+bool loadmap_is_complete_sig(bool only_needed)
 {
     bool is_complete = true;
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
     for (uint32_t i = 0; i < n_modules; i++)
-        is_complete &= !map.modules[i].table_id || loadmap_table_sig(&map.modules[i]);
+        if (!only_needed || map.modules[i].is_needed)
+            is_complete &= !map.modules[i].table_id || loadmap_table_sig(&map.modules[i]);
     return is_complete;
+}
+
+/* Sleeps for a part of the time that is left; false when it is used up. */
+static bool wait_sig(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    if (atomic_fetch_sub_explicit(&map.patience_ms, 1, memory_order_relaxed) <= 0) {
+        atomic_store_explicit(&map.patience_ms, 0, memory_order_relaxed);
+        return false;
+    }
+    own_call_sig(SYS_nanosleep, &pause, NULL);
+    return true;
+}
+
+bool loadmap_await_table_sig(const struct unwind_module *code)
+{
+    const struct loadmap_module *module = (const struct loadmap_module *)(const void *)code;
+    const struct modtab_header *table = loadmap_table_sig(module);
+    while (!table && module->table_id && wait_sig())
+        table = loadmap_table_sig(module);
+    return table != NULL;
+}
+
+void loadmap_await_tables_sig(bool only_needed)
+{
+    while (!loadmap_is_complete_sig(only_needed) && wait_sig())
+        ;
 }
 
 /* The table id of a file from another of its entries: where a program has gaps between its segments, the loader reports
@@ -460,8 +490,6 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
         atomic_store_explicit(&map.n_modules, index + 1, memory_order_release);
     }
     atomic_store(&map.lock, 0);
-    if (module)
-        (void)loadmap_table_sig(module);
     return module;
 }
 
@@ -594,6 +622,11 @@ void loadmap_fork_child_sig(void)
     uint32_t n_modules = atomic_load(&map.n_modules);
     for (uint32_t i = 0; i < n_modules; i++)
         atomic_store_explicit(&map.modules[i].retry_ns, 0, memory_order_relaxed);
+}
+
+void loadmap_set_needed_sig(const struct loadmap_module *module)
+{
+    map.modules[module - map.modules].is_needed = true;
 }
 
 void loadmap_set_started_sig(void)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The load map at the start: registers the modules that are already loaded, with their static TLS offsets, which only
  * the loader's list has. Ordinary code, once per process. */
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/own/arch.h"
@@ -12,7 +13,16 @@
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/loadmap.h"
 
-#define START_PATIENCE_MS 300
+/* What nearly every path leads through: the program, its loader, the C library and the profiler. The first run of a new
+ * program finds no tables yet; its first allocations need them, because their paths cannot be unwound later. */
+static bool is_of_start(const struct loadmap_module *module)
+{
+    const uintptr_t within[] = {getauxval(AT_BASE), (uintptr_t)gnu_get_libc_version};
+    bool is_wanted = module->has_runtime || module->is_vdso || strcmp(module->name, arena_header_sig()->exe) == 0;
+    for (size_t i = 0; i < sizeof within / sizeof *within; i++)
+        is_wanted |= within[i] >= module->code.start && within[i] < module->code.end;
+    return is_wanted;
+}
 
 static int add_object(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -38,24 +48,18 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
     if (!arch_is_static_tls_sig(tls_offset))
         tls_offset = 0; /* dynamic TLS: its blocks come from malloc */
     const char *name = info->dlpi_name[0] ? info->dlpi_name : arena_header_sig()->exe;
-    (void)loadmap_add_sig(low, high, info->dlpi_addr, low == vdso ? "[vdso]" : name, tls_offset);
+    const struct loadmap_module *module =
+        loadmap_add_sig(low, high, info->dlpi_addr, low == vdso ? "[vdso]" : name, tls_offset);
+    if (module && is_of_start(module))
+        loadmap_set_needed_sig(module);
     return 0;
-}
-
-/* The first run of a new program finds no tables yet. Its first allocations need them, because their paths cannot be
- * unwound later, so the start waits a little. */
-static void wait_for_tables(void)
-{
-    struct timespec pause = {.tv_nsec = 1000000};
-    for (int i = 0; i < START_PATIENCE_MS && !loadmap_is_complete_sig(); i++)
-        own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
 void loadmap_complete(void)
 {
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
     dl_iterate_phdr(add_object, &vdso);
-    wait_for_tables();
+    loadmap_await_tables_sig(false);
 }
 
 void loadmap_init(void)
@@ -65,7 +69,7 @@ void loadmap_init(void)
     loadmap_set_own_sig(&own, vdso);
     dl_iterate_phdr(add_object, &vdso);
     loadmap_set_started_sig();
-    wait_for_tables();
+    loadmap_await_tables_sig(true);
 }
 
 void loadmap_add_kernel(void)

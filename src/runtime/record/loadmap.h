@@ -23,6 +23,7 @@ struct loadmap_module {
     uint64_t tls_bytes;
     bool has_runtime;          /* our functions are in it */
     bool is_own, is_vdso;      /* is_own: it holds nothing else */
+    bool is_needed;            /* its table is asked for at the start */
     bool may_go;               /* it was loaded after the start and may be unloaded */
     _Atomic bool is_gone;      /* it was found unloaded, and not loaded again since as far as is known */
     _Atomic uint64_t retry_ns; /* when to look for its table again */
@@ -42,7 +43,9 @@ struct loadmap_own {
  * ctx: any */
 struct loadmap_own loadmap_own_code(void);
 
-/* Finds the directory of tables and registers all modules that are loaded now.  ctx: ordinary */
+/* Registers all modules that are loaded now, and waits a little for the tables of those that nearly every path leads
+ * through: the program, its loader, the C library, and the profiler. Others are asked for when a path or a sample meets
+ * them.  ctx: ordinary */
 void loadmap_init(void);
 
 /* Registers the modules that have been loaded since and waits a little for their tables, because soon neither the
@@ -84,8 +87,17 @@ const struct loadmap_module *loadmap_find_tls_sig(uintptr_t thread_pointer, uint
 /* The module's table, mapped when it has arrived and asked for if it was not yet; NULL until then.  ctx: any */
 const struct modtab_header *loadmap_table_sig(const struct loadmap_module *module);
 
-/* Whether all modules that can have a table have theirs; asks for the missing ones.  ctx: any */
-bool loadmap_is_complete_sig(void);
+/* Gives the companion a little time to make the table of a module on the path of an allocation, which cannot be walked
+ * later: a fixed time in all, which the start takes part of. True when the module has its table now.  ctx: ordinary
+ * code and hooks, never the handler */
+bool loadmap_await_table_sig(const struct unwind_module *code);
+
+/* Waits until loadmap_is_complete_sig, with what is left of that time.  ctx: ordinary, as the load map is set up */
+void loadmap_await_tables_sig(bool only_needed);
+
+/* Whether all modules, or those that are needed from the start, have their tables if they can have one; asks for the
+ * missing ones.  ctx: any */
+bool loadmap_is_complete_sig(bool only_needed);
 
 /* Writes a pseudo module, which has no file, into the arena. Returns its reference, 0 when there is no room. start: its
  * lowest address, from which it reaches to the end of the address space; 0: it has no addresses.  ctx: any, between
@@ -125,6 +137,9 @@ void loadmap_set_own_sig(const struct loadmap_own *own, uintptr_t vdso);
  * struct loadmap_module.  ctx: any */
 const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uintptr_t bias, const char *name,
                                              int64_t tls_offset);
+
+/* The module's table is needed from the start.  ctx: ordinary */
+void loadmap_set_needed_sig(const struct loadmap_module *module);
 
 /* Modules that are loaded from now on may be unloaded again.  ctx: ordinary */
 void loadmap_set_started_sig(void);
