@@ -18,6 +18,7 @@
 #define DEEPEN_UNTIL 8192 /* sites; with more than this, no site is divided further */
 #define LOCK_TRIES 1000
 #define TURNS_MAX 16 /* sites of one slot that are searched */
+#define RECORDS_AT_ONCE 64
 
 struct site {
     struct small_slot *slot; /* if it has a hop, the site is an inner one */
@@ -30,8 +31,9 @@ struct site {
 };
 
 static struct {
-    struct site *sites;                       /* [SMALL_IDS] */
-    uint32_t n_sites;                         /* number of the newest site */
+    struct site *sites;     /* [SMALL_IDS] */
+    uint32_t n_sites;       /* number of the newest site */
+    _Atomic uint64_t spare; /* reserved records: reference of the first one << 32 | number; changed by single stores */
     const struct thread_state *_Atomic owner; /* of the lock for all that is written here and in the slots */
 } table;
 
@@ -148,19 +150,34 @@ static void close_slot(struct small_slot *slot, uint64_t by)
     atomic_store_explicit(&slot->hop, by, memory_order_release);
 }
 
+/* Records are reserved by the dozen: each time takes two system calls, and a program that starts has thousands of new
+ * sites. Those that are left have no path, and nothing refers to them. */
+static uint64_t reserve_records(void)
+{
+    uint64_t n = RECORDS_AT_ONCE;
+    if (!arena_shared_begin_sig())
+        return 0;
+    const struct arena_site *records = arena_shared_reserve_sig(ARENA_SITES, n * sizeof *records);
+    if (!records) /* near its end the arena may have room for one */
+        records = arena_shared_reserve_sig(ARENA_SITES, (n = 1) * sizeof *records);
+    arena_shared_end_sig();
+    return records ? (uint64_t)arena_ref_sig(records) << 32 | n : 0;
+}
+
 static uint32_t make_record(uint32_t node, size_t n_bytes)
 {
-    uint32_t ref = 0;
-    if (!node || !arena_shared_begin_sig())
+    uint64_t spare = atomic_load_explicit(&table.spare, memory_order_relaxed);
+    if (node && !spare)
+        spare = reserve_records();
+    if (!node || !spare)
         return 0;
-    struct arena_site *record = arena_shared_reserve_sig(ARENA_SITES, sizeof *record);
-    if (record) {
-        atomic_store_explicit(&record->path, path_of_node(node), memory_order_relaxed);
-        atomic_store_explicit(&record->min_bytes, (uint32_t)n_bytes, memory_order_relaxed);
-        atomic_store_explicit(&record->max_bytes, (uint32_t)n_bytes, memory_order_relaxed);
-        ref = arena_ref_sig(record);
-    }
-    arena_shared_end_sig();
+    uint32_t ref = (uint32_t)(spare >> 32);
+    struct arena_site *record = arena_record_sig(ref);
+    spare = (uint32_t)spare > 1 ? (uint64_t)arena_ref_sig(record + 1) << 32 | ((uint32_t)spare - 1) : 0;
+    atomic_store_explicit(&table.spare, spare, memory_order_relaxed);
+    atomic_store_explicit(&record->path, path_of_node(node), memory_order_relaxed);
+    atomic_store_explicit(&record->min_bytes, (uint32_t)n_bytes, memory_order_relaxed);
+    atomic_store_explicit(&record->max_bytes, (uint32_t)n_bytes, memory_order_relaxed);
     return ref;
 }
 
