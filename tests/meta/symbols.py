@@ -3,8 +3,11 @@
 SIGNAL_SAFE. A *-hook.o runs inside malloc: no allocation, no stdio. What runs inside the program calls no cancellation
 point of libc, and makes system calls in one place. No object has a writable global."""
 import functools
+import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 
 import tree
 
@@ -162,6 +165,29 @@ def check_imports():
                    "run yet; define it in own-libc.c")
 
 
+def check_own_libc():
+    """What each compiler at hand makes of the loops and comparisons of own-libc.c: no call of the function itself, and
+    none of another name of libc."""
+    source = tree.ROOT / "src" / "runtime" / "own" / "own-libc.c"
+    for compiler in filter(shutil.which, ("gcc", "clang") if source.exists() else ()):
+        for level in ("-O2", "-O3"):
+            with tempfile.TemporaryDirectory() as scratch:
+                made = pathlib.Path(scratch) / "own-libc.o"
+                subprocess.run([compiler, level, "-w", "-std=gnu17", "-D_GNU_SOURCE", "-fPIC", f"-I{tree.ROOT / 'src'}",
+                                "-c", str(source), "-o", str(made)], check=True)
+                listed = subprocess.run(["nm", "-Pu", str(made)], capture_output=True, text=True, check=True).stdout
+                code = subprocess.run(["objdump", "-dr", str(made)], capture_output=True, text=True, check=True).stdout
+            for name in (line.split()[0] for line in listed.splitlines()):
+                if not name.endswith("_sig") and name != "_GLOBAL_OFFSET_TABLE_" and not IMPORTS.match(name):
+                    yield f"{compiler} {level} makes a call of {name} in own-libc.c: define it there"
+            function = ""
+            for line in code.splitlines():
+                head = re.match(r"[0-9a-f]+ <(\w+)>:", line)
+                function = head.group(1) if head else function
+                if re.search(rf"R_\w+\s+{function}\b(?!\.)", line):
+                    yield f"{compiler} {level} makes a call of itself in {function} of own-libc.c"
+
+
 def writable_globals(path):
     """Names of objects with external linkage in writable or thread-local memory (tables of constants that only need
     relocation are .data.rel.ro and not meant)."""
@@ -185,6 +211,7 @@ def main():
         tree.skip(f"no objects below {tree.BUILD}")
     offenders = list(check_signal_objects()) + list(check_hook_objects()) + list(check_cancellation())
     offenders += list(check_system_calls()) + list(check_imports())
+    offenders += check_own_libc()
     for path in paths:
         offenders += [f"{short(path)} has the global variable {name}" for name in writable_globals(path)]
     for kind in ("sig", "hook"):

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/auxv.h>
 #include <sys/shm.h>
 #include <time.h>
@@ -95,6 +96,12 @@ int memcmp(const void *a, const void *b, size_t n)
         if (left[i] != right[i])
             return left[i] < right[i] ? -1 : 1;
     return 0;
+}
+
+/* Clang calls it where nothing but equality is asked for. */
+int bcmp(const void *a, const void *b, size_t n)
+{
+    return memcmp(a, b, n);
 }
 
 void *memmem(const void *text, size_t n_text, const void *wanted, size_t n_wanted)
