@@ -668,7 +668,8 @@ static void fill_event(struct side *side, const struct collected_thread *thread,
                                     .has_address = (from->flags & EVENT_ADDRESS) != 0,
                                     .is_user_only = from->attr.exclude_kernel && !(from->flags & EVENT_TIMER),
                                     .n_spared = view_count(&thread->record->n_spared[i])};
-    event->sample_cost_ns = event->n_spared ? view_count(&thread->record->spared_cost_ns) : 0;
+    uint64_t cost_ns = view_count(&thread->record->spared_cost_ns); /* 0: slow from the start, for what a tick costs */
+    event->sample_cost_ns = !event->n_spared ? 0 : cost_ns ? cost_ns : thread->process->view->header->tick_ns;
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = view_count(&thread->record->fates[i][fate]);
     if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)

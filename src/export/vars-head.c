@@ -216,12 +216,11 @@ static void put_slowed(const struct report *report, const struct export_job *job
     struct buf text = {0};
     if (factor < SLOWED_LEAST)
         return;
-    buf_printf(&text, "sampled at %.0f %% of the rate, so that this takes no more than its share: a sample costs ",
-               100 / factor);
-    if (event->sample_cost_ns < 10000000)
-        buf_printf(&text, "%.0f us on this machine", (double)event->sample_cost_ns / 1e3);
-    else
-        buf_printf(&text, "%.0f ms on this machine", (double)event->sample_cost_ns / 1e6);
+    buf_printf(&text, "sampled at %.0f %% of the rate, so that this takes no more than its share", 100 / factor);
+    if (event->sample_cost_ns >= 10000000)
+        buf_printf(&text, ": a sample costs %.0f ms on this machine", (double)event->sample_cost_ns / 1e6);
+    else if (event->sample_cost_ns)
+        buf_printf(&text, ": a sample costs %.0f us on this machine", (double)event->sample_cost_ns / 1e3);
     text_labelled(out, job, "rate", text.data ? text.data : "");
     buf_fini(&text);
 }

@@ -33,10 +33,23 @@ print(f"{event['taken']} samples of 1 ms and {event['n_spared']} spared in {cpu_
       f"the samples stand for {told:.1%} of it; a sample costs {event['sample_cost_ns'] / 1e6:.2f} ms")
 # a dozen more while it learns
 sys.exit(not (event["taken"] > 20 and event["taken"] - 12 <= 0.2 * cpu_s / 1e-3 and 0.8 <= told <= 1.1 and
-              1e6 <= event["sample_cost_ns"] <= 2e8))
+              0.95e6 <= event["sample_cost_ns"] <= 2e8)) # two clocks differ by what a switch of threads takes
 END_OF_CHECK
     grep -Eq '^rate +sampled at [0-9]+ % of the rate' "$event.text" || fail "$event: the head does not tell the rate"
 done
+
+# On a machine whose ticks cost so much that no clock may have its period, events are slow from the start.
+export XDG_CACHE_HOME=$scratch/cache
+mkdir cache
+"$hpcrun" --doctor >doctor.out || true
+if grep -q ' tick [0-9]' cache/locus/skid-* 2>/dev/null; then
+    sed -i -E 's/ tick [0-9]+$/ tick 400000/' cache/locus/skid-*
+    slowed EADDR 0
+    tr -s '\n ' '  ' <EADDR.text | grep -q 'sampled at [12][0-9] % of the rate.* a sample costs [4-9][0-9][0-9] us' ||
+        fail "the head does not tell what a tick costs: $(cat EADDR.text)"
+else
+    skip_part "there is no EADDR here"
+fi
 
 # A handler that goes on for an hour.
 slowed CPUTIME 3600000000
