@@ -237,13 +237,12 @@ enum trial_kind trial_find(const char *name);
  * some milliseconds of CPU time. A fixture (machine.h) is not asked. */
 void trial_run(enum trial_kind trial, struct source_probe *out);
 
-/* The directory of tracefs, mounted or, for root, not; -1 when there is none or it may not be read. The caller closes
- * it.
- */
+/* The directory of tracefs, mounted or, for root, not; -1 with errno when there is none or it may not be read. The
+ * caller closes it. */
 int trial_open_tracefs(void);
 
-/* The first line "KEY: number" of events/EVENT/format below that directory, or 0: the id of a tracepoint, which kernel
- * events have in attr.config.  src: Documentation/trace/events.rst */
+/* The number of a tracepoint ("sched/sched_switch"), which its events have in attr.config, from its file id below that
+ * directory; 0 when it cannot be read.  src: Documentation/trace/events.rst */
 unsigned long trial_tracepoint_id(int tracefs, const char *event);
 
 #endif

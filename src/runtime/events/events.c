@@ -610,10 +610,11 @@ void events_open(struct thread_state *self)
 /* Overflows at the distance of the first period count as those that there would have been at the plan's. */
 static void correct_overflows(struct thread_event *event, const struct arena_event *plan)
 {
+    const struct governor_plan governed = events_governed_sig(plan);
     uint64_t words[3] = {0};
     int fd = event->first && event->n_written ? event_fd_sig(event) : -1;
     if (fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0 && words[0] >= event->due)
-        event->n_written = 1 + (words[0] - event->due) / (plan->attr.sample_period << event->governor.slow);
+        event->n_written = 1 + (words[0] - event->due) / governor_period_sig(&event->governor, &governed);
 }
 
 /* Counts the overflows that the kernel saw: the samples in an overwritten ring, also those whose signal never came. */
