@@ -7,8 +7,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/objmap/objmap.h"
@@ -370,6 +373,44 @@ static void run_stuck_reader(void)
     assert_true(objmap_stats_sig().n_retired_pending < 200);
 }
 
+#define WAITERS 16
+#define HELD_NS 400000000 /* CPU time of others may make it longer */
+
+static void *lock_and_unlock(void *argument)
+{
+    struct rusage usage;
+    struct objmap_lock *lock = argument;
+    char mine;
+    assert_true(objmap_lock_hook(lock, (uintptr_t)&mine & ~(uintptr_t)7));
+    objmap_unlock_hook(lock);
+    assert_int_equal(getrusage(RUSAGE_THREAD, &usage), 0);
+    return (void *)(uintptr_t)usage.ru_nvcsw;
+}
+
+/* Threads that wait for a lock sleep until it is given back. They look by themselves ever more seldom: if each did so
+ * every 50 us, it would be some thousand times. */
+static void run_waiters(void)
+{
+    assert_true(objmap_init_hook(16));
+    struct objmap_lock *lock = &objmap_state_sig()->huge;
+    pthread_t threads[WAITERS];
+    int64_t mine = 0;
+    assert_true(objmap_lock_hook(lock, (uintptr_t)&mine));
+    for (int i = 0; i < WAITERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, lock_and_unlock, lock), 0);
+    nanosleep(&(struct timespec){.tv_nsec = HELD_NS}, NULL);
+    objmap_unlock_hook(lock);
+    uintptr_t n_sleeps = 0;
+    for (int i = 0; i < WAITERS; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        n_sleeps += (uintptr_t)result;
+    }
+    assert_in_range(n_sleeps, 1, 64 * WAITERS);
+    assert_int_equal(atomic_load(&lock->n_waiting), 0);
+    assert_int_equal(atomic_load(&lock->owner), 0);
+}
+
 static void in_child(void **state)
 {
     void (*run)(void) = *(void (**)(void)) * state;
@@ -386,12 +427,12 @@ static void in_child(void **state)
 
 int main(void)
 {
-    static void (*const runs[])(void) = {run_model_16,     run_model_14,     run_limits,
-                                         run_flag,         run_huge,         run_memory_default,
-                                         run_memory_small, run_memory_mixed, run_stuck_reader};
+    static void (*const runs[])(void) = {run_model_16,     run_model_14,       run_limits,       run_flag,
+                                         run_huge,         run_memory_default, run_memory_small, run_memory_mixed,
+                                         run_stuck_reader, run_waiters};
     static const char *const names[] = {
-        "model, 64 KiB",        "model, 16 KiB",        "limits",      "flags", "huge", "memory",
-        "memory, small blocks", "memory, mixed blocks", "stuck reader"};
+        "model, 64 KiB",        "model, 16 KiB",        "limits",       "flags",  "huge", "memory",
+        "memory, small blocks", "memory, mixed blocks", "stuck reader", "waiters"};
     struct CMUnitTest tests[sizeof runs / sizeof runs[0]];
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
         tests[i] = (struct CMUnitTest){names[i], in_child, NULL, NULL, (void *)&runs[i]};

@@ -60,7 +60,7 @@ void block_changes_register_hook(struct thread_state *self)
 
 void block_changes_unregister_hook(struct thread_state *self)
 {
-    if (!lock_changes())
+    if (!has_drained(self) || !lock_changes())
         return;
     struct thread_state *reader = announcements.readers;
     if (reader == self)

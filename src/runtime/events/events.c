@@ -135,10 +135,14 @@ static bool signals_by_buffer(const struct arena_event *plan)
                                        !(plan->attr.sample_type & PERF_SAMPLE_RAW));
 }
 
+/* Of clocks, the ring only says how many overflows were not delivered. Where threads are so many that they share
+ * records, that is not worth a mapping of each, for which all threads of the program wait in turn. */
 static bool start_ring(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
 {
     if (plan->flags & EVENT_SILENT)
         return true;
+    if (event_clock_period_sig(plan) && !(plan->flags & EVENT_DRAINED) && self->record->id >= ARENA_THREADS_OWN)
+        return set_signal(self, event->fd);
     map_ring(event, plan);
     if (plan->flags & EVENT_DRAINED && !event->ring)
         return false;
@@ -636,6 +640,29 @@ static void count_overflows(struct thread_state *self, unsigned index)
                      past->not_delivered[index] + event->n_written - n_met);
 }
 
+/* Unmaps the rings of all events. The kernel has mostly put them side by side: then it need not tell the other
+ * processors of each of them. */
+static void unmap_rings(struct thread_state *self)
+{
+    char *start = NULL;
+    size_t n_bytes = 0;
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
+        struct thread_event *event = &self->events[i];
+        char *ring = event->aux ? NULL : event->ring;
+        if (!ring)
+            continue;
+        if (n_bytes && ring != start + n_bytes && ring + event->ring_bytes != start) {
+            own_call_sig(SYS_munmap, start, n_bytes);
+            n_bytes = 0;
+        }
+        start = !n_bytes || ring < start ? ring : start;
+        n_bytes += event->ring_bytes;
+        event->ring = NULL;
+    }
+    if (n_bytes)
+        own_call_sig(SYS_munmap, start, n_bytes);
+}
+
 static void close_one(struct thread_event *event)
 {
     if (event->has_timer && own_call_sig(SYS_timer_delete, event->timer_id) == 0)
@@ -662,6 +689,8 @@ void events_close(struct thread_state *self)
     bool may_call = !sandbox_is_entered_sig();
     events_stop(self);
     block_changes_unregister_hook(self);
+    if (may_call)
+        unmap_rings(self);
     for (unsigned i = 0; may_call && i < header->n_events; i++)
         close_one(&self->events[i]);
     if (!may_call)

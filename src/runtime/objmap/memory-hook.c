@@ -3,7 +3,7 @@
  * free items shared by all, and two magazines per class in each cache, so that an operation seldom leaves its cache.
  * Runs inside the program's malloc; the caller holds the lock of the cache. */
 #include <errno.h>
-#include <sched.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -17,6 +17,8 @@
 #define MAGAZINE_BYTES 2048
 #define MAGAZINE_ITEMS 32
 #define POISON 0xDB
+#define SPINS 100 /* before a thread sleeps for a lock */
+#define FIRST_SLEEP_MS 10
 
 /* A chain of free items in the depot; stored in its first item. */
 struct chain {
@@ -36,31 +38,68 @@ static struct {
     bool poison;
 } memory;
 
-bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps)
+/* Sleeps until some thread gives the lock back, at most wait_ms; false after that time. Thousands of threads that
+ * looked again and again would leave no CPU time to the one that holds it. */
+static bool sleep_for(struct objmap_lock *lock, unsigned wait_ms)
 {
-    struct objmap_state *map = objmap_state_sig();
+    const struct timespec limit = {.tv_sec = wait_ms / 1000, .tv_nsec = (long)(wait_ms % 1000) * 1000000};
+    uint32_t bed = atomic_load(&lock->bed);
+    if (!atomic_load(&lock->owner))
+        return true;
+    errno = 0;
+    if (own_call_sig(SYS_futex, &lock->bed, FUTEX_WAIT_PRIVATE, bed, &limit) == 0 || errno == EAGAIN || errno == EINTR)
+        return true;
+    if (errno != ETIMEDOUT) /* in a sandbox */
+        own_call_sig(SYS_nanosleep, &limit, NULL);
+    return false;
+}
+
+void objmap_lock_wake_hook(struct objmap_lock *lock)
+{
     int saved_errno = errno;
-    bool is_held = false;
-    for (unsigned n_tries = 0; !is_held && n_tries < 200 + n_sleeps; n_tries++) {
-        uintptr_t holder = atomic_load_explicit(&lock->owner, memory_order_relaxed);
-        if ((holder ^ owner) <= OBJMAP_FORKING || atomic_load_explicit(&map->is_broken, memory_order_relaxed))
-            break;
-        if (!holder) {
-            is_held = atomic_compare_exchange_weak_explicit(&lock->owner, &holder, owner, memory_order_acquire,
-                                                            memory_order_relaxed);
-            continue;
-        }
-        /* The holder may be descheduled; with real-time priorities it would never run if we only yielded. */
-        if (n_tries >= 200)
-            own_call_sig(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
-        else if (n_tries > 100)
-            own_call_sig(SYS_sched_yield);
+    if (atomic_exchange(&lock->is_waking, 1))
+        return;
+    atomic_fetch_add(&lock->bed, 1);
+    if (own_call_sig(SYS_futex, &lock->bed, FUTEX_WAKE_PRIVATE, 1) != 1)
+        atomic_store(&lock->is_waking, 0);
+    errno = saved_errno;
+}
+
+/* Tries once; *is_vain: the owner itself holds the lock, or the map is broken. */
+static bool try_lock(struct objmap_lock *lock, uintptr_t owner, bool *is_vain)
+{
+    uintptr_t holder = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+    *is_vain = (holder ^ owner) <= OBJMAP_FORKING ||
+               atomic_load_explicit(&objmap_state_sig()->is_broken, memory_order_relaxed);
+    return !*is_vain && !holder &&
+           atomic_compare_exchange_strong_explicit(&lock->owner, &holder, owner, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static void spin(void)
+{
 #if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
+    __builtin_ia32_pause();
 #endif
+}
+
+bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned wait_ms)
+{
+    int saved_errno = errno;
+    bool is_vain = false, is_held = false;
+    for (unsigned n_spins = 0; n_spins < SPINS && !is_held && !is_vain; n_spins++, spin())
+        is_held = try_lock(lock, owner, &is_vain);
+    atomic_fetch_add(&lock->n_waiting, 1);
+    /* Each sleep may be as long as all before it. */
+    for (unsigned slept_ms = 0; !is_held && !is_vain && slept_ms < wait_ms;) {
+        unsigned next_ms = slept_ms ? slept_ms : FIRST_SLEEP_MS;
+        slept_ms = sleep_for(lock, next_ms) ? 0 : slept_ms + next_ms;
+        atomic_store(&lock->is_waking, 0);
+        is_held = try_lock(lock, owner, &is_vain);
     }
-    if (!is_held && n_sleeps == OBJMAP_SLEEPS && (atomic_load(&lock->owner) ^ owner) > OBJMAP_FORKING)
-        objmap_break(map);
+    atomic_fetch_sub(&lock->n_waiting, 1);
+    if (!is_held && wait_ms == OBJMAP_WAIT_MS && (atomic_load(&lock->owner) ^ owner) > OBJMAP_FORKING)
+        objmap_break(objmap_state_sig());
     errno = saved_errno;
     return is_held;
 }

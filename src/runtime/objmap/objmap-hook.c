@@ -131,7 +131,7 @@ static _Thread_local struct {
     uint32_t is_inside; /* an operation */
 } at __attribute__((tls_model("initial-exec")));
 
-#define OBJMAP_SLEEPS_NESTED 2000
+#define NESTED_WAIT_MS 100
 
 /* One operation on the map. */
 struct operation {
@@ -560,9 +560,9 @@ void objmap_fork_prepare_hook(void)
     uintptr_t owner = (uintptr_t)&at | OBJMAP_FORKING;
     if (!atomic_load_explicit(&map->ready, memory_order_acquire))
         return;
-    unsigned n_sleeps = at.is_inside ? OBJMAP_SLEEPS_NESTED : OBJMAP_SLEEPS;
+    unsigned wait_ms = at.is_inside ? NESTED_WAIT_MS : OBJMAP_WAIT_MS;
     for (unsigned i = 0; (lock = lock_of_all(map, i)); i++)
-        (void)objmap_lock_wait_hook(lock, owner, n_sleeps);
+        (void)objmap_lock_wait_hook(lock, owner, wait_ms);
     at.fork_pid = (pid_t)own_pid_sig();
 }
 
@@ -579,6 +579,8 @@ void objmap_fork_done_hook(void)
         objmap_forget_readers_hook();
     for (unsigned i = 0; (lock = lock_of_all(map, i)); i++) {
         uintptr_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+        if (is_child)
+            atomic_store(&lock->n_waiting, 0);
         if (owner == ((uintptr_t)&at | OBJMAP_FORKING))
             objmap_unlock_hook(lock);
         else if (is_child && owner && owner != (uintptr_t)&at)

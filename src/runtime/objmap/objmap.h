@@ -143,7 +143,10 @@ struct objmap_stats objmap_stats_sig(void);
  * not wait for itself then. The owner is marked by an address that is unique to the thread, combined with
  * OBJMAP_FORKING while the thread is in fork. */
 struct objmap_lock {
-    _Atomic uintptr_t owner; /* 0: free */
+    _Atomic uintptr_t owner;    /* 0: free */
+    _Atomic uint32_t bed;       /* a futex: where threads sleep until the lock is free; counts those woken */
+    _Atomic uint32_t n_waiting; /* threads that sleep */
+    _Atomic uint8_t is_waking;  /* one of them is woken and has not come yet: no need to wake another */
 };
 
 #define OBJMAP_FORKING 1u
@@ -242,11 +245,14 @@ struct objmap_state {
 /* The only instance.  ctx: any */
 struct objmap_state *objmap_state_sig(void);
 
-/* Waits until the lock is free and takes it: spins, then yields, then sleeps at most n_sleeps times for 50 us. False
- * when owner already holds it, when the map is broken, or after that time. errno is kept.  ctx: hook */
-bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps);
+/* Waits until the lock is free and takes it: spins, then sleeps until it is given back, until that has not happened for
+ * wait_ms. False when owner already holds it, when the map is broken, or after that time. errno is kept.  ctx: hook */
+bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned wait_ms);
 
-#define OBJMAP_SLEEPS 50000 /* a descheduled holder comes back sooner; after that the map is broken */
+/* Wakes a thread that waits for the lock.  ctx: hook */
+void objmap_lock_wake_hook(struct objmap_lock *lock);
+
+#define OBJMAP_WAIT_MS 40000 /* a descheduled holder comes back sooner; after that the map is broken */
 
 /* False: the lock is not held, and the operation has to be given up.  ctx: hook */
 static inline bool objmap_lock_hook(struct objmap_lock *lock, uintptr_t owner)
@@ -254,13 +260,15 @@ static inline bool objmap_lock_hook(struct objmap_lock *lock, uintptr_t owner)
     uintptr_t nobody = 0;
     return atomic_compare_exchange_strong_explicit(&lock->owner, &nobody, owner, memory_order_acquire,
                                                    memory_order_relaxed) ||
-           objmap_lock_wait_hook(lock, owner, OBJMAP_SLEEPS);
+           objmap_lock_wait_hook(lock, owner, OBJMAP_WAIT_MS);
 }
 
-/* Gives back a lock.  ctx: hook */
+/* Gives back a lock. A thread that goes to sleep at this very moment may not be seen: it wakes by itself.  ctx: hook */
 static inline void objmap_unlock_hook(struct objmap_lock *lock)
 {
     atomic_store_explicit(&lock->owner, 0, memory_order_release);
+    if (__builtin_expect(atomic_load_explicit(&lock->n_waiting, memory_order_relaxed) != 0, 0))
+        objmap_lock_wake_hook(lock);
 }
 
 /* From now on the map is not changed any more, and readers find nothing.  ctx: any */

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -27,7 +29,7 @@
 #define PAGE_BYTES_MAX ((uintptr_t)65536)
 #define STEP_BYTES ((uint64_t)1 << 20)
 #define AHEAD_BYTES (STEP_BYTES / 2) /* growing begins when less is left, so that other threads still have room */
-#define TRIES 300 /* while another thread grows the file: on a busy machine its system call may take long */
+#define TRIES 100 /* of 10 ms, while another thread grows the file: on a busy machine that may take long */
 #define NO_ZONE ((uintptr_t)1)
 #define FAILED_ABOVE ((uintptr_t)-4096)
 #define UNLIMITED UINT64_MAX
@@ -38,8 +40,10 @@ struct shared_file {
     char *base;
     uint64_t size_bytes;
     _Atomic uint64_t mapped_bytes;
-    _Atomic int is_growing;
+    _Atomic int growing; /* enum growing, a futex */
 };
+
+enum growing { GROWN = 0, GROWING, AWAITED };
 
 static struct {
     _Atomic uintptr_t base; /* 0: not yet known */
@@ -246,7 +250,7 @@ static void unmap_shared(struct shared_file *file)
     uint64_t n_bytes = atomic_load(&file->mapped_bytes);
     if (!file->base)
         return;
-    if (atomic_load(&file->is_growing))
+    if (atomic_load(&file->growing) != GROWN)
         n_bytes += 2 * STEP_BYTES + n_bytes / 8;
     own_call_sig(SYS_munmap, file->base, n_bytes);
 }
@@ -277,7 +281,7 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
         first_bytes = mapped_before;
     unmap_shared(file);
     file->size_bytes = size_bytes;
-    atomic_store(&file->is_growing, 0);
+    atomic_store(&file->growing, GROWN);
     file->base = size_bytes <= PART_BYTES ? share_window(file, at, fd, protection, first_bytes) : NULL;
     if (!file->base) {
         /* References into a file must survive the change of files, so the address stays. */
@@ -311,26 +315,39 @@ static void extend_sig(struct shared_file *file, uint64_t n_bytes)
     }
 }
 
+/* Sleeps until the file has grown; thousands of threads that looked again and again would leave no CPU time to the one
+ * that grows it. True when the caller shall grow it. */
+static bool await_growth_sig(struct shared_file *file, uint64_t n_bytes)
+{
+    const struct timespec limit = {.tv_nsec = 10000000};
+    for (int tries = 0; tries < TRIES && n_bytes > atomic_load(&file->mapped_bytes); tries++) {
+        if (atomic_exchange(&file->growing, AWAITED) == GROWN)
+            return true;
+        if (own_call_sig(SYS_futex, &file->growing, FUTEX_WAIT_PRIVATE, AWAITED, &limit) != 0 && errno != EAGAIN &&
+            errno != EINTR && errno != ETIMEDOUT)
+            own_call_sig(SYS_sched_yield);
+    }
+    return false;
+}
+
+static void end_growth_sig(struct shared_file *file)
+{
+    if (atomic_exchange(&file->growing, GROWN) == AWAITED)
+        own_call_sig(SYS_futex, &file->growing, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
 /* Blocks all signals meanwhile, so that a thread that grows a file finishes and no handler on it starts the same. A
  * caller that cannot go on without the room waits a little for another thread; a caller that only grows ahead does not.
  */
 static void grow_once_sig(struct shared_file *file, uint64_t n_bytes)
 {
     struct shield shield;
+    int grown = GROWN;
     shield_raise_sig(&shield);
-    int n_tries = 0;
-    bool is_held = true;
-    while ((is_held = atomic_exchange(&file->is_growing, 1)) && n_bytes > atomic_load(&file->mapped_bytes) &&
-           n_tries++ < TRIES) {
-        if (n_tries < TRIES / 3)
-            own_call_sig(SYS_sched_yield);
-        else
-            own_call_sig(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
-    }
-    if (!is_held) {
+    if (atomic_compare_exchange_strong(&file->growing, &grown, GROWING) || await_growth_sig(file, n_bytes)) {
         if (n_bytes + AHEAD_BYTES > atomic_load(&file->mapped_bytes))
             extend_sig(file, n_bytes);
-        atomic_store_explicit(&file->is_growing, 0, memory_order_release);
+        end_growth_sig(file);
     }
     shield_lower_sig(&shield);
 }

@@ -1,49 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starts and stops the sampling of all threads. A signal handler may ask for that; it may have interrupted the holder
- * of the lock of the list of threads, so it cannot wait for the lock. It stores the request first, and the holder of
- * the lock checks for requests when it releases the lock. That is why this is apart from threads.c. */
+/* The list of threads, and the start and the stop of the sampling of all of them. A thread enters the list and leaves
+ * it without a lock, so that thousands of threads that begin or end at once never wait for each other. A signal handler
+ * may ask for a switch; it may have interrupted another switch, so it cannot wait for that either. It stores the
+ * request first, and whoever switches looks for requests when done. That is why this is apart from threads.c. */
 #include "runtime/process/threads.h"
 
-#include <errno.h>
-#include <linux/futex.h>
 #include <stddef.h>
 
 #include "runtime/events/events.h"
 #include "runtime/record/sample.h"
 #include "base/sigsafe.h"
 
-enum { LOCK_FREE = 0, LOCK_HELD, LOCK_AWAITED };
-
 static struct {
-    _Atomic int lock;       /* a futex */
+    struct thread_state *_Atomic listed; /* all states that ever were a thread's, alive or not */
+    struct thread_state *_Atomic at;     /* the one whose events are being switched just now */
+    _Atomic bool is_switching;
     _Atomic bool is_wanted; /* the last request */
     _Atomic bool is_over;
-    struct thread_state *live;
 } switching;
 
-static bool thread_try_lock_sig(void)
+static bool begin_switching_sig(void)
 {
-    int lock = LOCK_FREE;
-    return atomic_compare_exchange_strong(&switching.lock, &lock, LOCK_HELD);
+    return !atomic_exchange(&switching.is_switching, true);
 }
 
-/* A waiting thread sleeps until it is woken: thousands of threads that check again from time to time would leave no CPU
- * time to the holder. */
-bool thread_lock_sig(void)
+/* Who ends a thread marks its state first and then looks at `at`; here it is the other way round. So a state that is
+ * switched here either is alive or is not used again. */
+static void switch_each_sig(bool is_active)
 {
-    if (thread_try_lock_sig())
-        return true;
-    while (atomic_exchange(&switching.lock, LOCK_AWAITED) != LOCK_FREE)
-        if (own_call_sig(SYS_futex, &switching.lock, FUTEX_WAIT_PRIVATE, LOCK_AWAITED, NULL) != 0 && errno != EAGAIN &&
-            errno != EINTR)
-            return false;
-    return true;
-}
-
-static void let_go_sig(void)
-{
-    if (atomic_exchange(&switching.lock, LOCK_FREE) == LOCK_AWAITED)
-        own_call_sig(SYS_futex, &switching.lock, FUTEX_WAKE_PRIVATE, 1);
+    for (struct thread_state *state = atomic_load(&switching.listed); state; state = state->next_listed) {
+        atomic_store(&switching.at, state);
+        if (atomic_load(&state->is_live))
+            events_enable_sig(state, is_active);
+    }
+    atomic_store(&switching.at, NULL);
 }
 
 /* When sampling stops, events are switched first, so that few samples are dropped; when it starts, they are switched
@@ -52,8 +42,7 @@ static void switch_all_sig(bool is_active)
 {
     if (is_active)
         sample_set_active_sig(true);
-    for (struct thread_state *state = switching.live; state; state = state->next_live)
-        events_enable_sig(state, is_active);
+    switch_each_sig(is_active);
     if (!is_active)
         sample_set_active_sig(false);
 }
@@ -63,26 +52,20 @@ static bool is_pending_sig(void)
     return atomic_load(&switching.is_wanted) != sample_is_active_sig() && !atomic_load(&switching.is_over);
 }
 
-/* A request that comes after the last check finds the lock free. */
+/* A request that comes after the last check finds nobody switching. */
 static void settle_sig(void)
 {
     struct shield shield;
     if (!is_pending_sig())
         return;
     shield_raise_sig(&shield);
-    while (is_pending_sig() && thread_try_lock_sig()) {
+    while (is_pending_sig() && begin_switching_sig()) {
         bool is_wanted = atomic_load(&switching.is_wanted);
         if (is_wanted != sample_is_active_sig())
             switch_all_sig(is_wanted);
-        let_go_sig();
+        atomic_store(&switching.is_switching, false);
     }
     shield_lower_sig(&shield);
-}
-
-void thread_unlock_sig(void)
-{
-    let_go_sig();
-    settle_sig();
 }
 
 void thread_switch_sig(bool is_active)
@@ -105,32 +88,59 @@ void thread_switch_end_sig(void)
     sample_set_active_sig(false);
 }
 
+static bool is_wanted_now_sig(void)
+{
+    return atomic_load(&switching.is_wanted) && !atomic_load(&switching.is_over);
+}
+
+/* A request is stored before the list is walked: if the walk has passed this thread by, the request is seen here. */
+void thread_switch_new_sig(struct thread_state *state)
+{
+    bool is_on = false;
+    while (is_wanted_now_sig() != is_on) {
+        is_on = !is_on;
+        events_enable_sig(state, is_on);
+    }
+    settle_sig(); /* in a child of fork, nobody else may be left to do that */
+}
+
+static struct thread_state *first_live_sig(struct thread_state *state)
+{
+    while (state && !atomic_load(&state->is_live))
+        state = state->next_listed;
+    return state;
+}
+
 struct thread_state *thread_live_sig(void)
 {
-    return switching.live;
+    return first_live_sig(atomic_load(&switching.listed));
+}
+
+struct thread_state *thread_live_next_sig(const struct thread_state *state)
+{
+    return first_live_sig(state->next_listed);
 }
 
 void thread_live_add_sig(struct thread_state *state)
 {
-    state->previous_live = NULL;
-    state->next_live = switching.live;
-    if (switching.live)
-        switching.live->previous_live = state;
-    switching.live = state;
+    if (!state->is_listed) {
+        state->is_listed = true;
+        state->next_listed = atomic_load(&switching.listed);
+        while (!atomic_compare_exchange_weak(&switching.listed, &state->next_listed, state))
+            continue;
+    }
+    atomic_store(&state->is_live, true);
 }
 
-void thread_live_remove_sig(const struct thread_state *state)
+bool thread_live_remove_sig(struct thread_state *state)
 {
-    if (state->next_live)
-        state->next_live->previous_live = state->previous_live;
-    if (state->previous_live)
-        state->previous_live->next_live = state->next_live;
-    else
-        switching.live = state->next_live;
+    atomic_store(&state->is_live, false);
+    return atomic_load(&switching.at) != state;
 }
 
 void thread_live_reset_sig(void)
 {
-    switching.live = NULL;
-    atomic_store(&switching.lock, LOCK_FREE);
+    atomic_store(&switching.listed, NULL);
+    atomic_store(&switching.at, NULL);
+    atomic_store(&switching.is_switching, false);
 }

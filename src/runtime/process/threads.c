@@ -107,12 +107,20 @@ static void thread_times_record(struct thread_state *state)
 #define LAST_TRIES 150  /* of 2 ms: on a busy machine the companion answers late */
 #define QUIET_TRIES 200 /* of 1 ms, after as many tries with sched_yield */
 #define MAIN_STACK_MAX ((uintptr_t)256 << 20)
+#define STATES_AT_ONCE 16
 
 extern void *__libc_stack_end __attribute__((weak)); /* set by the loader: where the main stack begins */
 
+/* States of ended threads, kept for the next ones, as a stack without a lock. Its word holds the page of the first
+ * state and a number that every change of the stack increases: a state that was taken and put back meanwhile is
+ * noticed. */
+#define STATE_ALIGN_BITS 12
+#define STATE_PAGE_BITS 36
+
 static struct {
-    struct thread_state *free_states; /* of ended threads, kept for the next ones */
-    bool is_over;                     /* the process is ending; no thread may begin any more */
+    _Atomic uint64_t free_states;
+    _Atomic unsigned n_mapped; /* states that were ever mapped */
+    _Atomic bool is_over;      /* the process is ending; no thread may begin any more */
 } threads;
 
 /* Lets other threads run: first yields, later sleeps, because yielding does not help threads of lower priority. */
@@ -125,12 +133,36 @@ static void give_way(int n_tries)
         own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
-/* The interrupted code never holds this lock, because every caller has raised a shield. Threads begin and end under one
- * anyway; raising another for each lock would cost two system calls each time. */
-static void lock_threads(void)
+static struct thread_state *state_of_word(uint64_t word)
 {
-    for (int tries = 0; !thread_lock_sig(); tries++)
-        give_way(tries);
+    return (struct thread_state *)(uintptr_t)((word & (((uint64_t)1 << STATE_PAGE_BITS) - 1)) << STATE_ALIGN_BITS);
+}
+
+static uint64_t next_word(uint64_t word, const struct thread_state *state)
+{
+    return ((word >> STATE_PAGE_BITS) + 1) << STATE_PAGE_BITS | (uintptr_t)state >> STATE_ALIGN_BITS;
+}
+
+/* The memory of a state stays mapped, so its `next` can be read even if another thread has just taken it. */
+static struct thread_state *state_take(void)
+{
+    uint64_t word = atomic_load(&threads.free_states);
+    struct thread_state *state;
+    do
+        state = state_of_word(word);
+    while (state &&
+           !atomic_compare_exchange_weak(&threads.free_states, &word, next_word(word, atomic_load(&state->next))));
+    return state;
+}
+
+static void state_put(struct thread_state *state)
+{
+    uint64_t word = atomic_load(&threads.free_states);
+    if ((uintptr_t)state >> STATE_ALIGN_BITS >> STATE_PAGE_BITS)
+        return; /* too high for the word: used once */
+    do
+        atomic_store(&state->next, state_of_word(word));
+    while (!atomic_compare_exchange_weak(&threads.free_states, &word, next_word(word, state)));
 }
 
 /* Whether a thread with this state has a record of its own, and not that of one that has ended. */
@@ -158,21 +190,34 @@ static void id_return(struct thread_state *state)
     state->id_of = NULL;
 }
 
-struct thread_state *thread_prepare(void)
+/* Maps states together: with each mapping twice as many, up to STATES_AT_ONCE. All but the first are free. */
+static struct thread_state *states_map(void)
 {
-    lock_threads();
-    struct thread_state *state = threads.free_states;
-    if (state)
-        threads.free_states = state->next;
-    thread_unlock_sig();
-    if (!state) {
-        size_t own_stack_bytes;
-        state = altstack_map(sizeof *state, &own_stack_bytes);
-        if (!state)
-            return NULL;
+    unsigned n_before = atomic_load(&threads.n_mapped), n = n_before < STATES_AT_ONCE ? n_before + 1 : STATES_AT_ONCE;
+    size_t own_stack_bytes, stride_bytes;
+    char *first = altstack_map(sizeof(struct thread_state), &n, &own_stack_bytes, &stride_bytes);
+    if (!first)
+        return NULL;
+    atomic_fetch_add(&threads.n_mapped, n);
+    for (unsigned i = n; i-- > 0;) {
+        struct thread_state *state = (struct thread_state *)(void *)(first + i * stride_bytes);
         state->own_stack = (uintptr_t)state - own_stack_bytes;
         state->own_stack_bytes = own_stack_bytes;
+        if (i)
+            state_put(state);
     }
+    return (struct thread_state *)(void *)first;
+}
+
+struct thread_state *thread_prepare(void)
+{
+    struct thread_state *state = state_take();
+    if (!state)
+        state = states_map();
+    if (!state)
+        return NULL;
+    if (!state->is_used)
+        altstack_touch(state);
     id_take(state);
     return state;
 }
@@ -180,25 +225,30 @@ struct thread_state *thread_prepare(void)
 void thread_discard(struct thread_state *state)
 {
     id_return(state);
-    lock_threads();
-    state->next = threads.free_states;
-    threads.free_states = state;
-    thread_unlock_sig();
+    state_put(state);
 }
 
-/* Clears the part of a reused state that must be zero; the large arrays need not be. */
-static void state_clear(struct thread_state *state)
+static void events_clear(struct thread_state *state)
 {
-    memset(&state->thread_pointer, 0,
-           offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
-    state->sample_path.n_frames = 0;
-    state->alloc_path.n_frames = 0;
-    memset(&state->block_changes, 0, offsetof(struct thread_block_changes, items));
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         state->events[i].fd = state->events[i].drain_fd = -1;
     state->watch.fd = state->watch.drain_fd = -1;
     for (int i = 0; i < MEETING_WATCHES; i++)
         state->watchpoints[i].event.fd = state->watchpoints[i].event.drain_fd = -1;
+}
+
+/* Clears the part of a reused state that must be zero; the large arrays need not be. */
+static void state_clear(struct thread_state *state)
+{
+    if (state->is_used) {
+        memset(&state->thread_pointer, 0,
+               offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
+        state->sample_path.n_frames = 0;
+        state->alloc_path.n_frames = 0;
+        memset(&state->block_changes, 0, offsetof(struct thread_block_changes, items));
+    }
+    state->is_used = true;
+    events_clear(state);
 }
 
 /* Stack of the main thread: from where the loader says it begins down to the limit. */
@@ -219,24 +269,36 @@ static void bounds_of_thread(struct thread_state *state, size_t stack_bytes)
     state->bounds.low = state->bounds.high - stack_bytes;
 }
 
-static bool record_new(struct thread_state *state)
+#define RECORD_CHUNKS ((sizeof(struct arena_thread) + ARENA_CHUNK_BYTES - 1) / ARENA_CHUNK_BYTES)
+
+static struct arena_thread *record_make(struct thread_state *state, struct arena_cursor *chunks)
 {
     struct arena_header *header = arena_header_sig();
+    struct arena_cursor cursor = {0};
+    arena_part_sig(chunks, &cursor, ARENA_THREADS, 0, RECORD_CHUNKS);
+    struct arena_thread *record = arena_reserve_sig(&cursor, ARENA_THREADS, 0, sizeof *record);
+    if (!record)
+        return NULL;
+    record->id = state->id_of == header ? state->id : atomic_fetch_add(&header->n_threads, 1);
+    state->id_of = NULL;
+    record->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
+    state->ref = arena_ref_sig(record);
+    state->reader = record->id % OBJMAP_READERS;
+    arena_publish_sig(&cursor);
+    return record;
+}
+
+/* A record and its trees have chunks of their own: threads that begin at once wait for nobody. All are touched at once
+ * before the thread's events start, because faults of ours would be sampled. */
+static bool record_new(struct thread_state *state)
+{
+    struct arena_cursor chunks = {0};
     trace_leave_sig(&state->trace);
     state->record = NULL;
-    for (int tries = 0; !arena_shared_begin_sig(); tries++)
-        give_way(tries);
-    struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
-    if (record) {
-        record->id = state->id_of == header ? state->id : atomic_fetch_add(&header->n_threads, 1);
-        state->id_of = NULL;
-        record->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
-        state->ref = arena_ref_sig(record);
-        state->reader = record->id % OBJMAP_READERS;
-    }
-    arena_shared_end_sig();
-    if (!record || !cct_init_sig(&state->samples, ARENA_NODES, state->ref, true) ||
-        !cct_init_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false))
+    (void)arena_take_sig(&chunks, RECORD_CHUNKS + 2 * CCT_CHUNKS - 1);
+    struct arena_thread *record = record_make(state, &chunks);
+    if (!record || !cct_init_in_sig(&state->samples, ARENA_NODES, state->ref, true, &chunks) ||
+        !cct_init_in_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false, &chunks))
         return false;
     record->root = state->samples.root;
     record->partial = state->samples.partial;
@@ -280,34 +342,23 @@ static bool record_begin(struct thread_state *state)
     return true;
 }
 
-/* Adds the thread to the list; false when the process is already ending. */
+/* Adds the thread to the list; false when the process is already ending. Either who ends it finds the thread in the
+ * list, or the thread sees here that it ends. */
 static bool live_add(struct thread_state *state)
 {
-    lock_threads();
-    bool is_over = threads.is_over;
-    if (!is_over)
-        thread_live_add_sig(state);
-    thread_unlock_sig();
-    return !is_over;
+    thread_live_add_sig(state);
+    if (!atomic_load(&threads.is_over))
+        return true;
+    (void)thread_live_remove_sig(state);
+    return false;
 }
 
-static void live_remove(const struct thread_state *state)
-{
-    lock_threads();
-    thread_live_remove_sig(state);
-    thread_unlock_sig();
-}
-
-/* A thread that switches the sampling sees this thread before or after this, never in between. */
 void thread_start_events(void)
 {
     struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
     if (!self || self->ending || sandbox_is_entered_sig())
         return;
-    lock_threads();
-    if (sample_is_active_sig())
-        events_enable_sig(self, true);
-    thread_unlock_sig();
+    thread_switch_new_sig(self);
     if (sample_is_active_sig())
         events_replay(self);
 }
@@ -412,10 +463,11 @@ void thread_end(struct thread_state *state)
     record_end(state, CLOCK_THREAD_CPUTIME_ID, &n_tries, is_half);
     if (is_half)
         state->record = NULL; /* a handler of the program never returned to code that was changing its trees */
-    live_remove(state);
+    bool is_free = thread_live_remove_sig(state);
     thread_set_self_sig(NULL);
     thread_stack_remove_sig(state);
-    thread_discard(state);
+    if (is_free)
+        thread_discard(state);
 }
 
 /* Waits until the thread must have seen `ending`: until it is in no code of the runtime that may not have seen it.
@@ -439,40 +491,31 @@ static void end_other(struct thread_state *state, int *n_tries)
         events_stop(state);
     /* CPU clock of another thread, made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
     record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, !is_quiet);
-    live_remove(state);
+    (void)thread_live_remove_sig(state);
     thread_stack_remove_sig(state);
 }
 
-/* Takes the next other thread that nobody else is ending; NULL when there is none. others: how many other threads there
- * are. */
-static struct thread_state *take_other(int *others)
+/* Ends all other threads that nobody else is ending; returns how many of the others there are. */
+static int end_round(int *n_tries)
 {
-    struct thread_state *taken = NULL;
-    *others = 0;
-    lock_threads();
-    threads.is_over = true;
-    for (struct thread_state *state = thread_live_sig(); state && !taken; state = state->next_live) {
+    int n_others = 0;
+    for (struct thread_state *state = thread_live_sig(); state; state = thread_live_next_sig(state)) {
         if (state == thread_self_sig())
             continue;
-        ++*others;
         if (!atomic_exchange(&state->is_taken, true))
-            taken = state;
+            end_other(state, n_tries);
+        else
+            n_others++; /* it is beginning or ending at this moment */
     }
-    thread_unlock_sig();
-    return taken;
+    return n_others;
 }
 
 static void end_others(void)
 {
-    int others = 0, n_tries = last_tries();
-    for (int tries = 0; tries < 2 * QUIET_TRIES; tries++) {
-        struct thread_state *state;
-        while ((state = take_other(&others)))
-            end_other(state, &n_tries);
-        if (!others)
-            break;
-        give_way(tries); /* they are beginning or ending at this moment */
-    }
+    int n_tries = last_tries();
+    atomic_store(&threads.is_over, true);
+    for (int tries = 0; end_round(&n_tries) && tries < 2 * QUIET_TRIES; tries++)
+        give_way(tries);
 }
 
 bool thread_begin_first(bool is_active)
@@ -552,12 +595,13 @@ void thread_fork_child(void)
 {
     struct thread_state *old = thread_self_sig(), *state = old;
     bool is_half = old && thread_is_changing_trees_sig(old);
-    for (struct thread_state *other = thread_live_sig(); is_half && other; other = other->next_live)
+    for (struct thread_state *other = thread_live_sig(); is_half && other; other = thread_live_next_sig(other))
         events_keep_rings(other);
     thread_stack_reset_sig();
     thread_live_reset_sig();
-    threads.free_states = NULL;
-    threads.is_over = false;
+    atomic_store(&threads.free_states, 0);
+    atomic_store(&threads.n_mapped, 0);
+    atomic_store(&threads.is_over, false);
     if (!old)
         return;
     events_forget(old, is_half);
@@ -574,6 +618,7 @@ void thread_fork_child(void)
     state->record = NULL;
     state->trace = (struct trace_writer){0}; /* the run is the parent's */
     state->stack_slot = 0;
+    state->is_listed = false;
     sample_set_active_sig(sample_is_active_sig()); /* the new arena does not have it yet */
     (void)begin(state);
 }

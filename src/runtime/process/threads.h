@@ -53,18 +53,21 @@ void thread_fork_child(void);
 
 /* --- private part: the list of live threads --- */
 
-/* The lock of the lists of threads. _try_lock: false when it is held. _lock waits; false when the kernel must not be
- * asked to wait: ordinary code then tries again. _unlock also switches the sampling if that was requested in the
- * meantime.  ctx: any; _lock: ordinary, shielded */
-bool thread_lock_sig(void);
-void thread_unlock_sig(void);
-
-/* _live: the registered threads, read under the lock. _reset: there are none, and the lock is free (child of fork).
- * ctx: any */
+/* Walks the registered threads; a thread that begins or ends meanwhile is in the walk or not. NULL at the end.  ctx:
+ * any
+ */
 struct thread_state *thread_live_sig(void);
+struct thread_state *thread_live_next_sig(const struct thread_state *state);
+
+/* _add: the thread is registered from now on. _remove: no longer; false when its events are being switched just now,
+ * and its state must not be used again. _reset: there are none (child of fork).  ctx: any */
 void thread_live_add_sig(struct thread_state *state);
-void thread_live_remove_sig(const struct thread_state *state);
+bool thread_live_remove_sig(struct thread_state *state);
 void thread_live_reset_sig(void);
+
+/* The calling thread, registered, has opened its events: starts them if the sampling is on, and stops them again if it
+ * is switched off meanwhile.  ctx: ordinary, shielded */
+void thread_switch_new_sig(struct thread_state *state);
 
 /* Sets, before the first thread is registered, whether sampling begins at once.  ctx: ordinary */
 void thread_switch_init_sig(bool is_active);
@@ -76,9 +79,15 @@ void thread_switch_init_sig(bool is_active);
  * for its samples, unless the program has set one for that thread; the program is shown what it would see without us.
  * When the program sets one, that replaces ours and is used for the samples, too. */
 
-/* Maps n_bytes of memory for a state, followed by an alternate stack that ends at *own_stack_bytes; all of it untouched
- * and zero. NULL when there is no memory.  ctx: ordinary */
-void *altstack_map(size_t n_bytes, size_t *own_stack_bytes);
+/* Maps memory for *n states of n_bytes each, or for fewer and then changes *n: the first state, the others each
+ * *stride_bytes behind the one before. Below each lies an alternate stack of *own_stack_bytes, which ends at the state,
+ * below that a page that nobody may touch. All is untouched and zero. NULL when there is no
+ * memory.  ctx: ordinary */
+char *altstack_map(size_t n_bytes, unsigned *n, size_t *own_stack_bytes, size_t *stride_bytes);
+
+/* Touches what every sample needs of a new state and of the stack below it: the thread's own faults would cost more,
+ * and may be events that are sampled.  ctx: ordinary */
+void altstack_touch(struct thread_state *state);
 
 /* The calling thread has been registered: gives it an alternate stack, or checks the one that it has, and translates
  * the signal mask that it has inherited (signals.h).  ctx: ordinary; no signal is blocked by us */

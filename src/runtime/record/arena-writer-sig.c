@@ -12,6 +12,10 @@
 #include "runtime/own/zone.h"
 #include "base/sigsafe.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 static struct {
     char *base;
     _Atomic int shared_lock;
@@ -84,14 +88,13 @@ static bool is_mapped_sig(const struct arena_header *header, uint32_t end)
     return zone_reach_sig(ZONE_ARENA, header->chunk_data_offset + (uint64_t)end * ARENA_CHUNK_BYTES);
 }
 
-static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
+/* Takes n chunks, of those that are left for a kind; false when there are not so many. *cursor: over all of them. */
+static bool take_chunks_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t n)
 {
     struct arena_header *header = arena_header_sig();
     uint32_t limit = header ? header->chunk_limit : 0;
     uint32_t index = header ? atomic_load_explicit(&header->n_chunks, memory_order_relaxed) : 0;
-    uint32_t n_left = header ? chunks_left_sig(header, kind, index) : 0;
-    uint32_t n = n_left ? run_chunks_sig(cursor, n_left, n_bytes) : 0;
-    if (!n || n > n_left || !is_mapped_sig(header, index + n))
+    if (!n || n > (header ? chunks_left_sig(header, kind, index) : 0) || !is_mapped_sig(header, index + n))
         return false;
     if (kind == ARENA_TRACE)
         atomic_fetch_add_explicit(&header->n_trace_chunks, n, memory_order_relaxed);
@@ -99,11 +102,43 @@ static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kin
     if (index >= limit || n > limit - index || !is_mapped_sig(header, index + n))
         return false;
     cursor->chunk = (struct arena_chunk *)(void *)(writer.base + header->chunk_table_offset) + index;
-    arena_run_begin(cursor->chunk, n, kind, thread);
     cursor->start = writer.base + header->chunk_data_offset + (uint64_t)index * ARENA_CHUNK_BYTES;
     cursor->position = cursor->start;
     cursor->end = cursor->start + (size_t)n * ARENA_CHUNK_BYTES;
     return true;
+}
+
+static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
+{
+    const struct arena_header *header = arena_header_sig();
+    uint32_t index =
+        header ? atomic_load_explicit(&((struct arena_header *)(uintptr_t)header)->n_chunks, memory_order_relaxed) : 0;
+    uint32_t n_left = header ? chunks_left_sig(header, kind, index) : 0;
+    uint32_t n = n_left ? run_chunks_sig(cursor, n_left, n_bytes) : 0;
+    if (!take_chunks_sig(cursor, kind, n))
+        return false;
+    arena_run_begin(cursor->chunk, n, kind, thread);
+    return true;
+}
+
+bool arena_take_sig(struct arena_cursor *all, uint32_t n_chunks)
+{
+    if (!take_chunks_sig(all, ARENA_FREE, n_chunks))
+        return false;
+    own_call_sig(SYS_madvise, all->start, (size_t)n_chunks * ARENA_CHUNK_BYTES, MADV_POPULATE_WRITE);
+    return true;
+}
+
+void arena_part_sig(struct arena_cursor *all, struct arena_cursor *part, enum arena_kind kind, uint32_t thread,
+                    uint32_t n_chunks)
+{
+    size_t n_bytes = (size_t)n_chunks * ARENA_CHUNK_BYTES;
+    if (n_bytes > (size_t)(all->end - all->position))
+        return;
+    part->chunk = all->chunk + (all->position - all->start) / ARENA_CHUNK_BYTES;
+    part->start = part->position = all->position;
+    part->end = all->position += n_bytes;
+    arena_run_begin(part->chunk, n_chunks, kind, thread);
 }
 
 void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)

@@ -118,9 +118,14 @@ uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint
     return ref;
 }
 
-bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial)
+bool cct_init_in_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial,
+                     struct arena_cursor *chunks)
 {
     *tree = (struct cct_tree){.kind = kind, .thread = thread};
+    arena_part_sig(chunks, &tree->nodes, kind, thread, 1);
+    arena_part_sig(chunks, &tree->hits, ARENA_HITS, thread, 1);
+    if (with_partial)
+        arena_part_sig(chunks, &tree->places, ARENA_PLACES, thread, 1);
     struct arena_node *root = node_new_sig(tree, 0, 0, 0);
     if (!root)
         return false;
@@ -134,6 +139,12 @@ bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, 
     node_at_sig(tree->partial)->flags = NODE_PARTIAL;
     tree->below_partial = tree->partial;
     return true;
+}
+
+bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial)
+{
+    struct arena_cursor none = {0};
+    return cct_init_in_sig(tree, kind, thread, with_partial, &none);
 }
 
 uint32_t cct_insert_from_sig(struct cct_tree *tree, struct unwind_path *path, uint32_t first)

@@ -20,8 +20,13 @@ struct cct_tree {
     uint32_t below, below_partial; /* paths are entered below these: the two, or nodes below them (sample-path.h) */
 };
 
-/* Creates the root and, if with_partial, the partial root below it. False when the arena is full.  ctx: any */
+/* Creates the root and, if with_partial, the partial root below it. False when the arena is full. _in: the first
+ * records go into chunks (arena_take_sig): CCT_CHUNKS of them with a partial root, and one less without.
+ * ctx: any; _in: ordinary */
 bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial);
+bool cct_init_in_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial,
+                     struct arena_cursor *chunks);
+#define CCT_CHUNKS 3
 
 /* The child of parent with this key, created when it is new; 0 when the arena is full.  ctx: owner */
 uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint32_t module);

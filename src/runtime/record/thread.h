@@ -134,7 +134,12 @@ struct thread_state {
     bool begins_blocked; /* its creator had our signal blocked for our own reasons, and it inherited that */
     uint32_t id;         /* given when its creation began, in the arena with this header; NULL: none */
     const struct arena_header *id_of;
-    bool has_given_mask; /* begins with the mask of its attribute, which is not translated yet */
+    bool has_given_mask;  /* begins with the mask of its attribute, which is not translated yet */
+    bool is_used;         /* a thread has had it: its memory is no longer all zero */
+    bool is_listed;       /* in the list of all states */
+    _Atomic bool is_live; /* of a registered thread */
+    struct thread_state *next_listed;
+    struct thread_state *_Atomic next; /* in the list of free states */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;
@@ -164,8 +169,6 @@ struct thread_state {
     int (*start_c11)(void *); /* of thrd_create, else NULL */
     void *argument;
     size_t stack_bytes;
-    struct thread_state *next;                      /* free list */
-    struct thread_state *next_live, *previous_live; /* list of registered threads */
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
     struct thread_block_changes block_changes;
@@ -195,8 +198,8 @@ bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uint
 /* Whether code of the runtime is changing the trees of self.  ctx: any */
 bool thread_is_changing_trees_sig(const struct thread_state *self);
 
-/* Starts or stops the sampling of all threads. If the list of threads is being changed at this moment, the thread that
- * changes it does this too. Does nothing after the end.  ctx: any */
+/* Starts or stops the sampling of all threads. If a switch is being made at this moment, whoever makes it does this
+ * too. Does nothing after the end.  ctx: any */
 void thread_switch_sig(bool is_active);
 
 /* Ends the sampling for good; running events go on until they are closed, but their samples are not taken.

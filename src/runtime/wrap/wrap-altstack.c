@@ -22,6 +22,12 @@
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
 #endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1U << 31)
 #endif
@@ -52,15 +58,45 @@ bool altstack_is_small(void)
     return atomic_load_explicit(&altstacks.is_small, memory_order_relaxed);
 }
 
-void *altstack_map(size_t n_bytes, size_t *own_stack_bytes)
+/* A guard that divides no mapping, where the kernel has that (Linux 6.13). */
+static void guard(char *page, size_t page_bytes)
 {
-    size_t page_bytes = getauxval(AT_PAGESZ), total_bytes = page_bytes + OWN_BYTES + n_bytes;
-    char *memory = zone_pages_sig(total_bytes);
-    if (!memory)
-        return NULL;
-    own_call_sig(SYS_mprotect, memory, page_bytes, PROT_NONE);
+    if (own_call_sig(SYS_madvise, page, page_bytes, MADV_GUARD_INSTALL) != 0)
+        own_call_sig(SYS_mprotect, page, page_bytes, PROT_NONE);
+}
+
+static void touch_path(struct unwind_path *path)
+{
+    size_t page_bytes = getauxval(AT_PAGESZ);
+    uintptr_t start = (uintptr_t)path & ~(page_bytes - 1), regs = (uintptr_t)path->regs & ~(page_bytes - 1);
+    own_call_sig(SYS_madvise, start, page_bytes, MADV_POPULATE_WRITE);
+    own_call_sig(SYS_madvise, regs, page_bytes, MADV_POPULATE_WRITE);
+}
+
+void altstack_touch(struct thread_state *state)
+{
+    size_t page_bytes = getauxval(AT_PAGESZ);
+    size_t below = (frame_bytes() + unwind_handler_bytes_sig() + page_bytes - 1) / page_bytes * page_bytes;
+    if (below < OWN_BYTES)
+        own_call_sig(SYS_madvise, (char *)state - below, below + 2 * page_bytes, MADV_POPULATE_WRITE);
+    touch_path(&state->sample_path);
+    touch_path(&state->alloc_path);
+}
+
+char *altstack_map(size_t n_bytes, unsigned *n, size_t *own_stack_bytes, size_t *stride_bytes)
+{
+    size_t page_bytes = getauxval(AT_PAGESZ), below = page_bytes + OWN_BYTES;
+    size_t stride = (below + n_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    char *memory = zone_pages_sig(*n * stride);
+    if (!memory) {
+        *n = 1;
+        memory = zone_pages_sig(stride);
+    }
+    for (unsigned i = 0; memory && i < *n; i++)
+        guard(memory + i * stride, page_bytes);
     *own_stack_bytes = OWN_BYTES;
-    return memory + page_bytes + OWN_BYTES;
+    *stride_bytes = stride;
+    return memory ? memory + below : NULL;
 }
 
 static bool is_own(const struct thread_state *self, const stack_t *stack)
