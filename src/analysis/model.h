@@ -379,6 +379,7 @@ struct model {
     char *program, *command, *plan, *skid; /* NULL = not known */
     uint64_t cpu_time_ns, start_ns, end_ns;
     uint64_t user_ns, system_ns;               /* parts of the CPU time; both 0: not known */
+    uint64_t unmeasured_ns;                    /* CPU time of threads that were not measured, beside cpu_time_ns */
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;                          /* the variables' samples are those of all threads */
     bool has_thread_list;                      /* threads is filled; older databases do not have it */

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 16
+#define ARENA_VERSION 17
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -706,6 +706,7 @@ struct arena_header {
     uint64_t test_sample_ns;            /* for tests: each sample takes so long */
     _Atomic uint32_t is_halted;         /* enum arena_halt */
     uint32_t halt_pad;
+    _Atomic uint64_t unmeasured_ns; /* CPU time of threads that are not measured; 0: none that is certain */
 };
 
 #define ARENA_LACKS_PERF 1u        /* no event of perf is opened */

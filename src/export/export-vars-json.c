@@ -227,6 +227,8 @@ static void put_times(const struct report *report, struct buf *out)
     json_put_double(out, report->user_s);
     json_put_double_at(out, "system_s", report->system_s);
     json_put_double_at(out, "sampled_s", report->sampled_s);
+    if (report->model->unmeasured_ns)
+        json_put_double_at(out, "unmeasured_s", (double)report->model->unmeasured_ns / 1e9);
     json_put_double_at(out, "kernel_percent", 100 * report->system_s / (report->user_s + report->system_s));
     buf_printf(out, ", \"shares_are_of\": \"%s\"}", report->is_user_only ? "user time" : "CPU time");
 }

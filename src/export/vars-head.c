@@ -247,6 +247,22 @@ static void put_missing(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
+/* Puts the CPU time of threads that no sample can be of. */
+static void put_unmeasured(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = report->model;
+    double all_ns = (double)model->cpu_time_ns + (double)model->unmeasured_ns;
+    struct buf text = {0};
+    if (!model->unmeasured_ns || report->is_leaks)
+        return;
+    buf_printf(&text,
+               "<unmeasured threads> used %.2f s, %.0f %% of the CPU time: the program made them without libc, or "
+               "they are the kernel's (io_uring). No row has any of that",
+               (double)model->unmeasured_ns / 1e9, 100 * (double)model->unmeasured_ns / all_ns);
+    text_labelled(out, job, "not seen", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
 /* Whether the note is about an allocator that we do not see and that hides much: then it goes into the head. */
 static bool is_head_note(const struct report *report, const char *note)
 {
@@ -310,6 +326,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_slowed(report, job, out);
     put_causes(report, job, out);
     put_missing(report, job, out);
+    put_unmeasured(report, job, out);
     put_hidden(report, job, out);
     put_regions(report, job, out);
     hardware_put_summary(report, job, out);

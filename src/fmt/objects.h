@@ -287,9 +287,11 @@ struct objects_file {
     uint64_t mark_ns;      /* when the mark was made, CLOCK_REALTIME; 0 = never */
     /* from version 5 on */
     uint64_t user_ns, system_ns; /* the two parts of cpu_time_ns; both 0: not known */
-    char *note;                  /* a sentence for reports, NULL = none */
-    char *sharing_note;          /* why threads did not watch cache lines though the user asked for it, NULL = they did,
-                                  * or nobody asked */
+    uint64_t unmeasured_ns; /* of the first thread: CPU time of its process in threads that were not measured; 0: none,
+                             * or an older file */
+    char *note;             /* a sentence for reports, NULL = none */
+    char *sharing_note;     /* why threads did not watch cache lines though the user asked for it, NULL = they did,
+                             * or nobody asked */
     uint64_t birth; /* when the process began, in clock ticks after its host's boot: with host and pid it identifies the
                      * process, whatever programs it becomes by exec; 0: not known */
     struct objects_event *events; /* [n_events] */

@@ -357,6 +357,7 @@ static void add_head(struct model *model, const struct objects_file *file)
     model->cpu_time_ns += file->cpu_time_ns;
     model->user_ns += file->user_ns;
     model->system_ns += file->system_ns;
+    model->unmeasured_ns += file->unmeasured_ns;
     if (file->note)
         model_note(model, "%s", file->note);
     if (file->sharing_note)

@@ -855,6 +855,12 @@ static void pass_spared(struct pass *pass, struct model *model)
     }
 }
 
+/* One number. It is beside the head, which older readers read as it was. */
+static void pass_unmeasured(struct pass *pass, struct model *model)
+{
+    pass_64(pass, &model->unmeasured_ns, "CPU time that was not measured");
+}
+
 static const struct table tables[] = {
     {"machines", offsetof(struct model, n_machines), NULL, pass_machines},
     {"distances", offsetof(struct model, n_machines), has_distances, pass_distances},
@@ -867,6 +873,7 @@ static const struct table tables[] = {
     {"field_counts", offsetof(struct model, n_field_counts), NULL, pass_field_counts},
     {"drops", offsetof(struct model, n_drops), NULL, pass_drops},
     {"spared", offsetof(struct model, n_events), has_spared, pass_spared},
+    {"unmeasured", offsetof(struct model, unmeasured_ns), NULL, pass_unmeasured},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

@@ -65,6 +65,7 @@ static void take_head(struct json_take *take, const json_t *root, struct model *
     model->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);
     model->user_ns = take_optional(take, root, "user_ns");
     model->system_ns = take_optional(take, root, "system_ns");
+    model->unmeasured_ns = take_optional(take, root, "unmeasured_ns");
     model->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
     model->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
     model->min_bytes = take_optional(take, root, "min_bytes");

@@ -18,6 +18,8 @@ static void put_head(const struct model *model, struct buf *out)
         json_put_word_at(out, "user_ns", model->user_ns);
         json_put_word_at(out, "system_ns", model->system_ns);
     }
+    if (model->unmeasured_ns)
+        json_put_word_at(out, "unmeasured_ns", model->unmeasured_ns);
     json_put_word_at(out, "start_ns", model->start_ns);
     json_put_word_at(out, "end_ns", model->end_ns);
     if (model->min_bytes) {
