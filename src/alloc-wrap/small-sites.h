@@ -12,20 +12,23 @@
 
 /* --- filter of block starts --- */
 
-/* Filter of block starts: counters by address, which the sink keeps and every free reads. The type is defined here so
- * that free can read it inline: a call through a pointer would cost more than the look-up. */
+/* Filter of block starts: a byte for so many addresses, which the sink keeps and every free reads. The type is defined
+ * here so that free can read it inline: a call through a pointer would cost more than the look-up. */
 
-#define START_FILTER_BITS 21      /* counters, log2 */
-#define START_FILTER_LOCAL_BITS 9 /* so many neighbouring counters stay neighbours; above, the address is folded */
+#define START_FILTER_BITS 21      /* bytes, log2 */
+#define START_FILTER_LOCAL_BITS 9 /* so many neighbouring bytes stay neighbours; above, the address is folded */
 
-/* Readers load shift before counts, and writers store it after counts: a shift of 63 needs only the first two counters.
- */
+/* What a byte says: 0: no recorded block starts there. Up to START_FILTER_PLACES: one does, at this place. From there
+ * on: 1, 2 and so on do, wherever; the last value stays, because the real number is no longer known. */
+#define START_FILTER_PLACES 32 /* of 16 bytes each */
+
+/* Readers load shift before counts, and writers store it after counts: a shift of 63 needs only the first two bytes. */
 struct start_filter {
-    _Atomic uint8_t *_Atomic counts; /* [1 << START_FILTER_BITS], 0: no recorded block starts there */
-    _Atomic unsigned shift;          /* addresses per counter, log2 */
+    _Atomic uint8_t *_Atomic counts; /* [1 << START_FILTER_BITS] */
+    _Atomic unsigned shift;          /* addresses per byte, log2; up to 9 where there are places */
 };
 
-/* The counter of address start.  ctx: any */
+/* The byte of address start.  ctx: any */
 static inline _Atomic uint8_t *start_filter_at(const struct start_filter *filter, uintptr_t start)
 {
     const uintptr_t local = (1u << START_FILTER_LOCAL_BITS) - 1, all = (1u << START_FILTER_BITS) - 1;
@@ -35,10 +38,51 @@ static inline _Atomic uint8_t *start_filter_at(const struct start_filter *filter
     return &atomic_load_explicit(&filter->counts, memory_order_relaxed)[index];
 }
 
-/* True when a recorded block may start at start; false is certain.  ctx: any */
+/* True when a recorded block may start at start or near it; false is certain.  ctx: any */
 static inline bool start_filter_has(const struct start_filter *filter, uintptr_t start)
 {
     return atomic_load_explicit(start_filter_at(filter, start), memory_order_relaxed) != 0;
+}
+
+/* The place of address start among the addresses of its byte, from 1 on.  ctx: any */
+static inline unsigned start_filter_place(const struct start_filter *filter, uintptr_t start)
+{
+    unsigned shift = atomic_load_explicit(&filter->shift, memory_order_relaxed);
+    return (unsigned)((start & (((uintptr_t)1 << shift) - 1)) >> 4) + 1;
+}
+
+/* A byte's next value when a block starts at this place (start_filter_place).  ctx: any */
+static inline uint8_t start_filter_with(uint8_t value, unsigned place)
+{
+    if (value == 0)
+        return (uint8_t)place;
+    return value == UINT8_MAX ? value : value <= START_FILTER_PLACES ? START_FILTER_PLACES + 2 : (uint8_t)(value + 1);
+}
+
+/* A byte's next value when one of the blocks that start at its addresses ends.  ctx: any */
+static inline uint8_t start_filter_without(uint8_t value)
+{
+    if (value == UINT8_MAX || value == 0)
+        return value;
+    return value <= START_FILTER_PLACES + 1 ? 0 : (uint8_t)(value - 1);
+}
+
+/* How well the filter knows a block that starts at an address. */
+enum start_filter_says {
+    START_FILTER_NONE = 0, /* certainly none is recorded there */
+    START_FILTER_NEAR,     /* one may be, as several are near */
+    START_FILTER_ONE       /* very likely one is: it is the only one near, and starts at this place */
+};
+
+/* What a filter with places says of address start.  ctx: any */
+static inline enum start_filter_says start_filter_ask(const struct start_filter *filter, uintptr_t start)
+{
+    uint8_t value = atomic_load_explicit(start_filter_at(filter, start), memory_order_relaxed);
+    if (value == 0)
+        return START_FILTER_NONE;
+    if (value > START_FILTER_PLACES)
+        return START_FILTER_NEAR;
+    return value == start_filter_place(filter, start) ? START_FILTER_ONE : START_FILTER_NONE;
 }
 
 /* --- sites of small blocks --- */

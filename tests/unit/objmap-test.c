@@ -347,6 +347,7 @@ static void run_stuck_reader(void)
     assert_true(objmap_init_hook(16));
     struct objmap_state *map = objmap_state_sig();
     assert_true(objmap_insert_hook(0x30000, 1024, 1, 1, 1024));
+    atomic_fetch_or(&map->readers_used[64 + 3], 1ull << 5);
     atomic_fetch_or(&map->reader_groups[1], 1ull << 3);
     atomic_store(&map->readers[(64 + 3) * 64 + 5].epoch, atomic_load(&map->epoch));
     size_t n_done = 0;

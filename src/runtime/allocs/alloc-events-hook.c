@@ -173,17 +173,18 @@ static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
 
 static bool sink_maybe_recorded(const void *p)
 {
-    return objmap_maybe_start_sig((uintptr_t)p);
+    return objmap_maybe_start_sig((uintptr_t)p) != START_FILTER_NONE;
 }
 
 /* Announces that a block that may be recorded at start is about to be released: other threads may have accessed it and
  * not yet read their records. False when no block is recorded there, which is found out without a lock; a thread that
- * is not registered cannot look it up. */
+ * is not registered cannot look it up. Where nobody wants to know and the filter is nearly sure, the lock costs less
+ * than the search. */
 static bool announce_release(uintptr_t start)
 {
     const struct thread_state *self = thread_self_sig();
     struct objmap_block block;
-    if (!self)
+    if (!self || (!block_changes_are_wanted_hook() && objmap_maybe_start_sig(start) == START_FILTER_ONE))
         return true;
     if (!objmap_find_sig(self->reader, start, &block) || block.start != start)
         return false;
@@ -226,7 +227,7 @@ static void cut_pools(uintptr_t start, uintptr_t end)
 static void sink_release(enum alloc_kind kind, void *p)
 {
     struct objmap_block removed;
-    if (kind == ALLOC_POOL && !objmap_maybe_start_sig(in_layer(kind, p)))
+    if (kind == ALLOC_POOL && objmap_maybe_start_sig(in_layer(kind, p)) == START_FILTER_NONE)
         return;
     drain_faults();
     if (!process_is_ours_sig() || !announce_release(in_layer(kind, p)) ||

@@ -9,7 +9,7 @@
 
 static struct {
     struct objmap_state map;
-    _Atomic uint8_t no_starts[2]; /* the filter until the map exists: one zero counter for every address */
+    _Atomic uint8_t no_starts[2]; /* the filter until the map exists: a zero for every address */
 } find = {.map = {.filter = {.counts = find.no_starts, .shift = 63}}};
 
 struct objmap_state *objmap_state_sig(void)
@@ -23,10 +23,12 @@ static uint64_t enter_epoch(struct objmap_state *map, unsigned reader)
     uint64_t outer = atomic_load_explicit(&map->readers[reader].epoch, memory_order_relaxed);
     if (outer)
         return outer;
-    _Atomic uint64_t *group = &map->reader_groups[reader / 64 / 64];
-    uint64_t bit = 1ull << (reader / 64 & 63);
-    if (!(atomic_load_explicit(group, memory_order_relaxed) & bit))
-        atomic_fetch_or(group, bit);
+    _Atomic uint64_t *used = &map->readers_used[reader / 64];
+    uint64_t bit = 1ull << (reader & 63);
+    if (!(atomic_load_explicit(used, memory_order_relaxed) & bit)) {
+        atomic_fetch_or(used, bit);
+        atomic_fetch_or(&map->reader_groups[reader / 64 / 64], 1ull << (reader / 64 & 63));
+    }
     /* Sequentially consistent on both sides: either the writer's scan sees this slot, or the loads below see that the
      * writer has unlinked the record. */
     atomic_store(&map->readers[reader].epoch, atomic_load(&map->epoch));
@@ -141,9 +143,9 @@ bool objmap_has_pools_sig(void)
     return atomic_load_explicit(&find.map.has_pools, memory_order_relaxed);
 }
 
-bool objmap_maybe_start_sig(uintptr_t start)
+enum start_filter_says objmap_maybe_start_sig(uintptr_t start)
 {
-    return start_filter_has(&find.map.filter, start);
+    return start_filter_ask(&find.map.filter, start);
 }
 
 const struct start_filter *objmap_start_filter_sig(void)

@@ -99,17 +99,15 @@ static struct objmap_record *objmap_splay_find_hook(struct objmap_record **root,
     return (*root)->block.start == start ? *root : NULL;
 }
 
-/* Takes the record that starts at start out of the tree; NULL when there is none. */
-static struct objmap_record *objmap_splay_remove_hook(struct objmap_record **root, uintptr_t start)
+/* Takes the root out of the tree and returns it. */
+static struct objmap_record *objmap_splay_remove_root_hook(struct objmap_record **root)
 {
-    struct objmap_record *record = objmap_splay_find_hook(root, start);
-    if (!record)
-        return NULL;
+    struct objmap_record *record = *root;
     if (!record->left) {
         *root = record->right;
     } else {
         /* Every record of the left tree is smaller: its largest becomes the root and has no right child. */
-        *root = splay(record->left, start);
+        *root = splay(record->left, record->block.start);
         (*root)->right = record->right;
     }
     return record;
@@ -208,13 +206,13 @@ static struct objmap_record **hold_tree(struct operation *operation, uintptr_t s
     return &map->shards[shard].trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
 }
 
-/* A saturated counter stays as it is: its real value is no longer known. */
-static void filter_add(const struct objmap_state *map, uintptr_t start, int change)
+/* Enters a block's start into the filter, or takes it out. */
+static void filter_change(const struct objmap_state *map, uintptr_t start, bool begins)
 {
-    _Atomic uint8_t *counter = start_filter_at(&map->filter, start);
-    uint8_t value = atomic_load_explicit(counter, memory_order_relaxed);
-    if (value != UINT8_MAX)
-        atomic_store_explicit(counter, (uint8_t)(value + change), memory_order_relaxed);
+    _Atomic uint8_t *byte = start_filter_at(&map->filter, start);
+    uint8_t value = atomic_load_explicit(byte, memory_order_relaxed);
+    value = begins ? start_filter_with(value, start_filter_place(&map->filter, start)) : start_filter_without(value);
+    atomic_store_explicit(byte, value, memory_order_relaxed);
 }
 
 /* Maps everything of fixed size; untouched pages cost nothing. */
@@ -258,16 +256,20 @@ static struct objmap_edit edit_of(struct operation *operation, struct objmap_rec
     return (struct objmap_edit){.cursor = &operation->cursor, .record = record};
 }
 
+/* Takes the root of a tree out of it and the filter; the caller then owns it. */
+static struct objmap_record *take_root(struct operation *operation, struct objmap_record **tree)
+{
+    struct objmap_record *record = objmap_splay_remove_root_hook(tree);
+    filter_change(operation->cursor.map, record->block.start, false);
+    count_live(operation->cursor.cache, -1);
+    return record;
+}
+
 /* Takes the record that starts at start out of its tree and the filter; the caller then owns it. */
 static struct objmap_record *take_out(struct operation *operation, uintptr_t start)
 {
     struct objmap_record **tree = hold_tree(operation, start);
-    struct objmap_record *record = tree ? objmap_splay_remove_hook(tree, start) : NULL;
-    if (record) {
-        filter_add(operation->cursor.map, start, -1);
-        count_live(operation->cursor.cache, -1);
-    }
-    return record;
+    return tree && objmap_splay_find_hook(tree, start) ? take_root(operation, tree) : NULL;
 }
 
 /* Gives back a record that is in neither index. The lock of any cache will do; without one the record stays unused. */
@@ -312,7 +314,7 @@ static void put_in(struct operation *operation, struct objmap_record *record)
         drop_record(operation, old);
         return;
     }
-    filter_add(operation->cursor.map, start, 1);
+    filter_change(operation->cursor.map, start, true);
     count_live(operation->cursor.cache, 1);
 }
 
@@ -445,9 +447,10 @@ bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
         return false;
     struct objmap_record **tree = hold_tree(&operation, start);
     struct objmap_record *record = tree ? objmap_splay_find_hook(tree, start) : NULL;
-    if (record && is_wide(&operation, start, record->block.end) && !begin_wide(&operation, start))
-        record = NULL;
-    record = record ? take_out(&operation, start) : NULL;
+    if (record && is_wide(&operation, start, record->block.end))
+        record = begin_wide(&operation, start) ? take_out(&operation, start) : NULL;
+    else if (record)
+        record = take_root(&operation, tree);
     if (record) {
         if (removed)
             copy_block(removed, &record->block);

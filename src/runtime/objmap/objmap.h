@@ -61,9 +61,9 @@ bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t 
  * locks of the map and must not call the map.  ctx: ordinary, before the first block */
 void objmap_on_drop(void (*dropped)(const struct objmap_block *block));
 
-/* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. There may be false
+/* Whether a recorded block may start at start; a filter of a few loads without a lock or an epoch. There may be false
  * positives, but never false negatives.  ctx: any */
-bool objmap_maybe_start_sig(uintptr_t start);
+enum start_filter_says objmap_maybe_start_sig(uintptr_t start);
 
 /* The filter behind objmap_maybe_start_sig, for callers that inline it; static storage.  ctx: any */
 const struct start_filter *objmap_start_filter_sig(void);
@@ -133,7 +133,7 @@ struct objmap_stats objmap_stats_sig(void);
 #define OBJMAP_SHARDS 4096   /* a shard serves the domains (4 granules) that hash to it */
 #define OBJMAP_DOMAIN_BITS 2 /* granules of a domain */
 #define OBJMAP_TREE_BITS 6   /* splay trees of a domain: some records each, so that few are touched */
-#define OBJMAP_FILTER_BITS 9 /* start counters of a shard */
+#define OBJMAP_FILTER_BITS 9 /* bytes of a shard in the filter of starts */
 #define OBJMAP_CACHES 128    /* each has a lock and memory; number i serves the shards that are i modulo this */
 #define OBJMAP_WIDE_LOCKS 16 /* for operations that take several caches one after the other */
 #define OBJMAP_READER_GROUPS (OBJMAP_READERS / 64)
@@ -200,8 +200,8 @@ struct objmap_reader {
 #define OBJMAP_CLASSES 15
 #define OBJMAP_CLASS_RECORD 2
 #define OBJMAP_CLASS_SPLIT 4
-#define OBJMAP_CLASS_BATCH 8
-#define OBJMAP_BATCH_ITEMS 61
+#define OBJMAP_CLASS_BATCH 5
+#define OBJMAP_BATCH_ITEMS 21 /* few: what waits is cold when it is used again */
 
 /* Retired items that wait until the readers that may still see them have left. */
 struct objmap_batch {
@@ -221,6 +221,7 @@ struct objmap_cache {
     _Alignas(64) struct objmap_lock lock;
     struct objmap_magazine current[OBJMAP_CLASSES], previous[OBJMAP_CLASSES];
     struct objmap_batch *open, *oldest, *newest; /* being filled; closed, in order of their epochs */
+    uint32_t n_readers, n_closed; /* readers that were asked when batches were last given back; batches since then */
     _Atomic int64_t n_live;
     _Atomic uint64_t n_refused, n_replaced;
 };
@@ -232,10 +233,11 @@ struct objmap_state {
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
     struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */
-    struct start_filter filter;    /* a shard has its own counters, changed under its lock */
+    struct start_filter filter;    /* a shard has its own bytes, changed under its lock */
     struct objmap_cache *caches;   /* [OBJMAP_CACHES] */
     struct objmap_reader *readers; /* [OBJMAP_READERS] */
     _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* a set bit: one of the 64 slots has been used */
+    _Atomic uint64_t readers_used[OBJMAP_READER_GROUPS];       /* which of them; set before the group's bit */
     _Atomic uint64_t epoch;
     _Atomic uint64_t n_pending, n_pending_max, bytes_memory;
     struct objmap_lock huge; /* clearing and following objmap_entry.whole */
@@ -286,8 +288,8 @@ static inline unsigned objmap_shard_index(const struct objmap_state *map, uintpt
 }
 
 /* The filter folds addresses into shards as objmap_shard_index does. */
-_Static_assert(OBJMAP_SHARDS << OBJMAP_FILTER_BITS == 1 << START_FILTER_BITS, "counters of all shards");
-_Static_assert(OBJMAP_FILTER_BITS == START_FILTER_LOCAL_BITS, "counters of one shard");
+_Static_assert(OBJMAP_SHARDS << OBJMAP_FILTER_BITS == 1 << START_FILTER_BITS, "bytes of all shards");
+_Static_assert(OBJMAP_FILTER_BITS == START_FILTER_LOCAL_BITS, "bytes of one shard");
 
 /* The record that a list's item points to.  ctx: any */
 static inline struct objmap_record *objmap_item_record(uint64_t item)

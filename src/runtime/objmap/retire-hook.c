@@ -4,20 +4,40 @@
  * Runs inside the program's malloc; the caller holds the lock of the cache. */
 #include "runtime/objmap/objmap.h"
 
-/* The oldest epoch that some reader is in, UINT64_MAX when there is no reader. */
-static uint64_t oldest_epoch(struct objmap_state *map)
+#define BATCHES_WAIT_MAX 16 /* closed batches of a cache that wait until its readers are asked again */
+
+/* The first reader from number *reader on that has ever been used; NULL when there is none. Sets *reader to the number
+ * after it. */
+static struct objmap_reader *next_reader(struct objmap_state *map, unsigned *reader)
+{
+    while (*reader < OBJMAP_READERS) {
+        unsigned group = *reader / 64;
+        uint64_t groups = atomic_load(&map->reader_groups[group / 64]) >> group % 64;
+        if (!(groups & 1)) {
+            unsigned n_skipped = groups ? (unsigned)__builtin_ctzll(groups) : 64 - group % 64;
+            *reader = (group + n_skipped) * 64;
+            continue;
+        }
+        uint64_t used = atomic_load(&map->readers_used[group]) >> *reader % 64;
+        if (used) {
+            *reader += (unsigned)__builtin_ctzll(used) + 1;
+            return &map->readers[*reader - 1];
+        }
+        *reader = (group + 1) * 64;
+    }
+    return NULL;
+}
+
+/* The oldest epoch that some reader is in, UINT64_MAX when there is no reader. *n_readers: how many were asked. */
+static uint64_t oldest_epoch(struct objmap_state *map, uint32_t *n_readers)
 {
     uint64_t oldest = UINT64_MAX;
-    for (unsigned word = 0; word < OBJMAP_READER_GROUPS / 64; word++) {
-        uint64_t groups = atomic_load(&map->reader_groups[word]);
-        for (; groups; groups &= groups - 1) {
-            unsigned group = word * 64 + (unsigned)__builtin_ctzll(groups);
-            for (unsigned i = 0; i < 64; i++) {
-                uint64_t epoch = atomic_load(&map->readers[group * 64 + i].epoch);
-                if (epoch && epoch < oldest)
-                    oldest = epoch;
-            }
-        }
+    const struct objmap_reader *reader;
+    *n_readers = 0;
+    for (unsigned at = 0; (reader = next_reader(map, &at)); ++*n_readers) {
+        uint64_t epoch = atomic_load(&reader->epoch);
+        if (epoch && epoch < oldest)
+            oldest = epoch;
     }
     return oldest;
 }
@@ -54,7 +74,8 @@ void objmap_reclaim_hook(struct objmap_cache *cache)
     struct objmap_state *map = objmap_state_sig();
     if (cache->open)
         close_batch(map, cache);
-    uint64_t oldest = oldest_epoch(map);
+    uint64_t oldest = oldest_epoch(map, &cache->n_readers);
+    cache->n_closed = 0;
     while (cache->oldest && cache->oldest->epoch < oldest) {
         struct objmap_batch *batch = cache->oldest;
         cache->oldest = batch->next;
@@ -74,19 +95,20 @@ void objmap_retire_hook(struct objmap_cache *cache, void *item, unsigned class)
         cache->open->n = 0;
     }
     cache->open->items[cache->open->n++] = (uintptr_t)item | class;
-    if (cache->open->n == OBJMAP_BATCH_ITEMS)
+    if (cache->open->n < OBJMAP_BATCH_ITEMS)
+        return;
+    /* Where there are many readers, they are asked less often. */
+    uint32_t n_wait = cache->n_readers / 256;
+    if (cache->n_closed++ >= (n_wait < BATCHES_WAIT_MAX ? n_wait : BATCHES_WAIT_MAX))
         objmap_reclaim_hook(cache);
+    else
+        close_batch(objmap_state_sig(), cache);
 }
 
 void objmap_forget_readers_hook(void)
 {
     struct objmap_state *map = objmap_state_sig();
-    for (unsigned word = 0; word < OBJMAP_READER_GROUPS / 64; word++) {
-        uint64_t groups = atomic_load(&map->reader_groups[word]);
-        for (; groups; groups &= groups - 1) {
-            unsigned group = word * 64 + (unsigned)__builtin_ctzll(groups);
-            for (unsigned i = 0; i < 64; i++)
-                atomic_store(&map->readers[group * 64 + i].epoch, 0);
-        }
-    }
+    struct objmap_reader *reader;
+    for (unsigned at = 0; (reader = next_reader(map, &at));)
+        atomic_store(&reader->epoch, 0);
 }
