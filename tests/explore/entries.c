@@ -41,8 +41,18 @@ typedef uintptr_t any_function(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t 
 
 /* --- memory --- */
 
+__attribute__((noinline)) static bool make_block_again(struct call *call)
+{
+    call->p = ((allocate_function *)call->function)(A(call, 0), A(call, 1), A(call, 2));
+    return call->p != NULL;
+}
+
+/* By a call path that differs from the last one, which the library would know again. */
 static bool make_block(struct call *call)
 {
+    static volatile unsigned n_calls;
+    if (n_calls++ % 2)
+        return make_block_again(call);
     call->p = ((allocate_function *)call->function)(A(call, 0), A(call, 1), A(call, 2));
     return call->p != NULL;
 }
@@ -617,6 +627,7 @@ static const struct sigaction ignoring = {.sa_handler = ignore};
 static const struct entry entries[] = {
     BLOCK("malloc", "malloc", BYTES),
     {"malloc-small", "malloc", ENTRY_SETTLES, NULL, make_block, finish_block, {64}},
+    {"malloc-again", "malloc", ENTRY_SETTLES, NULL, make_block_again, finish_block, {BYTES}},
     BLOCK("malloc-large", "malloc", LARGE),
     BLOCK("calloc", "calloc", BYTES, 1),
     BLOCK("memalign", "memalign", 64, BYTES),

@@ -26,9 +26,9 @@ static struct {
     uint8_t code[CODE_BYTES];
     struct unwind_module module;
     uint64_t stack[512];
-    struct unwind_path path;
+    struct unwind_path path, last;
     uint32_t generation;
-    unsigned n_finds;
+    unsigned n_finds, n_same;
 } fake;
 
 static const struct unwind_module *find(uintptr_t pc)
@@ -86,10 +86,28 @@ static struct unwind_start start_at(uintptr_t pc, unsigned slot)
     return start;
 }
 
+/* Asks whether the last path is still right; what is said then must be what a walk finds. */
+static bool is_same_as_last(const struct unwind_start *start, const struct unwind_bounds *bounds)
+{
+    fake.last = fake.path;
+    return unwind_is_same_sig(start->pc, start->gpr[7], start->gpr[6], bounds, fake.generation, &fake.path);
+}
+
 static enum unwind_stop walk(const struct unwind_start *start)
 {
     struct unwind_bounds bounds = {.low = (uintptr_t)fake.stack, .high = (uintptr_t)(fake.stack + 512)};
-    return unwind_walk_sig(start, &bounds, find, fake.generation, &fake.path);
+    bool is_same = !start->is_interrupted && is_same_as_last(start, &bounds);
+    enum unwind_stop stop = unwind_walk_sig(start, &bounds, find, fake.generation, &fake.path);
+    if (is_same) {
+        assert_int_equal(stop, UNWIND_COMPLETE);
+        assert_int_equal(fake.path.n_frames, fake.last.n_frames);
+        assert_int_equal(fake.path.n_reused, fake.last.n_frames);
+        for (uint32_t i = 0; i < fake.path.n_frames; i++)
+            assert_memory_equal(&fake.path.frames[i], &fake.last.store[fake.last.frames - fake.path.store + i],
+                                sizeof fake.path.frames[i]);
+        fake.n_same++;
+    }
+    return stop;
 }
 
 /* Lays frames of functions first, first - 1 ... 1, 0 of 32 bytes each from slot on; returns the start in first. */
@@ -152,6 +170,53 @@ static void test_unchanged_path_is_taken_over(void **state)
     (void)walk(&start); /* exactly the same */
     check_chain(6);
     assert_int_equal(fake.path.n_reused, 7);
+}
+
+/* The path of a call is known to be the same without a walk, until a word or register changes that it depends on. */
+static void test_same_path_is_seen(void **state)
+{
+    (void)state;
+    struct unwind_start start = lay_stack(6, 100);
+    set_row(
+        5, (struct modtab_row){.kind = MODTAB_CFA_RSP, .cfa_offset = 32, .rbp_offset = -16, .flags = MODTAB_RBP_SAVED});
+    set_row(3, (struct modtab_row){.kind = MODTAB_CFA_RBP, .reg = 6, .cfa_offset = 16});
+    fake.stack[104 + 2] = (uintptr_t)&fake.stack[114];
+    start.pc = call_in(6, 1);
+    start.is_interrupted = false;
+    start.known = 1 << 6 | 1 << 7;
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 0);
+    start.gpr[6] = 12345; /* frame 1 loads its own */
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 1);
+    struct unwind_start other = start;
+    other.pc = call_in(6, 2);
+    (void)walk(&other);
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 1);
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 2);
+    fake.stack[100 + 3 + 4 * 4] = call_in(1, 9); /* another caller, far out */
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 2);
+    assert_int_equal(fake.path.frames[5].pc, call_in(1, 9));
+    fake.stack[104 + 2] = (uintptr_t)&fake.stack[118]; /* the saved rbp */
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 2);
+    assert_int_equal(fake.path.n_frames, 6);
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 3);
+    set_plain(9, 32); /* another generation */
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 3);
+    set_row(6, (struct modtab_row){.kind = MODTAB_CFA_RBP, .reg = 6, .cfa_offset = 16});
+    start.gpr[6] = (uintptr_t)&fake.stack[102];
+    (void)walk(&start);
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 4);
+    start.gpr[6] += 8; /* the frame pointer itself */
+    (void)walk(&start);
+    assert_int_equal(fake.n_same, 4);
 }
 
 static void test_deeper_and_shallower(void **state)
@@ -425,6 +490,7 @@ int main(void)
         cmocka_unit_test_setup(test_plain_chain, set_up),
         cmocka_unit_test_setup(test_cache_saves_lookups, set_up),
         cmocka_unit_test_setup(test_unchanged_path_is_taken_over, set_up),
+        cmocka_unit_test_setup(test_same_path_is_seen, set_up),
         cmocka_unit_test_setup(test_deeper_and_shallower, set_up),
         cmocka_unit_test_setup(test_changed_slot, set_up),
         cmocka_unit_test_setup(test_register_dependence, set_up),

@@ -22,6 +22,8 @@ static bool sink_ready(void)
 
 void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *site)
 {
+    if (unwind_is_same_sig(site->pc, site->sp, site->fp, &self->bounds, loadmap_generation_sig(), &self->alloc_path))
+        return;
     struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
     start.gpr[UNWIND_FP] = site->fp;
     start.gpr[UNWIND_SP] = site->sp;
@@ -42,7 +44,8 @@ static uint32_t path_node(struct thread_state *self, const struct alloc_site *si
     while (path->stop == UNWIND_NO_TABLE && path->n_frames && path->frames[path->n_frames - 1].module &&
            loadmap_await_table_sig(path->frames[path->n_frames - 1].module))
         alloc_events_walk_hook(self, site);
-    return python_path_hook(self, cct_insert_sig(&self->allocs, &self->alloc_path));
+    uint32_t node = path->n_reused == path->n_frames ? path->frames[0].node : 0;
+    return python_path_hook(self, node ? node : cct_insert_sig(&self->allocs, &self->alloc_path));
 }
 
 /* Counts a block at its allocation path. The hit for frees is made at the same time, directly after it, so that any

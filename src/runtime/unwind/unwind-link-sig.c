@@ -327,6 +327,18 @@ enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct 
 }
 
 /* Not available here: callers do a walk instead. */
+bool unwind_is_same_sig(uintptr_t pc, uintptr_t sp, uintptr_t fp, const struct unwind_bounds *bounds,
+                        uint32_t generation, struct unwind_path *path)
+{
+    (void)pc;
+    (void)sp;
+    (void)fp;
+    (void)bounds;
+    (void)generation;
+    (void)path;
+    return false;
+}
+
 bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, struct unwind_hop *hop)
 {
     (void)pc;

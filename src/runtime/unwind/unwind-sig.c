@@ -624,6 +624,30 @@ static inline void begin(struct unwind_state *w, const struct unwind_start *star
     find_room(w);
 }
 
+bool unwind_is_same_sig(uintptr_t pc, uintptr_t sp, uintptr_t fp, const struct unwind_bounds *bounds,
+                        uint32_t generation, struct unwind_path *path)
+{
+    if (!path->n_frames || path->stop != UNWIND_COMPLETE || path->generation != generation || path->start_sp != sp ||
+        path->first_plain || sp < bounds->low || sp >= bounds->high || bounds->high - bounds->low < 16)
+        return false;
+    struct unwind_state w;
+    w.path = path;
+    w.old_base = (uint32_t)(path->frames - path->store);
+    w.n_old = path->n_frames;
+    const struct unwind_frame *frame = path->frames;
+    if (frame->pc != pc ||
+        frame->flags & (UNWIND_FRAME_INTERRUPTED | UNWIND_FRAME_NEEDS_LIVE | UNWIND_FRAME_NEEDS_RBX) ||
+        (frame->flags & UNWIND_FRAME_NEEDS_RBP && path->regs[w.old_base].rbp != fp))
+        return false;
+    w.at.floor = sp;
+    w.at.ceiling = bounds->high - 8;
+    uint32_t resume;
+    if (!old_holds(&w, 0, &resume))
+        return false;
+    path->n_reused = path->n_frames;
+    return true;
+}
+
 size_t unwind_handler_bytes_sig(void)
 {
     return HANDLER_BYTES;

@@ -96,6 +96,12 @@ struct unwind_path {
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path);
 
+/* Whether the last path that was walked into *path is still the path of a call that returns to pc, with the stack
+ * pointer at sp and the frame pointer fp after it: no stack word that it depends on has changed. If so, *path is as a
+ * walk would leave it, n_reused == n_frames. False is no certain answer; walk then.  ctx: signal handler and hooks */
+bool unwind_is_same_sig(uintptr_t pc, uintptr_t sp, uintptr_t fp, const struct unwind_bounds *bounds,
+                        uint32_t generation, struct unwind_path *path);
+
 /* Stack that the sampling handler may take with this walker, below the kernel's frame; tests/meta/stack.py compares.
  * ctx: any */
 size_t unwind_handler_bytes_sig(void);
