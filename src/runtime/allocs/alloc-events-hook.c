@@ -86,7 +86,8 @@ static void count_at_path(uint64_t var, uint8_t event, uint64_t n_blocks, uint64
 /* How many blocks a recorded one stands for. */
 static uint64_t blocks_of(const struct objmap_block *block)
 {
-    return block->weight_bytes / (block->end - block->start);
+    uint64_t n_bytes = block->end - block->start;
+    return block->weight_bytes == n_bytes ? 1 : block->weight_bytes / n_bytes; /* a division takes its time */
 }
 
 /* Counts a block whose release was missed: once another block is in its place, it is gone. */
@@ -138,7 +139,9 @@ static void record_block(struct thread_state *self, enum var_kind kind, uintptr_
                          const struct alloc_site *site)
 {
     self->in_hook = 1;
+    const _Atomic uintptr_t *slot = objmap_warm_sig(at, at + n_bytes);
     uint32_t node = path_node_at(self, at, site);
+    objmap_warm_more_sig(slot, at, at + n_bytes);
     if (node) {
         uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
         uint64_t weight_bytes = n_blocks * n_bytes;
@@ -176,7 +179,12 @@ static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
 
 static bool sink_maybe_recorded(const void *p)
 {
-    return objmap_maybe_start_sig((uintptr_t)p) != START_FILTER_NONE;
+    enum start_filter_says says = objmap_maybe_start_sig((uintptr_t)p);
+    if (says == START_FILTER_ONE) {
+        __builtin_prefetch((const char *)p - 2 * sizeof(size_t)); /* where most allocators keep what free needs */
+        (void)objmap_warm_sig((uintptr_t)p, (uintptr_t)p + 1);
+    }
+    return says != START_FILTER_NONE;
 }
 
 /* Announces that a block that may be recorded at start is about to be released: other threads may have accessed it and

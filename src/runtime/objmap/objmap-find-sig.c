@@ -138,6 +138,48 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
     return record != NULL;
 }
 
+/* --- warming --- */
+
+/* The slot of 4 KiB of address in a granule that is split. The memory of a split is never unmapped, whatever it has
+ * become. */
+static const _Atomic uintptr_t *sub_slot(const struct objmap_state *map, uintptr_t split, uintptr_t address)
+{
+    uintptr_t sub = address >> OBJMAP_SUB_SHIFT & ((1u << (map->granule_shift - OBJMAP_SUB_SHIFT)) - 1);
+    return &((const struct objmap_split *)(split - OBJMAP_TAG_SPLIT))->slots[sub];
+}
+
+const _Atomic uintptr_t *objmap_warm_sig(uintptr_t start, uintptr_t end)
+{
+    const struct objmap_state *map = &find.map;
+    if (!atomic_load_explicit(&map->ready, memory_order_acquire) || start >> OBJMAP_ADDRESS_BITS)
+        return NULL;
+    const _Atomic uintptr_t *at = objmap_slot_at(map, start);
+    if (!at)
+        return NULL;
+    uintptr_t slot = atomic_load_explicit(at, memory_order_relaxed);
+    if ((slot & OBJMAP_TAGS) == OBJMAP_TAG_SPLIT) {
+        __builtin_prefetch((const void *)sub_slot(map, slot, start), 1);
+        __builtin_prefetch((const void *)sub_slot(map, slot, end - 1), 1);
+    } else {
+        __builtin_prefetch((const void *)(slot & ~(uintptr_t)OBJMAP_TAGS), 1);
+    }
+    const struct objmap_shard *shard = &map->shards[objmap_shard_index(map, start)];
+    const struct objmap_record *const *tree = (const void *)&shard->trees[objmap_tree_index(map, start)];
+    __builtin_prefetch(__atomic_load_n(tree, __ATOMIC_RELAXED), 1);
+    return at;
+}
+
+void objmap_warm_more_sig(const _Atomic uintptr_t *at, uintptr_t start, uintptr_t end)
+{
+    const struct objmap_state *map = &find.map;
+    uintptr_t slot = at ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+    if ((slot & OBJMAP_TAGS) != OBJMAP_TAG_SPLIT)
+        return;
+    const _Atomic uintptr_t *first = sub_slot(map, slot, start), *last = sub_slot(map, slot, end - 1);
+    __builtin_prefetch((const void *)(atomic_load_explicit(first, memory_order_relaxed) & ~(uintptr_t)OBJMAP_TAGS), 1);
+    __builtin_prefetch((const void *)(atomic_load_explicit(last, memory_order_relaxed) & ~(uintptr_t)OBJMAP_TAGS), 1);
+}
+
 bool objmap_has_pools_sig(void)
 {
     return atomic_load_explicit(&find.map.has_pools, memory_order_relaxed);

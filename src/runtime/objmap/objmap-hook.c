@@ -203,7 +203,7 @@ static struct objmap_record **hold_tree(struct operation *operation, uintptr_t s
     int shard = objmap_cursor_hold_hook(&operation->cursor, start);
     if (shard < 0)
         return NULL;
-    return &map->shards[shard].trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
+    return &map->shards[shard].trees[objmap_tree_index(map, start)];
 }
 
 /* Enters a block's start into the filter, or takes it out. */
@@ -447,6 +447,8 @@ bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
         return false;
     struct objmap_record **tree = hold_tree(&operation, start);
     struct objmap_record *record = tree ? objmap_splay_find_hook(tree, start) : NULL;
+    if (record)
+        objmap_warm_more_sig(objmap_slot_of_small(operation.cursor.map, &record->block), start, record->block.end);
     if (record && is_wide(&operation, start, record->block.end))
         record = begin_wide(&operation, start) ? take_out(&operation, start) : NULL;
     else if (record)

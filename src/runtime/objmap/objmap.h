@@ -86,6 +86,13 @@ bool objmap_flag_hook(uintptr_t start, bool resizing);
  * ctx: signal handler, wait-free */
 bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found);
 
+/* Asks the processor for the memory that an insertion or the removal of the block [start, end) will read, so that it
+ * comes while other work is done, and at once, not one part after the other. end may be unknown: start + 1. Returns
+ * what _warm_more_ needs, which asks a little later for the parts behind the first ones. Both read without a lock or an
+ * epoch, and follow nothing that could be gone.  ctx: any */
+const _Atomic uintptr_t *objmap_warm_sig(uintptr_t start, uintptr_t end);
+void objmap_warm_more_sig(const _Atomic uintptr_t *slot, uintptr_t start, uintptr_t end);
+
 #define OBJMAP_READERS 65536 /* epoch slots; for readers beyond these, lookups fail and are counted */
 
 /* Whether a block has ever been entered in the layer of pools.  ctx: any */
@@ -232,10 +239,10 @@ struct objmap_state {
     _Atomic bool is_broken; /* (then not ready) a lock was never given back, and its data may be half changed */
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
-    struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */
-    struct start_filter filter;    /* a shard has its own bytes, changed under its lock */
-    struct objmap_cache *caches;   /* [OBJMAP_CACHES] */
-    struct objmap_reader *readers; /* [OBJMAP_READERS] */
+    struct objmap_shard *shards;                               /* [OBJMAP_SHARDS] */
+    struct start_filter filter;                                /* a shard has its own bytes, changed under its lock */
+    struct objmap_cache *caches;                               /* [OBJMAP_CACHES] */
+    struct objmap_reader *readers;                             /* [OBJMAP_READERS] */
     _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* a set bit: one of the 64 slots has been used */
     _Atomic uint64_t readers_used[OBJMAP_READER_GROUPS];       /* which of them; set before the group's bit */
     _Atomic uint64_t epoch;
@@ -287,9 +294,40 @@ static inline unsigned objmap_shard_index(const struct objmap_state *map, uintpt
     return (unsigned)((domain ^ domain >> 12 ^ domain >> 24) & (OBJMAP_SHARDS - 1));
 }
 
+/* The splay tree (of 1 << OBJMAP_TREE_BITS) of a shard for the blocks that start at start.  ctx: any */
+static inline unsigned objmap_tree_index(const struct objmap_state *map, uintptr_t start)
+{
+    return (unsigned)(start >> (map->domain_shift - OBJMAP_TREE_BITS)) & ((1u << OBJMAP_TREE_BITS) - 1);
+}
+
 /* The filter folds addresses into shards as objmap_shard_index does. */
 _Static_assert(OBJMAP_SHARDS << OBJMAP_FILTER_BITS == 1 << START_FILTER_BITS, "bytes of all shards");
 _Static_assert(OBJMAP_FILTER_BITS == START_FILTER_LOCAL_BITS, "bytes of one shard");
+
+/* The slot of the granule of address, in the two levels of nodes and the leaf below. NULL where there is none yet, or
+ * where a record covers the whole region of a node's entry.  ctx: any */
+static inline _Atomic uintptr_t *objmap_slot_at(const struct objmap_state *map, uintptr_t address)
+{
+    const uintptr_t mask = ((uintptr_t)1 << map->node_bits) - 1;
+    const uintptr_t leaf_number = address >> (map->granule_shift + OBJMAP_LEAF_BITS);
+    const struct objmap_entry *entry = &map->top->entries[leaf_number >> map->node_bits];
+    const struct objmap_node *node = (const void *)atomic_load_explicit(&entry->child, memory_order_acquire);
+    if (!node || atomic_load_explicit(&entry->whole, memory_order_relaxed))
+        return NULL;
+    entry = &node->entries[leaf_number & mask];
+    struct objmap_leaf *leaf = (void *)atomic_load_explicit(&entry->child, memory_order_acquire);
+    if (!leaf || atomic_load_explicit(&entry->whole, memory_order_relaxed))
+        return NULL;
+    return &leaf->slots[address >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)];
+}
+
+/* The slot of a block that lies in one granule, when the way to it exists and no whole entry is on it; else NULL. */
+static inline _Atomic uintptr_t *objmap_slot_of_small(const struct objmap_state *map, const struct objmap_block *block)
+{
+    if ((block->start ^ (block->end - 1)) >> map->granule_shift)
+        return NULL;
+    return objmap_slot_at(map, block->start);
+}
 
 /* The record that a list's item points to.  ctx: any */
 static inline struct objmap_record *objmap_item_record(uint64_t item)
@@ -308,11 +346,16 @@ struct objmap_cursor {
     struct objmap_state *map;
     uintptr_t owner;            /* of its locks */
     struct objmap_cache *cache; /* NULL: none */
+    uintptr_t domain;           /* the last one it was taken for */
+    unsigned shard;             /* of that domain */
 };
 
 /* Takes the lock of the address's shard and returns the shard; -1 when it cannot be taken: then no lock is held. */
 static inline int objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
 {
+    uintptr_t domain = address >> cursor->map->domain_shift;
+    if (__builtin_expect(cursor->cache && cursor->domain == domain, 1))
+        return (int)cursor->shard;
     unsigned shard = objmap_shard_index(cursor->map, address);
     struct objmap_cache *cache = &cursor->map->caches[shard % OBJMAP_CACHES];
     if (__builtin_expect(cursor->cache != cache, 0)) {
@@ -322,6 +365,8 @@ static inline int objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_
         if (!cursor->cache)
             return -1;
     }
+    cursor->domain = domain;
+    cursor->shard = shard;
     return (int)shard;
 }
 

@@ -514,23 +514,6 @@ static enum objmap_result level_add(const struct objmap_state *map, const struct
     return OBJMAP_OK;
 }
 
-/* The slot of a block that lies in one granule, when the way to it exists and no whole entry is on it; else NULL. */
-static _Atomic uintptr_t *slot_of_small(const struct objmap_state *map, const struct objmap_block *block)
-{
-    if (block->start >> map->granule_shift != (block->end - 1) >> map->granule_shift)
-        return NULL;
-    for (struct level level = top_level(map);;) {
-        const struct objmap_entry *entry = entry_at(map, level, block->start);
-        uintptr_t child = child_load(entry);
-        if (!child || atomic_load_explicit(&entry->whole, memory_order_relaxed))
-            return NULL;
-        if (is_above_leaves(map, level))
-            return &((struct objmap_leaf *)child)
-                        ->slots[block->start >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)];
-        level = level_below(map, level, child);
-    }
-}
-
 static uintptr_t granule_base(const struct objmap_state *map, uintptr_t address)
 {
     return address >> map->granule_shift << map->granule_shift;
@@ -540,7 +523,7 @@ enum objmap_result objmap_pagemap_add_hook(const struct objmap_edit *edit)
 {
     const struct objmap_state *map = edit->cursor->map;
     const struct objmap_block *block = &edit->record->block;
-    _Atomic uintptr_t *slot = slot_of_small(map, block);
+    _Atomic uintptr_t *slot = objmap_slot_of_small(map, block);
     if (slot) {
         if (objmap_cursor_hold_hook(edit->cursor, block->start) < 0)
             return OBJMAP_NO_MEMORY;
@@ -598,7 +581,7 @@ void objmap_pagemap_remove_hook(const struct objmap_edit *edit)
 {
     struct objmap_state *map = edit->cursor->map;
     const struct objmap_block *block = &edit->record->block;
-    _Atomic uintptr_t *slot = slot_of_small(map, block);
+    _Atomic uintptr_t *slot = objmap_slot_of_small(map, block);
     if (slot) {
         if (objmap_cursor_hold_hook(edit->cursor, block->start) >= 0)
             objmap_slot_remove_hook(edit, slot, granule_base(map, block->start), map->granule_shift);
