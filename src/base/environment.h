@@ -6,6 +6,7 @@
 #ifndef LOCUS_BASE_ENVIRONMENT_H
 #define LOCUS_BASE_ENVIRONMENT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,25 +18,48 @@
 #define MIN_BYTES_DEFAULT 1024
 
 #define MIN_BYTES_ENV "DATACENTRIC_MIN_BYTES"
+#define MIN_BYTES_MAX ((uint64_t)1 << 62)
 
-/* The smallest recorded size in bytes: DATACENTRIC_MIN_BYTES, or the default when that is unset or not a number > 0. */
+/* Reads a size: a number of bytes > 0, which k, m or g may follow (powers of 1024, either case). False when text is
+ * none, or above most; *bytes is then unchanged.  ctx: ordinary */
+static inline bool size_of_text(const char *text, uint64_t most, uint64_t *bytes)
+{
+    static const char suffixes[] = "kKmMgG";
+    char *end = NULL;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    int saved_errno = errno;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    bool is_read = !errno;
+    errno = saved_errno;
+    const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+    unsigned shift = suffix ? 10 * (unsigned)((suffix - suffixes) / 2 + 1) : 0;
+    if (!is_read || (*end && (!suffix || end[1])) || value == 0 || value > most >> shift)
+        return false;
+    *bytes = (uint64_t)value << shift;
+    return true;
+}
+
+/* The smallest recorded size in bytes: DATACENTRIC_MIN_BYTES, or the default when that is unset or no size. */
 static inline uint64_t min_bytes_of_environment(void)
 {
     const char *text = getenv(MIN_BYTES_ENV);
-    char *end = NULL;
-    unsigned long long value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    return end && !*end && value > 0 ? value : MIN_BYTES_DEFAULT;
+    uint64_t bytes = MIN_BYTES_DEFAULT;
+    (void)(text && size_of_text(text, MIN_BYTES_MAX, &bytes));
+    return bytes;
 }
 
 /* Refuses a value that min_bytes_of_environment would silently replace by the default.  err: ERR_USAGE */
 static inline int min_bytes_check(struct error *err)
 {
     const char *text = getenv(MIN_BYTES_ENV);
-    char *end = NULL;
-    bool is_number = text && text[0] >= '0' && text[0] <= '9' && strtoull(text, &end, 10) > 0 && !*end;
-    if (!text || !text[0] || is_number)
+    uint64_t bytes;
+    if (!text || !text[0] || size_of_text(text, MIN_BYTES_MAX, &bytes))
         return 0;
-    return error_set(err, ERR_USAGE, MIN_BYTES_ENV ": '%.64s' is not a number of bytes, at least 1.", text);
+    return error_set(err, ERR_USAGE,
+                     MIN_BYTES_ENV ": '%.64s' is not a size: a number of bytes, at least 1, which k, m or g may follow",
+                     text);
 }
 
 /* --- what tests take away from a machine --- */

@@ -101,4 +101,13 @@ unset DATACENTRIC_SMALL_SITES
 export DATACENTRIC_MIN_BYTES=32
 measure small fork
 expect small fork "small <= 5" 'site("add_to_first") > 8'
+
+# Blocks below a high threshold that malloc maps for themselves, or that have no note because of their size.
+$CC -O2 -g "$srcdir/tests/e2e/mid-blocks.c" -o mid
+for threshold in 100000000 1g; do
+    export DATACENTRIC_MIN_BYTES=$threshold
+    measure mid blocks
+    expect mid blocks 'named("<no block>") + small <= 5' 'named("mapped") > 20' 'named("moved") > 20' \
+        'named("broken") > 5' 'all(r["n_blocks"] == "0" for r in rows)'
+done
 finish

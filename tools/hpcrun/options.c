@@ -316,7 +316,7 @@ static const struct option_spec spec = {
         "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
         "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
         "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
-        "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
+        "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024; 4k, 1m, ... as --memsize).\n"
         "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: note it for MEMLEAK alone, too.\n"
         "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
         "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
@@ -340,20 +340,10 @@ static int append(const char **items, unsigned *n, const char *value, struct err
 
 static int parse_bytes(const char *origin, const char *text, uint64_t *bytes, struct error *err)
 {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    static const char suffixes[] = "kKmMgG";
-    const char *suffix = *end ? strchr(suffixes, *end) : NULL;
-    unsigned shift = 0;
-    if (*end)
-        shift = suffix ? 10 * (unsigned)((suffix - suffixes) / 2 + 1) : 99;
-    if (end == text || text[0] == '-' || errno || shift > 30 || (*end && end[1]) || value == 0 ||
-        value > BYTES_MAX >> shift)
-        return error_set(err, ERR_USAGE, "%s: '%s' is not a size: a number of bytes, which k, m or g may follow",
-                         origin, text);
-    *bytes = (uint64_t)value << shift;
-    return 0;
+    if (size_of_text(text, BYTES_MAX, bytes))
+        return 0;
+    return error_set(err, ERR_USAGE, "%s: '%s' is not a size: a number of bytes, which k, m or g may follow", origin,
+                     text);
 }
 
 static int parse_max_size(const char *origin, const char *text, const char *of, uint64_t *bytes, struct error *err)

@@ -44,7 +44,7 @@ static uint32_t path_node(struct thread_state *self, const struct alloc_site *si
     while (path->stop == UNWIND_NO_TABLE && path->n_frames && path->frames[path->n_frames - 1].module &&
            loadmap_await_table_sig(path->frames[path->n_frames - 1].module))
         alloc_events_walk_hook(self, site);
-    uint32_t node = path->n_reused == path->n_frames ? path->frames[0].node : 0;
+    uint32_t node = path->n_frames && path->n_reused == path->n_frames ? path->frames[0].node : 0;
     return python_path_hook(self, node ? node : cct_insert_sig(&self->allocs, &self->alloc_path));
 }
 
@@ -134,24 +134,59 @@ static uint64_t var_before(const struct thread_state *self, uintptr_t at)
     return var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK);
 }
 
+/* Blocks that are too large for a note and below the threshold have a record, so that addresses in them are found; but
+ * it names only the site, as a note would, and they are not counted. */
+static bool has_site_only(size_t n_bytes)
+{
+    return small_sites_sig() && n_bytes < arena_header_sig()->min_bytes && !arena_header_sig()->sample_bytes;
+}
+
+/* The size from which blocks have a record. */
+static uint64_t recorded_from(void)
+{
+    const struct arena_header *header = arena_header_sig();
+    return header->min_bytes > SMALL_BYTES_MAX && has_site_only(SMALL_BYTES_MAX) ? SMALL_BYTES_MAX : header->min_bytes;
+}
+
+static void record_site(struct thread_state *self, uintptr_t at, size_t n_bytes, const struct alloc_site *site)
+{
+    uint32_t ref = small_site_hook(self, n_bytes, site);
+    uintptr_t start = without_layer(at);
+    if (!ref)
+        return;
+    uint64_t var = var_key(VAR_SMALL, 0, ref);
+    if (block_changes_are_wanted_hook())
+        block_changes_announce_hook(self, start, start + n_bytes, var_before(self, at));
+    (void)objmap_insert_hook(at, n_bytes, var, self->ref, n_bytes);
+}
+
+static void record_counted(struct thread_state *self, enum var_kind kind, uintptr_t at, size_t n_bytes, double weight,
+                           const struct alloc_site *site)
+{
+    const _Atomic uintptr_t *slot = objmap_warm_sig(at, at + n_bytes);
+    uint32_t node = path_node_at(self, at, site);
+    objmap_warm_more_sig(slot, at, at + n_bytes);
+    if (!node)
+        return;
+    uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
+    uint64_t weight_bytes = n_blocks * n_bytes;
+    uint64_t var = var_key(kind, 0, node);
+    uintptr_t start = without_layer(at);
+    if (block_changes_are_wanted_hook())
+        block_changes_announce_hook(self, start, start + n_bytes, var_before(self, at));
+    if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
+        count_alloc(self, var, n_blocks, weight_bytes);
+}
+
 /* at: the address in its layer. */
 static void record_block(struct thread_state *self, enum var_kind kind, uintptr_t at, size_t n_bytes, double weight,
                          const struct alloc_site *site)
 {
     self->in_hook = 1;
-    const _Atomic uintptr_t *slot = objmap_warm_sig(at, at + n_bytes);
-    uint32_t node = path_node_at(self, at, site);
-    objmap_warm_more_sig(slot, at, at + n_bytes);
-    if (node) {
-        uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
-        uint64_t weight_bytes = n_blocks * n_bytes;
-        uint64_t var = var_key(kind, 0, node);
-        uintptr_t start = without_layer(at);
-        if (block_changes_are_wanted_hook())
-            block_changes_announce_hook(self, start, start + n_bytes, var_before(self, at));
-        if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
-            count_alloc(self, var, n_blocks, weight_bytes);
-    }
+    if (has_site_only(n_bytes))
+        record_site(self, at, n_bytes, site);
+    else
+        record_counted(self, kind, at, n_bytes, weight, site);
     self->in_hook = 0;
     settle_pending(self);
 }
@@ -269,7 +304,7 @@ static void sink_resize_done(void *old_p, void *new_p, size_t n_bytes, const str
         kind = var_key_kind(old.var) == VAR_MMAP ? VAR_MMAP : VAR_HEAP;
         sink_release(ALLOC_HEAP, old_p);
     }
-    if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
+    if (self && new_p && n_bytes >= recorded_from())
         record_block(self, kind, (uintptr_t)new_p, n_bytes, 1, site);
 }
 
@@ -400,7 +435,7 @@ void alloc_events_connect(void)
     if (header->has_small_sites && small_init_hook())
         sink.small_sites = small_sites_sig();
     python_find();
-    alloc_wrap_connect(&sink, header->min_bytes, header->sample_bytes);
+    alloc_wrap_connect(&sink, recorded_from(), header->sample_bytes);
     alloc_wrap_owners(header->allocator_owner);
 }
 

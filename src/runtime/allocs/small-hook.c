@@ -520,6 +520,15 @@ static void set_known_stack(const struct unwind_bounds *bounds, uintptr_t sp)
         alloc_wrap_stack_is(sp & ~page_mask, bounds->high);
 }
 
+uint32_t small_site_hook(struct thread_state *self, size_t n_bytes, const struct alloc_site *site)
+{
+    if (!small_sites_sig())
+        return 0;
+    set_known_stack(&self->bounds, site->sp);
+    unsigned id = site_of(self, site, n_bytes < UINT32_MAX ? n_bytes : UINT32_MAX);
+    return id ? small_ref_sig(id) : 0;
+}
+
 void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const struct alloc_site *site)
 {
     unsigned id = 0;

@@ -27,6 +27,10 @@ const struct small_sites *small_sites_sig(void);
  * ctx: hook */
 void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const struct alloc_site *site);
 
+/* Finds or makes the site of a new block of any size for which a record stands instead of a note. Returns the reference
+ * of its arena_site, 0 when it has none. self: the calling thread's, with in_hook set.  ctx: hook */
+uint32_t small_site_hook(struct thread_state *self, size_t n_bytes, const struct alloc_site *site);
+
 /* Notes that the block comes from site id (0: not known); makes a shadow where there is none.  ctx: hook, any number of
  * threads */
 void small_note_hook(void *p, size_t n_bytes, unsigned id);
