@@ -617,6 +617,14 @@ enum arena_exec {
     EXEC_UNMEASURED /* in a sandbox that would kill our start-up code: the program starts without our library */
 };
 
+/* What becomes of a library that the program loads with RTLD_DEEPBIND, so that it calls libc's malloc and not ours. */
+enum arena_deep {
+    DEEP_FOLLOWED = 0, /* its calls are redirected to ours */
+    DEEP_UNSEEN,       /* they are not seen */
+    DEEP_DROPPED,      /* the flag is taken out of the call */
+    DEEP_WAYS
+};
+
 /* Start of the arena. Chunk table and chunks follow at the stated offsets. */
 /* Processes that help the companion count for the user's limit, too. A program that meets it asks for theirs. */
 enum arena_room { ROOM_KEPT = 0, ROOM_WANTED, ROOM_GIVEN };
@@ -707,6 +715,10 @@ struct arena_header {
     _Atomic uint32_t is_halted;         /* enum arena_halt */
     uint32_t halt_pad;
     _Atomic uint64_t unmeasured_ns; /* CPU time of threads that are not measured; 0: none that is certain */
+    uint32_t deepbind;                  /* enum arena_deep: what the launcher wants done */
+    _Atomic uint32_t n_deep[DEEP_WAYS]; /* libraries loaded with RTLD_DEEPBIND */
+    char deep_name[DEEP_WAYS][256];     /* the first of each, as given to dlopen */
+    _Atomic uint64_t n_freed_unseen;    /* blocks in whose place another one appeared though no free was seen */
 };
 
 #define ARENA_LACKS_PERF 1u        /* no event of perf is opened */

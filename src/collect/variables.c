@@ -99,9 +99,37 @@ static char *halt_note(const struct collected_process *process)
     return len < 0 ? NULL : note;
 }
 
+/* Sentences about libraries that are loaded with RTLD_DEEPBIND, and about blocks whose release was not seen; none of
+ * either: appends nothing. */
+static void put_deep_notes(const struct arena_header *header, struct buf *out)
+{
+    static const char *const said[DEEP_WAYS] = {
+        "whose calls of malloc and free were redirected to the profiler (HPCRUN_DEEPBIND=0 leaves them)",
+        "whose calls of malloc and free are not seen: its blocks have no names, and blocks that it frees count as live "
+        "(hpcrun --no-deepbind loads it without the flag, which may change what the program does)",
+        "but for --no-deepbind",
+    };
+    for (int way = 0; way < DEEP_WAYS; way++) {
+        uint32_t n = __atomic_load_n((const uint32_t *)&header->n_deep[way], __ATOMIC_RELAXED);
+        if (!n)
+            continue;
+        buf_printf(out, "%s%.200s loads %.255s", out->len_bytes ? " " : "", header->argv0, header->deep_name[way]);
+        if (n > 1)
+            buf_printf(out, " and %u more", n - 1);
+        buf_printf(out, " with RTLD_DEEPBIND, %s.", said[way]);
+    }
+    uint64_t n_unseen = view_count(&header->n_freed_unseen);
+    if (n_unseen)
+        buf_printf(out,
+                   "%s%.200s: %llu block%s freed unseen, as others took their places: some of those that count as live "
+                   "may have been freed as well.",
+                   out->len_bytes ? " " : "", header->argv0, (unsigned long long)n_unseen,
+                   n_unseen == 1 ? " was" : "s were");
+}
+
 /* A sentence for reports when the blocks of the process's allocator are not seen; NULL when they are, or when out of
  * memory. The caller frees it. */
-static char *process_note(const struct collected_process *process)
+static char *allocator_note(const struct collected_process *process)
 {
     const struct arena_header *header = process->view->header;
     bool is_malloc = header->allocator_owner[0][0];
@@ -129,6 +157,20 @@ static char *process_note(const struct collected_process *process)
                                  : "do not preload that, or only behind hpcrun's own library");
     buf_fini(&who);
     return len < 0 ? NULL : note;
+}
+
+/* What reports say of the process's blocks; NULL: nothing, or out of memory. The caller frees it. */
+static char *process_note(const struct collected_process *process)
+{
+    struct buf text = {0};
+    char *note = allocator_note(process);
+    if (note)
+        buf_printf(&text, "%s", note);
+    free(note);
+    put_deep_notes(process->view->header, &text);
+    note = text.len_bytes && !text.failed ? strdup(text.data) : NULL;
+    buf_fini(&text);
+    return note;
 }
 
 /* A sentence for reports when threads were to watch cache lines and could not, or never saw a reason; NULL when they

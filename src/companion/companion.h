@@ -55,6 +55,7 @@ struct companion_setup {
     uint64_t max_bytes;               /* all files of one process together, 0 = no limit */
     uint32_t watches_per_s;           /* as in struct arena_header */
     uint32_t lacks;                   /* the same */
+    uint32_t deepbind;                /* the same */
     uint64_t trace_bytes;             /* room for the log of samples of one process, 0 = half of the arena */
     uint32_t checkpoint_s;            /* seconds between checkpoints, 0 = default */
     uint64_t mark_ms;                 /* from a process's start to the mark of what is live in it; 0 = none */

@@ -374,6 +374,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->trace = setup->trace;
     arena->watches_per_s = setup->watches_per_s;
     arena->lacks = setup->lacks;
+    arena->deepbind = setup->deepbind;
     arena->delay_sampling = setup->delay_sampling;
     arena->begin_ns = setup->delay_ns ? c->start_ns + setup->delay_ns : 0;
     arena->end_of_sampling_ns = setup->duration_ns ? c->start_ns + setup->delay_ns + setup->duration_ns : 0;

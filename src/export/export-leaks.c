@@ -66,6 +66,17 @@ static void put_head(const struct leaks *leaks, const struct export_job *job, st
     buf_fini(&text);
 }
 
+static void put_json_notes(const struct model *model, struct buf *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (leaks_is_of_blocks(model->notes[i])) {
+            buf_printf(out, n++ ? ", " : ",\n\"notes\": [");
+            json_put_text(out, model->notes[i]);
+        }
+    buf_printf(out, n ? "]" : "");
+}
+
 /* Explains what the figures leave out. */
 static void put_notes(const struct leaks *leaks, const struct export_job *job, struct buf *out)
 {
@@ -95,6 +106,9 @@ static void put_notes(const struct leaks *leaks, const struct export_job *job, s
                    model->n_killed, model->n_threads);
     if (model->n_killed)
         text_labelled(out, job, "note", text);
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (leaks_is_of_blocks(model->notes[i]))
+            text_labelled(out, job, "note", model->notes[i]);
 }
 
 static void put_path(const struct leaks *leaks, const struct export_job *job, const struct leak_row *row,
@@ -322,6 +336,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         json_put_double_at(out, "live_share", leaks.share);
         put_json_sum(out, "live_without_samples", &leaks.unused);
     }
+    put_json_notes(model, out);
     buf_printf(out, ",\n\"paths\": [");
     for (size_t i = 0; i < n_shown(&leaks, job); i++) {
         buf_printf(out, i ? ",\n" : "\n");

@@ -18,6 +18,8 @@
 /* What holds ADDRESS in the world of a test. */
 static struct {
     bool in_tls, in_block, in_pool, is_resizing, in_module, has_table, in_arena, in_other_stack, in_mapping, in_small;
+    bool has_notes;
+    long brk;
     struct loadmap_module module;
     struct modtab_header table; /* with the one symbol that follows it */
     struct modtab_sym symbol;
@@ -66,6 +68,12 @@ uint32_t small_ref_sig(unsigned id)
     return 500 + id;
 }
 
+const struct small_sites *small_sites_sig(void)
+{
+    static const struct small_sites sites;
+    return world.has_notes ? &sites : NULL;
+}
+
 void small_recheck_sig(void)
 {
 }
@@ -90,8 +98,7 @@ uint32_t thread_of_stack_sig(uintptr_t address)
 /* A sandbox that keeps the program break to itself. */
 long own_call_sig(long number, ...)
 {
-    (void)number;
-    return -1;
+    return number == SYS_brk && world.brk ? world.brk : -1;
 }
 
 /* A thread on whose stack ADDRESS lies when on_stack. */
@@ -211,6 +218,20 @@ static void test_small_blocks_last(void **state)
     assert_int_equal(kind_of(false, RESOLVE_NAMED), VAR_MMAP);
 }
 
+/* Where small blocks are noted, what was not noted below the break is none. */
+static void test_unnoted_is_not_small(void **state)
+{
+    (void)state;
+    struct resolved found = {0};
+    struct thread_state *self = make_self(false);
+    world.brk = ADDRESS + 4096;
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_UNKNOWN);
+    assert_int_equal(found.var, var_key(VAR_UNKNOWN, 0, UNKNOWN_SMALL_BLOCK));
+    world.has_notes = true;
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_UNKNOWN);
+    assert_int_equal(found.var, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK));
+}
+
 static void test_rest_has_reasons(void **state)
 {
     (void)state;
@@ -241,6 +262,7 @@ int main(void)
         cmocka_unit_test_setup(test_own_memory_and_other_stack, begin),
         cmocka_unit_test_setup(test_small_blocks_last, begin),
         cmocka_unit_test_setup(test_rest_has_reasons, begin),
+        cmocka_unit_test_setup(test_unnoted_is_not_small, begin), /* last: the break is remembered */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,7 @@ struct hpcrun_options {
     const char *report_file; /* --report=FILE; NULL: standard error */
     bool lists_names;        /* --list-names, for the completion of shells */
     bool appends, lists, doctor, report, leaks, strict, prints_plan, status, json;
+    uint32_t deepbind; /* enum arena_deep */
     char **command; /* ends with NULL; command[0] NULL when there is none */
 };
 

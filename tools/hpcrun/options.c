@@ -133,6 +133,7 @@ enum {
     OPT_LEAKS,
     OPT_LEAKS_AT,
     OPT_STRICT,
+    OPT_NO_DEEPBIND,
     OPT_MACHINE,
     OPT_STATUS,
     OPT_JSON,
@@ -229,6 +230,9 @@ static const struct option_row rows[] = {
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
      "unmeasured, after a message."},
+    {OPT_NO_DEEPBIND, "--no-deepbind", NULL,
+     "Load libraries without RTLD_DEEPBIND, where the program asks for it. This changes which functions they call, so "
+     "what the program does may change as well."},
     {OPT_DELAY_SAMPLING, "-ds --delay-sampling", NULL,
      "Do not sample before the program calls hpctoolkit_sampling_start(), or before a signal of --start-signal."},
     {OPT_DELAY, "--delay", "SECONDS",
@@ -318,6 +322,8 @@ static const struct option_spec spec = {
         "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
         "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024; 4k, 1m, ... as --memsize).\n"
         "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: note it for MEMLEAK alone, too.\n"
+        "HPCRUN_DEEPBIND  0: do not redirect the calls of malloc and free in libraries that are loaded with "
+        "RTLD_DEEPBIND.\n"
         "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
         "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
         "XDG_CACHE_HOME  Tables of libraries are kept between runs in its directory locus.",
@@ -398,6 +404,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->lists |= id == OPT_LIST;
     options->leaks |= id == OPT_LEAKS;
     options->strict |= id == OPT_STRICT;
+    options->deepbind = id == OPT_NO_DEEPBIND ? DEEP_DROPPED : options->deepbind;
     options->allows_foreign |= id == OPT_FOREIGN;
     options->prints_plan |= id == OPT_PRINT_PLAN;
     options->lists_names |= id == OPT_LIST_NAMES;
@@ -526,6 +533,7 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
 {
     const char *fraction = getenv("HPCRUN_PROCESS_FRACTION"), *lifetime = getenv("HPCRUN_LIFETIME");
     const char *max_size = getenv("HPCRUN_MAX_SIZE"), *trace_size = getenv("HPCRUN_TRACE_SIZE");
+    const char *follows = getenv("HPCRUN_DEEPBIND");
     const char *local = getenv("HPCRUN_LOCAL"), *watches = getenv("HPCRUN_VERIFY_SHARING");
     int status = 0;
     if (!options->local && local && local[0])
@@ -546,6 +554,8 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
         status = parse_number("HPCRUN_VERIFY_SHARING", watches, 1, WATCHES_MAX, &number, err);
         options->watches_per_s = (uint32_t)number;
     }
+    if (follows && !strcmp(follows, "0") && options->deepbind == DEEP_FOLLOWED)
+        options->deepbind = DEEP_UNSEEN;
     if (!options->max_bytes)
         options->max_bytes = FILES_BYTES_DEFAULT;
     if (!options->trace_bytes)

@@ -135,6 +135,7 @@ static void plan_copy(const struct source_plan *plan, const struct hpcrun_option
     setup->trace_bytes = options->trace_bytes;
     setup->watches_per_s = options->watches_per_s;
     setup->lacks = find_lacks(options);
+    setup->deepbind = options->deepbind;
     setup->checkpoint_s = options->checkpoint_s;
     setup->mark_ms = (options->mark_ns + 999999) / 1000000;
     setup->n_jobs = options->jobs_symtab ? (unsigned)strtoul(options->jobs_symtab, NULL, 10) : 0;

@@ -332,3 +332,8 @@ void regions_fini(struct region_report *regions)
     strtab_fini(&regions->names);
     *regions = (struct region_report){0};
 }
+
+bool leaks_is_of_blocks(const char *note)
+{
+    return strstr(note, "RTLD_DEEPBIND") || strstr(note, " freed unseen");
+}

@@ -80,4 +80,7 @@ struct region_report {
 int regions_make(const struct report *report, struct region_report *regions, struct error *err);
 void regions_fini(struct region_report *regions);
 
+/* Whether a note of the measurement is about what is missing in the figures of blocks. */
+bool leaks_is_of_blocks(const char *note);
+
 #endif

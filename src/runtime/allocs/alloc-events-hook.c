@@ -90,9 +90,14 @@ static uint64_t blocks_of(const struct objmap_block *block)
     return block->weight_bytes == n_bytes ? 1 : block->weight_bytes / n_bytes; /* a division takes its time */
 }
 
-/* Counts a block whose release was missed: once another block is in its place, it is gone. */
+/* Counts a block whose release was missed: once another block is in its place, it is gone. While it is being resized,
+ * another thread may get its place before the end of the call is reported. */
 static void count_dropped(const struct objmap_block *block)
 {
+    enum var_kind kind = var_key_kind(block->var);
+    if ((kind == VAR_HEAP || kind == VAR_MMAP) &&
+        !(atomic_load_explicit(&block->flags, memory_order_relaxed) & OBJMAP_RESIZING))
+        atomic_fetch_add_explicit(&arena_header_sig()->n_freed_unseen, blocks_of(block), memory_order_relaxed);
     count_at_path(block->var, HIT_EVENT_FREE, blocks_of(block), block->weight_bytes);
 }
 

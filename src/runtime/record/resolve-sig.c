@@ -69,8 +69,8 @@ static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t add
         }
 }
 
-/* Whether an address in no recorded block lies below the program break: then it is in a small block. Where the kernel
- * must not be asked, the last known break counts. */
+/* Whether an address in no recorded block lies below the program break: then it is in a small block, or in one that
+ * nobody noted. Where the kernel must not be asked, the last known break counts. */
 static bool is_in_brk_sig(uintptr_t address)
 {
     long answer = own_call_sig(SYS_brk, 0L);
@@ -146,5 +146,6 @@ enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr
         return RESOLVE_LATER;
     if (resolve_small_sig(address, found))
         return RESOLVE_NAMED;
-    return unknown_sig(is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, found);
+    /* where each small block is noted, this is none */
+    return unknown_sig(!small_sites_sig() && is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, found);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dlopen, dlmopen and dlclose: note that the load map changes, then JUMP to the real function. A call would hide the
- * caller, whose return address the loader uses to find its RUNPATH. */
+ * caller, whose return address the loader uses to find its RUNPATH. The arguments lie on the stack meanwhile, where
+ * wrap_dl_target may change them. */
         .text
 
         .macro STUB name, index
@@ -18,6 +19,8 @@
         stp     x0, x1, [sp, #16]
         str     x2, [sp, #32]
         mov     w0, #\index
+        add     x1, sp, #16
+        mov     x2, x30
         bl      wrap_dl_target
         mov     x16, x0
         ldp     x0, x1, [sp, #16]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dlopen, dlmopen and dlclose: note that the load map changes, then JUMP to the real function. A call would hide the
- * caller, whose return address the loader uses to find its RUNPATH. The caller's TOC pointer is where its own call has
+ * caller, whose return address the loader uses to find its RUNPATH. The arguments lie on the stack meanwhile, where
+ * wrap_dl_target may change them. The caller's TOC pointer is where its own call has
  * put it, and r12 holds the address of what is entered (ELF V2 ABI). */
         .abiversion 2
         .text
@@ -23,6 +24,8 @@
         std     4, 40(1)
         std     5, 48(1)
         li      3, \index
+        addi    4, 1, 32
+        mr      5, 0
         bl      wrap_dl_target
         nop
         mr      12, 3

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dlopen, dlmopen and dlclose: note that the load map changes, then JUMP to the real function. A call would hide the
- * caller, whose return address the loader uses to find its RUNPATH. */
+ * caller, whose return address the loader uses to find its RUNPATH. The arguments lie on the stack meanwhile, where
+ * wrap_dl_target may change them. */
         .text
 
         .macro STUB name, index
@@ -15,6 +16,8 @@
         aghi    %r15, -160
         .cfi_def_cfa_offset 320
         lghi    %r2, \index
+        la      %r3, 176(%r15)
+        lgr     %r4, %r14
         brasl   %r14, wrap_dl_target
         lgr     %r1, %r2
         aghi    %r15, 160

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dlopen, dlmopen and dlclose: note that the load map changes, then JUMP to the real function. A call would hide the
- * caller, whose return address the loader uses to find its RUNPATH. */
+ * caller, whose return address the loader uses to find its RUNPATH. The arguments lie on the stack meanwhile, where
+ * wrap_dl_target may change them. */
         .text
 
         .macro STUB name, index
@@ -9,19 +10,21 @@
 \name:
         .cfi_startproc
         endbr64
-        pushq   %rdi
+        pushq   %rdx
         .cfi_adjust_cfa_offset 8
         pushq   %rsi
         .cfi_adjust_cfa_offset 8
-        pushq   %rdx
+        pushq   %rdi
         .cfi_adjust_cfa_offset 8
         movl    $\index, %edi
+        movq    %rsp, %rsi
+        movq    24(%rsp), %rdx
         call    wrap_dl_target
-        popq    %rdx
+        popq    %rdi
         .cfi_adjust_cfa_offset -8
         popq    %rsi
         .cfi_adjust_cfa_offset -8
-        popq    %rdi
+        popq    %rdx
         .cfi_adjust_cfa_offset -8
         jmp     *%rax
         .cfi_endproc

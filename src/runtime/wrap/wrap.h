@@ -49,9 +49,10 @@ int wrap_mask_change(int how, const sigset_t *set, sigset_t *old);
 
 /* --- dlopen --- */
 
-/* Marks the load map as changed and returns the real function to jump to. index: 0 dlopen, 1 dlmopen, 2 dlclose.
- * Called from the stubs only.  ctx: ordinary */
-void *wrap_dl_target(int index) __attribute__((visibility("hidden")));
+/* Marks the load map as changed and returns the real function to jump to, or one that takes its place. index: 0 dlopen,
+ * 1 dlmopen, 2 dlclose. arguments: the first three of the call, as they will be given to it; caller: where the call
+ * returns to. Called from the stubs only.  ctx: ordinary */
+void *wrap_dl_target(int index, uintptr_t *arguments, uintptr_t caller) __attribute__((visibility("hidden")));
 
 /* --- the environment of a program that must not be measured --- */
 
