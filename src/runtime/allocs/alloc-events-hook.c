@@ -143,7 +143,7 @@ static uint64_t var_before(const struct thread_state *self, uintptr_t at)
  * it names only the site, as a note would, and they are not counted. */
 static bool has_site_only(size_t n_bytes)
 {
-    return small_sites_sig() && n_bytes < arena_header_sig()->min_bytes && !arena_header_sig()->sample_bytes;
+    return n_bytes < arena_header_sig()->min_bytes && small_sites_sig() && !arena_header_sig()->sample_bytes;
 }
 
 /* The size from which blocks have a record. */
