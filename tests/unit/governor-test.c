@@ -153,6 +153,17 @@ static void test_counts_go_by_what_the_program_got(void **state)
     assert_int_equal(each.stands_for, 1);
 }
 
+/* The kernel follows a new rate slowly: what the program got meanwhile says nothing of it. */
+static void test_rates_go_by_their_period(void **state)
+{
+    const struct governor_plan plan = {.period = MS, .is_rate = true};
+    struct governor governor = governor_begin_sig(&plan, 0);
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        (void)governor_judge_sig(&governor, &plan, MS, 1000);
+    assert_int_equal(governor.slow, 3);
+}
+
 /* A clock that runs for so long, on a machine where a sample's cost changes all the time, tells exactly that time. */
 static void test_weights_are_exact(void **state)
 {
@@ -184,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_the_program_gets_its_share),
         cmocka_unit_test(test_one_dear_sample_changes_nothing),
         cmocka_unit_test(test_counts_go_by_what_the_program_got),
+        cmocka_unit_test(test_rates_go_by_their_period),
         cmocka_unit_test(test_weights_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,12 +323,17 @@ uint64_t events_random_sig(const struct thread_state *self)
     return x ^ x >> 31;
 }
 
+/* Whether the kernel itself counts the event down to its next sample. */
+static bool is_counted_sig(const struct perf_event_attr *attr)
+{
+    return (attr->type == PERF_TYPE_SOFTWARE && !is_clock_sig(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
+           attr->type == PERF_TYPE_BREAKPOINT;
+}
+
 bool events_has_each_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    bool is_counted = (attr->type == PERF_TYPE_SOFTWARE && !is_clock_sig(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
-                      attr->type == PERF_TYPE_BREAKPOINT;
-    return is_counted && attr->sample_type & PERF_SAMPLE_PERIOD && !attr->freq;
+    return is_counted_sig(attr) && attr->sample_type & PERF_SAMPLE_PERIOD && !attr->freq;
 }
 
 struct governor_plan events_governed_sig(const struct arena_event *plan)
@@ -341,6 +346,7 @@ struct governor_plan events_governed_sig(const struct arena_event *plan)
     return (struct governor_plan){.period = period ? period : 1,
                                   .tick_ns = arena_header_sig()->tick_ns,
                                   .is_clock = is_clock,
+                                  .is_rate = attr->freq && !is_clock,
                                   .is_exact = (!is_clock && !attr->freq && attr->sample_period <= 1) ||
                                               events_has_each_sig(plan) || attr->sample_type & PERF_SAMPLE_READ ||
                                               plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY)};
@@ -363,11 +369,27 @@ static bool timer_arm_sig(const struct thread_event *event, uint64_t first_ns, u
     return own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL) == 0;
 }
 
-/* The only place that gives a running event another period; value: of governor_*_sig. */
-static bool period_set_sig(const struct thread_event *event, uint64_t value)
+/* The only place that gives a running event another period; value: of governor_*_sig. Where the kernel counts down by
+ * itself, it forgets then how far it was, and takes the very next event for the end of a period.
+ * src: Linux kernel/events/core.c __perf_event_period, perf_swevent_event */
+static bool period_set_sig(struct thread_event *event, const struct arena_event *plan, uint64_t value)
 {
+    uint64_t words[3];
     int fd = event_fd_sig(event);
-    return fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &value) == 0;
+    if (fd < 0 || own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &value) != 0)
+        return false;
+    bool has_echo = is_counted_sig(&plan->attr) && !plan->attr.freq;
+    event->echo_below = has_echo && own_call_sig(SYS_read, fd, words, sizeof words) > 0 ? words[0] + value / 2 : 0;
+    return true;
+}
+
+/* Whether the overflow is none of the new period, but what the change of the period has caused. */
+static bool is_echo_sig(struct thread_event *event)
+{
+    uint64_t words[3], below = event->echo_below;
+    int fd = below ? event_fd_sig(event) : -1;
+    event->echo_below = 0;
+    return fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0 && words[0] < below;
 }
 
 /* What the first sample of a timer stands for: the time from one to the next. */
@@ -561,16 +583,16 @@ void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t p
         atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
 }
 
-/* How many periods a sample stands for beyond its own; those are counted. Samples that bring weights tell it
- * themselves, and those of timers are weighed by the time since the one before. */
+/* Counts how many periods a sample stands for beyond its own, and returns what it weighs by that: nothing where samples
+ * bring weights, or are weighed by the time since the one before. */
 static uint64_t spared_sig(struct thread_state *self, unsigned index, uint32_t n_periods)
 {
     const struct thread_event *event = &self->events[index];
     bool is_told = arena_header_sig()->events[index].flags & EVENT_WEIGHTED || event->has_timer;
-    uint64_t n = is_told || !n_periods ? 0 : n_periods - 1;
+    uint64_t n = n_periods ? n_periods - 1 : 0;
     if (n)
         atomic_fetch_add_explicit(&self->record->n_spared[index], n, memory_order_relaxed);
-    return n;
+    return is_told ? 0 : n;
 }
 
 /* The record that belongs to this signal is the newest one: since then only the handler itself can have caused another
@@ -631,7 +653,7 @@ static bool first_ends_sig(struct thread_event *event, const struct arena_event 
         is_sample = !is_from_kernel || (late >= period && late % period < event->first);
         next = is_sample ? period : governor_rest_sig(&event->governor, &governed, late);
     }
-    (void)period_set_sig(event, next);
+    (void)period_set_sig(event, plan, next);
     event->first = is_sample ? 0 : next;
     event->due = words[0] + next;
     return is_sample;
@@ -642,7 +664,8 @@ static bool is_due_sig(struct thread_state *self, unsigned index)
 {
     struct thread_event *event = &self->events[index];
     struct ring_news news;
-    if (!event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index]))
+    bool is_echo = is_echo_sig(event);
+    if (!is_echo && (!event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index])))
         return true;
     if (event->ring) {
         events_read_news_sig(self, index, 0, &news);
@@ -655,14 +678,16 @@ void events_settle_sig(struct thread_state *self)
 {
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
         struct thread_event *event = &self->events[i];
-        const struct governor_plan governed = events_governed_sig(&arena_header_sig()->events[i]);
+        const struct arena_event *plan = &arena_header_sig()->events[i];
+        const struct governor_plan governed = events_governed_sig(plan);
         if (event->first && !event->has_timer &&
-            period_set_sig(event, governor_period_sig(&event->governor, &governed)))
+            period_set_sig(event, plan, governor_period_sig(&event->governor, &governed)))
             event->first = 0;
     }
 }
 
-static void take_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, const ucontext_t *context)
+/* False when the signal was none of a sample. */
+static bool take_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
@@ -670,13 +695,13 @@ static void take_sig(struct thread_state *self, unsigned index, uint64_t entered
     if (plan->flags & EVENT_DRAINED) {
         if (!self->tree_busy) /* else the interrupted code is doing this already */
             events_drain_sig(self, index);
-        return;
+        return true;
     }
     if (!is_due_sig(self, index))
-        return;
+        return false;
     if (event->ring) {
         take_newest_sig(self, index, n_periods, context);
-        return;
+        return true;
     }
     struct sample_event sample = {
         .index = (uint8_t)index, .weight = spared_sig(self, index, n_periods), .t_ns = entered_ns};
@@ -692,6 +717,7 @@ static void take_sig(struct thread_state *self, unsigned index, uint64_t entered
         sample.weight = plan->flags & EVENT_WEIGHTED ? sample.weight : 0;
     }
     sample_take_sig(self, &sample, context);
+    return true;
 }
 
 /* Signals are not queued: of several events that overflow at the same instant, only one gets a signal. */
@@ -776,7 +802,7 @@ static bool rearm_sig(struct thread_event *event, const struct arena_event *plan
         return timer_arm_sig(event, period, period);
     /* The kernel gives a clock a period even where a frequency was asked for. */
     bool is_frequency = plan->attr.freq && !governed.is_clock;
-    return period_set_sig(event, is_frequency ? hz ? hz : 1 : period);
+    return period_set_sig(event, plan, is_frequency ? hz ? hz : 1 : period);
 }
 
 static void note_cost_sig(struct thread_state *self, uint64_t cost_ns)
@@ -856,15 +882,16 @@ static void spend_sig(void)
         continue;
 }
 
-static void take_all_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, const ucontext_t *context)
+static bool take_all_sig(struct thread_state *self, unsigned index, uint64_t entered_ns, const ucontext_t *context)
 {
-    take_sig(self, index, entered_ns, context);
+    bool is_sample = take_sig(self, index, entered_ns, context);
     take_others_sig(self, index, context);
     read_times_sometimes_sig(self, index);
     if (arena_header_sig()->watches_per_s)
         watchpoints_step_sig(self);
     if (arena_header_sig()->test_sample_ns)
         spend_sig();
+    return is_sample;
 }
 
 /* The handler begins and ends: the companion watches over how much of the time that takes. */
@@ -909,10 +936,9 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
     if (is_halted)
         events_enable_sig(self, false);
     bool is_taken = index >= 0 && !self->ending && !is_halted; /* an overflow after that counts as not delivered */
-    if (is_taken)
-        take_all_sig(self, (unsigned)index, entered_ns, context);
+    bool is_sample = is_taken && take_all_sig(self, (unsigned)index, entered_ns, context);
     uint64_t now_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
-    if (is_taken)
+    if (is_sample)
         govern_sig(self, (unsigned)index, &taking, now_ns);
     leave_sig(self, entered_ns, now_ns);
     atomic_thread_fence(memory_order_release);

@@ -79,7 +79,7 @@ uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *pl
 /* Whether the program gets its share at this period.  got_ns: what it got at the present one */
 static bool has_share_sig(const struct governor_plan *plan, uint64_t period, uint64_t whole_ns, uint64_t got_ns)
 {
-    if (plan->is_clock)
+    if (plan->is_clock || plan->is_rate)
         return period >= (GOVERNOR_SHARE + 1) * whole_ns;
     return got_ns >= GOVERNOR_SHARE * whole_ns;
 }

@@ -24,6 +24,7 @@ struct governor_plan {
     uint64_t period;  /* of the plan: ns of a clock, events of anything else */
     uint64_t tick_ns; /* what an empty sample costs here, kernel included, by the self-test; 0: not known */
     bool is_clock;    /* the period is time of the thread */
+    bool is_rate;     /* the kernel chooses counts so that samples come at this period, ns: after some samples */
     bool is_exact;    /* each event is asked for, or samples are weighed by counts: never thinned */
 };
 
@@ -61,8 +62,8 @@ bool governor_is_fair_sig(const struct governor *self, const struct governor_pla
                           uint64_t got_ns);
 
 /* A sample has cost cost_ns (without plan->tick_ns), and before it the program had got_ns for itself, of which clocks
- * make no use: their period says it. True when the period changes. One sample alone never slows the event down.  ctx:
- * any */
+ * and rates make no use: their period says it. True when the period changes. One sample alone never slows the event
+ * down.  ctx: any */
 bool governor_judge_sig(struct governor *self, const struct governor_plan *plan, uint64_t cost_ns, uint64_t got_ns);
 
 #endif

@@ -37,6 +37,7 @@ struct thread_event {
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
     uint64_t first;       /* length of its first period, while that lasts; 0: it has the plan's period */
     uint64_t due;         /* the event's count at which that ends */
+    uint64_t echo_below;  /* an overflow below this count comes from a change of the period; 0: none is expected */
     uint64_t tick_ns;     /* of a CPU-time timer: how often the kernel looks at it */
     struct governor governor;
 };
