@@ -277,6 +277,9 @@ static int prepare(struct recipe_maker *maker, struct kept_flow *kept, uint32_t 
     if (!bytes)
         return error_set(err, ERR_NOT_FOUND, "%s holds no code at %#llx", maker->table->path,
                          (unsigned long long)(maker->table->base_vaddr + range->start));
+    if (n_bytes > RECIPE_FUNC_BYTES_MAX)
+        return error_set(err, ERR_RANGE, "the function at %#llx of %s has %u bytes",
+                         (unsigned long long)(maker->table->base_vaddr + range->start), maker->table->path, n_bytes);
     kept->used = 0;
     if (kept->flow.capacity > FLOW_INSNS_KEPT)
         flow_fini(&kept->flow);

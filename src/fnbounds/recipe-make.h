@@ -14,6 +14,10 @@
 
 #define RECIPE_VDSO "[vdso]"
 
+/* A longer function gets no recipes. It is code without unwind tables and symbols, all of it behind the last function
+ * that has them: up to 67 MiB in a web browser, whose instructions would take seconds and 2 GB. */
+#define RECIPE_FUNC_BYTES_MAX (1u << 20)
+
 /* Lays out an empty store in zeroed memory [size_bytes], 8-byte aligned, with n_slots slots (a power of two).
  * err: ERR_RANGE when the slots do not fit or a number is not usable. */
 int recipe_store_init(void *memory, size_t size_bytes, uint32_t n_slots);
@@ -33,8 +37,8 @@ int recipe_maker_open(const struct modtab_header *table, const char *elf_path, s
 /* Publishes the recipe of pc (relative to base_vaddr) in the store, unless it is there already. One writer at a time;
  * readers need no lock. Time is linear in the function's size; the maker keeps the last functions, of which further
  * places take less.
- * err: ERR_RANGE no function is there, or the store is full; ERR_NOT_FOUND the file holds no code, or no instruction
- * begins, there; ERR_MEMORY */
+ * err: ERR_RANGE no function is there, it is longer than RECIPE_FUNC_BYTES_MAX, or the store is full; ERR_NOT_FOUND the
+ * file holds no code, or no instruction begins, there; ERR_MEMORY */
 int recipe_maker_place(struct recipe_maker *maker, struct recipe_store *store, uint32_t pc, struct error *err);
 
 /* Closes the maker (NULL allowed). What it has published stays. */

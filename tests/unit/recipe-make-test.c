@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of fnbounds/recipe-make.h: every rule on assembled code with a known answer. */
+#include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "fnbounds/recipe-eval-sig.h"
@@ -227,6 +231,62 @@ static void test_store_limits(void **state)
     recipe_maker_close(maker);
 }
 
+/* An ELF file of one segment of code, all zeros (add %al,(%rax)). */
+static int code_file(uint32_t n_bytes)
+{
+    struct {
+        Elf64_Ehdr head;
+        Elf64_Phdr segment;
+    } elf = {.head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                      .e_type = ET_DYN,
+                      .e_machine = EM_X86_64,
+                      .e_version = EV_CURRENT,
+                      .e_phoff = sizeof(Elf64_Ehdr),
+                      .e_ehsize = sizeof(Elf64_Ehdr),
+                      .e_phentsize = sizeof(Elf64_Phdr),
+                      .e_phnum = 1},
+             .segment = {.p_type = PT_LOAD,
+                         .p_flags = PF_R | PF_X,
+                         .p_offset = 4096,
+                         .p_vaddr = 4096,
+                         .p_filesz = n_bytes,
+                         .p_memsz = n_bytes}};
+    int fd = memfd_create("code", 0);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, 4096 + (off_t)n_bytes), 0);
+    assert_int_equal(pwrite(fd, &elf, sizeof elf, 0), sizeof elf);
+    return fd;
+}
+
+/* Behind the last function that has an unwind table may lie the text of a whole browser. */
+static void test_no_recipes_for_a_whole_program(void **state)
+{
+    (void)state;
+    _Alignas(64) static char memory[4096];
+    const uint32_t sizes[] = {RECIPE_FUNC_BYTES_MAX, RECIPE_FUNC_BYTES_MAX + 1};
+    struct recipe_store *store = (struct recipe_store *)memory;
+    struct recipe_lib_table table;
+    struct error err;
+    char path[32];
+    int fd = code_file(sizes[1]);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_int_equal(recipe_store_init(memory, sizeof memory, 8), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct recipe_maker *maker;
+        recipe_lib_table(&table, path, path + 1);
+        table.header.base_vaddr = 4096;
+        table.header.end_vaddr = 4096 + sizes[1];
+        table.header.id = i;
+        table.func.start = 0;
+        table.func.end = sizes[i];
+        assert_int_equal(recipe_maker_open(&table.header, path, &maker, &err), 0);
+        assert_int_equal(recipe_maker_place(maker, store, 64, &err), i == 0 ? 0 : ERR_RANGE);
+        recipe_maker_close(maker);
+    }
+    assert_non_null(strstr(err.text, "bytes"));
+    (void)close(fd);
+}
+
 /* Most places of a large program are never sampled: each costs only when it is asked for. */
 static void test_only_the_place_is_made(void **state)
 {
@@ -364,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_loop_entry_is_chosen),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_store_limits),
+        cmocka_unit_test(test_no_recipes_for_a_whole_program),
         cmocka_unit_test(test_only_the_place_is_made),
         cmocka_unit_test(test_open_refuses),
         cmocka_unit_test(test_skim),
