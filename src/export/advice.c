@@ -20,6 +20,7 @@
 #define BLOCKS_MANY 1000
 #define BLOCK_SMALL 4096.0     /* bytes */
 #define LEAK_BYTES (1 << 20)   /* of a path, live at the end and never used ... */
+#define ALLOCATOR_LEAST 10.0   /* percent of all samples */
 #define LEAK_PART 0.1          /* ... and of all bytes that are */
 #define HUGE_LEAST (32u << 20) /* bytes: address translations of less are cached */
 #define HUGE_STEP 4096u        /* bytes: with such strides each read is on a page of its own */
@@ -333,7 +334,7 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
     const struct special_row *special = special_rows_find(row->name);
     struct buf evidence = {0};
     if (special) {
-        if (strcmp(special->advice, "Nothing to do.") == 0)
+        if (strcmp(special->advice, "Nothing to do.") == 0 || strcmp(special->name, ALLOCATOR_ROW) == 0)
             return;
         buf_printf(&evidence, "%s%s%s", special->means, *row->site ? ": " : "", row->site);
         advice_add(advices, row, strcmp(special->name, "<small block>") == 0 ? "threshold" : "special", (double)NAN,
@@ -351,6 +352,30 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
     advise_on_fields(advices, row);
     advise_on_blocks(advices, row);
     advise_on_uncounted_blocks(advices, row);
+}
+
+/* The allocator's own time, by all lines that call it; said once, of the line with most of it. */
+static void advise_on_allocator(struct advices *advices)
+{
+    const struct report_row *at = NULL;
+    struct buf evidence = {0};
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < advices->report.n_rows; i++) {
+        const struct report_row *row = &advices->report.rows[i];
+        if (strcmp(row->name, ALLOCATOR_ROW) != 0)
+            continue;
+        sum += row->share;
+        n++;
+        at = !at || row->share > at->share ? row : at;
+    }
+    if (!at || sum < ALLOCATOR_LEAST)
+        return;
+    buf_printf(&evidence,
+               "%.1f %% of all samples are in the allocator, called from %zu line%s of the program, most of "
+               "all %s (%.1f %%)",
+               sum, n, n == 1 ? "" : "s", at->site, at->share);
+    advice_add(advices, at, "allocator", sum, special_rows_find(ALLOCATOR_ROW)->advice, &evidence);
 }
 
 /* Blocks that were never given back and that no sample fell on. */
@@ -497,6 +522,8 @@ int advices_make(const struct export_job *job, struct advices *advices, struct e
     }
     if (!advices->report.has_too_few)
         advise_on_debug_information(advices, least);
+    if (!advices->report.has_too_few)
+        advise_on_allocator(advices);
     if (advices->n_items)
         qsort(advices->items, advices->n_items, sizeof *advices->items, compare_advice);
     if (!advices->report.has_too_few)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recognises placeholders: see placeholders.h. */
+/* Recognises placeholders, and functions of allocators: see placeholders.h. */
 #include "analysis/build/placeholders.h"
 
 #include <ctype.h>
@@ -165,4 +165,64 @@ enum variable_class placeholders_reason(const char *placeholder, char *reason, s
     if (strcmp(reason, "waiting") == 0)
         return CLASS_WAITING;
     return kind == 0 ? CLASS_UNATTRIBUTED : CLASS_UNKNOWN;
+}
+
+/* --- what a function is to an allocator --- */
+
+/* What the C library's allocator exports, and functions inside it, which also static programs have. */
+static const char *const entries[] = {"malloc",        "free",           "calloc", "realloc", "cfree",       "memalign",
+                                      "aligned_alloc", "posix_memalign", "valloc", "pvalloc", "reallocarray"};
+static const char *const inner[] = {"_int_malloc",   "_int_free",      "_int_realloc",   "_int_memalign",
+                                    "sysmalloc",     "systrim",        "heap_trim",      "malloc_consolidate",
+                                    "unlink_chunk",  "sysmalloc_mmap", "arena_get2",     "tcache_init.part",
+                                    "free_perturb",  "alloc_perturb",  "__libc_malloc",  "__libc_free",
+                                    "__libc_calloc", "__libc_realloc", "__libc_memalign"};
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+const char *allocator_bare_name(const char *name, size_t *n)
+{
+    const char *start = name;
+    *n = strcspn(name, "(<");
+    for (size_t i = 0; i < *n; i++)
+        if (name[i] == ' ' && !begins_with(start, "operator"))
+            start = name + i + 1;
+    *n -= (size_t)(start - name);
+    return start;
+}
+
+enum allocator_role allocator_role_of(const char *name)
+{
+    size_t n;
+    const char *bare = allocator_bare_name(name, &n);
+    if (is_one_of(name, entries, sizeof entries / sizeof *entries))
+        return ALLOCATOR_ENTRY;
+    if (is_one_of(name, inner, sizeof inner / sizeof *inner))
+        return ALLOCATOR_INNER;
+    if (begins_with(name, "mem") || begins_with(name, "__mem"))
+        return ALLOCATOR_BLOCK;
+    bool is_library = begins_with(bare, "std::") || begins_with(bare, "__gnu_cxx::") ||
+                      begins_with(bare, "operator new") || begins_with(bare, "operator delete");
+    return is_library ? ALLOCATOR_LIBRARY : ALLOCATOR_NONE;
+}
+
+bool allocator_grows(const char *name)
+{
+    static const char *const parts[] = {"_M_realloc",     "_M_default_append", "_M_range_insert",
+                                        "_M_fill_insert", "_M_mutate",         "::reserve"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(name, parts[i]))
+            return true;
+    return false;
 }

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/build/placeholders.h"
 #include "base/path.h"
+#include "base/vec.h"
 
 #define PROFILER_LIBRARY "libhpcrun.so"
 
-enum { MODULE_PROGRAM = 0, MODULE_SYSTEM, MODULE_PROFILER, MODULE_RUNTIMES };
+enum { MODULE_PROGRAM = 0, MODULE_SYSTEM, MODULE_PROFILER, MODULE_ALLOCATOR, MODULE_RUNTIMES };
 enum { FUNCTION_INNER = 0, FUNCTION_YIELD, FUNCTION_WORKS, FUNCTION_WAITS };
 
 static const struct {
@@ -65,6 +67,10 @@ static const struct {
 };
 #define N_CALLS (sizeof calls / sizeof calls[0])
 
+/* Libraries that are nothing but an allocator. */
+static const char *const allocators[] = {"libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc",
+                                         "librpmalloc", "libsnmalloc", "libhoard"};
+
 /* MPI calls that return only when others have done something, with or without the P of the profiling interface. */
 static const char *const mpi_calls[] = {
     "Allgather", "Allreduce", "Alltoall", "Barrier",   "Bcast",      "Bsend",  "Exscan",   "Finalize",
@@ -86,6 +92,9 @@ static uint8_t module_meaning(const char *path)
             return (uint8_t)(MODULE_RUNTIMES + i);
     if (begins(name, PROFILER_LIBRARY))
         return MODULE_PROFILER;
+    for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
+        if (begins(name, allocators[i]))
+            return MODULE_ALLOCATOR;
     bool is_system = begins(name, "libc.so") || begins(name, "libpthread") || begins(name, "ld-linux") ||
                      begins(name, "libc-") || begins(name, "ld.so");
     return is_system ? MODULE_SYSTEM : MODULE_PROGRAM;
@@ -120,9 +129,12 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
     struct waits *waits = calloc(1, sizeof *waits);
     *out = waits;
     if (waits)
-        *waits = (struct waits){
-            .model = model, .is_time = is_time, .modules = calloc(n + 1, 1), .functions = calloc(n + 1, 1)};
-    if (!waits || !waits->modules || !waits->functions) {
+        *waits = (struct waits){.model = model,
+                                .is_time = is_time,
+                                .modules = calloc(n + 1, 1),
+                                .functions = calloc(n + 1, 1),
+                                .allocators = calloc(n + 1, 1)};
+    if (!waits || !waits->modules || !waits->functions || !waits->allocators) {
         waits_free(waits);
         *out = NULL;
         return error_memory(err);
@@ -130,6 +142,9 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
     for (size_t i = 1; i < n; i++) {
         waits->modules[i] = module_meaning(model->strings.strings[i]);
         waits->functions[i] = function_meaning(model->strings.strings[i]);
+        waits->allocators[i] = (uint8_t)allocator_role_of(model->strings.strings[i]);
+        waits->has_allocator |= waits->modules[i] == MODULE_ALLOCATOR || waits->allocators[i] == ALLOCATOR_ENTRY ||
+                                waits->allocators[i] == ALLOCATOR_INNER;
         waits->has_profiler |=
             waits->modules[i] == MODULE_PROFILER || strcmp(model->strings.strings[i], WAITS_PROFILER) == 0;
     }
@@ -142,6 +157,7 @@ void waits_free(struct waits *waits)
         return;
     free(waits->modules);
     free(waits->functions);
+    free(waits->allocators);
     strtab_fini(&waits->labels);
     free(waits);
 }
@@ -161,7 +177,8 @@ static bool is_profiler(const struct waits *waits, const struct variable *variab
 
 bool waits_are_possible(const struct waits *waits, const struct variable *variable)
 {
-    return waits->has_profiler || is_profiler(waits, variable) || (waits->is_time && is_no_data(waits, variable));
+    return waits->has_profiler || is_profiler(waits, variable) ||
+           (waits->is_time && (waits->has_allocator || is_no_data(waits, variable)));
 }
 
 /* The function that a scope lies in, 0 at the top: variables and placeholders end the path of code. */
@@ -226,12 +243,85 @@ static int64_t runtime_label(struct waits *waits, uint32_t at)
     return label(waits, library, is_openmp ? "idle threads" : "progress");
 }
 
+/* --- the allocator --- */
+
+/* The function of the allocator that the code at the function scope leaf works for, on its way outwards; 0: none. What
+ * fills or copies the block itself (memset in calloc, memcpy in realloc) works on the block. */
+static uint32_t allocator_entry(const struct waits *waits, uint32_t leaf)
+{
+    const struct scope *scopes = waits->model->scopes;
+    if (!leaf || waits->allocators[scopes[leaf].name] == ALLOCATOR_BLOCK)
+        return 0;
+    uint8_t module = waits->modules[scopes[leaf].module];
+    uint32_t found = waits->allocators[scopes[leaf].name] == ALLOCATOR_INNER ? leaf : 0;
+    for (uint32_t at = leaf; at && waits->modules[scopes[at].module] == module; at = caller_scope(waits->model, at)) {
+        uint8_t is = waits->allocators[scopes[at].name];
+        if (module == MODULE_ALLOCATOR || (is == ALLOCATOR_INNER && found))
+            found = at;
+        if (is == ALLOCATOR_ENTRY && (found || module == MODULE_SYSTEM))
+            return at;
+    }
+    return found;
+}
+
+/* Whether the function of a scope is between the allocator and the code that wants a block. */
+static bool passes_on(const struct waits *waits, const struct scope *scope)
+{
+    uint8_t module = scope->module ? waits->modules[scope->module] : MODULE_PROGRAM;
+    return module == MODULE_SYSTEM || module == MODULE_ALLOCATOR || waits->allocators[scope->name];
+}
+
+/* "malloc: std::vector growth at fill (x.cpp:13)": what was called, for what, and by which line of the program. */
+static int64_t allocator_label(struct waits *waits, uint32_t entry)
+{
+    const struct model *model = waits->model;
+    const struct scope *line = NULL, *function = NULL;
+    const char *name = model_text(model, model->scopes[entry].name), *container = "";
+    size_t n_container = 0;
+    bool is_growth = false;
+    name += begins(name, "__libc_") ? strlen("__libc_") : 0;
+    for (uint32_t at = model->scopes[entry].parent; at && !function; at = model->scopes[at].parent) {
+        const struct scope *scope = &model->scopes[at];
+        if (scope->role != ROLE_NONE)
+            break;
+        if ((scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION) && scope->line)
+            line = scope;
+        if (scope->kind != SCOPE_PROC && scope->kind != SCOPE_INLINED)
+            continue;
+        if (!passes_on(waits, scope)) {
+            function = scope;
+            continue;
+        }
+        line = NULL;
+        if (waits->allocators[scope->name] == ALLOCATOR_LIBRARY) {
+            is_growth |= allocator_grows(model_text(model, scope->name));
+            container = allocator_bare_name(model_text(model, scope->name), &n_container);
+        }
+    }
+    char what[200] = "";
+    if (n_container && begins(container, "std::"))
+        (void)snprintf(what, sizeof what, "%.*s%s at ", (int)(n_container < 100 ? n_container : 100), container,
+                       is_growth ? " growth" : "");
+    struct buf text = {0};
+    buf_printf(&text, WAITS_ALLOCATOR "%.40s", strcmp(name, "cfree") == 0 ? "free" : name);
+    if (function)
+        buf_printf(&text, ": %s%.120s", what, model_text(model, function->name));
+    if (function && line)
+        buf_printf(&text, " (%s:%u)", path_last(model_text(model, line->file)), line->line);
+    int64_t found = text.failed ? -1 : strtab_intern(&waits->labels, text.data);
+    buf_fini(&text);
+    return found;
+}
+
 int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope)
 {
     const struct model *model = waits->model;
     uint32_t leaf = function_scope(model, scope), at = leaf;
     if (is_profiler(waits, variable) || is_profiler_code(waits, scope))
         return strtab_intern(&waits->labels, WAITS_PROFILER);
+    uint32_t entry = waits->is_time && waits->has_allocator ? allocator_entry(waits, leaf) : 0;
+    if (entry)
+        return allocator_label(waits, entry);
     if (!waits->is_time || !is_no_data(waits, variable))
         return -1;
     if (!leaf)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Samples that are not time at a variable, whatever they touched: those in which a thread waited for others in a loop,
  * recognised by the runtime library that they lie in and the call that led there, or by the loop's own code (PAUSE);
- * and those in the profiler's own code. Ordinary code. */
+ * those in the profiler's own code; and those in the allocator, which works on what it keeps beside and between blocks.
+ * Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_WAITS_H
 #define LOCUS_ANALYSIS_BUILD_WAITS_H
 
@@ -10,13 +11,15 @@
 /* What is known about the names in a model. */
 struct waits {
     const struct model *model;
-    uint8_t *modules, *functions; /* [n_strings] what the names mean, by string id */
-    struct strtab labels;         /* "libgomp: barrier", WAITS_PROFILER */
-    bool is_time;                 /* waiting takes time; for other metrics only the profiler is set aside */
-    bool has_profiler;            /* it is among the names */
+    uint8_t *modules, *functions, *allocators; /* [n_strings] what the names mean, by string id */
+    struct strtab labels;             /* "libgomp: barrier", WAITS_PROFILER, WAITS_ALLOCATOR "malloc: main (x.c:3)" */
+    bool is_time;                     /* waiting takes time; for other metrics only the profiler is set aside */
+    bool has_profiler, has_allocator; /* it is among the names */
 };
 
 #define WAITS_PROFILER "<profiler>" /* the label of the profiler's own work; no library has such a name */
+
+#define WAITS_ALLOCATOR "<allocator> " /* begins the labels of an allocator's work */
 
 /* is_time: the metric is time. The caller frees *waits.  err: ERR_MEMORY */
 int waits_new(struct waits **waits, const struct model *model, bool is_time, struct error *err);

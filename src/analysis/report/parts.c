@@ -37,6 +37,9 @@ static const struct special_row rows[] = {
     {"<unknown>", "no reason is known", "the profile does not say why no variable was found", "Nothing to do."},
     {"<not data-centric>", "not looked up", "samples for which no data was looked up",
      "hpcquery tree shows their call paths."},
+    {ALLOCATOR_ROW, "the allocator itself", "the allocator's work on what it keeps beside and between blocks",
+     "Allocate less often: reserve() for containers that grow, buffers that are used again, an arena for small "
+     "blocks."},
     {"<profiler>", "the profiler itself", "the profiler's own work and memory",
      "Where most blocks are small, switch off the notes on small blocks (DATACENTRIC_SMALL_SITES=0); else record "
      "fewer blocks (a larger DATACENTRIC_MIN_BYTES)."},

@@ -379,21 +379,27 @@ static double take_waits(struct report *report, const struct variable *variable)
     return sum;
 }
 
-/* Adds rows for what was set aside: one for each thing that was waited for, and one for the profiler. */
+/* Adds rows for what was set aside: one for each thing that was waited for, one for each line that called the
+ * allocator, and one for the profiler. */
 static int add_waits(struct report *report, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < report->n_waiting; i++) {
         const char *label = report->waits->labels.strings[i];
         bool is_profiler = strcmp(label, WAITS_PROFILER) == 0;
-        struct report_row like = {.name = is_profiler ? WAITS_PROFILER : "<waiting>",
-                                  .class = model_class_name(is_profiler ? CLASS_UNKNOWN : CLASS_WAITING),
-                                  .is_waiting = !is_profiler,
+        bool is_allocator = strncmp(label, WAITS_ALLOCATOR, strlen(WAITS_ALLOCATOR)) == 0;
+        bool is_waiting = !is_profiler && !is_allocator;
+        struct report_row like = {.name = is_profiler    ? WAITS_PROFILER
+                                          : is_allocator ? ALLOCATOR_ROW
+                                                         : "<waiting>",
+                                  .class = model_class_name(is_waiting ? CLASS_WAITING : CLASS_UNKNOWN),
+                                  .is_waiting = is_waiting,
                                   .value = report->waiting[i],
                                   .samples = model_samples(report->model, report->metric, report->waiting[i]),
                                   .fraction = 1};
-        if (!is_profiler || report->waiting[i] > 0)
-            code = add_other(report, &like, is_profiler ? "" : label, (int64_t)i, err);
+        const char *site = is_profiler ? "" : is_allocator ? label + strlen(WAITS_ALLOCATOR) : label;
+        if (is_waiting || report->waiting[i] > 0)
+            code = add_other(report, &like, site, (int64_t)i, err);
     }
     return code;
 }

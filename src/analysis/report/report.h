@@ -11,6 +11,8 @@
 
 #define REPORT_SAMPLES_MIN 50 /* with fewer no shares are shown: they would be chance */
 
+#define ALLOCATOR_ROW "<allocator>" /* the name of rows of an allocator's own time */
+
 /* A source line that accesses a variable. */
 struct report_line {
     uint32_t function, file, line; /* string ids */

@@ -102,15 +102,19 @@ static const struct load_place *find_place(struct sched_names *names, const char
     return of && at < of->n && of->places[at].id == node ? &of->places[at] : NULL;
 }
 
-/* What reports set aside of a variable's samples: waiting for other threads, and the profiler's own work. */
+/* What reports set aside of a variable's samples: waiting for other threads, and the work of the profiler and the
+ * allocator. */
 static const char *aside(const struct sched_names *names, const struct variable *variable, uint32_t scope)
 {
     const struct model *model = &names->model;
     if (variable && waits_are_possible(names->waits, variable)) {
         int64_t label = waits_label(names->waits, variable, scope);
-        return label < 0                                                          ? NULL
-               : strcmp(names->waits->labels.strings[label], WAITS_PROFILER) == 0 ? WAITS_PROFILER
-                                                                                  : "<waiting>";
+        const char *text = label < 0 ? "" : names->waits->labels.strings[label];
+        bool is_allocator = strncmp(text, WAITS_ALLOCATOR, strlen(WAITS_ALLOCATOR)) == 0;
+        return label < 0                           ? NULL
+               : strcmp(text, WAITS_PROFILER) == 0 ? WAITS_PROFILER
+               : is_allocator                      ? "<allocator>"
+                                                   : "<waiting>";
     }
     while (!variable && scope && model->scopes[scope].kind != SCOPE_PROC)
         scope = model->scopes[scope].parent;
