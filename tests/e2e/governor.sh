@@ -40,11 +40,14 @@ done
 
 # What is counted goes by what the program gets between samples. A change of the period makes the kernel take a sample at
 # the next event, which must not count: the samples stand for the faults that there were.
-cat >burn.c <<'END'
+# build_toucher LOOP: makes ./burn, which touches a new MiB page by page in each turn of the loop.
+build_toucher() {
+    cat >burn.c <<END
 #include <sys/mman.h>
+#include <time.h>
 int main(void)
 {
-    for (int k = 0; k < 400; k++) {
+    $1 {
         char *memory = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         madvise(memory, 1 << 20, MADV_NOHUGEPAGE);
         for (int i = 0; i < 1 << 20; i += 4096)
@@ -54,7 +57,10 @@ int main(void)
     return 5;
 }
 END
-${CC:-gcc} -O1 burn.c -o burn
+    ${CC:-gcc} -O1 burn.c -o burn
+}
+
+build_toucher "for (int k = 0; k < 400; k++)"
 slowed page-faults@1000 1000
 python3 - page-faults@1000.json <<'END_OF_CHECK' || fail "page-faults: the samples stand for other numbers"
 import json, sys
@@ -66,22 +72,7 @@ END_OF_CHECK
 
 # Samples that bring their weights are counted, too, when there are fewer.
 if works rings; then
-    cat >burn.c <<'END'
-#include <sys/mman.h>
-#include <time.h>
-int main(void)
-{
-    while (clock() < CLOCKS_PER_SEC) {
-        char *memory = mmap(0, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        madvise(memory, 1 << 20, MADV_NOHUGEPAGE);
-        for (int i = 0; i < 1 << 20; i += 4096)
-            memory[i] = 1;
-        munmap(memory, 1 << 20);
-    }
-    return 5;
-}
-END
-    ${CC:-gcc} -O1 burn.c -o burn
+    build_toucher "while (clock() < CLOCKS_PER_SEC)"
     slowed FAULTS 1000
     grep -Eq '^rate +sampled at [0-9]+ % of the rate' FAULTS.text || fail "FAULTS: the head does not tell the rate"
     build_burn 2 5

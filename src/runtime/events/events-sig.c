@@ -834,19 +834,18 @@ static uint64_t time_on_cpu_sig(const struct thread_state *self)
 /* A sample that seems to have cost too much may only have waited for the processor: then the next ones are timed by a
  * clock that knows, which takes a system call. Only what that says slows an event down. False when there is nothing to
  * judge. */
-static bool cost_is_known_sig(struct thread_state *self, unsigned index, const struct taking *taking, uint64_t *cost_ns)
+static bool cost_is_known_sig(struct thread_state *self, const struct governor *governor,
+                              const struct governor_plan *governed, const struct taking *taking, uint64_t *cost_ns)
 {
-    const struct thread_event *event = &self->events[index];
-    const struct governor_plan governed = events_governed_sig(&arena_header_sig()->events[index]);
     if (taking->is_timed) {
         uint64_t now_ns = time_on_cpu_sig(self);
         *cost_ns = now_ns > taking->on_cpu_ns ? now_ns - taking->on_cpu_ns : 0;
         self->n_to_time -= self->n_to_time > 0;
-    } else if (!governor_is_fair_sig(&event->governor, &governed, *cost_ns, taking->got_ns)) {
+    } else if (!governor_is_fair_sig(governor, governed, *cost_ns, taking->got_ns)) {
         self->n_to_time = TIMED_SAMPLES;
         return false;
     }
-    if (event->governor.slow > governor_least_sig(&governed))
+    if (governor->slow > governor_least_sig(governed))
         self->n_to_time = TIMED_SAMPLES;
     return true;
 }
@@ -859,7 +858,7 @@ static void govern_sig(struct thread_state *self, unsigned index, const struct t
     const struct governor_plan governed = events_governed_sig(plan);
     const struct governor before = event->governor;
     uint64_t cost_ns = now_ns > taking->entered_ns ? now_ns - taking->entered_ns : 0;
-    if (event->first || !cost_is_known_sig(self, index, taking, &cost_ns) ||
+    if (event->first || !cost_is_known_sig(self, &event->governor, &governed, taking, &cost_ns) ||
         !governor_judge_sig(&event->governor, &governed, cost_ns, taking->got_ns))
         return;
     if (!rearm_sig(event, plan)) {
