@@ -294,7 +294,8 @@ static void count_step(const struct session *session, struct run *run, pid_t tid
     run->was_inside = is_inside;
     if (run->until && regs.rip == run->until)
         run->is_stepping = false;
-    breakpoint_set(tid, skip_to);
+    if (skip_to || run->is_skipping) /* a call to ptrace is most of what a step costs */
+        breakpoint_set(tid, skip_to);
     run->is_skipping = skip_to != 0;
 }
 
@@ -393,8 +394,16 @@ static bool handle_trap(struct session *session, struct run *run, pid_t tid)
             return false;
         }
     } else if (tid == run->target && (run->is_stepping || run->constructor)) {
-        if (!run->is_stepping) /* it is at the constructor */
+        if (!run->is_stepping) { /* it is at the constructor */
             run->until = peek_stack(tid);
+            breakpoint_set(tid, 0);
+        }
+        if (!run->is_stepping && run->ticks_from) { /* before that nobody takes a tick: the way there is not stepped */
+            breakpoint_set(tid, session->base + run->ticks_from);
+            run->is_stepping = run->is_skipping = true;
+            resume(run, tid, 0);
+            return false;
+        }
         run->is_stepping = run->where == RUN_STEP;
         if (run->kind == KIND_TICKS) {
             step_with_ticks(session, run, tid);
@@ -571,7 +580,8 @@ static void begin_start(struct session *session, struct run *start, pid_t tid)
 
 static bool come_to_gate(struct session *session, struct run *start)
 {
-    int64_t limit_ns = explore_now_ns() + (int64_t)3 * session->plan->patience_ms * NS_PER_MS;
+    int64_t factor = start->where == RUN_STEP ? 10 : 3;
+    int64_t limit_ns = explore_now_ns() + factor * session->plan->patience_ms * NS_PER_MS;
     for (;;) {
         int status;
         pid_t tid = next_stop(&status, limit_ns);

@@ -45,6 +45,7 @@ struct run {
     unsigned occurrence;
     uint32_t *counts;                                  /* of RUN_STEP, [text of the library in bytes], from its start */
     uintptr_t base, text_start, text_end, constructor; /* of a run that is a start */
+    uintptr_t ticks_from;                              /* of a start with ticks: where the handler is installed */
     uintptr_t until;                                   /* return address of the constructor */
     /* What came of it. */
     bool is_injected;
