@@ -134,7 +134,7 @@ def check_peers(scratch, paths):
         for options in (["--fields"], *FILTERS):
             check_kshark(program, paths[0], *options)
     else:
-        print("SKIP (part): nothing can be built with libkshark (libkshark-dev, libtracefs-dev, libjson-c-dev)")
+        print("SKIP (part): nothing can be built with libkshark (libkshark-dev, libtracefs-dev, libtracecmd-dev, libjson-c-dev)")
     if shutil.which("trace-cmd"):
         for path in paths:
             check_trace_cmd(path)
