@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -219,7 +219,7 @@ SIZE(arena_child, 256);
 FIELD(arena_child, state, 0);
 FIELD(arena_child, pid, 4);
 FIELD(arena_child, name, 8);
-SIZE(arena_header, 82672);
+SIZE(arena_header, 82936);
 FIELD(arena_header, magic, 0);
 FIELD(arena_header, version, 8);
 FIELD(arena_header, header_bytes, 12);
@@ -305,8 +305,8 @@ FIELD(arena_header, halt_pad, 81868);
 FIELD(arena_header, unmeasured_ns, 81872);
 FIELD(arena_header, deepbind, 81880);
 FIELD(arena_header, n_deep, 81884);
-FIELD(arena_header, deep_name, 81896);
-FIELD(arena_header, n_freed_unseen, 82664);
+FIELD(arena_header, deep_name, 81900);
+FIELD(arena_header, n_freed_unseen, 82928);
 SIZE(companion_message, 4136);
 FIELD(companion_message, magic, 0);
 FIELD(companion_message, version, 4);

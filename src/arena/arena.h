@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 17
+#define ARENA_VERSION 18
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -617,11 +617,13 @@ enum arena_exec {
     EXEC_UNMEASURED /* in a sandbox that would kill our start-up code: the program starts without our library */
 };
 
-/* What becomes of a library that the program loads with RTLD_DEEPBIND, so that it calls libc's malloc and not ours. */
+/* What becomes of a library that the program loads with RTLD_DEEPBIND or into a namespace of its own, so that it calls
+ * a libc's malloc and not ours. */
 enum arena_deep {
     DEEP_FOLLOWED = 0, /* its calls are redirected to ours */
     DEEP_UNSEEN,       /* they are not seen */
     DEEP_DROPPED,      /* the flag is taken out of the call */
+    DEEP_APART,        /* it is loaded by dlmopen, with a libc of its own: its calls are not seen */
     DEEP_WAYS
 };
 
@@ -714,10 +716,10 @@ struct arena_header {
     uint64_t test_sample_ns;            /* for tests: each sample takes so long */
     _Atomic uint32_t is_halted;         /* enum arena_halt */
     uint32_t halt_pad;
-    _Atomic uint64_t unmeasured_ns; /* CPU time of threads that are not measured; 0: none that is certain */
+    _Atomic uint64_t unmeasured_ns;     /* CPU time of threads that are not measured; 0: none that is certain */
     uint32_t deepbind;                  /* enum arena_deep: what the launcher wants done */
-    _Atomic uint32_t n_deep[DEEP_WAYS]; /* libraries loaded with RTLD_DEEPBIND */
-    char deep_name[DEEP_WAYS][256];     /* the first of each, as given to dlopen */
+    _Atomic uint32_t n_deep[DEEP_WAYS]; /* libraries that are loaded so */
+    char deep_name[DEEP_WAYS][256];     /* the first of each, as given to dlopen or dlmopen */
     _Atomic uint64_t n_freed_unseen;    /* blocks in whose place another one appeared though no free was seen */
 };
 

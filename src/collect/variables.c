@@ -99,8 +99,8 @@ static char *halt_note(const struct collected_process *process)
     return len < 0 ? NULL : note;
 }
 
-/* Sentences about libraries that are loaded with RTLD_DEEPBIND, and about blocks whose release was not seen; none of
- * either: appends nothing. */
+/* Sentences about libraries that are loaded with RTLD_DEEPBIND or by dlmopen, and about blocks whose release was not
+ * seen; none of either: appends nothing. */
 static void put_deep_notes(const struct arena_header *header, struct buf *out)
 {
     static const char *const said[DEEP_WAYS] = {
@@ -108,6 +108,7 @@ static void put_deep_notes(const struct arena_header *header, struct buf *out)
         "whose calls of malloc and free are not seen: its blocks have no names, and blocks that it frees count as live "
         "(hpcrun --no-deepbind loads it without the flag, which may change what the program does)",
         "but for --no-deepbind",
+        "which has a libc of its own: what it asks of that one is not seen, so its blocks have no names",
     };
     for (int way = 0; way < DEEP_WAYS; way++) {
         uint32_t n = __atomic_load_n((const uint32_t *)&header->n_deep[way], __ATOMIC_RELAXED);
@@ -116,7 +117,8 @@ static void put_deep_notes(const struct arena_header *header, struct buf *out)
         buf_printf(out, "%s%.200s loads %.255s", out->len_bytes ? " " : "", header->argv0, header->deep_name[way]);
         if (n > 1)
             buf_printf(out, " and %u more", n - 1);
-        buf_printf(out, " with RTLD_DEEPBIND, %s.", said[way]);
+        buf_printf(out, " %s, %s.", way == DEEP_APART ? "into a namespace of its own (dlmopen)" : "with RTLD_DEEPBIND",
+                   said[way]);
     }
     uint64_t n_unseen = view_count(&header->n_freed_unseen);
     if (n_unseen)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* deepbind-host LIBRARY now|lazy: opens the plugin three times with RTLD_DEEPBIND and walks an array that it has made.
+/* deepbind-host LIBRARY now|lazy|apart: opens the plugin three times with RTLD_DEEPBIND, or once in a namespace of its
+ * own, and walks an array that it has made.
  * Blocks are freed on the other side of the border than they were made. Prints what the plugin says of its malloc. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +26,9 @@ int main(int argc, char **argv)
 {
     size_t n = 1 << 20;
     int mode = (argc > 2 && !strcmp(argv[2], "lazy") ? RTLD_LAZY : RTLD_NOW) | RTLD_LOCAL | RTLD_DEEPBIND;
-    for (int k = 0; argc > 1 && k < 3; k++) {
-        void *handle = dlopen(argv[1], mode);
+    bool is_apart = argc > 2 && !strcmp(argv[2], "apart");
+    for (int k = 0; argc > 1 && k < (is_apart ? 1 : 3); k++) {
+        void *handle = is_apart ? dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW) : dlopen(argv[1], mode);
         if (!handle) {
             puts(dlerror());
             return 1;
@@ -40,7 +43,8 @@ int main(int argc, char **argv)
         printf("%s %s\n", text, pending ? pending : "-");
         take(text);
         take(field);
-        take(malloc(100000));
+        if (!is_apart) /* where it has another libc */
+            take(malloc(100000));
         (void)dlclose(handle);
     }
     return 0;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Libraries that are loaded with RTLD_DEEPBIND call libc's malloc and free, not ours: their calls are redirected, or the
-# reports say what is not seen. What the program does never changes. By construction: 6 million steps through one array.
+# Libraries that are loaded with RTLD_DEEPBIND or by dlmopen call another malloc and free than ours: their calls are
+# redirected, or the reports say what is not seen. What the program does never changes. By construction: 6 million steps
+# through one array.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -78,6 +79,12 @@ measure dropped host ./now.so now --no-deepbind
 expect dropped 'share("field") > 60'
 has_no_leak dropped
 says dropped "but for --no-deepbind"
+
+# In a namespace of its own it has another libc: said, and the code there has its name.
+measure apart host ./now.so apart
+expect apart 'share("field") == 0' 'share("<no block>") > 60'
+says apart "into a namespace of its own (dlmopen), which has a libc of its own"
+grep -q "now.so is loaded into a namespace of its own" apart.m/*.log || fail "apart: the log does not name it"
 
 # An allocator of its own stays its own; and a library that is found by the path of who calls dlopen is found.
 measure own host ./own.so lazy

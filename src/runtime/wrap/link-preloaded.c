@@ -305,15 +305,17 @@ static bool note(const char *name, enum arena_deep way)
         "its calls of malloc and free were redirected to the profiler",
         "the profiler does not see its calls of malloc and free, nor which blocks it frees",
         "the flag was dropped (--no-deepbind)",
+        "the profiler does not see what it asks of the libc there: blocks, threads, signals, how it ends",
     };
-    static const char with[] = " is loaded with RTLD_DEEPBIND: ";
+    static const char deep[] = " is loaded with RTLD_DEEPBIND: ", apart[] = " is loaded into a namespace of its own: ";
+    const char *with = way == DEEP_APART ? apart : deep;
     struct arena_header *header = arena_header_sig();
     char text[512];
     if (!header || !process_is_ours_sig() || !is_new(name, way))
         return false;
     if (atomic_fetch_add(&header->n_deep[way], 1) == 0)
         strncpy(header->deep_name[way], name, sizeof header->deep_name[way] - 1);
-    size_t n = strnlen(name, 255), n_with = sizeof with - 1;
+    size_t n = strnlen(name, 255), n_with = strlen(with);
     memcpy(text, name, n);
     memcpy(text + n, with, n_with);
     memcpy(text + n + n_with, said[way], strlen(said[way]) + 1);
@@ -382,9 +384,14 @@ static void *deepbind_target(void *real, bool is_dlopen, uintptr_t *arguments, u
     uintptr_t *mode = &arguments[is_dlopen ? 1 : 2];
     const char *name = (const char *)arguments[is_dlopen ? 0 : 1];
     const struct arena_header *header = arena_header_sig();
-    if (!(*mode & RTLD_DEEPBIND) || *mode & RTLD_NOLOAD || !name || !header || !process_is_ours_sig() ||
+    bool is_apart = !is_dlopen && (Lmid_t)arguments[0] != LM_ID_BASE;
+    if (!(is_apart || *mode & RTLD_DEEPBIND) || *mode & RTLD_NOLOAD || !name || !header || !process_is_ours_sig() ||
         process_is_vfork_child_sig())
         return real;
+    if (is_apart) {
+        (void)note(name, DEEP_APART);
+        return real;
+    }
     if (header->deepbind == DEEP_DROPPED) {
         *mode &= ~(uintptr_t)RTLD_DEEPBIND;
         (void)note(name, DEEP_DROPPED);
