@@ -38,7 +38,8 @@ static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, co
         !vec_reserve(&flow->marks, &flow->marks_capacity, n_bytes / FLOW_MARK_BYTES + (size_t)1, sizeof *flow->marks))
         return false;
     for (uint32_t offset = 0; offset < n_bytes;) {
-        if (!vec_reserve(&flow->insns, &flow->capacity, flow->n_insns + 1, sizeof *flow->insns))
+        if (flow->n_insns == flow->capacity &&
+            !vec_reserve(&flow->insns, &flow->capacity, flow->n_insns + 1, sizeof *flow->insns))
             return false;
         while (n_marks <= offset / FLOW_MARK_BYTES)
             flow->marks[n_marks++] = (uint32_t)flow->n_insns;

@@ -291,7 +291,8 @@ bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out)
 /* How the instructions of a function walk through memory: the innermost loop around each, by how much its address moves
  * in a turn of that loop, and which others walk along with it. Ordinary code, outside the profiled program. */
 
-/* Prepares a function that flow_build() has made. Frees nothing; what an earlier function took is used again.
+/* Makes ready for a function that flow_build() has made; its loops are looked for when an instruction that may lie in
+ * one is asked for. Frees nothing; what an earlier function took is used again.
  * err: none, returns false when out of memory. */
 bool stride_begin(struct flow *flow);
 

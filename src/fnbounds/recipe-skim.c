@@ -247,12 +247,24 @@ static bool read_operands(struct bytes *bytes, enum form form, uint8_t opcode, s
     }
 }
 
+/* The fields that hold of any skimmed instruction. The others stay as they are: most of a function is only skimmed, and
+ * clearing them would take as long as reading the code. */
+static void begin(struct insn *out, uint32_t pc)
+{
+    out->pc = pc;
+    out->target = out->table = INSN_NONE;
+    out->len_bytes = out->n_operands = out->n_effects = 0;
+    out->kind = INSN_PLAIN;
+    out->is_skimmed = true;
+    out->is_pause = out->is_slow = out->is_fusible = out->is_compare_exchange = false;
+}
+
 bool insn_skim(const uint8_t *code, size_t n_bytes, uint32_t pc, struct insn *out)
 {
     struct bytes bytes = {.at = code, .n = n_bytes};
     uint8_t opcode = read_prefixes(&bytes);
     enum form form = (enum form)one_byte[opcode];
-    *out = (struct insn){.pc = pc, .target = INSN_NONE, .table = INSN_NONE, .kind = INSN_PLAIN, .is_skimmed = true};
+    begin(out, pc);
     if (opcode == 0x0f) {
         opcode = next(&bytes);
         bool is_known = bytes.prefixes & two_byte[opcode].prefixes && !(bytes.prefixes & (bytes.prefixes - 1));

@@ -65,6 +65,7 @@ enum head_state { HEAD_UNKNOWN = 0, HEAD_NONE, HEAD_LOOP };
 /* The loops of a function, found when they are asked for. */
 struct strides {
     const struct flow *flow;
+    struct flow *ordered;      /* the same, for begin(); NULL once that has been tried */
     uint32_t *words;           /* the memory of the arrays of words */
     uint32_t *owner;           /* [n_blocks] head of the innermost loop found so far, NO_LOOP */
     uint32_t *owner_size;      /* [n_blocks] its instructions */
@@ -74,7 +75,7 @@ struct strides {
     uint32_t *inner;           /* [n_blocks] scratch: blocks at which inner loops may begin */
     uint64_t *patterns;        /* [n_insns] 0 where is_known does not hold */
     uint8_t *states;           /* [n_blocks] enum head_state */
-    bool *is_known;            /* [n_insns] its pattern has been found */
+    bool *is_known;            /* [n_insns] its pattern has been found; NULL before begin() */
     struct stride_step *steps; /* [n_insns] where is_known holds */
     size_t words_capacity, patterns_capacity, states_capacity, steps_capacity;
     uint32_t n_walks;
@@ -805,33 +806,6 @@ static void fill_from(struct strides *work, uint32_t head, uint32_t i)
     }
 }
 
-uint64_t stride_pattern(const struct flow *flow, uint32_t i)
-{
-    struct strides *work = flow->strides;
-    const struct insn *insn = flow_insn(flow, i);
-    const struct recipe_operand *operand = &insn->operands[0];
-    if (insn->kind == INSN_REP && insn->n_operands)
-        return pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
-    if (!has_pattern(insn) || !work)
-        return 0;
-    if (work->is_known[i])
-        return work->patterns[i];
-    uint32_t head = innermost(work, flow->block_of[i]);
-    if (head == NO_LOOP)
-        return pattern_make(is_scalar(operand)                ? PATTERN_FIXED
-                            : operand->flags & RECIPE_OP_READ ? PATTERN_IRREGULAR
-                                                              : PATTERN_STORED,
-                            flow->insns[0].pc, 0, operand->size_bytes);
-    fill_from(work, head, i);
-    return work->is_known[i] ? work->patterns[i] : 0;
-}
-
-struct stride_step stride_step(const struct flow *flow, uint32_t i)
-{
-    const struct strides *work = flow->strides;
-    return work && work->is_known[i] ? work->steps[i] : (struct stride_step){0};
-}
-
 /* False when out of memory. */
 static bool reserve(struct strides *work, size_t n_insns, size_t n_blocks)
 {
@@ -843,19 +817,18 @@ static bool reserve(struct strides *work, size_t n_insns, size_t n_blocks)
            vec_reserve(&work->states, &work->states_capacity, n_blocks + n_insns, sizeof *work->states);
 }
 
-bool stride_begin(struct flow *flow)
+/* Makes what the patterns of instructions in loops need; false when out of memory. */
+static bool begin(struct strides *work)
 {
-    struct strides *work = flow->strides ? flow->strides : calloc(1, sizeof *work);
-    flow->strides = work;
-    if (!work || !flow_find_order(flow) || !reserve(work, flow->n_insns, flow->n_blocks))
+    struct flow *flow = work->ordered;
+    work->ordered = NULL;
+    if (!flow || !flow_find_order(flow) || !reserve(work, flow->n_insns, flow->n_blocks))
         return false;
     uint32_t n = flow->n_blocks, **const arrays[] = {&work->owner,  &work->around, &work->owner_size, &work->seen,
                                                      &work->latest, &work->inner,  &work->loop.blocks};
     for (unsigned a = 0; a < sizeof arrays / sizeof *arrays; a++)
         *arrays[a] = work->words + a * n;
-    work->flow = flow;
     work->loop.body = work->words + 7 * n;
-    work->is_known = (bool *)(work->states + n);
     memset(work->owner, 0xff, n * sizeof *work->owner);
     memset(work->owner_size, 0, 2 * n * sizeof *work->owner_size);
     memset(work->states, 0, n + flow->n_insns);
@@ -870,6 +843,59 @@ bool stride_begin(struct flow *flow)
         work->latest[b] = latest;
         work->around[b] = NOT_ASKED;
     }
+    work->is_known = (bool *)(work->states + n);
+    return true;
+}
+
+/* Whether a jump back leads over instruction i, or to or from it: no other one can be in a loop, wherever the blocks of
+ * that lie, because the loop comes back from the addresses behind i to those before it. */
+static bool is_below_jump_back(const struct flow *flow, uint32_t i)
+{
+    for (uint32_t to = 0; to <= i; to++)
+        for (uint32_t s = flow->first_source[to]; s < flow->first_source[to + 1]; s++)
+            if (flow->sources[s] >= i)
+                return true;
+    return false;
+}
+
+uint64_t stride_pattern(const struct flow *flow, uint32_t i)
+{
+    struct strides *work = flow->strides;
+    const struct insn *insn = flow_insn(flow, i);
+    const struct recipe_operand *operand = &insn->operands[0];
+    if (insn->kind == INSN_REP && insn->n_operands)
+        return pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
+    if (!has_pattern(insn) || !work)
+        return 0;
+    if (work->is_known && work->is_known[i])
+        return work->patterns[i];
+    bool may_loop = is_below_jump_back(flow, i);
+    if (may_loop && !work->is_known && !begin(work))
+        return 0;
+    uint32_t head = may_loop ? innermost(work, flow->block_of[i]) : NO_LOOP;
+    if (head == NO_LOOP)
+        return pattern_make(is_scalar(operand)                ? PATTERN_FIXED
+                            : operand->flags & RECIPE_OP_READ ? PATTERN_IRREGULAR
+                                                              : PATTERN_STORED,
+                            flow->insns[0].pc, 0, operand->size_bytes);
+    fill_from(work, head, i);
+    return work->is_known[i] ? work->patterns[i] : 0;
+}
+
+struct stride_step stride_step(const struct flow *flow, uint32_t i)
+{
+    const struct strides *work = flow->strides;
+    return work && work->is_known && work->is_known[i] ? work->steps[i] : (struct stride_step){0};
+}
+
+bool stride_begin(struct flow *flow)
+{
+    struct strides *work = flow->strides ? flow->strides : calloc(1, sizeof *work);
+    flow->strides = work;
+    if (!work)
+        return false;
+    work->flow = work->ordered = flow;
+    work->is_known = NULL;
     return true;
 }
 
