@@ -24,12 +24,13 @@ $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed ./x.so -o linked -ldl
 $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -o searched -ldl
 $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -Wl,-rpath,. -o rpath -ldl
 
+launcher=("$hpcrun")
 # measured NAME FILE COMMAND...: at least 85 % of the samples are named, none is dropped but for one in code that runs
 # once and ends before it is analysed, and the library has this path.
 measured() {
     local name=$1 file=$2
     shift 2
-    expect_status 0 "$builddir/hpcrun" -e EADDR -o "$scratch/$name" "$@"
+    expect_status 0 "${launcher[@]}" -e EADDR -o "$scratch/$name" "$@"
     python3 - "$name" "$scratch/$name" <<'PYTHON' || fail "$name: samples are lost"
 import collections, glob, json, sys
 fates, taken = collections.Counter(), 0
@@ -62,5 +63,42 @@ if [ "$(id -u)" = 0 ]; then
     measured root "$real/x.so" ./dynamic 400 root ./x.so
 else
     skip_part "chroot needs root"
+fi
+
+# The same where the kernel answers for no single mapping, as before Linux 6.11: the text of all mappings is read.
+cat >text-only.c <<'CODE'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xc0686611u, 0, 1), /* PROCMAP_QUERY */
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOTTY),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        return 1;
+    execv(argv[1], argv + 1);
+    return 1;
+}
+CODE
+$CC -O1 text-only.c -o text-only
+if ./text-only /bin/true; then
+    launcher=("$PWD/text-only" "$hpcrun")
+    measured text "$real/x.so" ./dynamic 400 open sub/link.so
+    cp x.so gone.so
+    measured text-deleted "$real/gone.so" ./dynamic 400 delete ./gone.so
+    measured text-memory "/memfd:library" ./dynamic 400 memory ./memory.so
+else
+    skip_part "filters of system calls are refused here"
 fi
 finish

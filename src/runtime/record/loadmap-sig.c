@@ -10,6 +10,7 @@
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -24,7 +25,7 @@
 
 /* --- the file behind a module, from /proc/self/maps --- */
 
-/* Reading /proc/self/maps with raw system calls: see loadmap.h. Runs in the signal handler, under the lock of the
+/* Asking /proc/self/maps with raw system calls: see loadmap.h. Runs in the signal handler, under the lock of the
  * load map. */
 
 #define LINE_BYTES_MAX (ARENA_PATH_MAX + 128)
@@ -54,18 +55,25 @@ static void skip_field_sig(const char **at)
         (*at)++;
 }
 
-/* The kernel writes a newline in a name as \012 and escapes nothing else. */
-static void path_take_sig(const char *text, struct module_file *file)
+/* Takes the first n bytes of maps.path for the file's path. */
+static void path_take_sig(size_t n, struct module_file *file)
 {
-    size_t n = 0, n_deleted = sizeof DELETED - 1;
+    size_t n_deleted = sizeof DELETED - 1;
+    file->is_deleted = n > n_deleted && memcmp(maps.path + n - n_deleted, DELETED, n_deleted) == 0;
+    maps.path[file->is_deleted ? n - n_deleted : n] = '\0';
+    file->path = maps.path;
+}
+
+/* The kernel writes a newline in a name as \012 and escapes nothing else. */
+static void path_read_sig(const char *text, struct module_file *file)
+{
+    size_t n = 0;
     for (; *text && n < sizeof maps.path - 1; text++) {
         bool is_newline = text[0] == '\\' && text[1] == '0' && text[2] == '1' && text[3] == '2';
         maps.path[n++] = is_newline ? '\n' : *text;
         text += is_newline ? 3 : 0;
     }
-    file->is_deleted = n > n_deleted && memcmp(maps.path + n - n_deleted, DELETED, n_deleted) == 0;
-    maps.path[file->is_deleted ? n - n_deleted : n] = '\0';
-    file->path = maps.path;
+    path_take_sig(n, file);
 }
 
 /* Reads one line: low-high flags offset device inode path. True when its mapping holds the address or lies beyond it.
@@ -86,7 +94,7 @@ static bool line_take_sig(const char *line, uintptr_t address, struct module_fil
     file->low = low;
     file->high = high;
     if (*line == '/')
-        path_take_sig(line, file);
+        path_read_sig(line, file);
     return true;
 }
 
@@ -107,11 +115,39 @@ static size_t lines_take_sig(size_t n, uintptr_t address, struct module_file *fi
     return n_left;
 }
 
+/* struct procmap_query of linux/fs.h, since Linux 6.11. */
+struct maps_query {
+    uint64_t size_bytes, flags, address; /* flags 0: the mapping that holds the address */
+    uint64_t low, high, access, page_bytes, offset, inode;
+    uint32_t device[2], name_bytes, build_id_bytes; /* in: room; out: length with the final 0; 0: none */
+    uint64_t name, build_id;
+};
+
+_Static_assert(sizeof(struct maps_query) == 104, "struct procmap_query has 104 bytes");
+
+#define MAPS_QUERY _IOWR('f', 17, struct maps_query)
+
+/* Asks the kernel for one mapping; false when it cannot answer. The text takes it time for each mapping before that
+ * one, and a program that loads hundreds of libraries asks for each. */
+static bool maps_ask_sig(int fd, uintptr_t address, struct module_file *file)
+{
+    struct maps_query query = {
+        .size_bytes = sizeof query, .address = address, .name_bytes = sizeof maps.path, .name = (uintptr_t)maps.path};
+    if (own_call_sig(SYS_ioctl, fd, MAPS_QUERY, &query) != 0)
+        return errno == ENOENT;
+    file->inode = query.inode;
+    file->low = (uintptr_t)query.low;
+    file->high = (uintptr_t)query.high;
+    if (query.name_bytes > 1 && query.name_bytes <= sizeof maps.path && maps.path[0] == '/')
+        path_take_sig(query.name_bytes - 1, file);
+    return true;
+}
+
 static void maps_search_sig(uintptr_t address, struct module_file *file)
 {
     int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
     size_t n = 0;
-    bool is_over = fd < 0;
+    bool is_over = fd < 0 || maps_ask_sig(fd, address, file);
     while (!is_over && n < sizeof maps.text) {
         long n_read = own_call_sig(SYS_read, fd, maps.text + n, sizeof maps.text - n);
         if (n_read <= 0)
