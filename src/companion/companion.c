@@ -31,7 +31,7 @@
 #define LINGER_MS 500   /* a child that was just forked may still be on its way to us */
 #define TICK_MIN_MS 50
 /* Requests of a process that has made a few are answered together: each wake costs as much as an answer. */
-#define GATHER_MS 4
+#define GATHER_MS 8
 #define BELLS_AT_ONCE 16
 #define TICK_MAX_MS 1000
 
