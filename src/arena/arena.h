@@ -485,7 +485,7 @@ struct arena_thread {
     uint32_t id;               /* 0 for the main thread, then dense */
     uint32_t tid;              /* kernel thread id, of the last thread */
     uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of the first and the last thread; end_ns 0 while alive */
-    uint32_t root;             /* sample tree */
+    uint32_t root;             /* sample tree; 0: none yet */
     uint32_t partial;          /* its partial root */
     uint32_t alloc_root;       /* allocation tree */
     _Atomic uint32_t n_merged; /* later threads that continued it */

@@ -549,6 +549,15 @@ static bool is_of_faults_sig(const struct arena_event *plan)
             plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 }
 
+bool events_see_faults_sig(const struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        if (self->events[i].fd >= 0 && is_of_faults_sig(&header->events[i]))
+            return true;
+    return false;
+}
+
 /* Sets the range of the handler's own code: it also touches pages for the first time, and its faults must not count. */
 static void tell_own_sig(const struct arena_event *plan, uintptr_t pc, struct ring_view *view)
 {
@@ -583,6 +592,12 @@ void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t p
         atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
 }
 
+/* For how many threads the event is sampled. */
+static uint32_t threads_sig(const struct thread_event *event)
+{
+    return event->n_threads ? event->n_threads : 1;
+}
+
 /* Counts how many periods a sample stands for beyond its own, and returns what it weighs by that: nothing where samples
  * bring weights, or are weighed by the time since the one before. */
 static uint64_t spared_sig(struct thread_state *self, unsigned index, uint32_t n_periods)
@@ -600,11 +615,13 @@ static uint64_t spared_sig(struct thread_state *self, unsigned index, uint32_t n
 static void take_newest_sig(struct thread_state *self, unsigned index, uint32_t n_periods, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
-    struct sample_event event = {.index = (uint8_t)index, .weight = spared_sig(self, index, n_periods)};
+    uint32_t n_threads = threads_sig(&self->events[index]);
+    struct sample_event event = {.index = (uint8_t)index};
     struct ring_news news;
     events_read_news_sig(self, index, arch_pc_of_context_sig(context), &news);
     if (news.n_samples == news.n_own)
         return;
+    event.weight = spared_sig(self, index, n_periods * n_threads);
     if (plan->flags & EVENT_RING) {
         event.has_access = news.has_newest && access_of_record_sig(plan, &news.newest, &event.access);
         if (news.has_newest && !event.has_access) {
@@ -613,7 +630,7 @@ static void take_newest_sig(struct thread_state *self, unsigned index, uint32_t 
         }
     }
     if (event.has_access && plan->flags & EVENT_WEIGHTED)
-        event.weight = event.access.period;
+        event.weight = event.access.period * n_threads;
     sample_take_sig(self, &event, context);
 }
 

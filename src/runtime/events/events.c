@@ -135,13 +135,44 @@ static bool signals_by_buffer(const struct arena_event *plan)
                                        !(plan->attr.sample_type & PERF_SAMPLE_RAW));
 }
 
-/* Of clocks, the ring only says how many overflows were not delivered. Where threads are so many that they share
- * records, that is not worth a mapping of each, for which all threads of the program wait in turn. */
+#define FEW_THREADS 64u /* so many are always measured in full, and as many as twice the processors */
+#define PROCESSORS_MAX 8192
+#define THINNED_TO 8 /* one thread of so many has an event that is thinned */
+
+static struct {
+    _Atomic uint32_t n_few; /* 0: not known yet */
+} many;
+
+/* How many threads at once are few. The processors are those that the first thread may use. */
+static uint32_t few_threads(void)
+{
+    uint64_t processors[PROCESSORS_MAX / 64];
+    uint32_t n_few = atomic_load_explicit(&many.n_few, memory_order_relaxed), n_processors = 0;
+    if (n_few)
+        return n_few;
+    long n_bytes = own_call_sig(SYS_sched_getaffinity, 0, sizeof processors, processors);
+    for (long i = 0; i < n_bytes / (long)sizeof *processors; i++)
+        for (uint64_t left = processors[i]; left; left &= left - 1)
+            n_processors++;
+    n_few = 2 * n_processors > FEW_THREADS ? 2 * n_processors : FEW_THREADS;
+    atomic_store_explicit(&many.n_few, n_few, memory_order_relaxed);
+    return n_few;
+}
+
+/* Whether the thread began as one of so many at once that most of them are short or wait: their starts cost more than
+ * what is learned from each. */
+static bool is_one_of_many(const struct thread_state *self)
+{
+    return self->n_live > few_threads();
+}
+
+/* Of clocks, the ring only says how many overflows were not delivered. Where threads are many, that is not worth a
+ * mapping of each, for which all threads of the program wait in turn. */
 static bool start_ring(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
 {
     if (plan->flags & EVENT_SILENT)
         return true;
-    if (event_clock_period_sig(plan) && !(plan->flags & EVENT_DRAINED) && self->record->id >= ARENA_THREADS_OWN)
+    if (event_clock_period_sig(plan) && !(plan->flags & EVENT_DRAINED) && is_one_of_many(self))
         return set_signal(self, event->fd);
     map_ring(event, plan);
     if (plan->flags & EVENT_DRAINED && !event->ring)
@@ -523,6 +554,24 @@ static void say(unsigned index, const char *what)
     arena_log_sig(text);
 }
 
+/* Whether the event costs a thread most at its start, because the kernel samples the first of its events whatever the
+ * rate, and each sample brings its weight. */
+static bool may_be_thinned(const struct arena_event *plan)
+{
+    return plan->attr.type == PERF_TYPE_SOFTWARE && plan->attr.freq && plan->flags & EVENT_WEIGHTED &&
+           plan->flags & EVENT_RING && !plan->leader &&
+           !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY)) && !event_clock_period_sig(plan);
+}
+
+/* False when the event is left to others of very many threads, which are chosen at random. */
+static bool is_chosen(const struct thread_state *self, unsigned index, uint32_t *n_threads)
+{
+    if (!is_one_of_many(self) || !may_be_thinned(&arena_header_sig()->events[index]))
+        return true;
+    *n_threads = THINNED_TO;
+    return events_random_sig(self) % THINNED_TO == 0;
+}
+
 static bool open_one(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -535,6 +584,8 @@ static bool open_one(struct thread_state *self, unsigned index)
         say(index, " is read many samples at a time: they have addresses and instructions, but no call paths");
     if (plan->flags & EVENT_REPLAY)
         return self->record->id || replay_open(event, plan);
+    if (!is_chosen(self, index, &event->n_threads))
+        return true;
     if (plan->flags & EVENT_TIMER)
         return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, governor);
     if (event_open(self, index))

@@ -111,6 +111,9 @@ void events_keep_rings(const struct thread_state *state);
  * ctx: any but the handler; calling thread */
 void events_drain_all_sig(struct thread_state *self);
 
+/* Whether one of the events that were opened for self counts its page faults.  ctx: any */
+bool events_see_faults_sig(const struct thread_state *self);
+
 /* Whether any event or timer that was opened for self can send it a signal.  ctx: any */
 bool events_send_signals_sig(const struct thread_state *self);
 

@@ -17,6 +17,7 @@ static struct {
     _Atomic bool is_switching;
     _Atomic bool is_wanted; /* the last request */
     _Atomic bool is_over;
+    _Atomic uint32_t n_live;
 } switching;
 
 static bool begin_switching_sig(void)
@@ -130,11 +131,13 @@ void thread_live_add_sig(struct thread_state *state)
             continue;
     }
     atomic_store(&state->is_live, true);
+    state->n_live = atomic_fetch_add(&switching.n_live, 1) + 1;
 }
 
 bool thread_live_remove_sig(struct thread_state *state)
 {
-    atomic_store(&state->is_live, false);
+    if (atomic_exchange(&state->is_live, false))
+        atomic_fetch_sub(&switching.n_live, 1);
     return atomic_load(&switching.at) != state;
 }
 
@@ -143,4 +146,5 @@ void thread_live_reset_sig(void)
     atomic_store(&switching.listed, NULL);
     atomic_store(&switching.at, NULL);
     atomic_store(&switching.is_switching, false);
+    atomic_store(&switching.n_live, 0);
 }

@@ -270,8 +270,6 @@ struct thread_state *thread_prepare(void)
         state = states_map();
     if (!state)
         return NULL;
-    if (!state->is_used)
-        altstack_touch(state);
     id_take(state);
     return state;
 }
@@ -298,9 +296,9 @@ static void state_clear(struct thread_state *state)
         memset(&state->thread_pointer, 0,
                offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
         state->sample_path.n_frames = 0;
-        state->alloc_path.n_frames = 0;
         memset(&state->block_changes, 0, offsetof(struct thread_block_changes, items));
     }
+    state->alloc_path.n_frames = 0; /* also of a new one: who reads its memory first, has two page faults */
     state->is_used = true;
     events_clear(state);
 }
@@ -342,23 +340,36 @@ static struct arena_thread *record_make(struct thread_state *state, struct arena
     return record;
 }
 
-/* A record and its trees have chunks of their own: threads that begin at once wait for nobody. All are touched at once
- * before the thread's events start, because faults of ours would be sampled. */
+/* A record and the tree of allocations have chunks of their own: threads that begin at once wait for nobody. Many short
+ * threads are never sampled: the tree of samples begins with the first. */
 static bool record_new(struct thread_state *state)
 {
     struct arena_cursor chunks = {0};
     trace_leave_sig(&state->trace);
     state->record = NULL;
-    (void)arena_take_sig(&chunks, RECORD_CHUNKS + 2 * CCT_CHUNKS - 1);
+    state->samples = (struct cct_tree){0};
+    (void)arena_take_sig(&chunks, RECORD_CHUNKS + CCT_CHUNKS - 1);
     struct arena_thread *record = record_make(state, &chunks);
-    if (!record || !cct_init_in_sig(&state->samples, ARENA_NODES, state->ref, true, &chunks) ||
-        !cct_init_in_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false, &chunks))
+    if (!record || !cct_init_in_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false, &chunks))
         return false;
-    record->root = state->samples.root;
-    record->partial = state->samples.partial;
     record->alloc_root = state->allocs.root;
     state->record = record;
+    state->chunks = chunks;
     return true;
+}
+
+/* Where faults of ours would be sampled, what a sample needs is touched before the thread's events start. Elsewhere it
+ * is left to who uses it first: many threads that ask the kernel for it wait for each other. */
+static void touch(struct thread_state *state)
+{
+    state->sees_faults = events_see_faults_sig(state);
+    if (!state->sees_faults)
+        return;
+    arena_touch_sig(&state->chunks);
+    state->chunks = (struct arena_cursor){0};
+    if (!state->is_touched)
+        altstack_touch(state);
+    state->is_touched = true;
 }
 
 /* Notes what other threads have counted in the record; the thread's own counts are added to that. */
@@ -438,6 +449,7 @@ static bool begin(struct thread_state *state)
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
     events_open(state);
+    touch(state);
     atomic_store(&state->is_taken, false);
     return true;
 }

@@ -85,8 +85,8 @@ void thread_switch_init_sig(bool is_active);
  * memory.  ctx: ordinary */
 char *altstack_map(size_t n_bytes, unsigned *n, size_t *own_stack_bytes, size_t *stride_bytes);
 
-/* Touches what every sample needs of a new state and of the stack below it: the thread's own faults would cost more,
- * and may be events that are sampled.  ctx: ordinary */
+/* Touches what every sample needs of a new state and of the stack below it, where the thread's own faults would be
+ * events that are sampled.  ctx: ordinary */
 void altstack_touch(struct thread_state *state);
 
 /* The calling thread has been registered: gives it an alternate stack, or checks the one that it has, and translates

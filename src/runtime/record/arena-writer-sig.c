@@ -3,6 +3,7 @@
  * signal handler never waits. Runs in the handler and in malloc hooks. */
 #include "runtime/record/arena-writer.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -123,10 +124,15 @@ static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kin
 
 bool arena_take_sig(struct arena_cursor *all, uint32_t n_chunks)
 {
-    if (!take_chunks_sig(all, ARENA_FREE, n_chunks))
-        return false;
-    own_call_sig(SYS_madvise, all->start, (size_t)n_chunks * ARENA_CHUNK_BYTES, MADV_POPULATE_WRITE);
-    return true;
+    return take_chunks_sig(all, ARENA_FREE, n_chunks);
+}
+
+void arena_touch_sig(const struct arena_cursor *all)
+{
+    int saved_errno = errno;
+    if (all->end > all->start)
+        own_call_sig(SYS_madvise, all->start, (size_t)(all->end - all->start), MADV_POPULATE_WRITE);
+    errno = saved_errno;
 }
 
 void arena_part_sig(struct arena_cursor *all, struct arena_cursor *part, enum arena_kind kind, uint32_t thread,

@@ -39,10 +39,12 @@ struct arena_header *arena_header_sig(void);
  * the cursor. thread: reference of the owner, 0 = shared. NULL when the arena is full.  ctx: any */
 void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes);
 
-/* Takes n_chunks chunks at once and touches them, for records of different kinds that will soon be written; false when
- * there are not so many. _part: begins a run of a kind with the next n_chunks of them; *part is for arena_reserve_sig.
- * Leaves *part as it is when there are not so many.  ctx: ordinary */
+/* Takes n_chunks chunks at once, for records of different kinds that will soon be written; false when there are not so
+ * many. _touch: gives all of them memory, so that using them causes no page faults that are sampled. _part: begins a
+ * run of a kind with the next n_chunks of them; *part is for arena_reserve_sig. Leaves *part as it is when there are
+ * not so many.  ctx: any */
 bool arena_take_sig(struct arena_cursor *all, uint32_t n_chunks);
+void arena_touch_sig(const struct arena_cursor *all);
 void arena_part_sig(struct arena_cursor *all, struct arena_cursor *part, enum arena_kind kind, uint32_t thread,
                     uint32_t n_chunks);
 

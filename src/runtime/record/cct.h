@@ -22,7 +22,7 @@ struct cct_tree {
 
 /* Creates the root and, if with_partial, the partial root below it. False when the arena is full. _in: the first
  * records go into chunks (arena_take_sig): CCT_CHUNKS of them with a partial root, and one less without.
- * ctx: any; _in: ordinary */
+ * ctx: any */
 bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial);
 bool cct_init_in_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial,
                      struct arena_cursor *chunks);

@@ -574,6 +574,24 @@ static bool is_refused_sig(struct thread_state *self, unsigned event)
     return false;
 }
 
+/* The first sample of a thread begins its tree. False when the arena is full. */
+static bool has_tree_sig(struct thread_state *self)
+{
+    struct cct_tree *tree = &self->samples;
+    struct arena_cursor chunks = {0};
+    if (tree->root)
+        return true;
+    if (arena_take_sig(&chunks, CCT_CHUNKS) && self->sees_faults)
+        arena_touch_sig(&chunks);
+    if (!cct_init_in_sig(tree, ARENA_NODES, self->ref, true, &chunks)) {
+        tree->root = 0;
+        return false;
+    }
+    self->record->root = tree->root;
+    self->record->partial = tree->partial;
+    return true;
+}
+
 static unsigned cpu_sig(const struct sample_event *event)
 {
     int cpu = event->has_access && event->access.has_cpu ? (int)event->access.cpu : sched_getcpu();
@@ -694,7 +712,8 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     taken.is_fresh = true;
     if (arena_header_sig()->trace)
         taken.t_ns = event->t_ns ? event->t_ns : own_clock_ns_sig(CLOCK_MONOTONIC);
-    leaf_sig(self, &taken, event, context);
+    if (has_tree_sig(self))
+        leaf_sig(self, &taken, event, context);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
     else if (arena_header_sig()->events[event->index].source == SOURCE_EADDR)
@@ -708,7 +727,8 @@ void sample_take_plain_sig(struct thread_state *self, const struct sample_event 
     struct current_sample taken;
     atomic_fetch_add_explicit(&self->record->taken[event->index], 1, memory_order_relaxed);
     taken_start_sig(self, &taken, event);
-    taken.leaf = leaf_of_pc_sig(self, (uintptr_t)event->access.ip, &taken.is_own_code);
+    if (has_tree_sig(self))
+        taken.leaf = leaf_of_pc_sig(self, (uintptr_t)event->access.ip, &taken.is_own_code);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
     else

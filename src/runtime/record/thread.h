@@ -39,6 +39,7 @@ struct thread_event {
     uint64_t due;         /* the event's count at which that ends */
     uint64_t echo_below;  /* an overflow below this count comes from a change of the period; 0: none is expected */
     uint64_t tick_ns;     /* of a CPU-time timer: how often the kernel looks at it */
+    uint32_t n_threads; /* its samples stand for so many threads, as others like this one do not have it; 0: its own */
     struct governor governor;
 };
 
@@ -129,7 +130,8 @@ struct thread_state {
     uint32_t stack_slot;         /* 1 + its place in the table of stacks, 0 none */
     struct cct_tree samples, allocs;
     struct trace_writer trace;
-    uintptr_t own_stack; /* alternate signal stack for the samples, above a guard page; 0 none */
+    struct arena_cursor chunks; /* of the record and the tree of allocations, as long as they are not touched */
+    uintptr_t own_stack;        /* alternate signal stack for the samples, above a guard page; 0 none */
     size_t own_stack_bytes;
     bool has_own_stack;  /* we have set it in the kernel; since then only the program may have set another */
     bool begins_blocked; /* its creator had our signal blocked for our own reasons, and it inherited that */
@@ -137,8 +139,10 @@ struct thread_state {
     const struct arena_header *id_of;
     bool has_given_mask;  /* begins with the mask of its attribute, which is not translated yet */
     bool is_used;         /* a thread has had it: its memory is no longer all zero */
+    bool is_touched;      /* what a sample needs of it has memory (altstack_touch) */
     bool is_listed;       /* in the list of all states */
     _Atomic bool is_live; /* of a registered thread */
+    uint32_t n_live;      /* with it, so many threads were registered when it began */
     struct thread_state *next_listed;
     struct thread_state *_Atomic next; /* in the list of free states */
     /* Of the thread itself. */
@@ -151,6 +155,7 @@ struct thread_state {
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
     _Atomic bool is_taken;   /* its events are being opened or closed, by its thread or the one that ends the process */
+    bool sees_faults;        /* page faults of ours would be sampled */
     bool is_holding;         /* a signal with our number is held back for the program; no samples meanwhile */
     bool is_waiting;         /* the program waits for a signal with our number; no samples meanwhile */
     bool lacks_stack_room;   /* the program's alternate signal stack has no room for a sample: our signal is blocked */

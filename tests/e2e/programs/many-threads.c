@@ -6,6 +6,7 @@
  * array for 0.6 ms of its CPU time; after each the main thread does the same in another array. Prints the CPU time of
  * both, in nanoseconds. With a third argument the threads do that for so many milliseconds, and the main thread
  * nothing.
+ * With the arguments "touch", threads alive at once and rounds: each thread touches pages of its own first.
  * With the arguments "read" and a number: so many threads that are in the kernel. Prints the process's times. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@ static struct {
     long n_wanted, n_alive;
     long **blocks;
     atomic_long sum;
+    long n_touched; /* by the rounds before */
 } run = {.mutex = PTHREAD_MUTEX_INITIALIZER, .all_alive = PTHREAD_COND_INITIALIZER};
 
 static __attribute__((noinline)) long work(volatile long *block)
@@ -59,15 +62,44 @@ static void *live(void *argument)
     return NULL;
 }
 
-static void one_round(pthread_t *threads, const pthread_attr_t *attributes)
+#define TOUCHED_PAGES 32 /* by each thread */
+#define TOUCHERS_MAX 1200L
+
+static char touched[TOUCHERS_MAX * TOUCHED_PAGES * 4096] __attribute__((aligned(4096)));
+
+static void *touch(void *argument)
+{
+    char *mine = touched + (run.n_touched + (long)argument) * TOUCHED_PAGES * 4096;
+    wait_for_all();
+    for (int i = 0; i < TOUCHED_PAGES; i++)
+        mine[i * 4096] = 1;
+    return NULL;
+}
+
+static void one_round(pthread_t *threads, const pthread_attr_t *attributes, void *(*start)(void *))
 {
     run.n_alive = 0;
     for (long i = 0; i < run.n_wanted; i++) {
-        if (pthread_create(&threads[i], attributes, live, (void *)i) != 0)
+        if (pthread_create(&threads[i], attributes, start, (void *)i) != 0)
             abort();
     }
     for (long i = 0; i < run.n_wanted; i++)
         pthread_join(threads[i], NULL);
+}
+
+static int touch_in_rounds(long n_at_once, long n_rounds)
+{
+    pthread_t *threads = calloc((size_t)n_at_once, sizeof *threads);
+    pthread_attr_t attributes;
+    if (!threads || n_at_once * n_rounds > TOUCHERS_MAX)
+        return 1;
+    (void)madvise(touched, sizeof touched, MADV_NOHUGEPAGE);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    run.n_wanted = n_at_once;
+    for (long round = 0; round < n_rounds; round++, run.n_touched += n_at_once)
+        one_round(threads, &attributes, touch);
+    return 0;
 }
 
 static long memory_kib(void)
@@ -169,6 +201,8 @@ static int read_in_turn(long n)
 
 int main(int argc, char **argv)
 {
+    if (argc > 3 && !strcmp(argv[1], "touch"))
+        return touch_in_rounds(atol(argv[2]), atol(argv[3]));
     if (argc > 2 && !strcmp(argv[1], "read"))
         return read_in_turn(atol(argv[2]));
     if (argc > 2 && !strcmp(argv[1], "brief"))
@@ -182,7 +216,7 @@ int main(int argc, char **argv)
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     for (long round = 1; round <= n_rounds; round++) {
-        one_round(threads, &attributes);
+        one_round(threads, &attributes, live);
         if (round == 2)
             early_kib = memory_kib();
     }
