@@ -40,7 +40,7 @@ struct companion_setup {
     char library[ARENA_PATH_MAX];   /* libhpcrun.so, prepared too; empty: none */
     unsigned n_jobs;                /* modules prepared at the same time, 0 = default */
     char plan[1024];                /* the launcher's line: which source and why */
-    char skid_json[2048];           /* figures of the skid self-test, empty when none */
+    char skid_json[4096];           /* figures of the skid self-test, empty when none */
     struct arena_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
     uint32_t trace, delay_sampling, trust_skid;     /* as in struct arena_header */

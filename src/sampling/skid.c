@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,41 @@ static void skid_key_read(struct skid_key *key)
     hypervisor_name(key->hypervisor, sizeof key->hypervisor);
 }
 
+/* --- the loops --- */
+
+/* Table of the self-test's loops (skid-kernels.S). */
+
+#if defined(__x86_64__)
+
+#define LOOP(name)                                                                                                     \
+    uint64_t skid_##name(uint64_t position, uint64_t n_turns, void *memory, uint64_t mask);                            \
+    extern const char skid_##name##_from[], skid_##name##_stall[], skid_##name##_next[], skid_##name##_to[]
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+        skid_##name##_from, skid_##name##_stall, skid_##name##_next, skid_##name##_to, skid_##name                     \
+    }
+
+LOOP(chase);
+LOOP(mixed);
+LOOP(store);
+LOOP(random);
+
+const struct skid_loop *skid_loops(void)
+{
+    static const struct skid_loop loops[SKID_KERNELS] = {ROW(chase), ROW(mixed), ROW(store), ROW(random)};
+    return loops;
+}
+
+#else
+
+const struct skid_loop *skid_loops(void)
+{
+    static const struct skid_loop loops[SKID_KERNELS];
+    return loops;
+}
+
+#endif
+
 /* --- measuring --- */
 
 /* Runs the loops under a sampling signal in a child process and judges the counts. */
@@ -96,6 +132,7 @@ static void skid_key_read(struct skid_key *key)
 #define TICK_NS 30000000 /* of CPU time for the cost of a sample */
 #define TICKS_MAX 128
 #define TICK_MOST_NS 100000000 /* of what is believed */
+#define CACHES_WALL_MS 3000    /* for the curve of the caches, which takes 0.3 s where nobody else works */
 
 /* In memory that parent and child share. */
 struct report {
@@ -279,9 +316,88 @@ int skid_measure(struct skid_result *result, struct error *err)
         memcpy(result->trigger, report->trigger, sizeof result->trigger);
         result->rule = judge(result);
         result->tick_ns = report->tick_ns;
+        cache_curve_measure(&result->caches, CACHES_WALL_MS);
     }
     munmap(report, sizeof *report);
     return code;
+}
+
+/* --- what the curve of the caches means --- */
+
+#define SLOWER 1.3     /* by which the next level is, if there is one */
+#define LEVEL_2_AT 3.0 /* times what the first level is said to have */
+#define LEVEL_3_AT 2.0 /* times what the second level is said to have */
+
+void cache_claims(uint64_t claimed[CACHE_LEVELS])
+{
+    static const int names[CACHE_LEVELS] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+    for (unsigned i = 0; i < CACHE_LEVELS; i++) {
+        long n_bytes = sysconf(names[i]);
+        claimed[i] = n_bytes > 0 ? (uint64_t)n_bytes : 0;
+    }
+}
+
+/* Picoseconds by size, without what disturbed the measurement: larger data are not served faster, so what is slower
+ * than a larger size was not the caches' time. 0: not measured. */
+static void take_times(const struct cache_curve *curve, bool is_all, double times[CACHE_SIZES_MAX])
+{
+    double least = 0;
+    for (uint32_t i = curve->n_sizes; i-- > 0;) {
+        double ps = is_all ? curve->sizes[i].all_ps : curve->sizes[i].alone_ps;
+        least = ps > 0 && (least <= 0 || ps < least) ? ps : least;
+        times[i] = ps > 0 ? least : 0;
+    }
+}
+
+/* At the smallest size of at least kib; 0: there is none. */
+static double time_at(const struct cache_curve *curve, const double times[CACHE_SIZES_MAX], double kib)
+{
+    for (uint32_t i = 0; i < curve->n_sizes; i++)
+        if (curve->sizes[i].kib >= kib && times[i] > 0)
+            return times[i];
+    return 0;
+}
+
+/* The size where loads begin to take limit_ps, between two sizes in the proportion of their logarithms; 0: they never
+ * do, or always. */
+static uint32_t size_until(const struct cache_curve *curve, const double times[CACHE_SIZES_MAX], double limit_ps)
+{
+    uint32_t before = UINT32_MAX;
+    for (uint32_t i = 0; i < curve->n_sizes; i++) {
+        if (times[i] > limit_ps && before == UINT32_MAX)
+            return 0;
+        if (times[i] > limit_ps) {
+            double low = curve->sizes[before].kib, ratio = curve->sizes[i].kib / low;
+            return (uint32_t)(low * pow(ratio, log(limit_ps / times[before]) / log(times[i] / times[before])));
+        }
+        before = times[i] > 0 ? i : before;
+    }
+    return 0;
+}
+
+void cache_curve_judge(const struct cache_curve *curve, const uint64_t claimed[CACHE_LEVELS],
+                       struct cache_effect *effect)
+{
+    const uint64_t common[CACHE_LEVELS] = {32 << 10, 512 << 10, 0};
+    double kib[CACHE_LEVELS], alone[CACHE_SIZES_MAX], all[CACHE_SIZES_MAX];
+    *effect = (struct cache_effect){0};
+    if (!curve->n_sizes)
+        return;
+    take_times(curve, false, alone);
+    take_times(curve, true, all);
+    for (unsigned i = 0; i < CACHE_LEVELS; i++)
+        kib[i] = (double)(claimed[i] ? claimed[i] : common[i]) / 1024;
+    const double seen[CACHE_LEVELS + 1] = {alone[0], time_at(curve, alone, LEVEL_2_AT * kib[0]),
+                                           time_at(curve, alone, LEVEL_3_AT * kib[1]), alone[curve->n_sizes - 1]};
+    /* Of data that much larger than a level, that level may still serve a part. */
+    const double pure[CACHE_LEVELS + 1] = {seen[0], (seen[1] - seen[0] / LEVEL_2_AT) / (1 - 1 / LEVEL_2_AT),
+                                           (seen[2] - seen[1] / LEVEL_3_AT) / (1 - 1 / LEVEL_3_AT), seen[3]};
+    for (unsigned i = 0; i <= CACHE_LEVELS; i++)
+        effect->level_ps[i] = (uint32_t)seen[i];
+    for (unsigned i = 0; i < CACHE_LEVELS; i++)
+        if (seen[i] > 0 && pure[i] * SLOWER < pure[i + 1])
+            effect->kib[i] = size_until(curve, alone, sqrt(pure[i] * pure[i + 1]));
+    effect->all_kib = effect->kib[2] ? size_until(curve, all, sqrt(pure[2] * pure[3])) : 0;
 }
 
 /* --- as text and JSON --- */
@@ -351,6 +467,37 @@ static void put_kernel(struct text *text, const struct skid_kernel *kernel, unsi
         percent(kernel->n_next, n), percent(kernel->n_elsewhere, n));
 }
 
+static void put_times(struct text *text, const char *name, const struct cache_curve *curve, bool is_all)
+{
+    put(text, ", \"%s\": [", name);
+    for (uint32_t i = 0; i < curve->n_sizes; i++) {
+        double ps = is_all ? curve->sizes[i].all_ps : curve->sizes[i].alone_ps;
+        put(text, "%s%.1f", i ? ", " : "", ps / 1000);
+    }
+    put(text, "]");
+}
+
+static void put_caches(struct text *text, const struct cache_curve *curve)
+{
+    uint64_t claimed[CACHE_LEVELS];
+    struct cache_effect effect;
+    cache_claims(claimed);
+    cache_curve_judge(curve, claimed, &effect);
+    put(text, ", \"caches\": {\"effective_kib\": [%u, %u, %u], \"all_kib\": %u, ", effect.kib[0], effect.kib[1],
+        effect.kib[2], effect.all_kib);
+    put(text, "\"claimed_kib\": [%llu, %llu, %llu], ", (unsigned long long)claimed[0] / 1024,
+        (unsigned long long)claimed[1] / 1024, (unsigned long long)claimed[2] / 1024);
+    put(text, "\"level_ns\": [%.1f, %.1f, %.1f, %.1f], \"tlb_kib\": %u, \"huge_pages\": %s, \"cpus\": %u, \"kib\": [",
+        effect.level_ps[0] / 1000.0, effect.level_ps[1] / 1000.0, effect.level_ps[2] / 1000.0,
+        effect.level_ps[3] / 1000.0, curve->tlb_kib, curve->is_huge ? "true" : "false", curve->n_cpus);
+    for (uint32_t i = 0; i < curve->n_sizes; i++)
+        put(text, "%s%u", i ? ", " : "", curve->sizes[i].kib);
+    put(text, "]");
+    put_times(text, "alone_ns", curve, false);
+    put_times(text, "all_ns", curve, true);
+    put(text, "}");
+}
+
 int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
 {
     static const char *const rules[] = {"unknown", "holds", "fails"};
@@ -366,7 +513,10 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
     put(&text, "\"rule\": \"%s\", \"kernels\": [", rules[result->rule <= SKID_FAILS ? result->rule : SKID_UNKNOWN]);
     for (unsigned k = 0; k < SKID_KERNELS; k++)
         put_kernel(&text, &result->kernels[k], k);
-    put(&text, "]}");
+    put(&text, "]");
+    if (result->caches.n_sizes)
+        put_caches(&text, &result->caches);
+    put(&text, "}");
     return text.len_bytes < n_bytes ? (int)text.len_bytes : -1;
 }
 
@@ -376,7 +526,8 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
  * a reader recognises a file of another kind. */
 
 #define SAMPLES_MAX 1000000 /* of one loop: far more than a measurement takes */
-#define LOCK_TRIES 200      /* of 10 ms: ten times what a measurement takes */
+#define LOCK_TRIES 600      /* of 10 ms: ten times what a measurement takes */
+#define CURVE_AGAIN_S 3600  /* after which a curve is tried again that the machine was too busy for */
 
 static uint64_t hash_line(uint64_t hash, const char *text)
 {
@@ -395,8 +546,34 @@ static bool cache_path(const char *directory, const struct skid_key *key, const 
 
 static void write_head(const struct skid_key *key, char *text, size_t n_bytes)
 {
-    (void)snprintf(text, n_bytes, "locus skid 2\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
+    (void)snprintf(text, n_bytes, "locus skid 3\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
                    key->microcode, key->kernel, key->hypervisor);
+}
+
+static bool read_curve(FILE *file, struct cache_curve *curve)
+{
+    if (fscanf(file, " caches %2u cpus %9u huge %1u tlb %9u", &curve->n_sizes, &curve->n_cpus, &curve->is_huge,
+               &curve->tlb_kib) != 4 ||
+        curve->n_sizes > CACHE_SIZES_MAX)
+        return false;
+    for (uint32_t i = 0; i < curve->n_sizes; i++) {
+        struct cache_point *point = &curve->sizes[i];
+        if (fscanf(file, "%9u %9u %9u", &point->kib, &point->alone_ps, &point->all_ps) != 3 || !point->alone_ps ||
+            (i && point->kib <= curve->sizes[i - 1].kib))
+            return false;
+    }
+    return true;
+}
+
+static bool write_curve(FILE *file, const struct cache_curve *curve)
+{
+    bool ok = fprintf(file, "caches %u cpus %u huge %u tlb %u\n", curve->n_sizes, curve->n_cpus, curve->is_huge,
+                      curve->tlb_kib) > 0;
+    for (uint32_t i = 0; i < curve->n_sizes; i++) {
+        const struct cache_point *point = &curve->sizes[i];
+        ok = ok && fprintf(file, "%u %u %u\n", point->kib, point->alone_ps, point->all_ps) > 0;
+    }
+    return ok;
 }
 
 static bool read_counts(FILE *file, struct skid_result *result)
@@ -414,6 +591,8 @@ static bool read_counts(FILE *file, struct skid_result *result)
             return false;
     }
     char end[8] = "";
+    if (!read_curve(file, &result->caches))
+        return false;
     return fscanf(file, "%7s", end) == 1 && strcmp(end, "end") == 0;
 }
 
@@ -430,13 +609,16 @@ static bool read_cache(const char *path, const struct skid_key *key, struct skid
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
-    bool ok = skid_cache_read(file, key, result);
+    struct stat status;
+    bool ok = skid_cache_read(file, key, result) && fstat(fileno(file), &status) == 0;
+    if (ok && !result->caches.n_sizes)
+        ok = time(NULL) < status.st_mtime + CURVE_AGAIN_S;
     (void)fclose(file);
     return ok;
 }
 
 /* Writes the file under another name and renames it, so that a reader sees all of it or nothing. After a failure the
- * next process measures again, for 0.2 s. */
+ * next process measures again. */
 static void write_cache(const char *path, const struct skid_result *result)
 {
     char head[1024], temporary[PATH_MAX];
@@ -450,6 +632,7 @@ static void write_cache(const char *path, const struct skid_result *result)
         const struct skid_kernel *kernel = &result->kernels[k];
         ok = ok && fprintf(file, "%u %u %u\n", kernel->n_at, kernel->n_next, kernel->n_elsewhere) > 0;
     }
+    ok = ok && write_curve(file, &result->caches);
     ok = ok && fputs("end\n", file) >= 0;
     ok = fclose(file) == 0 && ok;
     if (!ok || rename(temporary, path) != 0)

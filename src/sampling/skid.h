@@ -17,6 +17,8 @@
 #define SKID_TRIGGER_PERF "task-clock"
 #define SKID_TRIGGER_TIMER "cpu-timer" /* where perf is refused */
 #define SKID_KEY_BYTES 128
+#define CACHE_SIZES_MAX 32
+#define CACHE_LEVELS 3
 
 /* Decides whether an earlier measurement is still valid. */
 struct skid_key {
@@ -39,6 +41,27 @@ enum skid_rule {
     SKID_FAILS = 2
 };
 
+/* What the caches do, as measured: the time of a load that depends on the one before, from data of each size in random
+ * order. What the processor claims of its caches may be another machine's, or be shared with others. */
+struct cache_curve {
+    uint32_t n_sizes; /* 0: not measured */
+    uint32_t n_cpus;  /* that ran at once for all_ps */
+    uint32_t is_huge; /* 1: in huge pages; 0: the times hold misses of the translation buffers */
+    struct cache_point {
+        uint32_t kib;      /* of data */
+        uint32_t alone_ps; /* picoseconds of a load, one processor alone */
+        uint32_t all_ps;   /* the same while all processors do so; 0: not measured */
+    } sizes[CACHE_SIZES_MAX];
+    uint32_t tlb_kib; /* memory in pages of the smallest size whose translations are at hand; 0: not known */
+};
+
+/* The sizes up to which data are served by each level of the caches, and how fast, worked out from the curve. */
+struct cache_effect {
+    uint32_t kib[CACHE_LEVELS];          /* one processor alone; 0: not known */
+    uint32_t all_kib;                    /* the third level, for each processor while all work; 0: not known */
+    uint32_t level_ps[CACHE_LEVELS + 1]; /* of a load from each level, and from memory; 0: not known */
+};
+
 struct skid_result {
     struct skid_key key;
     char trigger[32]; /* SKID_TRIGGER_... */
@@ -46,6 +69,7 @@ struct skid_result {
     uint32_t rule;    /* enum skid_rule */
     uint32_t tick_ns; /* what a sample costs whose handler does nothing, kernel included: the lower quartile; 0: not
                        * known */
+    struct cache_curve caches;
     bool is_from_cache;
 };
 
@@ -53,8 +77,8 @@ struct skid_result {
 const char *skid_kernel_name(unsigned i);
 const char *skid_kernel_text(unsigned i);
 
-/* Runs the loops in a child process (about 0.2 s of CPU time; nothing changes in the calling process) and judges the
- * counts.
+/* Runs the loops and measures the caches in child processes (about 1 s of CPU time; nothing changes in the calling
+ * process), and judges the counts. The caches are left out where it takes longer.
  * err: ERR_UNSUPPORTED not x86-64, or neither perf nor CPU-time timers work; ERR_IO fork or memory refused */
 int skid_measure(struct skid_result *result, struct error *err);
 
@@ -68,6 +92,21 @@ bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result 
 /* The result as one JSON object in text [n_bytes], percentages with one digit, ended by NUL; returns its length, or -1
  * when it does not fit. */
 int skid_to_json(const struct skid_result *result, char *text, size_t n_bytes);
+
+/* --- the caches --- */
+
+/* Fills in the curve, in child processes; n_sizes stays 0 where memory or processes are refused, or where it takes more
+ * than wall_ms: then others use the machine, and what it has is not seen. */
+void cache_curve_measure(struct cache_curve *curve, uint32_t wall_ms);
+
+/* Works out the levels. A level ends where a load takes the geometric mean of its own time and the next level's; the
+ * time of a level is taken at sizes where it serves by what the machine claims of the levels before it. claimed
+ * [CACHE_LEVELS]: bytes of each level of the caches, 0 not known (sizes that are common are taken). */
+void cache_curve_judge(const struct cache_curve *curve, const uint64_t claimed[CACHE_LEVELS],
+                       struct cache_effect *effect);
+
+/* What the C library says of this machine's caches, bytes of each level, 0 not known. */
+void cache_claims(uint64_t claimed[CACHE_LEVELS]);
 
 /* --- the loops --- */
 

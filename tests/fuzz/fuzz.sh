@@ -80,7 +80,7 @@ target_arena() {
 target_companion() {
     fuzz_build -Wl,--wrap=fork,--wrap=waitpid
     python3 "$srcdir/tests/fuzz/companion-seeds.py" "$corpus"
-    fuzz_run -max_len=6000
+    fuzz_run -max_len=12000
 }
 
 # database_seeds DATABASE_CORPUS EXTEND_CORPUS: measurements of a small program, and their databases.

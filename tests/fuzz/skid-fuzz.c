@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     static const struct skid_key key = {.cpu = "Zen", .microcode = "0x1", .kernel = "6.1", .hypervisor = "none"};
     struct skid_result result;
-    char text[2048];
+    char text[4096];
     FILE *file = len_bytes ? fmemopen((void *)(uintptr_t)data, len_bytes, "r") : NULL;
     if (!file)
         return 0;

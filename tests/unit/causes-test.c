@@ -770,6 +770,27 @@ static void test_self_test_decides(void **state)
         causes_retire_in_order("{\"kernels\": [{\"name\": \"k2\", \"samples\": 80, \"percent_next\": 70.0}]}"));
 }
 
+/* A level counts as it was measured, and never as more than the machine claims. */
+static void test_measured_caches(void **state)
+{
+    const struct cause_caches claimed = {512, 16384, 8 << 20};
+    struct cause_caches caches = claimed;
+    (void)state;
+    causes_caches_measured(&caches, "{\"hypervisor\": \"KVM\", \"caches\": {\"effective_kib\": [48, 512, 16384],"
+                                    "\"all_kib\": 8192}}");
+    assert_true(caches.l1_lines == 512 && caches.l2_lines == 8192 && caches.l3_lines == 131072);
+    caches = claimed;
+    causes_caches_measured(&caches,
+                           "{\"hypervisor\": \"KVM\", \"caches\": {\"effective_kib\": [0, 0, 0], \"all_kib\": 0}}");
+    assert_memory_equal(&caches, &claimed, sizeof caches);
+    causes_caches_measured(&caches, "{\"hypervisor\": \"none\"}");
+    assert_memory_equal(&caches, &claimed, sizeof caches);
+    causes_caches_measured(&caches, NULL);
+    assert_memory_equal(&caches, &claimed, sizeof caches);
+    causes_caches_measured(&caches, "{\"hypervisor\": \"KVM\"}"); /* from before */
+    assert_true(caches.l2_lines == 16384 && caches.l3_lines == 32768 * 1024 / 64);
+}
+
 /* Events without any pattern are not split: files from before, page faults. */
 static void test_nothing_known(void **state)
 {
@@ -819,6 +840,7 @@ int main(void)
         cmocka_unit_test(test_threads_are_judged_together),
         cmocka_unit_test(test_chain_in_the_caches),
         cmocka_unit_test(test_self_test_decides),
+        cmocka_unit_test(test_measured_caches),
         cmocka_unit_test(test_nothing_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,18 +149,130 @@ static void test_json(void **state)
     json_t *kernel = json_array_get(json_object_get(json, "kernels"), 1);
     assert_int_equal(json_integer_value(json_object_get(kernel, "samples")), 100);
     assert_true(json_real_value(json_object_get(kernel, "percent_next")) == 96.0);
+    assert_null(json_object_get(json, "caches"));
+    json_decref(json);
+    result.caches = (struct cache_curve){.n_sizes = CACHE_SIZES_MAX};
+    for (uint32_t i = 0; i < CACHE_SIZES_MAX; i++)
+        result.caches.sizes[i] = (struct cache_point){16 + i, UINT32_MAX, UINT32_MAX};
+    n = skid_to_json(&result, text, sizeof text);
+    json = json_loads(text, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(json, "caches"), "alone_ns")), CACHE_SIZES_MAX);
     json_decref(json);
     assert_int_equal(skid_to_json(&result, text, 100), -1);
     assert_int_equal(skid_to_json(&result, text, (size_t)n), -1);
     assert_int_equal(skid_to_json(&result, text, (size_t)n + 1), n);
 }
 
+/* A machine by construction: first, second and third level of so many KiB, then memory. A cache that is smaller than
+ * the data holds a part of them, and its loads take its time, the others the next one's. */
+struct machine {
+    double kib[CACHE_LEVELS];
+    double ps[CACHE_LEVELS + 1];
+};
+
+static uint32_t load_ps(const struct machine *machine, double kib)
+{
+    double ps = 0, left = 1;
+    for (unsigned i = 0; i < CACHE_LEVELS; i++) {
+        double held = machine->kib[i] < kib ? machine->kib[i] / kib : 1;
+        ps += (held - (1 - left)) * machine->ps[i];
+        left = 1 - held;
+    }
+    return (uint32_t)(ps + left * machine->ps[CACHE_LEVELS]);
+}
+
+static struct cache_curve curve_of(const struct machine *alone, const struct machine *all)
+{
+    struct cache_curve curve = {.n_cpus = 2, .is_huge = 1};
+    for (uint32_t kib = 16; kib <= 262144; kib = kib & (kib - 1) ? kib / 3 * 4 : kib < 32768 ? kib / 2 * 3 : kib * 2)
+        curve.sizes[curve.n_sizes++] =
+            (struct cache_point){kib, load_ps(alone, kib), kib >= 512 && kib <= 32768 ? load_ps(all, kib) : 0};
+    return curve;
+}
+
+static bool is_near(uint32_t found, double wanted)
+{
+    bool is = found > wanted / 1.7 && found < wanted * 1.7;
+    if (!is)
+        (void)printf("%u instead of %.0f\n", found, wanted);
+    return is;
+}
+
+/* The processor claims 508 MiB for each core, the guest gets 12; alone or with others. */
+static void test_levels(void **state)
+{
+    static const struct machine machines[][2] = {
+        {{{32, 1024, 12288}, {1200, 4000, 19000, 185000}}, {{32, 1024, 6144}, {1200, 4000, 22000, 200000}}},
+        {{{48, 2048, 32768}, {1200, 5000, 25000, 110000}}, {{48, 2048, 4096}, {1200, 5000, 30000, 150000}}},
+        {{{32, 512, 16384}, {1000, 3000, 12000, 80000}}, {{32, 512, 16384}, {1000, 3000, 12000, 80000}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        const struct machine *alone = &machines[i][0], *all = &machines[i][1];
+        const uint64_t claimed[CACHE_LEVELS] = {(uint64_t)alone->kib[0] << 10, (uint64_t)alone->kib[1] << 10,
+                                                508 << 20};
+        struct cache_curve curve = curve_of(alone, all);
+        struct cache_effect effect;
+        cache_curve_judge(&curve, claimed, &effect);
+        for (unsigned level = 0; level < CACHE_LEVELS; level++)
+            assert_true(is_near(effect.kib[level], alone->kib[level]));
+        assert_true(is_near(effect.all_kib, all->kib[2]));
+        assert_true(is_near(effect.level_ps[CACHE_LEVELS], alone->ps[CACHE_LEVELS]));
+        curve.sizes[6].alone_ps *= 20; /* somebody else had the processor */
+        cache_curve_judge(&curve, claimed, &effect);
+        assert_true(is_near(effect.kib[2], alone->kib[2]));
+    }
+}
+
+/* Where everything that was tried is as fast as the third level, memory and the end of the cache are not known. */
+static void test_levels_without_end(void **state)
+{
+    static const struct machine machine = {{32, 1024, 1e9}, {1200, 4000, 19000, 185000}};
+    const uint64_t claimed[CACHE_LEVELS] = {32 << 10, 1 << 20, 0};
+    struct cache_curve curve = curve_of(&machine, &machine), none = {0};
+    struct cache_effect effect;
+    (void)state;
+    cache_curve_judge(&curve, claimed, &effect);
+    assert_int_equal(effect.kib[2], 0);
+    assert_int_equal(effect.all_kib, 0);
+    cache_curve_judge(&none, claimed, &effect);
+    assert_int_equal(effect.kib[0] + effect.kib[1] + effect.kib[2] + effect.all_kib, 0);
+}
+
+/* What can be said of any machine: larger data are not served faster, but for disturbances. */
+static void test_real_curve(void **state)
+{
+    struct cache_curve curve;
+    uint64_t claimed[CACHE_LEVELS];
+    struct cache_effect effect;
+    (void)state;
+    cache_curve_measure(&curve, 20000);
+    if (!curve.n_sizes) {
+        (void)printf("SKIP: the caches cannot be measured here\n");
+        return;
+    }
+    cache_claims(claimed);
+    cache_curve_judge(&curve, claimed, &effect);
+    (void)printf("levels: %u, %u, %u KiB, %u for each of %u\n", effect.kib[0], effect.kib[1], effect.kib[2],
+                 effect.all_kib, curve.n_cpus);
+    assert_true(curve.sizes[0].kib == 16 && curve.sizes[curve.n_sizes - 1].kib == 262144);
+    assert_true(curve.sizes[0].alone_ps * 2 < curve.sizes[curve.n_sizes - 1].alone_ps);
+    assert_true(effect.kib[0] >= 8 && effect.kib[0] < 1024);
+    cache_curve_measure(&curve, 0);
+    assert_int_equal(curve.n_sizes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measure),      cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_directory), cmocka_unit_test(test_one_measures_for_all),
+        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_no_directory),
+        cmocka_unit_test(test_one_measures_for_all),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_levels_without_end),
+        cmocka_unit_test(test_real_curve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

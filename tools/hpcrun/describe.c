@@ -15,6 +15,7 @@
 #include "sampling/machine.h"
 #include "sampling/pmu.h"
 #include "sampling/probe.h"
+#include "import/topology.h"
 #include "sampling/skid.h"
 #include "sampling/source.h"
 
@@ -302,6 +303,84 @@ static void print_kernel(FILE *out, unsigned i, const struct skid_kernel *kernel
                       skid_kernel_text(i));
 }
 
+static void print_size(FILE *out, const char *before, double kib)
+{
+    if (kib >= 1024)
+        (void)fprintf(out, "%s%.*f MiB", before, kib < 10240, kib / 1024);
+    else
+        (void)fprintf(out, "%s%.0f KiB", before, kib);
+}
+
+/* What hwloc says, where it differs from what was measured by more than a factor of two; of the third level a core's
+ * share is compared. */
+static void print_claims(FILE *out, const struct cache_effect *effect)
+{
+    struct topology topology = {0};
+    struct error err;
+    bool differs = false;
+    if (topology_read_here(&topology, &err) != 0)
+        return;
+    const double said[CACHE_LEVELS] = {(double)topology.l1_bytes / 1024, (double)topology.l2_bytes / 1024,
+                                       (double)topology.l3_bytes / 1024};
+    for (unsigned i = 0; i < CACHE_LEVELS; i++) {
+        double kib = i == CACHE_LEVELS - 1 && effect->all_kib ? effect->all_kib : effect->kib[i];
+        differs |= kib > 0 && said[i] > 0 && (kib > 2 * said[i] || said[i] > 2 * kib);
+    }
+    if (differs) {
+        (void)fprintf(out, "%-12s   hwloc says", "");
+        for (unsigned i = 0; i < CACHE_LEVELS; i++)
+            print_size(out, i ? ", " : " ", said[i]);
+        (void)fprintf(out, " for each core: the smaller counts\n");
+    }
+    topology_fini(&topology);
+}
+
+static void print_curve(FILE *out, const struct cache_curve *curve)
+{
+    (void)fprintf(out, "%-12s   ns a load, alone%s:", "", curve->n_cpus ? "/all CPUs at once" : "");
+    for (uint32_t i = 0; i < curve->n_sizes; i++) {
+        const struct cache_point *point = &curve->sizes[i];
+        if (i % 8 == 0)
+            (void)fprintf(out, "\n%-12s    ", "");
+        print_size(out, " ", point->kib);
+        (void)fprintf(out, " %.1f", point->alone_ps / 1000.0);
+        if (point->all_ps)
+            (void)fprintf(out, "/%.1f", point->all_ps / 1000.0);
+    }
+    (void)fprintf(out, "\n");
+}
+
+/* The levels of the caches, and the curve that they were found in. */
+static void print_caches(FILE *out, const struct cache_curve *curve)
+{
+    uint64_t claimed[CACHE_LEVELS];
+    struct cache_effect effect;
+    if (!curve->n_sizes) {
+        print_result(out, "caches", false, "not measured: refused, or others used the machine all the time", "");
+        return;
+    }
+    cache_claims(claimed);
+    cache_curve_judge(curve, claimed, &effect);
+    (void)fprintf(out, "%-12s measured:", "caches");
+    for (unsigned i = 0; i < CACHE_LEVELS; i++) {
+        if (!effect.kib[i])
+            continue;
+        print_size(out, " up to ", effect.kib[i]);
+        (void)fprintf(out, " %.1f ns,", effect.level_ps[i] / 1000.0);
+    }
+    (void)fprintf(out, " memory %.0f ns\n", effect.level_ps[CACHE_LEVELS] / 1000.0);
+    if (effect.all_kib) {
+        print_size(out, "               of the third level ", effect.all_kib);
+        (void)fprintf(out, " for each of %u CPUs while all work\n", curve->n_cpus);
+    }
+    if (curve->tlb_kib) {
+        print_size(out, "               translations at hand for ", curve->tlb_kib);
+        (void)fprintf(out, " in pages of 4 KiB%s\n", curve->is_huge ? "" : "; there are no huge pages here");
+    }
+    print_claims(out, &effect);
+    print_curve(out, curve);
+}
+
 static void print_skid(FILE *out, const char *cache)
 {
     static const char *const verdicts[] = {
@@ -324,6 +403,7 @@ static void print_skid(FILE *out, const char *cache)
                       (double)result.tick_ns / 1e3);
     for (unsigned i = 0; i < SKID_KERNELS; i++)
         print_kernel(out, i, &result.kernels[i]);
+    print_caches(out, &result.caches);
 }
 
 static void print_installation(FILE *out, const char *cache, const struct error *cache_error)

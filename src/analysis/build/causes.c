@@ -97,6 +97,7 @@ void accesses_fini(struct access_table *table)
 /* The loop of the skid self-test whose load that misses is followed by others that do not, and its consumer later: of
  * its samples, MIXED_SAMPLES_MIN or more, so many percent must be of the load that misses, one instruction behind it.
  */
+#define VIRTUAL_L3_MOST_KIB 32768 /* of which no measurement is there */
 #define MIXED_LOOP "k2"
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
@@ -713,6 +714,29 @@ static void join(struct cause_entry *to, const struct cause_entry *from)
     to->pattern |= walk_flags(from->pattern);
     add_footprint(&to->footprint, &from->footprint);
     add_sum(&to->judged, &from->judged);
+}
+
+static void lower(uint64_t *lines, double kib)
+{
+    uint64_t measured = kib > 0 ? (uint64_t)(kib * 1024 / PATTERN_LINE_BYTES) : 0;
+    if (measured && measured < *lines)
+        *lines = measured;
+}
+
+void causes_caches_measured(struct cause_caches *caches, const char *skid)
+{
+    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL;
+    const json_t *measured = json_object_get(figures, "caches");
+    const json_t *levels = json_object_get(measured, "effective_kib");
+    const char *hypervisor = json_string_value(json_object_get(figures, "hypervisor"));
+    bool is_virtual = hypervisor && strcmp(hypervisor, "none") != 0 && strcmp(hypervisor, "unknown") != 0;
+    lower(&caches->l1_lines, json_number_value(json_array_get(levels, 0)));
+    lower(&caches->l2_lines, json_number_value(json_array_get(levels, 1)));
+    lower(&caches->l3_lines, json_number_value(json_array_get(levels, 2)));
+    lower(&caches->l3_lines, json_number_value(json_object_get(measured, "all_kib")));
+    if (!measured && is_virtual)
+        lower(&caches->l3_lines, VIRTUAL_L3_MOST_KIB);
+    json_decref(figures);
 }
 
 bool causes_retire_in_order(const char *skid)

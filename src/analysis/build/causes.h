@@ -53,6 +53,11 @@ struct cause_caches {
     uint64_t l1_lines, l2_lines, l3_lines;
 };
 
+/* Makes each level as small as it was measured with the skid self-test (skid: its figures as JSON text, NULL when there
+ * are none): a virtual machine has what the processor claims, but not for itself. Where the caches were not measured,
+ * the third level of a virtual machine is taken to be at most 32 MiB. Others who share a cache only make it smaller. */
+void causes_caches_measured(struct cause_caches *caches, const char *skid);
+
 /* Assumed when the topology has no caches: 32 KiB, 512 KiB and 4 MiB. */
 #define CAUSES_L1_LINES 512
 #define CAUSES_L2_LINES 8192

@@ -175,6 +175,7 @@ struct beside {
     const struct hpcrun_profile *head;
     const struct raw_ids *ids;
     const struct topology *topology; /* NULL = not known */
+    struct cause_caches caches;
 };
 
 static void add_cpu(struct load_sides *sides, uint32_t node, size_t profile, uint32_t metric,
@@ -456,9 +457,8 @@ static uint64_t most_lines_of(const struct objects_variable *from, const struct 
 
 static void add_causes(struct load_sides *sides, uint32_t node, const struct objects_variable *from,
                        const struct objects_access *access, uint32_t event, uint32_t module,
-                       const struct topology *topology)
+                       const struct cause_caches *caches)
 {
-    struct cause_caches caches = {CAUSES_L1_LINES, CAUSES_L2_LINES, CAUSES_L3_LINES};
     struct cause_access like = {.node = node,
                                 .event = event,
                                 .module = module,
@@ -474,13 +474,21 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
         like.all_lines = from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
         like.pool_id = sides->n_variables;
     }
+    sides->failed = !causes_add(&sides->causes, &like, caches) || sides->failed;
+}
+
+/* What the machine of a profile has, as it claims and as it was measured. */
+static struct cause_caches caches_of(const struct topology *topology, const char *skid)
+{
+    struct cause_caches caches = {CAUSES_L1_LINES, CAUSES_L2_LINES, CAUSES_L3_LINES};
     if (topology && topology->l1_bytes)
         caches.l1_lines = topology->l1_bytes / PATTERN_LINE_BYTES;
     if (topology && topology->l2_bytes)
         caches.l2_lines = topology->l2_bytes / PATTERN_LINE_BYTES;
     if (topology && topology->l3_bytes)
         caches.l3_lines = topology->l3_bytes / PATTERN_LINE_BYTES;
-    sides->failed = !causes_add(&sides->causes, &like, &caches) || sides->failed;
+    causes_caches_measured(&caches, skid);
+    return caches;
 }
 
 static void add_accesses(struct load_sides *sides, const struct side_row *row, const struct objects_variable *from,
@@ -496,7 +504,7 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
         if (access->event >= n_events || events[access->event] == UINT32_MAX)
             continue;
         like.event = events[access->event];
-        add_causes(sides, row->node, from, access, like.event, like.module, beside->topology);
+        add_causes(sides, row->node, from, access, like.event, like.module, &beside->caches);
         if (from->kind > VAR_STACK)
             continue; /* not in an object that has places */
         (void)accesses_add(&sides->accesses, &like, &access->offsets);
@@ -576,7 +584,8 @@ void load_sides_add(struct load_sides *sides, const char *path, size_t number, c
         model_note(sides->model, "%s: sizes, places and fates of this thread are missing.", side->err.text);
     if (side->state != SIDE_READ)
         return;
-    const struct beside beside = {number, head, ids, find_topology(sides, path, file->topology)};
+    const struct topology *topology = find_topology(sides, path, file->topology);
+    const struct beside beside = {number, head, ids, topology, caches_of(topology, file->skid)};
     add_placeholders(sides, file, head);
     add_functions(sides, file, head);
     add_builds(sides, file);

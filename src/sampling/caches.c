@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The curve of the caches: how long a load takes from data of each size; see skid.h. In virtual machines the processor
+ * claims caches of a size that no guest gets. Ordinary code (the launcher). */
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sampling/skid.h"
+
+#define LINE_BYTES 64u
+#define PAGE_BYTES 4096u
+#define HUGE_BYTES ((size_t)2 << 20)
+#define FIRST_KIB 16u
+#define FINE_KIB 32768u  /* two sizes to each power of two up to here */
+#define MOST_KIB 262144u /* 256 MiB */
+#define TURNS 12000
+#define ROUNDS 4            /* the fastest counts */
+#define ALL_CPUS_MAX 64     /* that are tried at once */
+#define ALL_LEAST_KIB 512u  /* of each processor */
+#define ALL_MOST_KIB 32768u /* of each processor */
+#define ALL_SHARE 8         /* of the memory that is free, for all of them together */
+#define TLB_PAGES_MAX 32768u
+#define TLB_SLOWER_PS 4000 /* by which a load is slower whose translation is not at hand */
+
+/* A random order without a table: numbers of so many bits in another order, each once, and then scaled to the lines.
+ * The memory holds zeros, so that adding what a load brings changes nothing, but the next load has to wait for it. */
+__attribute__((noinline)) static uint64_t chase(const char *memory, uint64_t n_lines, uint32_t step_bytes,
+                                                uint32_t skew_lines, uint32_t n_turns, uint64_t at)
+{
+    unsigned bits = 1;
+    while ((UINT64_C(1) << bits) < n_lines)
+        bits++;
+    const uint64_t mask = (UINT64_C(1) << bits) - 1;
+    const unsigned half = bits / 2;
+    for (uint32_t i = 0; i < n_turns; i++) {
+        uint64_t x = (at * UINT64_C(0x9e3779b97f4a7c15)) & mask;
+        x ^= x >> half;
+        x = (x * UINT64_C(0xd6e8feb86659fd93)) & mask;
+        x ^= x >> half;
+        x = x * n_lines >> bits;
+        at += 1 + *(const volatile uint64_t *)(memory + x * step_bytes + (x & skew_lines) * LINE_BYTES);
+    }
+    return at;
+}
+
+static uint32_t load_ps(const char *memory, uint64_t n_lines, uint32_t step_bytes, uint32_t skew_lines)
+{
+    uint64_t best_ns = UINT64_MAX;
+    uint64_t at = chase(memory, n_lines, step_bytes, skew_lines, n_lines < TURNS ? (uint32_t)n_lines : TURNS, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t start_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+        at = chase(memory, n_lines, step_bytes, skew_lines, TURNS, at);
+        uint64_t took_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+        best_ns = took_ns < best_ns ? took_ns : best_ns;
+    }
+    uint64_t each_ps = best_ns * 1000 / TURNS;
+    return each_ps < UINT32_MAX ? (uint32_t)each_ps : UINT32_MAX;
+}
+
+/* What the arithmetic of the order takes, and a load from the first level with it. */
+static uint32_t overhead_ps(const char *memory)
+{
+    const uint32_t first_level_ps = 1200; /* four or five cycles */
+    uint32_t ps = load_ps(memory, FIRST_KIB / 2 * 1024 / LINE_BYTES, LINE_BYTES, 0);
+    return ps > first_level_ps ? ps - first_level_ps : 0;
+}
+
+static uint32_t less(uint32_t ps, uint32_t overhead)
+{
+    return ps > overhead ? ps - overhead : 1;
+}
+
+/* Zeros that are really there, in huge pages if there are any. */
+static char *take_memory(size_t n_bytes, int advice)
+{
+    char *memory =
+        mmap(NULL, n_bytes + HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    memory = (char *)(((uintptr_t)memory + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1));
+    (void)madvise(memory, n_bytes, advice);
+    return memory;
+}
+
+static void touch(char *memory, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i += PAGE_BYTES)
+        ((volatile char *)memory)[i] = 0;
+    for (size_t i = 0; i < to; i += LINE_BYTES)
+        (void)((volatile char *)memory)[i];
+}
+
+/* Whether the first huge page of the memory is one: a page of it is given back then together with the others. */
+static bool is_huge(const char *memory)
+{
+    char line[256];
+    unsigned long start, end, kib;
+    bool is_here = false, is_found = false;
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    while (maps && fgets(line, sizeof line, maps) && !is_found) {
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+            is_here = (uintptr_t)memory >= start && (uintptr_t)memory < end;
+        else if (is_here && sscanf(line, "AnonHugePages: %lu kB", &kib) == 1)
+            is_found = kib > 0;
+    }
+    if (maps)
+        (void)fclose(maps);
+    return is_found;
+}
+
+static uint32_t next_size(uint32_t kib)
+{
+    if (kib & (kib - 1)) /* three halves of a power of two */
+        return kib / 3 * 4;
+    return kib < FINE_KIB ? kib / 2 * 3 : kib * 2;
+}
+
+/* --- one processor --- */
+
+static void measure_tlb(struct cache_curve *curve, uint32_t overhead)
+{
+    char *memory = take_memory((size_t)TLB_PAGES_MAX * PAGE_BYTES, MADV_NOHUGEPAGE);
+    if (!memory)
+        return;
+    uint32_t n_before = 0;
+    for (uint32_t n = 16; n <= TLB_PAGES_MAX; n *= 2) {
+        for (uint32_t i = n_before; i < n; i++)
+            ((volatile char *)memory)[(size_t)i * PAGE_BYTES] = 0;
+        n_before = n;
+        /* The same number of lines side by side, whose translations are at hand. */
+        uint32_t apart = less(load_ps(memory, n, PAGE_BYTES, 63), overhead);
+        uint32_t beside = less(load_ps(memory, n, LINE_BYTES, 0), overhead);
+        if (apart > beside + TLB_SLOWER_PS)
+            return;
+        curve->tlb_kib = n * (PAGE_BYTES / 1024);
+    }
+}
+
+static void measure_alone(struct cache_curve *curve)
+{
+    char *memory = take_memory((size_t)MOST_KIB * 1024, MADV_HUGEPAGE);
+    if (!memory)
+        return;
+    touch(memory, 0, HUGE_BYTES);
+    curve->is_huge = is_huge(memory);
+    uint32_t overhead = overhead_ps(memory), n = 0;
+    size_t touched = 0;
+    for (uint32_t kib = FIRST_KIB; kib <= MOST_KIB && n < CACHE_SIZES_MAX; kib = next_size(kib)) {
+        touch(memory, touched, (size_t)kib * 1024);
+        touched = (size_t)kib * 1024;
+        uint32_t ps = less(load_ps(memory, (uint64_t)kib * 1024 / LINE_BYTES, LINE_BYTES, 0), overhead);
+        curve->sizes[n++] = (struct cache_point){.kib = kib, .alone_ps = ps};
+    }
+    (void)munmap(memory, (size_t)MOST_KIB * 1024);
+    measure_tlb(curve, overhead);
+    curve->n_sizes = n;
+}
+
+/* --- all at once --- */
+
+/* In memory that the children share. */
+struct all {
+    struct cache_curve curve;
+    _Atomic uint32_t n_ready; /* of those that wait to begin */
+    _Atomic uint32_t is_begun;
+    uint32_t ps[ALL_CPUS_MAX][CACHE_SIZES_MAX];
+};
+
+static uint32_t most_for_each(uint32_t n_cpus)
+{
+    long n_pages = sysconf(_SC_AVPHYS_PAGES);
+    uint64_t kib = n_pages > 0 ? (uint64_t)n_pages * (PAGE_BYTES / 1024) / ALL_SHARE / n_cpus : 0;
+    return kib > ALL_MOST_KIB ? ALL_MOST_KIB : (uint32_t)kib;
+}
+
+static bool is_wanted(uint32_t kib, uint32_t most_kib)
+{
+    return kib >= ALL_LEAST_KIB && kib <= most_kib;
+}
+
+static void run_one_of_all(struct all *all, uint32_t index, int cpu, uint32_t most_kib)
+{
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(cpu, &own);
+    (void)sched_setaffinity(0, sizeof own, &own);
+    char *memory = take_memory((size_t)most_kib * 1024, MADV_HUGEPAGE);
+    if (memory)
+        touch(memory, 0, (size_t)most_kib * 1024);
+    uint32_t overhead = memory ? overhead_ps(memory) : 0;
+    (void)atomic_fetch_add(&all->n_ready, 1);
+    while (!atomic_load(&all->is_begun))
+        (void)usleep(200);
+    for (uint32_t i = 0; memory && i < all->curve.n_sizes; i++) {
+        uint32_t kib = all->curve.sizes[i].kib;
+        if (!is_wanted(kib, most_kib))
+            continue;
+        touch(memory, (size_t)kib * 1024, (size_t)kib * 1024);
+        all->ps[index][i] = less(load_ps(memory, (uint64_t)kib * 1024 / LINE_BYTES, LINE_BYTES, 0), overhead);
+    }
+    (void)syscall(SYS_exit_group, 0);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The middle one of the processors counts. */
+static void take_middle(struct all *all, uint32_t n_cpus)
+{
+    uint32_t times[ALL_CPUS_MAX];
+    for (uint32_t i = 0; i < all->curve.n_sizes; i++) {
+        for (uint32_t k = 0; k < n_cpus; k++)
+            times[k] = all->ps[k][i];
+        qsort(times, n_cpus, sizeof times[0], compare_times);
+        all->curve.sizes[i].all_ps = times[n_cpus / 2];
+    }
+    all->curve.n_cpus = n_cpus;
+}
+
+static void measure_all(struct all *all)
+{
+    cpu_set_t allowed;
+    int cpus[ALL_CPUS_MAX];
+    pid_t children[ALL_CPUS_MAX];
+    uint32_t n_cpus = 0, n = 0;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        return;
+    for (int cpu = 0; cpu < (int)CPU_SETSIZE && n_cpus < ALL_CPUS_MAX; cpu++)
+        if (CPU_ISSET(cpu, &allowed))
+            cpus[n_cpus++] = cpu;
+    uint32_t most_kib = n_cpus > 1 ? most_for_each(n_cpus) : 0;
+    if (most_kib < ALL_LEAST_KIB)
+        return;
+    for (; n < n_cpus; n++) {
+        children[n] = fork();
+        if (children[n] < 0)
+            break;
+        if (children[n] == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            run_one_of_all(all, n, cpus[n], most_kib);
+        }
+    }
+    while (atomic_load(&all->n_ready) < n && waitpid(-1, NULL, WNOHANG) == 0)
+        (void)usleep(200);
+    atomic_store(&all->is_begun, 1);
+    for (uint32_t i = 0; i < n; i++)
+        (void)waitpid(children[i], NULL, 0);
+    if (n == n_cpus)
+        take_middle(all, n_cpus);
+}
+
+/* Ends the child, and only it: no handler or buffer inherited from the caller may run. A child that is late is killed,
+ * and what it started with it. */
+static bool run_forked(struct all *all, void (*run)(struct all *all), uint64_t end_ns)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        run(all);
+        (void)syscall(SYS_exit_group, 0);
+    }
+    pid_t done = 0;
+    while ((done = waitpid(pid, &status, WNOHANG)) == 0 && clock_now_ns(CLOCK_MONOTONIC) < end_ns)
+        (void)usleep(1000);
+    if (done == 0) {
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, &status, 0);
+    }
+    return done == pid && WIFEXITED(status);
+}
+
+static void run_alone(struct all *all)
+{
+    measure_alone(&all->curve);
+}
+
+void cache_curve_measure(struct cache_curve *curve, uint32_t wall_ms)
+{
+    uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + wall_ms * CLOCK_MS_NS;
+    *curve = (struct cache_curve){0};
+    struct all *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return;
+    if (run_forked(all, run_alone, end_ns) && all->curve.n_sizes) {
+        *curve = all->curve;
+        if (run_forked(all, measure_all, end_ns))
+            *curve = all->curve;
+    }
+    (void)munmap(all, sizeof *all);
+}
