@@ -41,6 +41,13 @@ void block_changes_announce_hook(const struct thread_state *self, uintptr_t star
 /* When the process is sampled, apart from calls by the program itself: after a delay, for a limited time, and by
  * signals of the user. */
 
+/* A handler: an emulator may call it with a stack that is not aligned as a function expects (qemu-user 7.2). */
+#if defined __x86_64__
+#define EVENTS_HANDLER __attribute__((force_align_arg_pointer))
+#else
+#define EVENTS_HANDLER
+#endif
+
 #define CONTROL_WATCH_NS 10000000 /* of a thread's CPU time between two checks of the clock, while a delay lasts */
 
 /* Takes over the signals named in the plan and sets the alarm that limits the life of the process, if the plan has one.
@@ -63,7 +70,7 @@ void control_start_sig(void);
 void control_begin_sig(void);
 
 /* The handler of the signals that start and stop the sampling; afterwards the program's own runs.  ctx: signal */
-void control_handler_sig(int number, siginfo_t *info, void *context);
+EVENTS_HANDLER void control_handler_sig(int number, siginfo_t *info, void *context);
 
 /* The program sets its action for one of these signals: our handler stays installed, with the flags that the program
  * chose, so that its system calls are interrupted or restarted as it expects.  ctx: any */
@@ -156,7 +163,7 @@ void watchpoints_stop_sig(struct thread_state *self);
 #define EVENT_DRAINED (EVENT_RING_ONLY | EVENT_BATCH | EVENT_AUX) /* the reader empties its ring */
 
 /* The overflow handler.  ctx: signal handler */
-void events_handler_sig(int number, siginfo_t *info, void *context);
+EVENTS_HANDLER void events_handler_sig(int number, siginfo_t *info, void *context);
 
 /* Notes that a descriptor or a timer will send our signal, so that its signals are recognised as ours. A timer's
  * signals carry the value.  ctx: any */
