@@ -260,15 +260,23 @@ static void refuse_guest(const struct companion *c, const struct companion_conne
     send_text(connection->fd, COMPANION_REFUSED, why);
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
 /* An hpcrun that the program has started: it and its helpers are no part of what is measured, and what it runs has a
- * companion of its own. */
+ * companion of its own. Under an emulator all programs are the emulator to the kernel, but not by the name that it gives
+ * for the own one: then nothing is known of others. */
 static bool is_another_hpcrun(pid_t pid)
 {
-    struct stat own, other;
-    char link[64];
+    struct stat own, other, named;
+    char link[64], path[ARENA_PATH_MAX];
     (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
-    return stat(link, &other) == 0 && stat("/proc/self/exe", &own) == 0 && own.st_ino == other.st_ino &&
-           own.st_dev == other.st_dev;
+    if (stat(link, &other) != 0 || stat("/proc/self/exe", &own) != 0 || !is_same_file(&own, &other))
+        return false;
+    read_exe(getpid(), path);
+    return stat(path, &named) != 0 || is_same_file(&own, &named);
 }
 
 static void refuse_hpcrun(struct companion *c, const struct companion_connection *connection)

@@ -956,7 +956,7 @@ def check_assembly(program, scratch):
     subprocess.run([*compiler, "-g0", "-O0", "-shared", "-fPIC", "-o", str(library), str(folder / "hidden.s"), str(folder / "a/util.c")], check=True)
     names = {line.split()[2]: int(line.split()[0], 16) for line in
              subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout.split("\n") if len(line.split()) == 3}
-    subprocess.run(["strip", str(library)], check=True)
+    subprocess.run([*compiler, "-s", "-g0", "-O0", "-shared", "-fPIC", "-o", str(library), str(folder / "hidden.s"), str(folder / "a/util.c")], check=True)
     profile, path = m.Profile("app", METRICS), [("/nowhere/app", 0x1010)]
     bare, ranged = "code without symbols [libhidden.so]", f"func_0x{names['helper']:x} [libhidden.so]"
     for place, n in (((names["hidden_one"]), 10), (names["hidden_one"] + 8, 20), (names["hidden_two"] + 4, 30), (names["helper"], 5),
