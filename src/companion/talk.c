@@ -266,8 +266,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /* An hpcrun that the program has started: it and its helpers are no part of what is measured, and what it runs has a
- * companion of its own. Under an emulator all programs are the emulator to the kernel, but not by the name that it gives
- * for the own one: then nothing is known of others. */
+ * companion of its own. Under an emulator all programs are the emulator to the kernel, but not by the name that it
+ * gives for the own one: then nothing is known of others. */
 static bool is_another_hpcrun(pid_t pid)
 {
     struct stat own, other, named;

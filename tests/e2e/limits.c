@@ -35,7 +35,7 @@
 #define MIB ((size_t)1 << 20)
 #define N_LOOKS 20000
 #define N_CHILDREN 60
-#define N_CROWD 300
+#define N_CROWD 600
 #define N_BELLS 1000
 
 extern char **environ;

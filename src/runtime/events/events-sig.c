@@ -475,7 +475,8 @@ void events_enable_watch_sig(struct thread_state *self, bool enable)
 #define TIMES_EVERY 1024 /* samples */
 
 static struct {
-    _Atomic int lowest_fd; /* of all descriptors that were ever set to send our signal; 0 none */
+    _Atomic int lowest_fd;          /* of all descriptors that were ever set to send our signal; 0 none */
+    char timers[EVENTS_TIMERS_MAX]; /* a timer's signals bring the address of its place */
 } senders;
 
 /* Our descriptors lie above the program's, because the program gets the lowest free numbers. */
@@ -486,16 +487,24 @@ void events_note_descriptor_sig(int fd)
         continue;
 }
 
-void *events_timer_value_sig(void)
+void *events_timer_value_sig(unsigned index)
 {
-    return &senders;
+    return &senders.timers[index];
+}
+
+/* Index of the event, EVENTS_TIMER_OF_WATCH, or EVENTS_TIMERS_MAX: it is not a timer of ours. The value tells, not the
+ * timer's number: emulators bring another one. */
+static unsigned timer_index_sig(const siginfo_t *info)
+{
+    uintptr_t index = (uintptr_t)info->si_value.sival_ptr - (uintptr_t)senders.timers;
+    return info->si_code == SI_TIMER && index < EVENTS_TIMERS_MAX ? (unsigned)index : EVENTS_TIMERS_MAX;
 }
 
 bool events_is_ours_sig(const siginfo_t *info)
 {
     int lowest = atomic_load_explicit(&senders.lowest_fd, memory_order_relaxed);
     if (info->si_code == SI_TIMER)
-        return info->si_value.sival_ptr == &senders;
+        return timer_index_sig(info) < EVENTS_TIMERS_MAX;
     return info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
 }
 
@@ -529,15 +538,12 @@ bool events_send_signals_sig(const struct thread_state *self)
 static int event_index_sig(const struct thread_state *self, const siginfo_t *info)
 {
     const struct arena_header *header = arena_header_sig();
-    for (unsigned i = 0; i < header->n_events; i++) {
-        if (info->si_code == SI_TIMER) {
-            if (self->events[i].has_timer && self->events[i].timer_id == info->si_timerid)
-                return (int)i;
-        } else if (info->si_code > 0 && info->si_fd >= 0 &&
-                   (self->events[i].fd == info->si_fd || self->events[i].drain_fd == info->si_fd)) {
+    unsigned timer = timer_index_sig(info);
+    if (info->si_code == SI_TIMER)
+        return timer < header->n_events && self->events[timer].has_timer ? (int)timer : -1;
+    for (unsigned i = 0; info->si_code > 0 && info->si_fd >= 0 && i < header->n_events; i++)
+        if (self->events[i].fd == info->si_fd || self->events[i].drain_fd == info->si_fd)
             return (int)i;
-        }
-    }
     return -1;
 }
 
@@ -795,7 +801,7 @@ static void read_times_sometimes_sig(struct thread_state *self, unsigned index)
 static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
 {
     if (info->si_code == SI_TIMER)
-        return self->watch.has_timer && self->watch.timer_id == info->si_timerid;
+        return self->watch.has_timer && timer_index_sig(info) == EVENTS_TIMER_OF_WATCH;
     return info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->watch.fd;
 }
 

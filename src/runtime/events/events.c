@@ -516,12 +516,13 @@ static bool may_have_timer(void)
     return false;
 }
 
-static bool open_timer(struct thread_event *event, clockid_t clock, struct governor governor)
+/* index: of the event, or EVENTS_TIMER_OF_WATCH. */
+static bool open_timer(struct thread_event *event, unsigned index, clockid_t clock, struct governor governor)
 {
     if (!may_have_timer())
         return false;
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
-    notify.sigev_value.sival_ptr = events_timer_value_sig();
+    notify.sigev_value.sival_ptr = events_timer_value_sig(index);
     notify._sigev_un._tid = (pid_t)own_tid_sig();
     if (own_call_sig(SYS_timer_create, clock, &notify, &event->timer_id) != 0) {
         atomic_fetch_sub(&timers.n, 1);
@@ -587,11 +588,12 @@ static bool open_one(struct thread_state *self, unsigned index)
     if (!is_chosen(self, index, &event->n_threads))
         return true;
     if (plan->flags & EVENT_TIMER)
-        return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, governor);
+        return open_timer(event, index, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID,
+                          governor);
     if (event_open(self, index))
         return true;
     /* Perhaps there is no descriptor left within the program's limit. */
-    bool has_timer = event_clock_period_sig(plan) && open_timer(event, CLOCK_THREAD_CPUTIME_ID, governor);
+    bool has_timer = event_clock_period_sig(plan) && open_timer(event, index, CLOCK_THREAD_CPUTIME_ID, governor);
     if (has_timer)
         atomic_fetch_add(&arena_header_sig()->n_on_timer[index], 1);
     return has_timer;
@@ -601,8 +603,9 @@ static bool open_one(struct thread_state *self, unsigned index)
 static void open_watch(struct thread_state *self)
 {
     control_begin_sig();
-    if (control_is_waiting_sig() && (event_open_clock(self, &self->watch) ||
-                                     open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID, (struct governor){0})))
+    if (control_is_waiting_sig() &&
+        (event_open_clock(self, &self->watch) ||
+         open_timer(&self->watch, EVENTS_TIMER_OF_WATCH, CLOCK_THREAD_CPUTIME_ID, (struct governor){0})))
         events_enable_watch_sig(self, true);
 }
 

@@ -165,10 +165,13 @@ void watchpoints_stop_sig(struct thread_state *self);
 /* The overflow handler.  ctx: signal handler */
 EVENTS_HANDLER void events_handler_sig(int number, siginfo_t *info, void *context);
 
+#define EVENTS_TIMER_OF_WATCH ARENA_EVENTS_MAX
+#define EVENTS_TIMERS_MAX (EVENTS_TIMER_OF_WATCH + 1)
+
 /* Notes that a descriptor or a timer will send our signal, so that its signals are recognised as ours. A timer's
- * signals carry the value.  ctx: any */
+ * signals carry the value for its index: that of its event, or EVENTS_TIMER_OF_WATCH.  ctx: any */
 void events_note_descriptor_sig(int fd);
-void *events_timer_value_sig(void);
+void *events_timer_value_sig(unsigned index);
 
 /* Takes all records out of an event's ring as samples, each with only a pc.
  * ctx: signal handler of self, or ordinary code with tree_busy set */
