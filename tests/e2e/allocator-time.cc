@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Spends its time inside the allocator (churn), or in blocks that the allocator fills and copies for it (blocks). */
+/* Spends its time inside the allocator (churn), or in blocks that the allocator fills and copies for it (blocks); or
+ * makes blocks that it neither touches nor frees (keep). */
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -46,10 +47,33 @@ __attribute__((noinline)) static unsigned blocks(int turns)
     return sum;
 }
 
+/* One function for each size. Blocks come one by one and in no order of the sizes. */
+#define KEEP(n_bytes)                                                                                                  \
+    __attribute__((noinline)) static unsigned keep##n_bytes()                                                          \
+    {                                                                                                                  \
+        void *p = malloc(n_bytes);                                                                                     \
+        __asm__ volatile("" : : "r"(p) : "memory");                                                                    \
+        return p != nullptr;                                                                                           \
+    }
+KEEP(40)
+KEEP(100)
+KEEP(500)
+KEEP(2000)
+KEEP(3000)
+KEEP(6000)
+
+__attribute__((noinline)) static unsigned keep(int turns)
+{
+    unsigned sum = 0;
+    for (int i = 0; i < turns; i++)
+        sum += keep40() + keep100() + keep500() + keep2000() + keep3000() + keep6000();
+    return sum;
+}
+
 int main(int argc, char **argv)
 {
-    bool is_churn = argc > 1 && !strcmp(argv[1], "churn");
-    sink = is_churn ? churn(6000000) + grow(2000000) : blocks(150000);
+    bool is_churn = argc > 1 && !strcmp(argv[1], "churn"), is_keep = argc > 1 && !strcmp(argv[1], "keep");
+    sink = is_churn ? churn(6000000) + grow(2000000) : is_keep ? keep(20000) : blocks(150000);
     printf("%d\n", argc);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/build/heap-name.h"
+#include "analysis/metrics.h"
 #include "fmt/hpcrun.h"
 
 static uint64_t rest_of(uint64_t n, uint64_t n_gone)
@@ -38,13 +39,18 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strcmp(x->row->site, y->row->site);
 }
 
-/* Whether samples of any event fell on the blocks of the path. */
+/* Whether samples of any event fell on the blocks of the path. The allocator's own time, which the row leaves out, does
+ * not count; it says nothing of events that are no time. */
 static bool is_used(const struct leaks *leaks, const struct report_row *row)
 {
     const struct model *model = leaks->report.model;
-    for (size_t m = 0; m < model->n_metrics; m++)
-        if (has_addresses(model, m) && report_value(&leaks->report, row, m) > 0)
+    for (size_t m = 0; m < model->n_metrics; m++) {
+        bool is_whole = m != leaks->report.metric && !metrics_is_time(model->metrics[m].name);
+        const struct report_row of = {
+            .variable = row->variable, .value = row->value, .fraction = is_whole ? 1 : row->fraction};
+        if (has_addresses(model, m) && report_value(&leaks->report, &of, m) > 0)
             return true;
+    }
     return false;
 }
 

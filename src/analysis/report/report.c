@@ -638,7 +638,8 @@ static void set_quality(struct report *report)
     }
 }
 
-/* Adds a row for the samples on a variable that did not wait. *covered grows by the variable's whole value. */
+/* Adds a row for the samples on a variable that did not wait. Blocks whose samples were all set aside, as the
+ * allocator's own work, are there all the same. *covered grows by the variable's whole value. */
 static int add_not_waiting(struct report *report, const struct variable *variable, bool with_unused, double *covered,
                            struct error *err)
 {
@@ -646,7 +647,9 @@ static int add_not_waiting(struct report *report, const struct variable *variabl
     if (waited < 0)
         return error_memory(err);
     double worked = value - waited > value * NOTHING ? value - waited : 0;
-    bool is_wanted = worked != 0 || (waited == 0 && with_unused) || has_accesses(report, variable);
+    bool has_blocks = (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP) && variable->n_blocks;
+    bool is_unused = with_unused && (waited == 0 || has_blocks);
+    bool is_wanted = worked != 0 || is_unused || has_accesses(report, variable);
     *covered += value;
     return is_wanted ? add_variable(report, variable, worked, value > 0 ? worked / value : 1, err) : 0;
 }
