@@ -148,7 +148,7 @@ static void put_places(const struct first_touches *touches, const struct report_
     if (has_one)
         put_threads(model, &first, text);
     else
-        buf_printf(text, "%zu threads", touched->n_touchers);
+        buf_printf(text, "%s%zu threads", touches->is_complete ? "" : "at least ", touched->n_touchers);
     put_nodes(model, first_touch_nodes(touches, row, false), text);
     for (size_t i = 0; i < touched->n_groups && i < GROUPS_SAID; i++) {
         const struct thread_list list = threads_of_group(touches, &groups[i]);

@@ -17,8 +17,8 @@
 static void attr_init(struct perf_event_attr *attr)
 {
     source_attr_init(attr, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
-    attr->sample_type =
-        PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    /* With PERF_SAMPLE_PERIOD the kernel would make a record of each fault, whatever the period. */
+    attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
     attr->sample_period = 1;
 }
 

@@ -55,21 +55,30 @@ static void use_period(struct source_event *row, uint64_t period)
     row->scale = (double)period;
 }
 
+static bool is_clock(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_SOFTWARE &&
+           (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/* Whether the kernel itself counts the event down to its next sample. Then the runtime chooses the periods, and a
+ * record with PERF_SAMPLE_PERIOD would be made of each event. */
+static bool is_counted(const struct perf_event_attr *attr)
+{
+    return (attr->type == PERF_TYPE_SOFTWARE && !is_clock(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
+           attr->type == PERF_TYPE_BREAKPOINT;
+}
+
 static int use_frequency(const char *event, struct source_event *row, uint64_t hz, struct error *err)
 {
     int status = source_check_frequency(event, hz, err);
     row->attr.freq = 1;
     row->attr.sample_freq = hz;
-    row->attr.sample_type |=
-        PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+    row->attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
+    if (!is_counted(&row->attr))
+        row->attr.sample_type |= PERF_SAMPLE_PERIOD;
     row->flags |= SOURCE_RING | SOURCE_WEIGHTED;
     return status;
-}
-
-static bool is_clock(const struct perf_event_attr *attr)
-{
-    return attr->type == PERF_TYPE_SOFTWARE &&
-           (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
 /* A threshold written after the event wins over its terms period= and freq=, and these win over -c. */

@@ -22,7 +22,7 @@ grep ^sum "$scratch/out" >actual
 expect_same expected actual
 
 # The first round fills the profiles, the others go on in them.
-python3 "$srcdir/tests/lib/check-fates.py" m --processes 1 --min-taken $((n_alive / 4)) || fail "the fates do not add up"
+python3 "$srcdir/tests/lib/check-fates.py" m --processes 1 --min-taken $((n_alive / 10)) || fail "the fates do not add up"
 n_profiles=$(find m -name '*.hpcrun' | wc -l)
 [ "$n_profiles" -gt "$n_alive" ] && [ "$n_profiles" -le $((n_alive + n_own + 1)) ] ||
     fail "$n_profiles profiles of rounds of $n_alive threads"
@@ -58,6 +58,43 @@ for at_once in (30, 600):
 print(f"page faults of 1200 threads, 30 at once and 600: {faults}, counted for {counted} of the time")
 sys.exit(not (faults[0] and 0.5 < faults[1] / faults[0] < 2 and counted[0] > 0.9 and counted[1] < 0.8))
 END
+fi
+# Page faults whose number is known, of few threads and of many, at a frequency and at periods: what the samples stand for
+# is within four standard errors of it, for each function. At a frequency the samples weigh more and more, and one in
+# eight of many threads stands for the others, so that the largest weight is some times the mean one.
+count_faults() {
+    local event=$1 n_threads=$2 n_one=$3 n_other=$4
+    rm -rf f f.db
+    expect_status 0 "$builddir/hpcrun" -e "$event" -o f ./many-threads faults "$n_threads" "$n_one" "$n_other"
+    settle f
+    if ! { "$builddir/hpcprof" -q -o f.db f && "$builddir/hpcquery" functions --metric "${event%@*}" --json f.db >f.json &&
+        "$builddir/hpcquery" vars --metric "${event%@*}" --json f.db >f-vars.json; }; then
+        fail "$event: no report of page faults"
+        return
+    fi
+    python3 - "$event" "$n_threads" "$n_one" "$n_other" <<'END' || fail "$event: the samples stand for another number of faults"
+import json, sys
+event, (n_threads, *pages) = sys.argv[1], map(int, sys.argv[2:])
+own = {row["function"]: row["own"] for row in json.load(open("f.json", encoding="utf-8"))["functions"]}
+report = json.load(open("f-vars.json", encoding="utf-8"))
+weight = report["total_value"] / report["taken"] * (1 if "@" in event and "@f" not in event else 6)
+truth = [n * n_threads for n in pages]
+told = [own.get(name, 0) for name in ("touch_one", "touch_other")]
+share, wanted = told[0] / max(sum(told), 1), truth[0] / sum(truth)
+allowed = [4 * (n * weight) ** 0.5 for n in (*truth, sum(truth))]
+print(f"{event}, {n_threads} threads: {report['taken']} samples stand for {told} faults, share {share:.3f}; there were "
+      f"{truth}, give or take {[round(n) for n in allowed[:2]]}, share {wanted:.3f}")
+errors = [abs(a - b) for a, b in zip((*told, sum(told)), (*truth, sum(truth)))]
+sys.exit(not (all(a <= b for a, b in zip(errors, allowed)) and
+              abs(share - wanted) <= 4 * (wanted * (1 - wanted) * weight / sum(truth)) ** 0.5))
+END
+}
+if perf_works && works rings; then
+    for event in FAULTS FAULTS@1 FAULTS@100 FAULTS@f200 page-faults@100; do
+        count_faults $event 1 15000 5000
+        count_faults $event 20 750 250
+        [ $event = FAULTS@1 ] || count_faults $event 500 150 50
+    done
 fi
 # Threads that end before their first period does are sampled as often as their CPU time demands, with perf and with
 # timers: of the samples in two arrays, those in the threads' array are as many as the program's clock says. Without a

@@ -9,13 +9,13 @@ import tree
 ALLOWED = (
     ("SYS_perf_event_open", {"src/runtime/events/events.c": {"event_open_attr"}}),
     # a watchpoint's period is 1: it stops itself after one access
-    ("PERF_EVENT_IOC_PERIOD", {"src/runtime/events/events-sig.c": {"period_set_sig"},
+    ("PERF_EVENT_IOC_PERIOD", {"src/runtime/events/events-sig.c": {"event_period_set_sig"},
                                "src/runtime/events/watch-sig.c": {"arm_sig"}}),
     ("SYS_timer_settime", {"src/runtime/events/events-sig.c": {"timer_arm_sig"}}),
     ("SYS_setitimer", {}),
 )
 # who may set a period in an attribute, and where it comes from
-PERIODS = {"set_period": r"governor_period_sig", "open_at_random": r"governor_first_sig|plan->attr\.sample_period",
+PERIODS = {"set_period": r"governor_period_sig", "open_at_random": r"governor_first_sig|event_count_begin_sig|plan->attr\.sample_period",
            "clock_attr": r"period_ns",  # constants, of which a static assertion says that they are long enough
            "open_drain": r"n_bytes / 3",  # of so many records that a third of the ring is full
            "watchpoint_attr_sig": r"PERF_TYPE_BREAKPOINT"}  # it stops after one access

@@ -186,6 +186,76 @@ static void test_weights_are_exact(void **state)
     }
 }
 
+/* What n counted events look like by their samples, where after each of them another period may be chosen. */
+static double told_of(uint64_t n, uint64_t largest)
+{
+    struct governor_cell cell = governor_first_cell_sig(largest, random_number());
+    double told = 0;
+    while (cell.due <= n) {
+        uint64_t period = random_number() % 3 ? cell.period : 1 + random_number() % largest;
+        uint64_t count = cell.due;
+        told += (double)cell.period;
+        cell = governor_next_cell_sig(&cell, count, period, random_number());
+        assert_true(cell.due > count && cell.offset >= 1 && cell.offset <= cell.period);
+    }
+    return told;
+}
+
+/* Samples stand for as many events as there were, whatever a thread counts in its life and however periods change. */
+static void test_cells_tell_all_events(void **state)
+{
+    static const uint64_t lives[] = {1, 10, 100, 150, 10000};
+    (void)state;
+    for (size_t k = 0; k < sizeof lives / sizeof *lives; k++) {
+        const int n_trials = lives[k] < 1000 ? 400000 : 20000;
+        double sum = 0, squares = 0;
+        for (int i = 0; i < n_trials; i++) {
+            double told = told_of(lives[k], 100);
+            sum += told;
+            squares += told * told;
+        }
+        double mean = sum / n_trials, variance = (squares / n_trials - mean * mean) / n_trials;
+        double off = mean - (double)lives[k];
+        if (off * off > 25 * variance) /* five standard errors */
+            fail_msg("%d events: %g", (int)lives[k], mean);
+    }
+}
+
+/* At one period samples come at its distance, also when some were missed. */
+static void test_cells_of_one_period_are_regular(void **state)
+{
+    struct governor_cell cell = governor_first_cell_sig(100, 41);
+    (void)state;
+    assert_int_equal(cell.due, 42);
+    cell = governor_next_cell_sig(&cell, 42, 100, 7);
+    assert_int_equal(cell.due, 142);
+    cell = governor_next_cell_sig(&cell, 399, 100, 7);
+    assert_int_equal(cell.due, 442);
+    cell = governor_next_cell_sig(&cell, 442, 10, 7); /* the cell ends at 500 */
+    assert_int_equal(cell.due, 508);
+}
+
+/* A thread that counts one event in 500 ns has a sample each millisecond after a few, one that counts few has each of
+ * them, and the first samples stand for few. */
+static void test_the_pace_follows_what_is_counted(void **state)
+{
+    uint64_t period = 1;
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        period = governor_pace_sig(period, period, period * 500, MS, UINT64_MAX);
+    assert_int_equal(period, 1024);
+    assert_int_equal(governor_pace_sig(period, 1024, 0, MS, UINT64_MAX), 1024);
+    period = governor_pace_sig(period, 1024, 100 * MS, MS, UINT64_MAX);
+    assert_in_range(period, 8, 16);
+    assert_int_equal(governor_pace_sig(period, 1, 1000 * MS, MS, UINT64_MAX), 1);
+    assert_int_equal(governor_pace_sig(4, 4, 1000, MS, 4), 4);
+    for (int i = 0; i < CASES; i++) {
+        uint64_t before = 1 + random_size(24), most = 1 + random_size(24);
+        uint64_t after = governor_pace_sig(before, random_size(62), random_size(62), random_size(62), most);
+        assert_true(after >= 1 && after <= 2 * before && (after <= before || after <= most));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +267,9 @@ int main(void)
         cmocka_unit_test(test_counts_go_by_what_the_program_got),
         cmocka_unit_test(test_rates_go_by_their_period),
         cmocka_unit_test(test_weights_are_exact),
+        cmocka_unit_test(test_cells_tell_all_events),
+        cmocka_unit_test(test_cells_of_one_period_are_regular),
+        cmocka_unit_test(test_the_pace_follows_what_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

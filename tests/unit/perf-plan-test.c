@@ -68,6 +68,16 @@ static void check_refused(const char *event, const char *count, int code, const 
 #define FREQUENCY_FIELDS                                                                                               \
     (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
+/* With the period in their records, the kernel would sample each of the events that it counts down itself. */
+static void test_counted_events_have_no_period_in_their_records(void **state)
+{
+    static const char *const counted[] = {"page-faults@f300", "minor-faults@100", "FAULTS", "FAULTS@f200",
+                                          "FAULTS@100"};
+    (void)state;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        assert_int_equal(plan_of(counted[i], NULL)->attr.sample_type & PERF_SAMPLE_PERIOD, 0);
+}
+
 static void check_rate(const char *event, const char *count, unsigned is_frequency, uint64_t value)
 {
     const struct source_event *row = plan_of(event, count);
@@ -291,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_rates, begin, end),
+        cmocka_unit_test_setup_teardown(test_counted_events_have_no_period_in_their_records, begin, end),
         cmocka_unit_test_setup_teardown(test_times_are_read_for_counters, begin, end),
         cmocka_unit_test_setup_teardown(test_precision, begin, end),
         cmocka_unit_test_setup_teardown(test_groups, begin, end),

@@ -161,14 +161,14 @@ static void test_attrs(void **state)
     check_attr("cputime@400", "CPUTIME (usec) source=3 flags=0 scale=400 size=whole type=1 config=1 period=400000 "
                               "freq=0 sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
     check_attr("FAULTS", "FAULTS source=2 flags=13 scale=1 size=whole type=1 config=2 period=1000 freq=1 "
-                         "sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
+                         "sample_type=0x8f " COMMON " backward=1 precise=0 read=0");
     check_attr("FAULTS@ring", "FAULTS source=2 flags=92 scale=1 size=whole type=1 config=2 period=1 freq=0 "
                               "sample_type=0x89 disabled=1 inherit=0 xuser=0 xkernel=1 xhv=1 wakeup=0 backward=0 "
                               "precise=0 read=0");
     check_attr("minor-faults@16", "minor-faults source=6 flags=0 scale=16 size=whole type=1 config=5 period=16 freq=0 "
                                   "sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
     check_attr("perf::PAGE-FAULTS", "perf::PAGE-FAULTS source=6 flags=5 scale=1 size=whole type=1 config=2 period=300 "
-                                    "freq=1 sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
+                                    "freq=1 sample_type=0x8f " COMMON " backward=1 precise=0 read=0");
 }
 
 static int plan_of(const char *const *events, unsigned n, const char *count, struct source_plan *plan,
@@ -184,9 +184,9 @@ static void test_every_fault(void **state)
     static const char *const event = "FAULTS@1";
     static const char *const expected[] = {
         "FAULTS source=2 flags=12 scale=1 size=whole type=1 config=5 period=1 freq=0 "
-        "sample_type=0x18f " COMMON " backward=1 precise=0 read=0",
+        "sample_type=0x8f " COMMON " backward=1 precise=0 read=0",
         "FAULTS source=2 flags=12 scale=1 size=whole type=1 config=6 period=1 freq=0 "
-        "sample_type=0x18f " COMMON " backward=1 precise=0 read=0"};
+        "sample_type=0x8f " COMMON " backward=1 precise=0 read=0"};
     char text[1024];
     struct source_plan plan;
     struct error err;

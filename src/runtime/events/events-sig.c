@@ -298,7 +298,7 @@ int event_drain_fd_sig(const struct thread_event *event)
     return event->drain_fd >= 0 && descriptors_event_id_sig(event->drain_fd) == event->drain_id ? event->drain_fd : -1;
 }
 
-static bool is_clock_sig(const struct perf_event_attr *attr)
+bool event_is_clock_sig(const struct perf_event_attr *attr)
 {
     return attr->type == PERF_TYPE_SOFTWARE &&
            (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
@@ -307,40 +307,32 @@ static bool is_clock_sig(const struct perf_event_attr *attr)
 uint64_t event_clock_period_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    if (!is_clock_sig(attr) ||
+    if (!event_is_clock_sig(attr) ||
         plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) || plan->leader ||
         !attr->sample_period)
         return 0;
     return attr->freq ? CLOCK_S_NS / attr->sample_freq : attr->sample_period;
 }
 
-/* src: the finalizer of splitmix64 (Steele, Lea, Flood 2014) over time and thread. */
-uint64_t events_random_sig(const struct thread_state *self)
+/* src: the finalizer of splitmix64 (Steele, Lea, Flood 2014). */
+uint64_t events_mixed_sig(uint64_t x)
 {
-    uint64_t x = own_clock_ns_sig(CLOCK_MONOTONIC) + ((uint64_t)self->record->tid << 40);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return x ^ x >> 31;
 }
 
-/* Whether the kernel itself counts the event down to its next sample. */
-static bool is_counted_sig(const struct perf_event_attr *attr)
+/* Of time and thread. */
+uint64_t events_random_sig(const struct thread_state *self)
 {
-    return (attr->type == PERF_TYPE_SOFTWARE && !is_clock_sig(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
-           attr->type == PERF_TYPE_BREAKPOINT;
-}
-
-bool events_has_each_sig(const struct arena_event *plan)
-{
-    const struct perf_event_attr *attr = &plan->attr;
-    return is_counted_sig(attr) && attr->sample_type & PERF_SAMPLE_PERIOD && !attr->freq;
+    return events_mixed_sig(own_clock_ns_sig(CLOCK_MONOTONIC) + ((uint64_t)self->record->tid << 40));
 }
 
 struct governor_plan events_governed_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
     uint64_t period = attr->freq ? CLOCK_S_NS / (attr->sample_freq ? attr->sample_freq : 1) : attr->sample_period;
-    bool is_timer = plan->flags & EVENT_TIMER, is_clock = is_timer || is_clock_sig(attr);
+    bool is_timer = plan->flags & EVENT_TIMER, is_clock = is_timer || event_is_clock_sig(attr);
     if (is_timer)
         period = plan->timer_interval_ns;
     return (struct governor_plan){.period = period ? period : 1,
@@ -369,27 +361,10 @@ static bool timer_arm_sig(const struct thread_event *event, uint64_t first_ns, u
     return own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL) == 0;
 }
 
-/* The only place that gives a running event another period; value: of governor_*_sig. Where the kernel counts down by
- * itself, it forgets then how far it was, and takes the very next event for the end of a period.
- * src: Linux kernel/events/core.c __perf_event_period, perf_swevent_event */
-static bool period_set_sig(struct thread_event *event, const struct arena_event *plan, uint64_t value)
+bool event_period_set_sig(const struct thread_event *event, uint64_t value)
 {
-    uint64_t words[3];
     int fd = event_fd_sig(event);
-    if (fd < 0 || own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &value) != 0)
-        return false;
-    bool has_echo = is_counted_sig(&plan->attr) && !plan->attr.freq;
-    event->echo_below = has_echo && own_call_sig(SYS_read, fd, words, sizeof words) > 0 ? words[0] + value / 2 : 0;
-    return true;
-}
-
-/* Whether the overflow is none of the new period, but what the change of the period has caused. */
-static bool is_echo_sig(struct thread_event *event)
-{
-    uint64_t words[3], below = event->echo_below;
-    int fd = below ? event_fd_sig(event) : -1;
-    event->echo_below = 0;
-    return fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0 && words[0] < below;
+    return fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &value) == 0;
 }
 
 /* What the first sample of a timer stands for: the time from one to the next. */
@@ -628,14 +603,15 @@ static void take_newest_sig(struct thread_state *self, unsigned index, uint32_t 
     if (news.n_samples == news.n_own)
         return;
     event.weight = spared_sig(self, index, n_periods * n_threads);
+    if (self->events[index].count.cell.period && plan->flags & EVENT_WEIGHTED)
+        event.weight = self->events[index].count.cell.period * n_threads;
     if (plan->flags & EVENT_RING) {
         event.has_access = news.has_newest && access_of_record_sig(plan, &news.newest, &event.access);
         if (news.has_newest && !event.has_access) {
             sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
             return;
         }
-    }
-    if (event.has_access && plan->flags & EVENT_WEIGHTED)
+    } else if (event.has_access && plan->flags & EVENT_WEIGHTED)
         event.weight = event.access.period * n_threads;
     sample_take_sig(self, &event, context);
 }
@@ -676,7 +652,7 @@ static bool first_ends_sig(struct thread_event *event, const struct arena_event 
         is_sample = !is_from_kernel || (late >= period && late % period < event->first);
         next = is_sample ? period : governor_rest_sig(&event->governor, &governed, late);
     }
-    (void)period_set_sig(event, plan, next);
+    (void)event_period_set_sig(event, next);
     event->first = is_sample ? 0 : next;
     event->due = words[0] + next;
     return is_sample;
@@ -687,8 +663,10 @@ static bool is_due_sig(struct thread_state *self, unsigned index)
 {
     struct thread_event *event = &self->events[index];
     struct ring_news news;
-    bool is_echo = is_echo_sig(event);
-    if (!is_echo && (!event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index])))
+    event_count_enter_sig(event);
+    if (event->count.cell.period
+            ? event_count_is_due_sig(event)
+            : !event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index]))
         return true;
     if (event->ring) {
         events_read_news_sig(self, index, 0, &news);
@@ -704,8 +682,9 @@ void events_settle_sig(struct thread_state *self)
         const struct arena_event *plan = &arena_header_sig()->events[i];
         const struct governor_plan governed = events_governed_sig(plan);
         if (event->first && !event->has_timer &&
-            period_set_sig(event, plan, governor_period_sig(&event->governor, &governed)))
+            event_period_set_sig(event, governor_period_sig(&event->governor, &governed)))
             event->first = 0;
+        event_count_settle_sig(event);
     }
 }
 
@@ -823,9 +802,11 @@ static bool rearm_sig(struct thread_event *event, const struct arena_event *plan
              hz = plan->attr.sample_freq >> event->governor.slow;
     if (event->has_timer)
         return timer_arm_sig(event, period, period);
+    if (event->count.cell.period) /* when the handler ends */
+        return true;
     /* The kernel gives a clock a period even where a frequency was asked for. */
     bool is_frequency = plan->attr.freq && !governed.is_clock;
-    return period_set_sig(event, plan, is_frequency ? hz ? hz : 1 : period);
+    return event_period_set_sig(event, is_frequency ? hz ? hz : 1 : period);
 }
 
 static void note_cost_sig(struct thread_state *self, uint64_t cost_ns)
@@ -924,6 +905,9 @@ static struct taking enter_sig(struct thread_state *self, uint64_t now_ns)
         taking.got_ns = now_ns - self->left_ns;
     if (taking.is_timed)
         taking.on_cpu_ns = time_on_cpu_sig(self);
+    for (unsigned i = 0; self->n_cold && i < arena_header_sig()->n_events; i++)
+        event_count_enter_sig(&self->events[i]);
+    self->n_cold -= self->n_cold > 0;
     atomic_store_explicit(&self->record->entered_ns, now_ns, memory_order_relaxed);
     return taking;
 }
@@ -962,6 +946,7 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
     uint64_t now_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     if (is_sample)
         govern_sig(self, (unsigned)index, &taking, now_ns);
+    events_count_leave_sig(self);
     leave_sig(self, entered_ns, now_ns);
     atomic_thread_fence(memory_order_release);
     self->in_handler = 0;

@@ -135,12 +135,15 @@ static bool signals_by_buffer(const struct arena_event *plan)
                                        !(plan->attr.sample_type & PERF_SAMPLE_RAW));
 }
 
-#define FEW_THREADS 64u /* so many are always measured in full, and as many as twice the processors */
+#define COLD_HANDLERS 32u /* of a thread: later ones hardly touch memory of ours for the first time */
+#define FEW_THREADS 64u   /* so many are always measured in full, and as many as twice the processors */
 #define PROCESSORS_MAX 8192
 #define THINNED_TO 8 /* one thread of so many has an event that is thinned */
 
 static struct {
     _Atomic uint32_t n_few; /* 0: not known yet */
+    _Atomic uint64_t seed;  /* of the choice, 0: none yet */
+    _Atomic uint64_t n_met[ARENA_EVENTS_MAX];
 } many;
 
 /* How many threads at once are few. The processors are those that the first thread may use. */
@@ -205,11 +208,12 @@ static void event_close(struct thread_event *event)
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }
 
-/* Whether the event can begin with a period of its own: one that signals each overflow, at a fixed period. */
+/* Whether the event can begin with a period of its own: one that signals each overflow, at a fixed period, and that the
+ * kernel does not count down. */
 static bool begins_anywhere(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    return !attr->freq && attr->sample_period > 1 && !events_has_each_sig(plan) &&
+    return !attr->freq && attr->sample_period > 1 && !events_has_each_sig(plan) && !event_is_counted_sig(plan) &&
            !(attr->sample_type & PERF_SAMPLE_READ) && !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY));
 }
 
@@ -237,6 +241,12 @@ static void open_at_random(const struct thread_state *self, struct thread_event 
     const struct governor_plan governed = events_governed_sig(plan);
     unsigned index = (unsigned)(plan - arena_header_sig()->events);
     event->governor = governor_begin_sig(&governed, events_slow_hint_sig(index));
+    if (event_is_counted_sig(plan)) {
+        attr.freq = 0;
+        attr.sample_period = event_count_begin_sig(self, event, index);
+        event->fd = event_open_attr(&attr, group_fd);
+        return;
+    }
     if (begins_anywhere(plan)) {
         attr.sample_period = governor_first_sig(&event->governor, &governed, events_random_sig(self));
         event->fd = event_open_attr(&attr, group_fd);
@@ -564,13 +574,25 @@ static bool may_be_thinned(const struct arena_event *plan)
            !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY)) && !event_clock_period_sig(plan);
 }
 
-/* False when the event is left to others of very many threads, which are chosen at random. */
+/* Of each eight threads in a row one is chosen, by chance: so that in all as many are as should be, and threads that do
+ * the same in turn all have theirs. */
+static bool is_next_chosen(const struct thread_state *self, unsigned index)
+{
+    uint64_t n_before = atomic_fetch_add_explicit(&many.n_met[index], 1, memory_order_relaxed), seed = 0;
+    uint64_t mine = events_random_sig(self) | 1;
+    if (atomic_compare_exchange_strong(&many.seed, &seed, mine))
+        seed = mine;
+    return events_mixed_sig(seed + n_before / THINNED_TO * UINT64_C(0x9e3779b97f4a7c15)) % THINNED_TO ==
+           n_before % THINNED_TO;
+}
+
+/* False when the event is left to others of very many threads. */
 static bool is_chosen(const struct thread_state *self, unsigned index, uint32_t *n_threads)
 {
     if (!is_one_of_many(self) || !may_be_thinned(&arena_header_sig()->events[index]))
         return true;
     *n_threads = THINNED_TO;
-    return events_random_sig(self) % THINNED_TO == 0;
+    return is_next_chosen(self, index);
 }
 
 static bool open_one(struct thread_state *self, unsigned index)
@@ -652,6 +674,7 @@ void events_open(struct thread_state *self)
     for (unsigned i = 0; i < header->n_events; i++)
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
     self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
+    self->n_cold = COLD_HANDLERS;
     for (unsigned i = 0; i < MEETING_WATCHES; i++)
         self->watchpoints[i] = (struct thread_watchpoint){.event = {.fd = -1, .drain_fd = -1}};
     if (sandbox_is_entered_sig())
@@ -670,6 +693,8 @@ static void correct_overflows(struct thread_event *event, const struct arena_eve
 {
     const struct governor_plan governed = events_governed_sig(plan);
     uint64_t words[3] = {0};
+    if (event->count.cell.period)
+        event->n_written = event_count_due_sig(event) + event->n_own;
     int fd = event->first && event->n_written ? event_fd_sig(event) : -1;
     if (fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0 && words[0] >= event->due)
         event->n_written = 1 + (words[0] - event->due) / governor_period_sig(&event->governor, &governed);

@@ -190,6 +190,9 @@ void events_enable_watch_sig(struct thread_state *self, bool enable);
  * places.  ctx: any */
 uint64_t events_random_sig(const struct thread_state *self);
 
+/* The random number that belongs to x.  ctx: any */
+uint64_t events_mixed_sig(uint64_t x);
+
 /* What the governor must know of an event of the plan.  ctx: any */
 struct governor_plan events_governed_sig(const struct arena_event *plan);
 
@@ -199,6 +202,40 @@ unsigned events_slow_hint_sig(unsigned index);
 /* Whether the kernel makes a sample of every single event, whatever the period: so it does for software events whose
  * records hold the period.  ctx: any */
 bool events_has_each_sig(const struct arena_event *plan);
+
+/* Whether an event is a clock.  ctx: any */
+bool event_is_clock_sig(const struct perf_event_attr *attr);
+
+/* The only place that gives a running event another period; value: of governor_*_sig. False when the kernel, or a
+ * sandbox, refuses.  ctx: handler or ordinary code of the event's thread */
+bool event_period_set_sig(const struct thread_event *event, uint64_t value);
+
+/* Counted events: those that the kernel counts down to the next sample, as page faults. They have fixed periods, also
+ * where the plan has a frequency: what the kernel says of a frequency, that a sample stands for so many events, is far
+ * too much in threads that are short. The runtime then chooses the periods, and a sample stands for one. */
+
+/* Whether the event is a counted one.  ctx: any */
+bool event_is_counted_sig(const struct arena_event *plan);
+
+/* Begins counting, before the event is opened; returns the first period, a random one.  ctx: ordinary */
+uint64_t event_count_begin_sig(const struct thread_state *self, struct thread_event *event, unsigned index);
+
+/* Reads the count of an event when it has one and it is not known yet.  ctx: signal handler of the event's thread */
+void event_count_enter_sig(struct thread_event *event);
+
+/* Whether the overflow that the handler runs for is a sample. What the profiler itself has caused is none.  ctx: after
+ * event_count_enter_sig */
+bool event_count_is_due_sig(struct thread_event *event);
+
+/* The handler ends: decides on the next samples of those events whose counts were read, without what the handler itself
+ * has caused.  ctx: signal handler of self */
+void events_count_leave_sig(struct thread_state *self);
+
+/* The samples that should have come by now.  ctx: the event is stopped */
+uint64_t event_count_due_sig(const struct thread_event *event);
+
+/* From now on no system call is needed for the event to go on at its period.  ctx: calling thread */
+void event_count_settle_sig(struct thread_event *event);
 
 /* Ends the first periods of self's events now, because their ends need system calls that may soon be forbidden.
  * ctx: calling thread */

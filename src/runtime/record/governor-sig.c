@@ -76,6 +76,46 @@ uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *pl
     return left + period;
 }
 
+uint64_t governor_pace_sig(uint64_t period, uint64_t n_counted, uint64_t spent_ns, uint64_t wanted_ns, uint64_t most)
+{
+    const uint64_t end = UINT64_C(1) << GOVERNOR_SLOWEST;
+    uint64_t n = n_counted < end ? n_counted : end,
+             wanted = wanted_ns < PERIOD_MOST / end ? wanted_ns : PERIOD_MOST / end;
+    most = most > end ? end : most;
+    if (!spent_ns)
+        return period;
+    uint64_t ideal = n * wanted / spent_ns;
+    if (ideal > 2 * period)
+        return larger_sig(2 * period <= most ? 2 * period : period, 1);
+    while (period > 1 && 2 * ideal < period)
+        period /= 2;
+    return larger_sig(period, 1);
+}
+
+struct governor_cell governor_first_cell_sig(uint64_t period, uint64_t random)
+{
+    uint64_t offset = 1 + random % period;
+    return (struct governor_cell){.period = period, .offset = offset, .due = offset};
+}
+
+struct governor_cell governor_next_cell_sig(const struct governor_cell *cell, uint64_t count, uint64_t period,
+                                            uint64_t random)
+{
+    uint64_t late = count > cell->due ? count - cell->due : 0;
+    struct governor_cell next = *cell;
+    next.due += late / cell->period * cell->period;
+    if (period == cell->period) {
+        next.due += period;
+        return next;
+    }
+    next.due += cell->period - cell->offset;
+    next.period = period;
+    next.offset = 1 + random % period;
+    next.due += next.offset;
+    next.due = larger_sig(next.due, count + 1);
+    return next;
+}
+
 /* Whether the program gets its share at this period.  got_ns: what it got at the present one */
 static bool has_share_sig(const struct governor_plan *plan, uint64_t period, uint64_t whole_ns, uint64_t got_ns)
 {

@@ -57,6 +57,26 @@ uint64_t governor_first_sig(struct governor *self, const struct governor_plan *p
  * that is shorter than the floor. The next sample then stands for both.  ctx: any */
 uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *plan, uint64_t late);
 
+/* How many events of a kind that the kernel counts one sample shall stand for, where samples are to come every
+ * wanted_ns of a thread's CPU time: period up to now, n_counted events in the spent_ns before (0: not known). One step
+ * up at most, never above most. Never 0.  ctx: any */
+uint64_t governor_pace_sig(uint64_t period, uint64_t n_counted, uint64_t spent_ns, uint64_t wanted_ns, uint64_t most);
+
+/* The events that a thread counts lie in cells of `period`, and one of each cell is sampled, at `offset` from 1:
+ * whatever is counted is sampled with the same chance, and each sample stands for its cell. */
+struct governor_cell {
+    uint64_t period, offset;
+    uint64_t due; /* the count at which its sample comes */
+};
+
+/* The first cell.  ctx: any */
+struct governor_cell governor_first_cell_sig(uint64_t period, uint64_t random);
+
+/* The cell after the one whose sample has come, when count events have happened: of the given period. Another period
+ * begins where the old cell ends, at a random offset, so that the samples still stand for all.  ctx: any */
+struct governor_cell governor_next_cell_sig(const struct governor_cell *cell, uint64_t count, uint64_t period,
+                                            uint64_t random);
+
 /* Whether a sample that has cost so much leaves the program its share.  ctx: any */
 bool governor_is_fair_sig(const struct governor *self, const struct governor_plan *plan, uint64_t cost_ns,
                           uint64_t got_ns);

@@ -19,6 +19,19 @@
 #define THREAD_PENDING_FRAMES 24
 #define THREAD_RECORD_BYTES 131072 /* two of the largest records */
 
+/* How far an event is that the kernel counts down to its next sample: which sample comes next is decided here, and the
+ * kernel is told how many events there are until then. */
+struct thread_count {
+    struct governor_cell cell; /* period 0: not such an event */
+    uint64_t next, gap;        /* the kernel's next overflow, and the distance of those after it */
+    uint64_t entered;          /* the count when the handler was entered, THREAD_COUNT_UNKNOWN: was not read */
+    uint64_t sampled;          /* the count at the last sample */
+    uint64_t n_due;            /* samples that should have come */
+    bool is_sampled;           /* one has come, and the next is not decided yet */
+};
+
+#define THREAD_COUNT_UNKNOWN UINT64_MAX
+
 /* A sampled event of one thread. */
 struct thread_event {
     int fd;                /* perf descriptor (in a replay, that of the file), -1 none */
@@ -34,13 +47,13 @@ struct thread_event {
     uint64_t n_written;   /* samples that were written to the ring */
     uint64_t n_own;       /* those of them that are page faults of the profiler itself */
     bool is_estimate;     /* n_written is estimated */
-    uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
+    uint64_t last_cpu_ns; /* thread CPU time at the last sample of a timer, or of a counted event with a frequency */
     uint64_t first;       /* length of its first period, while that lasts; 0: it has the plan's period */
     uint64_t due;         /* the event's count at which that ends */
-    uint64_t echo_below;  /* an overflow below this count comes from a change of the period; 0: none is expected */
     uint64_t tick_ns;     /* of a CPU-time timer: how often the kernel looks at it */
     uint32_t n_threads; /* its samples stand for so many threads, as others like this one do not have it; 0: its own */
     struct governor governor;
+    struct thread_count count;
 };
 
 /* A watchpoint of one thread. */
@@ -169,6 +182,7 @@ struct thread_state {
     struct thread_meetings meetings;
     struct thread_last_pc last_pc;
     uint64_t left_ns;   /* CLOCK_MONOTONIC when the handler was left last, 0: it has not run yet */
+    uint32_t n_cold;    /* so many more handlers may touch memory for the first time */
     uint32_t n_to_time; /* so many samples are timed by the clock that stops while others have the processor */
     struct thread_regions regions;
     void *(*start)(void *);   /* start function of pthread_create, or */

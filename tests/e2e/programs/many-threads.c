@@ -7,7 +7,9 @@
  * both, in nanoseconds. With a third argument the threads do that for so many milliseconds, and the main thread
  * nothing.
  * With the arguments "touch", threads alive at once and rounds: each thread touches pages of its own first.
- * With the arguments "read" and a number: so many threads that are in the kernel. Prints the process's times. */
+ * With the arguments "faults", threads and two numbers: so many threads, all alive at once, each of which touches so
+ * many pages of its own in touch_one, and then so many in touch_other. With the arguments "read" and a number: so many
+ * threads that are in the kernel. Prints the process's times. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -199,10 +201,62 @@ static int read_in_turn(long n)
     return 0;
 }
 
+static struct {
+    long n_one, n_other;
+} faults;
+
+__attribute__((noinline)) void touch_one(volatile char *pages, long n);
+__attribute__((noinline)) void touch_other(volatile char *pages, long n);
+
+void touch_one(volatile char *pages, long n)
+{
+    for (long i = 0; i < n; i++)
+        pages[i * 4096] = 1;
+}
+
+void touch_other(volatile char *pages, long n)
+{
+    for (long i = 0; i < n; i++)
+        pages[i * 4096] = 2;
+}
+
+static void *fault(void *argument)
+{
+    size_t n_bytes = (size_t)(faults.n_one + faults.n_other) * 4096;
+    char *pages = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED)
+        abort();
+    (void)madvise(pages, n_bytes, MADV_NOHUGEPAGE);
+    wait_for_all();
+    touch_one(pages, faults.n_one);
+    touch_other(pages + faults.n_one * 4096, faults.n_other);
+    return argument;
+}
+
+static int fault_at_once(long n_threads, long n_one, long n_other)
+{
+    pthread_attr_t attributes;
+    pthread_t *threads = calloc((size_t)n_threads, sizeof *threads);
+    run.n_wanted = n_threads;
+    faults.n_one = n_one;
+    faults.n_other = n_other;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    for (long i = 0; i < n_threads; i++)
+        if (pthread_create(&threads[i], &attributes, fault, NULL) != 0)
+            abort();
+    for (long i = 0; i < n_threads; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 3 && !strcmp(argv[1], "touch"))
         return touch_in_rounds(atol(argv[2]), atol(argv[3]));
+    if (argc > 4 && !strcmp(argv[1], "faults"))
+        return fault_at_once(atol(argv[2]), atol(argv[3]), atol(argv[4]));
     if (argc > 2 && !strcmp(argv[1], "read"))
         return read_in_turn(atol(argv[2]));
     if (argc > 2 && !strcmp(argv[1], "brief"))
