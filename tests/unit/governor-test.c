@@ -57,6 +57,8 @@ static void test_no_clock_below_the_floor(void **state)
             assert_true(governor_period_sig(&governor, &plan) >= least);
             assert_true(governor_period_sig(&governor, &plan) >= plan.period);
             assert_true(governor_first_sig(&governor, &plan, random_number()) >= least);
+            assert_true(governor_second_sig(&governor, &plan) >= least);
+            assert_true(governor_second_sig(&governor, &plan) == governor_period_sig(&governor, &plan));
             assert_true(governor_rest_sig(&governor, &plan, late) >= least);
             (void)governor_judge_sig(&governor, &plan, random_size(30), random_size(40));
         }
@@ -98,6 +100,28 @@ static void test_first_periods_are_fair(void **state)
         /* One in three begins at the period of the plan: 66667 trials, 2 % are far more than their deviation. */
         double share = (double)sum / 66667, wanted = (double)lives[k] / 1e6;
         assert_true(share > wanted * 0.98 && share < wanted * 1.02);
+    }
+}
+
+/* All parts of a thread's life are sampled alike, but that what lies between one and two floors stands for what lies
+ * before: threads that do one thing after the other in a period or two have right shares. */
+static void test_first_periods_are_even(void **state)
+{
+    enum { PARTS = 40, LIFE = 4000000, TRIALS = 400000 }; /* of 0.1 ms */
+    const struct governor_plan plan = {.period = 1000000, .is_clock = true};
+    unsigned n[PARTS] = {0};
+    (void)state;
+    for (int i = 0; i < TRIALS; i++) {
+        struct governor governor = governor_begin_sig(&plan, 0);
+        uint64_t at = governor_first_sig(&governor, &plan, random_number());
+        for (bool is_first = true; at < LIFE; is_first = false) {
+            n[at * PARTS / LIFE]++;
+            at += is_first ? governor_second_sig(&governor, &plan) : governor_period_sig(&governor, &plan);
+        }
+    }
+    for (int part = 0; part < PARTS; part++) {
+        double wanted = part < 2 ? 0 : part < 4 ? 2 : 1, seen = n[part] / (TRIALS / 10.0);
+        assert_true(seen > wanted - 0.03 && seen < wanted + 0.03);
     }
 }
 
@@ -262,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_no_clock_below_the_floor),
         cmocka_unit_test(test_remainders_keep_the_phase),
         cmocka_unit_test(test_first_periods_are_fair),
+        cmocka_unit_test(test_first_periods_are_even),
         cmocka_unit_test(test_the_program_gets_its_share),
         cmocka_unit_test(test_one_dear_sample_changes_nothing),
         cmocka_unit_test(test_counts_go_by_what_the_program_got),

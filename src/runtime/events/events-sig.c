@@ -636,10 +636,10 @@ static bool is_user_clock_sig(const struct arena_event *plan)
     return plan->attr.exclude_kernel && event_clock_period_sig(plan);
 }
 
-/* Gives an event whose first period has ended the period of the plan; false when the signal is no sample. A clock goes
- * on ticking at the distance of its first period while it meets only the kernel. The tick that meets the program then
- * is a sample only if it is the one that a clock with the plan's period would have had about now; if not, what is left
- * of that period becomes a first period again. */
+/* Gives an event whose first period has ended the second one, and then that of the plan; false when the signal is no
+ * sample. A clock goes on ticking at the distance of its first period while it meets only the kernel. The tick that
+ * meets the program then is a sample only if it is the one that a clock with the plan's period would have had about
+ * now; if not, what is left of that period becomes a first period again. */
 static bool first_ends_sig(struct thread_event *event, const struct arena_event *plan)
 {
     const struct governor_plan governed = events_governed_sig(plan);
@@ -652,8 +652,10 @@ static bool first_ends_sig(struct thread_event *event, const struct arena_event 
         is_sample = !is_from_kernel || (late >= period && late % period < event->first);
         next = is_sample ? period : governor_rest_sig(&event->governor, &governed, late);
     }
+    if (is_sample)
+        next = governor_second_sig(&event->governor, &governed);
     (void)event_period_set_sig(event, next);
-    event->first = is_sample ? 0 : next;
+    event->first = is_sample && next == period ? 0 : next;
     event->due = words[0] + next;
     return is_sample;
 }

@@ -64,7 +64,15 @@ uint64_t governor_first_sig(struct governor *self, const struct governor_plan *p
         return period;
     first *= step;
     floor = (floor + step - 1) / step * step;
-    return first < floor ? first + floor : first;
+    self->owed = first < floor ? floor : 0;
+    return first + self->owed;
+}
+
+uint64_t governor_second_sig(struct governor *self, const struct governor_plan *plan)
+{
+    uint64_t period = governor_period_sig(self, plan), owed = self->owed;
+    self->owed = 0;
+    return owed <= period / 2 ? period - owed : period;
 }
 
 uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *plan, uint64_t late)

@@ -35,6 +35,7 @@ struct governor {
     uint32_t stands_for;    /* periods of the plan that the next sample stands for */
     uint64_t before_ns;     /* what the sample before this one cost */
     uint64_t before_got_ns; /* what the program got before that one */
+    uint64_t owed;          /* by so much the second period is shorter, because the first one is longer */
 };
 
 /* The shortest period that may be armed.  ctx: any */
@@ -50,8 +51,13 @@ struct governor governor_begin_sig(const struct governor_plan *plan, unsigned hi
 uint64_t governor_period_sig(struct governor *self, const struct governor_plan *plan);
 
 /* A first period of random length: of a thread that lives for less than a period, as many are sampled as its share of
- * a period demands, if it lives for two floors. random: any number.  ctx: any */
+ * a period demands, if it lives for two floors. One that would end before the floor ends a floor later: what a thread
+ * does between one and two floors stands for what it did before. random: any number.  ctx: any */
 uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random);
+
+/* The period after the first one: the others begin where they would without a floor. Then the plan's follows.
+ * ctx: any */
+uint64_t governor_second_sig(struct governor *self, const struct governor_plan *plan);
 
 /* The period to arm when late of the period has passed, where 0 <= late: what is left of it, or that and a whole one if
  * that is shorter than the floor. The next sample then stands for both.  ctx: any */
