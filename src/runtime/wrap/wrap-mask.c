@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signal masks, waiting for signals, and functions of libc that start processes, which inherit masks: see signals.h
  * (system: wrap-system.c). All functions that change a mask are here, because libc's do so without calling the public
- * sigprocmask. A mask that applies only while the thread sleeps (ppoll, sigsuspend) is left to the kernel, because no
- * sample comes in that time; it is translated only if samples of sleeping threads are wanted (wall-clock time). */
+ * sigprocmask. A mask that applies only while the thread sleeps (ppoll, sigsuspend) may really block our signal,
+ * because no sample comes in that time, unless samples of sleeping threads are wanted (wall-clock time). If it lets the
+ * signal in, it also has to let in the stand-in, or what comes would look blocked. */
 #include <alloca.h>
 #include <errno.h>
 #include <poll.h>
@@ -188,14 +189,15 @@ static const sigset_t *for_sleep(const sigset_t *set, sigset_t *copy)
     const struct arena_header *header = mask_is_translated_sig() ? arena_header_sig() : NULL;
     if (!header || !set)
         return set;
-    for (unsigned i = 0; i < header->n_events; i++) {
-        if (header->events[i].flags & EVENT_WALLCLOCK) {
-            *copy = *set;
-            mask_to_set_sig(mask_real_sig(mask_of_set_sig(set), NULL), copy);
-            return copy;
-        }
-    }
-    return set;
+    uint64_t word = mask_of_set_sig(set);
+    bool is_translated = !(word & MASK_OURS);
+    for (unsigned i = 0; i < header->n_events; i++)
+        is_translated |= (header->events[i].flags & EVENT_WALLCLOCK) != 0;
+    if (!is_translated)
+        return set;
+    *copy = *set;
+    mask_to_set_sig(mask_real_sig(word, NULL), copy);
+    return copy;
 }
 
 WRAP_EXPORT int sigsuspend(const sigset_t *set)
