@@ -4,6 +4,8 @@
  * itself in some milliseconds, with the same status and the same words every time. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,6 +23,7 @@
 #define CHILDREN 12
 #define JUMPS 300
 #define BLOCK_BYTES 3000
+#define PAUSES 100 /* of the thread that counts, before the end begins */
 #define MAPPED_BYTES (size_t)65536
 
 struct ending_way {
@@ -376,6 +379,64 @@ static int way_main_is_gone(void)
     pthread_exit(NULL);
 }
 
+/* What a thread does while another one ends the process, in a file that others see. */
+struct ending_counts {
+    atomic_int n_pauses, n_cut; /* sleeps of the thread, and those that ended early */
+    int before_end, cut_before; /* both when the end began */
+    pid_t self, companion;      /* companion: stopped, so that the end waits for it as long as it ever does; 0 none */
+};
+
+static void *pauses_for_ever(void *argument)
+{
+    struct ending_counts *counts = argument;
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (;;) {
+        if (nanosleep(&pause, NULL) != 0)
+            atomic_fetch_add(&counts->n_cut, 1);
+        atomic_fetch_add(&counts->n_pauses, 1);
+    }
+}
+
+static pid_t stop_companion(void)
+{
+    const char *marker = getenv("ENDINGS_MARKER");
+    glob_t found;
+    pid_t companion = 0;
+    if (marker && glob(marker, GLOB_PERIOD, NULL, &found) == 0 && found.gl_pathc == 1)
+        companion = (pid_t)atoi(strrchr(found.gl_pathv[0], '-') + 1);
+    if (companion > 0 && kill(companion, SIGSTOP) != 0)
+        _exit(97);
+    return companion;
+}
+
+static struct ending_counts *begin_to_count(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    pthread_t thread;
+    int fd = open("counts", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (ftruncate(fd, sizeof(struct ending_counts)) != 0)
+        _exit(98);
+    struct ending_counts *counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    pthread_create(&thread, NULL, pauses_for_ever, counts);
+    while (atomic_load(&counts->n_pauses) < PAUSES)
+        nanosleep(&pause, NULL);
+    counts->companion = stop_companion();
+    counts->self = getpid();
+    counts->cut_before = atomic_load(&counts->n_cut);
+    counts->before_end = atomic_load(&counts->n_pauses);
+    return counts;
+}
+
+static int way_stand_till_exit(void)
+{
+    return begin_to_count() ? 13 : 91;
+}
+
+static int way_stand_for_good(void)
+{
+    _exit(begin_to_count() ? 14 : 91);
+}
+
 /* The first thread in exit() is in a destructor; a second one finds no handler left and ends the process. Where libc
  * lets one thread after the other into exit(), the first one goes on. */
 static atomic_int n_destroying;
@@ -420,6 +481,8 @@ static const struct ending_way ways[] = {
     {"pthread-exit-in-map", way_pthread_exit_in_map},
     {"map-in-map", way_map_in_map},
     {"main-is-gone", way_main_is_gone},
+    {"stand-till-exit", way_stand_till_exit},
+    {"stand-for-good", way_stand_for_good},
     {"exit-in-destructor", way_exit_in_destructor},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of threads: threads that begin and end at once wait for nobody, not even for one that stands still in the
- * middle of its own beginning or of a switch, and whoever is alive in the end is sampled as the last switch says. */
+ * middle of its own beginning or of a switch, and whoever is alive in the end is sampled as the last switch says. And
+ * which threads stand still while the process ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -25,6 +27,10 @@ static struct {
     struct thread_state *_Atomic held; /* whose events are not switched before go_on */
     sem_t is_held, go_on;
     struct thread_state *states[WORKERS];
+    struct thread_state *self; /* the calling thread's */
+    siginfo_t sent;            /* the last signal that was sent */
+    unsigned sent_to, n_waits, n_naps;
+    bool is_cut;
 } test;
 
 /* What the list calls; a thread's events are on or off by its `toggle`. */
@@ -55,6 +61,53 @@ void shield_raise_sig(struct shield *shield)
 void shield_lower_sig(const struct shield *shield)
 {
     (void)shield;
+}
+
+struct thread_state *thread_self_sig(void)
+{
+    return test.self;
+}
+
+uint32_t own_pid_sig(void)
+{
+    return 1000;
+}
+
+uint32_t own_tid_sig(void)
+{
+    return test.self->record->tid;
+}
+
+uint64_t own_clock_ns_sig(clockid_t clock)
+{
+    (void)clock;
+    return 1;
+}
+
+bool arch_call_is_cut_sig(const ucontext_t *context)
+{
+    (void)context;
+    return test.is_cut;
+}
+
+/* A wait lasts until the end of the process is over. */
+long own_call_sig(long number, ...)
+{
+    va_list list;
+    va_start(list, number);
+    (void)va_arg(list, void *);
+    if (number == SYS_rt_tgsigqueueinfo) {
+        test.sent_to |= 1u << va_arg(list, unsigned);
+        assert_int_equal(va_arg(list, int), SIGURG);
+        test.sent = *va_arg(list, siginfo_t *);
+    } else if (number == SYS_futex && va_arg(list, int) == FUTEX_WAIT_PRIVATE) {
+        test.n_waits++;
+        thread_release_others_sig();
+    } else if (number == SYS_nanosleep) {
+        test.n_naps++;
+    }
+    va_end(list);
+    return 0;
 }
 
 static struct thread_state *new_state(void)
@@ -174,9 +227,69 @@ static void test_nobody_waits_for_a_switch(void **unused)
     assert_true(sample_is_active_sig());
 }
 
+/* Whether the thread stands for a signal. It is one that was sent for that, or another one. */
+static bool stands(struct thread_state *state, bool is_for_that)
+{
+    siginfo_t other = {.si_code = SI_USER};
+    unsigned n_before = test.n_waits;
+    test.self = state;
+    assert_int_equal(thread_stand_sig(state, is_for_that ? &test.sent : &other, NULL), is_for_that);
+    assert_false(atomic_load(&state->is_standing));
+    return test.n_waits > n_before;
+}
+
+static void test_others_stand_still(void **state)
+{
+    enum { ENDER = 1, RUNS, IS_OVER, IS_LEFT, WAITS, HOLDS, LACKS_ROOM, STANDS, N };
+    struct thread_state *threads[N];
+    struct arena_thread records[N] = {0};
+    (void)state;
+    thread_live_reset_sig();
+    for (unsigned i = ENDER; i < N; i++) {
+        threads[i] = new_state();
+        threads[i]->record = &records[i];
+        records[i].tid = i;
+        thread_live_add_sig(threads[i]);
+    }
+    (void)thread_live_remove_sig(threads[IS_OVER]);
+    (void)thread_live_remove_sig(threads[IS_LEFT]);
+    atomic_store(&threads[IS_LEFT]->is_left, true);
+    threads[WAITS]->is_waiting = threads[HOLDS]->is_holding = threads[LACKS_ROOM]->lacks_stack_room = true;
+    atomic_store(&threads[STANDS]->is_standing, true);
+    test.self = threads[ENDER];
+    thread_stop_others_sig(STOP_OUTSIDE_OURS);
+    assert_int_equal(test.sent_to, 1u << RUNS | 1u << IS_LEFT);
+    assert_true(thread_is_stop_sig(&test.sent));
+
+    assert_false(stands(threads[ENDER], false)); /* a sample was waiting for the end of its shield */
+    threads[RUNS]->in_hook = 1;
+    assert_false(stands(threads[RUNS], true));
+    threads[RUNS]->in_hook = 0;
+    threads[RUNS]->tree_busy = threads[IS_LEFT]->tree_busy = 1;
+    assert_false(stands(threads[RUNS], true));
+    assert_true(stands(threads[IS_LEFT], true)); /* the one that ends the process is changing its trees */
+    test.self = threads[ENDER];
+    thread_stop_others_sig(STOP_OUTSIDE_OURS);
+    threads[RUNS]->tree_busy = 0;
+    assert_true(stands(threads[RUNS], true));
+    assert_int_equal(test.n_naps, 0);
+    assert_false(stands(threads[RUNS], true)); /* the end is over: the wait has released all */
+
+    test.self = threads[ENDER];
+    thread_stop_others_sig(STOP_ANYWHERE);
+    threads[RUNS]->in_hook = 1;
+    test.is_cut = true;
+    assert_true(stands(threads[RUNS], false));
+    assert_int_equal(test.n_naps, 1);
+    for (unsigned i = ENDER; i < N; i++)
+        free(threads[i]);
+    thread_live_reset_sig();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_others_stand_still),
         cmocka_unit_test(test_switched_while_they_come_and_go),
         cmocka_unit_test(test_nobody_waits_for_a_thread_that_stands_still),
         cmocka_unit_test(test_nobody_waits_for_a_switch),

@@ -480,7 +480,8 @@ bool events_is_ours_sig(const siginfo_t *info)
     int lowest = atomic_load_explicit(&senders.lowest_fd, memory_order_relaxed);
     if (info->si_code == SI_TIMER)
         return timer_index_sig(info) < EVENTS_TIMERS_MAX;
-    return info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
+    bool is_of_event = info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
+    return is_of_event || thread_is_stop_sig(info);
 }
 
 /* The watchpoint that raised the signal, -1 when none did. */
@@ -959,9 +960,10 @@ void events_handler_sig(int number, siginfo_t *info, void *context)
     int saved_errno = errno;
     struct thread_state *self = thread_self_sig();
     (void)number;
+    bool is_stop = thread_stand_sig(self, info, context);
     if (!events_is_ours_sig(info))
         mask_take_foreign_sig(self, info, context);
-    else if (self && process_is_ours_sig())
+    else if (self && process_is_ours_sig() && !is_stop)
         handle_sig(self, info, context);
     errno = saved_errno;
 }

@@ -504,15 +504,16 @@ void events_set_action(const struct sigaction *action, struct sigaction *old)
         (void)install(action, NULL);
 }
 
-void events_check_handler(void)
+bool events_check_handler(void)
 {
     struct kernel_action action = {.handler = events_handler_sig};
     if (!sandbox_is_entered_sig())
         own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask);
-    if (action.handler != events_handler_sig)
-        arena_log_sig(
-            "the program has replaced the profiler's action for its signal (SIGURG) by a system call of its own: "
-            "samples since then are lost");
+    if (action.handler == events_handler_sig)
+        return true;
+    arena_log_sig("the program has replaced the profiler's action for its signal (SIGURG) by a system call of its own: "
+                  "samples since then are lost");
+    return false;
 }
 
 /* Each timer uses up one of the signals that may be pending; most of them must be left for the program. */

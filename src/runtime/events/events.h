@@ -90,9 +90,9 @@ void events_install_handler(void);
  * ctx: any */
 void events_set_action(const struct sigaction *action, struct sigaction *old);
 
-/* Writes to the log if our handler is no longer installed; a program can replace it by making the system call itself.
- * ctx: any */
-void events_check_handler(void);
+/* Whether our handler is still installed; writes to the log if not. A program can replace it by making the system call
+ * itself.  ctx: any */
+bool events_check_handler(void);
 
 /* Whether a signal with our number comes from one of our events, also one that has been closed since.  ctx: any */
 bool events_is_ours_sig(const siginfo_t *info);

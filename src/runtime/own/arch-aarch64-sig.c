@@ -4,6 +4,7 @@
  * src: Linux asm/sigcontext.h, Arm Architecture Reference Manual (BL, BLR, BLRAA), AAPCS64 */
 #include "runtime/own/arch.h"
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <stddef.h>
 #include <string.h>
@@ -32,6 +33,11 @@ uintptr_t arch_pc_of_context_sig(const ucontext_t *context)
 uintptr_t arch_sp_of_context_sig(const ucontext_t *context)
 {
     return context->uc_mcontext.sp;
+}
+
+bool arch_call_is_cut_sig(const ucontext_t *context)
+{
+    return (int64_t)context->uc_mcontext.regs[0] == -EINTR;
 }
 
 /* BL, BLR, and the forms of BLR that authenticate the target. */

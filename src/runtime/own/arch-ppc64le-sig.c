@@ -4,6 +4,7 @@
  * src: Power ISA (bl, bctrl, blrl), 64-bit ELF V2 ABI (stack frame, TLS), Linux asm/sigcontext.h, asm/ptrace.h */
 #include "runtime/own/arch.h"
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <stddef.h>
 #include <string.h>
@@ -33,6 +34,13 @@ uintptr_t arch_pc_of_context_sig(const ucontext_t *context)
 uintptr_t arch_sp_of_context_sig(const ucontext_t *context)
 {
     return context->uc_mcontext.gp_regs[UNWIND_SP];
+}
+
+/* sc returns the errno with a bit of the condition register set, scv its negative. */
+bool arch_call_is_cut_sig(const ucontext_t *context)
+{
+    int64_t result = (int64_t)context->uc_mcontext.gp_regs[3];
+    return result == EINTR || result == -EINTR;
 }
 
 /* Any branch that sets the link register: b, bc, and the branches to the link, count and target registers. */

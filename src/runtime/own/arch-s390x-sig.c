@@ -5,6 +5,7 @@
  */
 #include "runtime/own/arch.h"
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -33,6 +34,11 @@ uintptr_t arch_pc_of_context_sig(const ucontext_t *context)
 uintptr_t arch_sp_of_context_sig(const ucontext_t *context)
 {
     return context->uc_mcontext.gregs[UNWIND_SP];
+}
+
+bool arch_call_is_cut_sig(const ucontext_t *context)
+{
+    return (int64_t)context->uc_mcontext.gregs[2] == -EINTR;
 }
 
 /* BASR (2 bytes), BRAS and BAS (4 bytes), BRASL (6 bytes), with the link register r14. */

@@ -3,6 +3,7 @@
  * stack. Signal context. */
 #include "runtime/own/arch.h"
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <stddef.h>
 
@@ -30,6 +31,11 @@ uintptr_t arch_pc_of_context_sig(const ucontext_t *context)
 uintptr_t arch_sp_of_context_sig(const ucontext_t *context)
 {
     return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+
+bool arch_call_is_cut_sig(const ucontext_t *context)
+{
+    return context->uc_mcontext.gregs[REG_RAX] == -EINTR;
 }
 
 /* Length of an indirect call (opcode ff /2) with this ModRM byte, including its operand bytes. */

@@ -37,6 +37,10 @@ void arch_start_of_context_sig(const ucontext_t *context, struct unwind_start *s
 uintptr_t arch_pc_of_context_sig(const ucontext_t *context);
 uintptr_t arch_sp_of_context_sig(const ucontext_t *context);
 
+/* Whether the signal has ended a system call of the interrupted code, which will find EINTR; now and then also true of
+ * other code.  ctx: signal handler */
+bool arch_call_is_cut_sig(const ucontext_t *context);
+
 /* Whether the instructions [code, end) can end in a call.  ctx: signal handler */
 bool arch_ends_in_call_sig(const uint8_t *code, const uint8_t *end);
 

@@ -41,4 +41,7 @@ int process_rank(void);
  * one that started (vfork).  ctx: ordinary; also in a signal handler that interrupted any code of the runtime */
 void process_end(int exit_code);
 
+/* The same, but the caller ends the process at once, and the other threads stand still until then.  ctx: likewise */
+void process_end_for_good(int exit_code);
+
 #endif

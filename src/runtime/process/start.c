@@ -159,7 +159,8 @@ static void end_recording(int exit_code)
     alloc_wrap_guard_leave();
 }
 
-void process_end(int exit_code)
+/* is_last: the process ends as soon as this returns, and the other threads do nothing any more. */
+static void end(int exit_code, bool is_last)
 {
     struct shield shield;
     uintptr_t nobody = 0, self = arch_thread_pointer_sig();
@@ -170,11 +171,23 @@ void process_end(int exit_code)
     shield_raise_sig(&shield);
     if (atomic_compare_exchange_strong(&process.ender, &nobody, self)) {
         end_recording(exit_code);
+        if (!is_last)
+            thread_release_others_sig();
         atomic_store(&process.is_ended, true);
     } else if (nobody != self) {
         wait_for_end();
     }
     shield_lower_sig(&shield);
+}
+
+void process_end(int exit_code)
+{
+    end(exit_code, false);
+}
+
+void process_end_for_good(int exit_code)
+{
+    end(exit_code, true);
 }
 
 /* What is interrupted goes on later with what it has in its registers. And a handler's end sets the alternate stack

@@ -5,9 +5,15 @@
  * request first, and whoever switches looks for requests when done. That is why this is apart from threads.c. */
 #include "runtime/process/threads.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "runtime/events/events.h"
+#include "runtime/events/signals.h"
+#include "runtime/own/arch.h"
+#include "runtime/own/own-call.h"
 #include "runtime/record/sample.h"
 #include "base/sigsafe.h"
 
@@ -147,4 +153,85 @@ void thread_live_reset_sig(void)
     atomic_store(&switching.at, NULL);
     atomic_store(&switching.is_switching, false);
     atomic_store(&switching.n_live, 0);
+}
+
+/* --- the end of the process: the other threads stand still --- */
+
+#define STAND_NS ((COMPANION_END_WAIT_MS + UINT64_C(1000)) * CLOCK_MS_NS)
+#define CUT_NS 500000000 /* the process ends in much less */
+
+static struct {
+    _Atomic uint32_t how;   /* enum thread_stop; threads sleep on it */
+    _Atomic uint32_t pid;   /* of the process: a child has a copy of this */
+    _Atomic uint32_t ender; /* the thread that all wait for: its own signals come when its shield is lowered */
+} stop;
+
+bool thread_is_stop_sig(const siginfo_t *info)
+{
+    return info->si_code == SI_QUEUE && info->si_value.sival_ptr == &stop;
+}
+
+static void send_stop_sig(const struct thread_state *state, uint32_t pid)
+{
+    siginfo_t info = {.si_signo = EVENTS_SIGNAL, .si_code = SI_QUEUE};
+    info.si_pid = (pid_t)pid;
+    info.si_value.sival_ptr = &stop;
+    (void)own_call_sig(SYS_rt_tgsigqueueinfo, pid, state->record->tid, EVENTS_SIGNAL, &info);
+}
+
+void thread_stop_others_sig(enum thread_stop how)
+{
+    const struct thread_state *self = thread_self_sig();
+    uint32_t pid = own_pid_sig();
+    atomic_store(&stop.pid, pid);
+    atomic_store(&stop.ender, own_tid_sig());
+    atomic_store(&stop.how, how);
+    for (struct thread_state *state = atomic_load(&switching.listed); state; state = state->next_listed) {
+        bool is_there = atomic_load(&state->is_live) || atomic_load(&state->is_left);
+        bool is_reached = !state->is_waiting && !state->is_holding && !state->lacks_stack_room;
+        if (state != self && is_there && is_reached && !atomic_load(&state->is_standing))
+            send_stop_sig(state, pid);
+    }
+}
+
+void thread_release_others_sig(void)
+{
+    atomic_store(&stop.how, STOP_NONE);
+    (void)own_call_sig(SYS_futex, &stop.how, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+/* Of a thread that is left, the one that ends the process changes the trees. */
+static bool may_stand_sig(const struct thread_state *self, uint32_t how)
+{
+    bool is_ours = self && (self->in_hook || self->in_allocator || (self->tree_busy && !atomic_load(&self->is_left)));
+    return how && (how == STOP_ANYWHERE || !is_ours) && atomic_load(&stop.pid) == own_pid_sig() &&
+           atomic_load(&stop.ender) != own_tid_sig();
+}
+
+static void wait_for_release_sig(void)
+{
+    uint64_t now_ns = own_clock_ns_sig(CLOCK_MONOTONIC), end_ns = now_ns + STAND_NS;
+    uint32_t how;
+    for (; (how = atomic_load(&stop.how)) && now_ns < end_ns; now_ns = own_clock_ns_sig(CLOCK_MONOTONIC)) {
+        struct timespec limit = {.tv_sec = (time_t)((end_ns - now_ns) / CLOCK_S_NS),
+                                 .tv_nsec = (long)((end_ns - now_ns) % CLOCK_S_NS)};
+        (void)own_call_sig(SYS_futex, &stop.how, FUTEX_WAIT_PRIVATE, how, &limit);
+    }
+}
+
+/* Once released, a thread may be needed for what the process still does: it may hold a lock. But one that slept in a
+ * system call does not come back from it early, before the process is gone. */
+bool thread_stand_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
+{
+    const struct timespec cut = {.tv_nsec = CUT_NS};
+    if (!may_stand_sig(self, atomic_load(&stop.how)))
+        return thread_is_stop_sig(info);
+    if (self)
+        atomic_store(&self->is_standing, true);
+    wait_for_release_sig();
+    if (arch_call_is_cut_sig(context))
+        (void)own_call_sig(SYS_nanosleep, &cut, NULL);
+    if (self)
+        atomic_store(&self->is_standing, false);
+    return thread_is_stop_sig(info);
 }

@@ -553,6 +553,7 @@ static bool becomes_quiet(struct thread_state *state)
 static void end_other(struct thread_state *state, int *n_tries)
 {
     bool is_quiet = becomes_quiet(state);
+    atomic_store(&state->is_left, true);
     if (is_quiet)
         events_stop(state);
     /* CPU clock of another thread, made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
@@ -597,9 +598,13 @@ void thread_end_all(void)
 {
     struct thread_state *self = thread_self_sig();
     uint64_t process_ns = sandbox_is_entered_sig() ? 0 : own_clock_ns_sig(CLOCK_PROCESS_CPUTIME_ID);
-    events_check_handler();
+    bool is_handled = events_check_handler() && !sandbox_is_entered_sig();
+    if (is_handled)
+        thread_stop_others_sig(STOP_OUTSIDE_OURS);
     thread_switch_end_sig();
     end_others();
+    if (is_handled)
+        thread_stop_others_sig(STOP_ANYWHERE);
     if (self)
         thread_end(self);
     if (arena_header_sig())

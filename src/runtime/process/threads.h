@@ -40,10 +40,14 @@ void thread_end(struct thread_state *state);
 bool thread_begin_first(bool is_active);
 
 /* At the end of the process: sampling stops, and the records of all threads are closed, that of the calling thread
- * last. The other threads may go on running but take no further samples. Waits a while for threads that are just
- * beginning or ending.  ctx: ordinary, shielded; also in a handler that interrupted any code of the runtime on the same
+ * last. The other threads stand still from the beginning on, until thread_release_others_sig; those that cannot be
+ * reached by a signal go on running but take no further samples. Waits a while for threads that are just beginning or
+ * ending.  ctx: ordinary, shielded; also in a handler that interrupted any code of the runtime on the same
  * thread */
 void thread_end_all(void);
+
+/* The other threads of the process go on, after thread_end_all.  ctx: any */
+void thread_release_others_sig(void);
 
 /* In a child of fork: the calling thread's state starts a new record in the new arena; other threads are forgotten. If
  * the fork interrupted code of the runtime that was changing the thread's trees, that code continues with them when the
@@ -64,6 +68,14 @@ struct thread_state *thread_live_next_sig(const struct thread_state *state);
 void thread_live_add_sig(struct thread_state *state);
 bool thread_live_remove_sig(struct thread_state *state);
 void thread_live_reset_sig(void);
+
+/* At the end of the process the other threads stand still, as they would be gone by now without us. In code of ours and
+ * in an allocator they do so only when all records are closed: until then somebody may wait for what they do there. */
+enum thread_stop { STOP_NONE = 0, STOP_OUTSIDE_OURS = 1, STOP_ANYWHERE = 2 };
+
+/* Sends the other threads the signal for it. Those that it would not reach, or whose wait for a signal it would end,
+ * run on. No thread stands for longer than the end may take.  ctx: any, no sandbox, our handler is installed */
+void thread_stop_others_sig(enum thread_stop stop);
 
 /* The calling thread, registered, has opened its events: starts them if the sampling is on, and stops them again if it
  * is switched off meanwhile.  ctx: ordinary, shielded */

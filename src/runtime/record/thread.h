@@ -167,13 +167,15 @@ struct thread_state {
     volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
-    _Atomic bool is_taken;   /* its events are being opened or closed, by its thread or the one that ends the process */
-    bool sees_faults;        /* page faults of ours would be sampled */
-    bool is_holding;         /* a signal with our number is held back for the program; no samples meanwhile */
-    bool is_waiting;         /* the program waits for a signal with our number; no samples meanwhile */
-    bool lacks_stack_room;   /* the program's alternate signal stack has no room for a sample: our signal is blocked */
-    uint8_t mask_exceptions; /* of the mask translation: see signals-sig.c */
-    uint32_t toggle;         /* which operand of a two-operand instruction is next */
+    _Atomic bool is_taken; /* its events are being opened or closed, by its thread or the one that ends the process */
+    _Atomic bool is_left;  /* the one that ends the process closes its record, or has done so */
+    _Atomic bool is_standing; /* in thread_stand_sig */
+    bool sees_faults;         /* page faults of ours would be sampled */
+    bool is_holding;          /* a signal with our number is held back for the program; no samples meanwhile */
+    bool is_waiting;          /* the program waits for a signal with our number; no samples meanwhile */
+    bool lacks_stack_room;    /* the program's alternate signal stack has no room for a sample: our signal is blocked */
+    uint8_t mask_exceptions;  /* of the mask translation: see signals-sig.c */
+    uint32_t toggle;          /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
@@ -225,6 +227,13 @@ void thread_switch_sig(bool is_active);
 /* Ends the sampling for good; running events go on until they are closed, but their samples are not taken.
  * ctx: any */
 void thread_switch_end_sig(void);
+
+/* Handles a signal with our number while the process ends: the thread stands still as long as it has to. True: the
+ * signal was sent for that alone.  ctx: handler of that signal; self may be NULL */
+bool thread_stand_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context);
+
+/* Whether a signal with our number was sent for that.  ctx: any */
+bool thread_is_stop_sig(const siginfo_t *info);
 
 /* The thread whose stack holds address: reference of its arena_thread, 0 when none does.  ctx: any */
 uint32_t thread_of_stack_sig(uintptr_t address);

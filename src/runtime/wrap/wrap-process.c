@@ -38,7 +38,7 @@ static void leave(int status) __attribute__((noreturn));
 static void leave(int status)
 {
     const long arguments[6] = {status};
-    process_end(status);
+    process_end_for_good(status);
     for (;;)
         (void)arch_call_sig(SYS_exit_group, arguments);
 }
