@@ -254,8 +254,12 @@ void mask_take_foreign_sig(struct thread_state *self, siginfo_t *info, ucontext_
         hold_back_sig(self, info, context);
         return;
     }
-    if (self)
+    if (self && self->is_holding) {
+        /* Else one of ours would wait there, and keep out the program's next one. */
+        if (!self->lacks_stack_room)
+            mask_to_set_sig(mask_of_set_sig(&context->uc_sigmask) & ~MASK_OURS, &context->uc_sigmask);
         mask_release_sig(self);
+    }
     call_program_sig(info, context);
 }
 

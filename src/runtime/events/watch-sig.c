@@ -157,7 +157,7 @@ static void count_arm_sig(struct thread_event *event, uint64_t now)
 
 static bool is_stopped_sig(const struct thread_state *self)
 {
-    return self->ending || !sample_is_active_sig() ||
+    return self->ending || self->is_holding || self->is_waiting || !sample_is_active_sig() ||
            atomic_load_explicit(&arena_header_sig()->is_halted, memory_order_relaxed);
 }
 
