@@ -687,7 +687,7 @@ void events_settle_sig(struct thread_state *self)
         if (event->first && !event->has_timer &&
             event_period_set_sig(event, governor_period_sig(&event->governor, &governed)))
             event->first = 0;
-        event_count_settle_sig(event);
+        event_count_settle_sig(self, event);
     }
 }
 

@@ -234,8 +234,9 @@ void events_count_leave_sig(struct thread_state *self);
 /* The samples that should have come by now.  ctx: the event is stopped */
 uint64_t event_count_due_sig(const struct thread_event *event);
 
-/* From now on no system call is needed for the event to go on at its period.  ctx: calling thread */
-void event_count_settle_sig(struct thread_event *event);
+/* From now on no system call is needed for the event of self to go on at its period. Events that are off stay so.
+ * ctx: calling thread */
+void event_count_settle_sig(const struct thread_state *self, struct thread_event *event);
 
 /* Ends the first periods of self's events now, because their ends need system calls that may soon be forbidden.
  * ctx: calling thread */

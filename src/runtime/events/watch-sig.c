@@ -193,11 +193,11 @@ void events_count_leave_sig(struct thread_state *self)
     }
 }
 
-void event_count_settle_sig(struct thread_event *event)
+void event_count_settle_sig(const struct thread_state *self, struct thread_event *event)
 {
     struct thread_count *count = &event->count;
     uint64_t now;
-    if (!count->cell.period || count->gap == count->cell.period || !read_count_sig(event, &now))
+    if (is_stopped_sig(self) || !count->cell.period || count->gap == count->cell.period || !read_count_sig(event, &now))
         return;
     count->cell.due = now + count->cell.period;
     count_arm_sig(event, now);

@@ -90,9 +90,9 @@ static void note_entry(const struct sock_fprog *filter)
         log_once(
             "the program entered a seccomp sandbox that allows no signal handlers: from then on it is not sampled, and "
             "it cannot report its own end");
-    }
-    if (thread_self_sig())
+    } else if (thread_self_sig()) {
         events_settle_sig(thread_self_sig());
+    }
     sandbox_enter_sig(filter);
     log_once(
         "the program entered a seccomp sandbox: threads started later are not sampled, and it cannot report its own "
