@@ -4,7 +4,10 @@
 
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct worker {
     struct workers *workers;
@@ -17,6 +20,59 @@ size_t workers_processors(void)
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return n > 0 ? (size_t)n : 1;
+}
+
+/* The number in a file of a control group, UINT64_MAX when there is none, or no limit. */
+static uint64_t read_number(const char *root, int n_group, const char *group, const char *name)
+{
+    char path[512];
+    unsigned long long number = UINT64_MAX;
+    (void)snprintf(path, sizeof path, "%s%.*s/%s", root, n_group, group, name);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%llu", &number) != 1)
+        number = UINT64_MAX;
+    if (file)
+        (void)fclose(file);
+    return number;
+}
+
+/* What the limits of a control group and of those around it leave; the mount may begin at any of them. */
+static uint64_t room_in_group(const char *root, const char *group, const char *limit_name, const char *used_name)
+{
+    uint64_t room = UINT64_MAX;
+    for (int n = (int)strlen(group); n >= 0; n--) {
+        if (n && group[n] != '/' && group[n] != '\0')
+            continue;
+        uint64_t limit = read_number(root, n, group, limit_name), used = read_number(root, n, group, used_name);
+        uint64_t left = limit == UINT64_MAX ? limit : used < limit ? limit - used : 0;
+        room = left < room ? left : room;
+    }
+    return room;
+}
+
+/* src: cgroups(7), Linux admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst */
+uint64_t workers_free_bytes(void)
+{
+    char line[512];
+    long n_pages = sysconf(_SC_AVPHYS_PAGES);
+    uint64_t room = n_pages > 0 ? (uint64_t)n_pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    FILE *groups = fopen("/proc/self/cgroup", "re");
+    while (groups && fgets(line, sizeof line, groups)) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        group[strcspn(group, "\n")] = '\0';
+        uint64_t left = UINT64_MAX;
+        if (!controllers[1])
+            left = room_in_group("/sys/fs/cgroup", group, "memory.max", "memory.current");
+        else if (strstr(controllers, "memory"))
+            left = room_in_group("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes");
+        room = left < room ? left : room;
+    }
+    if (groups)
+        (void)fclose(groups);
+    return room;
 }
 
 bool job_goes_on(const struct job *job, struct error *err)

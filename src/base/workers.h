@@ -59,6 +59,10 @@ void job_begin(const struct job *job, const char *phase);
 /* Processors that this process may run on, at least 1. */
 size_t workers_processors(void);
 
+/* Bytes of memory that this process may still take before others have to give way: what is free on the machine, or less
+ * where a control group has a limit. 0: not known.  ctx: ordinary */
+uint64_t workers_free_bytes(void);
+
 /* --- a team of processes --- */
 
 /* Several processes that do one job together, such as the ranks of an MPI program. How messages travel is not known

@@ -6,7 +6,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/workers.h"
 #include "sampling/skid.h"
 
 #define LINE_BYTES 64u
@@ -22,12 +22,13 @@
 #define FIRST_KIB 16u
 #define FINE_KIB 32768u  /* two sizes to each power of two up to here */
 #define MOST_KIB 262144u /* 256 MiB */
+#define LEAST_KIB 65536u /* with less than that at most, memory is not told from a large cache */
 #define TURNS 12000
 #define ROUNDS 4            /* the fastest counts */
 #define ALL_CPUS_MAX 64     /* that are tried at once */
 #define ALL_LEAST_KIB 512u  /* of each processor */
 #define ALL_MOST_KIB 32768u /* of each processor */
-#define ALL_SHARE 8         /* of the memory that is free, for all of them together */
+#define SHARE 8             /* of the memory that is free: no more is taken, by all together */
 #define TLB_PAGES_MAX 32768u
 #define TLB_SLOWER_PS 4000 /* by which a load is slower whose translation is not at hand */
 
@@ -99,7 +100,7 @@ static void touch(char *memory, size_t from, size_t to)
         (void)((volatile char *)memory)[i];
 }
 
-/* Whether the first huge page of the memory is one: a page of it is given back then together with the others. */
+/* Whether memory that has been touched lies in a huge page. */
 static bool is_huge(const char *memory)
 {
     char line[256];
@@ -126,13 +127,14 @@ static uint32_t next_size(uint32_t kib)
 
 /* --- one processor --- */
 
-static void measure_tlb(struct cache_curve *curve, uint32_t overhead)
+static void measure_tlb(struct cache_curve *curve, uint32_t overhead, uint32_t most_kib)
 {
+    const uint32_t n_most = most_kib / (PAGE_BYTES / 1024);
     char *memory = take_memory((size_t)TLB_PAGES_MAX * PAGE_BYTES, MADV_NOHUGEPAGE);
     if (!memory)
         return;
     uint32_t n_before = 0;
-    for (uint32_t n = 16; n <= TLB_PAGES_MAX; n *= 2) {
+    for (uint32_t n = 16; n <= TLB_PAGES_MAX && n <= n_most; n *= 2) {
         for (uint32_t i = n_before; i < n; i++)
             ((volatile char *)memory)[(size_t)i * PAGE_BYTES] = 0;
         n_before = n;
@@ -145,7 +147,7 @@ static void measure_tlb(struct cache_curve *curve, uint32_t overhead)
     }
 }
 
-static void measure_alone(struct cache_curve *curve)
+static void measure_alone(struct cache_curve *curve, uint32_t most_kib)
 {
     char *memory = take_memory((size_t)MOST_KIB * 1024, MADV_HUGEPAGE);
     if (!memory)
@@ -154,14 +156,14 @@ static void measure_alone(struct cache_curve *curve)
     curve->is_huge = is_huge(memory);
     uint32_t overhead = overhead_ps(memory), n = 0;
     size_t touched = 0;
-    for (uint32_t kib = FIRST_KIB; kib <= MOST_KIB && n < CACHE_SIZES_MAX; kib = next_size(kib)) {
+    for (uint32_t kib = FIRST_KIB; kib <= most_kib && n < CACHE_SIZES_MAX; kib = next_size(kib)) {
         touch(memory, touched, (size_t)kib * 1024);
         touched = (size_t)kib * 1024;
         uint32_t ps = less(load_ps(memory, (uint64_t)kib * 1024 / LINE_BYTES, LINE_BYTES, 0), overhead);
         curve->sizes[n++] = (struct cache_point){.kib = kib, .alone_ps = ps};
     }
     (void)munmap(memory, (size_t)MOST_KIB * 1024);
-    measure_tlb(curve, overhead);
+    measure_tlb(curve, overhead, most_kib);
     curve->n_sizes = n;
 }
 
@@ -170,17 +172,11 @@ static void measure_alone(struct cache_curve *curve)
 /* In memory that the children share. */
 struct all {
     struct cache_curve curve;
+    uint32_t most_kib;        /* that may be taken */
     _Atomic uint32_t n_ready; /* of those that wait to begin */
     _Atomic uint32_t is_begun;
     uint32_t ps[ALL_CPUS_MAX][CACHE_SIZES_MAX];
 };
-
-static uint32_t most_for_each(uint32_t n_cpus)
-{
-    long n_pages = sysconf(_SC_AVPHYS_PAGES);
-    uint64_t kib = n_pages > 0 ? (uint64_t)n_pages * (PAGE_BYTES / 1024) / ALL_SHARE / n_cpus : 0;
-    return kib > ALL_MOST_KIB ? ALL_MOST_KIB : (uint32_t)kib;
-}
 
 static bool is_wanted(uint32_t kib, uint32_t most_kib)
 {
@@ -240,7 +236,8 @@ static void measure_all(struct all *all)
     for (int cpu = 0; cpu < (int)CPU_SETSIZE && n_cpus < ALL_CPUS_MAX; cpu++)
         if (CPU_ISSET(cpu, &allowed))
             cpus[n_cpus++] = cpu;
-    uint32_t most_kib = n_cpus > 1 ? most_for_each(n_cpus) : 0;
+    uint64_t each_kib = n_cpus > 1 ? workers_free_bytes() / 1024 / SHARE / n_cpus : 0;
+    uint32_t most_kib = each_kib > ALL_MOST_KIB ? ALL_MOST_KIB : (uint32_t)each_kib;
     if (most_kib < ALL_LEAST_KIB)
         return;
     for (; n < n_cpus; n++) {
@@ -261,6 +258,16 @@ static void measure_all(struct all *all)
         take_middle(all, n_cpus);
 }
 
+/* If memory becomes short all the same, the kernel is to take it from here. */
+static void offer_to_die(void)
+{
+    FILE *file = fopen("/proc/self/oom_score_adj", "we");
+    if (file) {
+        (void)fputs("1000", file);
+        (void)fclose(file);
+    }
+}
+
 /* Ends the child, and only it: no handler or buffer inherited from the caller may run. A child that is late is killed,
  * and what it started with it. */
 static bool run_forked(struct all *all, void (*run)(struct all *all), uint64_t end_ns)
@@ -271,6 +278,7 @@ static bool run_forked(struct all *all, void (*run)(struct all *all), uint64_t e
         return false;
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        offer_to_die();
         run(all);
         (void)syscall(SYS_exit_group, 0);
     }
@@ -286,16 +294,20 @@ static bool run_forked(struct all *all, void (*run)(struct all *all), uint64_t e
 
 static void run_alone(struct all *all)
 {
-    measure_alone(&all->curve);
+    measure_alone(&all->curve, all->most_kib);
 }
 
 void cache_curve_measure(struct cache_curve *curve, uint32_t wall_ms)
 {
     uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + wall_ms * CLOCK_MS_NS;
+    uint64_t most_kib = workers_free_bytes() / 1024 / SHARE;
     *curve = (struct cache_curve){0};
+    if (most_kib < LEAST_KIB)
+        return;
     struct all *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED)
         return;
+    all->most_kib = most_kib < MOST_KIB ? (uint32_t)most_kib : MOST_KIB;
     if (run_forked(all, run_alone, end_ns) && all->curve.n_sizes) {
         *curve = all->curve;
         if (run_forked(all, measure_all, end_ns))

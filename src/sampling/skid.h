@@ -95,13 +95,15 @@ int skid_to_json(const struct skid_result *result, char *text, size_t n_bytes);
 
 /* --- the caches --- */
 
-/* Fills in the curve, in child processes; n_sizes stays 0 where memory or processes are refused, or where it takes more
- * than wall_ms: then others use the machine, and what it has is not seen. */
+/* Fills in the curve, in child processes, with at most an eighth of the memory that is free, also by the limits of
+ * control groups. n_sizes stays 0 where that is less than 64 MiB, where memory or processes are refused, or where it
+ * takes more than wall_ms: then others use the machine, and what it has is not seen.  ctx: ordinary */
 void cache_curve_measure(struct cache_curve *curve, uint32_t wall_ms);
 
-/* Works out the levels. A level ends where a load takes the geometric mean of its own time and the next level's; the
- * time of a level is taken at sizes where it serves by what the machine claims of the levels before it. claimed
- * [CACHE_LEVELS]: bytes of each level of the caches, 0 not known (sizes that are common are taken). */
+/* Works out the levels; all of *effect is set. A level ends where a load takes the geometric mean of its own time and
+ * the next level's; the time of a level is taken at sizes where it serves by what the machine claims of the levels
+ * before it. claimed [CACHE_LEVELS]: bytes of each level of the caches, 0 not known (sizes that are common are taken).
+ */
 void cache_curve_judge(const struct cache_curve *curve, const uint64_t claimed[CACHE_LEVELS],
                        struct cache_effect *effect);
 

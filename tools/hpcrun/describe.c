@@ -356,7 +356,8 @@ static void print_caches(FILE *out, const struct cache_curve *curve)
     uint64_t claimed[CACHE_LEVELS];
     struct cache_effect effect;
     if (!curve->n_sizes) {
-        print_result(out, "caches", false, "not measured: refused, or others used the machine all the time", "");
+        print_result(out, "caches", false,
+                     "not measured: memory is short or refused, or others used the machine all the time", "");
         return;
     }
     cache_claims(claimed);
