@@ -97,7 +97,6 @@ void accesses_fini(struct access_table *table)
 /* The loop of the skid self-test whose load that misses is followed by others that do not, and its consumer later: of
  * its samples, MIXED_SAMPLES_MIN or more, so many percent must be of the load that misses, one instruction behind it.
  */
-#define VIRTUAL_L3_MOST_KIB 32768 /* of which no measurement is there */
 #define MIXED_LOOP "k2"
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
@@ -715,6 +714,8 @@ static void join(struct cause_entry *to, const struct cause_entry *from)
     add_footprint(&to->footprint, &from->footprint);
     add_sum(&to->judged, &from->judged);
 }
+
+#define VIRTUAL_L3_MOST_KIB 32768 /* of a virtual machine whose caches were not measured */
 
 static void lower(uint64_t *lines, double kib)
 {

@@ -566,8 +566,8 @@ static void say(unsigned index, const char *what)
     arena_log_sig(text);
 }
 
-/* Whether the event costs a thread most at its start, because the kernel samples the first of its events whatever the
- * rate, and each sample brings its weight. */
+/* Whether the event costs a thread most at its start, where its samples stand for few events, and each sample brings
+ * its weight. */
 static bool may_be_thinned(const struct arena_event *plan)
 {
     return plan->attr.type == PERF_TYPE_SOFTWARE && plan->attr.freq && plan->flags & EVENT_WEIGHTED &&
