@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "sampling/abi/perf-record.h"
 #include "sampling/perf-names.h"
 #include "sampling/pmu.h"
 
@@ -55,27 +56,13 @@ static void use_period(struct source_event *row, uint64_t period)
     row->scale = (double)period;
 }
 
-static bool is_clock(const struct perf_event_attr *attr)
-{
-    return attr->type == PERF_TYPE_SOFTWARE &&
-           (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
-/* Whether the kernel itself counts the event down to its next sample. Then the runtime chooses the periods, and a
- * record with PERF_SAMPLE_PERIOD would be made of each event. */
-static bool is_counted(const struct perf_event_attr *attr)
-{
-    return (attr->type == PERF_TYPE_SOFTWARE && !is_clock(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
-           attr->type == PERF_TYPE_BREAKPOINT;
-}
-
 static int use_frequency(const char *event, struct source_event *row, uint64_t hz, struct error *err)
 {
     int status = source_check_frequency(event, hz, err);
     row->attr.freq = 1;
     row->attr.sample_freq = hz;
     row->attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU;
-    if (!is_counted(&row->attr))
+    if (!abi_is_counted_sig(&row->attr))
         row->attr.sample_type |= PERF_SAMPLE_PERIOD;
     row->flags |= SOURCE_RING | SOURCE_WEIGHTED;
     return status;
@@ -105,10 +92,10 @@ static int choose_rate(const struct planned_event *planned, struct error *err)
 static int set_rate(const struct planned_event *planned, struct error *err)
 {
     const struct perf_event_attr *attr = &planned->row->attr;
-    int status = is_clock(attr) ? 0 : source_check_count(planned->event, &planned->threshold, err);
+    int status = abi_is_clock_sig(attr) ? 0 : source_check_count(planned->event, &planned->threshold, err);
     if (status == 0)
         status = choose_rate(planned, err);
-    if (status != 0 || !is_clock(attr))
+    if (status != 0 || !abi_is_clock_sig(attr))
         return status;
     uint64_t period_ns = attr->freq ? CLOCK_S_NS / attr->sample_freq : attr->sample_period;
     return source_check_clock(planned->event, period_ns, "nanoseconds here, as perf's", 1, err);

@@ -17,6 +17,7 @@
 #include "collect/collect.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"
+#include "sampling/abi/perf-record.h"
 
 /* What all samples of an event have in common. */
 struct event_state {
@@ -124,13 +125,6 @@ static int survey(struct import *import)
     return code;
 }
 
-/* The clocks count nanoseconds; everything else counts itself. */
-static bool is_clock(const struct perf_event_attr *attr)
-{
-    return attr->type == PERF_TYPE_SOFTWARE &&
-           (attr->config == PERF_COUNT_SW_CPU_CLOCK || attr->config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
 static void describe_event(const struct import *import, size_t index, struct arena_event *to)
 {
     const struct perf_data_event *event = &import->data.events[index];
@@ -139,15 +133,16 @@ static void describe_event(const struct import *import, size_t index, struct are
     for (size_t i = 0; i < index; i++)
         n_same += import->events[i].index >= 0 && strcmp(import->data.events[i].name, event->name) == 0;
     (void)snprintf(to->name, sizeof to->name, "%.60s", event->name);
-    (void)snprintf(to->metric, sizeof to->metric, "%.48s%s", event->name, is_clock(&event->attr) ? " (usec)" : "");
+    (void)snprintf(to->metric, sizeof to->metric, "%.48s%s", event->name,
+                   abi_is_clock_sig(&event->attr) ? " (usec)" : "");
     if (n_same)
         (void)snprintf(to->metric + strlen(to->metric), sizeof to->metric - strlen(to->metric), " #%u", n_same + 1);
     (void)snprintf(to->description, sizeof to->description, "%.100s, recorded by perf", event->name);
     to->source = state->has_metrics ? SOURCE_PMU_ADDR : SOURCE_PERF;
     to->flags = (state->has_address ? EVENT_ADDRESS : 0) | (state->has_metrics ? EVENT_DATA_SRC : 0) |
-                (state->period ? 0 : EVENT_WEIGHTED) | (is_clock(&event->attr) ? 0 : EVENT_INTEGER);
+                (state->period ? 0 : EVENT_WEIGHTED) | (abi_is_clock_sig(&event->attr) ? 0 : EVENT_INTEGER);
     to->decode = state->has_metrics ? MEM_DECODE_DATA_SRC : MEM_DECODE_NONE;
-    to->scale = (state->period ? (double)state->period : 1) * (is_clock(&event->attr) ? 1e-3 : 1);
+    to->scale = (state->period ? (double)state->period : 1) * (abi_is_clock_sig(&event->attr) ? 1e-3 : 1);
     to->attr = event->attr;
 }
 

@@ -298,16 +298,10 @@ int event_drain_fd_sig(const struct thread_event *event)
     return event->drain_fd >= 0 && descriptors_event_id_sig(event->drain_fd) == event->drain_id ? event->drain_fd : -1;
 }
 
-bool event_is_clock_sig(const struct perf_event_attr *attr)
-{
-    return attr->type == PERF_TYPE_SOFTWARE &&
-           (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
-}
-
 uint64_t event_clock_period_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    if (!event_is_clock_sig(attr) ||
+    if (!abi_is_clock_sig(attr) ||
         plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) || plan->leader ||
         !attr->sample_period)
         return 0;
@@ -332,7 +326,7 @@ struct governor_plan events_governed_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
     uint64_t period = attr->freq ? CLOCK_S_NS / (attr->sample_freq ? attr->sample_freq : 1) : attr->sample_period;
-    bool is_timer = plan->flags & EVENT_TIMER, is_clock = is_timer || event_is_clock_sig(attr);
+    bool is_timer = plan->flags & EVENT_TIMER, is_clock = is_timer || abi_is_clock_sig(attr);
     if (is_timer)
         period = plan->timer_interval_ns;
     return (struct governor_plan){.period = period ? period : 1,

@@ -12,6 +12,13 @@
 #include "runtime/record/ring.h"
 #include "runtime/record/thread.h"
 
+/* A handler: an emulator may call it with a stack that is not aligned as a function expects (qemu-user 7.2). */
+#if defined __x86_64__
+#define EVENTS_HANDLER __attribute__((force_align_arg_pointer))
+#else
+#define EVENTS_HANDLER
+#endif
+
 /* --- block changes --- */
 
 /* Block changes: blocks come and go while records of other threads still lie in their rings. A record must be
@@ -40,13 +47,6 @@ void block_changes_announce_hook(const struct thread_state *self, uintptr_t star
 
 /* When the process is sampled, apart from calls by the program itself: after a delay, for a limited time, and by
  * signals of the user. */
-
-/* A handler: an emulator may call it with a stack that is not aligned as a function expects (qemu-user 7.2). */
-#if defined __x86_64__
-#define EVENTS_HANDLER __attribute__((force_align_arg_pointer))
-#else
-#define EVENTS_HANDLER
-#endif
 
 #define CONTROL_WATCH_NS 10000000 /* of a thread's CPU time between two checks of the clock, while a delay lasts */
 
@@ -202,9 +202,6 @@ unsigned events_slow_hint_sig(unsigned index);
 /* Whether the kernel makes a sample of every single event, whatever the period: so it does for software events whose
  * records hold the period.  ctx: any */
 bool events_has_each_sig(const struct arena_event *plan);
-
-/* Whether an event is a clock.  ctx: any */
-bool event_is_clock_sig(const struct perf_event_attr *attr);
 
 /* The only place that gives a running event another period; value: of governor_*_sig. False when the kernel, or a
  * sandbox, refuses.  ctx: handler or ordinary code of the event's thread */

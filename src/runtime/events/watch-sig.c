@@ -22,23 +22,16 @@ static struct {
     _Atomic uint64_t n_samples; /* of threads of this process */
 } pace[ARENA_EVENTS_MAX];
 
-/* Whether the kernel itself counts the event down to its next sample. */
-static bool is_counted_down_sig(const struct perf_event_attr *attr)
-{
-    return (attr->type == PERF_TYPE_SOFTWARE && !event_is_clock_sig(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
-           attr->type == PERF_TYPE_BREAKPOINT;
-}
-
 bool events_has_each_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    return is_counted_down_sig(attr) && attr->sample_type & PERF_SAMPLE_PERIOD && !attr->freq;
+    return abi_is_counted_sig(attr) && attr->sample_type & PERF_SAMPLE_PERIOD && !attr->freq;
 }
 
 bool event_is_counted_sig(const struct arena_event *plan)
 {
     const struct perf_event_attr *attr = &plan->attr;
-    if (!is_counted_down_sig(attr) || attr->sample_type & (PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ) ||
+    if (!abi_is_counted_sig(attr) || attr->sample_type & (PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ) ||
         plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY))
         return false;
     return attr->freq ? plan->flags & EVENT_WEIGHTED && !plan->leader : attr->sample_period > 1;

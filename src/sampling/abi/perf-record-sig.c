@@ -70,6 +70,18 @@ static const struct field id_fields[] = {
     {PERF_SAMPLE_CPU, CPU, 0},      WORD_FIELD(PERF_SAMPLE_IDENTIFIER, id),
 };
 
+bool abi_is_clock_sig(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_SOFTWARE &&
+           (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
+}
+
+bool abi_is_counted_sig(const struct perf_event_attr *attr)
+{
+    return (attr->type == PERF_TYPE_SOFTWARE && !abi_is_clock_sig(attr)) || attr->type == PERF_TYPE_TRACEPOINT ||
+           attr->type == PERF_TYPE_BREAKPOINT;
+}
+
 struct abi_layout abi_layout_of_sig(const struct perf_event_attr *attr)
 {
     return (struct abi_layout){

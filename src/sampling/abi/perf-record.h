@@ -20,6 +20,13 @@ struct abi_layout {
     bool has_sample_id_all;        /* other records end with the sample_id fields */
 };
 
+/* Whether the event is a clock: it counts nanoseconds of CPU time.  ctx: any */
+bool abi_is_clock_sig(const struct perf_event_attr *attr);
+
+/* Whether the kernel itself counts the event down to its next sample. With PERF_SAMPLE_PERIOD it then makes a record of
+ * each event, whatever the period.  ctx: any; src: Linux kernel/events/core.c perf_swevent_event */
+bool abi_is_counted_sig(const struct perf_event_attr *attr);
+
 /* The layout that attr asks for.  ctx: any */
 struct abi_layout abi_layout_of_sig(const struct perf_event_attr *attr);
 
