@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/path.h"
-#include "export/advice.h"
+#include "export/advice/advice.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"

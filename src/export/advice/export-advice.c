@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What to do, as text, CSV and JSON: see advice.h. */
-#include "export/advice.h"
+#include "export/advice/advice.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Advice about places: on which memory nodes pages are and threads run, and which cache lines several threads use. See
  * advice.h. */
-#include "export/advice.h"
+#include "export/advice/advice.h"
 
 #include <math.h>
 #include <string.h>

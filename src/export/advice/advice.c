@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the advice: the rules about arithmetic, order, fields, blocks and pages, and all rules in one order. See
  * advice.h. */
-#include "export/advice.h"
+#include "export/advice/advice.h"
 
 #include <math.h>
 #include <stdio.h>
