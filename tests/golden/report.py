@@ -249,6 +249,13 @@ def check_untold(database):
     said = {row["variable"]: row.get("meaning") for row in rows if row["variable"] in UNTOLD and row["samples"]}
     wanted = {name: f"not verified: {reason}" for name, (_, _, _, reason) in UNTOLD.items()}
     expect(said == wanted, f"not verified: {said}")
+    pieces = {row["variable"]: row for row in csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "0")))}
+    for name, (_, _, kind, _) in UNTOLD.items():
+        wanted = ("irregular", "not verified") if kind == 4 else ("unknown", "not verified")
+        if float(pieces.get(name, {"share": 0})["share"]) >= 10:
+            expect((pieces[name]["rule"], pieces[name]["bound"]) == wanted, f"{name}: {pieces[name]}")
+    shown = " ".join(report(database, 180).split())
+    expect(re.search(r"state->p in loop solver.c:139-140: its reads jump: .* \(at most [0-9.]+ % of the time, not verified\)", shown), f"not verified: {shown}")
     expect(f"not verified: {UNTOLD['state->p'][3]} " in " ".join(report(database, 180).split()), "the reason is not in the text")
     data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
 
@@ -312,8 +319,9 @@ def check_walks(database):
                                    ("sources->particle_offset", "take the blocks from one array, so", "100 % of these at irregular reads")):
         expect(advice in uncounted.get(name, "")[0] and evidence in uncounted[name][1] and "too small to be counted" in uncounted[name][1], f"{uncounted}")
     check_gains(database, rows)
-    shares = [float(row["memory_share"]) for row in rows if row["memory_share"]]
-    expect(rows[0]["variable"] == "state->p" and shares == sorted(shares, reverse=True), f"order: {rows}")
+    counts = [float(row["gain_at_most"]) * (1 if row["bound"] == "verified" else 0.75) for row in rows
+              if row["gain_at_most"] and row["variable"] != "<kernel>"]
+    expect(rows[0]["variable"] == "state->p" and counts == sorted(counts, reverse=True), f"order: {rows}")
     leaks = [(row["variable"], row["evidence"]) for row in rows if row["rule"] == "leak"]
     expect(leaks == [("state->z", "1 block, 31.2 MiB, live at the end; no sample fell on any of the path")], f"leaks: {leaks}")
     words = " ".join(advice_of(database, "--min", "0.2", "--top", "0").split())
@@ -350,7 +358,7 @@ def check_touched(database):
 def check_rules(database):
     """Each rule has a case; where too few samples are known, none applies."""
     rules = check_advice(database)
-    wanted = {("capacity_table", "resident"), ("state->r", "execution"), ("state->p", "small-blocks"), ("<compute>", "special")}
+    wanted = {("capacity_table", "resident"), ("state->r", "execution"), ("state->p", "small-blocks"), ("<compute>", "compute")}
     rows = list(csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "0.2"))))
     expect(wanted <= rules, f"rules: {rules}")
     split = [row["advice"] for row in rows if (row["variable"], row["rule"]) == ("state->p", "split")]
@@ -516,6 +524,21 @@ def check_types(database):
     expect({row["type"] for row in csv.DictReader(io.StringIO(top))} == {first[0]}, f"types --top 1: {top}")
 
 
+# Rules that say what the table of variables does not show, or that no other rule says anything.
+OTHER_RULES = ("split", "leak", "huge-pages", "page-faults", "system-calls", "waiting", "stream", "waits", "unknown")
+
+
+def check_answers(rows, table):
+    """Each large row has a piece of advice, if causes are known: the profiler's own work has none, and waiting has one for all."""
+    answered = {row["variable"] for row in rows}
+    for row in table:
+        wanted = float(row["share"] or 0) >= 10 and "memory_share" in row and row["variable"] not in ("<profiler>", "<allocator>")
+        expect(not wanted or row["variable"] in answered, f"no advice about {row['variable']}: {rows}")
+    for row in rows:
+        bounds = {"": ("",), "verified": ("verified", "not verified")}["verified" if row["gain_at_most"] else ""]
+        expect(row["bound"] in bounds, f"bound: {row}")
+
+
 def check_advice(database):
     """Advice follows from figures of the table of variables, and from all of them."""
     def csv_of(*options):
@@ -535,7 +558,8 @@ def check_advice(database):
             if share < least or share <= 0:
                 continue
             if name.startswith("<"):
-                wanted += [(name, "threshold" if name == "<small block>" else "special")] * (name not in ("<kernel>", "<unknown>", "<null>"))
+                rule = {"<small block>": "threshold", "<compute>": "compute"}.get(name, "special")
+                wanted += [(name, rule)] * (name not in ("<kernel>", "<unknown>", "<null>", "<profiler>", "<waiting>", "<allocator>"))
                 continue
             meaning = meanings[name, row["alloc_site"]]
             wanted += [(name, word) for word in ("resident", "execution") if meaning == [word]]
@@ -543,30 +567,34 @@ def check_advice(database):
                 users = sum(n >= 0.2 * sum(nodes) for n in nodes)
                 wanted += [(name, "interleave")] * (users > 1) + [(name, "first-touch")] * (max(nodes) >= 0.9 * sum(nodes))
             waits = float(row.get("memory_share") or 0) > share / 2
+            may_wait = row.get("memory_share") is not None and not waits and float(row["execution_share"]) <= share / 2
+            n_of = 4 if waits else 3  # what waited of a way through memory, or all of it
             blocks = int(row["n_blocks"]) if row["class"] == "heap" else 0
             loads, modified = (sum(float(row.get(f"samples:MEM-{key}") or 0) for key in keys)
                                for keys in (("Load",), ("hitm-local", "hitm-rmt")))
             wanted += [(name, "shared-lines")] * (modified >= 20 and modified >= loads / 10)
+            waits = waits or may_wait
             walked = [walk for walk in walks.get(name, []) if waits and int(row["size_bytes"]) >= 1 << 20]
-            all_memory = sum(walk[4] for walk in walked)
-            for rule, memory in (("stride", sum(w[4] for w in walked if w[1] == 2 and w[2] >= 256)),
-                                 ("chain", sum(w[4] for w in walked if w[1] == 7)),
-                                 ("irregular", sum(w[4] for w in walked if w[1] == 4))):
+            all_memory = sum(walk[n_of] for walk in walked)
+            for rule, memory in (("stride", sum(w[n_of] for w in walked if w[1] == 2 and w[2] >= 256)),
+                                 ("chain", sum(w[n_of] for w in walked if w[1] == 7)),
+                                 ("irregular", sum(w[n_of] for w in walked if w[1] == 4))):
                 wanted += [(name, rule)] * (memory > all_memory / 2)
             wanted += [(name, "small-blocks")] * (waits and blocks >= 1000 and 0 < int(row["size_bytes"]) < 4096 * blocks)
             if waits and row["class"] == "heap" and not blocks and not int(row["size_bytes"]):
-                apart = sum(walk[4] for walk in walks.get(name, []) if walk[1] in (4, 7))
-                wanted += [(name, "small-blocks")] * (apart > sum(walk[4] for walk in walks.get(name, [])) / 2)
+                apart = sum(walk[n_of] for walk in walks.get(name, []) if walk[1] in (4, 7))
+                wanted += [(name, "small-blocks")] * (apart > sum(walk[n_of] for walk in walks.get(name, [])) / 2)
         bare = [(sum(float(part) for part in re.findall(r":0 ([\d.]+)%", row["top_lines"])) * float(row["share"]) / 100, row["variable"])
                 for row in csv_of("vars") if not row["variable"].startswith("<")]
         if sum(share for share, _ in bare) >= least:
             wanted.append((max(bare)[1], "debug-info"))
         rows = csv_of("advice", "--min", str(least))
-        found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in ("split", "leak", "huge-pages")]
+        found = [(row["variable"], row["rule"]) for row in rows if row["rule"] not in OTHER_RULES]
         for name in (row["variable"] for row in rows if row["rule"] == "huge-pages"):
             apart = sum(w[4] for w in walks[name] if w[1] in (4, 7) or (w[1] == 2 and w[2] >= 4096))
             expect(apart > sum(w[4] for w in walks[name]) / 2, f"huge pages for {name}: {walks[name]}")
         meant = meant or found
+        check_answers(rows, csv_of("vars"))
         expect(sorted(found) == sorted(wanted), f"advice from {least} %: {found}, not {wanted}")
         expect(all(row["evidence"] and float(row["share"]) >= least for row in rows if row["rule"] != "leak"), f"evidence: {rows}")
     result = subprocess.run([str(BUILD / "hpcquery"), "advice", "--json", "--min", "5", str(database)], capture_output=True, check=True,

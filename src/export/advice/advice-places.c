@@ -57,12 +57,12 @@ void advise_on_remote_accesses(struct advices *advices, const struct report_row 
             buf_printf(&evidence, " node %u: %.0f %%", i, 100 * (double)row->places[i] / all);
     double gain = advice_waited(advices, row) * remote / 100;
     if (n_users < 2)
-        advice_add(advices, row, "first-touch", gain,
-                   "let the threads that use it write it first, so that its pages lie on their node", &evidence);
+        (void)advice_add(advices, row, "first-touch", gain,
+                         "let the threads that use it write it first, so that its pages lie on their node", &evidence);
     else
-        advice_add(advices, row, "interleave", gain,
-                   "let each thread write first the part that it uses, or interleave the pages over the nodes",
-                   &evidence);
+        (void)advice_add(advices, row, "interleave", gain,
+                         "let each thread write first the part that it uses, or interleave the pages over the nodes",
+                         &evidence);
 }
 
 /* --- where pages and threads are --- */
@@ -395,7 +395,7 @@ bool advise_on_places(struct advices *advices, const struct report_row *row)
     if (gain < ADVICE_WORTH_PERCENT)
         finding = (struct finding){"not-worth-it", "leave its pages where they are: to move them is not worth it"};
     put_evidence(advices, &placement, row, gain, &evidence);
-    advice_add(advices, row, finding.rule, gain, finding.words, &evidence);
+    (void)advice_add(advices, row, finding.rule, gain, finding.words, &evidence);
     return true;
 }
 
@@ -411,9 +411,9 @@ static bool advise_on_modified_lines(struct advices *advices, const struct repor
     buf_printf(&evidence,
                "%.0f %% of its loads (%.0f of %.0f samples) found their line modified in another core's cache",
                100 * modified / loads, modified, loads);
-    advice_add(advices, row, "shared-lines", (double)NAN,
-               "give what each thread writes cache lines of its own, or write it less often where others read it",
-               &evidence);
+    (void)advice_add(advices, row, "shared-lines", (double)NAN,
+                     "give what each thread writes cache lines of its own, or write it less often where others read it",
+                     &evidence);
     return true;
 }
 
@@ -426,12 +426,14 @@ static const struct line_words line_words[LINE_SHARINGS] = {
     [SHARING_FALSE] = {"pad", "different bytes, some writing",
                        "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local "
                        "variable"},
-    [SHARING_TRUE] = {"shared-writes", "the same bytes, several writing",
-                      "if it is a counter or a sum, let each thread write a copy of its own and put these together "
-                      "seldom; if it is a lock, take it less often, hold it for less time, or use several"},
-    [SHARING_BOTH] = {"shared-writes", "the same bytes and different ones, some writing",
-                      "give counters and sums to each thread, on cache lines of its own, and put them together seldom; "
-                      "pad locks to 64 bytes, and take them less often"}};
+    [SHARING_TRUE] =
+        {"shared-writes", "the same bytes, several writing",
+         "if it is a counter or a sum, let each thread write a copy of its own; if it is a lock, take it less "
+         "often, or use several"},
+    [SHARING_BOTH] = {
+        "shared-writes", "the same bytes and different ones, some writing",
+        "give counters and sums to each thread, on cache lines of its own; pad locks to 64 bytes, and take "
+        "them less often"}};
 
 /* Threads write, and use different bytes of the same lines, or the same ones. */
 static bool advise_on_candidates(struct advices *advices, const struct report_row *row, enum line_sharing sharing)
@@ -451,9 +453,12 @@ static bool advise_on_candidates(struct advices *advices, const struct report_ro
     if (part.n_verified == part.n_lines)
         buf_printf(&evidence, "watchpoints saw them do so at the same time; ");
     else
-        buf_printf(&evidence, "whether at the same time is not known%s; ", part.n_verified ? " of all" : "");
+        buf_printf(&evidence, "whether at the same time is not known%s (hpcrun --verify-sharing would tell); ",
+                   part.n_verified ? " of all" : "");
     buf_printf(&evidence, "without that it gains at most %.1f %% of the time", gain);
-    advice_add(advices, row, said->rule, gain, said->words, &evidence);
+    struct advice *made = advice_add(advices, row, said->rule, gain, said->words, &evidence);
+    if (made)
+        made->is_verified = part.n_verified == part.n_lines;
     return true;
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to do, as far as a database has evidence for it: a sentence for each variable, and for what is no variable. A
- * rule that lacks a figure says nothing. The rules about the order and size of accesses are in advice.c, those about
- * places and cache lines in advice-places.c, what is printed in export-advice.c. Ordinary code. */
+/* What to do, as far as a database has evidence for it: a sentence for each variable, and for what is no variable.
+ * Where it is not verified that a row waits for memory, the rules about data apply to it all the same, and say so. A
+ * large row about which no rule says anything gets the reason, and which run would tell. The rules about the order and
+ * size of accesses are in advice-data.c, those about places and cache lines in advice-places.c, about rows that are no
+ * variables in advice-rows.c, about all rows together in advice-whole.c, about instructions in advice-code.c and
+ * advice-insns.c; advice.c puts them in order, export-advice.c and, behind a report, advice-short.c print them.
+ * Ordinary code. */
 #ifndef LOCUS_EXPORT_ADVICE_H
 #define LOCUS_EXPORT_ADVICE_H
 
@@ -17,11 +21,17 @@ struct advice {
     const char *name, *class, *site;
     double share, memory; /* percent of all samples; memory NAN: not known */
     double gain;          /* percent of all samples: following it saves no more time than that; NAN: not known */
+    bool is_verified;     /* it is known that much of the row's time waits, or does not, as the rule says */
+    bool is_of_cpu_time;  /* share and gain are percent of the CPU time, of which samples are a part */
+    double rank;          /* advice of a higher one comes first */
+    char *place;          /* of most of the row's samples: "loop cg.c:12-14", "cg.c:12", "daxpy"; "": not known */
     uint64_t live_bytes;  /* of a leak: the memory that following it saves; else 0 */
     size_t number;        /* in the order of the report */
     char *words, *evidence;
     char *programs; /* that use it: "cc1, as"; NULL: not known */
 };
+
+struct code_files;
 
 struct advices {
     const struct export_job *job;
@@ -34,35 +44,57 @@ struct advices {
     const char **programs; /* [n_programs] names of the measured programs, all different, borrowed from the model */
     size_t n_programs, cap_programs;
     uint32_t *program_of; /* [strings] which of them a string names as a module, 1 + index; 0: none */
-    struct advice *items; /* [n_items] what waits most for memory first, else by the order of the report; leaks last */
+    struct advice *items; /* [n_items] what may gain most first, see advices_make; leaks last */
     size_t n_items, cap_items;
+    struct code_files *code; /* the modules whose instructions were asked for; NULL: none yet */
     bool failed;
 };
 
-/* Makes all advice about the job's metric, for its rows from job->least percent on. It must not outlive the model.
+/* Makes all advice about the job's metric, for its rows from job->least percent on. Its order is that of what it may
+ * gain, where what is not verified counts for three quarters; advice whose gain is not known counts as much as its row
+ * may wait; what is about debug information comes behind all that, and leaks last. It must not outlive the model.
  * err: ERR_MEMORY */
 int advices_make(const struct export_job *job, struct advices *advices, struct error *err);
 void advices_fini(struct advices *advices);
 
-/* Appends the pieces of advice that may gain most, a line or two each, behind a report; nothing when there are none.
+/* Appends one piece of advice for each row of 10 % and more, a line or two each, behind a report about time: the one
+ * that may gain most; of reports without such rows, or of other metrics, the first pieces that are worth it. Nothing
+ * when there are none.
  * err: ERR_MEMORY */
 int advices_put_short(const struct export_job *job, struct buf *out, struct error *err);
 
 /* --- for the rules --- */
 
 #define ADVICE_SHARE_MIN 5.0         /* percent of all samples that a row must have, unless the job says otherwise */
+#define ADVICE_LARGE_PERCENT 10.0    /* ... and from which it gets an answer in any case */
 #define ADVICE_WORTH_PERCENT 3.0     /* of all time: what a change must be able to gain ... */
 #define ADVICE_WORTHLESS_PERCENT 1.0 /* ... and the share of a variable about which it is said that it cannot */
+#define ADVICE_ARITHMETIC "change the arithmetic, not the data" /* begins advice about execution that data feed */
+#define ADVICE_PART 0.5 /* of a row's samples that must be of a kind for a rule about that */
 
-/* Adds advice about a row, unless following it gains nothing. words: static; evidence is taken over. */
-void advice_add(struct advices *advices, const struct report_row *row, const char *rule, double gain, const char *words,
-                struct buf *evidence);
+/* Adds advice about a row, unless following it gains nothing. words: copied. evidence is taken over, and empty
+ * afterwards. Returns the piece, to be changed before the next one is added; NULL: none was added. */
+struct advice *advice_add(struct advices *advices, const struct report_row *row, const char *rule, double gain,
+                          const char *words, struct buf *evidence);
 
 /* Percent of all samples that waited for memory at the row, at most; all of its samples where that is not known. */
 double advice_waited(const struct advices *advices, const struct report_row *row);
 
+enum row_verdict { ROW_IS_OTHER = 0, ROW_WAITS, ROW_MAY_WAIT, ROW_COMPUTES };
+
+/* Whether it is known that most of the row's samples waited for memory; that they may have; or that they did not. */
+enum row_verdict advice_verdict(const struct advices *advices, const struct report_row *row);
+
 /* Whether two rows of different reports are about the same variable. */
 bool advice_is_same(const struct report_row *a, const struct report_row *b);
+
+/* Appends where most of the row's samples are, as in struct advice; nothing when that is not known. */
+void advice_put_place(const struct advices *advices, const struct report_row *row, struct buf *out);
+
+/* advice-data.c: advice about a variable from how it is used; then, where a large row has none, the reason.
+ * has_shared_lines: its time is that of lines that go from core to core, whatever its causes are. */
+void advise_on_data(struct advices *advices, const struct report_row *row, bool has_shared_lines);
+void advise_on_rest(struct advices *advices, const struct report_row *row);
 
 /* advice-places.c: advice from where its pages are and who uses them. True if more is known than the hardware says. */
 bool advise_on_places(struct advices *advices, const struct report_row *row);
@@ -72,5 +104,68 @@ void advise_on_remote_accesses(struct advices *advices, const struct report_row 
 
 /* advice-places.c: advice about cache lines that several threads use. True if there is any. */
 bool advise_on_lines(struct advices *advices, const struct report_row *row);
+
+/* advice-rows.c: advice about a row that is no variable. */
+void advise_on_special(struct advices *advices, const struct report_row *row);
+
+/* advice-whole.c: advice about time in the kernel, about what is set aside of all variables, the allocator and waiting
+ * for threads, and about debug information, for rows of least percent together; and about leaks. */
+void advise_on_kernel(struct advices *advices, double least);
+void advise_on_allocator(struct advices *advices);
+void advise_on_waiting(struct advices *advices, double least);
+void advise_on_debug_information(struct advices *advices, double least);
+void advise_on_leaks(struct advices *advices);
+
+/* --- instructions --- */
+
+#define CODE_REGISTERS 32
+#define CODE_CALLEES 3
+
+/* What the instructions of a loop, or of a function's line, are. */
+struct code_facts {
+    unsigned n_insns, n_stack; /* ... and of these, those that use a variable in the frame: code without optimization */
+    unsigned n_scalar, n_packed, packed_bytes; /* floating-point arithmetic; bytes of the widest */
+    unsigned n_packed_integers;
+    unsigned n_divides, n_roots, n_integer_divides;
+    unsigned n_rounding; /* reads and writes of the control register of floating-point arithmetic */
+    unsigned n_calls;
+    char callees[CODE_CALLEES][48]; /* names of functions that are called, "" where there are no more */
+    struct {
+        unsigned n_sums, n_products; /* that add to the register, or multiply or divide it */
+        bool is_set, is_packed;      /* something else sets it: no chain from turn to turn */
+    } registers[CODE_REGISTERS];
+    bool is_loop; /* else a line of a function, or all of it */
+};
+
+/* advice-insns.c: takes one instruction in, from its text as listing_put gives it. */
+void code_facts_take(struct code_facts *facts, const char *text);
+
+/* Number of chains of computations that each turn of the loop continues; *n_steps: of additions alone the number of
+ * additions in the longest chain, 0 where there is something else in one. Packed ones do not count. */
+unsigned code_facts_chains(const struct code_facts *facts, unsigned *n_steps);
+
+/* Appends what the instructions are; and what to do about such, in a few words, with that as evidence. */
+void code_facts_put_evidence(const struct code_facts *facts, struct buf *out);
+void code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence);
+
+/* advice-code.c: fills in the facts of the loop, or of the function's line, where most of the row's samples are. False
+ * when they are not known: the file is not there, is another one, or the machine's code cannot be read. */
+bool code_facts_of_row(struct advices *advices, const struct report_row *row, struct code_facts *facts);
+
+/* Appends what to do about the code where most of the row's samples are, and as evidence what it is; nothing when that
+ * is not known. Of a function of the C or mathematical library, place receives the line of the program that calls it.
+ */
+void advice_put_code(struct advices *advices, const struct report_row *row, struct buf *words, struct buf *evidence,
+                     struct buf *place);
+
+/* The piece (NULL: none) gets this place, which is taken over, unless it is empty. */
+void advice_set_place(struct advice *advice, struct buf *place);
+
+/* advice-rows.c: appends the line of the program that most of a row is from, or calls it: "solve (cg.c:12)"; false when
+ * there is none. */
+bool advice_put_caller(const struct advices *advices, const struct report_row *row, struct buf *out);
+
+/* Closes the modules; NULL is fine. */
+void code_files_free(struct code_files *files);
 
 #endif

@@ -37,6 +37,12 @@ static void put_site(const struct advices *advices, const struct advice *advice,
     buf_fini(&text);
 }
 
+/* Whether the bound of what a piece may gain is certain; "": it has none. */
+static const char *bound_name(const struct advice *advice)
+{
+    return isnan(advice->gain) ? "" : advice->is_verified ? "verified" : "not verified";
+}
+
 /* What stands before the name: its part of the time, or the memory that a leak holds. */
 static void put_weight(const struct advice *advice, struct buf *out)
 {
@@ -77,10 +83,15 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         buf_printf(out, "\n%9s", "");
         text_wrapped(out, job, advice->words, 9, 9);
         buf_printf(&text, "because: %s", advice->evidence ? advice->evidence : "");
+        if (advice->place && *advice->place && !advice->live_bytes)
+            buf_printf(&text, "; most of it in %s", advice->place);
         if (!isnan(advice->memory) && !advice->live_bytes)
             buf_printf(&text, "; %.1f %% of all samples waited for memory here", advice->memory);
         if (!isnan(advice->gain) && !strstr(text.data ? text.data : "", "gain"))
-            buf_printf(&text, "; it gains at most %.1f %% of the time", advice->gain);
+            buf_printf(&text, "; it gains at most %.1f %% of the %stime", advice->gain,
+                       advice->is_of_cpu_time ? "CPU " : "");
+        if (!advice->is_verified)
+            buf_printf(&text, ", not verified");
         buf_printf(out, "%9s", "");
         text_style(out, job, TEXT_DIM);
         text_wrapped(out, job, text.data ? text.data : "", 9, 9);
@@ -99,7 +110,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
-    buf_printf(out, "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most,program\n");
+    buf_printf(out,
+               "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most,program,bound,place\n");
     for (size_t i = 0; i < n_shown(&advices); i++) {
         const struct advice *advice = &advices.items[i];
         csv_put_text(out, advice->name);
@@ -117,6 +129,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
             buf_printf(out, "%.6f", advice->gain);
         buf_append(out, ",", 1);
         csv_put_text(out, advice->programs ? advice->programs : "");
+        buf_printf(out, ",%s,", bound_name(advice));
+        csv_put_text(out, advice->place ? advice->place : "");
         buf_append(out, "\n", 1);
     }
     advices_fini(&advices);
@@ -148,6 +162,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         if (!isnan(advice->gain))
             json_put_double_at(out, "gain_at_most", advice->gain);
         json_put_text_at(out, "program", advice->programs);
+        json_put_text_at(out, "bound", bound_name(advice));
+        json_put_text_at(out, "place", advice->place);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");

@@ -6,8 +6,10 @@
  * measured and compiled in another way, and are the same work. */
 #include "kernel.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define ROWS UINT64_C(60000) /* of the matrix: 50 MiB; a line of each does not fit into the second-level cache */
 #define COLUMNS UINT64_C(110)
@@ -393,6 +395,70 @@ static void give_back(void)
     forgotten = NULL;
 }
 
+/* --- the kernel: pages that are given back and faulted in anew, and calls for one byte each --- */
+
+#define BUFFER_BYTES (UINT64_C(32) << 20)
+#define PAGE_BYTES UINT64_C(4096)
+
+static unsigned char *buffer;
+static int zeros;
+
+static KERNEL_NOINLINE void map_buffer(void)
+{
+    buffer = kernel_check(mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    (void)madvise(buffer, BUFFER_BYTES, MADV_NOHUGEPAGE);
+}
+
+static KERNEL_NOINLINE uint64_t touch_buffer(void)
+{
+    for (uint64_t at = 0; at < BUFFER_BYTES; at += PAGE_BYTES)
+        buffer[at]++;
+    return BUFFER_BYTES / PAGE_BYTES;
+}
+
+static uint64_t touch_anew(void)
+{
+    map_buffer();
+    uint64_t n = touch_buffer();
+    (void)munmap(buffer, BUFFER_BYTES);
+    return n;
+}
+
+static void open_zeros(void)
+{
+    zeros = open("/dev/zero", O_RDONLY);
+    if (zeros < 0)
+        exit(1);
+}
+
+static KERNEL_NOINLINE uint64_t work_on(const unsigned char *bytes, uint64_t n)
+{
+    uint64_t state = position;
+    for (uint64_t i = 0; i < n; i++)
+        state = (state ^ bytes[i]) * 6364136223846793005u + 1442695040888963407u;
+    position = state;
+    return n;
+}
+
+static KERNEL_NOINLINE uint64_t read_bytes(void)
+{
+    unsigned char byte;
+    for (uint64_t i = 0; i < PAGE_BYTES; i++) {
+        if (read(zeros, &byte, 1) != 1)
+            exit(1);
+        (void)work_on(&byte, 1);
+    }
+    return PAGE_BYTES;
+}
+
+static KERNEL_NOINLINE uint64_t read_page(void)
+{
+    unsigned char bytes[PAGE_BYTES];
+    if (read(zeros, bytes, PAGE_BYTES) != (ssize_t)PAGE_BYTES)
+        exit(1);
+    return work_on(bytes, PAGE_BYTES);
+}
+
 static const struct {
     const char *name;
     void (*make[2])(void);
@@ -412,6 +478,8 @@ static const struct {
     {"bare", {make_near, make_near}, {look_up_near, look_up_near}},
     {"counters", {NULL, NULL}, {run_together, run_apart}},
     {"forgotten", {forget, give_back}, {look_up_near, look_up_near}},
+    {"faults", {NULL, map_buffer}, {touch_anew, touch_buffer}},
+    {"calls", {open_zeros, open_zeros}, {read_bytes, read_page}},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pieces of advice behind a report, a line or two each: see advice.h. */
+#include "export/advice/advice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/text-cells.h"
+
+#define SHORT_LEAST 3   /* pieces of advice behind a report, if there are so many that are worth it ... */
+#define SHORT_MOST 8    /* ... and at most, one for each large row */
+#define SHORT_CHARS 180 /* of such a piece: two lines of a terminal of 100 columns */
+#define SHORT_NAME 48   /* of these, the row's name */
+#define JOINED_MOST 7   /* pieces that say the same as one */
+#define JOINED_SHOWN 2  /* of these are named */
+#define ENOUGH_SAMPLES 1000
+
+/* Whether it says what to change about data, and that may be worth it. */
+static bool is_worth_it(const struct advice *advice)
+{
+    static const char *const aside[] = {"not-worth-it", "resident", "execution", "compute",
+                                        "unknown",      "special",  "leak",      "debug-info"};
+    for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
+        if (strcmp(advice->rule, aside[i]) == 0)
+            return false;
+    return isnan(advice->gain) || advice->gain >= ADVICE_WORTH_PERCENT;
+}
+
+/* Whether it answers for a large row, by itself. */
+static bool is_answer(const struct advices *advices, const struct advice *advice)
+{
+    bool is_aside = strcmp(advice->rule, "not-worth-it") == 0 || strcmp(advice->rule, "leak") == 0 ||
+                    strcmp(advice->rule, "debug-info") == 0;
+    return advices->report.has_causes && advice->share >= ADVICE_LARGE_PERCENT && !is_aside;
+}
+
+/* Whether the row of the kernel says the same. */
+static bool is_said(const struct advices *advices, const struct advice *advice)
+{
+    bool is_call = strcmp(advice->name, "<system call>") == 0;
+    for (size_t i = 0; is_call && i < advices->n_items; i++)
+        if (strcmp(advices->items[i].rule, "system-calls") == 0)
+            return true;
+    return false;
+}
+
+/* Whether it is about the instructions at a place, whatever data they work on. */
+static bool is_about_code(const struct advice *advice)
+{
+    return strcmp(advice->rule, "resident") == 0 || strcmp(advice->rule, "execution") == 0 ||
+           strcmp(advice->rule, "compute") == 0;
+}
+
+static bool is_same_row(const struct advice *a, const struct advice *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->class, b->class) == 0 && strcmp(a->site, b->site) == 0;
+}
+
+/* Whether two pieces say the same of one place: they become one. */
+static bool says_same(const struct advice *a, const struct advice *b)
+{
+    bool a_computes = is_about_code(a), b_computes = is_about_code(b);
+    bool is_alike = a_computes && b_computes ? true : strcmp(a->words, b->words) == 0 && strcmp(a->rule, b->rule) == 0;
+    return is_alike && a->is_verified == b->is_verified && !isnan(a->gain) && !isnan(b->gain) && a->place && b->place &&
+           *a->place && strcmp(a->place, b->place) == 0;
+}
+
+/* A piece that is shown, and what others are part of it. */
+struct piece {
+    const struct advice *advice;
+    const struct advice *joined[JOINED_MOST]; /* [n_joined] */
+    size_t n_joined;
+    double gain;
+};
+
+/* Joins a piece to one that is shown already, or makes it one; false when there is no room. */
+static bool take(struct piece *pieces, size_t *n, const struct advice *advice)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (says_same(pieces[i].advice, advice) && pieces[i].n_joined < JOINED_MOST) {
+            pieces[i].joined[pieces[i].n_joined++] = advice;
+            pieces[i].gain = fmin(100, pieces[i].gain + advice->gain);
+            return true;
+        }
+    if (*n == SHORT_MOST)
+        return false;
+    pieces[(*n)++] = (struct piece){.advice = advice, .gain = advice->gain};
+    return true;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    const double joined_x = x->gain - x->advice->gain, joined_y = y->gain - y->advice->gain;
+    double one = x->advice->rank + (isnan(joined_x) ? 0 : joined_x),
+           other = y->advice->rank + (isnan(joined_y) ? 0 : joined_y);
+    if (one != other)
+        return one > other ? -1 : 1;
+    return x->advice < y->advice ? -1 : x->advice > y->advice;
+}
+
+/* pieces [SHORT_MOST]: the first piece about each large row; then others that are worth it, while these are few.
+ * Returns their number. is_chosen [n_items], all false. */
+static size_t choose(const struct advices *advices, bool *is_chosen, struct piece *pieces)
+{
+    const struct advice *items = advices->items;
+    size_t n = 0;
+    for (size_t i = 0; i < advices->n_items; i++) {
+        bool is_wanted = is_answer(advices, &items[i]) && !is_said(advices, &items[i]);
+        for (size_t k = 0; is_wanted && k < i; k++)
+            is_wanted = !is_chosen[k] || !is_same_row(&items[k], &items[i]);
+        is_chosen[i] = is_wanted && take(pieces, &n, &items[i]);
+    }
+    for (size_t i = 0; i < advices->n_items && n < SHORT_LEAST; i++)
+        if (!is_chosen[i] && is_worth_it(&items[i]))
+            (void)take(pieces, &n, &items[i]);
+    if (n)
+        qsort(pieces, n, sizeof *pieces, compare_pieces);
+    return n;
+}
+
+/* Appends words that stand within a sentence: a sentence of its own loses its capital letter and full stop, and what is
+ * known of instructions stands by itself. */
+static void put_words(const char *words, struct buf *out)
+{
+    size_t n = strlen(words), len = strlen(ADVICE_ARITHMETIC ": ");
+    bool is_sentence = n > 1 && words[n - 1] == '.' && words[0] >= 'A' && words[0] <= 'Z' && words[1] >= 'a';
+    if (is_sentence)
+        buf_printf(out, "%c%.*s", words[0] - 'A' + 'a', (int)n - 2, words + 1);
+    else
+        buf_printf(out, "%s", words + (strncmp(words, ADVICE_ARITHMETIC ": ", len) == 0 ? len : 0));
+}
+
+/* Appends where: " in loop a.c:12-14", " at a.c:12", " in solve (a.c:12)". */
+static void put_place(const char *place, struct buf *out)
+{
+    bool is_line = strchr(place, ':') && !strchr(place, ' ');
+    buf_printf(out, " %s %s", is_line ? "at" : "in", place);
+}
+
+/* Appends how much a piece may gain, in parentheses. Where the kernel has a large part of the CPU time, all of them are
+ * parts of that. */
+static void put_bound(const struct advices *advices, const struct piece *piece, struct buf *out)
+{
+    const struct advice *advice = piece->advice;
+    double kernel = report_kernel_percent(&advices->report);
+    bool is_of_all = advice->is_of_cpu_time || kernel >= ADVICE_LARGE_PERCENT;
+    double factor = is_of_all && !advice->is_of_cpu_time ? 1 - kernel / 100 : 1;
+    const char *of = is_of_all ? "CPU time" : "time";
+    if (!isnan(advice->gain))
+        buf_printf(out, " (at most %.1f %% of the %s%s)", factor * piece->gain, of,
+                   advice->is_verified ? "" : ", not verified");
+    else if (strcmp(advice->rule, "leak") != 0)
+        buf_printf(out, " (%.1f %% of the %s)", factor * advice->share, of);
+}
+
+/* Appends what a piece is about, and where that is. */
+static void put_subject(const struct advices *advices, const struct piece *piece, struct buf *text)
+{
+    const struct export_job *job = advices->job;
+    const struct advice *advice = piece->advice;
+    text_cut(text, job, advice->name, SHORT_NAME);
+    for (size_t i = 0; i < piece->n_joined && i < JOINED_SHOWN; i++) {
+        buf_printf(text, ", ");
+        text_cut(text, job, piece->joined[i]->name, SHORT_NAME / 2);
+    }
+    if (piece->n_joined > JOINED_SHOWN)
+        buf_printf(text, " and %zu more", piece->n_joined - JOINED_SHOWN);
+    if (advices->n_programs > 1 && advice->programs)
+        buf_printf(text, " (%s)", advice->programs);
+}
+
+/* How many lines of a width the text takes. */
+static size_t count_lines(const char *text, size_t width)
+{
+    size_t n = 0;
+    for (const char *rest = text; *rest; n++) {
+        char *line = text_take_line(&rest, width);
+        if (!line)
+            break;
+        free(line);
+    }
+    return n;
+}
+
+/* One piece: about what, where, what to do, at most how much. The place is left out where it would take another line.
+ */
+static void put_piece(const struct advices *advices, const struct piece *piece, const char *label, struct buf *out)
+{
+    const struct advice *advice = piece->advice;
+    struct buf with = {0}, without = {0}, rest = {0};
+    size_t columns = advices->job->columns,
+           width = columns > 2 * TEXT_LABEL_WIDTH ? columns - TEXT_LABEL_WIDTH : columns;
+    put_subject(advices, piece, &with);
+    buf_append(&without, with.data ? with.data : "", with.len_bytes);
+    buf_printf(&rest, ": ");
+    put_words(advice->words, &rest);
+    put_bound(advices, piece, &rest);
+    if (advice->place && *advice->place)
+        put_place(advice->place, &with);
+    buf_append(&with, rest.data ? rest.data : "", rest.len_bytes);
+    buf_append(&without, rest.data ? rest.data : "", rest.len_bytes);
+    if (with.data && without.data) {
+        size_t n_most = (SHORT_CHARS + width - 1) / width;
+        text_labelled(out, advices->job, label, count_lines(with.data, width) <= n_most ? with.data : without.data);
+    }
+    buf_fini(&with);
+    buf_fini(&without);
+    buf_fini(&rest);
+}
+
+/* Says why there is no advice, and what would give some. */
+static void put_none(const struct advices *advices, struct buf *out)
+{
+    const struct report *report = &advices->report;
+    double taken = report->event ? (double)report->event->taken : 0;
+    char text[160];
+    if (!report->has_too_few)
+        (void)snprintf(text, sizeof text, "none: no row has %.0f %% of the time", ADVICE_LARGE_PERCENT);
+    else if (taken > 0 && report->sampled_s > 0)
+        (void)snprintf(text, sizeof text,
+                       "none: there are too few samples; about %.1f s of CPU time at this rate has enough",
+                       report->sampled_s / taken * ENOUGH_SAMPLES);
+    else
+        (void)snprintf(text, sizeof text, "none: there are too few samples");
+    buf_append(out, "\n", 1);
+    text_labelled(out, advices->job, "advice", text);
+}
+
+int advices_put_short(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct export_job as_usual = *job;
+    struct advices advices;
+    as_usual.least = -1;
+    int code = advices_make(&as_usual, &advices, err);
+    if (code != 0)
+        return code;
+    bool is_use = !advices.report.is_leaks && strcmp(job->model->metrics[job->metric].name, FAULTS_METRIC) != 0;
+    bool *is_chosen = calloc(advices.n_items + 1, sizeof *is_chosen);
+    struct piece pieces[SHORT_MOST];
+    size_t n = is_chosen && is_use ? choose(&advices, is_chosen, pieces) : 0;
+    if (n)
+        buf_append(out, "\n", 1);
+    for (size_t i = 0; i < n; i++)
+        put_piece(&advices, &pieces[i], i ? "" : "advice", out);
+    if (n)
+        text_labelled(out, job, "", "hpcquery advice says why, and what else there is");
+    else if (is_use && (advices.report.has_causes || advices.report.has_too_few))
+        put_none(&advices, out);
+    free(is_chosen);
+    advices_fini(&advices);
+    return is_chosen ? 0 : error_memory(err);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Advice that is given once, of all rows together: about the kernel, waiting for threads, the allocator, debug
+ * information, leaks. See advice.h. */
+#include "export/advice/advice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/report/code-table.h"
+#include "base/path.h"
+#include "export/database/database.h"
+#include "export/text-cells.h"
+
+#define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used ... */
+#define LEAK_PART 0.1        /* ... and of all bytes that are */
+#define ALLOCATOR_LEAST 10.0 /* percent of all samples */
+#define FAULT_MOST_S 1e-5    /* of time in the kernel for each page fault: with more it is something else */
+#define HUGE_FAULT_S 5e-5    /* the same: a huge page must have been cleared */
+#define CALLS_LEAST 5.0      /* percent of all samples on the way back from system calls: there are many */
+#define FREED_PART 0.9       /* of a variable's blocks: they are allocated anew again and again */
+#define UNEVEN_PART 0.5      /* of what another thread waits: one that waits less has more work than it */
+#define THREAD_PART 0.1      /* of the mean of all threads: those with fewer samples say nothing */
+
+/* --- the kernel --- */
+
+static const struct report_row *row_named(const struct advices *advices, const char *name)
+{
+    for (size_t i = 0; i < advices->report.n_rows; i++)
+        if (strcmp(advices->report.rows[i].name, name) == 0)
+            return &advices->report.rows[i];
+    return NULL;
+}
+
+/* Page faults: on what, where, and how to have fewer. part: of all of them; fault_s: time in the kernel for each. */
+static void put_faults(const struct advices *advices, const struct variable *variable, const struct touched *touched,
+                       double part, double fault_s, struct buf *words)
+{
+    const struct model *model = advices->report.model;
+    const struct touch_group *group = touched->n_groups ? &advices->touches.groups[touched->first_group] : NULL;
+    struct touch_place place = group ? advices->touches.rows[group->first].place : (struct touch_place){0};
+    char size[16];
+    bool is_freed =
+        variable->n_blocks > 1 && (double)variable->n_blocks_freed >= FREED_PART * (double)variable->n_blocks;
+    buf_printf(words, "page faults: %.0f %% at first touches of ", 100 * part);
+    text_function(words, model_text(model, variable->name));
+    if (place.line)
+        buf_printf(words, " (%s:%u)", path_last(model_text(model, place.file)), place.line);
+    if (is_freed) {
+        text_size(variable->size_bytes / variable->n_blocks, size);
+        buf_printf(words, ", %llu blocks of %s freed again: allocate once and reuse%s",
+                   (unsigned long long)variable->n_blocks, size, fault_s < HUGE_FAULT_S ? ", or use huge pages" : "");
+    } else {
+        buf_printf(words, ": %sreuse memory, or touch it in parallel",
+                   fault_s < HUGE_FAULT_S ? "put it on huge pages, " : "");
+    }
+}
+
+/* Sums up the page faults, and finds the variable with most of them. */
+static double count_faults(const struct advices *advices, size_t *most)
+{
+    const struct touched *of = advices->touches.variables;
+    double sum = 0;
+    *most = 0;
+    for (size_t i = 0; of && i < advices->report.n_variables; i++) {
+        sum += (double)of[i].n_faults;
+        *most = of[i].n_faults > of[*most].n_faults ? i : *most;
+    }
+    return sum;
+}
+
+void advise_on_kernel(struct advices *advices, double least)
+{
+    const struct report *report = &advices->report;
+    double share = report_kernel_percent(report);
+    const struct report_row row = {
+        .name = SPECIAL_KERNEL, .class = "kernel", .site = (char *)(uintptr_t) "", .share = share};
+    const struct report_row *calls = row_named(advices, "<system call>");
+    struct buf words = {0}, evidence = {0}, place = {0};
+    size_t most;
+    if (share <= 0 || share < least)
+        return;
+    double n_faults = count_faults(advices, &most), fault_s = n_faults > 0 ? report->system_s / n_faults : 0;
+    bool has_calls = calls && calls->share >= CALLS_LEAST;
+    bool is_by_faults = n_faults > 0 && (fault_s <= FAULT_MOST_S || !has_calls);
+    buf_printf(&evidence, "%.2f s of CPU time in the kernel", report->system_s);
+    if (n_faults > 0)
+        buf_printf(&evidence, "; about %.0f page faults: %.1f us of that for each", n_faults, 1e6 * fault_s);
+    if (is_by_faults) {
+        put_faults(advices, &report->variables[most], &advices->touches.variables[most],
+                   (double)advices->touches.variables[most].n_faults / n_faults, fault_s, &words);
+    } else {
+        if (calls)
+            (void)advice_put_caller(advices, calls, &place);
+        buf_printf(&words, "system calls: make fewer or larger ones; strace -c -f counts them");
+    }
+    struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", share,
+                                                  words.data, &evidence)
+                                     : NULL;
+    if (made)
+        made->is_of_cpu_time = true;
+    advice_set_place(made, &place);
+    advices->failed |= words.failed;
+    buf_fini(&words);
+}
+
+/* --- waiting for threads --- */
+
+/* Of each thread's time what it waited, in percent: the least and the most of threads that have a good part of the
+ * time. n: how many these are. */
+struct waited_parts {
+    double least, most;
+    size_t n;
+};
+
+/* Sums up the waiting of each thread [columns], and all of its samples. */
+static void add_waiting(const struct report *report, const struct split *split, double *waited, double *all)
+{
+    for (size_t i = 0; i < split->n_cells; i++) {
+        const struct split_cell *cell = &split->cells[i];
+        if (cell->row == split->n_rows)
+            all[cell->column] += cell->value;
+        else if (report->rows[cell->row].is_waiting)
+            waited[cell->column] += cell->value;
+    }
+}
+
+static struct waited_parts parts_of_split(const struct report *report, const struct split *split)
+{
+    struct waited_parts parts = {.least = 100};
+    size_t n = split->columns.n_strings;
+    double *waited = calloc(n + 1, sizeof *waited), *all = calloc(n + 1, sizeof *all), sum = 0;
+    if (waited && all)
+        add_waiting(report, split, waited, all);
+    for (size_t i = 0; all && i < n; i++)
+        sum += all[i];
+    for (size_t i = 0; waited && all && i < n; i++) {
+        double part = all[i] > 0 ? 100 * waited[i] / all[i] : 0;
+        if (all[i] < THREAD_PART * sum / (double)n)
+            continue;
+        parts.least = fmin(parts.least, part);
+        parts.most = fmax(parts.most, part);
+        parts.n++;
+    }
+    free(waited);
+    free(all);
+    return parts;
+}
+
+/* n 0: it is not known. */
+static struct waited_parts waited_by_thread(const struct advices *advices)
+{
+    struct waited_parts parts = {0};
+    struct value_source values = {0};
+    struct split split;
+    struct error ignored;
+    if (!advices->job->directory ||
+        database_values_open(advices->job->directory, advices->report.model, &values, &ignored) != 0)
+        return parts;
+    if (split_variables(&advices->report, SPLIT_THREAD, &values, NULL, &split, &ignored) == 0) {
+        parts = parts_of_split(&advices->report, &split);
+        split_fini(&split);
+    }
+    values_free(&values);
+    return parts;
+}
+
+/* What to do about what a label of waiting names. */
+static const char *remedy(const char *label, const struct waited_parts *parts)
+{
+    bool is_uneven = parts->n > 1 && parts->least < UNEVEN_PART * parts->most;
+    if (strstr(label, "lock") || strstr(label, "section"))
+        return "hold it for less time, take it less often, or use several";
+    if (strstr(label, "idle"))
+        return "let more of the program run in parallel, or balance its parallel regions";
+    if (strstr(label, "MPI"))
+        return is_uneven ? "balance the work of the ranks" : "balance the ranks, or let messages overlap with work";
+    return is_uneven ? "balance the work: schedule(dynamic), smaller or equal parts"
+                     : "balance the work, or make parallel regions fewer and larger";
+}
+
+void advise_on_waiting(struct advices *advices, double least)
+{
+    const struct report *report = &advices->report;
+    const struct report_row *at = NULL;
+    struct buf words = {0}, evidence = {0}, place = {0};
+    double sum = 0;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct report_row *row = &report->rows[i];
+        sum += row->is_waiting ? row->share : 0;
+        at = row->is_waiting && (!at || row->share > at->share) ? row : at;
+    }
+    if (!at || sum < least)
+        return;
+    struct waited_parts parts = waited_by_thread(advices);
+    bool is_placed = advice_put_caller(advices, at, &place);
+    for (size_t i = 0; !is_placed && i < report->n_rows; i++)
+        is_placed = report->rows[i].is_waiting && advice_put_caller(advices, &report->rows[i], &place);
+    buf_printf(&words, "%s: %s", *at->site ? at->site : "a spinning loop", remedy(at->site, &parts));
+    buf_printf(&evidence, "%.1f %% of all samples wait for other threads or ranks, %.1f %% there", sum, at->share);
+    if (parts.n > 1)
+        buf_printf(&evidence, "; each of the %zu threads waits for %.0f to %.0f %% of its time", parts.n, parts.least,
+                   parts.most);
+    struct advice *made = words.data ? advice_add(advices, at, "waiting", sum, words.data, &evidence) : NULL;
+    if (made) {
+        made->share = sum;
+        free(made->place); /* in a library */
+        made->place = NULL;
+    }
+    advice_set_place(made, &place);
+    advices->failed |= words.failed;
+    buf_fini(&words);
+}
+
+/* --- the allocator --- */
+
+/* The allocator's own time, by all lines that call it; said once, of the line with most of it. */
+void advise_on_allocator(struct advices *advices)
+{
+    const struct report_row *at = NULL;
+    struct buf evidence = {0};
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < advices->report.n_rows; i++) {
+        const struct report_row *row = &advices->report.rows[i];
+        if (strcmp(row->name, ALLOCATOR_ROW) != 0)
+            continue;
+        sum += row->share;
+        n++;
+        at = !at || row->share > at->share ? row : at;
+    }
+    if (!at || sum < ALLOCATOR_LEAST)
+        return;
+    buf_printf(&evidence,
+               "%.1f %% of all samples are in the allocator, called from %zu line%s of the program, most of "
+               "all %s (%.1f %%)",
+               sum, n, n == 1 ? "" : "s", at->site, at->share);
+    struct advice *made =
+        advice_add(advices, at, "allocator", sum, special_rows_find(ALLOCATOR_ROW)->advice, &evidence);
+    if (made)
+        made->share = sum;
+}
+
+/* --- leaks --- */
+
+/* Blocks that were never given back and that no sample fell on. */
+void advise_on_leaks(struct advices *advices)
+{
+    for (size_t i = 0; advices->has_leaks && advices->leaks.has_use && i < advices->leaks.n_rows; i++) {
+        const struct leak_row *leak = &advices->leaks.rows[i];
+        struct buf evidence = {0};
+        char size[16];
+        if (leak->live_bytes < LEAK_BYTES || leak->row->value > 0 ||
+            (double)leak->live_bytes < LEAK_PART * (double)advices->leaks.live.bytes)
+            continue;
+        text_size(leak->live_bytes, size);
+        buf_printf(&evidence, "%llu block%s, %s, live at the end; no sample fell on any of the path",
+                   (unsigned long long)leak->n_live, leak->n_live == 1 ? "" : "s", size);
+        struct advice *made =
+            advice_add(advices, leak->row, "leak", (double)NAN, "free it, or do not allocate it", &evidence);
+        if (made)
+            made->live_bytes = leak->live_bytes;
+    }
+}
+
+/* --- debug information --- */
+
+/* Percent of all samples that are at the row's data, in functions without source lines; *function: the one with most of
+ * them. */
+static double without_lines(const struct report_row *row, uint32_t *function)
+{
+    double sum = 0, most = 0;
+    for (size_t i = 0; i < row->n_lines; i++) {
+        const struct report_line *line = &row->lines[i];
+        if (line->line)
+            continue;
+        sum += line->value;
+        if (line->value > most) {
+            most = line->value;
+            *function = line->function;
+        }
+    }
+    return row->value > 0 ? sum / row->value * row->share : 0;
+}
+
+/* Code without debug information: no source lines, and fewer names. Said once, of the variable that most of it is at.
+ */
+void advise_on_debug_information(struct advices *advices, double least)
+{
+    const struct report_row *at = NULL;
+    uint32_t function = 0, its = 0;
+    double sum = 0, most = 0;
+    struct buf evidence = {0};
+    for (size_t i = 0; i < advices->report.n_rows; i++) {
+        const struct report_row *row = &advices->report.rows[i];
+        double share = row->variable && !report_is_special(row) ? without_lines(row, &its) : 0;
+        sum += share;
+        if (share > most) {
+            most = share;
+            at = row;
+            function = its;
+        }
+    }
+    if (!at || sum < least)
+        return;
+    const char *name = model_text(advices->report.model, function);
+    buf_printf(&evidence, "%.0f %% of all samples are at data in functions without source lines, most of all %s", sum,
+               *name ? name : "code without a name");
+    struct advice *made = advice_add(advices, at, "debug-info", (double)NAN,
+                                     "to learn more (source lines, names of variables and fields), compile with -g, or "
+                                     "install the debug package of the library",
+                                     &evidence);
+    if (made) {
+        made->memory = (double)NAN;
+        made->rank = -1; /* it comes behind what is about the data */
+    }
+}

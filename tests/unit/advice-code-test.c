@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of what export/advice/advice-code.c makes of instructions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "export/advice/advice.h"
+
+static struct code_facts facts_of(const char *const *texts)
+{
+    struct code_facts facts = {.is_loop = true};
+    for (size_t i = 0; texts[i]; i++)
+        code_facts_take(&facts, texts[i]);
+    return facts;
+}
+
+/* That the words about these instructions hold a text. */
+static void expect_words(const char *const *texts, const char *wanted)
+{
+    struct code_facts facts = facts_of(texts);
+    struct buf words = {0}, evidence = {0};
+    code_facts_put(&facts, &words, &evidence);
+    if (!strstr(words.data, wanted))
+        fail_msg("\"%s\" is not in \"%s\"", wanted, words.data);
+    assert_true(evidence.len_bytes > 0);
+    buf_fini(&words);
+    buf_fini(&evidence);
+}
+
+static void expect_chains(const char *const *texts, unsigned n, unsigned n_steps)
+{
+    struct code_facts facts = facts_of(texts);
+    unsigned steps;
+    assert_int_equal(code_facts_chains(&facts, &steps), n);
+    assert_int_equal(steps, n_steps);
+}
+
+/* What gcc and clang make of s += a[i], of four sums, of s = s * x + a[i], and of a sum that begins anew in each turn.
+ */
+static const char *const one_sum[] = {"addsd  (%rax),%xmm0", "add    $0x8,%rax", "cmp    %rdx,%rax", "jne    0x1310",
+                                      NULL};
+static const char *const unrolled[] = {"vaddsd 0x10(%rax,%rdi,8),%xmm0,%xmm0", "vaddsd 0x18(%rax,%rdi,8),%xmm0,%xmm0",
+                                       "add    $0x10,%rax", "jne    0x1310", NULL};
+static const char *const four_sums[] = {"addsd  (%rax),%xmm0",
+                                        "addsd  0x8(%rax),%xmm1",
+                                        "addsd  0x10(%rax),%xmm2",
+                                        "addsd  0x18(%rax),%xmm3",
+                                        "add    $0x20,%rax",
+                                        "jne    0x1310",
+                                        NULL};
+static const char *const recurrence[] = {"mulsd  %xmm1,%xmm0", "addsd  (%rax),%xmm0", "add    $0x8,%rax", "jne    0x20",
+                                         NULL};
+static const char *const anew[] = {"movsd  (%rax),%xmm0",
+                                   "mulsd  %xmm2,%xmm0",
+                                   "addsd  %xmm1,%xmm0",
+                                   "movsd  %xmm0,(%rdx)",
+                                   "add    $0x8,%rax",
+                                   "jne    0x20",
+                                   NULL};
+static const char *const three_operands[] = {"vmulsd (%rax),%xmm2,%xmm0",
+                                             "vaddsd %xmm1,%xmm0,%xmm3",
+                                             "vmovsd %xmm3,(%rdx)",
+                                             "add    $0x8,%rax",
+                                             "jne    0x20",
+                                             NULL};
+static const char *const fused[] = {"vmovsd (%rax),%xmm1", "vfmadd231sd (%rdx),%xmm1,%xmm0", "add    $0x8,%rax",
+                                    "jne    0x20", NULL};
+
+static void test_chains(void **state)
+{
+    (void)state;
+    expect_chains(one_sum, 1, 1);
+    expect_chains(unrolled, 1, 2);
+    expect_chains(four_sums, 4, 1);
+    expect_chains(recurrence, 1, 0);
+    expect_chains(anew, 0, 0);
+    expect_chains(three_operands, 0, 0);
+    expect_chains(fused, 1, 1);
+    struct code_facts facts = facts_of(one_sum);
+    unsigned steps;
+    facts.is_loop = false; /* one turn of nothing */
+    assert_int_equal(code_facts_chains(&facts, &steps), 0);
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    static const char *const narrow[] = {"movupd (%rax),%xmm0", "mulpd  %xmm1,%xmm0", "addpd  %xmm2,%xmm0",
+                                         "jne    0x20", NULL};
+    static const char *const wide[] = {"vmulpd (%rax),%ymm1,%ymm0", "vaddpd %ymm2,%ymm0,%ymm0", "vmovupd %ymm0,(%rdx)",
+                                       "jne    0x20", NULL};
+    static const char *const divides[] = {"movapd %xmm1,%xmm0", "divsd  (%rax),%xmm0", "movsd  %xmm0,(%rdx)",
+                                          "jne    0x20", NULL};
+    static const char *const bare[] = {"mov    -0x8(%rbp),%eax", "movsd  -0x10(%rbp),%xmm0", "addsd  (%rax),%xmm0",
+                                       "movsd  %xmm0,-0x10(%rbp)", NULL};
+    static const char *const calls[] = {"movsd  (%rbx),%xmm0", "call   0x1030 <exp>", "movsd  %xmm0,(%rbp)",
+                                        "jne    0x20", NULL};
+    static const char *const whole[] = {"mov    %rdi,%rax", "idivq  %rcx", "add    $1,%rsi", "jne    0x20", NULL};
+    static const char *const branches[] = {"lea    0x1(%rax,%rax,2),%rdx", "test   $1,%al", "cmove  %rdx,%rax",
+                                           "jne    0x20", NULL};
+    static const char *const rounding[] = {"stmxcsr 0x8(%rsp)", "ldmxcsr 0xc(%rsp)", "mulsd  %xmm1,%xmm0", NULL};
+    expect_words(one_sum, "each addition waits for the one before: use several sums");
+    expect_words(four_sums, "it is not vectorized");
+    expect_words(recurrence, "each turn waits for the result of the one before");
+    expect_words(anew, "it is not vectorized");
+    expect_words(narrow, "its vectors have 16 bytes");
+    expect_words(wide, "it is vectorized, 32 bytes at once");
+    expect_words(divides, "it divides: have fewer");
+    expect_words(bare, "compiled without optimization");
+    expect_words(calls, "it calls exp for each element");
+    expect_words(whole, "it divides integers");
+    expect_words(branches, "integers and branches");
+    expect_words(rounding, "switches the rounding mode");
+}
+
+static void test_evidence(void **state)
+{
+    (void)state;
+    struct code_facts facts = facts_of(unrolled);
+    struct buf words = {0}, evidence = {0};
+    code_facts_put(&facts, &words, &evidence);
+    assert_string_equal(evidence.data,
+                        "a loop of 4 instructions: 2 scalar and 0 packed floating-point operations; 1 chain of "
+                        "computations from turn to turn");
+    buf_fini(&words);
+    buf_fini(&evidence);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chains), cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_evidence)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
