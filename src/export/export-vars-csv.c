@@ -106,8 +106,10 @@ static int put_statistics(const struct export_job *job, const struct report *rep
 static void put_causes(const struct report_row *row, struct buf *out)
 {
     const struct cause_sum *sum = &row->causes;
-    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f", sum->memory, sum->memory_low, sum->memory_high,
-               sum->execution, sum->unverified, sum->memory_least, sum->memory_most);
+    enum report_cause aside = report_aside(row);
+    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s", sum->memory, sum->memory_low, sum->memory_high,
+               sum->execution, sum->unverified, sum->memory_least, sum->memory_most,
+               aside == REPORT_CAUSES ? "" : report_cause_name(aside));
 }
 
 /* Who touched it first, if that is known. */
@@ -194,11 +196,11 @@ static void put_fields(const struct report_row *row, struct buf *out)
     }
 }
 
-static void write_fields(const struct report *report, size_t n_rows, const struct export_job *job, struct buf *out)
+static void write_fields(const struct report *report, size_t n_rows, struct buf *out)
 {
     buf_printf(out, "variable,class,alloc_site,field,samples,share,type,offset_bytes,size_bytes,typed,element_type,"
                     "element_bytes,type_source\n");
-    for (size_t i = 0; i < n_rows && (job->top == 0 || i < job->top); i++)
+    for (size_t i = 0; i < n_rows; i++)
         put_fields(&report->rows[i], out);
 }
 
@@ -212,13 +214,17 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n_kept = report_keep(&report, job->least);
-    code = first_touches_make(&report, &touches, err);
+    size_t n_all = report.n_rows, n_kept = report_keep(&report, job->least), n_shown;
+    report.n_rows = n_kept; /* only these are chosen from */
+    code = report_choose(&report, job->top, &n_shown) ? 0 : error_memory(err);
+    report.n_rows = n_all;
+    if (code == 0)
+        code = first_touches_make(&report, &touches, err);
     if (code == 0 && !job->with_fields)
         code = derived_of_report(job, &report, &derived, err);
     if (code != 0 || job->with_fields) {
         if (code == 0)
-            write_fields(&report, n_kept, job, out);
+            write_fields(&report, n_shown, out);
         first_touches_fini(&touches);
         report_fini(&report);
         return code;
@@ -231,7 +237,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         buf_printf(out, ",first_touch");
     if (report.has_causes)
         buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share,memory_least,"
-                        "memory_most");
+                        "memory_most,aside");
     if (job->values)
         put_statistics_titles(out);
     if (report.has_hardware)
@@ -239,7 +245,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     buf_printf(out, job->with_paths ? ",path" : "");
     derived_put_csv_titles(&derived, out);
     buf_append(out, "\n", 1);
-    for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++)
+    for (size_t i = 0; code == 0 && i < n_shown; i++)
         code = put_row(job, &touches, &report.rows[i], &derived, i, out, err);
     if (code == 0)
         code = put_kernel(job, &touches, &derived, out, err);

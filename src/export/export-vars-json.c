@@ -134,6 +134,34 @@ static void put_causes(const struct cause_sum *sum, struct buf *out)
     json_put_double_at(out, "memory_most", sum->memory_most);
 }
 
+/* Percent of all CPU time, where that is known; they add up to 100. */
+static void put_time_causes(const struct report *report, struct buf *out)
+{
+    double percents[REPORT_CAUSES];
+    report_time_causes(report, percents);
+    json_put_key(out, "causes", 0);
+    buf_printf(out, "{");
+    for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++) {
+        json_put_key(out, report_cause_name(cause), cause == 0);
+        json_put_double(out, percents[cause]);
+    }
+    buf_printf(out, "}");
+}
+
+/* What a thread waited for, by value. */
+static void put_constructs(const struct report_row *row, struct buf *out)
+{
+    json_put_key(out, "constructs", 0);
+    buf_printf(out, "[");
+    for (size_t i = 0; i < row->n_constructs; i++) {
+        buf_printf(out, i ? ", {\"name\": " : "{\"name\": ");
+        json_put_text(out, row->constructs[i].name);
+        json_put_double_at(out, "value", row->constructs[i].value);
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]");
+}
+
 /* Who touched it first, where that is known. */
 static void put_touches(const struct first_touches *touches, const struct report_row *row, struct buf *out)
 {
@@ -157,7 +185,9 @@ static int put_row(const struct export_job *job, const struct first_touches *tou
     json_put_double_at(out, "share", row->share);
     json_put_double_at(out, "value", row->value);
     if (report->has_causes) {
+        enum report_cause aside = report_aside(row);
         put_causes(&row->causes, out);
+        json_put_text_at(out, "aside", aside == REPORT_CAUSES ? NULL : report_cause_name(aside));
         json_put_text_at(out, "meaning", report_meaning(report, row));
     }
     json_put_word_at(out, "size_bytes", row->size_bytes);
@@ -177,6 +207,8 @@ static int put_row(const struct export_job *job, const struct first_touches *tou
         json_put_key(out, "node_samples", 0);
         json_put_words(out, row->places, report->model->n_numa_nodes);
     }
+    if (row->n_constructs)
+        put_constructs(row, out);
     put_touches(touches, row, out);
     if (report->has_hardware)
         put_metrics(report, row, out);
@@ -243,8 +275,12 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n_kept = report_keep(&report, job->least);
-    code = first_touches_make(&report, &touches, err);
+    size_t n_all = report.n_rows, n_shown;
+    report.n_rows = report_keep(&report, job->least); /* only these are chosen from */
+    code = report_choose(&report, job->top, &n_shown) ? 0 : error_memory(err);
+    report.n_rows = n_all;
+    if (code == 0)
+        code = first_touches_make(&report, &touches, err);
     if (code == 0)
         code = shared_lines_mark(&report, job->with_paths, err);
     if (code == 0)
@@ -265,6 +301,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     json_put_double_at(out, "named_percent", report.named);
     if (report.has_causes)
         put_causes(&report.causes, out);
+    if (report.has_causes)
+        put_time_causes(&report, out);
     if (report.has_fields)
         json_put_double_at(out, "typed_percent", report.typed);
     if (report.event)
@@ -275,7 +313,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     if (report.has_hardware)
         put_hardware(&report, out);
     buf_printf(out, ",\n\"variables\": [");
-    for (size_t i = 0; code == 0 && i < n_kept && (job->top == 0 || i < job->top); i++) {
+    for (size_t i = 0; code == 0 && i < n_shown; i++) {
         buf_printf(out, i ? ",\n" : "\n");
         code = put_row(job, &touches, &report.rows[i], &derived, out, err);
     }

@@ -2,6 +2,7 @@
 /* The table of variables for a terminal: the answer in short, the table with the lines that access each variable, and
  * below it what is needed to understand it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/path.h"
 #include "export/advice/advice.h"
@@ -11,25 +12,46 @@
 
 #define LINES_SHOWN 3
 #define TOUCH_SHARE_MIN 5.0 /* percent of all samples: from here on a row says who touched it first */
+#define SCREEN_LINES 40 /* of a report that fits one screen, of so many columns: as much as that on a narrower one */
+#define SCREEN_COLUMNS 100
+#define SCREEN_LEAST 1.0 /* percent of all samples that a row in it has ... */
+#define SCREEN_ROWS 3    /* ... unless they are fewer rows */
 
 /* Time in the kernel goes above the table, because it is a share of another total, with a line that says where the
- * table's shares begin. */
+ * table's shares begin. On a screen that is one line, where it matters. */
 static void put_kernel(const struct vars_table *table, const struct report *report, struct buf *out)
 {
     double share = report_kernel_percent(report);
+    bool is_short = table->job->fits_screen && report->n_rows;
     char words[128];
-    if (share <= 0)
+    if (share <= 0 || (is_short && share < SCREEN_LEAST))
         return;
     (void)snprintf(words, sizeof words, "of the CPU time: %.2f s in system calls and page faults", report->system_s);
+    if (is_short)
+        (void)snprintf(words, sizeof words, "%.2f s of the CPU time; shares below: of %.2f s", report->system_s,
+                       report->user_s);
     vars_table_put_words(table, share, SPECIAL_KERNEL, words, out);
+    if (is_short)
+        return;
     (void)snprintf(words, sizeof words, "of the CPU time: %.2f s, %s", report->user_s,
                    report->n_rows ? "whose samples are the rows below" : "of which there are no samples");
     vars_table_put_words(table, 100 - share, "user code", words, out);
     buf_append(out, "\n", 1);
 }
 
+/* Puts words below a row, wrapped, in at most as many lines as are left. */
+static void put_words(const struct vars_table *table, const char *words, size_t *n_left, struct buf *out)
+{
+    if (!words || !*words || *n_left == 0)
+        return;
+    buf_printf(out, "%*s", (int)table->indent, "");
+    text_style(out, table->job, TEXT_DIM);
+    *n_left -= text_wrapped_most(out, table->job, words, table->indent, table->indent, *n_left);
+    text_style(out, table->job, TEXT_PLAIN);
+}
+
 /* The lines that access the variable: the first one, and more as long as they fit completely. */
-static void put_access(const struct vars_table *table, const struct report_row *row, struct buf *out)
+static void put_access(const struct vars_table *table, const struct report_row *row, size_t *n_left, struct buf *out)
 {
     const struct export_job *job = table->job;
     size_t room = job->columns > table->indent ? job->columns - table->indent : 0;
@@ -41,60 +63,60 @@ static void put_access(const struct vars_table *table, const struct report_row *
         bool has_room = text_width(text.data ? text.data : "") + 2 + text_width(place.data ? place.data : "") <= room;
         if (i == 0 || has_room)
             buf_printf(&text, "%s%s", i ? ", " : "", place.data ? place.data : "");
+        text.failed = text.failed || place.failed;
         buf_fini(&place);
         if (i > 0 && !has_room)
             break;
     }
-    if (text.len_bytes) {
-        buf_printf(out, "%*s", (int)table->indent, "");
-        text_style(out, job, TEXT_DIM);
-        text_wrapped(out, job, text.data, table->indent, table->indent);
-        text_style(out, job, TEXT_PLAIN);
-    }
+    put_words(table, text.data, n_left, out);
+    out->failed = out->failed || text.failed;
     buf_fini(&text);
 }
 
-/* What the causes mean for a variable, if it matters. */
-static void put_meaning(const struct vars_table *table, const struct report_row *row, struct buf *out)
+/* What the causes mean for a variable, if it matters. On a screen that is said once for all rows, below the table. */
+static void put_meaning(const struct vars_table *table, const struct report_row *row, size_t *n_left, struct buf *out)
 {
     const char *meaning = row->share >= MEANING_PERCENT ? report_meaning(table->report, row) : NULL;
-    if (!meaning || table->report->has_too_few)
-        return;
-    buf_printf(out, "%*s", (int)table->indent, "");
-    text_style(out, table->job, TEXT_DIM);
-    text_wrapped(out, table->job, meaning, table->indent, table->indent);
-    text_style(out, table->job, TEXT_PLAIN);
+    if (meaning && !table->report->has_too_few && !table->job->fits_screen)
+        put_words(table, meaning, n_left, out);
 }
 
-/* Sums up the rows from the n-th on, which are not shown. Where rows are in the order of what waits, one of these may
- * take more time than all that are shown. */
+/* What a thread waited for, if that were several things of one kind. */
+static void put_constructs(const struct vars_table *table, const struct report_row *row, size_t *n_left,
+                           struct buf *out)
+{
+    struct buf text = {0};
+    for (size_t i = 0; row->n_constructs > 1 && i < row->n_constructs; i++) {
+        double percent = row->value > 0 ? 100 * row->constructs[i].value / row->value : 0;
+        if (percent < 0.5 && i > 0)
+            break;
+        buf_printf(&text, "%s%.0f %% %s", i ? ", " : "", percent, row->constructs[i].name);
+    }
+    put_words(table, text.data, n_left, out);
+    out->failed = out->failed || text.failed;
+    buf_fini(&text);
+}
+
+/* Sums up the rows from the n-th on, which are not shown: each is smaller than these. */
 static void put_rest(const struct export_job *job, const struct report *report, size_t n, struct buf *out)
 {
-    const struct report_row *largest = NULL;
-    struct buf text = {0};
-    double rest = 0, shown = 0;
-    for (size_t i = 0; i < n; i++)
-        shown = report->rows[i].share > shown ? report->rows[i].share : shown;
-    for (size_t i = n; i < report->n_rows; i++) {
+    double rest = 0;
+    char text[64];
+    for (size_t i = n; i < report->n_rows; i++)
         rest += report->rows[i].share;
-        if (report->rows[i].share > (largest ? largest->share : shown))
-            largest = &report->rows[i];
-    }
     if (n == report->n_rows)
         return;
     if (report->has_too_few)
         buf_printf(out, "%9s", "");
     else
         buf_printf(out, "%5.1f %%  ", rest);
-    buf_printf(&text, "%zu more (--top 0 shows all)", report->n_rows - n);
-    if (largest && n && report->has_causes && !job->by_time && !report->has_too_few)
-        buf_printf(&text, ", of which %s takes %.1f %% (--order time begins with it)", largest->name, largest->share);
-    text_wrapped(out, job, text.data ? text.data : "", 9, 9);
-    buf_fini(&text);
+    (void)snprintf(text, sizeof text, "%zu more (--top 0 shows all)", report->n_rows - n);
+    text_wrapped(out, job, text, 9, 9);
 }
 
 /* The complete allocation path: each function calls the one before it. */
-static void put_alloc_path(const struct vars_table *table, const struct report_row *row, struct buf *out)
+static void put_alloc_path(const struct vars_table *table, const struct report_row *row, size_t *n_left,
+                           struct buf *out)
 {
     static struct leak_frame frames[LEAK_FRAMES_MAX];
     const struct model *model = table->report->model;
@@ -107,79 +129,126 @@ static void put_alloc_path(const struct vars_table *table, const struct report_r
         if (frames[i].line)
             buf_printf(&text, " %s:%u", path_last(model_text(model, frames[i].file)), frames[i].line);
     }
-    if (n) {
-        buf_printf(out, "%*s", (int)table->indent, "");
-        text_style(out, table->job, TEXT_DIM);
-        text_wrapped(out, table->job, text.data ? text.data : "", table->indent, table->indent);
-        text_style(out, table->job, TEXT_PLAIN);
-    }
+    put_words(table, text.data, n_left, out);
+    out->failed = out->failed || text.failed;
     buf_fini(&text);
 }
 
 /* Who touched it first, and who used it, of variables with pages of their own and a share for which that matters. */
 static void put_touches(const struct vars_table *table, const struct first_touches *touches,
-                        const struct report_row *row, struct buf *out)
+                        const struct report_row *row, size_t *n_left, struct buf *out)
 {
     struct buf text = {0};
     bool is_wanted = row->share >= TOUCH_SHARE_MIN || table->job->is_verbose;
-    if (is_wanted && first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text) && text.data) {
-        buf_printf(out, "%*s", (int)table->indent, "");
-        text_style(out, table->job, TEXT_DIM);
-        text_wrapped(out, table->job, text.data, table->indent, table->indent);
-        text_style(out, table->job, TEXT_PLAIN);
-    }
+    if (is_wanted && first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text))
+        put_words(table, text.data, n_left, out);
+    out->failed = out->failed || text.failed;
     buf_fini(&text);
+}
+
+static size_t count_lines(const struct buf *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < text->len_bytes; i++)
+        n += text->data[i] == '\n';
+    return n;
 }
 
 static void put_row(const struct vars_table *table, const struct first_touches *touches, const struct report_row *row,
                     struct buf *out)
 {
-    vars_table_put_row(table, row, out);
-    put_meaning(table, row, out);
-    put_access(table, row, out);
-    put_touches(table, touches, row, out);
-    put_alloc_path(table, row, out);
-    fields_put_row(table->job, row, table->indent, out);
+    struct buf lines = {0};
+    vars_table_put_row(table, row, &lines);
+    size_t n = count_lines(&lines), n_left = n < SCREEN_ROW_LINES ? SCREEN_ROW_LINES - n : 0;
+    n_left = table->job->fits_screen ? n_left : SIZE_MAX;
+    put_constructs(table, row, &n_left, &lines);
+    put_meaning(table, row, &n_left, &lines);
+    put_access(table, row, &n_left, &lines);
+    put_touches(table, touches, row, &n_left, &lines);
+    put_alloc_path(table, row, &n_left, &lines);
+    if (table->job->fits_screen)
+        put_words(table, row->advice, &n_left, &lines);
+    else
+        fields_put_row(table->job, row, table->indent, &lines);
+    buf_printf(out, "%s", lines.data ? lines.data : "");
+    out->failed = out->failed || lines.failed;
+    buf_fini(&lines);
+}
+
+/* Appends the head, the table with n of the rows, and what goes below it. */
+static int put_table(const struct export_job *job, struct report *report, const struct first_touches *touches, size_t n,
+                     struct buf *out, struct error *err)
+{
+    struct vars_table table;
+    struct derived derived = {0};
+    int code = derived_of_report(job, report, &derived, err);
+    if (code != 0)
+        return code;
+    vars_table_init(&table, report, job, &derived, n);
+    head_put(report, job, out);
+    buf_append(out, "\n", 1);
+    vars_table_put_titles(&table, out);
+    put_kernel(&table, report, out);
+    for (size_t i = 0; i < n; i++)
+        put_row(&table, touches, &report->rows[i], out);
+    put_rest(job, report, n, out);
+    foot_put(report, job, n, out);
+    derived_fini(&derived);
+    return 0;
+}
+
+/* Appends the report with at most that many rows, those with the largest shares; of a report that has to fit a screen
+ * with as few as that takes. n_lines: that stand below it. */
+static int put_fitting(const struct export_job *job, struct report *report, const struct first_touches *touches,
+                       size_t n_lines, struct buf *out, struct error *err)
+{
+    struct export_job tight = *job;
+    size_t n_all = report->n_rows, n_kept = report_keep(report, job->least), top = job->top ? job->top : n_kept, n;
+    size_t columns = job->columns ? job->columns : 1;
+    size_t n_screen = SCREEN_LINES * (columns < SCREEN_COLUMNS ? SCREEN_COLUMNS : columns) / columns;
+    size_t n_large = report_count(report, SCREEN_LEAST);
+    if (job->fits_screen && !report->has_too_few && top > n_large)
+        top = n_large > SCREEN_ROWS ? n_large : SCREEN_ROWS;
+    for (;;) {
+        struct buf text = {0};
+        report->n_rows = n_kept; /* only these are chosen from */
+        bool ok = report_choose(report, top, &n);
+        report->n_rows = n_all;
+        int code = ok ? put_table(&tight, report, touches, n, &text, err) : error_memory(err);
+        bool fits = !job->fits_screen || count_lines(&text) + n_lines <= n_screen;
+        if (code != 0 || fits || (n <= 1 && tight.is_tight)) {
+            buf_append(out, text.data ? text.data : "", text.len_bytes);
+            out->failed = out->failed || text.failed;
+            buf_fini(&text);
+            return code;
+        }
+        top = n > SCREEN_ROWS || tight.is_tight ? n - 1 : n;
+        tight.is_tight = n <= SCREEN_ROWS;
+        buf_fini(&text);
+    }
 }
 
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
-    struct vars_table table;
-    struct derived derived = {0};
     struct first_touches touches = {0};
+    struct buf advice = {0};
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n_all = report.n_rows, n_first, n;
-    report.n_rows = report_keep(&report, job->least); /* only these are chosen from */
-    n = report_choose(&report, job->top, &n_first);
-    report.n_rows = n_all;
     code = first_touches_make(&report, &touches, err);
     if (code == 0)
         code = shared_lines_mark(&report, job->with_paths, err);
     if (code == 0)
-        code = derived_of_report(job, &report, &derived, err);
-    if (code != 0) {
-        first_touches_fini(&touches);
-        report_fini(&report);
-        return code;
-    }
-    vars_table_init(&table, &report, job, &derived, n);
-    head_put(&report, job, out);
-    buf_append(out, "\n", 1);
-    vars_table_put_titles(&table, out);
-    put_kernel(&table, &report, out);
-    for (size_t i = 0; i < n_first; i++)
-        put_row(&table, &touches, &report.rows[i], out);
-    put_rest(job, &report, n, out);
-    for (size_t i = n_first; i < n; i++)
-        put_row(&table, &touches, &report.rows[i], out);
-    foot_put(&report, job, n, out);
-    code = advices_put_short(job, out, err);
-    derived_fini(&derived);
+        code = advices_put_short(job, &advice, err);
+    if (code == 0)
+        code = put_fitting(job, &report, &touches, count_lines(&advice), out, err);
+    if (code == 0 && advice.data)
+        buf_append(out, advice.data, advice.len_bytes);
+    out->failed = out->failed || advice.failed;
+    buf_fini(&advice);
     first_touches_fini(&touches);
     report_fini(&report);
     return code;

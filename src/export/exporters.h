@@ -15,7 +15,9 @@ struct export_job {
     const char *directory;              /* of the database */
     const char *subject; /* annotate: the file or function; cpus, patterns, sharing: the variable, NULL: all */
     size_t metric;
-    size_t top;       /* rows at most (text forms); 0 = all */
+    size_t top;       /* rows at most; 0 = all */
+    bool fits_screen; /* vars, text: fewer rows and words where that makes the report fit one screen */
+    bool is_tight;    /* ... and no legends, and one line for a note */
     bool with_unused; /* variables without samples too; annotate: lines without samples */
     bool with_paths;  /* heap variables by allocation path */
     bool at_mark;     /* leaks: what was live at the mark */

@@ -63,6 +63,7 @@ void text_cut(struct buf *out, const struct export_job *job, const char *text, s
     struct buf plain = {0};
     printable_put(&plain, text);
     (void)put_chars(out, job, plain.data ? plain.data : "", width);
+    out->failed = out->failed || plain.failed;
     buf_fini(&plain);
 }
 
@@ -77,6 +78,7 @@ void text_cell(struct buf *out, const struct export_job *job, const char *text, 
     n = put_chars(out, job, shown, width);
     for (; !right && n < width; n++)
         buf_append(out, " ", 1);
+    out->failed = out->failed || plain.failed;
     buf_fini(&plain);
 }
 
@@ -189,21 +191,37 @@ char *text_take_line(const char **rest, size_t width)
     return strndup(text, cut);
 }
 
-void text_wrapped(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent)
+size_t text_wrapped_most(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent,
+                         size_t most)
 {
     struct buf plain = {0};
+    size_t n_lines = 0;
     printable_put(&plain, words);
     const char *rest = plain.data ? plain.data : "";
-    for (bool is_first = true; is_first || *rest; is_first = false) {
-        size_t begin = is_first ? at : indent;
-        char *line = text_take_line(&rest, job->columns > begin + 12 ? job->columns - begin : 12);
+    do {
+        size_t begin = n_lines == 0 ? at : indent, room = job->columns > begin + 12 ? job->columns - begin : 12;
+        bool is_cut = ++n_lines == most && count_chars(rest) > room;
+        buf_printf(out, "%*s", n_lines == 1 ? 0 : (int)indent, "");
+        if (is_cut) {
+            text_cut(out, job, rest, room);
+            buf_append(out, "\n", 1);
+            break;
+        }
+        char *line = text_take_line(&rest, room);
         out->failed |= !line;
         for (size_t n = line ? strlen(line) : 0; n > 0 && line[n - 1] == ' '; n--)
             line[n - 1] = 0;
-        buf_printf(out, "%*s%s\n", is_first ? 0 : (int)indent, "", line ? line : "");
+        buf_printf(out, "%s\n", line ? line : "");
         free(line);
-    }
+    } while (*rest);
+    out->failed = out->failed || plain.failed;
     buf_fini(&plain);
+    return n_lines;
+}
+
+void text_wrapped(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent)
+{
+    (void)text_wrapped_most(out, job, words, at, indent, SIZE_MAX);
 }
 
 void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words)
@@ -306,5 +324,6 @@ void text_origin(struct buf *out, const char *origin)
         buf_append(out, is_text ? "std::string" : p, is_text ? strlen("std::string") : 1);
         p += is_text ? strlen(text) : 1;
     }
+    out->failed = out->failed || plain.failed;
     buf_fini(&plain);
 }

@@ -37,6 +37,10 @@ char *text_take_line(const char **rest, size_t width);
  * on further lines, indented. */
 void text_wrapped(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent);
 
+/* The same in at most so many lines, 1 or more; what does not fit is cut. Returns the number of lines. */
+size_t text_wrapped_most(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent,
+                         size_t most);
+
 /* Appends a line of a report's head: a label and text, which is wrapped at the terminal's width. */
 void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words);
 #define TEXT_LABEL_WIDTH 10

@@ -70,11 +70,20 @@ static bool skid_holds(const char *json)
 
 #define REGIONS_SHOWN 8
 #define REGION_WIDTH 40
+#define NAMES_SHOWN 4
+#define NOTES_SHOWN 3
 #define PROFILER_PERCENT 2.0
 #define HIDDEN_PERCENT 10.0
 #define COVERED_LEAST 0.7 /* of the time used: from this on down the head says what the samples stand for */
 #define CHANCE_DEVIATIONS 4
 #define LOSS_PERCENT 1.0 /* of the samples: from this on the head says what was lost, and the foot how */
+
+/* Frees what was put into out; if a part of it is missing, so it is of out. */
+static void drop(struct buf *text, struct buf *out)
+{
+    out->failed = out->failed || text->failed;
+    buf_fini(text);
+}
 
 /* The programs of the processes, if there are several. */
 static void put_programs(const struct export_job *job, struct buf *text)
@@ -105,7 +114,7 @@ static void put_program(const struct export_job *job, struct buf *out)
     if (model->cpu_time_ns)
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
     text_labelled(out, job, "program", text.data ? text.data : "");
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* The source in a phrase: the plan up to the first event, without its reasons in parentheses. */
@@ -139,7 +148,7 @@ static void put_samples(const struct report *report, const struct export_job *jo
     if (report->is_leaks) {
         buf_printf(&text, "%.0f of %s", report->total_value, metric);
         text_labelled(out, job, "bytes", text.data ? text.data : "");
-        buf_fini(&text);
+        drop(&text, out);
         return;
     }
     buf_printf(&text, "%.0f %s %s: ", report->total_samples, metrics_is_access(metric) ? "with" : "of", metric);
@@ -159,24 +168,57 @@ static void put_samples(const struct report *report, const struct export_job *jo
         put_source(job->model->plan, &text);
     }
     text_labelled(out, job, "samples", text.data ? text.data : "");
-    buf_fini(&text);
+    drop(&text, out);
 }
 
-/* Puts what the samples were spent on. */
+/* Whole percents of parts that add up to 100: what rounding leaves goes to those that lost most by it. */
+static void round_percents(const double *parts, size_t n, int *percents)
+{
+    int rest = 100;
+    for (size_t i = 0; i < n; i++) {
+        percents[i] = (int)floor(parts[i]);
+        rest -= percents[i];
+    }
+    for (; rest > 0 && rest <= (int)n; rest--) {
+        size_t most = 0;
+        for (size_t i = 1; i < n; i++)
+            most = parts[i] - percents[i] > parts[most] - percents[most] ? i : most;
+        percents[most]++;
+    }
+}
+
+/* Puts what the time was spent on, the largest part first. The parts add up to all CPU time. */
 static void put_causes(const struct report *report, const struct export_job *job, struct buf *out)
 {
-    const struct cause_sum *sum = &report->causes;
+    double parts[REPORT_CAUSES], of_samples = 1;
+    int percents[REPORT_CAUSES];
+    bool is_put[REPORT_CAUSES] = {false};
     struct buf text = {0};
     if (!report->has_causes || report->has_too_few)
         return;
-    double low = floor(sum->memory_low), high = ceil(sum->memory_high);
-    if (report_is_memory_unknown(sum))
-        buf_printf(&text, "waiting for memory unknown (%.0f-%.0f %%)", low, high);
-    else
-        buf_printf(&text, "waiting for memory %.0f %% (%.0f-%.0f)", sum->memory, low, high);
-    buf_printf(&text, ", execution %.0f %%, unverified %.0f %%", sum->execution, sum->unverified);
+    report_time_causes(report, parts);
+    round_percents(parts, REPORT_CAUSES, percents);
+    if (report->is_user_only && report->user_s + report->system_s > 0)
+        of_samples = report->user_s / (report->user_s + report->system_s);
+    for (int n = 0; n < REPORT_CAUSES; n++) {
+        enum report_cause most = REPORT_CAUSES;
+        for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++)
+            if (!is_put[cause] && (most == REPORT_CAUSES || parts[cause] > parts[most]))
+                most = cause;
+        is_put[most] = true;
+        bool is_memory = most == REPORT_MEMORY, is_unknown = is_memory && report_is_memory_unknown(&report->causes);
+        bool is_usual = is_memory || most == REPORT_EXECUTION || most == REPORT_UNVERIFIED;
+        if (percents[most] == 0 && !is_usual)
+            continue;
+        buf_printf(&text, "%s%s", text.len_bytes ? ", " : "", report_cause_words(most));
+        if (!is_unknown)
+            buf_printf(&text, " %d %%", percents[most]);
+        if (is_memory)
+            buf_printf(&text, is_unknown ? " unknown (%.0f-%.0f %%)" : " (%.0f-%.0f)",
+                       floor(of_samples * report->causes.memory_low), ceil(of_samples * report->causes.memory_high));
+    }
     text_labelled(out, job, "causes", text.data ? text.data : "");
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 static double percent(uint64_t n, const struct event_sum *event)
@@ -222,7 +264,7 @@ static void put_slowed(const struct report *report, const struct export_job *job
     else if (event->sample_cost_ns)
         buf_printf(&text, ": a sample costs %.0f us on this machine", (double)event->sample_cost_ns / 1e3);
     text_labelled(out, job, "rate", text.data ? text.data : "");
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* Puts what the numbers leave out. */
@@ -231,7 +273,7 @@ static void put_missing(const struct report *report, const struct export_job *jo
     const struct event_sum *event = report->event;
     double cpu_s = report->user_s + report->system_s;
     struct buf text = {0};
-    if (report->is_user_only && cpu_s > 0)
+    if (report->is_user_only && cpu_s > 0 && (!report->has_causes || report->has_too_few))
         buf_printf(&text, "; time in the kernel: %.2f s, %.0f %% of the CPU time", report->system_s,
                    100 * report->system_s / cpu_s);
     put_coverage(report, &text);
@@ -244,7 +286,7 @@ static void put_missing(const struct report *report, const struct export_job *jo
                    report->model->n_killed == 1 ? " that was" : "s that were");
     if (text.len_bytes)
         text_labelled(out, job, "left out", text.data + 2);
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* Puts the CPU time of threads that no sample can be of. */
@@ -260,7 +302,7 @@ static void put_unmeasured(const struct report *report, const struct export_job 
                "they are the kernel's (io_uring). No row has any of that",
                (double)model->unmeasured_ns / 1e9, 100 * (double)model->unmeasured_ns / all_ns);
     text_labelled(out, job, "not seen", text.data ? text.data : "");
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* Whether the note is about an allocator that we do not see and that hides much: then it goes into the head. */
@@ -291,7 +333,7 @@ static void put_hidden(const struct report *report, const struct export_job *job
     for (size_t i = 0; i < model->n_notes; i++)
         if (is_head_note(report, model->notes[i]))
             text_labelled(out, job, "hidden", model->notes[i]);
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* If the program marks regions: how much of the metric each has. */
@@ -315,7 +357,7 @@ static void put_regions(const struct report *report, const struct export_job *jo
         buf_printf(&text, ", %zu more (--by region)", regions.n_regions - REGIONS_SHOWN);
     if (text.len_bytes)
         text_labelled(out, job, "regions", text.data);
-    buf_fini(&text);
+    drop(&text, out);
     regions_fini(&regions);
 }
 
@@ -349,7 +391,7 @@ static void put_times(const struct report *report, const struct export_job *job,
                    report->is_user_only ? ", and are taken in user mode only" : "");
     if (text.len_bytes)
         text_labelled(out, job, "time", text.data);
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* Puts shares by class, which show many small variables as a whole. */
@@ -369,7 +411,7 @@ static void put_classes(const struct report *report, const struct export_job *jo
                        shares[i]);
     if (text.len_bytes)
         text_labelled(out, job, "classes", text.data);
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 static void put_fates(const struct report *report, const struct export_job *job, struct buf *out)
@@ -382,7 +424,7 @@ static void put_fates(const struct report *report, const struct export_job *job,
     hardware_put_counters(report, &text);
     if (text.len_bytes)
         text_labelled(out, job, "fates", text.data);
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 static void put_skid(const struct export_job *job, struct buf *out)
@@ -392,7 +434,7 @@ static void put_skid(const struct export_job *job, struct buf *out)
         skid_text(&text, job->model->skid);
     if (text.len_bytes)
         text_labelled(out, job, "skid test", text.data);
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* Puts how it was measured, for -v. */
@@ -417,6 +459,12 @@ static bool has_trouble(const struct report *report)
                      event->n_collisions || event->running_ns < event->enabled_ns);
 }
 
+/* What the causes mean for a row that is large enough for that; NULL: nothing. */
+static const char *row_meaning(const struct report *report, const struct report_row *row)
+{
+    return row->share >= MEANING_PERCENT ? report_meaning(report, row) : NULL;
+}
+
 /* Puts one line for each kind of special row that is shown. */
 static void put_legend(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
@@ -427,11 +475,39 @@ static void put_legend(const struct report *report, const struct export_job *job
         struct buf text = {0};
         for (size_t r = 0; !is_kernel && !is_shown && r < n_rows; r++)
             is_shown = strcmp(report->rows[r].name, special->name) == 0;
-        if (!is_shown)
+        if (!is_shown || job->is_tight)
             continue;
         buf_printf(&text, "%s: %s. %s", special->name, special->means, special->advice);
+        if (job->fits_screen && text.data && text_width(text.data) > job->columns) { /* then what it means, alone */
+            drop(&text, out);
+            buf_printf(&text, "%s: %s", special->name, special->means);
+        }
         text_wrapped(out, job, text.data ? text.data : "", 0, 2);
-        buf_fini(&text);
+        drop(&text, out);
+    }
+}
+
+/* Puts what the causes mean for rows, each meaning once for all rows that it holds for. With -v, and where there are no
+ * shares, that stands at the rows or nowhere. */
+static void put_meanings(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
+{
+    for (size_t i = 0; job->fits_screen && !report->has_too_few && i < n_rows; i++) {
+        const char *meaning = row_meaning(report, &report->rows[i]);
+        bool is_told = false;
+        struct buf text = {0};
+        for (size_t k = 0; k < i; k++)
+            is_told |= meaning && row_meaning(report, &report->rows[k]) == meaning;
+        if (!meaning || is_told)
+            continue;
+        size_t n = 0;
+        for (size_t k = i; k < n_rows; k++)
+            if (row_meaning(report, &report->rows[k]) == meaning && n++ < NAMES_SHOWN)
+                buf_printf(&text, "%s%s", n > 1 ? ", " : "", report->rows[k].name);
+        if (n > NAMES_SHOWN)
+            buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
+        buf_printf(&text, ": %s", meaning);
+        text_wrapped(out, job, text.data ? text.data : "", 0, 2);
+        drop(&text, out);
     }
 }
 
@@ -466,7 +542,7 @@ static void put_size_legend(const struct report *report, const struct export_job
     vars_table_put_blocks(&report->rows[i], &text);
     buf_printf(&text, ": so many blocks of that mean size, nearly all freed again; without x: all blocks together");
     text_labelled(out, job, "size", text.data ? text.data : "");
-    buf_fini(&text);
+    drop(&text, out);
 }
 
 /* Puts that nothing can be known about nodes, where that is so. */
@@ -479,18 +555,36 @@ static void put_nodes(const struct report *report, const struct export_job *job,
                           : "the machine has one node: near and far memory cannot be seen here");
 }
 
+/* Puts the notes that are not in the head; on a screen a few lines of them. */
+static void put_notes(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = job->model;
+    size_t n = 0, most = job->is_tight ? 1 : job->fits_screen ? 2 : SIZE_MAX;
+    char text[64];
+    for (size_t i = 0; i < model->n_notes; i++) {
+        if (is_head_note(report, model->notes[i]) || (n++ >= NOTES_SHOWN && job->fits_screen))
+            continue;
+        text_style(out, job, TEXT_BOLD);
+        text_cell(out, job, "note", TEXT_LABEL_WIDTH, false);
+        text_style(out, job, TEXT_PLAIN);
+        (void)text_wrapped_most(out, job, model->notes[i], TEXT_LABEL_WIDTH, TEXT_LABEL_WIDTH, most);
+    }
+    (void)snprintf(text, sizeof text, "%zu more (-v shows all)", n - NOTES_SHOWN);
+    if (job->fits_screen && n > NOTES_SHOWN)
+        text_labelled(out, job, "notes", text);
+}
+
 void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
     const struct model *model = job->model;
     struct buf text = {0};
     put_legend(report, job, n_rows, &text);
+    put_meanings(report, job, n_rows, &text);
     hardware_put_legend(report, job, &text);
     put_size_legend(report, job, n_rows, &text);
     put_nodes(report, job, &text);
     put_short_paths(model, job, &text);
-    for (size_t i = 0; i < model->n_notes; i++)
-        if (!is_head_note(report, model->notes[i]))
-            text_labelled(&text, job, "note", model->notes[i]);
+    put_notes(report, job, &text);
     if (job->is_verbose) {
         put_method(report, job, &text);
     } else {
@@ -501,5 +595,5 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
     }
     if (text.len_bytes)
         buf_printf(out, "\n%s", text.data);
-    buf_fini(&text);
+    drop(&text, out);
 }

@@ -12,12 +12,13 @@
 #include "export/text-cells.h"
 #include "structure/names/assign-name.h"
 
-#define WIDE 95       /* from so many columns on there is room for bars */
-#define VERY_WIDE 120 /* ... and for all parts of a share */
-#define NAME_WIDTH 8  /* least width of a column that wraps */
-#define TEXT_ROOM 44  /* for name and origin: with less the origin goes into a line of its own */
-#define LEAST_ROOM 12 /* for the name alone: with less the class goes there too */
-#define CELL_LINES 4  /* lines that a cell may take when wrapped */
+#define WIDE 95             /* from so many columns on there is room for bars */
+#define VERY_WIDE 120       /* ... and for all parts of a share */
+#define NAME_WIDTH 8        /* least width of a column that wraps */
+#define TEXT_ROOM 44        /* for name and origin: with less the origin goes into a line of its own */
+#define LEAST_ROOM 12       /* for the name alone: with less the class goes there too */
+#define CELL_LINES 4        /* lines that a cell may take when wrapped ... */
+#define SCREEN_CELL_LINES 2 /* ... where the report fits one screen */
 #define PATH_FUNCTIONS 4
 #define WORDS_WIDTH 40 /* least room for words */
 #define NO_CALLERS "callers not known"
@@ -74,10 +75,11 @@ static void put_share(const struct table_row *row, struct buf *cell)
     buf_printf(cell, "%.1f %%", row->row->share);
 }
 
-/* A part of the share; a dash in rows that are a share of another total. */
-static void put_part(const struct cause_sum *sum, double part, struct buf *cell)
+/* A part of the share; a dash in rows that are a share of another total, or a cause of their own. */
+static void put_part(const struct report_row *row, double part, struct buf *cell)
 {
-    if (sum->memory + sum->execution + sum->unverified > 0)
+    const struct cause_sum *sum = &row->causes;
+    if (report_aside(row) == REPORT_CAUSES && sum->memory + sum->execution + sum->unverified > 0)
         buf_printf(cell, "%.1f %%", part);
     else
         buf_printf(cell, "-");
@@ -88,17 +90,17 @@ static void put_memory(const struct table_row *row, struct buf *cell)
     if (report_is_memory_unknown(&row->row->causes))
         buf_printf(cell, "unknown");
     else
-        put_part(&row->row->causes, row->row->causes.memory, cell);
+        put_part(row->row, row->row->causes.memory, cell);
 }
 
 static void put_execution(const struct table_row *row, struct buf *cell)
 {
-    put_part(&row->row->causes, row->row->causes.execution, cell);
+    put_part(row->row, row->row->causes.execution, cell);
 }
 
 static void put_unverified(const struct table_row *row, struct buf *cell)
 {
-    put_part(&row->row->causes, row->row->causes.unverified, cell);
+    put_part(row->row, row->row->causes.unverified, cell);
 }
 
 static void put_bar(const struct table_row *row, struct buf *cell)
@@ -242,7 +244,9 @@ static bool put_place_or_words(const struct report *report, const struct report_
     size_t before = text->len_bytes;
     bool is_block = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
     bool has_site = *row->site && strcmp(row->site, row->name) != 0 && !(is_block && is_site_in_name(row));
-    if (has_site)
+    if (row->n_constructs > 1)
+        buf_append(text, row->site, strcspn(row->site, ":")); /* for what it waited stands below */
+    else if (has_site)
         text_origin(text, row->site);
     else if (special && special->origin)
         buf_printf(text, "%s", special->origin);
@@ -267,6 +271,7 @@ static void put_cell(const struct vars_table *table, size_t i, const struct repo
     struct buf raw = {0};
     table->shown[i].column->put(&of, &raw);
     printable_put(cell, raw.data ? raw.data : "");
+    cell->failed = cell->failed || raw.failed;
     buf_fini(&raw);
 }
 
@@ -294,6 +299,7 @@ static void add_column(struct vars_table *table, const struct table_column *colu
         put_cell(table, i, &table->report->rows[r], &cell);
         size_t n = text_width(cell.data ? cell.data : "");
         width = n > width ? n : width;
+        table->failed |= cell.failed;
         buf_fini(&cell);
     }
     table->shown[i].width = width;
@@ -401,6 +407,7 @@ static void end_line(struct buf *out)
 
 void vars_table_put_titles(const struct vars_table *table, struct buf *out)
 {
+    out->failed = out->failed || table->failed;
     text_style(out, table->job, TEXT_BOLD);
     for (size_t i = 0; i < table->n_columns; i++) {
         if (is_below(table, i))
@@ -435,7 +442,7 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
 }
 
 /* Puts what has no room beside the name, if the terminal is narrow or the numbers from the hardware take the room. */
-static void put_below(const struct vars_table *table, const struct report_row *row, struct buf *out)
+static void put_below(const struct vars_table *table, const struct report_row *row, size_t most, struct buf *out)
 {
     struct buf text = {0}, origin = {0};
     bool is_data = row->variable && !special_rows_find(row->name);
@@ -459,9 +466,11 @@ static void put_below(const struct vars_table *table, const struct report_row *r
                : is_data && row->size_bytes ? " "
                                             : "",
                origin.data ? origin.data : "");
+    text.failed = text.failed || origin.failed;
     buf_fini(&origin);
     buf_printf(out, "%*s", (int)table->indent, "");
-    text_wrapped(out, table->job, text.data ? text.data : "", table->indent, table->indent);
+    (void)text_wrapped_most(out, table->job, text.data ? text.data : "", table->indent, table->indent, most);
+    out->failed = out->failed || text.failed;
     buf_fini(&text);
 }
 
@@ -469,22 +478,25 @@ void vars_table_put_row(const struct vars_table *table, const struct report_row 
 {
     struct buf cells[TABLE_COLUMNS_MAX] = {{0}};
     const char *rests[TABLE_COLUMNS_MAX];
-    bool goes_on = true;
+    bool goes_on = true, is_screen = table->job->fits_screen;
+    int n = 0, most = is_screen ? SCREEN_CELL_LINES : CELL_LINES;
     for (size_t i = 0; i < table->n_columns; i++) {
         if (!is_below(table, i))
             put_cell(table, i, row, &cells[i]);
         rests[i] = cells[i].data ? cells[i].data : "";
     }
-    for (int line = 1; goes_on; line++) {
-        put_line(table, rests, line == CELL_LINES, out);
+    while (goes_on) {
+        put_line(table, rests, ++n == most, out);
         goes_on = false;
-        for (size_t i = 0; i < table->n_columns && line < CELL_LINES; i++)
+        for (size_t i = 0; i < table->n_columns && n < most; i++)
             goes_on |= *rests[i] != 0;
     }
-    for (size_t i = 0; i < table->n_columns; i++)
+    for (size_t i = 0; i < table->n_columns; i++) {
+        out->failed = out->failed || cells[i].failed;
         buf_fini(&cells[i]);
+    }
     if (table->flags_below)
-        put_below(table, row, out);
+        put_below(table, row, is_screen ? (size_t)(SCREEN_ROW_LINES - n) : SIZE_MAX, out);
 }
 
 void vars_table_put_words(const struct vars_table *table, double share, const char *name, const char *words,

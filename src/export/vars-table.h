@@ -37,6 +37,7 @@ struct table_column {
 };
 
 #define TABLE_COLUMNS_MAX 64
+#define SCREEN_ROW_LINES 3 /* lines of a row, with those below it, in a report that fits one screen */
 
 /* The columns of one report, with their widths. */
 struct vars_table {
@@ -52,6 +53,7 @@ struct vars_table {
     size_t indent;        /* of the lines below a row */
     size_t gap;           /* blanks between columns */
     unsigned flags_below; /* of the columns that go below the row */
+    bool failed;          /* out of memory */
 };
 
 /* Lays out the columns for the first n_rows of the report. Borrows all; asked is that of derived_of_report. */

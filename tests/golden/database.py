@@ -464,7 +464,8 @@ def check_reports(database):
         expect(wanted in text, f"the report lacks '{wanted}':\n{text}")
     expect("\033" not in text, "escape sequences in a pipe")
     top = run("hpcquery", "vars", "--top", "2", database).stdout
-    expect("5 more" in top and "<compute>" in top and "grid" not in top, f"--top 2 prints {top}")
+    expect("9 more" in top and re.findall(r"^ *([\d.]+) %  [# ]", top, re.M)[:2] == ["49.5", "19.8"] and "grid" not in top and
+           "<compute>" not in top, f"--top 2 prints {top}")
     data = json.loads(run("hpcquery", "vars", "--json", database).stdout)
     expect(len(data["variables"]) == len(SAMPLES) + 1 and data["total_samples"] == 5 * 101, "vars --json")
     trees = {report: json.loads(run("hpcquery", report, "--json", database).stdout)["nodes"] for report in ("tree", "datatree")}

@@ -279,17 +279,69 @@ def make_order(data):
     row["causes"] = [[0, 0.0, 0.0, 0.0, n_sampled(data, row), 0.0, n_sampled(data, row)]]
 
 
-def check_order(database):
-    """Rows that wait come first; if one that is left out takes more time than these, the line for the others names it."""
-    for top in (1, 2, 3, 5, 12, 20):
-        shares = {order: [(float(row["share"]), row["variable"]) for row in json.loads(report(database, 100, "--json", *options))["variables"]
-                          if not row["variable"].startswith("<")] for order, options in (("memory", ()), ("time", ("--order", "time")))}
-        text = " ".join(report(database, 180, "--top", str(top)).split())
-        shown, rest = shares["memory"][:top], shares["memory"][top:]
-        is_larger = bool(rest) and max(rest)[0] > max(shown)[0]
-        wanted = f"of which {max(rest)[1]} takes {max(rest)[0]:.1f} % (--order time begins with it)" if rest else "of which"
-        expect((wanted in text) == is_larger and ("of which" in text) == is_larger, f"--top {top}: {wanted}: {is_larger}: {text}")
-        expect(shares["time"][0] == max(shares["time"]), f"--order time: {shares['time']}")
+NAMES_OF_CAUSES = ("memory", "execution", "threads", "kernel", "allocator", "profiler", "unverified")
+
+
+def part_of(row, cause):
+    """Percent of all samples that a row has of a cause."""
+    if row["aside"]:
+        return float(row["share"]) if row["aside"] == cause else 0
+    return float(row[f"{cause}_share"]) if cause in ("memory", "execution", "unverified") else 0
+
+
+def check_causes(database):
+    """All causes add up to the CPU time, and are those of the rows; the first row has most of the largest; the others are in
+    the order of what may be changed. The head names the largest first, and its numbers add up to 100."""
+    data = json.loads(report(database, 100, "--json"))
+    causes, rows, time = data["causes"], data["variables"], data["cpu_time"]
+    of_samples = time["user_s"] / (time["user_s"] + time["system_s"])
+    expect(abs(sum(causes.values()) - 100) < 1e-6 and tuple(causes) == NAMES_OF_CAUSES, f"{database.name}: causes: {causes}")
+    for name, percent in causes.items():
+        wanted = of_samples * sum(part_of(row, name) for row in rows) + (100 * (1 - of_samples) if name == "kernel" else 0)
+        expect(abs(percent - wanted) < 1e-3, f"{database.name}: {name} is {percent}, not {wanted}")
+    largest = max(causes, key=causes.get)
+    parts = [part_of(row, largest) for row in rows]
+    expect(parts[0] == max(parts), f"{database.name}: first is {rows[0]['variable']}, and most is {largest}")
+    stakes = [row["share"] if row["variable"].startswith("<") else row["memory_share"] + row["unverified_share"] for row in rows[1:]]
+    expect(stakes == sorted(stakes, reverse=True), f"{database.name}: order: {stakes}")
+    for columns in (80, 100, 180):
+        head = " ".join(report(database, columns).split("\n\n")[0].split()).split("causes ")[1]
+        said = re.findall(r"(waiting for memory|execution|waiting for threads|kernel|allocator|profiler|unverified)(?: (\d+) %)?", head)
+        numbers = [int(number) for _, number in said if number]
+        expect(said[0][0].endswith(largest) and (len(numbers) < len(said) or sum(numbers) == 100), f"{database.name}: the head: {head}")
+
+
+def check_cut(database):
+    """No row is left out that is larger than one that is shown; of many rows those below 1 % are left out first."""
+    rows = [row for row in csv.DictReader(io.StringIO(report(database, 100, "--csv"))) if row["class"] != "kernel"]
+    places = {(row["variable"], row["alloc_site"]): place for place, row in enumerate(rows)}
+    shares = [float(row["share"]) for row in rows]
+    for top in (1, 2, 3, 5, 8, 12, 20):
+        for order in ((), ("--order", "time")):
+            cut = [row for row in csv.DictReader(io.StringIO(report(database, 100, "--csv", "--top", str(top), *order))) if row["class"] != "kernel"]
+            shown = [places[row["variable"], row["alloc_site"]] for row in cut]
+            hidden = [share for place, share in enumerate(shares) if place not in shown]
+            expect(len(shown) == len(set(shown)) == min(top, len(rows)), f"--top {top}: {shown}")
+            expect(not hidden or max(hidden) <= min(shares[place] for place in shown), f"--top {top} {order} hides {max(hidden, default=0)} %: {shown}")
+            expect(order or shown == sorted(shown), f"--top {top} changes the order: {shown}")
+        text = report(database, 180, "--top", str(top))
+        rest = re.findall(r"^ *([\d.]+) %  (\d+) more \(--top 0 shows all\)$", text, re.M)
+        wanted = (len(rows) - top, sum(sorted(shares)[:len(rows) - top])) if top < len(rows) else None
+        expect(not rest if not wanted else len(rest) == 1 and int(rest[0][1]) == wanted[0] and abs(float(rest[0][0]) - wanted[1]) < 0.051,
+               f"--top {top}: {rest}, not {wanted}")
+    text = report(database, 100)
+    shown = [float(share) for share in re.findall(r"^ *([\d.]+) % +(?:[\d.]+ %|unknown|-) ", text.split("\n\n")[1], re.M)]
+    expect(len([share for share in shown if share >= 1]) >= 3 and min(shown) >= 1, f"rows of a screen: {shown}")
+
+
+def check_screen(name, database):
+    """At 100 columns a report without options is one screen, of rows that have three lines at most."""
+    text = report(database, 100)
+    expect(text.count("\n") <= 40, f"{name}: {text.count(chr(10))} lines:\n{text}")
+    rows = re.split(r"^ {0,2}[\d.]+ %  ", text.split("\n\n")[1] + "\n", flags=re.M)[1:]
+    expect(all(row.count("\n") <= 3 for row in rows), f"{name}: a row has more than three lines:\n{text}")
+    notes = re.findall(r"not verified: [^:;]*", " ".join(text.split()))
+    expect(len(notes) == len(set(notes)), f"{name}: a reason is said twice: {notes}")
 
 
 def make_touched(data):
@@ -404,12 +456,7 @@ def check_paths(database):
 
 
 def check_hidden(database):
-    """Rows that are no variables are never cut, and follow the variables."""
-    for top in (1, 2, 3, 100):
-        rows = re.findall(r"^ *[0-9.]+ % +(?:(?:[0-9.]+ %|-) +){3}(?:[\u2588-\u258f]+ +)?(\S+)", report(database, 180, "--top", str(top)), re.M)
-        special = [row.startswith("<") for row in rows if row not in ("<kernel>", "user")]
-        expect(sum(special) >= 3 and special == sorted(special), f"--top {top}: {rows}")
-        expect(len(special) - sum(special) <= top, f"--top {top} shows more variables: {rows}")
+    """The head says what has no name, and why."""
     words = " ".join(report(database, 180).split("\n\n")[0].split())
     expect("node --jitless" in words and "has malloc from" in words, f"the head does not say what is hidden: {words}")
 
@@ -625,12 +672,17 @@ def main():
     record = "--record" in sys.argv
     with tempfile.TemporaryDirectory() as name:
         for case, database in databases(pathlib.Path(name)):
+            check_screen(case, database)
+            if case in ("minicg", "hidden", "trouble", "order", "walks", "advice"):
+                check_causes(database)
+                check_cut(database)
             if case == "paths":
                 check_paths(database)
                 continue
-            checks = {"advice": check_rules, "walks": check_walks, "lines": check_lines, "untold": check_untold, "order": check_order, "touched": check_touched}
+            checks = {"advice": check_rules, "walks": check_walks, "lines": check_lines, "untold": check_untold, "touched": check_touched}
             if case in checks:
                 checks[case](database)
+            if case in checks or case == "order":
                 continue
             for columns in WIDTHS:
                 text, path = report(database, columns), GOLDEN / f"{case}-{columns}.txt"
@@ -640,7 +692,7 @@ def main():
                 expect(text == known, f"{path.name} is not the committed one:\n{text}")
                 expect(widest(text) <= columns, f"{case}: a line of {widest(text)} characters in {columns} columns")
                 if case == "trouble":
-                    check_names(text, columns)
+                    check_names(report(database, columns, "-v", "--top", "0"), columns)
                     check_profiler(report(database, columns, "--top", "0"), database)
                 if case == "hidden" and columns == 180:
                     check_hidden(database)

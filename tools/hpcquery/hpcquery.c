@@ -507,6 +507,10 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .subject = settings->variable ? settings->variable : settings->subject,
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
+                                   .fits_screen = settings->top < 0 && settings->min_percent < 0 &&
+                                                  !settings->is_verbose && !settings->with_fields &&
+                                                  !settings->with_paths && !settings->with_unused &&
+                                                  !settings->n_derived,
                                    .by_time = settings->by_time,
                                    .with_unused = settings->with_unused,
                                    .with_paths = settings->with_paths,

@@ -158,6 +158,7 @@ void waits_free(struct waits *waits)
     free(waits->modules);
     free(waits->functions);
     free(waits->allocators);
+    free(waits->kinds);
     strtab_fini(&waits->labels);
     free(waits);
 }

@@ -12,7 +12,9 @@
 struct waits {
     const struct model *model;
     uint8_t *modules, *functions, *allocators; /* [n_strings] what the names mean, by string id */
-    struct strtab labels;             /* "libgomp: barrier", WAITS_PROFILER, WAITS_ALLOCATOR "malloc: main (x.c:3)" */
+    struct strtab labels; /* "libgomp: barrier", WAITS_PROFILER, WAITS_ALLOCATOR "malloc: main (x.c:3)" */
+    int64_t *kinds;       /* [n_kinds] by label: see waits_kind */
+    size_t n_kinds, cap_kinds;
     bool is_time;                     /* waiting takes time; for other metrics only the profiler is set aside */
     bool has_profiler, has_allocator; /* it is among the names */
 };
@@ -32,5 +34,13 @@ bool waits_are_possible(const struct waits *waits, const struct variable *variab
 /* Index into waits->labels when samples of the statement scope, below one of the variable's scopes, were waiting; -1
  * when they were not, or when out of memory. */
 int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope);
+
+/* placeholders.c: the first label of the same kind: all calls of MPI, whichever library of it waits, are one kind, and
+ * so are all constructs of an OpenMP library. The allocator's and the profiler's labels are each a kind. The label
+ * itself when out of memory. label: index into waits->labels. */
+int64_t waits_kind(struct waits *waits, int64_t label);
+
+/* placeholders.c: "MPI" for the label of an MPI library, or of one that such a library uses; NULL for others. */
+const char *waits_family(const char *label);
 
 #endif

@@ -2,7 +2,6 @@
 /* Parts of a report: rows that are no variables, causes, fields, and what the hardware says. See report.h. */
 #include "analysis/report/report.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ static const struct special_row rows[] = {
      "See strace -c -f for the calls."},
     {"<compute>", "no data waited for", "busy with arithmetic or branches, not waiting for data",
      "Change the code at these lines."},
-    {"<waiting>", NULL, "a thread spun until another one came along", "Balance the work of threads or ranks."},
+    {WAITING_ROW, NULL, "a thread spun until another one came along", "Balance the work of threads or ranks."},
     {"<system call>", "return from the kernel", "on the way back from a system call", "Make fewer or larger calls."},
     {"<address lost>", "an access, address unknown", "an access whose address register had changed already",
      "See the lines for its data."},
@@ -68,75 +67,6 @@ const struct special_row *special_rows_find(const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return &rows[i];
     return NULL;
-}
-
-/* --- samples without an address --- */
-
-/* Why much of a program's data may have no name. */
-
-/* How each interpreter runs a program without compiling it. */
-static const struct {
-    const char *name, *command;
-} without_jit[] = {
-    {"node", "node --jitless"},       {"nodejs", "nodejs --jitless"}, {"deno", "deno --v8-flags=--jitless"},
-    {"d8", "d8 --jitless"},           {"java", "java -Xint"},         {"luajit", "luajit -joff"},
-    {"pypy", "pypy --jit off"},       {"ruby", "ruby --disable-jit"}, {"php", "php -d opcache.jit=off"},
-    {"julia", "julia --compile=min"},
-};
-
-/* Whether text is a version that may follow the name of an interpreter, as in java-17, ruby3.1 and
- * luajit-2.1.0-beta3. */
-static bool is_version(const char *text)
-{
-    text += *text == '-';
-    return *text == 0 || isdigit((unsigned char)*text);
-}
-
-const char *report_without_jit(const char *program)
-{
-    for (size_t i = 0; program && i < sizeof without_jit / sizeof *without_jit; i++) {
-        size_t len = strlen(without_jit[i].name);
-        if (strncmp(program, without_jit[i].name, len) == 0 && is_version(program + len))
-            return without_jit[i].command;
-    }
-    return NULL;
-}
-
-/* Whether a statement is in a function that is in no file. */
-static bool is_jit(const struct model *model, uint32_t scope)
-{
-    while (scope && model->scopes[scope].kind != SCOPE_PROC)
-        scope = model->scopes[scope].parent;
-    const char *module = model_text(model, model->scopes[scope].module);
-    return scope && model->scopes[scope].role == ROLE_NONE && (!*module || strcmp(module, "[jit]") == 0);
-}
-
-double report_lost_in_jit(const struct report *report)
-{
-    const struct model *model = report->model;
-    double value = 0;
-    for (size_t r = 0; r < report->n_rows; r++) {
-        const struct variable *variable = report->rows[r].variable;
-        for (size_t k = 0; variable && !strcmp(report->rows[r].name, "<address lost>") && k < variable->n_scopes; k++) {
-            uint32_t end = model_subtree_end(model, variable->scopes[k]);
-            for (uint32_t i = variable->scopes[k] + 1; i < end; i++) {
-                double own = model->own[i * model->n_metrics + report->metric];
-                value += own != 0 && is_jit(model, i) ? own : 0;
-            }
-        }
-    }
-    return report->total_value > 0 ? 100 * value / report->total_value : 0;
-}
-
-double report_without_block(const struct report *report)
-{
-    double share = 0;
-    for (size_t i = 0; i < report->n_rows; i++) {
-        const struct variable *variable = report->rows[i].variable;
-        bool is_mapping = variable && variable->class == CLASS_MMAP;
-        share += is_mapping || strcmp(report->rows[i].name, "<no block>") == 0 ? report->rows[i].share : 0;
-    }
-    return share;
 }
 
 /* --- causes --- */
@@ -222,15 +152,70 @@ bool report_is_memory_unknown(const struct cause_sum *sum)
     return sum->unverified > UNKNOWN_PART * all && sum->unverified > UNKNOWN_TIMES * sum->memory;
 }
 
+static const struct {
+    const char *words, *name;
+} cause_texts[REPORT_CAUSES] = {
+    [REPORT_MEMORY] = {"waiting for memory", "memory"},    [REPORT_EXECUTION] = {"execution", "execution"},
+    [REPORT_THREADS] = {"waiting for threads", "threads"}, [REPORT_KERNEL] = {"kernel", "kernel"},
+    [REPORT_ALLOCATOR] = {"allocator", "allocator"},       [REPORT_PROFILER] = {"profiler", "profiler"},
+    [REPORT_UNVERIFIED] = {"unverified", "unverified"},
+};
+
+const char *report_cause_words(enum report_cause cause)
+{
+    return cause_texts[cause].words;
+}
+
+const char *report_cause_name(enum report_cause cause)
+{
+    return cause_texts[cause].name;
+}
+
+enum report_cause report_aside(const struct report_row *row)
+{
+    bool is_no_place = report_is_special(row);
+    return row->is_waiting                                          ? REPORT_THREADS
+           : row->variable && row->variable->class == CLASS_WAITING ? REPORT_THREADS
+           : is_no_place && strcmp(row->name, SPECIAL_KERNEL) == 0  ? REPORT_KERNEL
+           : is_no_place && strcmp(row->name, ALLOCATOR_ROW) == 0   ? REPORT_ALLOCATOR
+           : is_no_place && strcmp(row->name, WAITS_PROFILER) == 0  ? REPORT_PROFILER
+                                                                    : REPORT_CAUSES;
+}
+
+/* How much of a row went into a cause, percent of all samples. */
+static double part_of(const struct report_row *row, enum report_cause cause)
+{
+    enum report_cause aside = report_aside(row);
+    if (aside != REPORT_CAUSES)
+        return aside == cause ? row->share : 0;
+    return cause == REPORT_MEMORY       ? row->causes.memory
+           : cause == REPORT_EXECUTION  ? row->causes.execution
+           : cause == REPORT_UNVERIFIED ? row->causes.unverified
+                                        : 0;
+}
+
+void report_time_causes(const struct report *report, double percents[REPORT_CAUSES])
+{
+    double cpu_s = report->user_s + report->system_s;
+    double kernel = report->is_user_only && cpu_s > 0 ? 100 * report->system_s / cpu_s : 0;
+    for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++) {
+        percents[cause] = 0;
+        for (size_t i = 0; report->has_causes && i < report->n_rows; i++)
+            percents[cause] += part_of(&report->rows[i], cause) * (1 - kernel / 100);
+    }
+    percents[REPORT_KERNEL] += report->has_causes ? kernel : 0;
+}
+
+/* The time at a row that may be gained by changing something there. */
+static double at_stake(const struct report_row *row)
+{
+    return report_is_special(row) ? row->share : row->causes.memory + row->causes.unverified;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     const struct report_row *x = a, *y = b;
-    bool x_is_special = report_is_special(x), y_is_special = report_is_special(y);
-    if (x_is_special != y_is_special)
-        return x_is_special ? 1 : -1;
-    if (x_is_special && x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    double x_waits = x->causes.memory + x->causes.unverified, y_waits = y->causes.memory + y->causes.unverified;
+    double x_waits = at_stake(x), y_waits = at_stake(y);
     if (x_waits != y_waits)
         return x_waits > y_waits ? -1 : 1;
     if (x->value != y->value)
@@ -241,8 +226,20 @@ static int compare_rows(const void *a, const void *b)
 
 void report_order_by_memory(struct report *report)
 {
-    if (report->has_causes && report->n_rows)
-        qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
+    double percents[REPORT_CAUSES];
+    enum report_cause most = REPORT_MEMORY;
+    size_t first = 0;
+    if (!report->has_causes || !report->n_rows)
+        return;
+    qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
+    report_time_causes(report, percents);
+    for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++)
+        most = percents[cause] > percents[most] ? cause : most;
+    for (size_t i = 0; i < report->n_rows; i++)
+        first = part_of(&report->rows[i], most) > part_of(&report->rows[first], most) ? i : first;
+    struct report_row row = report->rows[first];
+    memmove(&report->rows[1], &report->rows[0], first * sizeof row);
+    report->rows[0] = row;
 }
 
 bool report_is_of_event(const struct report *report, uint32_t event)

@@ -13,10 +13,10 @@
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
-#define SHARE_SHOWN 0.05 /* percent: anything less is printed as 0.0 */
 #define NOTHING 1e-9     /* of a sum of values */
 #define KERNEL_MIN 0.005 /* of the CPU time */
 #define FREED_PART 0.9   /* of the blocks */
+#define CONSTRUCTS_NAMED 3
 
 /* Name of a function without return type and parameters, for the site column. */
 static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
@@ -82,10 +82,17 @@ static int compare_lines(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope)
+/* The label of what samples of a statement waited for. */
+static int64_t label_of(const struct report *report, const struct variable *variable, uint32_t scope)
 {
     return report->waits && waits_are_possible(report->waits, variable) ? waits_label(report->waits, variable, scope)
                                                                         : REPORT_NOT_WAITING;
+}
+
+int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope)
+{
+    int64_t label = label_of(report, variable, scope);
+    return label == REPORT_NOT_WAITING ? label : waits_kind(report->waits, label);
 }
 
 /* Adds statements of a variable to the row's lines: those that waited for what the label wait names, or, if that is
@@ -364,7 +371,7 @@ static double take_waits(struct report *report, const struct variable *variable)
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; i < end; i++) {
             double value = model->own[i * model->n_metrics + report->metric];
-            int64_t wait = value == 0 ? REPORT_NOT_WAITING : report_wait(report, variable, i);
+            int64_t wait = value == 0 ? REPORT_NOT_WAITING : label_of(report, variable, i);
             size_t n = report->waits->labels.n_strings;
             if (wait == REPORT_NOT_WAITING)
                 continue;
@@ -379,8 +386,72 @@ static double take_waits(struct report *report, const struct variable *variable)
     return sum;
 }
 
-/* Adds rows for what was set aside: one for each thing that was waited for, one for each line that called the
- * allocator, and one for the profiler. */
+static int compare_constructs(const void *a, const void *b)
+{
+    const struct report_construct *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* What a row waited for, by the labels of its kind. *library: the library of them all, else what they have in common.
+ * False when out of memory. */
+static bool add_constructs(const struct report *report, int64_t kind, struct report_row *row, const char **library,
+                           size_t *len)
+{
+    char *const *labels = report->waits->labels.strings;
+    row->constructs = calloc(report->n_waiting, sizeof *row->constructs);
+    *library = labels[kind];
+    *len = strcspn(labels[kind], ":");
+    for (size_t i = 0; row->constructs && i < report->n_waiting; i++) {
+        if (waits_kind(report->waits, (int64_t)i) != kind)
+            continue;
+        row->constructs[row->n_constructs++] = (struct report_construct){labels[i], report->waiting[i]};
+        if (strncmp(labels[i], *library, *len + 1) != 0) {
+            *library = waits_family(labels[i]);
+            *len = strlen(*library);
+        }
+    }
+    for (size_t i = 0; i < row->n_constructs; i++) {
+        struct report_construct *construct = &row->constructs[i];
+        bool is_told = strncmp(construct->name, *library, *len) == 0 && construct->name[*len] == ':';
+        construct->name += is_told ? *len + 2 : 0;
+    }
+    if (row->n_constructs)
+        qsort(row->constructs, row->n_constructs, sizeof *row->constructs, compare_constructs);
+    return row->constructs != NULL;
+}
+
+/* Adds the row of a kind of waiting: "libgomp: barrier, end of parallel". */
+static int add_kind(struct report *report, int64_t kind, struct report_row *like, struct error *err)
+{
+    const char *library = NULL;
+    size_t len = 0;
+    struct buf site = {0};
+    like->value = 0;
+    if (!add_constructs(report, kind, like, &library, &len)) {
+        free(like->constructs);
+        return error_memory(err);
+    }
+    buf_printf(&site, "%.*s: ", (int)len, library);
+    for (size_t i = 0; i < like->n_constructs; i++) {
+        like->value += like->constructs[i].value;
+        if (i < CONSTRUCTS_NAMED)
+            buf_printf(&site, "%s%s", i ? ", " : "", like->constructs[i].name);
+    }
+    if (like->n_constructs > CONSTRUCTS_NAMED)
+        buf_printf(&site, " and %zu more", like->n_constructs - CONSTRUCTS_NAMED);
+    like->samples = model_samples(report->model, report->metric, like->value);
+    size_t n = report->n_rows;
+    int code = site.failed ? error_memory(err) : add_other(report, like, site.data, kind, err);
+    if (report->n_rows == n)
+        free(like->constructs);
+    buf_fini(&site);
+    return code;
+}
+
+/* Adds rows for what was set aside: one for each kind of waiting, one for each line that called the allocator, and one
+ * for the profiler. */
 static int add_waits(struct report *report, struct error *err)
 {
     int code = 0;
@@ -391,15 +462,16 @@ static int add_waits(struct report *report, struct error *err)
         bool is_waiting = !is_profiler && !is_allocator;
         struct report_row like = {.name = is_profiler    ? WAITS_PROFILER
                                           : is_allocator ? ALLOCATOR_ROW
-                                                         : "<waiting>",
+                                                         : WAITING_ROW,
                                   .class = model_class_name(is_waiting ? CLASS_WAITING : CLASS_UNKNOWN),
                                   .is_waiting = is_waiting,
                                   .value = report->waiting[i],
                                   .samples = model_samples(report->model, report->metric, report->waiting[i]),
                                   .fraction = 1};
-        const char *site = is_profiler ? "" : is_allocator ? label + strlen(WAITS_ALLOCATOR) : label;
-        if (is_waiting || report->waiting[i] > 0)
-            code = add_other(report, &like, site, (int64_t)i, err);
+        if (is_waiting && waits_kind(report->waits, (int64_t)i) == (int64_t)i)
+            code = add_kind(report, (int64_t)i, &like, err);
+        else if (!is_waiting && report->waiting[i] > 0)
+            code = add_other(report, &like, is_profiler ? "" : label + strlen(WAITS_ALLOCATOR), (int64_t)i, err);
     }
     return code;
 }
@@ -730,16 +802,52 @@ size_t report_keep(struct report *report, double least)
     return report->n_rows - n_small;
 }
 
-size_t report_choose(struct report *report, size_t top, size_t *n_first)
+struct chosen {
+    double share;
+    size_t row;
+};
+
+static int compare_chosen(const void *a, const void *b)
 {
-    size_t n = *n_first = top && top < report->n_rows ? top : report->n_rows;
-    for (size_t i = n; i < report->n_rows; i++) {
-        struct report_row row = report->rows[i];
-        if (!report_is_special(&row) || row.share < SHARE_SHOWN)
-            continue;
-        memmove(&report->rows[n + 1], &report->rows[n], (i - n) * sizeof row);
-        report->rows[n++] = row;
-    }
+    const struct chosen *x = a, *y = b;
+    if (x->share != y->share)
+        return x->share > y->share ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+bool report_choose(struct report *report, size_t top, size_t *n)
+{
+    *n = top && top < report->n_rows ? top : report->n_rows;
+    if (*n == report->n_rows)
+        return true;
+    struct chosen *order = calloc(report->n_rows + 1, sizeof *order);
+    struct report_row *others = calloc(report->n_rows + 1, sizeof *others);
+    bool *is_chosen = calloc(report->n_rows + 1, 1), ok = order && others && is_chosen;
+    size_t n_put = 0, n_others = 0;
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        order[i] = (struct chosen){report->rows[i].share, i};
+    if (ok)
+        qsort(order, report->n_rows, sizeof *order, compare_chosen);
+    for (size_t i = 0; ok && i < *n; i++)
+        is_chosen[order[i].row] = true;
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        if (is_chosen[i])
+            report->rows[n_put++] = report->rows[i];
+        else
+            others[n_others++] = report->rows[i];
+    if (n_others)
+        memcpy(&report->rows[n_put], others, n_others * sizeof *others);
+    free(order);
+    free(others);
+    free(is_chosen);
+    return ok;
+}
+
+size_t report_count(const struct report *report, double least)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->n_rows; i++)
+        n += report->rows[i].share >= least;
     return n;
 }
 
@@ -831,6 +939,7 @@ void report_fini(struct report *report)
         free(report->rows[i].site);
         free(report->rows[i].lines);
         free(report->rows[i].derived);
+        free(report->rows[i].constructs);
         for (size_t f = 0; f < report->rows[i].n_fields; f++)
             free(report->rows[i].fields[f].name);
         free(report->rows[i].fields);

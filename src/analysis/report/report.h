@@ -12,6 +12,7 @@
 #define REPORT_SAMPLES_MIN 50 /* with fewer no shares are shown: they would be chance */
 
 #define ALLOCATOR_ROW "<allocator>" /* the name of rows of an allocator's own time */
+#define WAITING_ROW "<waiting>"     /* ... and of waiting for other threads */
 
 /* A source line that accesses a variable. */
 struct report_line {
@@ -41,19 +42,45 @@ enum line_sharing {
 };
 #define LINE_SHARINGS 3 /* those before SHARING_SEEN */
 
+/* One of the things that a thread waited for, of a row that stands for waits of one kind. */
+struct report_construct {
+    const char *name; /* "MPI_Send", "barrier" */
+    double value;
+};
+
+/* What the time went into: percent of all CPU time, where that is known, else of all samples. They add up to 100. */
+enum report_cause {
+    REPORT_MEMORY = 0,
+    REPORT_EXECUTION,
+    REPORT_THREADS, /* waiting for other threads */
+    REPORT_KERNEL,
+    REPORT_ALLOCATOR,
+    REPORT_PROFILER,
+    REPORT_UNVERIFIED,
+    REPORT_CAUSES
+};
+
+/* Words of a cause for the head of a report, "waiting for threads", and its name in JSON and CSV, "threads". Static
+ * storage. */
+const char *report_cause_words(enum report_cause cause);
+const char *report_cause_name(enum report_cause cause);
+
 struct report_row {
     const struct variable *variable;  /* NULL: of samples that waited, were dropped, or are in no variable */
     const struct variable_part *part; /* the row is about this part of a stack frame; NULL = all of the variable */
     const char *name;
     const char *class;
     uint64_t size_bytes, n_blocks;
-    char *site;                /* "function (file:line)", "file:line", module, or "" */
-    double value;              /* of the metric */
-    double fraction;           /* of the variable's samples: those that waited have rows of their own */
-    bool is_twin;              /* another row has the same name: the site tells them apart */
-    bool is_waiting;           /* samples that waited; site says for what */
-    int64_t wait;              /* label of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
-    int fate;                  /* why the samples were dropped; FATE_NAMED if they were not */
+    char *site;                          /* "function (file:line)", "file:line", module, or "" */
+    double value;                        /* of the metric */
+    double fraction;                     /* of the variable's samples: those that waited have rows of their own */
+    bool is_twin;                        /* another row has the same name: the site tells them apart */
+    bool is_waiting;                     /* samples that waited; site says for what */
+    struct report_construct *constructs; /* [n_constructs] what it waited for, by value, highest first */
+    size_t n_constructs;
+    int64_t
+        wait; /* first label of the kind of of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
+    int fate; /* why the samples were dropped; FATE_NAMED if they were not */
     double samples;            /* as counted, if that is known */
     double share;              /* percent of all samples that were taken, dropped ones included */
     struct cause_sum causes;   /* of share, also in percent of all samples; all 0 when the report has no causes */
@@ -145,9 +172,12 @@ bool report_is_turned_over(const struct report_row *row);
  * order stays otherwise. 0 or less: all. */
 size_t report_keep(struct report *report, double least);
 
-/* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the remaining special
- * ones with a share worth printing, which are moved to follow them. Returns the number of both. */
-size_t report_choose(struct report *report, size_t top, size_t *n_first);
+/* Puts the top rows with the largest shares (0: all) before the others, and returns their number; the order stays
+ * otherwise. So no row that is left out has a larger share than one that is shown. False when out of memory. */
+bool report_choose(struct report *report, size_t top, size_t *n);
+
+/* How many rows are at least so many percent of all samples. */
+size_t report_count(const struct report *report, double least);
 
 /* parts.c: whether the hardware found the lines of a row's loads modified in another core's cache, often enough to
  * matter (at least 20 samples and 10 % of its loads). Returns the number of those samples, 0 if not; *loads: all of
@@ -159,15 +189,15 @@ double report_is_seen_modified(const struct report *report, const struct report_
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope);
 #define REPORT_NOT_WAITING (-1)
 
-/* parts.c: percent of the samples that are accesses with unknown address by code that is in no file: code that the
- * program generated at run time. */
+/* code-table.c: percent of the samples that are accesses with unknown address by code that is in no file: code that
+ * the program generated at run time. */
 double report_lost_in_jit(const struct report *report);
 
-/* parts.c: percent of the samples in memory that is known at most as a mapping: no allocation of it was seen. */
+/* code-table.c: percent of the samples in memory that is known at most as a mapping: no allocation of it was seen. */
 double report_without_block(const struct report *report);
 
-/* parts.c: how to run a program of this name without generating code, "node --jitless"; NULL when that is not known.
- * Static storage. */
+/* code-table.c: how to run a program of this name without generating code, "node --jitless"; NULL when that is not
+ * known. Static storage. */
 const char *report_without_jit(const char *program);
 
 /* parts.c: the fields of the rows, and the fields of one variable added to those of another (false when out of
@@ -189,8 +219,16 @@ void report_add_causes(struct report *report);
  * it were known. Then the report shows a word instead, and the interval where there is room. */
 bool report_is_memory_unknown(const struct cause_sum *sum);
 
-/* parts.c: orders the rows by memory and unverified time instead of all time; those that are no variables follow the
- * others, by all time. */
+/* parts.c: what the time went into, by enum report_cause. Time in the kernel that gave no samples is in it, so the
+ * parts of the samples are smaller here than in the rows. All 0 when the report has no causes. */
+void report_time_causes(const struct report *report, double percents[REPORT_CAUSES]);
+
+/* parts.c: to which of these a row belongs that is set aside from variables, REPORT_CAUSES for all others: they have
+ * parts of several. */
+enum report_cause report_aside(const struct report_row *row);
+
+/* parts.c: orders the rows by what can be changed at them: variables by memory and unverified time instead of all time,
+ * those that are no variables by all time. Before them stands the row with most of what took most of the time. */
 void report_order_by_memory(struct report *report);
 
 /* parts.c: whether an event of the model's is the report's, or one of those whose sum that is. */

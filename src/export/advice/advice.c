@@ -55,7 +55,7 @@ static void mark_programs(const struct advices *advices, uint32_t scope, bool *i
 }
 
 /* The programs that a row is about; NULL where that is not known. */
-static char *programs_of(const struct advices *advices, const struct report_row *row)
+static char *programs_of(struct advices *advices, const struct report_row *row)
 {
     bool *is_used = calloc(advices->n_programs + 1, sizeof *is_used);
     struct buf names = {0};
@@ -67,6 +67,7 @@ static char *programs_of(const struct advices *advices, const struct report_row 
             buf_printf(&names, "%s%s", n > 1 ? ", " : "", advices->programs[k]);
     if (n > PROGRAMS_SHOWN)
         buf_printf(&names, " and %zu more", n - PROGRAMS_SHOWN);
+    advices->failed = advices->failed || !is_used || names.failed;
     free(is_used);
     return names.data;
 }

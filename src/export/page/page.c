@@ -800,6 +800,11 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
+    size_t n_shown;
+    if (!report_choose(&report, job->top, &n_shown)) {
+        report_fini(&report);
+        return error_memory(err);
+    }
     struct page page = {.job = job,
                         .model = job->model,
                         .report = &report,
