@@ -134,7 +134,8 @@ struct variable_latency {
 struct cause_sum {
     double memory, memory_low, memory_high, memory_least, memory_most;
     double execution, unverified;
-    double resident; /* of execution: found in the caches that each core has to itself */
+    double resident;    /* of execution: found in the caches that each core has to itself */
+    double first_touch; /* in reports only, and then a part of all like the first three: first touches of pages */
 };
 
 struct variable_cause {

@@ -107,9 +107,9 @@ static void put_causes(const struct report_row *row, struct buf *out)
 {
     const struct cause_sum *sum = &row->causes;
     enum report_cause aside = report_aside(row);
-    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s", sum->memory, sum->memory_low, sum->memory_high,
+    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%s,%.6f", sum->memory, sum->memory_low, sum->memory_high,
                sum->execution, sum->unverified, sum->memory_least, sum->memory_most,
-               aside == REPORT_CAUSES ? "" : report_cause_name(aside));
+               aside == REPORT_CAUSES ? "" : report_cause_name(aside), sum->first_touch);
 }
 
 /* Who touched it first, if that is known. */
@@ -237,7 +237,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         buf_printf(out, ",first_touch");
     if (report.has_causes)
         buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share,memory_least,"
-                        "memory_most,aside");
+                        "memory_most,aside,first_touch_share");
     if (job->values)
         put_statistics_titles(out);
     if (report.has_hardware)

@@ -132,6 +132,7 @@ static void put_causes(const struct cause_sum *sum, struct buf *out)
     json_put_double_at(out, "unverified_share", sum->unverified);
     json_put_double_at(out, "memory_least", sum->memory_least);
     json_put_double_at(out, "memory_most", sum->memory_most);
+    json_put_double_at(out, "first_touch_share", sum->first_touch);
 }
 
 /* Percent of all CPU time, where that is known; they add up to 100. */

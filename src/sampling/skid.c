@@ -132,17 +132,23 @@ const struct skid_loop *skid_loops(void)
 #define TICK_NS 30000000 /* of CPU time for the cost of a sample */
 #define TICKS_MAX 128
 #define TICK_MOST_NS 100000000 /* of what is believed */
-#define CACHES_WALL_MS 3000    /* for the curve of the caches, which takes 0.3 s where nobody else works */
+#define TOUCH_BYTES (4u << 20) /* of pages that are touched for the first time, again and again ... */
+#define TOUCH_NS 120000000     /* ... for so much CPU time ... */
+#define TOUCH_PERIOD_NS 100000 /* ... with samples so close together */
+#define TOUCH_SAMPLES_MIN 10   /* in user mode; fewer say that it is next to nothing */
+#define PAGE_BYTES 4096u
+#define CACHES_WALL_MS 3000 /* for the curve of the caches, which takes 0.3 s where nobody else works */
 
 /* In memory that parent and child share. */
 struct report {
     struct skid_kernel kernels[SKID_KERNELS];
     char trigger[32];
-    uint32_t tick_ns;
+    uint32_t tick_ns, touch_ps;
     int failed_errno; /* from the last trigger that was tried */
 };
 
-static bool start_perf(void)
+/* The descriptor, -1: refused. */
+static int start_perf(void)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
                                    .size = sizeof attr,
@@ -155,9 +161,10 @@ static bool start_perf(void)
     struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
     int fd = environment_lacks("perf") ? -1 : (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
-        return false;
-    return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, SIGURG) == 0 &&
-           fcntl(fd, F_SETOWN_EX, &owner) == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
+        return -1;
+    bool ok = fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, SIGURG) == 0 &&
+              fcntl(fd, F_SETOWN_EX, &owner) == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
+    return ok ? fd : -1;
 }
 
 static bool start_timer(void)
@@ -168,14 +175,16 @@ static bool start_timer(void)
     return timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0 && timer_settime(timer, 0, &interval, NULL) == 0;
 }
 
-static bool start_trigger(struct report *report)
+/* *perf: the descriptor of a perf event, -1 where it is a timer. */
+static bool start_trigger(struct report *report, int *perf)
 {
     struct sigaction action = {.sa_sigaction = skid_sample_sig, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigset_t none;
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)sigaction(SIGURG, &action, NULL);
-    if (start_perf()) {
+    *perf = start_perf();
+    if (*perf >= 0) {
         strcpy(report->trigger, SKID_TRIGGER_PERF);
         return true;
     }
@@ -254,14 +263,39 @@ static void run_loops(char *memory, struct report *report)
     }
 }
 
+/* What of the first touch of a page is sampled as time in user mode, picoseconds: the way back from the kernel, and in
+ * virtual machines whose page tables are followed by the host, what the host does when the instruction is run again.
+ * The samples of user mode are counted, for nothing else says what samples will say. 0: next to nothing, or not known.
+ */
+static uint32_t measure_touch(int perf)
+{
+    uint64_t period_ns = TOUCH_PERIOD_NS, n_pages = 0;
+    volatile char *memory = mmap(NULL, TOUCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (perf < 0 || memory == MAP_FAILED || ioctl(perf, PERF_EVENT_IOC_PERIOD, &period_ns) != 0)
+        return 0;
+    (void)madvise((void *)memory, TOUCH_BYTES, MADV_NOHUGEPAGE);
+    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + TOUCH_NS;
+    uint32_t n_before = skid_n_handled_sig();
+    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+        for (size_t i = 0; i < TOUCH_BYTES; i += PAGE_BYTES)
+            memory[i] = 1;
+        n_pages += TOUCH_BYTES / PAGE_BYTES;
+        (void)madvise((void *)memory, TOUCH_BYTES, MADV_DONTNEED);
+    }
+    uint64_t n_samples = skid_n_handled_sig() - n_before;
+    return n_samples < TOUCH_SAMPLES_MIN ? 0 : (uint32_t)(n_samples * period_ns * 1000 / n_pages);
+}
+
 static void run_child(struct report *report)
 {
+    int perf = -1;
     char *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED)
         report->failed_errno = errno;
-    else if (start_trigger(report)) {
+    else if (start_trigger(report, &perf)) {
         report->tick_ns = measure_tick();
         run_loops(memory, report);
+        report->touch_ps = measure_touch(perf);
     }
     /* Ends the child, and only it: no handler or buffer inherited from the caller may run. */
     (void)syscall(SYS_exit_group, 0);
@@ -316,6 +350,7 @@ int skid_measure(struct skid_result *result, struct error *err)
         memcpy(result->trigger, report->trigger, sizeof result->trigger);
         result->rule = judge(result);
         result->tick_ns = report->tick_ns;
+        result->touch_ps = report->touch_ps;
         cache_curve_measure(&result->caches, CACHES_WALL_MS);
     }
     munmap(report, sizeof *report);
@@ -510,6 +545,8 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
     put_string(&text, "trigger", result->trigger);
     if (result->tick_ns)
         put(&text, "\"sample_cost_ns\": %u, ", result->tick_ns);
+    if (result->touch_ps)
+        put(&text, "\"first_touch_ns\": %.3f, ", result->touch_ps / 1000.0);
     put(&text, "\"rule\": \"%s\", \"kernels\": [", rules[result->rule <= SKID_FAILS ? result->rule : SKID_UNKNOWN]);
     for (unsigned k = 0; k < SKID_KERNELS; k++)
         put_kernel(&text, &result->kernels[k], k);
@@ -546,7 +583,7 @@ static bool cache_path(const char *directory, const struct skid_key *key, const 
 
 static void write_head(const struct skid_key *key, char *text, size_t n_bytes)
 {
-    (void)snprintf(text, n_bytes, "locus skid 3\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
+    (void)snprintf(text, n_bytes, "locus skid 4\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
                    key->microcode, key->kernel, key->hypervisor);
 }
 
@@ -578,7 +615,8 @@ static bool write_curve(FILE *file, const struct cache_curve *curve)
 
 static bool read_counts(FILE *file, struct skid_result *result)
 {
-    if (fscanf(file, "trigger %31s rule %u tick %10u", result->trigger, &result->rule, &result->tick_ns) != 3 ||
+    if (fscanf(file, "trigger %31s rule %u tick %10u touch %10u", result->trigger, &result->rule, &result->tick_ns,
+               &result->touch_ps) != 4 ||
         result->rule > SKID_FAILS || result->tick_ns > TICK_MOST_NS)
         return false;
     if (strcmp(result->trigger, SKID_TRIGGER_PERF) != 0 && strcmp(result->trigger, SKID_TRIGGER_TIMER) != 0)
@@ -627,7 +665,8 @@ static void write_cache(const char *path, const struct skid_result *result)
     FILE *file = n > 0 && n < (int)sizeof temporary ? fopen(temporary, "wxe") : NULL;
     if (!file)
         return;
-    bool ok = fprintf(file, "%strigger %s rule %u tick %u\n", head, result->trigger, result->rule, result->tick_ns) > 0;
+    bool ok = fprintf(file, "%strigger %s rule %u tick %u touch %u\n", head, result->trigger, result->rule,
+                      result->tick_ns, result->touch_ps) > 0;
     for (unsigned k = 0; k < SKID_KERNELS; k++) {
         const struct skid_kernel *kernel = &result->kernels[k];
         ok = ok && fprintf(file, "%u %u %u\n", kernel->n_at, kernel->n_next, kernel->n_elsewhere) > 0;

@@ -69,6 +69,8 @@ struct skid_result {
     uint32_t rule;    /* enum skid_rule */
     uint32_t tick_ns; /* what a sample costs whose handler does nothing, kernel included: the lower quartile; 0: not
                        * known */
+    uint32_t touch_ps; /* what the first touch of a page of 4 KiB takes of the time that samples in user mode show; 0:
+                        * not known, or next to nothing */
     struct cache_curve caches;
     bool is_from_cache;
 };

@@ -85,7 +85,7 @@ export XDG_CACHE_HOME=$scratch/cache
 mkdir cache
 "$hpcrun" --doctor >doctor.out || true
 if grep -q ' tick [0-9]' cache/locus/skid-* 2>/dev/null; then
-    sed -i -E 's/ tick [0-9]+$/ tick 400000/' cache/locus/skid-*
+    sed -i -E 's/ tick [0-9]+ / tick 400000 /' cache/locus/skid-*
     slowed EADDR 0
     tr -s '\n ' '  ' <EADDR.text | grep -q 'sampled at [12][0-9] % of the rate.* a sample costs [4-9][0-9][0-9] us' ||
         fail "the head does not tell what a tick costs: $(cat EADDR.text)"
@@ -135,7 +135,7 @@ int main(void)
 }
 END
 if works perf && grep -q ' tick [0-9]' cache/locus/skid-* 2>/dev/null; then
-    sed -i -E 's/ tick [0-9]+$/ tick 20000/' cache/locus/skid-*
+    sed -i -E 's/ tick [0-9]+ / tick 20000 /' cache/locus/skid-*
     $CC -O1 -pthread lives.c -o lives
     expect_status 0 "$hpcrun" -e EADDR -o lives.m ./lives
     "$builddir/hpcprof" -q -o lives.d lives.m

@@ -279,7 +279,7 @@ def make_order(data):
     row["causes"] = [[0, 0.0, 0.0, 0.0, n_sampled(data, row), 0.0, n_sampled(data, row)]]
 
 
-NAMES_OF_CAUSES = ("memory", "execution", "threads", "kernel", "allocator", "profiler", "unverified")
+NAMES_OF_CAUSES = ("memory", "execution", "first_touch", "threads", "kernel", "allocator", "profiler", "unverified")
 
 
 def part_of(row, cause):
@@ -306,7 +306,7 @@ def check_causes(database):
     expect(stakes == sorted(stakes, reverse=True), f"{database.name}: order: {stakes}")
     for columns in (80, 100, 180):
         head = " ".join(report(database, columns).split("\n\n")[0].split()).split("causes ")[1]
-        said = re.findall(r"(waiting for memory|execution|waiting for threads|kernel|allocator|profiler|unverified)(?: (\d+) %)?", head)
+        said = re.findall(r"(waiting for memory|execution|first touches of pages|waiting for threads|kernel|allocator|profiler|unverified)(?: (\d+) %)?", head)
         numbers = [int(number) for _, number in said if number]
         expect(said[0][0].endswith(largest) and (len(numbers) < len(said) or sum(numbers) == 100), f"{database.name}: the head: {head}")
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -150,7 +151,14 @@ static void test_json(void **state)
     assert_int_equal(json_integer_value(json_object_get(kernel, "samples")), 100);
     assert_true(json_real_value(json_object_get(kernel, "percent_next")) == 96.0);
     assert_null(json_object_get(json, "caches"));
+    assert_null(json_object_get(json, "first_touch_ns"));
     json_decref(json);
+    result.touch_ps = 6250500;
+    (void)skid_to_json(&result, text, sizeof text);
+    json = json_loads(text, 0, NULL);
+    assert_true(fabs(json_real_value(json_object_get(json, "first_touch_ns")) - 6250.5) < 0.01);
+    json_decref(json);
+    result.touch_ps = UINT32_MAX;
     result.caches = (struct cache_curve){.n_sizes = CACHE_SIZES_MAX};
     for (uint32_t i = 0; i < CACHE_SIZES_MAX; i++)
         result.caches.sizes[i] = (struct cache_point){16 + i, UINT32_MAX, UINT32_MAX};

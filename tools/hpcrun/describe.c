@@ -402,6 +402,9 @@ static void print_skid(FILE *out, const char *cache)
     if (result.tick_ns)
         (void)fprintf(out, "%-12s   a sample costs %.1f us before anything is done with it\n", "",
                       (double)result.tick_ns / 1e3);
+    if (result.touch_ps)
+        (void)fprintf(out, "%-12s   the first touch of a page takes %.2f us of the time in user mode\n", "",
+                      (double)result.touch_ps / 1e6);
     for (unsigned i = 0; i < SKID_KERNELS; i++)
         print_kernel(out, i, &result.kernels[i]);
     print_caches(out, &result.caches);

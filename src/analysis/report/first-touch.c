@@ -2,6 +2,7 @@
 /* Collects who touched the variables of a report first: see first-touch.h. */
 #include "analysis/report/first-touch.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,4 +403,117 @@ const uint64_t *first_touch_nodes(const struct first_touches *touches, const str
     if (metric < 0 || !row->variable || !row->variable->places)
         return NULL;
     return &row->variable->places[(size_t)metric * touches->report->model->n_numa_nodes];
+}
+
+/* --- what first touches take of the time in user mode --- */
+
+#define TOUCH_SHARE_LEAST 0.5 /* percent of all samples: less is not told */
+#define TOUCH_PLACES_MAX 64   /* of a variable */
+#define TOUCH_DOUBT 0.75      /* of what they take by the self-test may be more, or less */
+
+/* What one takes on the machine that was measured, by the skid self-test, nanoseconds; 0: not known, or next to
+ * nothing. */
+static double first_touch_ns(const struct model *model)
+{
+    json_t *figures = model->skid ? json_loads(model->skid, 0, NULL) : NULL;
+    double ns = json_number_value(json_object_get(figures, "first_touch_ns"));
+    json_decref(figures);
+    return ns > 0 ? ns : 0;
+}
+
+/* Where pages of a variable are touched: some of the places, each once. */
+struct touched_at {
+    struct touch_place places[TOUCH_PLACES_MAX];
+    size_t n;
+    double n_faults; /* at all places */
+};
+
+static struct touched_at touched_at_of(const struct report *report, const struct variable *variable)
+{
+    const struct model *model = report->model;
+    struct touched_at at = {.n = 0};
+    for (size_t i = 0; i < model->n_touches; i++) {
+        uint32_t scope = model->touches[i].scope;
+        struct touch_place place;
+        size_t k = 0;
+        if (&report->variables[report->variable_of[model->touches[i].variable]] != variable)
+            continue;
+        at.n_faults += (double)model->touches[i].n_faults;
+        if (!next_place(model, &scope, &place))
+            continue;
+        while (k < at.n && (at.places[k].function != place.function || at.places[k].line != place.line))
+            k++;
+        if (k == at.n && k < TOUCH_PLACES_MAX)
+            at.places[at.n++] = place;
+    }
+    return at;
+}
+
+/* Whether a line of a row is one of the places, or in a loop with it. */
+static bool is_touched_at(const struct touched_at *at, const struct report_line *line)
+{
+    for (size_t i = 0; i < at->n; i++) {
+        const struct touch_place *place = &at->places[i];
+        bool is_in_loop = line->loop.first && place->line >= line->loop.first && place->line <= line->loop.last;
+        if (place->function == line->function && (place->line == line->line || is_in_loop))
+            return true;
+    }
+    return false;
+}
+
+/* Percent of all samples that a row has there, without those that are known to be of first touches. */
+static double share_at_touches(const struct touched_at *at, const struct report_row *row)
+{
+    double value = 0;
+    for (size_t i = 0; i < row->n_lines; i++)
+        value += is_touched_at(at, &row->lines[i]) ? row->lines[i].value : 0;
+    return row->value > 0 ? fmin(value / row->value * row->share, row->share - row->causes.first_touch) : 0;
+}
+
+/* Takes first touches out of what the row was spent on. Waiting for memory comes first: they look like it. */
+static void take_first_touches(struct cause_sum *sum, double share)
+{
+    double from_memory = fmin(sum->memory, share), left = share - from_memory;
+    double from_unverified = fmin(sum->unverified, left), doubt = TOUCH_DOUBT * share;
+    double *const lows[] = {&sum->memory_low, &sum->memory_least};
+    double *const highs[] = {&sum->memory_high, &sum->memory_most};
+    sum->memory -= from_memory;
+    sum->unverified -= from_unverified;
+    sum->execution = fmax(0, sum->execution - (left - from_unverified));
+    sum->resident = fmin(sum->resident, sum->execution);
+    sum->first_touch += share;
+    for (size_t i = 0; i < 2; i++) {
+        *lows[i] = fmax(0, *lows[i] - share - doubt);
+        *highs[i] = fmax(*highs[i] - share + doubt, fmax(sum->memory + sum->unverified, *lows[i]));
+    }
+}
+
+/* The pages of one variable: share percent of all samples, at its own row and where nothing is accessed, for the
+ * instruction that an interrupt finds in front of it has often no data. */
+static void share_out(struct report *report, struct report_row *own, const struct touched_at *at, double share)
+{
+    double all = share_at_touches(at, own);
+    for (size_t i = 0; i < report->n_rows; i++)
+        if (strcmp(report->rows[i].name, "<compute>") == 0)
+            all += share_at_touches(at, &report->rows[i]);
+    double part = all > 0 ? fmin(share, all) / all : 0;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        if (part > 0 && (row == own || strcmp(row->name, "<compute>") == 0))
+            take_first_touches(&row->causes, part * share_at_touches(at, row));
+    }
+}
+
+void first_touch_add_causes(struct report *report)
+{
+    double ns = report->has_causes && report->sampled_s > 0 ? first_touch_ns(report->model) : 0;
+    for (size_t i = 0; ns > 0 && i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        if (!row->variable || row->part || report_is_special(row))
+            continue;
+        struct touched_at at = touched_at_of(report, row->variable);
+        double share = 100 * at.n_faults * ns / (report->sampled_s * 1e9);
+        if (share >= TOUCH_SHARE_LEAST)
+            share_out(report, row, &at, share);
+    }
 }

@@ -8,6 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "analysis/report/code-table.h"
+#include "analysis/report/first-touch.h"
 #include "base/bytes.h"
 
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
@@ -137,11 +138,16 @@ void report_add_causes(struct report *report)
                                   .execution = row->share * part.execution,
                                   .unverified = row->share * part.unverified,
                                   .resident = row->share * part.resident};
+    }
+    first_touch_add_causes(report);
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct cause_sum *sum = &report->rows[i].causes;
         all->memory += sum->memory;
         all->memory_low += sum->memory_low;
         all->memory_high += sum->memory_high;
         all->execution += sum->execution;
         all->unverified += sum->unverified;
+        all->first_touch += sum->first_touch;
         all->resident += sum->resident;
     }
 }
@@ -155,10 +161,14 @@ bool report_is_memory_unknown(const struct cause_sum *sum)
 static const struct {
     const char *words, *name;
 } cause_texts[REPORT_CAUSES] = {
-    [REPORT_MEMORY] = {"waiting for memory", "memory"},    [REPORT_EXECUTION] = {"execution", "execution"},
-    [REPORT_THREADS] = {"waiting for threads", "threads"}, [REPORT_KERNEL] = {"kernel", "kernel"},
-    [REPORT_ALLOCATOR] = {"allocator", "allocator"},       [REPORT_PROFILER] = {"profiler", "profiler"},
+    [REPORT_MEMORY] = {"waiting for memory", "memory"},
+    [REPORT_EXECUTION] = {"execution", "execution"},
+    [REPORT_THREADS] = {"waiting for threads", "threads"},
+    [REPORT_KERNEL] = {"kernel", "kernel"},
+    [REPORT_ALLOCATOR] = {"allocator", "allocator"},
+    [REPORT_PROFILER] = {"profiler", "profiler"},
     [REPORT_UNVERIFIED] = {"unverified", "unverified"},
+    [REPORT_FIRST_TOUCH] = {"first touches of pages", "first_touch"},
 };
 
 const char *report_cause_words(enum report_cause cause)
@@ -188,10 +198,11 @@ static double part_of(const struct report_row *row, enum report_cause cause)
     enum report_cause aside = report_aside(row);
     if (aside != REPORT_CAUSES)
         return aside == cause ? row->share : 0;
-    return cause == REPORT_MEMORY       ? row->causes.memory
-           : cause == REPORT_EXECUTION  ? row->causes.execution
-           : cause == REPORT_UNVERIFIED ? row->causes.unverified
-                                        : 0;
+    return cause == REPORT_MEMORY        ? row->causes.memory
+           : cause == REPORT_EXECUTION   ? row->causes.execution
+           : cause == REPORT_UNVERIFIED  ? row->causes.unverified
+           : cause == REPORT_FIRST_TOUCH ? row->causes.first_touch
+                                         : 0;
 }
 
 void report_time_causes(const struct report *report, double percents[REPORT_CAUSES])
@@ -209,7 +220,7 @@ void report_time_causes(const struct report *report, double percents[REPORT_CAUS
 /* The time at a row that may be gained by changing something there. */
 static double at_stake(const struct report_row *row)
 {
-    return report_is_special(row) ? row->share : row->causes.memory + row->causes.unverified;
+    return report_is_special(row) ? row->share : row->causes.memory + row->causes.unverified + row->causes.first_touch;
 }
 
 static int compare_rows(const void *a, const void *b)

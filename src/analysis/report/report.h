@@ -52,7 +52,8 @@ struct report_construct {
 enum report_cause {
     REPORT_MEMORY = 0,
     REPORT_EXECUTION,
-    REPORT_THREADS, /* waiting for other threads */
+    REPORT_FIRST_TOUCH, /* of pages: see first-touch.h */
+    REPORT_THREADS,     /* waiting for other threads */
     REPORT_KERNEL,
     REPORT_ALLOCATOR,
     REPORT_PROFILER,
