@@ -144,21 +144,22 @@ static inline uint64_t pattern_pool(uint64_t pattern)
     return pattern_group(pattern) | (uint64_t)(kind == PATTERN_DERIVED ? PATTERN_STRIDED : kind) << 32;
 }
 
-/* A sample's place as it is kept with its offset in the variable: bits 0-45 the offset (all ones: none), 46-49 the slot
- * of its line, 50-63 a hash of the line. */
-#define PATTERN_OFFSET_BITS 46
+/* A sample's place as it is kept with its offset in the variable: bits 0-41 the offset (all ones: none), 42-45 the slot
+ * of its line, 46-63 a hash of the line. Where only bins are kept of many samples, they are the hash's upper bits. */
+#define PATTERN_OFFSET_BITS 42
 #define PATTERN_NO_OFFSET ((UINT64_C(1) << PATTERN_OFFSET_BITS) - 1)
 #define PATTERN_HASH_BITS 14
+#define PATTERN_FINE_BITS 18
 
 /* The word for a sample at address.  ctx: any */
 static inline uint64_t pattern_place(uint64_t address, uint64_t offset_bytes)
 {
     /* multiplied twice, so that neighbouring lines share a bin as often as any others do */
     uint64_t hash = address / PATTERN_LINE_BYTES * 0x9e3779b97f4a7c15u;
-    hash = ((hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u) >> (64 - PATTERN_HASH_BITS);
+    hash = ((hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u) >> (64 - PATTERN_FINE_BITS);
     if (offset_bytes > PATTERN_NO_OFFSET)
         offset_bytes = PATTERN_NO_OFFSET;
-    return hash << (64 - PATTERN_HASH_BITS) | (address / 4 % PATTERN_SLOTS) << PATTERN_OFFSET_BITS | offset_bytes;
+    return hash << (64 - PATTERN_FINE_BITS) | (address / 4 % PATTERN_SLOTS) << PATTERN_OFFSET_BITS | offset_bytes;
 }
 static inline uint64_t pattern_place_offset(uint64_t place)
 {
@@ -171,6 +172,10 @@ static inline unsigned pattern_place_slot(uint64_t place)
 static inline unsigned pattern_place_hash(uint64_t place)
 {
     return (unsigned)(place >> (64 - PATTERN_HASH_BITS));
+}
+static inline unsigned pattern_place_fine(uint64_t place)
+{
+    return (unsigned)(place >> (64 - PATTERN_FINE_BITS));
 }
 
 #endif

@@ -456,6 +456,8 @@ void variable_fini(struct collected_variable *variable)
     free(variable->row.latencies);
     for (size_t i = 0; i < variable->row.n_accesses; i++) {
         spread_fini(&variable->row.accesses[i].offsets);
+        if (variable->row.accesses[i].lines)
+            free(variable->row.accesses[i].lines->hashes);
         free(variable->row.accesses[i].lines);
     }
     free(variable->row.accesses);

@@ -8,7 +8,7 @@
 #include "arena/reach.h"
 #include "collect/profile.h"
 
-#define HASHES_MAX 1024 /* that are kept one by one */
+#define COARSE(hash) ((hash) >> (PATTERN_FINE_BITS - PATTERN_HASH_BITS)) /* the bin of a hash */
 #define LINE_BINS (1u << PATTERN_HASH_BITS)
 
 /* An access of a variable, found by variable, event, instruction and pattern. */
@@ -20,9 +20,9 @@ struct access_entry {
     uint16_t module;
 };
 
-/* The bins that the lines of an access hit: one by one, or, of many, a bit each. */
+/* The lines of an access: their hashes one by one or, of many, a bit for each bin that these hit. */
 struct line_set {
-    uint16_t *hashes; /* [n_hashes] in no order, some several times */
+    uint32_t *hashes; /* [n_hashes] of PATTERN_FINE_BITS; in no order, some several times */
     size_t n_hashes, capacity;
     uint64_t *bits; /* [LINE_BINS / 64], NULL: none yet */
     uint64_t first_line, last_line;
@@ -114,22 +114,22 @@ static bool set_bits(struct line_set *set, const uint64_t *bits)
     for (size_t i = 0; bits && i < LINE_BINS / 64; i++)
         set->bits[i] |= bits[i];
     for (size_t i = 0; i < set->n_hashes; i++)
-        set->bits[set->hashes[i] / 64] |= UINT64_C(1) << set->hashes[i] % 64;
+        set->bits[COARSE(set->hashes[i]) / 64] |= UINT64_C(1) << COARSE(set->hashes[i]) % 64;
     set->n_hashes = 0;
     return true;
 }
 
 static bool add_hash(struct line_set *set, unsigned hash)
 {
-    if (set->n_hashes == HASHES_MAX || set->bits) {
+    if (set->n_hashes == OBJECTS_HASHES_MAX || set->bits) {
         if (!set_bits(set, NULL))
             return false;
-        set->bits[hash / 64] |= UINT64_C(1) << hash % 64;
+        set->bits[COARSE(hash) / 64] |= UINT64_C(1) << COARSE(hash) % 64;
         return true;
     }
     if (!vec_reserve(&set->hashes, &set->capacity, set->n_hashes + 1, sizeof *set->hashes))
         return false;
-    set->hashes[set->n_hashes++] = (uint16_t)hash;
+    set->hashes[set->n_hashes++] = hash;
     return true;
 }
 
@@ -191,7 +191,7 @@ static bool add_lines(struct collected_thread *thread, struct access_entry *entr
         return true;
     for (size_t i = 0; i < n; i++) {
         access->lines->slots[pattern_place_slot(places[i])]++;
-        if (has_footprint && !add_hash(set, pattern_place_hash(places[i])))
+        if (has_footprint && !add_hash(set, pattern_place_fine(places[i])))
             return false;
     }
     return true;
@@ -296,10 +296,42 @@ static uint64_t add_bins(struct line_set *set, uint64_t bits[LINE_BINS / 64])
     return n;
 }
 
+static int compare_hashes(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Lists the hashes of a set that are not too many. False when out of memory. */
+static bool list_hashes(const struct line_set *set, struct objects_lines *lines)
+{
+    size_t n = set->bits ? 0 : set->n_hashes;
+    for (size_t i = 0; set->bits && i < LINE_BINS / 64; i++)
+        n += (size_t)__builtin_popcountll(set->bits[i]);
+    if (n == 0 || n > OBJECTS_HASHES_MAX)
+        return true;
+    lines->hashes = malloc(n * sizeof *lines->hashes);
+    if (!lines->hashes)
+        return false;
+    lines->hash_bits = set->bits ? PATTERN_HASH_BITS : PATTERN_FINE_BITS;
+    if (!set->bits) {
+        memcpy(lines->hashes, set->hashes, n * sizeof *lines->hashes);
+        qsort(lines->hashes, n, sizeof *lines->hashes, compare_hashes);
+    }
+    for (uint32_t hash = 0; set->bits && hash < LINE_BINS; hash++)
+        if (set->bits[hash / 64] >> hash % 64 & 1)
+            lines->hashes[lines->n_hashes++] = hash;
+    for (size_t i = 0; !set->bits && i < n; i++)
+        if (i == 0 || lines->hashes[i] != lines->hashes[i - 1])
+            lines->hashes[lines->n_hashes++] = lines->hashes[i];
+    return true;
+}
+
 static void finish_lines(struct collected_thread *thread, const struct pooled *pooled, uint64_t bits[LINE_BINS / 64])
 {
     struct line_set *set = &thread->line_sets[pooled->set];
     struct objects_lines *lines = thread->variables[pooled->variable].row.accesses[pooled->access].lines;
+    thread->tree.failed = !list_hashes(set, lines) || thread->tree.failed;
     lines->n_bins = add_bins(set, bits);
     if (lines->n_spanned && set->first_line <= set->last_line)
         lines->n_lines = set->last_line - set->first_line + 1;

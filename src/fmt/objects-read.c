@@ -247,6 +247,22 @@ static void take_latencies(struct json_take *take, const json_t *item, struct ob
         take_latency(take, json_array_get(list, i), &variable->latencies[i]);
 }
 
+/* The hashes of lines: [bits, first, distance from it, ...] */
+static void take_hashes(struct json_take *take, const json_t *list, struct objects_lines *lines)
+{
+    size_t n = json_array_size(list);
+    uint64_t bits = json_take_word(take, json_array_get(list, 0), PATTERN_FINE_BITS, "accesses"), hash = 0;
+    if (!n || n > OBJECTS_HASHES_MAX + 1 || (bits != PATTERN_FINE_BITS && bits != PATTERN_HASH_BITS))
+        json_take_fail(take, ERR_FORMAT, "accesses", "a short list of the hashes of lines is expected");
+    lines->hashes = json_take_alloc(take, n ? n - 1 : 0, sizeof *lines->hashes);
+    lines->n_hashes = lines->hashes ? n - 1 : 0;
+    lines->hash_bits = (uint32_t)bits;
+    for (size_t i = 0; i < lines->n_hashes && !take->code; i++) {
+        hash += json_take_word(take, json_array_get(list, 1 + i), (UINT64_C(1) << bits) - 1 - hash, "accesses");
+        lines->hashes[i] = (uint32_t)hash;
+    }
+}
+
 /* The pattern and lines of an access, where its row has them. */
 static void take_lines(struct json_take *take, const json_t *row, struct objects_access *access)
 {
@@ -255,7 +271,8 @@ static void take_lines(struct json_take *take, const json_t *row, struct objects
         access->pattern = json_take_word(take, json_array_get(row, 5), UINT64_MAX, "accesses");
     if (!list)
         return;
-    bool has_order = json_array_size(list) == 5 + PATTERN_SLOTS;
+    bool has_hashes = json_array_size(list) == 6 + PATTERN_SLOTS;
+    bool has_order = json_array_size(list) == 5 + PATTERN_SLOTS || has_hashes;
     if ((json_array_size(list) != 3 + PATTERN_SLOTS && !has_order) || !access->pattern)
         json_take_fail(take, ERR_FORMAT, "accesses", "19 or 21 numbers about lines and their slots are expected");
     access->lines = json_take_alloc(take, 1, sizeof *access->lines);
@@ -271,6 +288,8 @@ static void take_lines(struct json_take *take, const json_t *row, struct objects
     access->lines->n_followed = json_take_word(take, json_array_get(list, 3 + PATTERN_SLOTS), UINT64_MAX, "accesses");
     access->lines->n_paced =
         json_take_word(take, json_array_get(list, 4 + PATTERN_SLOTS), access->lines->n_followed, "accesses");
+    if (has_hashes)
+        take_hashes(take, json_array_get(list, 5 + PATTERN_SLOTS), access->lines);
 }
 
 /* [event, module, ip, samples, [offset, samples ...]] and, from version 6 on, lines */

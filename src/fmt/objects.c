@@ -341,6 +341,8 @@ static void free_variable(struct objects_variable *variable)
     free(variable->latencies);
     for (size_t i = 0; i < variable->n_accesses; i++) {
         spread_fini(&variable->accesses[i].offsets);
+        if (variable->accesses[i].lines)
+            free(variable->accesses[i].lines->hashes);
         free(variable->accesses[i].lines);
     }
     free(variable->accesses);
@@ -596,8 +598,8 @@ static void put_latencies(struct buf *out, const struct objects_variable *variab
     buf_append(out, "]", 1);
 }
 
-/* , pattern, [bins, lines, samples spanned, samples in slot 0, ..., followed, paced]; nothing when the pattern is not
- * known */
+/* , pattern, [bins, lines, samples spanned, samples in slot 0, ..., followed, paced, [bits, hash, ...]]; nothing when
+ * the pattern is not known, and no hashes when there are none */
 static void put_lines(struct buf *out, const struct objects_access *access)
 {
     const struct objects_lines *lines = access->lines;
@@ -616,7 +618,11 @@ static void put_lines(struct buf *out, const struct objects_access *access)
     json_put_word(out, lines->n_followed);
     buf_append(out, ", ", 2);
     json_put_word(out, lines->n_paced);
-    buf_append(out, "]", 1);
+    if (lines->n_hashes)
+        buf_printf(out, ", [%u", lines->hash_bits);
+    for (size_t i = 0; i < lines->n_hashes; i++)
+        buf_printf(out, ", %u", lines->hashes[i] - (i ? lines->hashes[i - 1] : 0));
+    buf_append(out, "]]", lines->n_hashes ? 2 : 1);
 }
 
 /* [event, module, ip, samples, [offset, samples, offset, samples ...]] and, from version 6 on, lines */

@@ -149,6 +149,8 @@ struct objects_latency {
     uint64_t bins[OBJECTS_LATENCY_BINS]; /* samples; may lack some of n_samples where there was no room */
 };
 
+#define OBJECTS_HASHES_MAX 1024 /* that a file has of an access: more samples say enough by themselves */
+
 /* Which cache lines the samples of an access lie in, as far as their addresses are known. */
 struct objects_lines {
     uint64_t slots[PATTERN_SLOTS]; /* samples by address % 64 / 4 */
@@ -160,6 +162,11 @@ struct objects_lines {
     uint64_t n_spanned;  /* ... of this many samples at least; both 0: not known */
     uint64_t n_followed; /* samples that are known to have followed another one of the same instruction in time ... */
     uint64_t n_paced;    /* ... and those of them that kept its pace: see struct arena_lines in arena/arena.h */
+    uint32_t *hashes; /* [n_hashes] of the samples' lines, different ones in order, so that samples of several accesses
+                       * can be put together: the upper hash_bits of the hash of pattern_place, PATTERN_HASH_BITS or
+                       * PATTERN_FINE_BITS. None where there are many samples, or n_bins does not count them */
+    size_t n_hashes;
+    uint32_t hash_bits;
 };
 
 /* Samples of one event that one instruction took on a variable, on any call path. Where an instruction has several

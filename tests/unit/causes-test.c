@@ -794,19 +794,165 @@ static void test_measured_caches(void **state)
 /* Events without any pattern are not split: files from before, page faults. */
 static void test_nothing_known(void **state)
 {
-    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2, CAUSES_L3_LINES};
-    static const uint32_t node_to_variable[] = {0};
-    struct variable variable = {0};
-    struct event_sum event = {0};
-    struct model model = {.variables = &variable, .n_variables = 1, .events = &event, .n_events = 1};
-    struct cause_table table = {0};
-    struct cause_access access = {.n_samples = 500};
+    const struct cause_access access = {.n_samples = 500};
+    struct cause_sum sums[4];
     (void)state;
-    assert_true(causes_add(&table, &access, &caches));
-    causes_renumber(&table, node_to_variable);
-    assert_true(causes_apply(&table, &model, node_to_variable, 1));
-    assert_null(causes_of(&variable, 0));
-    causes_fini(&table);
+    judge_all(&access, 1, sums);
+    assert_true(sums[0].unverified == 0 && sums[0].memory_high == 0 && sums[0].execution == 0);
+}
+
+#define WALKS 24
+
+/* One of several walks of a thread at variable 0, each in a loop of its own. */
+struct small_walk {
+    struct cause_access access;
+    uint64_t slots[PATTERN_SLOTS];
+    uint32_t hashes[64];
+};
+
+/* n samples of as many lines from first_line on, by one instruction. */
+static void draw_walk(uint64_t *random, struct small_walk *walk, unsigned number, unsigned n, uint64_t first_line,
+                      uint64_t n_lines)
+{
+    *walk = (struct small_walk){.slots = {[0] = n}};
+    walk->access = (struct cause_access){.vaddr = number,
+                                         .pattern = pattern_make(PATTERN_IRREGULAR, 0x1000 + 256 * number, 0, 8),
+                                         .n_samples = n,
+                                         .pool_id = 1,
+                                         .slots = walk->slots,
+                                         .hash_bits = PATTERN_FINE_BITS,
+                                         .hashes = walk->hashes,
+                                         .n_steps = 500,
+                                         .n_forward = 240};
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t line = first_line + next_random(random) % n_lines, k = 0;
+        walk->hashes[walk->access.n_hashes] = pattern_place_fine(pattern_place(0x7f0000000000 + line * 64, 0));
+        while (walk->hashes[k] != walk->hashes[walk->access.n_hashes])
+            k++;
+        walk->access.n_hashes += k == walk->access.n_hashes;
+    }
+    walk->access.n_bins = walk->access.n_hashes;
+}
+
+static struct cause_sum judge_small(const struct small_walk walks[WALKS])
+{
+    struct cause_access accesses[WALKS];
+    for (unsigned i = 0; i < WALKS; i++)
+        accesses[i] = walks[i].access;
+    struct cause_sum sum = judged_alone(accesses, WALKS);
+    assert_true(fabs(sum.memory + sum.execution + sum.unverified - (double)(WALKS * accesses[0].n_samples)) < 1e-6);
+    return sum;
+}
+
+/* Many instructions with few samples each: together they show what no line that comes back says, and what part of them
+ * may be near all the same is within the interval. */
+static void test_walks_are_judged_together(void **state)
+{
+    static const unsigned n_near[] = {0, 4, 12, WALKS};
+    struct small_walk walks[WALKS];
+    uint64_t random = 31;
+    (void)state;
+    for (unsigned c = 0; c < 4; c++) {
+        unsigned n_wrong = 0, n_verified = 0;
+        for (unsigned t = 0; t < TRIALS; t++) {
+            for (unsigned i = 0; i < WALKS; i++)
+                draw_walk(&random, &walks[i], i, 40, i < n_near[c] ? 1u << 30 : 0, i < n_near[c] ? LINES_L2 : 4u << 20);
+            struct cause_sum sum = judge_small(walks);
+            n_wrong += sum.memory_low > 40 * (WALKS - n_near[c]);
+            n_verified += sum.memory_low > 0.4 * 40 * WALKS && sum.unverified < 0.4 * 40 * WALKS;
+            assert_true(sum.memory_low <= sum.memory + 1e-6 && sum.memory_high > 40 * WALKS - 1e-6);
+        }
+        assert_in_range(n_wrong, 0, TRIALS * 7 / 100);
+        assert_in_range(n_verified, c == 0 ? TRIALS * 9 / 10 : 0, c == 0 ? TRIALS : c > 1 ? 0 : TRIALS);
+    }
+}
+
+/* What moves through a variable in one direction, or nobody knows how, does not come back either. */
+static void test_walks_that_move_on(void **state)
+{
+    static const uint64_t steps[][2] = {{500, 480}, {500, 20}, {500, 375}, {500, 313}, {0, 0}, {500, 260}};
+    struct small_walk walks[WALKS];
+    uint64_t random = 32;
+    (void)state;
+    for (unsigned c = 0; c < 6; c++) {
+        for (unsigned i = 0; i < WALKS; i++) {
+            draw_walk(&random, &walks[i], i, 40, 0, 4u << 20);
+            walks[i].access.n_steps = steps[c][0];
+            walks[i].access.n_forward = steps[c][1];
+        }
+        assert_true((judge_small(walks).memory_low > 0) == (c == 5));
+    }
+}
+
+/* The walks of one loop say something, though those of another loop meet each other's lines. */
+static void test_walks_of_a_loop(void **state)
+{
+    struct small_walk walks[WALKS];
+    uint64_t random = 33;
+    (void)state;
+    for (unsigned i = 0; i < WALKS; i++) {
+        bool is_near = i >= WALKS / 2;
+        draw_walk(&random, &walks[i], i, 40, is_near ? 1u << 30 : 0, is_near ? 1500 : 4u << 20);
+        walks[i].access.pattern =
+            pattern_make(i % 2 ? PATTERN_IRREGULAR : PATTERN_CHAINED, is_near ? 0x5000 + i : 0x1000, 0, 8);
+        walks[i].access.pool_id = i + 1;
+        walks[i].access.thread = 7;
+    }
+    struct cause_sum sum = judge_small(walks);
+    assert_true(sum.memory > 0 && sum.memory_low > 0 && sum.memory < 480 && sum.unverified < 960);
+}
+
+/* Lines that come back often say so at several instructions with few samples each. */
+static void test_few_lines_together(void **state)
+{
+    struct small_walk walks[WALKS];
+    uint64_t random = 34;
+    (void)state;
+    for (unsigned n = 2; n <= 60; n += 58) { /* 2 samples of one line each may be chance */
+        for (unsigned i = 0; i < WALKS; i++)
+            draw_walk(&random, &walks[i], i, n, 1000 * i, n == 2 ? 1 : 60);
+        struct cause_sum sum = judge_small(walks);
+        assert_true(n == 2 ? sum.unverified == 2 * WALKS : sum.unverified == 0 && sum.resident > 0.8 * 60 * WALKS);
+    }
+}
+
+/* How many samples may be near, of n that met as many lines as those of n_near among n_lines do: seldom fewer. */
+static void test_samples_that_may_be_near(void **state)
+{
+    uint64_t random = 35;
+    (void)state;
+    for (unsigned n_near = 0; n_near <= 600; n_near += 200)
+        for (uint32_t n_threads = 1; n_threads <= 4; n_threads *= 4) {
+            unsigned n_wrong = 0;
+            for (unsigned t = 0; t < TRIALS; t++) {
+                struct cause_meetings met = {.n = 1000, .n_threads = n_threads, .lines = LINES_L2};
+                for (unsigned k = 0; k < n_threads; k++)
+                    met.n_met += n_near / n_threads - (double)draw_bins(&random, n_near / n_threads, LINES_L2);
+                met.n_chance = n_threads * causes_repeated(n_near / n_threads, 1u << PATTERN_HASH_BITS);
+                n_wrong += causes_near_most(&met) < n_near;
+            }
+            assert_in_range(n_wrong, 0, TRIALS * 8 / 100);
+        }
+    const struct cause_meetings none = {.n = 947, .lines = 16384}, few = {.n = 300, .lines = 16384};
+    assert_true(causes_near_most(&none) > 310 && causes_near_most(&none) < 320 && causes_near_most(&few) == 300);
+}
+
+/* Strided walks of one shape, up or down, show together where they wait. */
+static void test_contrast_of_several_walks(void **state)
+{
+    uint64_t random = 36, slots[8][PATTERN_SLOTS];
+    struct cause_access accesses[8];
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t up[PATTERN_SLOTS], pattern = pattern_make(PATTERN_STRIDED, 0x1000 + 256 * i, i % 2 ? -8 : 8, 8);
+        draw_slots(&random, 80, 8, 0.5, up);
+        for (unsigned k = 0; k < PATTERN_SLOTS; k++)
+            slots[i][k] = up[i % 2 && k % 2 == 0 ? 14 - k : k];
+        accesses[i] = (struct cause_access){
+            .vaddr = 100 + i, .pattern = pattern_with_slots(pattern, 8, 1), .n_samples = 80, .slots = slots[i]};
+    }
+    struct cause_sum sum = judged_alone(accesses, 8);
+    assert_true(fabs(sum.memory - 320) < 60 && sum.unverified == 0 && sum.memory_low > 200);
 }
 
 int main(void)
@@ -842,6 +988,12 @@ int main(void)
         cmocka_unit_test(test_self_test_decides),
         cmocka_unit_test(test_measured_caches),
         cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_walks_are_judged_together),
+        cmocka_unit_test(test_walks_that_move_on),
+        cmocka_unit_test(test_walks_of_a_loop),
+        cmocka_unit_test(test_few_lines_together),
+        cmocka_unit_test(test_samples_that_may_be_near),
+        cmocka_unit_test(test_contrast_of_several_walks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

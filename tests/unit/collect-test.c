@@ -607,6 +607,10 @@ static void test_pooled_lines(void **state)
             assert_int_equal(heap->accesses[i].lines->n_bins, 10);
     }
     assert_int_equal(n_shared, 15);
+    for (size_t i = 0; i < 3; i++) { /* of many samples on a path only the bins are known */
+        assert_int_equal(heap->accesses[i].lines->n_hashes, 10);
+        assert_int_equal(heap->accesses[i].lines->hash_bits, PATTERN_HASH_BITS);
+    }
     objects_fini(&file);
     free_arena(&maker);
 }

@@ -20,12 +20,16 @@ static struct objects_latency latencies[] = {
     {.event = 1, .n_samples = 1, .cycles = 4}};
 
 static struct spread_entry entries[] = {{0, 3}, {56, UINT64_MAX}};
+static uint32_t hashes[] = {0, 5, (1u << PATTERN_FINE_BITS) - 1};
 static struct objects_lines lines = {.slots = {[0] = 9, [15] = UINT64_MAX},
                                      .n_bins = 16384,
                                      .n_lines = UINT64_MAX - 1,
                                      .n_spanned = 7,
                                      .n_followed = 6,
-                                     .n_paced = 5};
+                                     .n_paced = 5,
+                                     .hashes = hashes,
+                                     .n_hashes = 3,
+                                     .hash_bits = PATTERN_FINE_BITS};
 static struct objects_touch touches[] = {
     {.event = 0,
      .node = 44,
@@ -162,7 +166,10 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_true(access[1].event == 1 && access[1].ip == UINT64_MAX && access[1].offsets.n == 0);
     assert_true(!access[1].pattern && !access[1].lines && access[3].pattern == 1 && !access[3].lines);
     assert_true(access[2].pattern == UINT64_MAX && access[2].lines);
-    assert_memory_equal(access[2].lines, &lines, sizeof lines);
+    struct objects_lines found = *access[2].lines;
+    assert_memory_equal(found.hashes, hashes, sizeof hashes);
+    found.hashes = hashes;
+    assert_memory_equal(&found, &lines, sizeof lines);
     assert_null(again->variables[0].reach);
     assert_non_null(again->variables[1].reach);
     assert_memory_equal(again->variables[1].reach, &reach, sizeof reach);

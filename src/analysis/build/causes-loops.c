@@ -1,31 +1,224 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits of the same loop: see causes.h. Sorting them by their places in the code brings each loop together. */
+/* Beside the judgement of causes: one strided walk; lines that are put together where a part of them says too little;
+ * and waits of the same loop, which sorting by their places in the code brings together. See causes.h. */
 #include "analysis/build/causes.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/vec.h"
+/* --- strided walks --- */
+
+#define STRAY_PART 0.02 /* of samples in a slot, below which the walk does not visit it */
+/* The parts were measured on loops with a resident twin, too. Where a line has two accesses, mostly vectors, the work
+ * of the second is done while the first waits, and is missing at the second: what waited is this part of what shows,
+ * and at least all but WIDE_DONE of it. */
+#define WIDE_PART 0.92
+#define WIDE_DONE 0.15
+
+static int compare_down(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* Median of sorted values [n], n > 0. */
+static double median(const uint64_t *values, unsigned n)
+{
+    return n % 2 ? (double)values[n / 2] : ((double)values[n / 2 - 1] + (double)values[n / 2]) / 2;
+}
+
+/* Slots that are alike but for the first in the line. */
+struct contrast {
+    unsigned n_slots, n_compared; /* compared: slots that might stand out by chance; of two, the one or the other */
+    double n, top, other;         /* samples: all, at the firsts, at each of the others */
+};
+
+static double shown_by(const struct contrast *contrast, unsigned n_firsts)
+{
+    return contrast->top - n_firsts * contrast->other;
+}
+
+/* The contrast of every period-th slot from slot first on. */
+static struct contrast contrast_of(const uint64_t slots[PATTERN_SLOTS], unsigned first, unsigned period,
+                                   unsigned n_slots, unsigned n_firsts)
+{
+    struct contrast contrast = {.n_slots = n_slots, .n_compared = n_slots == 2 ? 4 : n_slots};
+    uint64_t sorted[PATTERN_SLOTS];
+    unsigned n = 0;
+    for (unsigned i = first; i < PATTERN_SLOTS; i += period) {
+        contrast.n += (double)slots[i];
+        sorted[n++] = slots[i];
+    }
+    qsort(sorted, n, sizeof *sorted, compare_down);
+    for (unsigned i = 0; i < n_firsts; i++)
+        contrast.top += (double)sorted[i];
+    contrast.other = median(sorted + n_firsts, n_slots - n_firsts);
+    return contrast;
+}
+
+/* After so many slots the same instructions visit a line again, or their copies in an unrolled loop, which take as
+ * long: the shortest period with n_slots slots that agrees with where samples are. PATTERN_SLOTS where there is none.
+ */
+static unsigned period_of(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots)
+{
+    unsigned period = 1;
+    for (; period < PATTERN_SLOTS; period *= 2) {
+        bool is_visited[PATTERN_SLOTS] = {false};
+        unsigned n = 0;
+        for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+            is_visited[i % period] |= slots[i] > 0;
+        for (unsigned i = 0; i < period; i++)
+            n += is_visited[i];
+        if (n * (PATTERN_SLOTS / period) == n_slots)
+            break;
+    }
+    return period;
+}
+
+/* The slots among which the first stands out: those of one place in the period, else all. */
+static struct contrast clearest_of(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
+{
+    unsigned period = n_firsts == 1 ? period_of(slots, n_slots) : PATTERN_SLOTS;
+    struct contrast clearest = contrast_of(slots, 0, 1, n_slots, n_firsts);
+    if (period == PATTERN_SLOTS || PATTERN_SLOTS / period == n_slots)
+        return clearest;
+    clearest.top = clearest.other; /* shows nothing: any place does as well */
+    for (unsigned i = 0; i < period; i++) {
+        struct contrast contrast = contrast_of(slots, i, period, PATTERN_SLOTS / period, 1);
+        if (contrast.n > 0 && shown_by(&contrast, 1) >= shown_by(&clearest, 1))
+            clearest = contrast;
+    }
+    clearest.n_compared = 2 * n_slots;
+    return clearest;
+}
+
+/* Blocks that begin at different places in a line have their samples in different slots: how many times n_slots. */
+static unsigned alignments_of(const uint64_t slots[PATTERN_SLOTS], double n, unsigned n_slots)
+{
+    unsigned n_visited = 0;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n_visited += (double)slots[i] > STRAY_PART * n;
+    return n_visited > n_slots ? (n_visited + n_slots - 1) / n_slots : 1;
+}
+
+struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
+{
+    double n = 0;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n += (double)slots[i];
+    unsigned n_alignments = alignments_of(slots, n, n_slots);
+    n_slots *= n_alignments;
+    n_firsts *= n_alignments;
+    if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
+        return (struct cause_sum){.memory_high = n, .unverified = n};
+    struct contrast contrast = clearest_of(slots, n_slots, n_firsts);
+    unsigned n_others = contrast.n_slots - n_firsts;
+    double shown = shown_by(&contrast, n_firsts), excess = n_slots == 2 ? shown * WIDE_PART : shown;
+    double noise = CAUSES_CHANCE * n_firsts * sqrt(2 * contrast.n / contrast.n_slots * log(contrast.n_compared));
+    double deviation = sqrt(contrast.top + n_firsts * n_firsts * M_PI_2 * contrast.other / n_others);
+    double error = noise + deviation;
+    if (shown < noise)
+        return (struct cause_sum){.memory_high = noise, .execution = n};
+    double low = shown - error - (n_slots == 2 ? shown * WIDE_DONE : 0);
+    double high = shown + (n - shown) * shown / n + fmin(error, 2 * deviation);
+    return (struct cause_sum){
+        .memory = excess, .memory_low = fmax(0, low), .memory_high = fmin(n, high), .execution = n - excess};
+}
+
+/* --- lines that are put together --- */
+
+static int compare_hashes(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Sorts and leaves one of each; returns how many there are. */
+static size_t make_unique(uint32_t *hashes, size_t n)
+{
+    size_t n_kept = 0;
+    if (n)
+        qsort(hashes, n, sizeof *hashes, compare_hashes);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || hashes[i] != hashes[n_kept - 1])
+            hashes[n_kept++] = hashes[i];
+    return n_kept;
+}
+
+/* Sorted hashes of two kinds: bins of the first that are in the second, too. */
+static size_t count_shared(const uint32_t *fine, size_t n_fine, const uint32_t *bins, size_t n_bins)
+{
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < n_fine; i++) {
+        uint32_t bin = fine[i] >> (PATTERN_FINE_BITS - PATTERN_HASH_BITS);
+        while (at < n_bins && bins[at] < bin)
+            at++;
+        n += at < n_bins && bins[at] == bin;
+    }
+    return n;
+}
+
+/* Adds what the samples of one thread met: rests [n]. scratch: as large as all their hashes. */
+static void meet_thread(const struct cause_rest *rests, size_t n, const uint32_t *hashes, uint32_t *scratch,
+                        struct cause_meetings *met)
+{
+    static const double fine_bins = 1u << PATTERN_FINE_BITS, bins = 1u << PATTERN_HASH_BITS;
+    uint64_t n_samples[2] = {0};
+    size_t n_listed[2] = {0}, at = 0;
+    for (int is_fine = 1; is_fine >= 0; is_fine--) {
+        for (size_t i = 0; i < n; i++) {
+            if ((rests[i].hash_bits == PATTERN_FINE_BITS) != is_fine)
+                continue;
+            n_samples[is_fine] += rests[i].n;
+            memcpy(scratch + at + n_listed[is_fine], hashes + rests[i].first, rests[i].n_hashes * sizeof *hashes);
+            n_listed[is_fine] += rests[i].n_hashes;
+        }
+        n_listed[is_fine] = make_unique(scratch + at, n_listed[is_fine]);
+        at += n_listed[is_fine];
+    }
+    double few = (double)n_samples[1], many = (double)n_samples[0];
+    met->n += n_samples[0] + n_samples[1];
+    met->n_threads += n_samples[0] + n_samples[1] > 0;
+    met->n_met += few - (double)n_listed[1] + many - (double)n_listed[0] +
+                  (double)count_shared(scratch, n_listed[1], scratch + n_listed[1], n_listed[0]);
+    met->n_chance += causes_repeated(few, fine_bins) + causes_repeated(many, bins) + few * many / bins;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+    const struct cause_rest *x = a, *y = b;
+    return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+bool causes_meet(struct cause_rest *rests, size_t n, const uint32_t *hashes, struct cause_meetings *met)
+{
+    size_t n_hashes = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_hashes += rests[i].n_hashes;
+        met->lines = fmax(met->lines, (double)rests[i].lines);
+    }
+    uint32_t *scratch = malloc((n_hashes + 1) * sizeof *scratch);
+    if (!scratch)
+        return false;
+    if (n)
+        qsort(rests, n, sizeof *rests, compare_threads);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && rests[end].thread == rests[i].thread; end++)
+            continue;
+        meet_thread(rests + i, end - i, hashes, scratch, met);
+    }
+    free(scratch);
+    return true;
+}
+
+/* --- waits of the same loop --- */
 
 #define GAP_BYTES 64 /* between instructions of a loop that have samples */
 #define FED_PART 0.5 /* of the samples at instructions without access, at most this part waited for what they use */
 /* Of the samples at data in the first-level cache, whose places a stream may tell, or at links of a chain, so many more
  * may have waited for the stream; or the work fills so much of the stream's waits that these save nothing. */
 #define WORK_PART 0.25
-
-bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait)
-{
-    if (!vec_reserve(&waits->items, &waits->capacity, waits->n + 1, sizeof *waits->items))
-        return false;
-    waits->items[waits->n++] = *wait;
-    return true;
-}
-
-void cause_waits_fini(struct cause_waits *waits)
-{
-    free(waits->items);
-    *waits = (struct cause_waits){0};
-}
 
 static int compare_words(uint64_t a, uint64_t b)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the instructions that accessed a variable waited for: the table of accesses, filled through a hash while side
- * files are read, then sorted; the judgement of one walk through memory, strided or not; the table of walks, and the
- * sums by variable. See causes.h. */
+/* What the instructions that accessed a variable waited for: the judgement of one walk through memory, strided or not;
+ * the table of walks, filled through a hash while side files are read; and the sums by variable. See causes.h. */
 #include "analysis/build/causes.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,98 +10,14 @@
 #include "base/search.h"
 #include "base/vec.h"
 
-static bool is_same(const void *one, const void *other)
-{
-    const struct node_access *a = one, *b = other;
-    return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr;
-}
-
-static uint64_t hash(const void *item)
-{
-    const struct node_access *access = item;
-    return access->vaddr ^ (uint64_t)access->node << 36 ^ (uint64_t)access->module << 24 ^ access->event;
-}
-
-static const struct slots_kind by_instruction = {sizeof(struct node_access), hash, is_same};
-
-bool accesses_add(struct access_table *table, const struct node_access *like, const struct spread *offsets)
-{
-    if (!slots_reserve(&table->slots, &by_instruction, table->items, table->n) ||
-        !vec_reserve(&table->items, &table->capacity, table->n + 1, sizeof *table->items))
-        return false;
-    size_t index = slots_find(&table->slots, &by_instruction, table->items, like);
-    if (index == SLOTS_NONE && table->n == ACCESSES_MAX)
-        return true;
-    if (index == SLOTS_NONE) {
-        index = table->n++;
-        table->items[index] = *like;
-        table->items[index].n_samples = 0;
-        table->items[index].offsets = (struct spread){0};
-        slots_add(&table->slots, &by_instruction, table->items, index);
-    }
-    struct node_access *access = &table->items[index];
-    access->n_samples += like->n_samples;
-    for (size_t i = 0; i < offsets->n; i++)
-        if (!spread_add(&access->offsets, offsets->entries[i].offset, offsets->entries[i].count))
-            return false;
-    return true;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const struct node_access *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    if (x->vaddr != y->vaddr)
-        return x->vaddr < y->vaddr ? -1 : 1;
-    return x->event < y->event ? -1 : x->event > y->event;
-}
-
-void accesses_sort(struct access_table *table)
-{
-    slots_fini(&table->slots);
-    if (table->n)
-        qsort(table->items, table->n, sizeof *table->items, compare);
-    for (size_t i = 0; i < table->n; i++)
-        spread_reduce(&table->items[i].offsets);
-}
-
-const struct node_access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n)
-{
-    size_t low = search_below(table->items, table->n, SEARCH_KEY(struct node_access, node), node);
-    for (*n = 0; low + *n < table->n && table->items[low + *n].node == node; (*n)++)
-        ;
-    return *n ? &table->items[low] : NULL;
-}
-
-void accesses_fini(struct access_table *table)
-{
-    for (size_t i = 0; i < table->n; i++)
-        spread_fini(&table->items[i].offsets);
-    free(table->items);
-    slots_fini(&table->slots);
-    *table = (struct access_table){0};
-}
-
-/* --- what an access waits for --- */
-
 #define ENTRIES_MAX 300000
 #define SPOTS_MAX 1000000
+#define RESTS_MAX 1000000
+#define HASHES_MAX 16000000
 #define PAGE_BYTES 4096
 #define WALK_ACCESS_MOST 16 /* bytes: a larger access is one of several elements */
 
-/* The loop of the skid self-test whose load that misses is followed by others that do not, and its consumer later: of
- * its samples, MIXED_SAMPLES_MIN or more, so many percent must be of the load that misses, one instruction behind it.
- */
-#define MIXED_LOOP "k2"
-#define MIXED_SAMPLES_MIN 20
-#define MIXED_PERCENT_MIN 90
-
-#define STRAY_PART 0.02 /* of samples in a slot, below which the walk does not visit it */
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
-#define CHANCE 1.5 /* standard deviations that may be chance */
 /* The same for lines that come back more often than they should: where a few are used all the time, such as the top of
  * a search tree, they come back often though most samples wait for others. */
 #define OFTEN_CHANCE 3.0
@@ -112,14 +26,13 @@ void accesses_fini(struct access_table *table)
  * Fewer than FOLLOWED_MIN samples do not tell. */
 #define PACED_PART 0.6
 #define FOLLOWED_MIN 30
+/* Samples from anywhere in a variable move forward as often as backward; those of two sweeps three quarters of the
+ * times, of four five eighths. */
+#define DIRECTED_PART 0.1
 
 /* The parts of samples that waited, at least or at most where that is said. All were measured on loops with a
  * resident twin (doc/causes.md), and err least there. */
 
-/* Where a line has two accesses, mostly vectors, the work of the second is done while the first waits, and is missing
- * at the second: what waited is this part of what shows, and at least all but WIDE_DONE of it. */
-#define WIDE_PART 0.92
-#define WIDE_DONE 0.15
 /* At data in the second-level cache; at most L2_MOST where sums run side by side, or FAR_MOST in more than TLB_LINES
  * lines, most of which also wait for the second-level TLB: the first reaches 64 pages of 4 KiB on common processors.
  * Lines far apart, SPARSE_TIMES as many bytes as they have, may also take each other's places in the caches, as a power
@@ -153,6 +66,7 @@ struct cause_pool {
     uint64_t most_lines, all_lines; /* as in struct cause_access; most_lines is a sum, 0: some are not known */
     uint64_t n_followed, n_paced;
     uint64_t flags; /* PATTERN_MIXED and PATTERN_SERIAL of any of its instructions */
+    uint32_t rest;  /* index + 1 of its last cause_rest, 0: none */
     struct cause_caches caches;
 };
 
@@ -168,19 +82,10 @@ struct cause_entry {
     struct cause_pool pool;           /* of the last thread added */
     struct cause_footprint footprint; /* of threads with few samples */
     struct cause_sum judged;          /* of threads with enough */
+    struct cause_sum verdict;         /* of all samples */
+    uint64_t n_open;                  /* samples that are being judged with those of other walks */
+    bool is_settled, is_tried;        /* they have been, or could not be */
 };
-
-static void add_sum(struct cause_sum *to, const struct cause_sum *from)
-{
-    to->memory += from->memory;
-    to->memory_low += from->memory_low;
-    to->memory_high += from->memory_high;
-    to->memory_least += from->memory_least;
-    to->memory_most += from->memory_most;
-    to->execution += from->execution;
-    to->unverified += from->unverified;
-    to->resident += from->resident;
-}
 
 static struct cause_sum all_unverified(double n)
 {
@@ -213,124 +118,32 @@ static struct cause_sum resident_chain(double n, double l1, double all)
                               .resident = n - memory};
 }
 
-/* --- strided walks --- */
-
-static int compare_down(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x > y ? -1 : x < y;
-}
-
-/* Median of sorted values [n], n > 0. */
-static double median(const uint64_t *values, unsigned n)
-{
-    return n % 2 ? (double)values[n / 2] : ((double)values[n / 2 - 1] + (double)values[n / 2]) / 2;
-}
-
-/* Slots that are alike but for the first in the line. */
-struct contrast {
-    unsigned n_slots, n_compared; /* compared: slots that might stand out by chance; of two, the one or the other */
-    double n, top, other;         /* samples: all, at the firsts, at each of the others */
-};
-
-static double shown_by(const struct contrast *contrast, unsigned n_firsts)
-{
-    return contrast->top - n_firsts * contrast->other;
-}
-
-/* The contrast of every period-th slot from slot first on. */
-static struct contrast contrast_of(const uint64_t slots[PATTERN_SLOTS], unsigned first, unsigned period,
-                                   unsigned n_slots, unsigned n_firsts)
-{
-    struct contrast contrast = {.n_slots = n_slots, .n_compared = n_slots == 2 ? 4 : n_slots};
-    uint64_t sorted[PATTERN_SLOTS];
-    unsigned n = 0;
-    for (unsigned i = first; i < PATTERN_SLOTS; i += period) {
-        contrast.n += (double)slots[i];
-        sorted[n++] = slots[i];
-    }
-    qsort(sorted, n, sizeof *sorted, compare_down);
-    for (unsigned i = 0; i < n_firsts; i++)
-        contrast.top += (double)sorted[i];
-    contrast.other = median(sorted + n_firsts, n_slots - n_firsts);
-    return contrast;
-}
-
-/* After so many slots the same instructions visit a line again, or their copies in an unrolled loop, which take as
- * long: the shortest period with n_slots slots that agrees with where samples are. PATTERN_SLOTS where there is none.
- */
-static unsigned period_of(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots)
-{
-    unsigned period = 1;
-    for (; period < PATTERN_SLOTS; period *= 2) {
-        bool is_visited[PATTERN_SLOTS] = {false};
-        unsigned n = 0;
-        for (unsigned i = 0; i < PATTERN_SLOTS; i++)
-            is_visited[i % period] |= slots[i] > 0;
-        for (unsigned i = 0; i < period; i++)
-            n += is_visited[i];
-        if (n * (PATTERN_SLOTS / period) == n_slots)
-            break;
-    }
-    return period;
-}
-
-/* The slots among which the first stands out: those of one place in the period, else all. */
-static struct contrast clearest_of(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
-{
-    unsigned period = n_firsts == 1 ? period_of(slots, n_slots) : PATTERN_SLOTS;
-    struct contrast clearest = contrast_of(slots, 0, 1, n_slots, n_firsts);
-    if (period == PATTERN_SLOTS || PATTERN_SLOTS / period == n_slots)
-        return clearest;
-    clearest.top = clearest.other; /* shows nothing: any place does as well */
-    for (unsigned i = 0; i < period; i++) {
-        struct contrast contrast = contrast_of(slots, i, period, PATTERN_SLOTS / period, 1);
-        if (contrast.n > 0 && shown_by(&contrast, 1) >= shown_by(&clearest, 1))
-            clearest = contrast;
-    }
-    clearest.n_compared = 2 * n_slots;
-    return clearest;
-}
-
-/* Blocks that begin at different places in a line have their samples in different slots: how many times n_slots. */
-static unsigned alignments_of(const uint64_t slots[PATTERN_SLOTS], double n, unsigned n_slots)
-{
-    unsigned n_visited = 0;
-    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
-        n_visited += (double)slots[i] > STRAY_PART * n;
-    return n_visited > n_slots ? (n_visited + n_slots - 1) / n_slots : 1;
-}
-
-struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
-{
-    double n = 0;
-    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
-        n += (double)slots[i];
-    unsigned n_alignments = alignments_of(slots, n, n_slots);
-    n_slots *= n_alignments;
-    n_firsts *= n_alignments;
-    if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
-        return all_unverified(n);
-    struct contrast contrast = clearest_of(slots, n_slots, n_firsts);
-    unsigned n_others = contrast.n_slots - n_firsts;
-    double shown = shown_by(&contrast, n_firsts), excess = n_slots == 2 ? shown * WIDE_PART : shown;
-    double noise = CHANCE * n_firsts * sqrt(2 * contrast.n / contrast.n_slots * log(contrast.n_compared));
-    double deviation = sqrt(contrast.top + n_firsts * n_firsts * M_PI_2 * contrast.other / n_others);
-    double error = noise + deviation;
-    if (shown < noise)
-        return (struct cause_sum){.memory_high = noise, .execution = n};
-    double low = shown - error - (n_slots == 2 ? shown * WIDE_DONE : 0);
-    double high = shown + (n - shown) * shown / n + fmin(error, 2 * deviation);
-    return (struct cause_sum){
-        .memory = excess, .memory_low = fmax(0, low), .memory_high = fmin(n, high), .execution = n - excess};
-}
-
 /* --- other walks --- */
 
-/* Expected number of n samples that meet a line which an earlier one met, when each line is equally likely. */
-static double repeated_of(double n, double lines)
+#define MET_DEVIATIONS 1.645 /* of the normal distribution, for five per cent beyond */
+#define MET_NEVER 2.996      /* ln(1 / 5 %): so many are met at least with that certainty, where none was */
+
+double causes_repeated(double n, double lines)
 {
     return n + lines * expm1(-n / lines);
+}
+
+double causes_near_most(const struct cause_meetings *met)
+{
+    /* how many may be expected, where so many were met: chi-squared by Wilson and Hilferty (1931) */
+    double seen = met->n_met + 1, root = 1 - 1 / (9 * seen) + MET_DEVIATIONS / (3 * sqrt(seen));
+    double most = fmax(MET_NEVER, seen * root * root * root - met->n_chance), n = (double)met->n;
+    double threads = met->n_threads ? met->n_threads : 1, low = 0, high = n;
+    if (threads * causes_repeated(n / threads, met->lines) <= most)
+        return n;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (threads * causes_repeated(middle / threads, met->lines) < most)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
 }
 
 /* Different lines of samples that hit n_bins bins: linear counting. */
@@ -360,7 +173,7 @@ double causes_lines(uint64_t n, uint64_t n_bins)
 
 void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines)
 {
-    double expected = repeated_of((double)n, (double)lines), load = ((double)n - expected) / BINS;
+    double expected = causes_repeated((double)n, (double)lines), load = ((double)n - expected) / BINS;
     sum->n += n;
     sum->n_repeated += (double)n - distinct_of(n, n_bins);
     sum->n_expected += expected;
@@ -381,11 +194,17 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
     to->n_paced += from->n_paced;
 }
 
-/* Whether chance alone is unlikely to make lines come back this often, or this rarely. */
+/* Whether chance alone is unlikely to make lines come back this often. */
+static bool comes_often(const struct cause_footprint *sum)
+{
+    return sum->n_repeated - sum->n_expected > OFTEN_CHANCE * sqrt(sum->variance) + OFTEN_MIN;
+}
+
+/* The same, or this rarely. */
 static bool is_sure(const struct cause_footprint *sum)
 {
-    double more = sum->n_repeated - sum->n_expected, deviation = sqrt(sum->variance);
-    return sum->n >= CAUSES_SAMPLES_MIN && (more > OFTEN_CHANCE * deviation + OFTEN_MIN || more < -CHANCE * deviation);
+    return sum->n >= CAUSES_SAMPLES_MIN &&
+           (comes_often(sum) || sum->n_repeated - sum->n_expected < -CAUSES_CHANCE * sqrt(sum->variance));
 }
 
 /* The sum for data in the core's own caches, by the lines that are known of them: what is in the first-level cache
@@ -412,31 +231,49 @@ static bool is_sweep(const struct cause_footprint *sum)
     return sum->n_followed >= FOLLOWED_MIN && (double)sum->n_paced > PACED_PART * (double)sum->n_followed;
 }
 
-struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t pattern)
+/* Whether lines that do not come back say nothing of the walk. */
+static bool is_told_nothing(const struct cause_footprint *sum, uint64_t pattern)
 {
     enum pattern_kind kind = pattern_kind(pattern);
-    bool is_mixed = pattern & PATTERN_MIXED;
+    bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_far = 2 * sum->n_far > sum->n;
+    bool is_link = pattern & PATTERN_MIXED && kind != PATTERN_CHAINED;
+    return (kind != PATTERN_CHAINED && 2 * sum->n_fits > sum->n) || (!is_strided && is_sweep(sum)) ||
+           (is_link && (is_strided || !is_far));
+}
+
+/* The sum for data beyond the core's own caches. */
+static struct cause_sum far_of(const struct cause_footprint *sum, uint64_t pattern)
+{
+    enum pattern_kind kind = pattern_kind(pattern);
+    bool is_link = pattern & PATTERN_MIXED && kind != PATTERN_CHAINED;
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
-    bool is_link = is_mixed && kind != PATTERN_CHAINED, is_far = 2 * sum->n_far > sum->n,
-         may_move = kind != PATTERN_CHAINED && 2 * sum->n_fits > sum->n;
     double n = (double)sum->n,
            sure = n * (is_stored               ? STORED_PART
                        : is_strided || is_link ? LINK_PART
                                                : 0.8),
            unverified = is_stored ? n - sure : 0;
     double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
-    bool is_often = sum->n_repeated > sum->n_expected;
-    if (!is_sure(sum) || (is_often && 2 * sum->n_large > sum->n && 2 * sum->n_repeated < n))
-        return all_unverified(n);
-    if (is_often)
-        return resident_of(sum, pattern);
-    if (may_move || (!is_strided && is_sweep(sum)) || (is_link && (is_strided || !is_far)))
-        return all_unverified(n);
     return (struct cause_sum){.memory = memory,
                               .memory_low = sure,
                               .memory_high = n,
                               .execution = n - unverified - memory,
                               .unverified = unverified};
+}
+
+/* What lines say that come back surely more often, or less often, than by chance. */
+static struct cause_sum footprint_verdict(const struct cause_footprint *sum, uint64_t pattern)
+{
+    bool is_often = sum->n_repeated > sum->n_expected;
+    if (is_often && 2 * sum->n_large > sum->n && 2 * sum->n_repeated < (double)sum->n)
+        return all_unverified((double)sum->n);
+    if (is_often)
+        return resident_of(sum, pattern);
+    return is_told_nothing(sum, pattern) ? all_unverified((double)sum->n) : far_of(sum, pattern);
+}
+
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, uint64_t pattern)
+{
+    return is_sure(sum) ? footprint_verdict(sum, pattern) : all_unverified((double)sum->n);
 }
 
 /* --- the table --- */
@@ -517,9 +354,16 @@ static uint64_t with_flags(uint64_t pattern, uint64_t flags)
     return (pattern & ~walk_flags(pattern)) | flags;
 }
 
+/* The rest of this index and those after it have been judged. */
+static void drop_rests(struct cause_table *table, uint32_t rest)
+{
+    for (; rest; rest = table->rests[rest - 1].next)
+        table->rests[rest - 1].n = 0;
+}
+
 /* Judges what the entry's thread has pooled, and begins a new pool. A pool that says nothing alone is judged with those
  * of other threads. */
-static void close_pool(struct cause_entry *entry)
+static void close_pool(struct cause_table *table, struct cause_entry *entry)
 {
     struct cause_pool pool = entry->pool;
     uint64_t most_lines =
@@ -547,15 +391,48 @@ static void close_pool(struct cause_entry *entry)
         return;
     }
     struct cause_sum judged = causes_of_footprint(&own, with_flags(entry->pattern, pool.flags));
-    add_sum(&entry->judged, &judged);
+    cause_sum_add(&entry->judged, &judged);
+    drop_rests(table, pool.rest);
 }
 
-/* The instructions of one pool may access different parts of the variable: the parts add up. */
-static void add_to_pool(struct cause_entry *entry, const struct cause_access *access, const struct cause_caches *caches)
+/* Keeps the lines of an access for those of other walks. False when out of memory. */
+static bool keep_rest(struct cause_table *table, struct cause_entry *entry, const struct cause_access *access,
+                      uint64_t n, const struct cause_caches *caches)
+{
+    struct cause_rest rest = {.node = entry->node,
+                              .event = entry->event,
+                              .module = entry->module,
+                              .thread = access->thread,
+                              .walk = entry->walk,
+                              .n = n,
+                              .next = entry->pool.rest,
+                              .n_hashes = (uint32_t)access->n_hashes,
+                              .first = table->n_hashes,
+                              .lines = caches->l2_lines,
+                              .hash_bits = (uint8_t)access->hash_bits};
+    double part = access->n_steps ? (double)access->n_forward / (double)access->n_steps : 0;
+    rest.is_directed = access->n_steps < FOLLOWED_MIN || fabs(part - 0.5) > DIRECTED_PART;
+    if (!access->n_hashes || table->n_rests >= RESTS_MAX || table->n_hashes >= HASHES_MAX)
+        return true;
+    if (!vec_reserve(&table->rests, &table->cap_rests, table->n_rests + 1, sizeof rest) ||
+        !vec_reserve(&table->hashes, &table->cap_hashes, table->n_hashes + access->n_hashes, sizeof *table->hashes))
+        return false;
+    memcpy(table->hashes + table->n_hashes, access->hashes, access->n_hashes * sizeof *access->hashes);
+    table->n_hashes += access->n_hashes;
+    table->rests[table->n_rests++] = rest;
+    entry->pool.rest = (uint32_t)table->n_rests;
+    return true;
+}
+
+/* The instructions of one pool may access different parts of the variable: the parts add up. False when out of memory.
+ */
+static bool add_to_pool(struct cause_table *table, struct cause_entry *entry, const struct cause_access *access,
+                        const struct cause_caches *caches)
 {
     struct cause_pool *pool = &entry->pool;
+    uint64_t n = 0;
     if (pool->id != access->pool_id)
-        close_pool(entry);
+        close_pool(table, entry);
     if (pool->n == 0)
         *pool = (struct cause_pool){.id = access->pool_id, .caches = *caches};
     bool is_known = access->most_lines && (pool->n == 0 || pool->most_lines);
@@ -563,10 +440,12 @@ static void add_to_pool(struct cause_entry *entry, const struct cause_access *ac
     pool->all_lines = access->all_lines;
     pool->flags |= walk_flags(access->pattern);
     for (unsigned i = 0; i < PATTERN_SLOTS; i++) /* without those for whose lines there was no room */
-        pool->n += access->slots[i];
+        n += access->slots[i];
+    pool->n += n;
     pool->n_bins += access->n_bins;
     pool->n_followed += access->n_followed;
     pool->n_paced += access->n_paced;
+    return keep_rest(table, entry, access, n, caches);
 }
 
 /* Whether the data are known to fit a core's share of the third-level cache. */
@@ -602,8 +481,8 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
     entry->pattern |= walk_flags(access->pattern);
     for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
         entry->slots[i] += access->slots[i];
-    if (has_footprint && access->slots)
-        add_to_pool(entry, access, caches);
+    if (has_footprint && access->slots && !add_to_pool(table, entry, access, caches))
+        return false;
     return add_spot(table, &(struct cause_spot){.node = like.node,
                                                 .event = like.event,
                                                 .module = like.module,
@@ -616,9 +495,11 @@ void causes_renumber(struct cause_table *table, const uint32_t *index_of)
 {
     slots_fini(&table->slots);
     for (size_t i = 0; i < table->n; i++) {
-        close_pool(&table->entries[i]);
+        close_pool(table, &table->entries[i]);
         table->entries[i].node = index_of[table->entries[i].node];
     }
+    for (size_t i = 0; i < table->n_rests; i++)
+        table->rests[i].node = index_of[table->rests[i].node];
     slots_fini(&table->spot_slots);
     for (size_t i = 0; i < table->n_spots; i++)
         table->spots[i].node = index_of[table->spots[i].node];
@@ -630,6 +511,8 @@ void causes_fini(struct cause_table *table)
     slots_fini(&table->slots);
     free(table->spots);
     slots_fini(&table->spot_slots);
+    free(table->rests);
+    free(table->hashes);
     *table = (struct cause_table){0};
 }
 
@@ -649,6 +532,14 @@ static struct cause_sum scaled(struct cause_sum sum, double n)
                               .resident = by * sum.resident};
 }
 
+/* The first-level verdict of contrast, where what runs beside short waits may take their time. */
+static struct cause_sum contrast_of_near(struct cause_sum sum, bool is_near)
+{
+    if (is_near)
+        sum.memory_low = fmax(0, sum.memory_low - sum.execution);
+    return sum;
+}
+
 static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
 {
     double n = (double)entry->n_samples;
@@ -660,12 +551,10 @@ static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
     if (pattern_has_contrast(entry->pattern)) {
         struct cause_sum sum =
             causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern));
-        if (2 * entry->n_near > entry->n_samples) /* all that runs beside these short waits may take their time */
-            sum.memory_low = fmax(0, sum.memory_low - sum.execution);
-        return scaled(sum, n);
+        return scaled(contrast_of_near(sum, 2 * entry->n_near > entry->n_samples), n);
     }
     struct cause_sum sum = causes_of_footprint(&entry->footprint, entry->pattern);
-    add_sum(&sum, &entry->judged);
+    cause_sum_add(&sum, &entry->judged);
     return scaled(sum, n);
 }
 
@@ -682,6 +571,16 @@ static int compare_entries(const void *a, const void *b)
     order = order ? order : compare_words(x->module, y->module);
     order = order ? order : compare_words(x->walk, y->walk);
     return order ? order : compare_words(x->n_samples, y->n_samples);
+}
+
+/* The order of compare_entries. */
+static int compare_rests(const void *a, const void *b)
+{
+    const struct cause_rest *x = a, *y = b;
+    int order = compare_words(x->node, y->node);
+    order = order ? order : compare_words(x->event, y->event);
+    order = order ? order : compare_words(x->module, y->module);
+    return order ? order : compare_words(x->walk, y->walk);
 }
 
 /* The order of compare_entries. */
@@ -712,48 +611,7 @@ static void join(struct cause_entry *to, const struct cause_entry *from)
         to->slots[i] += from->slots[i];
     to->pattern |= walk_flags(from->pattern);
     add_footprint(&to->footprint, &from->footprint);
-    add_sum(&to->judged, &from->judged);
-}
-
-#define VIRTUAL_L3_MOST_KIB 32768 /* of a virtual machine whose caches were not measured */
-
-static void lower(uint64_t *lines, double kib)
-{
-    uint64_t measured = kib > 0 ? (uint64_t)(kib * 1024 / PATTERN_LINE_BYTES) : 0;
-    if (measured && measured < *lines)
-        *lines = measured;
-}
-
-void causes_caches_measured(struct cause_caches *caches, const char *skid)
-{
-    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL;
-    const json_t *measured = json_object_get(figures, "caches");
-    const json_t *levels = json_object_get(measured, "effective_kib");
-    const char *hypervisor = json_string_value(json_object_get(figures, "hypervisor"));
-    bool is_virtual = hypervisor && strcmp(hypervisor, "none") != 0 && strcmp(hypervisor, "unknown") != 0;
-    lower(&caches->l1_lines, json_number_value(json_array_get(levels, 0)));
-    lower(&caches->l2_lines, json_number_value(json_array_get(levels, 1)));
-    lower(&caches->l3_lines, json_number_value(json_array_get(levels, 2)));
-    lower(&caches->l3_lines, json_number_value(json_object_get(measured, "all_kib")));
-    if (!measured && is_virtual)
-        lower(&caches->l3_lines, VIRTUAL_L3_MOST_KIB);
-    json_decref(figures);
-}
-
-bool causes_retire_in_order(const char *skid)
-{
-    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL, *kernel;
-    bool holds = true;
-    size_t i;
-    json_array_foreach(json_object_get(figures, "kernels"), i, kernel)
-    {
-        const char *name = json_string_value(json_object_get(kernel, "name"));
-        if (name && strcmp(name, MIXED_LOOP) == 0 &&
-            json_number_value(json_object_get(kernel, "samples")) >= MIXED_SAMPLES_MIN)
-            holds = json_number_value(json_object_get(kernel, "percent_next")) >= MIXED_PERCENT_MIN;
-    }
-    json_decref(figures);
-    return holds;
+    cause_sum_add(&to->judged, &from->judged);
 }
 
 uint64_t causes_events(const struct cause_table *table, const struct model *model)
@@ -801,6 +659,20 @@ static bool add_walk(const struct cause_entry *entry, const struct cause_sum *su
     return causes_add_walk(variable, &walk);
 }
 
+bool cause_waits_add(struct cause_waits *waits, const struct cause_wait *wait)
+{
+    if (!vec_reserve(&waits->items, &waits->capacity, waits->n + 1, sizeof *waits->items))
+        return false;
+    waits->items[waits->n++] = *wait;
+    return true;
+}
+
+void cause_waits_fini(struct cause_waits *waits)
+{
+    free(waits->items);
+    *waits = (struct cause_waits){0};
+}
+
 /* Adds what was found for the entry to the time of its loop. Places of walks count from where the module begins, which
  * is the start of a page. */
 static bool add_wait(const struct cause_entry *entry, const struct cause_sum *sum, struct cause_waits *waits)
@@ -825,24 +697,194 @@ static bool add_wait(const struct cause_entry *entry, const struct cause_sum *su
     return !has_place || cause_waits_add(waits, &wait);
 }
 
+/* --- walks that are judged together --- */
+
+/* What one variable and event have. */
+struct together {
+    struct cause_entry *entries; /* [n] one of each walk */
+    size_t n;
+    const struct cause_rest *rests; /* [n_rests] in the order of entries */
+    size_t n_rests;
+    const uint32_t *hashes;
+};
+
+/* Whether a walk with a footprint leaves samples that others may help to judge. */
+static bool has_rest(const struct cause_entry *entry)
+{
+    const struct cause_footprint *sum = &entry->footprint;
+    return pattern_has_footprint(entry->pattern) && pattern_kind(entry->pattern) >= PATTERN_IRREGULAR && sum->n > 0 &&
+           !is_sure(sum) && !comes_often(sum) && !is_told_nothing(sum, entry->pattern);
+}
+
+/* Puts together what rests in one loop, or, when group is NULL, in all; notes in n_open of each entry how many of its
+ * samples take part. False when out of memory. */
+static bool meet_rests(const struct together *all, const struct cause_entry *group, struct cause_meetings *met)
+{
+    struct cause_rest *open = malloc((all->n_rests + 1) * sizeof *open);
+    size_t at = 0, n = 0;
+    for (size_t i = 0; open && i < all->n; i++) {
+        struct cause_entry *entry = &all->entries[i];
+        bool is_in = !group ||
+                     (group->module == entry->module && pattern_group(group->pattern) == pattern_group(entry->pattern));
+        entry->n_open = 0;
+        for (; at < all->n_rests && all->rests[at].module == entry->module && all->rests[at].walk == entry->walk; at++)
+            if (is_in && !entry->is_settled && all->rests[at].n && !all->rests[at].is_directed && has_rest(entry)) {
+                entry->n_open += all->rests[at].n;
+                open[n++] = all->rests[at];
+            }
+    }
+    bool ok = open && causes_meet(open, n, all->hashes, met);
+    free(open);
+    return ok;
+}
+
+/* Gives the entries whose samples took part their verdict, when it is one: what may have been near says nothing. */
+static void settle(const struct together *all, const struct cause_meetings *met)
+{
+    double far = met->n >= CAUSES_SAMPLES_MIN ? 1 - causes_near_most(met) / (double)met->n : 0;
+    for (size_t i = 0; i < all->n && far > 0; i++) {
+        struct cause_entry *entry = &all->entries[i];
+        const struct cause_footprint open = {.n = entry->n_open};
+        struct cause_sum sum = all_unverified((double)(entry->footprint.n - entry->n_open)), found;
+        if (entry->n_open == 0)
+            continue;
+        found = far_of(&open, entry->pattern);
+        cause_sum_add(&sum, &entry->judged);
+        sum.memory += far * found.memory;
+        sum.memory_low += far * found.memory_low;
+        sum.memory_high += found.memory_high;
+        sum.execution += far * found.execution;
+        sum.unverified += (double)open.n - far * (found.memory + found.execution);
+        entry->verdict = scaled(sum, (double)entry->n_samples);
+        entry->is_settled = true;
+    }
+}
+
+/* Lines that come back often enough to say it, though each walk has few samples. */
+static void settle_often(const struct together *all)
+{
+    uint64_t n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < all->n && (pass == 0 || n >= CAUSES_SAMPLES_MIN); i++) {
+            struct cause_entry *entry = &all->entries[i];
+            const struct cause_footprint *few = &entry->footprint;
+            if (!pattern_has_footprint(entry->pattern) || few->n >= CAUSES_SAMPLES_MIN || !comes_often(few))
+                continue;
+            n += pass == 0 ? few->n : 0;
+            if (pass == 0)
+                continue;
+            struct cause_sum sum = footprint_verdict(few, entry->pattern);
+            cause_sum_add(&sum, &entry->judged);
+            entry->verdict = scaled(sum, (double)entry->n_samples);
+        }
+}
+
+/* Adds samples by slot. Walks downwards enter a line at its last place: they are added as if they went upwards. */
+static void add_slots(const struct cause_entry *entry, uint64_t slots[PATTERN_SLOTS])
+{
+    unsigned width = pattern_access_bytes(entry->pattern) / (PATTERN_LINE_BYTES / PATTERN_SLOTS);
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        slots[pattern_stride_bytes(entry->pattern) < 0 ? (2 * PATTERN_SLOTS - (width ? width : 1) - i) % PATTERN_SLOTS
+                                                       : i] += entry->slots[i];
+}
+
+/* Whether a walk has too few samples to show at which place of a line it waits. */
+static bool has_few_slots(const struct cause_entry *entry, unsigned n_slots, unsigned n_firsts)
+{
+    uint64_t n = 0;
+    if (!pattern_has_contrast(entry->pattern) || pattern_slots(entry->pattern) != n_slots ||
+        pattern_firsts(entry->pattern) != n_firsts)
+        return false;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n += entry->slots[i];
+    return n < CAUSES_SAMPLES_MIN;
+}
+
+/* Strided walks that visit as many places of a line as each other. */
+static void settle_contrast(const struct together *all, unsigned n_slots, unsigned n_firsts)
+{
+    uint64_t slots[PATTERN_SLOTS] = {0}, n = 0, n_near = 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (has_few_slots(&all->entries[i], n_slots, n_firsts)) {
+            add_slots(&all->entries[i], slots);
+            n += all->entries[i].n_samples;
+            n_near += all->entries[i].n_near;
+        }
+    struct cause_sum sum = contrast_of_near(causes_of_contrast(slots, n_slots, n_firsts), 2 * n_near > n);
+    for (size_t i = 0; i < all->n && n >= CAUSES_SAMPLES_MIN; i++)
+        if (has_few_slots(&all->entries[i], n_slots, n_firsts))
+            all->entries[i].verdict = scaled(sum, (double)all->entries[i].n_samples);
+}
+
+/* Judges by all walks what one alone does not say. False when out of memory. */
+static bool judge_together(const struct together *all)
+{
+    struct cause_meetings met = {0};
+    settle_often(all);
+    for (unsigned n_slots = 2; n_slots <= PATTERN_SLOTS; n_slots++)
+        for (unsigned n_firsts = 1; n_firsts <= 8 && n_firsts < n_slots; n_firsts++)
+            settle_contrast(all, n_slots, n_firsts);
+    if (!meet_rests(all, NULL, &met))
+        return false;
+    settle(all, &met);
+    if (met.n < CAUSES_SAMPLES_MIN || causes_near_most(&met) < (double)met.n)
+        return true;
+    for (size_t i = 0; i < all->n; i++) {
+        struct cause_entry *entry = &all->entries[i];
+        if (entry->is_settled || entry->is_tried || !has_rest(entry))
+            continue;
+        met = (struct cause_meetings){0};
+        if (!meet_rests(all, entry, &met))
+            return false;
+        for (size_t k = i; k < all->n; k++)
+            all->entries[k].is_tried |= all->entries[k].n_open > 0;
+        settle(all, &met);
+    }
+    return true;
+}
+
+/* The entries of one variable and event, from *i on, joined where they are of one walk, with their rests, from *rest
+ * on, and judged; moves both past them. False when out of memory. */
+static bool judge_walks(struct cause_table *table, size_t *i, size_t *rest, bool is_in_order, struct together *all)
+{
+    struct cause_entry *first = &table->entries[*i], *last = NULL;
+    *all = (struct together){.entries = first, .rests = table->rests + *rest, .hashes = table->hashes};
+    for (size_t k = *i;
+         k < table->n && table->entries[k].node == first->node && table->entries[k].event == first->event; k = ++*i) {
+        if (last && is_same_entry(last, &table->entries[k])) {
+            join(last, &table->entries[k]);
+        } else {
+            last = &first[all->n++];
+            *last = table->entries[k];
+        }
+    }
+    for (;
+         *rest < table->n_rests && table->rests[*rest].node == first->node && table->rests[*rest].event == first->event;
+         ++*rest)
+        all->n_rests++;
+    for (size_t k = 0; k < all->n; k++)
+        first[k].verdict = judge(&first[k], is_in_order);
+    return judge_together(all);
+}
+
 /* Judges the entries of one variable and event, from *i on, and adds their sum to the variable; moves *i past them, and
- * *spot past their spots. */
-static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, struct model *model, uint64_t events,
-                           bool is_in_order, struct cause_waits *waits)
+ * *spot past their spots, and *rest past their rests. */
+static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, size_t *rest, struct model *model,
+                           uint64_t events, bool is_in_order, struct cause_waits *waits)
 {
     const struct cause_entry *first = &table->entries[*i];
     bool has_verdict = first->node < model->n_variables && first->event < 64 && events >> first->event & 1, ok = true;
     struct cause_sum all = {0};
+    struct together walks;
     size_t first_wait = waits->n;
-    while (*i < table->n && table->entries[*i].node == first->node && table->entries[*i].event == first->event) {
-        struct cause_entry *entry = &table->entries[(*i)++];
-        while (*i < table->n && is_same_entry(&table->entries[*i], entry))
-            join(entry, &table->entries[(*i)++]);
-        struct cause_sum sum = judge(entry, is_in_order);
-        add_sum(&all, &sum);
-        set_spot_parts(table, entry, &sum, spot);
-        ok = ok &&
-             (!has_verdict || (add_walk(entry, &sum, &model->variables[first->node]) && add_wait(entry, &sum, waits)));
+    if (!judge_walks(table, i, rest, is_in_order, &walks))
+        return false;
+    for (size_t k = 0; ok && k < walks.n; k++) {
+        const struct cause_entry *entry = &first[k];
+        cause_sum_add(&all, &entry->verdict);
+        set_spot_parts(table, entry, &entry->verdict, spot);
+        ok = !has_verdict || (add_walk(entry, &entry->verdict, &model->variables[first->node]) &&
+                              add_wait(entry, &entry->verdict, waits));
     }
     if (!has_verdict || !ok)
         return ok;
@@ -869,7 +911,7 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
                    "unverified.");
     for (size_t i = 0; i < table->n; i++) {
         struct cause_entry *entry = &table->entries[i];
-        close_pool(entry);
+        close_pool(table, entry);
         entry->node = entry->node < n_nodes ? variable_of[entry->node] : UINT32_MAX;
     }
     if (table->n)
@@ -878,8 +920,12 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
         table->spots[i].node = table->spots[i].node < n_nodes ? variable_of[table->spots[i].node] : UINT32_MAX;
     if (table->n_spots)
         qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots_by_walk);
-    for (size_t i = 0, spot = 0; ok && i < table->n;)
-        ok = judge_variable(table, &i, &spot, model, events, is_in_order, &waits);
+    for (size_t i = 0; i < table->n_rests; i++)
+        table->rests[i].node = table->rests[i].node < n_nodes ? variable_of[table->rests[i].node] : UINT32_MAX;
+    if (table->n_rests)
+        qsort(table->rests, table->n_rests, sizeof *table->rests, compare_rests);
+    for (size_t i = 0, spot = 0, rest = 0; ok && i < table->n;)
+        ok = judge_variable(table, &i, &spot, &rest, model, events, is_in_order, &waits);
     cause_waits_share(&waits, model);
     cause_waits_fini(&waits);
     if (table->n_spots)
@@ -921,55 +967,4 @@ bool causes_are_unknown(const char *name)
 {
     return strcmp(name, "<address lost>") == 0 || strcmp(name, "<unknown>") == 0 ||
            strcmp(name, "<not data-centric>") == 0;
-}
-
-bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum)
-{
-    size_t i = 0;
-    while (i < variable->n_causes && variable->causes[i].event != event)
-        i++;
-    if (i == variable->n_causes) {
-        if (!vec_reserve(&variable->causes, &variable->cap_causes, i + 1, sizeof *variable->causes))
-            return false;
-        variable->causes[variable->n_causes++] = (struct variable_cause){.event = event};
-    }
-    add_sum(&variable->causes[i].sum, sum);
-    return true;
-}
-
-static size_t find_walk(const struct variable *variable, const struct variable_walk *like)
-{
-    size_t i = 0;
-    while (i < variable->n_walks && (variable->walks[i].event != like->event || variable->walks[i].kind != like->kind ||
-                                     variable->walks[i].stride_bytes != like->stride_bytes))
-        i++;
-    return i;
-}
-
-bool causes_add_walk(struct variable *variable, const struct variable_walk *walk)
-{
-    const struct variable_walk other = {
-        .event = walk->event, .kind = PATTERN_UNKNOWN, .samples = walk->samples, .memory = walk->memory};
-    size_t i = find_walk(variable, walk);
-    if (i == variable->n_walks && i >= WALKS_MAX) {
-        walk = &other;
-        i = find_walk(variable, walk);
-    }
-    if (i == variable->n_walks) {
-        if (!vec_reserve(&variable->walks, &variable->cap_walks, i + 1, sizeof *variable->walks))
-            return false;
-        variable->walks[variable->n_walks++] =
-            (struct variable_walk){.event = walk->event, .kind = walk->kind, .stride_bytes = walk->stride_bytes};
-    }
-    variable->walks[i].samples += walk->samples;
-    variable->walks[i].memory += walk->memory;
-    return true;
-}
-
-const struct cause_sum *causes_of(const struct variable *variable, uint32_t event)
-{
-    for (size_t i = 0; i < variable->n_causes; i++)
-        if (variable->causes[i].event == event)
-            return &variable->causes[i].sum;
-    return NULL;
 }

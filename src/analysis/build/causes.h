@@ -46,7 +46,8 @@ void accesses_fini(struct access_table *table);
  * only feed, and which cannot be told apart. Judged for each instruction by how it walks through memory and by the
  * lines of its samples (base/access-pattern.h), summed by variable. Ordinary code. */
 
-#define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer say nothing */
+#define CAUSES_SAMPLES_MIN 100 /* of a walk, or of those that are put together: fewer say nothing */
+#define CAUSES_CHANCE 1.5      /* standard deviations that may be chance */
 
 /* Number of lines in the caches that each core has to itself, and in its share of the third-level cache. */
 struct cause_caches {
@@ -118,9 +119,60 @@ struct cause_access {
     uint64_t n_followed, n_paced; /* as in struct objects_lines */
     uint64_t most_lines;          /* the data of this instruction have at most this many; 0: not known */
     uint64_t all_lines;           /* the variable has this many; 0: not known */
+    uint32_t thread;              /* numbers the thread's file: lines of one thread can be put together */
+    const uint32_t *hashes;       /* [n_hashes], as in struct objects_lines */
+    size_t n_hashes;
+    uint32_t hash_bits;
+    uint64_t n_steps, n_forward; /* of the variable in the thread, as in struct reach_sum */
 };
 
 struct cause_entry;
+
+/* --- lines that are put together --- */
+
+/* Real programs spread their samples over many instructions. What a walk cannot say alone, the walks of one variable
+ * say together: of all of them, else of those of one loop. Lines count as met again whichever of the instructions met
+ * them before, thread by thread. Where nothing comes back, that is evidence, too: of n samples that found their lines
+ * in a cache of N lines, n^2 / 2N meet a line again, or more if some lines are used more than others; so as many as
+ * nearly always meet one, and do not, are in more than a cache holds. But nobody knows which ones: the others may have
+ * found theirs near. Walks whose lines tell nothing (sweeps, links of chains, what fits the third-level cache) stay
+ * out, and so do variables whose samples move in one direction. */
+
+/* Lines of the samples of one instruction, in one walk of one thread. */
+struct cause_rest {
+    uint32_t node, event, module; /* as in struct cause_access; node: the variable, once judged */
+    uint32_t thread;
+    uint64_t walk;
+    uint64_t n;        /* samples; 0: the thread alone has said enough */
+    uint32_t next;     /* index + 1 of another one of the same pool of bins */
+    uint32_t n_hashes; /* from hashes[first] of the table on */
+    size_t first;
+    uint64_t lines;    /* of the second-level cache */
+    uint8_t hash_bits; /* as in struct objects_lines */
+    bool is_directed;  /* samples of the variable move in one direction, or it is not known where they move */
+};
+
+/* What samples met together. All zero is empty. */
+struct cause_meetings {
+    uint64_t n; /* samples */
+    uint32_t n_threads;
+    double n_met;    /* lines that had been met before, as far as their hashes tell */
+    double n_chance; /* as many would seem to be, if none was */
+    double lines;    /* in the cache */
+};
+
+/* Samples n, of which a line was met before: how many, when each of the lines is equally likely. */
+double causes_repeated(double n, double lines);
+
+/* How many of the samples may have found their lines in the cache, with 95 % certainty at most: x that come from
+ * as many lines as it holds meet causes_repeated(x) again, in threads with a cache each no fewer than if all have
+ * alike. */
+double causes_near_most(const struct cause_meetings *met);
+
+/* Puts together the lines of rests [n], whose hashes lie in hashes, and sorts rests by thread. False when out of
+ * memory.
+ */
+bool causes_meet(struct cause_rest *rests, size_t n, const uint32_t *hashes, struct cause_meetings *met);
 
 enum cause_part { CAUSE_MEMORY, CAUSE_EXECUTION, CAUSE_UNVERIFIED, CAUSE_PARTS };
 
@@ -140,6 +192,10 @@ struct cause_table {
     struct cause_spot *spots; /* [n_spots]; by variable, module, address and event once judged */
     size_t n_spots, cap_spots;
     struct slots spot_slots;
+    struct cause_rest *rests; /* [n_rests]; in the order of entries once judged */
+    size_t n_rests, cap_rests;
+    uint32_t *hashes; /* [n_hashes] */
+    size_t n_hashes, cap_hashes;
 };
 
 /* Adds what a thread's file says. False when out of memory; new entries beyond 300,000 are left out, and so not
@@ -214,6 +270,9 @@ bool causes_retire_in_order(const char *skid);
 
 /* Frees everything and makes the table empty. */
 void causes_fini(struct cause_table *table);
+
+/* Adds each part. */
+void cause_sum_add(struct cause_sum *to, const struct cause_sum *from);
 
 /* Adds to the sums that a variable has for an event; false when out of memory. */
 bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum);

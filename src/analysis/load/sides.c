@@ -457,7 +457,7 @@ static uint64_t most_lines_of(const struct objects_variable *from, const struct 
 
 static void add_causes(struct load_sides *sides, uint32_t node, const struct objects_variable *from,
                        const struct objects_access *access, uint32_t event, uint32_t module,
-                       const struct cause_caches *caches)
+                       const struct beside *beside)
 {
     struct cause_access like = {.node = node,
                                 .event = event,
@@ -473,8 +473,39 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
         like.most_lines = most_lines_of(from, access);
         like.all_lines = from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
         like.pool_id = sides->n_variables;
+        like.thread = (uint32_t)beside->profile;
+        like.hashes = access->lines->hashes;
+        like.n_hashes = access->lines->n_hashes;
+        like.hash_bits = access->lines->hash_bits;
+        like.n_steps = from->reach ? from->reach->sum.n_steps : 0;
+        like.n_forward = from->reach ? from->reach->sum.n_forward : 0;
     }
-    sides->failed = !causes_add(&sides->causes, &like, caches) || sides->failed;
+    sides->failed = !causes_add(&sides->causes, &like, &beside->caches) || sides->failed;
+}
+
+#define VIRTUAL_L3_MOST_KIB 32768 /* of a virtual machine whose caches were not measured */
+
+static void lower(uint64_t *lines, double kib)
+{
+    uint64_t measured = kib > 0 ? (uint64_t)(kib * 1024 / PATTERN_LINE_BYTES) : 0;
+    if (measured && measured < *lines)
+        *lines = measured;
+}
+
+void causes_caches_measured(struct cause_caches *caches, const char *skid)
+{
+    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL;
+    const json_t *measured = json_object_get(figures, "caches");
+    const json_t *levels = json_object_get(measured, "effective_kib");
+    const char *hypervisor = json_string_value(json_object_get(figures, "hypervisor"));
+    bool is_virtual = hypervisor && strcmp(hypervisor, "none") != 0 && strcmp(hypervisor, "unknown") != 0;
+    lower(&caches->l1_lines, json_number_value(json_array_get(levels, 0)));
+    lower(&caches->l2_lines, json_number_value(json_array_get(levels, 1)));
+    lower(&caches->l3_lines, json_number_value(json_array_get(levels, 2)));
+    lower(&caches->l3_lines, json_number_value(json_object_get(measured, "all_kib")));
+    if (!measured && is_virtual)
+        lower(&caches->l3_lines, VIRTUAL_L3_MOST_KIB);
+    json_decref(figures);
 }
 
 /* What the machine of a profile has, as it claims and as it was measured. */
@@ -504,7 +535,7 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
         if (access->event >= n_events || events[access->event] == UINT32_MAX)
             continue;
         like.event = events[access->event];
-        add_causes(sides, row->node, from, access, like.event, like.module, &beside->caches);
+        add_causes(sides, row->node, from, access, like.event, like.module, beside);
         if (from->kind > VAR_STACK)
             continue; /* not in an object that has places */
         (void)accesses_add(&sides->accesses, &like, &access->offsets);
