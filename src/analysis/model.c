@@ -535,6 +535,7 @@ void cause_sum_add(struct cause_sum *to, const struct cause_sum *from)
     to->execution += from->execution;
     to->unverified += from->unverified;
     to->resident += from->resident;
+    to->longer = from->longer > to->longer ? from->longer : to->longer;
 }
 
 bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum)

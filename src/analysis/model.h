@@ -136,6 +136,8 @@ struct cause_sum {
     double execution, unverified;
     double resident;    /* of execution: found in the caches that each core has to itself */
     double first_touch; /* in reports only, and then a part of all like the first three: first touches of pages */
+    double longer; /* how many times as long a measurement at the same rate would verify most of what is unverified;
+                    * 0: nothing is, or a longer one would not. It does not add up */
 };
 
 struct variable_cause {
@@ -362,6 +364,7 @@ struct model {
     size_t n_cpu_counts, cap_cpu_counts;
     struct touch *touches; /* [n_touches] by variable, thread, scope; only where page faults were sampled */
     size_t n_touches, cap_touches;
+    size_t n_longer;          /* sums of causes that say how long a measurement would verify more, or 1 */
     struct meeting *meetings; /* [n_meetings] by key; only where lines were watched */
     size_t n_meetings, cap_meetings;
     struct reach_row *reaches; /* [n_reaches] by variable, thread; none in older databases */

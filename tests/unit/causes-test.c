@@ -882,6 +882,9 @@ static void test_walks_that_move_on(void **state)
         }
         assert_true((judge_small(walks).memory_low > 0) == (c == 5));
     }
+    for (unsigned i = 0; i < WALKS; i++) /* so many of LINES_L2 meet no line again, with as many beside them */
+        draw_walk(&random, &walks[i], i, 8, 0, 4u << 20);
+    assert_true(fabs(judge_small(walks).longer * 8 * WALKS - 2 * sqrt(2 * LINES_L2 * log(20))) < 10);
 }
 
 /* The walks of one loop say something, though those of another loop meet each other's lines. */
@@ -895,8 +898,6 @@ static void test_walks_of_a_loop(void **state)
         draw_walk(&random, &walks[i], i, 40, is_near ? 1u << 30 : 0, is_near ? 1500 : 4u << 20);
         walks[i].access.pattern =
             pattern_make(i % 2 ? PATTERN_IRREGULAR : PATTERN_CHAINED, is_near ? 0x5000 + i : 0x1000, 0, 8);
-        walks[i].access.pool_id = i + 1;
-        walks[i].access.thread = 7;
     }
     struct cause_sum sum = judge_small(walks);
     assert_true(sum.memory > 0 && sum.memory_low > 0 && sum.memory < 480 && sum.unverified < 960);

@@ -706,7 +706,28 @@ struct together {
     const struct cause_rest *rests; /* [n_rests] in the order of entries */
     size_t n_rests;
     const uint32_t *hashes;
+    double n_helped, longer; /* samples that are not verified, which so many times as many samples would verify */
 };
+
+#define LONGER_PART 0.5 /* of such samples that a longer measurement is to verify */
+
+/* Notes that n samples would be verified in a measurement that is so many times as long. */
+static void note_longer(struct together *all, double n, double longer)
+{
+    all->n_helped += n;
+    all->longer = fmax(all->longer, longer);
+}
+
+/* The same of what is put together: as long as lines may come back as seldom as those of data twice as large as the
+ * cache, more samples decide. */
+static void note_meetings(struct together *all, const struct cause_meetings *met)
+{
+    double n = (double)met->n, again = met->n_met - met->n_chance;
+    double most = causes_repeated(n, 2 * met->lines), near = met->n ? causes_near_most(met) : 0;
+    const struct cause_meetings none = {.n = UINT64_C(1) << 40, .n_threads = met->n_threads, .lines = met->lines};
+    if (near > LONGER_PART * n && again <= most + CAUSES_CHANCE * sqrt(most + met->n_chance))
+        note_longer(all, near, fmax(causes_near_most(&none) / LONGER_PART, CAUSES_SAMPLES_MIN) / n);
+}
 
 /* Whether a walk with a footprint leaves samples that others may help to judge. */
 static bool has_rest(const struct cause_entry *entry)
@@ -761,7 +782,7 @@ static void settle(const struct together *all, const struct cause_meetings *met)
 }
 
 /* Lines that come back often enough to say it, though each walk has few samples. */
-static void settle_often(const struct together *all)
+static void settle_often(struct together *all)
 {
     uint64_t n = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -777,6 +798,8 @@ static void settle_often(const struct together *all)
             cause_sum_add(&sum, &entry->judged);
             entry->verdict = scaled(sum, (double)entry->n_samples);
         }
+    if (n && n < CAUSES_SAMPLES_MIN)
+        note_longer(all, (double)n, CAUSES_SAMPLES_MIN / (double)n);
 }
 
 /* Adds samples by slot. Walks downwards enter a line at its last place: they are added as if they went upwards. */
@@ -801,7 +824,7 @@ static bool has_few_slots(const struct cause_entry *entry, unsigned n_slots, uns
 }
 
 /* Strided walks that visit as many places of a line as each other. */
-static void settle_contrast(const struct together *all, unsigned n_slots, unsigned n_firsts)
+static void settle_contrast(struct together *all, unsigned n_slots, unsigned n_firsts)
 {
     uint64_t slots[PATTERN_SLOTS] = {0}, n = 0, n_near = 0;
     for (size_t i = 0; i < all->n; i++)
@@ -814,10 +837,12 @@ static void settle_contrast(const struct together *all, unsigned n_slots, unsign
     for (size_t i = 0; i < all->n && n >= CAUSES_SAMPLES_MIN; i++)
         if (has_few_slots(&all->entries[i], n_slots, n_firsts))
             all->entries[i].verdict = scaled(sum, (double)all->entries[i].n_samples);
+    if (n && n < CAUSES_SAMPLES_MIN)
+        note_longer(all, (double)n, CAUSES_SAMPLES_MIN / (double)n);
 }
 
 /* Judges by all walks what one alone does not say. False when out of memory. */
-static bool judge_together(const struct together *all)
+static bool judge_together(struct together *all)
 {
     struct cause_meetings met = {0};
     settle_often(all);
@@ -827,6 +852,7 @@ static bool judge_together(const struct together *all)
     if (!meet_rests(all, NULL, &met))
         return false;
     settle(all, &met);
+    note_meetings(all, &met);
     if (met.n < CAUSES_SAMPLES_MIN || causes_near_most(&met) < (double)met.n)
         return true;
     for (size_t i = 0; i < all->n; i++) {
@@ -896,6 +922,9 @@ static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, s
     }
     all.memory_least = all.memory_low;
     all.memory_most = all.memory_high;
+    if (walks.n_helped > LONGER_PART * all.unverified && walks.longer > 1)
+        all.longer = walks.longer;
+    model->n_longer += all.longer > 0;
     return causes_add_sum(&model->variables[first->node], first->event, &all);
 }
 

@@ -75,6 +75,7 @@ const struct special_row *special_rows_find(const char *name)
 /* What the rows of a report were spent on, and their order by that: see causes.h. */
 
 #define RESIDENT_PART 0.5
+#define LONGER_MOST 1000                         /* times as long: beyond that a measurement is not worth a thought */
 #define UNTOLD_SAMPLES (10 * CAUSES_SAMPLES_MIN) /* of a variable: enough to tell how often its lines come back */
 #define UNKNOWN_PART 0.25                        /* of the time: with less unverified, memory is known ... */
 #define UNKNOWN_TIMES 4.0                        /* ... and where it is not more than so many times memory */
@@ -107,7 +108,8 @@ static struct cause_sum parts_of(const struct report *report, const struct repor
                               .memory_most = (sum->memory_most + all - known) / all,
                               .execution = sum->execution / all,
                               .unverified = (sum->unverified + all - known) / all,
-                              .resident = sum->resident / all};
+                              .resident = sum->resident / all,
+                              .longer = sum->longer};
 }
 
 static bool knows_causes(const struct report *report, uint32_t event)
@@ -137,7 +139,8 @@ void report_add_causes(struct report *report)
                                   .memory_most = row->share * part.memory_most,
                                   .execution = row->share * part.execution,
                                   .unverified = row->share * part.unverified,
-                                  .resident = row->share * part.resident};
+                                  .resident = row->share * part.resident,
+                                  .longer = part.longer};
     }
     first_touch_add_causes(report);
     for (size_t i = 0; i < report->n_rows; i++) {
@@ -150,6 +153,12 @@ void report_add_causes(struct report *report)
         all->first_touch += sum->first_touch;
         all->resident += sum->resident;
     }
+}
+
+double report_more_seconds(const struct report *report, const struct report_row *row)
+{
+    double longer = row->causes.longer;
+    return report->has_causes && longer > 1 && longer < LONGER_MOST ? (longer - 1) * report->sampled_s : 0;
 }
 
 bool report_is_memory_unknown(const struct cause_sum *sum)

@@ -216,6 +216,11 @@ const char *report_path_in_element(const char *path, uint32_t flags);
 /* parts.c: adds what the rows were spent on, once they are made. */
 void report_add_causes(struct report *report);
 
+/* How many more seconds of CPU time at the rate of this measurement would verify most of what is unverified of a row,
+ * by what its samples show so far (struct cause_sum, longer): "about 20 s more would verify m". 0: nothing is
+ * unverified, or a longer measurement would not verify it. */
+double report_more_seconds(const struct report *report, const struct report_row *row);
+
 /* parts.c: whether so much is unverified that the known part of memory says nothing: its number would read as if all of
  * it were known. Then the report shows a word instead, and the interval where there is room. */
 bool report_is_memory_unknown(const struct cause_sum *sum);

@@ -19,7 +19,6 @@
 #define HUGE_LEAST (32u << 20) /* bytes: address translations of less are cached */
 #define HUGE_STEP 4096u        /* bytes: with such strides each read is on a page of its own */
 #define PAGE_BYTES 4096.0
-#define TELLING_SAMPLES (10.0 * CAUSES_SAMPLES_MIN) /* of a variable: with more of them a longer run tells no more */
 #define LONGER_MOST_S 3600.0
 
 /* Percent of all samples that waited for memory at most where a part of the row's samples of that kind did: what waited
@@ -271,12 +270,10 @@ static void advise_on_waits(struct advices *advices, const struct report_row *ro
                      &evidence);
 }
 
-/* Appends how much longer the program would have to be measured until a variable with n samples has so many that they
- * tell. */
-static bool put_longer(const struct advices *advices, double n, struct buf *words)
+/* Appends how much longer the program would have to be measured until the samples of the row tell. */
+static bool put_longer(const struct advices *advices, const struct report_row *row, struct buf *words)
 {
-    const struct report *report = &advices->report;
-    double more_s = n > 0 ? report->sampled_s * (TELLING_SAMPLES / n - 1) : 0;
+    double more_s = report_more_seconds(&advices->report, row);
     if (!(more_s > 0) || more_s > LONGER_MOST_S)
         return false;
     if (more_s < 100)
@@ -291,7 +288,6 @@ void advise_on_rest(struct advices *advices, const struct report_row *row)
 {
     enum row_verdict verdict = advice_verdict(advices, row);
     const char *meaning = report_meaning(&advices->report, row);
-    double n = (double)report_samples_of(&advices->report, row->variable) * (row->part ? row->part->fraction : 1);
     struct buf words = {0}, evidence = {0};
     if (row->share < ADVICE_LARGE_PERCENT || !may_wait(verdict))
         return;
@@ -300,7 +296,7 @@ void advise_on_rest(struct advices *advices, const struct report_row *row)
         return;
     }
     buf_printf(&words, "whether it waits for memory is not known: ");
-    if (!put_longer(advices, n, &words))
+    if (!put_longer(advices, row, &words))
         buf_printf(&words,
                    "the samples do not tell, but those of hardware that samples addresses would (hpcrun --doctor)");
     buf_printf(&evidence, "%s",

@@ -556,28 +556,25 @@ static void pass_place(struct pass *pass, uint32_t *place)
     *place = number - 1;
 }
 
-static void pass_machine(struct pass *pass, struct machine *machine)
-{
-    pass_text(pass, &machine->host_id, "host");
-    if (pass->code == 0 && !machine->host_id)
-        refuse(pass, "host", "it has no name");
-    machine->n_cpus = pass_list(pass, &machine->cpus, machine->n_cpus, sizeof *machine->cpus, "CPUs");
-    for (size_t i = 0; i < machine->n_cpus && pass->code == 0; i++) {
-        struct machine_cpu *cpu = &machine->cpus[i];
-        pass_32(pass, &cpu->cpu, PLACE_UNKNOWN - 1, "CPU");
-        if (i && pass->code == 0 && cpu->cpu <= cpu[-1].cpu)
-            refuse(pass, "CPU", "the numbers do not ascend");
-        pass_place(pass, &cpu->core);
-        pass_place(pass, &cpu->package);
-        pass_place(pass, &cpu->node);
-    }
-}
-
 static void pass_machines(struct pass *pass, struct model *model)
 {
     model->n_machines = pass_list(pass, &model->machines, model->n_machines, sizeof *model->machines, "hosts");
-    for (size_t i = 0; i < model->n_machines && pass->code == 0; i++)
-        pass_machine(pass, &model->machines[i]);
+    for (size_t i = 0; i < model->n_machines && pass->code == 0; i++) {
+        struct machine *machine = &model->machines[i];
+        pass_text(pass, &machine->host_id, "host");
+        if (pass->code == 0 && !machine->host_id)
+            refuse(pass, "host", "it has no name");
+        machine->n_cpus = pass_list(pass, &machine->cpus, machine->n_cpus, sizeof *machine->cpus, "CPUs");
+        for (size_t k = 0; k < machine->n_cpus && pass->code == 0; k++) {
+            struct machine_cpu *cpu = &machine->cpus[k];
+            pass_32(pass, &cpu->cpu, PLACE_UNKNOWN - 1, "CPU");
+            if (k && pass->code == 0 && cpu->cpu <= cpu[-1].cpu)
+                refuse(pass, "CPU", "the numbers do not ascend");
+            pass_place(pass, &cpu->core);
+            pass_place(pass, &cpu->package);
+            pass_place(pass, &cpu->node);
+        }
+    }
 }
 
 /* The distances between the memory nodes of the machines, in their order. */
@@ -673,24 +670,6 @@ struct table {
     void (*pass)(struct pass *pass, struct model *model);
 };
 
-static void pass_touch(struct pass *pass, const struct model *model, struct touch *touch)
-{
-    bool has_place = touch->low_bytes <= touch->high_bytes;
-    pass_32(pass, &touch->thread, model->n_threads - 1, "thread of a touch");
-    pass_32(pass, &touch->scope, model->n_scopes - 1, "scope of a touch");
-    pass_64(pass, &touch->n_samples, "touch");
-    pass_64(pass, &touch->n_faults, "touch");
-    pass_64(pass, &touch->first_ns, "touch");
-    pass_bool(pass, &has_place, "touch");
-    if (has_place) {
-        pass_64(pass, &touch->low_bytes, "touch");
-        pass_64(pass, &touch->high_bytes, "touch");
-    } else {
-        touch->low_bytes = 1;
-        touch->high_bytes = 0;
-    }
-}
-
 static void pass_meetings(struct pass *pass, struct model *model)
 {
     size_t n = model->n_meetings =
@@ -719,8 +698,21 @@ static void pass_touches(struct pass *pass, struct model *model)
         refuse(pass, "touches", "there are no variables or threads");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         struct touch *touch = &model->touches[i];
+        bool has_place = touch->low_bytes <= touch->high_bytes;
         pass_next_variable(pass, model, &touch->variable, &variable, "variable of a touch");
-        pass_touch(pass, model, touch);
+        pass_32(pass, &touch->thread, model->n_threads - 1, "thread of a touch");
+        pass_32(pass, &touch->scope, model->n_scopes - 1, "scope of a touch");
+        pass_64(pass, &touch->n_samples, "touch");
+        pass_64(pass, &touch->n_faults, "touch");
+        pass_64(pass, &touch->first_ns, "touch");
+        pass_bool(pass, &has_place, "touch");
+        if (has_place) {
+            pass_64(pass, &touch->low_bytes, "touch");
+            pass_64(pass, &touch->high_bytes, "touch");
+        } else {
+            touch->low_bytes = 1;
+            touch->high_bytes = 0;
+        }
     }
 }
 
@@ -855,7 +847,15 @@ static void pass_spared(struct pass *pass, struct model *model)
     }
 }
 
-/* One number. It is beside the head, which older readers read as it was. */
+static void pass_longer(struct pass *pass, struct model *model)
+{
+    for (size_t v = 0; v < model->n_variables && pass->code == 0; v++)
+        for (size_t i = 0; i < model->variables[v].n_causes && pass->code == 0; i++)
+            pass_double(pass, &model->variables[v].causes[i].sum.longer, "longer measurement");
+    model->n_longer = model->n_longer ? model->n_longer : 1;
+}
+
+/* Beside the head, which older readers read as it was. */
 static void pass_unmeasured(struct pass *pass, struct model *model)
 {
     pass_64(pass, &model->unmeasured_ns, "CPU time that was not measured");
@@ -873,6 +873,7 @@ static const struct table tables[] = {
     {"field_counts", offsetof(struct model, n_field_counts), NULL, pass_field_counts},
     {"drops", offsetof(struct model, n_drops), NULL, pass_drops},
     {"spared", offsetof(struct model, n_events), has_spared, pass_spared},
+    {"longer", offsetof(struct model, n_longer), NULL, pass_longer},
     {"unmeasured", offsetof(struct model, unmeasured_ns), NULL, pass_unmeasured},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)

@@ -313,6 +313,7 @@ static void take_cause(struct json_take *take, const json_t *item, struct cause_
     bool has_range = json_array_size(item) > 8;
     sum->memory_least = has_range ? json_take_double(take, json_array_get(item, 7), "causes") : sum->memory_low;
     sum->memory_most = has_range ? json_take_double(take, json_array_get(item, 8), "causes") : sum->memory_high;
+    sum->longer = json_array_size(item) > 9 ? json_take_double(take, json_array_get(item, 9), "causes") : 0;
 }
 
 /* Reads the list under key, which has an item for each event: makes zeroed items that begin with the index of their

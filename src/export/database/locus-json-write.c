@@ -200,12 +200,13 @@ static void put_samples(const struct model *model, const struct variable *variab
     }
     for (size_t i = 0; i < variable->n_causes; i++) {
         const struct cause_sum *sum = &variable->causes[i].sum;
-        const double values[] = {sum->memory,     sum->memory_low, sum->memory_high,  sum->execution,
-                                 sum->unverified, sum->resident,   sum->memory_least, sum->memory_most};
+        const double values[] = {sum->memory,   sum->memory_low,   sum->memory_high, sum->execution, sum->unverified,
+                                 sum->resident, sum->memory_least, sum->memory_most, sum->longer};
+        size_t n_values = sizeof values / sizeof *values - (sum->longer == 0);
         if (i == 0)
             json_put_key(out, "causes", 0);
         buf_printf(out, i ? ", [%u" : "[[%u", variable->causes[i].event);
-        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        for (size_t k = 0; k < n_values; k++) {
             buf_printf(out, ", ");
             json_put_double(out, values[k]);
         }
