@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the loops of the machine code to those of the source: the (inlined) function that each is written in, and its
- * lines. A loop is written in the innermost function that contains all of its instructions. */
+ * lines. A loop is written in the innermost function that contains all of its instructions but for a few that the
+ * compiler has moved into it. */
 #include "structure/structure-make.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/search.h"
 
@@ -256,6 +258,91 @@ static const struct atom *atom_at(const struct structure *structure, uint64_t va
     return low > 0 && vaddr < structure->atoms[low - 1].end ? &structure->atoms[low - 1] : NULL;
 }
 
+/* True when node lies in outer or is it. */
+static bool is_below(const struct structure *structure, uint32_t node, uint32_t outer)
+{
+    while (node != STRUCTURE_NONE && structure->nodes[node].depth > structure->nodes[outer].depth)
+        node = structure->nodes[node].parent;
+    return node == outer;
+}
+
+/* The edge as a jump back: its loop, CFG_NONE when it is none. */
+static uint32_t loop_of_edge(const struct structure *structure, uint64_t edge)
+{
+    const struct loops *loops = &structure->loops;
+    uint32_t from = (uint32_t)(edge >> 32), to = (uint32_t)edge, loop = loops->loop_of[to];
+    /* a header is in no loop inside its own */
+    bool is_back =
+        loop != CFG_NONE && loops->items[loop].header == to && loops_contain(loops, loop, loops->loop_of[from]);
+    return is_back ? loop : CFG_NONE;
+}
+
+/* Whether a jump back of the loop, as far as its place is known, lies in a function that is inlined below outer; and no
+ * other one elsewhere. */
+static bool is_closed_below(const struct structure *structure, uint32_t loop, uint32_t outer)
+{
+    const struct cfg *cfg = &structure->cfg;
+    bool is_closed = false;
+    for (size_t e = 0; e < cfg->n_edges; e++) {
+        if (loop_of_edge(structure, cfg->edges[e]) != loop)
+            continue;
+        const struct cfg_block *block = &cfg->blocks[(uint32_t)(cfg->edges[e] >> 32)];
+        const struct atom *atom = atom_at(structure, block->last);
+        if (!atom || atom->is_carried)
+            continue;
+        if (!is_below(structure, atom->node, outer))
+            return false;
+        is_closed = true;
+    }
+    return is_closed;
+}
+
+/* The bytes of the loop's instructions by function, inlined ones below it included; returns all of them. */
+static uint64_t weigh_nodes(const struct structure *structure, uint32_t loop, uint64_t *bytes)
+{
+    memset(bytes, 0, structure->n_nodes * sizeof *bytes);
+    for (size_t i = 0; i < structure->n_atoms; i++) {
+        const struct atom *atom = &structure->atoms[i];
+        if (atom->loop != CFG_NONE && loops_contain(&structure->loops, loop, atom->loop))
+            bytes[atom->node] += atom->end - atom->start;
+    }
+    for (size_t i = structure->n_nodes; i-- > 1;)
+        bytes[structure->nodes[i].parent] += bytes[i];
+    return structure->n_nodes ? bytes[0] : 0;
+}
+
+/* Whether the loops inside the loop are all written below node. */
+static bool has_inner_below(const struct structure *structure, uint32_t loop, uint32_t node)
+{
+    for (uint32_t i = loop + 1; i < structure->n_source; i++)
+        if (structure->source[i].node != STRUCTURE_NONE && loops_contain(&structure->loops, loop, i) &&
+            !is_below(structure, structure->source[i].node, node))
+            return false;
+    return true;
+}
+
+/* Compilers move an instruction of the caller among those of an inlined loop, or join it with one of them, and then one
+ * instruction would lift the loop into the caller. So a loop belongs further in: where most of its instructions are and
+ * it jumps back. The jump keeps a loop that calls an inlined function in every turn out of that. */
+static void sink_nodes(struct structure *structure)
+{
+    size_t budget = BUDGET;
+    uint64_t *bytes = structure->n_nodes > 1 ? malloc(structure->n_nodes * sizeof *bytes) : NULL;
+    for (uint32_t i = (uint32_t)structure->n_source; bytes && i-- > 0;) {
+        struct source_loop *loop = &structure->source[i];
+        size_t work = structure->n_atoms + structure->n_nodes + structure->n_source;
+        if (loop->node == STRUCTURE_NONE || budget < work)
+            continue;
+        budget -= work;
+        uint64_t all = weigh_nodes(structure, i, bytes);
+        for (uint32_t node = loop->node + 1; node < structure->n_nodes; node++)
+            if (structure->nodes[node].parent == loop->node && 2 * bytes[node] > all &&
+                has_inner_below(structure, i, node) && is_closed_below(structure, i, node))
+                loop->node = node;
+    }
+    free(bytes);
+}
+
 static void find_nodes(struct structure *structure)
 {
     struct source_loop *source = structure->source;
@@ -267,6 +354,7 @@ static void find_nodes(struct structure *structure)
     for (size_t i = structure->n_source; i-- > 0;)
         if (source[i].parent != STRUCTURE_NONE)
             source[source[i].parent].node = common_node(structure, source[source[i].parent].node, source[i].node);
+    sink_nodes(structure);
 }
 
 /* A block that is only a jump without row: its line is that of the conditional jump before it, often the end of an
@@ -300,13 +388,10 @@ static void set_key(struct structure *structure, uint32_t i, uint32_t from)
 static void find_keys(struct structure *structure)
 {
     const struct cfg *cfg = &structure->cfg;
-    const struct loops *loops = &structure->loops;
     for (size_t e = 0; e < cfg->n_edges; e++) {
-        uint32_t from = (uint32_t)(cfg->edges[e] >> 32), to = (uint32_t)cfg->edges[e];
-        /* a header is in no loop inside its own */
-        uint32_t loop = loops->loop_of[to];
-        if (loop != CFG_NONE && loops->items[loop].header == to && loops_contain(loops, loop, loops->loop_of[from]))
-            set_key(structure, loop, from);
+        uint32_t loop = loop_of_edge(structure, cfg->edges[e]);
+        if (loop != CFG_NONE)
+            set_key(structure, loop, (uint32_t)(cfg->edges[e] >> 32));
     }
     for (uint32_t i = 0; i < structure->n_source; i++) {
         struct source_loop *loop = &structure->source[i];
@@ -356,6 +441,15 @@ static void set_first_line(struct source_loop *loop)
     loop->first_line = is_below ? loop->top_line : loop->key_line;
 }
 
+/* The innermost loop of the source around an atom. What was moved into a loop from outside its function is outside. */
+static uint32_t loop_around(const struct structure *structure, const struct atom *atom)
+{
+    uint32_t loop = structure_standing_loop(structure, atom->loop);
+    while (loop != STRUCTURE_NONE && !is_below(structure, atom->node, structure->source[loop].node))
+        loop = parent_of(structure, loop);
+    return loop;
+}
+
 bool structure_name_loops(struct structure *structure)
 {
     const struct loops *loops = &structure->loops;
@@ -382,7 +476,6 @@ bool structure_name_loops(struct structure *structure)
         set_first_line(&structure->source[i]);
     structure_merge_loops(structure);
     for (size_t i = 0; i < structure->n_atoms; i++)
-        if (structure->atoms[i].loop != CFG_NONE)
-            structure->atoms[i].loop = structure_standing_loop(structure, structure->atoms[i].loop);
+        structure->atoms[i].loop = loop_around(structure, &structure->atoms[i]);
     return true;
 }

@@ -251,6 +251,109 @@ def check_assembly(directory, compiler):
     expect(" sized" in bounds and " table" not in bounds, f"assembly: hpcfnbounds says {bounds}")
 
 
+# Two functions into which inner and part are inlined. In outer, one instruction of line 21, which is outer's own, lies
+# among those of inner's loop; in each, the loop is each's own, though most of its instructions are of part.
+INLINED = """.text
+.file 1 "inlined.c"
+.globl outer, each
+.type outer, @function
+outer: .loc 1 20 1
+xor %eax, %eax
+.Linner: .loc 1 10 3
+mov %rdi, %rcx
+.Lturn: .loc 1 11 5
+add (%rcx), %rax
+.Lmoved: .loc 1 21 3
+mov %rsi, %rdx
+.Lback: .loc 1 12 5
+add %rdx, %rax
+imul $3, %rax, %rax
+.loc 1 10 3
+add $8, %rcx
+cmp %rsi, %rcx
+jne .Lturn
+.Linner_end: .loc 1 22 1
+ret
+.Louter_end: .size outer, . - outer
+.type each, @function
+each: .loc 1 40 1
+xor %eax, %eax
+.Leach: .loc 1 41 3
+mov (%rdi), %rcx
+.Lpart: .loc 1 31 3
+imul %rcx, %rcx
+lea 3(%rcx), %rcx
+imul %rcx, %rcx
+imul $7, %rcx, %rcx
+add %rcx, %rax
+.Lpart_end: .loc 1 41 3
+add $8, %rdi
+cmp %rsi, %rdi
+jne .Leach
+.loc 1 42 1
+ret
+.Leach_end: .size each, . - each
+.section .debug_line
+.Llines:
+.section .debug_abbrev
+.byte 1, 0x11, 1, 3, 8, 0x10, 0x17, 0x11, 1, 0x12, 7, 0, 0
+.byte 2, 0x2e, 0, 3, 8, 0x3a, 0xb, 0x3b, 0xb, 0x20, 0xb, 0, 0
+.byte 3, 0x2e, 1, 3, 8, 0x3a, 0xb, 0x3b, 0xb, 0x11, 1, 0x12, 7, 0, 0
+.byte 4, 0x1d, 0, 0x31, 0x13, 0x55, 0x17, 0x58, 0xb, 0x59, 0xb, 0, 0
+.byte 0
+.section .debug_ranges
+.Linner_ranges: .quad .Linner - outer, .Lmoved - outer, .Lback - outer, .Linner_end - outer, 0, 0
+.Lpart_ranges: .quad .Lpart - outer, .Lpart_end - outer, 0, 0
+.section .debug_info
+.Lunit: .long .Lunit_end - .Lunit - 4
+.value 4
+.long .debug_abbrev
+.byte 8
+.byte 1
+.string "inlined.c"
+.long .Llines
+.quad outer, .Leach_end - outer
+.Linner_die: .byte 2
+.string "inner"
+.byte 1, 9, 1
+.Lpart_die: .byte 2
+.string "part"
+.byte 1, 30, 1
+.byte 3
+.string "outer"
+.byte 1, 19
+.quad outer, .Louter_end - outer
+.byte 4
+.long .Linner_die - .Lunit, .Linner_ranges
+.byte 1, 21
+.byte 0
+.byte 3
+.string "each"
+.byte 1, 39
+.quad each, .Leach_end - each
+.byte 4
+.long .Lpart_die - .Lunit, .Lpart_ranges
+.byte 1, 41
+.byte 0, 0
+.Lunit_end:
+"""
+
+
+def check_moved(directory, compiler):
+    """An instruction of the caller among those of an inlined loop does not lift the loop into the caller; a loop whose
+    jump back is the caller's own stays there."""
+    source, path = directory / "inlined.s", directory / "inlined.so"
+    source.write_text(INLINED, encoding="utf-8")
+    subprocess.run([*compiler, "-nostdlib", "-shared", source, "-o", path], check=True)
+    found = functions(structure(path))
+    loops = {(p, a.get("n"), loop.get("l")) for p in ("outer", "each") for a in found[p].iter("A") for loop in a.findall("L")}
+    own = {(p, loop.get("l")) for p in ("outer", "each") for loop in found[p].findall("L")}
+    expect(loops == {("outer", "inner", "10-12")}, f"moved: loops of inlined functions {loops}")
+    expect(own == {("each", "41")}, f"moved: loops of the functions themselves {own}")
+    moved = [s for s in found["outer"].findall("S") if s.get("l") == "21"]
+    expect(len(moved) == 1 and addresses(moved[0].get("v")), "moved: the instruction of line 21 is not outer's own")
+
+
 def check_damaged(directory, path):
     """Cut and changed files: a structure, or one message and exit status 1; never a crash, never much memory."""
     whole = path.read_bytes()
@@ -304,6 +407,7 @@ def main():
             print("clang is missing: its code is not checked")
         check_types(directory, gcc)
         check_assembly(directory, gcc)
+        check_moved(directory, gcc)
         check_damaged(directory, directory / "gcc-O2")
         strip = directory / "stripped"
         shutil.copy(directory / "gcc-O2", strip)
