@@ -76,7 +76,7 @@ void model_fini(struct model *model)
                      model->threads,  model->variables,  model->events,       model->topology,  model->program,
                      model->command,  model->plan,       model->skid,         model->notes,     model->builds,
                      model->machines, model->cpu_counts, model->home_counts,  model->pages,     model->touches,
-                     model->reaches,  model->meetings,   model->field_counts, model->drops};
+                     model->reaches,  model->meetings,   model->field_counts, model->drops,     model->nest_counts};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -331,6 +331,34 @@ static int compare_field_counts(const void *a, const void *b)
     return 0;
 }
 
+static int compare_nest_counts(const void *a, const void *b)
+{
+    const struct nest_count *x = a, *y = b;
+    const uint64_t xs[] = {x->variable,   x->event,   x->file, x->line,      x->end_line,     x->outer_file,
+                           x->outer_line, x->verdict, x->move, x->is_around, x->stride_bytes, x->outer_bytes};
+    const uint64_t ys[] = {y->variable,   y->event,   y->file, y->line,      y->end_line,     y->outer_file,
+                           y->outer_line, y->verdict, y->move, y->is_around, y->stride_bytes, y->outer_bytes};
+    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return 0;
+}
+
+void model_order_nest_counts(struct model *model)
+{
+    struct nest_count *counts = model->nest_counts;
+    size_t n = 0;
+    if (model->n_nest_counts)
+        qsort(counts, model->n_nest_counts, sizeof *counts, compare_nest_counts);
+    for (size_t i = 0; i < model->n_nest_counts; i++) {
+        if (n && compare_nest_counts(&counts[n - 1], &counts[i]) == 0)
+            counts[n - 1].n_samples += counts[i].n_samples;
+        else
+            counts[n++] = counts[i];
+    }
+    model->n_nest_counts = n;
+}
+
 void model_order_field_counts(struct model *model)
 {
     struct field_count *counts = model->field_counts;
@@ -407,6 +435,7 @@ void model_set_capacities(struct model *model)
     model->cap_reaches = model->n_reaches;
     model->cap_meetings = model->n_meetings;
     model->cap_field_counts = model->n_field_counts;
+    model->cap_nest_counts = model->n_nest_counts;
     model->cap_home_counts = model->n_home_counts;
     model->cap_pages = model->n_pages;
     model->cap_drops = model->n_drops;

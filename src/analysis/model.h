@@ -203,6 +203,18 @@ struct field_count {
     uint32_t field;           /* index into the variable's fields */
     uint64_t n_samples;
 };
+/* Samples of one event on one variable at an access in a nest whose loops another order would serve better: the loop
+ * that is the innermost one now, and the one that should be it. By machine code alone (structure_nest_at). */
+struct nest_count {
+    uint32_t variable, event;           /* indexes into the model's lists */
+    uint32_t file, line, end_line;      /* of the innermost loop; string id */
+    uint32_t outer_file, outer_line;    /* of the other one */
+    uint32_t verdict;                   /* enum nest_verdict, never NEST_FINE */
+    uint32_t move;                      /* enum nest_move: of the access, in a turn of the innermost loop */
+    uint32_t is_around;                 /* 1: the other loop is right around the innermost one */
+    uint64_t stride_bytes, outer_bytes; /* from one place to the next in either loop; 0: not known */
+    uint64_t n_samples;
+};
 #define FIELD_NO_PART UINT32_MAX
 #define FIELD_UNTYPED 1u /* only an offset, or a range of offsets, is known */
 #define FIELD_PADDING 2u /* between the fields */
@@ -371,6 +383,8 @@ struct model {
     size_t n_reaches, cap_reaches;
     struct field_count *field_counts; /* [n_field_counts] by variable, scope, field; none in older databases */
     size_t n_field_counts, cap_field_counts;
+    struct nest_count *nest_counts; /* [n_nest_counts] by variable, event and place; none in older databases */
+    size_t n_nest_counts, cap_nest_counts;
     struct home_count *home_counts; /* [n_home_counts] by variable, thread, metric, CPU, home; none where each machine
                                      * has one memory node */
     size_t n_home_counts, cap_home_counts;
@@ -481,6 +495,9 @@ bool model_add_field(struct variable *variable, const struct variable_field *fie
 
 /* Puts the counts of fields in order, and adds up those of one field in one scope. */
 void model_order_field_counts(struct model *model);
+
+/* Puts the counts of nests in order, and adds up those that are the same but for their samples. */
+void model_order_nest_counts(struct model *model);
 
 /* "heap", "mmap", "static", "thread-local", "stack", "file", "unknown", "unattributed". */
 const char *model_class_name(enum variable_class class);

@@ -25,10 +25,10 @@ static bool is_shown(const struct export_job *job, const struct pattern_row *row
     return job->subject ? strcmp(row->row->name, job->subject) == 0 : row->row->share >= job->least;
 }
 
-static const char *order_words(enum use_order order)
+static const char *order_words(const struct pattern_row *row)
 {
     static const char *const words[] = {"not known", "in order", "irregular"};
-    return words[order];
+    return row->step_bytes ? "in steps" : words[row->order];
 }
 
 /* --- text --- */
@@ -42,7 +42,9 @@ static void put_evidence(const struct pattern_row *row, struct buf *out)
     if (known)
         buf_printf(out, "; %.0f %% stores", percent(row->n_stores, known));
     if (row->order != ORDER_UNKNOWN)
-        buf_printf(out, "; %s", order_words(row->order));
+        buf_printf(out, "; %s", order_words(row));
+    if (row->step_bytes)
+        buf_printf(out, " of %s%llu bytes", row->is_least ? "at least " : "", (unsigned long long)row->step_bytes);
     if (row->by_block >= 0.8)
         buf_printf(out, "; blocks agree %.2f", row->by_block);
     else if (!isnan(row->by_place))
@@ -204,7 +206,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         csv_put_text(out, row->row->site ? row->row->site : "");
         buf_printf(out, ",%.6f,%s,%s,%llu,%zu,%llu,%llu,%s,%llu,%llu", row->row->share, use_class_name(row->class),
                    use_confidence_name(row->confidence), (unsigned long long)row->n_samples, row->n,
-                   (unsigned long long)row->n_loads, (unsigned long long)row->n_stores, order_words(row->order),
+                   (unsigned long long)row->n_loads, (unsigned long long)row->n_stores, order_words(row),
                    (unsigned long long)row->first_offset, (unsigned long long)row->last_offset);
         put_csv_number(out, row->owner);
         put_csv_number(out, row->by_block);
@@ -250,7 +252,9 @@ static void put_json_row(const struct patterns *patterns, const struct pattern_r
     json_put_word_at(out, "samples", row->n_samples);
     json_put_word_at(out, "loads", row->n_loads);
     json_put_word_at(out, "stores", row->n_stores);
-    json_put_text_at(out, "order", order_words(row->order));
+    json_put_text_at(out, "order", order_words(row));
+    if (row->step_bytes)
+        json_put_word_at(out, "step_bytes", row->step_bytes);
     json_put_word_at(out, "first_offset", row->first_offset);
     json_put_word_at(out, "last_offset", row->last_offset);
     json_put_double_at(out, "owner", row->owner);

@@ -35,6 +35,17 @@ void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_
         cfg_decode_any(decoder, bytes, n_bytes, vaddr, insn);
 }
 
+void cfg_decode_effect(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                       struct cfg_effect *effect)
+{
+    (void)decoder;
+    (void)bytes;
+    (void)n_bytes;
+    (void)vaddr;
+    *effect = (struct cfg_effect){
+        .to = CFG_NOWHERE, .a = CFG_NOWHERE, .b = CFG_NOWHERE, .base = CFG_NOWHERE, .index = CFG_NOWHERE};
+}
+
 bool insn_printer_new(struct insn_printer **printer)
 {
     *printer = NULL;

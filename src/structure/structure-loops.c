@@ -385,6 +385,25 @@ static void set_key(struct structure *structure, uint32_t i, uint32_t from)
     loop->is_tested = structure->cfg.insns[cfg_find_insn(&structure->cfg, last)].kind == CFG_BRANCH;
 }
 
+/* Where a loop is left by a test on the line of an unconditional jump back, both are the loop's head. */
+static void find_tests(struct structure *structure, uint64_t edge)
+{
+    const struct loops *loops = &structure->loops;
+    const struct cfg_block *block = &structure->cfg.blocks[(uint32_t)(edge >> 32)];
+    const struct atom *atom = atom_at(structure, block->last);
+    if (!atom || atom->is_carried ||
+        structure->cfg.insns[cfg_find_insn(&structure->cfg, block->last)].kind != CFG_BRANCH)
+        return;
+    for (uint32_t at = loops->loop_of[(uint32_t)(edge >> 32)];
+         at != CFG_NONE && !loops_contain(loops, at, loops->loop_of[(uint32_t)edge]); at = loops->items[at].parent) {
+        struct source_loop *loop = &structure->source[at];
+        struct line_piece position;
+        if (structure_project(structure, atom, loop->node, &position) && position.line == loop->key_line &&
+            position.file == loop->file)
+            loop->is_tested = true;
+    }
+}
+
 static void find_keys(struct structure *structure)
 {
     const struct cfg *cfg = &structure->cfg;
@@ -393,6 +412,8 @@ static void find_keys(struct structure *structure)
         if (loop != CFG_NONE)
             set_key(structure, loop, (uint32_t)(cfg->edges[e] >> 32));
     }
+    for (size_t e = 0; e < cfg->n_edges; e++)
+        find_tests(structure, cfg->edges[e]);
     for (uint32_t i = 0; i < structure->n_source; i++) {
         struct source_loop *loop = &structure->source[i];
         const struct atom *top = atom_at(structure, loop->vaddr);

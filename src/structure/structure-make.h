@@ -4,7 +4,6 @@
 #ifndef LOCUS_STRUCTURE_STRUCTURE_MAKE_H
 #define LOCUS_STRUCTURE_STRUCTURE_MAKE_H
 
-#include "structure/cfg/calls.h"
 #include "structure/cfg/cfg.h"
 #include "structure/elf/symbols-dwarf.h"
 #include "structure/structure.h"
@@ -52,7 +51,7 @@ struct source_loop {
     uint32_t n_machine;
     uint32_t depth;
     bool is_irreducible;
-    bool is_tested; /* the jump back is conditional */
+    bool is_tested; /* the jump back is conditional, or a test on its line leaves the loop */
     uint64_t vaddr;
 };
 
@@ -79,6 +78,8 @@ struct structure {
     struct returns *returns;
     struct cfg cfg;
     struct loops loops;
+    struct nests nests; /* of the function nests_of, whose graph and loops are the ones here; NULL: of none */
+    const struct structure_function *nests_of;
     struct cfg_range *ranges; /* [n_ranges] of the function being made */
     size_t n_ranges, cap_ranges;
     Dwarf_Die *inside; /* [n_inside] functions and types found inside the function being made */

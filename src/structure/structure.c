@@ -398,6 +398,7 @@ void structure_free(struct structure *structure)
     free(structure->kept);
     returns_free(structure->returns);
     free(structure->decoder);
+    nests_fini(&structure->nests);
     cfg_fini(&structure->cfg);
     loops_fini(&structure->loops);
     free(structure->ranges);
@@ -429,6 +430,7 @@ static bool never_returns(void *context, uint64_t callee, bool by_slot, bool by_
 static bool find_loops(struct structure *structure, uint64_t entry)
 {
     structure->loops.n = 0;
+    structure->nests_of = NULL;
     if (!structure->decoder)
         return true;
     const struct cfg_module module = {&structure->image, structure->decoder, never_returns, structure->returns};
@@ -581,4 +583,113 @@ const struct structure_function *structure_function_at(struct structure *structu
     if (!kept)
         structure_function_fini(&function);
     return kept;
+}
+
+/* --- nests of loops --- */
+
+#define BACK_MAX 24 /* instructions from a sample to the access that it waited for */
+
+/* The graph, loops and nests of a kept function; those of the last one that was asked for are still there. */
+static bool find_nests(struct structure *structure, const struct structure_function *function)
+{
+    if (structure->nests_of == function)
+        return true;
+    structure->n_ranges = 0;
+    for (size_t i = 0; i < structure->n_kept; i++)
+        if (structure->kept[i].function == function &&
+            !add_range(structure, structure->kept[i].start, structure->kept[i].end))
+            return false;
+    nests_fini(&structure->nests);
+    if (!find_loops(structure, function->scopes[0].vaddr) ||
+        !nests_find(&structure->nests, &structure->cfg, &structure->loops, &structure->image, structure->decoder))
+        return false;
+    structure->nests_of = function;
+    return true;
+}
+
+/* The instruction before this one: at the head of a loop, that of the loop's end. CFG_NONE: none is known. */
+static uint32_t insn_before(const struct structure *structure, uint32_t insn)
+{
+    const struct cfg *cfg = &structure->cfg;
+    uint32_t block = cfg->block_of[insn], loop = structure->loops.loop_of[block], found = CFG_NONE;
+    if (cfg->insns[insn].vaddr != cfg->blocks[block].start)
+        return insn - 1;
+    for (size_t e = 0; e < cfg->n_edges; e++) {
+        uint32_t from = (uint32_t)(cfg->edges[e] >> 32);
+        bool is_inside = loop != CFG_NONE && loops_contain(&structure->loops, loop, structure->loops.loop_of[from]);
+        if ((uint32_t)cfg->edges[e] == block && (found == CFG_NONE || is_inside))
+            found = from;
+    }
+    return found == CFG_NONE ? CFG_NONE : cfg_find_insn(cfg, cfg->blocks[found].last);
+}
+
+static const struct nest_access *access_of(const struct structure *structure, uint64_t vaddr)
+{
+    const struct nests *nests = &structure->nests;
+    size_t low = search_upto(nests->accesses, nests->n_accesses, SEARCH_KEY(struct nest_access, vaddr), vaddr);
+    return low > 0 && nests->accesses[low - 1].vaddr == vaddr ? &nests->accesses[low - 1] : NULL;
+}
+
+/* The access in a nest that a sample at vaddr was taken behind, or whose value the instruction there waited for. */
+static const struct nest_access *access_before(const struct structure *structure, uint64_t vaddr)
+{
+    uint32_t insn = structure->cfg.n_blocks ? cfg_find_insn(&structure->cfg, vaddr) : CFG_NONE;
+    const struct nest_access *access = NULL;
+    for (unsigned n = 0; n < BACK_MAX && insn != CFG_NONE && !access; n++) {
+        insn = insn_before(structure, insn);
+        access = insn == CFG_NONE ? NULL : access_of(structure, structure->cfg.insns[insn].vaddr);
+    }
+    return access;
+}
+
+/* The loop of the source that a machine loop is; NULL when it is not known. */
+static const struct structure_scope *source_loop_of(const struct structure *structure,
+                                                    const struct structure_function *function, uint32_t loop)
+{
+    uint64_t head = structure->cfg.blocks[structure->loops.items[loop].header].start;
+    for (size_t i = 0; i < function->n_scopes; i++)
+        if (function->scopes[i].kind == STRUCTURE_LOOP && function->scopes[i].vaddr == head)
+            return &function->scopes[i];
+    uint32_t span = structure_span_at(function, head);
+    uint32_t scope = span == STRUCTURE_NONE ? STRUCTURE_NONE : function->spans[span].scope;
+    while (scope != STRUCTURE_NONE && function->scopes[scope].kind != STRUCTURE_LOOP)
+        scope = function->scopes[scope].parent;
+    return scope == STRUCTURE_NONE ? NULL : &function->scopes[scope];
+}
+
+/* Whether another loop around this one or in it is the same loop of the source: then its lines are not its own. */
+static bool is_merged(const struct structure *structure, const struct structure_function *function, uint32_t loop,
+                      const struct structure_scope *scope)
+{
+    const struct loops *loops = &structure->loops;
+    for (uint32_t i = 0; i < loops->n; i++)
+        if (i != loop && (loops_contain(loops, i, loop) || loops_contain(loops, loop, i)) &&
+            source_loop_of(structure, function, i) == scope)
+            return true;
+    return false;
+}
+
+bool structure_nest_at(struct structure *structure, uint64_t vaddr, struct structure_nest *nest)
+{
+    size_t n = count_kept(structure, vaddr);
+    if (n == 0 || vaddr >= structure->kept[n - 1].end || !structure->decoder)
+        return false;
+    const struct structure_function *function = structure->kept[n - 1].function;
+    const struct nest_access *access = find_nests(structure, function) ? access_before(structure, vaddr) : NULL;
+    if (!access || access->n_levels < 2)
+        return false;
+    const struct nest *found = &structure->nests.of_loop[access->loop];
+    unsigned level = found->verdict == NEST_FINE ? 1 : found->level;
+    uint32_t outer = found->verdict == NEST_FINE ? structure->loops.items[access->loop].parent : found->outer;
+    *nest = (struct structure_nest){.verdict = (enum nest_verdict)found->verdict,
+                                    .inner = source_loop_of(structure, function, access->loop),
+                                    .outer = source_loop_of(structure, function, outer),
+                                    .is_around = level == 1,
+                                    .is_far = access->is_far,
+                                    .inner_move = (enum nest_move)access->kinds[0],
+                                    .outer_move = (enum nest_move)access->kinds[level],
+                                    .inner_bytes = access->bytes[0],
+                                    .outer_bytes = access->bytes[level]};
+    return nest->inner && nest->outer && !is_merged(structure, function, access->loop, nest->inner) &&
+           !is_merged(structure, function, outer, nest->outer);
 }

@@ -9,6 +9,7 @@
 
 #include "base/search.h"
 #include "base/vec.h"
+#include "structure/cfg/cfg.h"
 #include "structure/elf/symbols.h"
 
 enum structure_kind { STRUCTURE_FUNCTION = 0, STRUCTURE_INLINED, STRUCTURE_LOOP };
@@ -75,6 +76,21 @@ static inline uint32_t structure_span_at(const struct structure_function *functi
     size_t low = search_upto(function->spans, function->n_spans, SEARCH_KEY(struct structure_span, start), vaddr);
     return low > 0 && vaddr < function->spans[low - 1].end ? (uint32_t)low - 1 : STRUCTURE_NONE;
 }
+
+/* A loop that lies in others, and what another order of these would change; for machines whose loops are found. */
+struct structure_nest {
+    enum nest_verdict verdict;
+    const struct structure_scope *inner, *outer; /* loops: the innermost one, and the one to be the innermost instead */
+    bool is_around;                              /* outer lies right around inner */
+    bool is_far; /* the access takes the large steps of the verdict, else a neighbour of it does */
+    /* the access: how far it moves in a turn of each of the two, and by how many bytes (see struct nest_access) */
+    enum nest_move inner_move, outer_move;
+    int64_t inner_bytes, outer_bytes;
+};
+
+/* Fills *nest for a sample at vaddr: of the access that it was taken behind. False when that lies in no nest, or when
+ * nothing is known. Needs structure_function_at for the same address, whose scopes it refers to. */
+bool structure_nest_at(struct structure *structure, uint64_t vaddr, struct structure_nest *nest);
 
 /* Makes the function in [start, end), which has no entry in the debug information; its lines come from the line table
  * if that knows them, its name is that of the symbol at start, if any. Returns false when out of memory. */

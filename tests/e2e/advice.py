@@ -23,8 +23,8 @@ MEMORY = {"stride", "chain", "irregular", "huge-pages", "split", "small-blocks"}
 ARITHMETIC = {"resident", "execution"}
 # case, variable before and its rule, rules that no variable has after the change; None: that is the one of the case before
 CASES = (
-    ("loop-order", "matrix", "stride", {"stride", "chain", "irregular"}),
-    ("width", "matrix", "stride", None),
+    ("loop-order", "matrix", "loop-order", {"loop-order", "loop-blocks", "stride", "chain", "irregular"}),
+    ("width", "matrix", "loop-order", None),
     ("hot-field", "particles", "split", {"split"}),
     ("blocks", "boxes[i]", "small-blocks", {"small-blocks"}),
     ("index", "table", "irregular", {"irregular", "stride", "chain", "huge-pages"}),
@@ -49,7 +49,7 @@ NAMED = {"faults": r"at first touches of buffer \(advice\.c:\d+\), \d+ blocks of
 # What is said after it: there are sites, and so a variable.
 AFTER = {"small": ("small[i]", "small-blocks")}
 # what must not be said either, before: the time goes elsewhere
-NOT_BEFORE = {"near": MEMORY, "division": MEMORY, "list": ARITHMETIC, "index": ARITHMETIC, "pages": ARITHMETIC}
+NOT_BEFORE = {"loop-order": MEMORY, "width": MEMORY, "near": MEMORY, "division": MEMORY, "list": ARITHMETIC, "index": ARITHMETIC, "pages": ARITHMETIC}
 
 
 def run(*command, **environment):

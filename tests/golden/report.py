@@ -203,6 +203,45 @@ def make_lines(data):
         row.update(name=string(data, "twin"), line=twin["line"])
 
 
+# Variable, how it is gone through in a nest of which loops, and the part of its samples there. The nest of x.f90:9 has two.
+NESTS = (("state->p", ("x.f90", 9, 11, "x.f90", 8, 1, 0, 1, 4096, 8), 0.9), ("state->q", ("x.f90", 9, 11, "x.f90", 8, 1, 1, 1, 0, 8), 0.8),
+         ("state->r", ("x.f90", 29, 30, "y.inc", 7, 1, 2, 0, 0, 16), 0.9), ("state->rhs", ("x.f90", 49, 50, "x.f90", 48, 2, 1, 1, 0, 8), 1))
+
+
+def make_nests(data):
+    """Nests of loops in the wrong order; of one step only its least length was seen, of another nothing."""
+    names = [data["strings"][row["name"]] for row in data["variables"]]
+    data["nests"] = []
+    for name, (file, line, end, outer, outer_line, *rest), part in NESTS:
+        row = variable(data, name)
+        n = n_sampled(data, row)
+        row["walks"] = [[0, 2, 511 if name == "state->q" else 0, n, 0.0]]
+        row["causes"] = [[0, 0.0, 0.0, n, 0.0, n, 0.0]]
+        data["nests"].append([names.index(name), 0, string(data, file), line, end, string(data, outer), outer_line, *rest, int(part * n)])
+    data["nests"].sort()
+
+
+def check_nests(database):
+    """Each nest is said of each of its variables, with the same words, once behind the table, and in place of its parts."""
+    rows = [row for row in csv.DictReader(io.StringIO(advice_of(database, "--csv", "--min", "0.2"))) if row["rule"].startswith("loop-")]
+    said = {row["variable"]: row["rule"] + ": " + row["advice"] for row in rows}
+    both = ("loop-order: swap the loops of x.f90:8 and x.f90:9: state->p, state->q are gone through in steps of 4096 bytes, and the "
+            "other way round of 8")
+    wanted = {
+        "state->p": both, "state->q": both,
+        "state->r": "loop-order: let the loop of y.inc:7 be the innermost one, instead of that of x.f90:29: state->r is gone through "
+                    "from row to row, and the other way round of 16",
+        "state->rhs": "loop-blocks: go through the loops of x.f90:48 and x.f90:49 in blocks of a few dozen turns each: state->rhs is "
+                      "gone through in steps as long as its rows, and in the other order another array would be"}
+    expect(said == wanted, f"nests: {said}")
+    table = {row["variable"]: float(row["share"]) for row in csv.DictReader(io.StringIO(report(database, 100, "--csv")))}
+    for name, _, part in NESTS:
+        gain = [float(row["gain_at_most"]) for row in rows if row["variable"] == name]
+        expect(gain and abs(gain[0] - part * table[name]) < 0.2, f"nests: {name} gains {gain} of {table}")
+    text = " ".join(report(database, 100).split())
+    expect(text.count("swap the loops of x.f90:8 and x.f90:9") == 1 or table["state->p"] < 10, f"nests: {text}")
+
+
 def check_lines(database):
     """What is said of shared lines in the table and as advice; of two allocation paths only that with such a line."""
     def rows_of(report_name, *options):
@@ -497,6 +536,7 @@ def databases(scratch):
     for name, text, change in (
             ("trouble", minicg, make_trouble), ("hidden", minicg, make_hidden), ("paths", minicg, make_paths),
             ("advice", minicg, make_advice), ("touched", hardware, make_touched), ("walks", minicg, make_walks), ("lines", minicg, make_lines),
+            ("nests", minicg, make_nests),
             ("order", minicg, make_order), ("untold", minicg, make_untold), ("saturated", hardware, make_saturated)):
         data = json.loads(text)
         change(data)
@@ -572,7 +612,8 @@ def check_types(database):
 
 
 # Rules that say what the table of variables does not show, or that no other rule says anything.
-OTHER_RULES = ("split", "leak", "huge-pages", "page-faults", "system-calls", "waiting", "stream", "waits", "unknown")
+OTHER_RULES = ("split", "leak", "huge-pages", "page-faults", "system-calls", "waiting", "stream", "waits", "unknown", "loop-order",
+               "loop-blocks")
 
 
 def check_answers(rows, table):
@@ -679,7 +720,7 @@ def main():
             if case == "paths":
                 check_paths(database)
                 continue
-            checks = {"advice": check_rules, "walks": check_walks, "lines": check_lines, "untold": check_untold, "touched": check_touched}
+            checks = {"advice": check_rules, "walks": check_walks, "nests": check_nests, "lines": check_lines, "untold": check_untold, "touched": check_touched}
             if case in checks:
                 checks[case](database)
             if case in checks or case == "order":

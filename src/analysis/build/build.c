@@ -313,6 +313,7 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
     variables_apply_sides(build);
     fields_apply(build);
     build->builder.failed = !apply_causes(build) || build->builder.failed;
+    nests_apply(build);
     uint32_t *new_of = NULL;
     int code = build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
     if (code == 0)

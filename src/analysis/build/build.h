@@ -84,6 +84,9 @@ uint32_t variables_add_unknown(struct build *build, uint32_t parent);
 /* variables.c: turns the accesses of all variables into fields, once all variables have been made. */
 void fields_apply(struct build *build);
 
+/* nests.c: counts the samples at accesses whose loops are in the wrong order, once the causes have been applied. */
+void nests_apply(struct build *build);
+
 struct path_frame;
 struct heap_name;
 /* frame-parts.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie in;

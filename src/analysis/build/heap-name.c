@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "structure/cfg/calls.h"
+#include "structure/cfg/cfg.h"
 #include "structure/names/alloc-name.h"
 #include "structure/names/assign-name.h"
 #include "structure/types/types.h"

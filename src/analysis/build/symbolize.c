@@ -539,6 +539,17 @@ static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vadd
         (void)set_loops(symbolizer, function, function->spans[span].scope, frames, n);
 }
 
+bool symbolizer_nest(struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr, struct code_nest *nest)
+{
+    struct code_module *module = id ? &symbolizer->modules[id - 1] : NULL;
+    if (!module || !symbolizer_symbols(symbolizer, id) || !find_structure(module, vaddr) || !module->structure ||
+        !structure_nest_at(module->structure, vaddr, &nest->nest) || !nest->nest.inner->line)
+        return false;
+    nest->file = model_string(symbolizer->model, nest->nest.inner->file);
+    nest->outer_file = model_string(symbolizer->model, nest->nest.outer->file);
+    return true;
+}
+
 /* Splits the "FUNCTION\nFILE\nLINE" of a Python frame, in text. */
 static void split_python(struct symbols_frame *frame, char *text, size_t size)
 {

@@ -95,6 +95,15 @@ size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_
 size_t symbolizer_lookup_any(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
                              const struct code_frame **frames);
 
+/* A nest of loops, whose files are strings of the model. */
+struct code_nest {
+    struct structure_nest nest;
+    uint32_t file, outer_file; /* string ids */
+};
+
+/* Fills *nest for a sample at vaddr: structure_nest_at of the module. False where nothing is known. */
+bool symbolizer_nest(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, struct code_nest *nest);
+
 /* Text of a string id of the model. */
 const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id);
 

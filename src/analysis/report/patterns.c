@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/access-pattern.h"
+#include "structure/cfg/cfg.h"
+
 #define NO_ROW UINT32_MAX
 #define AGREES 0.5
 #define BLOCKS_AGREE 0.8
 #define OWNS 0.9
-#define ENTRIES_MIN 24 /* exact offsets for an agreement by them */
+#define ENTRIES_MIN 24  /* exact offsets for an agreement by them */
+#define STEP_LEAST 256  /* bytes of an instruction's stride: unrolled loops make smaller ones of dense walks ... */
+#define STEP_ELEMENTS 2 /* ... and of a walk along one field */
 
 const char *use_class_name(enum use_class class)
 {
@@ -371,6 +376,53 @@ static enum use_order order_of(const struct patterns *patterns, const struct pat
     return part >= 0.8 ? ORDER_FORWARD : part >= 0.5 && part <= 0.65 ? ORDER_RANDOM : ORDER_UNKNOWN;
 }
 
+/* The step that most of the variable's samples are of, by the nests of their loops; 0: there is none. */
+static uint64_t step_by_nests(const struct patterns *patterns, const struct variable *variable)
+{
+    const struct report *report = &patterns->report;
+    const struct model *model = report->model;
+    double all = 0, most = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < model->n_nest_counts; i++) {
+        const struct nest_count *count = &model->nest_counts[i];
+        if (&model->events[count->event] != report->event || count->move != NEST_CONSTANT ||
+            &report->variables[report->variable_of[count->variable]] != variable)
+            continue;
+        all += (double)count->n_samples;
+        if ((double)count->n_samples > most) {
+            most = (double)count->n_samples;
+            bytes = count->stride_bytes;
+        }
+    }
+    return 2 * all >= (double)report_samples_of(report, variable) ? bytes : 0;
+}
+
+/* Sets the row's step: by the nests of its loops, or by the strides of the instructions. */
+static void set_step(const struct patterns *patterns, struct pattern_row *row)
+{
+    const struct report *report = &patterns->report;
+    const struct variable *variable = row->row->variable;
+    double all = 0, far = 0, most = 0;
+    row->step_bytes = step_by_nests(patterns, variable);
+    for (size_t i = 0; i < variable->n_walks && !row->step_bytes; i++) {
+        const struct variable_walk *walk = &variable->walks[i];
+        if (&report->model->events[walk->event] != report->event || walk->kind != PATTERN_STRIDED)
+            continue;
+        all += walk->samples;
+        if (walk->stride_bytes < STEP_LEAST || walk->stride_bytes < STEP_ELEMENTS * row->row->element_bytes)
+            continue;
+        far += walk->samples;
+        most = walk->samples > most ? walk->samples : most;
+    }
+    for (size_t i = 0; i < variable->n_walks && far > all / 2; i++) {
+        const struct variable_walk *walk = &variable->walks[i];
+        bool is_most = &report->model->events[walk->event] == report->event && walk->kind == PATTERN_STRIDED &&
+                       walk->samples == most && walk->stride_bytes >= STEP_LEAST;
+        row->step_bytes = is_most ? walk->stride_bytes : row->step_bytes;
+        row->is_least = is_most ? pattern_is_least(walk->stride_bytes) : row->is_least;
+    }
+}
+
 /* Whether the threads write, as far as the sampled instructions say. */
 static bool is_written(const struct patterns *patterns, const struct pattern_row *row, double *margin)
 {
@@ -403,6 +455,8 @@ static enum use_class decide(const struct patterns *patterns, struct pattern_row
     double order_margin;
     *margin = 0;
     row->order = order_of(patterns, row, &order_margin);
+    if (row->order == ORDER_FORWARD && row->row->variable)
+        set_step(patterns, row);
     if (row->n_samples < USE_SAMPLES_MIN || row->n_samples < USE_THREAD_SAMPLES_MIN * row->n_counting)
         return USE_TOO_FEW;
     bool is_own = row->row->variable && row->row->variable->class == CLASS_TLS;

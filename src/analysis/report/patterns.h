@@ -82,6 +82,9 @@ struct pattern_row {
     double by_block;
     uint64_t chunk_bytes; /* of by_chunk; 0: none */
     size_t n_changes;     /* of owners from bin to bin */
+    uint64_t step_bytes;  /* of ORDER_FORWARD: most samples go on by so much or, is_least, by that or more; 0: by less
+                           * than  a cache line, or not known */
+    bool is_least;
 };
 
 /* What watchpoints found about a line (hpcrun --verify-sharing): threads on several processors used it within 20

@@ -135,7 +135,7 @@ static void advise_on_walks(struct advices *advices, const struct report_row *ro
     struct buf evidence = {0};
     enum row_verdict verdict = advice_verdict(advices, row);
     char how[80];
-    if (!may_wait(verdict) || row->part || row->size_bytes < WALK_BYTES)
+    if (!may_wait(verdict) || row->part || row->size_bytes < WALK_BYTES || advice_has_loops(advices, row))
         return;
     struct walked walked = walks_of(advices, row);
     if (walked.all <= 0)
@@ -211,8 +211,8 @@ static void advise_on_huge_pages(struct advices *advices, const struct report_ro
     char size[16];
     enum row_verdict verdict = advice_verdict(advices, row);
     const struct touched *touched = first_touch_of(&advices->touches, row);
-    if (!touched || !may_wait(verdict) || row->part || row->size_bytes < HUGE_LEAST || report_is_turned_over(row) ||
-        row->size_bytes / (row->n_blocks ? row->n_blocks : 1) < HUGE_LEAST / 8)
+    if (!touched || !may_wait(verdict) || row->part || advice_has_loops(advices, row) || row->size_bytes < HUGE_LEAST ||
+        report_is_turned_over(row) || row->size_bytes / (row->n_blocks ? row->n_blocks : 1) < HUGE_LEAST / 8)
         return;
     struct walked walked = walks_of(advices, row);
     double small = (double)touched->n_faults * PAGE_BYTES / (double)row->size_bytes;

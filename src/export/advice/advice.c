@@ -179,13 +179,12 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
     }
     if (!row->variable || report_is_special(row))
         return;
-    size_t first = advices->n_items;
     bool has_shared_lines = advise_on_lines(advices, row);
     if (!advise_on_places(advices, row))
         advise_on_remote_accesses(advices, row);
     advise_on_data(advices, row, has_shared_lines);
     bool is_answered = false;
-    for (size_t i = first; i < advices->n_items; i++)
+    for (size_t i = 0; i < advices->n_items; i++) /* its loops have been answered for before */
         is_answered |= strcmp(advices->items[i].rule, "not-worth-it") != 0 && is_about(&advices->items[i], row);
     if (!is_answered)
         advise_on_rest(advices, row);
@@ -265,6 +264,7 @@ static void advise(struct advices *advices)
 {
     const struct export_job *job = advices->job;
     double least = job->least < 0 ? ADVICE_SHARE_MIN : job->least;
+    advise_on_loops(advices, least);
     for (size_t i = 0; i < advices->report.n_rows; i++) {
         const struct report_row *row = &advices->report.rows[i];
         if (row->share >= least && row->share > 0)

@@ -2,10 +2,10 @@
 /* What to do, as far as a database has evidence for it: a sentence for each variable, and for what is no variable.
  * Where it is not verified that a row waits for memory, the rules about data apply to it all the same, and say so. A
  * large row about which no rule says anything gets the reason, and which run would tell. The rules about the order and
- * size of accesses are in advice-data.c, those about places and cache lines in advice-places.c, about rows that are no
- * variables in advice-rows.c, about all rows together in advice-whole.c, about instructions in advice-code.c and
- * advice-insns.c; advice.c puts them in order, export-advice.c and, behind a report, advice-short.c print them.
- * Ordinary code. */
+ * size of accesses are in advice-data.c, about the order of loops in advice-loops.c, those about places and cache lines
+ * in advice-places.c, about rows that are no variables in advice-rows.c, about all rows together in advice-whole.c,
+ * about instructions in advice-code.c and advice-insns.c; advice.c puts them in order, export-advice.c and, behind a
+ * report, advice-short.c print them. Ordinary code. */
 #ifndef LOCUS_EXPORT_ADVICE_H
 #define LOCUS_EXPORT_ADVICE_H
 
@@ -95,6 +95,12 @@ void advice_put_place(const struct advices *advices, const struct report_row *ro
  * has_shared_lines: its time is that of lines that go from core to core, whatever its causes are. */
 void advise_on_data(struct advices *advices, const struct report_row *row, bool has_shared_lines);
 void advise_on_rest(struct advices *advices, const struct report_row *row);
+
+/* advice-loops.c: advice about the order of loops, of nests with at least so many percent of all samples. */
+void advise_on_loops(struct advices *advices, double least);
+
+/* advice-loops.c: whether most of the row's samples are in such nests. */
+bool advice_has_loops(const struct advices *advices, const struct report_row *row);
 
 /* advice-places.c: advice from where its pages are and who uses them. True if more is known than the hardware says. */
 bool advise_on_places(struct advices *advices, const struct report_row *row);

@@ -17,24 +17,13 @@
 #define ENDS "_locusdb"
 #define MARK_BYTES 8
 
-/* Where writing or reading is. The first failure is remembered; after it, nothing is read or written. */
-struct pass {
-    struct buf *out;           /* writing; NULL: reading */
-    const unsigned char *data; /* [len] of the whole file */
-    size_t at, len;
-    uint64_t version; /* of the file */
-    const char *name;
-    struct error *err;
-    int code;
-};
-
-static void refuse(struct pass *pass, const char *what, const char *why)
+void pass_refuse(struct pass *pass, const char *what, const char *why)
 {
     if (pass->code == 0)
         pass->code = error_set(pass->err, ERR_FORMAT, "%s: offset %zu: %s: %s", pass->name, pass->at, what, why);
 }
 
-static void put_number(struct buf *out, uint64_t value)
+void pass_put(struct buf *out, uint64_t value)
 {
     unsigned char bytes[10];
     size_t n = 0;
@@ -44,12 +33,12 @@ static void put_number(struct buf *out, uint64_t value)
     buf_append(out, bytes, n);
 }
 
-static uint64_t take_number(struct pass *pass, const char *what)
+uint64_t pass_take(struct pass *pass, const char *what)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; pass->code == 0; shift += 7) {
         if (pass->at == pass->len || shift > 63) {
-            refuse(pass, what, pass->at == pass->len ? "the file ends here" : "the number is too long");
+            pass_refuse(pass, what, pass->at == pass->len ? "the file ends here" : "the number is too long");
             return 0;
         }
         unsigned char byte = pass->data[pass->at++];
@@ -61,25 +50,25 @@ static uint64_t take_number(struct pass *pass, const char *what)
 }
 
 /* Writes value, or returns the one that is read, which must be at most `most`. */
-static uint64_t pass_number(struct pass *pass, uint64_t value, uint64_t most, const char *what)
+uint64_t pass_number(struct pass *pass, uint64_t value, uint64_t most, const char *what)
 {
     if (pass->out) {
-        put_number(pass->out, value);
+        pass_put(pass->out, value);
         return value;
     }
-    uint64_t read = take_number(pass, what);
+    uint64_t read = pass_take(pass, what);
     if (read <= most)
         return read;
-    refuse(pass, what, "the number is larger than it can be");
+    pass_refuse(pass, what, "the number is larger than it can be");
     return 0;
 }
 
-static void pass_64(struct pass *pass, uint64_t *value, const char *what)
+void pass_64(struct pass *pass, uint64_t *value, const char *what)
 {
     *value = pass_number(pass, *value, UINT64_MAX, what);
 }
 
-static void pass_32(struct pass *pass, uint32_t *value, uint64_t most, const char *what)
+void pass_32(struct pass *pass, uint32_t *value, uint64_t most, const char *what)
 {
     *value = (uint32_t)pass_number(pass, *value, most, what);
 }
@@ -89,12 +78,12 @@ static void pass_8(struct pass *pass, uint8_t *value, uint64_t most, const char 
     *value = (uint8_t)pass_number(pass, *value, most, what);
 }
 
-static void pass_bool(struct pass *pass, bool *value, const char *what)
+void pass_bool(struct pass *pass, bool *value, const char *what)
 {
     *value = pass_number(pass, *value, 1, what) != 0;
 }
 
-static void pass_double(struct pass *pass, double *value, const char *what)
+void pass_double(struct pass *pass, double *value, const char *what)
 {
     uint64_t bits = htole64(bytes_bits_of(*value));
     if (pass->out) {
@@ -102,18 +91,18 @@ static void pass_double(struct pass *pass, double *value, const char *what)
         return;
     }
     if (pass->code != 0 || pass->len - pass->at < sizeof bits) {
-        refuse(pass, what, "the file ends here");
+        pass_refuse(pass, what, "the file ends here");
         return;
     }
     memcpy(&bits, pass->data + pass->at, sizeof bits);
     pass->at += sizeof bits;
     *value = bytes_double_of(le64toh(bits));
     if (!isfinite(*value))
-        refuse(pass, what, "the value is not finite");
+        pass_refuse(pass, what, "the value is not finite");
 }
 
 /* A text or NULL: its length + 1, or 0, and its bytes. When reading, *text is malloc'ed. */
-static void pass_text(struct pass *pass, char **text, const char *what)
+void pass_text(struct pass *pass, char **text, const char *what)
 {
     size_t len = (size_t)pass_number(pass, *text ? strlen(*text) + 1 : 0, UINT64_MAX, what);
     if (pass->out) {
@@ -123,11 +112,11 @@ static void pass_text(struct pass *pass, char **text, const char *what)
     if (pass->code != 0 || len == 0)
         return;
     if (len - 1 > pass->len - pass->at) {
-        refuse(pass, what, "the file ends within the text");
+        pass_refuse(pass, what, "the file ends within the text");
         return;
     }
     if (memchr(pass->data + pass->at, 0, len - 1)) {
-        refuse(pass, what, "the text has a zero byte");
+        pass_refuse(pass, what, "the text has a zero byte");
         return;
     }
     *text = strndup((const char *)pass->data + pass->at, len - 1);
@@ -138,13 +127,13 @@ static void pass_text(struct pass *pass, char **text, const char *what)
 
 /* A list's length. When reading, *items gets so many zeroed items, each of which takes a byte of the file at least; the
  * length is 0 after a failure. */
-static size_t pass_list(struct pass *pass, void *items, size_t n, size_t item_bytes, const char *what)
+size_t pass_list(struct pass *pass, void *items, size_t n, size_t item_bytes, const char *what)
 {
     n = (size_t)pass_number(pass, n, UINT64_MAX, what);
     if (pass->out || pass->code != 0 || n == 0)
         return pass->code == 0 ? n : 0;
     if (n > pass->len - pass->at) {
-        refuse(pass, what, "the list is longer than the file");
+        pass_refuse(pass, what, "the list is longer than the file");
         return 0;
     }
     void *made = calloc(n, item_bytes);
@@ -154,7 +143,7 @@ static size_t pass_list(struct pass *pass, void *items, size_t n, size_t item_by
     return made ? n : 0;
 }
 
-static void pass_string(struct pass *pass, const struct model *model, uint32_t *id, const char *what)
+void pass_string(struct pass *pass, const struct model *model, uint32_t *id, const char *what)
 {
     pass_32(pass, id, model->strings.n_strings - 1, what);
 }
@@ -188,12 +177,12 @@ static void pass_texts(struct pass *pass, struct strtab *table, const char *what
         if (pass->out)
             continue;
         if (pass->code == 0 && !text)
-            refuse(pass, what, "a text is missing");
+            pass_refuse(pass, what, "a text is missing");
         int64_t id = text ? strtab_intern(table, text) : -1;
         if (pass->code == 0 && id < 0)
             pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
         else if (pass->code == 0 && id != (int64_t)i)
-            refuse(pass, what, "a text occurs twice");
+            pass_refuse(pass, what, "a text occurs twice");
         free(text);
     }
     free(none);
@@ -218,7 +207,7 @@ static void pass_metrics(struct pass *pass, struct model *model)
 {
     model->n_metrics = pass_list(pass, &model->metrics, model->n_metrics, sizeof *model->metrics, "metrics");
     if (model->n_metrics > UINT16_MAX) /* as many as a database of version 4 can have */
-        refuse(pass, "metrics", "there are too many");
+        pass_refuse(pass, "metrics", "there are too many");
     for (size_t i = 0; i < model->n_metrics && pass->code == 0; i++) {
         struct metric *metric = &model->metrics[i];
         pass_text(pass, &metric->name, "metric");
@@ -230,7 +219,7 @@ static void pass_metrics(struct pass *pass, struct model *model)
         pass_bool(pass, &metric->is_integer, "metric");
         pass_bool(pass, &metric->is_multiplexed, "metric");
         if (pass->code == 0 && !metric->name)
-            refuse(pass, "metric", "it has no name");
+            pass_refuse(pass, "metric", "it has no name");
     }
 }
 
@@ -247,7 +236,7 @@ static void pass_processes(struct pass *pass, struct model *model)
             pass_32(pass, words[k], UINT32_MAX, "process");
         pass_64(pass, &process->birth, "process");
         if (pass->code == 0 && (!process->exe || !process->host_id))
-            refuse(pass, "process", "it has no name or no host");
+            pass_refuse(pass, "process", "it has no name or no host");
     }
 }
 
@@ -260,7 +249,7 @@ static void pass_threads(struct pass *pass, struct model *model)
     }
     model->n_threads = pass_list(pass, &model->threads, model->n_threads, sizeof *model->threads, "threads");
     if (model->n_threads && !model->n_processes)
-        refuse(pass, "threads", "they have no process");
+        pass_refuse(pass, "threads", "they have no process");
     for (size_t i = 0; i < model->n_threads && pass->code == 0; i++) {
         pass_32(pass, &model->threads[i].process, model->n_processes - 1, "process of a thread");
         pass_32(pass, &model->threads[i].thread_id, UINT32_MAX, "thread");
@@ -282,7 +271,7 @@ static void pass_event(struct pass *pass, struct event_sum *event)
     pass_bool(pass, &event->has_address, "event");
     pass_bool(pass, &event->is_user_only, "event");
     if (pass->code == 0 && (!event->metric || !event->name))
-        refuse(pass, "event", "it has no name");
+        pass_refuse(pass, "event", "it has no name");
 }
 
 /* Fates by name, since their numbers may change from version to version; those that this version does not know are left
@@ -339,7 +328,7 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
     pass_32(pass, &scope->end_line, UINT32_MAX, "line");
     pass_64(pass, &scope->vaddr, "address");
     if (pass->code == 0 && !model_scope_fits(model, index))
-        refuse(pass, "kind", "an instruction is not in a statement, or has parts");
+        pass_refuse(pass, "kind", "an instruction is not in a statement, or has parts");
 }
 
 /* The values that are not 0: how many places further on in [scope][metric], and the value. */
@@ -358,7 +347,7 @@ static void pass_values(struct pass *pass, struct model *model)
         while (pass->out && model->own[at] == 0)
             at++;
         if (next >= n_places) {
-            refuse(pass, "values", "there are more than the tree has room for");
+            pass_refuse(pass, "values", "there are more than the tree has room for");
             return;
         }
         at = next + pass_number(pass, at - next, n_places - 1 - next, "place of a value");
@@ -400,12 +389,12 @@ static void pass_parts(struct pass *pass, const struct model *model, struct vari
         pass_64(pass, &part->size_bytes, "part");
         pass_double(pass, &part->fraction, "part");
         if (!pass->out && pass->code == 0 && !(part->fraction >= 0 && part->fraction <= 1 + 1e-9))
-            refuse(pass, "part", "it is no fraction");
+            pass_refuse(pass, "part", "it is no fraction");
     }
     variable->n_part_lines =
         pass_list(pass, &variable->part_lines, variable->n_part_lines, sizeof *variable->part_lines, "lines of parts");
     if (variable->n_part_lines && !variable->n_parts)
-        refuse(pass, "lines of parts", "there are no parts");
+        pass_refuse(pass, "lines of parts", "there are no parts");
     for (size_t i = 0; i < variable->n_part_lines && pass->code == 0; i++) {
         struct part_line *line = &variable->part_lines[i];
         pass_32(pass, &line->part, variable->n_parts - 1, "line of a part");
@@ -419,10 +408,10 @@ static void pass_parts(struct pass *pass, const struct model *model, struct vari
     }
 }
 
-static void pass_event_index(struct pass *pass, const struct model *model, uint32_t *event)
+void pass_event_index(struct pass *pass, const struct model *model, uint32_t *event)
 {
     if (!pass->out && !model->n_events)
-        refuse(pass, "event of a variable", "there is no event");
+        pass_refuse(pass, "event of a variable", "there is no event");
     else
         pass_32(pass, event, model->n_events - 1, "event of a variable");
 }
@@ -498,7 +487,7 @@ static void pass_counts(struct pass *pass, uint64_t **counts, size_t n, const ch
 {
     size_t n_counts = pass_list(pass, counts, *counts ? n : 0, sizeof **counts, what);
     if (n_counts && n_counts != n)
-        refuse(pass, what, "the list has another length");
+        pass_refuse(pass, what, "the list has another length");
     for (size_t i = 0; i < n_counts && pass->code == 0; i++)
         pass_64(pass, &(*counts)[i], what);
 }
@@ -544,408 +533,6 @@ static void pass_builds(struct pass *pass, struct model *model)
     }
 }
 
-/* --- tables --- */
-
-/* Behind the model lie tables with names and lengths. A table is there if it has rows. */
-
-/* A core, package or node: 0 when not known, else its number + 1. */
-static void pass_place(struct pass *pass, uint32_t *place)
-{
-    uint32_t number = *place + 1;
-    pass_32(pass, &number, UINT32_MAX, "place of a CPU");
-    *place = number - 1;
-}
-
-static void pass_machines(struct pass *pass, struct model *model)
-{
-    model->n_machines = pass_list(pass, &model->machines, model->n_machines, sizeof *model->machines, "hosts");
-    for (size_t i = 0; i < model->n_machines && pass->code == 0; i++) {
-        struct machine *machine = &model->machines[i];
-        pass_text(pass, &machine->host_id, "host");
-        if (pass->code == 0 && !machine->host_id)
-            refuse(pass, "host", "it has no name");
-        machine->n_cpus = pass_list(pass, &machine->cpus, machine->n_cpus, sizeof *machine->cpus, "CPUs");
-        for (size_t k = 0; k < machine->n_cpus && pass->code == 0; k++) {
-            struct machine_cpu *cpu = &machine->cpus[k];
-            pass_32(pass, &cpu->cpu, PLACE_UNKNOWN - 1, "CPU");
-            if (k && pass->code == 0 && cpu->cpu <= cpu[-1].cpu)
-                refuse(pass, "CPU", "the numbers do not ascend");
-            pass_place(pass, &cpu->core);
-            pass_place(pass, &cpu->package);
-            pass_place(pass, &cpu->node);
-        }
-    }
-}
-
-/* The distances between the memory nodes of the machines, in their order. */
-static void pass_distances(struct pass *pass, struct model *model)
-{
-    uint32_t n_machines = (uint32_t)model->n_machines;
-    pass_32(pass, &n_machines, model->n_machines, "machines with distances");
-    for (size_t i = 0; i < n_machines && pass->code == 0; i++) {
-        struct machine *machine = &model->machines[i];
-        size_t n = (size_t)machine->n_distances * machine->n_distances;
-        n = pass_list(pass, &machine->distances, n, sizeof *machine->distances, "distances");
-        pass_32(pass, &machine->n_distances, HOMES_MAX, "nodes with distances");
-        if (pass->code == 0 && n != (size_t)machine->n_distances * machine->n_distances)
-            refuse(pass, "distances", "they are no square");
-        for (size_t k = 0; k < n && pass->code == 0; k++)
-            pass_32(pass, &machine->distances[k], UINT32_MAX, "distance");
-    }
-}
-
-/* The variable of an entry, as how much further on it is than *before, that of the entry before; it becomes *before. */
-static void pass_next_variable(struct pass *pass, const struct model *model, uint32_t *variable, uint32_t *before,
-                               const char *what)
-{
-    uint32_t further = *variable - *before;
-    pass_32(pass, &further, model->n_variables - 1 - *before, what);
-    *variable = *before += further;
-}
-
-static void pass_cpu_counts(struct pass *pass, struct model *model)
-{
-    uint32_t variable = 0;
-    size_t n = model->n_cpu_counts =
-        pass_list(pass, &model->cpu_counts, model->n_cpu_counts, sizeof *model->cpu_counts, "counts by CPU");
-    if (n && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
-        refuse(pass, "counts by CPU", "there are no variables, metrics or threads");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct cpu_count *count = &model->cpu_counts[i];
-        pass_next_variable(pass, model, &count->variable, &variable, "variable of a count by CPU");
-        pass_32(pass, &count->thread, model->n_threads - 1, "thread of a count by CPU");
-        pass_32(pass, &count->metric, model->n_metrics - 1, "metric of a count by CPU");
-        pass_32(pass, &count->cpu, UINT32_MAX, "CPU of a count");
-        pass_64(pass, &count->n_samples, "count by CPU");
-    }
-}
-
-static void pass_home_counts(struct pass *pass, struct model *model)
-{
-    uint32_t variable = 0;
-    size_t n = model->n_home_counts =
-        pass_list(pass, &model->home_counts, model->n_home_counts, sizeof *model->home_counts, "counts by home");
-    if (n && (!model->n_variables || !model->n_metrics || !model->has_thread_list || !model->n_threads))
-        refuse(pass, "counts by home", "there are no variables, metrics or threads");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct home_count *count = &model->home_counts[i];
-        uint32_t home = count->home + 1;
-        pass_next_variable(pass, model, &count->variable, &variable, "variable of a count by home");
-        pass_32(pass, &count->thread, model->n_threads - 1, "thread of a count by home");
-        pass_32(pass, &count->metric, model->n_metrics - 1, "metric of a count by home");
-        pass_32(pass, &count->cpu, UINT32_MAX, "CPU of a count by home");
-        pass_32(pass, &home, HOMES_MAX, "home of a count");
-        count->home = home - 1;
-        pass_64(pass, &count->n_samples, "count by home");
-    }
-}
-
-static void pass_pages(struct pass *pass, struct model *model)
-{
-    uint32_t variable = 0;
-    model->n_pages = pass_list(pass, &model->pages, model->n_pages, sizeof *model->pages, "pages");
-    if (model->n_pages && !model->n_variables)
-        refuse(pass, "pages", "there are no variables");
-    for (size_t i = 0; i < model->n_pages && pass->code == 0; i++) {
-        struct variable_pages *pages = &model->pages[i];
-        uint32_t n_nodes = HOMES_MAX;
-        uint64_t huge = pages->huge_bytes + 1;
-        uint64_t *words[] = {&pages->n_moved, &pages->n_pages, &pages->n_asked, &pages->n_none, &huge};
-        pass_next_variable(pass, model, &pages->variable, &variable, "variable of pages");
-        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            pass_64(pass, words[k], "pages");
-        pages->huge_bytes = huge - 1;
-        while (n_nodes && !pages->n_on[n_nodes - 1])
-            n_nodes--;
-        pass_32(pass, &n_nodes, HOMES_MAX, "nodes of pages");
-        for (size_t k = 0; k < n_nodes; k++)
-            pass_64(pass, &pages->n_on[k], "pages of a node");
-    }
-}
-
-struct table {
-    const char *name;
-    size_t n_at;                                 /* where in the model its number of rows is */
-    bool (*is_there)(const struct model *model); /* NULL: if it has rows */
-    void (*pass)(struct pass *pass, struct model *model);
-};
-
-static void pass_meetings(struct pass *pass, struct model *model)
-{
-    size_t n = model->n_meetings =
-        pass_list(pass, &model->meetings, model->n_meetings, sizeof *model->meetings, "meetings");
-    if (n && (!model->n_variables || !model->has_thread_list || !model->n_threads))
-        refuse(pass, "meetings", "there are no variables or threads");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct meeting *meeting = &model->meetings[i];
-        uint64_t *const words[] = {&meeting->key,    &meeting->address,  &meeting->n_bytes,
-                                   &meeting->n_same, &meeting->n_beside, &meeting->n_none};
-        pass_32(pass, &meeting->variable, model->n_variables - 1, "variable of a meeting");
-        pass_32(pass, &meeting->thread, model->n_threads - 1, "thread of a meeting");
-        pass_32(pass, &meeting->scope, model->n_scopes - 1, "scope of a meeting");
-        pass_32(pass, &meeting->accesses, 3, "meeting");
-        pass_bool(pass, &meeting->is_watcher, "meeting");
-        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            pass_64(pass, words[k], "meeting");
-    }
-}
-
-static void pass_touches(struct pass *pass, struct model *model)
-{
-    uint32_t variable = 0;
-    size_t n = model->n_touches = pass_list(pass, &model->touches, model->n_touches, sizeof *model->touches, "touches");
-    if (n && (!model->n_variables || !model->has_thread_list || !model->n_threads))
-        refuse(pass, "touches", "there are no variables or threads");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct touch *touch = &model->touches[i];
-        bool has_place = touch->low_bytes <= touch->high_bytes;
-        pass_next_variable(pass, model, &touch->variable, &variable, "variable of a touch");
-        pass_32(pass, &touch->thread, model->n_threads - 1, "thread of a touch");
-        pass_32(pass, &touch->scope, model->n_scopes - 1, "scope of a touch");
-        pass_64(pass, &touch->n_samples, "touch");
-        pass_64(pass, &touch->n_faults, "touch");
-        pass_64(pass, &touch->first_ns, "touch");
-        pass_bool(pass, &has_place, "touch");
-        if (has_place) {
-            pass_64(pass, &touch->low_bytes, "touch");
-            pass_64(pass, &touch->high_bytes, "touch");
-        } else {
-            touch->low_bytes = 1;
-            touch->high_bytes = 0;
-        }
-    }
-}
-
-/* Only the bins and blocks that have samples. */
-static void pass_reach_sum(struct pass *pass, struct reach_sum *sum)
-{
-    uint64_t *words[] = {&sum->first, &sum->last, &sum->n_steps, &sum->n_forward, &sum->n_loads, &sum->n_stores};
-    uint64_t n_bins = 0, n_blocks = 0;
-    pass_32(pass, &sum->shift, 63, "width of bins");
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        pass_64(pass, words[i], "reach");
-    for (size_t i = 0; pass->out && i < REACH_BINS; i++)
-        n_bins += sum->bins[i] != 0;
-    n_bins = pass_number(pass, n_bins, REACH_BINS, "bins");
-    for (uint32_t k = 0, bin = 0; k < n_bins && pass->code == 0; k++, bin++) {
-        while (pass->out && !sum->bins[bin])
-            bin++;
-        pass_32(pass, &bin, REACH_BINS - 1, "bin");
-        pass_64(pass, &sum->bins[bin], "samples in a bin");
-    }
-    while (pass->out && n_blocks < REACH_BLOCKS && sum->blocks[n_blocks].count)
-        n_blocks++;
-    n_blocks = pass_number(pass, n_blocks, REACH_BLOCKS, "blocks");
-    for (size_t i = 0; i < n_blocks && pass->code == 0; i++) {
-        pass_64(pass, &sum->blocks[i].address, "block");
-        pass_64(pass, &sum->blocks[i].count, "samples in a block");
-    }
-}
-
-static void pass_reach_row(struct pass *pass, const struct model *model, struct reach_row *row)
-{
-    pass_32(pass, &row->thread, model->n_threads - 1, "thread of a reach");
-    pass_64(pass, &row->n_strided, "reach");
-    pass_64(pass, &row->n_irregular, "reach");
-    pass_reach_sum(pass, &row->sum);
-    row->n_lines = pass_list(pass, &row->lines, row->n_lines, sizeof *row->lines, "lines of a reach");
-    for (size_t i = 0; i < row->n_lines && pass->code == 0; i++) {
-        struct reach_line *line = &row->lines[i];
-        uint64_t *words[] = {&line->line, &line->read_at, &line->written_at, &line->n_stores};
-        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            pass_64(pass, words[k], "line of a reach");
-        for (size_t k = 0; k < PATTERN_SLOTS; k++)
-            pass_64(pass, &line->slots[k], "line of a reach");
-    }
-    struct spread *offsets = &row->offsets;
-    offsets->n = pass_list(pass, &offsets->entries, offsets->n, sizeof *offsets->entries, "offsets of a reach");
-    offsets->capacity = offsets->n;
-    for (size_t i = 0; i < offsets->n && pass->code == 0; i++) {
-        pass_64(pass, &offsets->entries[i].offset, "offset of a reach");
-        pass_64(pass, &offsets->entries[i].count, "offset of a reach");
-    }
-}
-
-static void pass_reaches(struct pass *pass, struct model *model)
-{
-    uint32_t variable = 0;
-    size_t n = model->n_reaches = pass_list(pass, &model->reaches, model->n_reaches, sizeof *model->reaches, "reaches");
-    if (n && (!model->n_variables || !model->has_thread_list || !model->n_threads))
-        refuse(pass, "reaches", "there are no variables or threads");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct reach_row *row = &model->reaches[i];
-        pass_next_variable(pass, model, &row->variable, &variable, "variable of a reach");
-        pass_reach_row(pass, model, row);
-    }
-}
-
-static void pass_field_counts(struct pass *pass, struct model *model)
-{
-    uint32_t variable = 0;
-    size_t n = model->n_field_counts =
-        pass_list(pass, &model->field_counts, model->n_field_counts, sizeof *model->field_counts, "counts of fields");
-    if (n && !model->n_variables)
-        refuse(pass, "counts of fields", "there are no variables");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct field_count *count = &model->field_counts[i];
-        pass_next_variable(pass, model, &count->variable, &variable, "variable of a count of fields");
-        pass_32(pass, &count->scope, model->n_scopes - 1, "scope of a count of fields");
-        if (!model->variables[variable].n_fields)
-            refuse(pass, "counts of fields", "the variable has no fields");
-        else
-            pass_32(pass, &count->field, model->variables[variable].n_fields - 1, "field of a count");
-        pass_64(pass, &count->n_samples, "count of a field");
-    }
-}
-
-static void pass_drops(struct pass *pass, struct model *model)
-{
-    size_t n = model->n_drops = pass_list(pass, &model->drops, model->n_drops, sizeof *model->drops, "drops");
-    if (n && (!model->n_events || !model->has_thread_list || !model->n_threads))
-        refuse(pass, "drops", "there are no events or threads");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        struct drop_count *drop = &model->drops[i];
-        char *name = pass->out ? (char *)(uintptr_t)fate_row((int)drop->fate)->name : NULL;
-        pass_32(pass, &drop->thread, model->n_threads - 1, "thread of drops");
-        pass_32(pass, &drop->event, model->n_events - 1, "event of drops");
-        pass_text(pass, &name, "fate of drops");
-        pass_64(pass, &drop->n_samples, "drops");
-        if (pass->out)
-            continue;
-        drop->fate = model_drop_named(name);
-        if (drop->fate == FATE_MAX) /* as above: what this version does not know */
-            *drop = (struct drop_count){.fate = FATE_DROP_REENTERED};
-        free(name);
-    }
-}
-
-static bool has_distances(const struct model *model)
-{
-    for (size_t i = 0; i < model->n_machines; i++)
-        if (model->machines[i].n_distances > 1)
-            return true;
-    return false;
-}
-
-static bool has_spared(const struct model *model)
-{
-    for (size_t i = 0; i < model->n_events; i++)
-        if (model->events[i].n_spared)
-            return true;
-    return false;
-}
-
-/* One row for each event. */
-static void pass_spared(struct pass *pass, struct model *model)
-{
-    uint64_t n = pass_number(pass, model->n_events, model->n_events, "spared periods");
-    if (pass->code == 0 && n != model->n_events)
-        refuse(pass, "spared periods", "there is not one row for each event");
-    for (size_t i = 0; i < n && pass->code == 0; i++) {
-        pass_64(pass, &model->events[i].n_spared, "spared periods");
-        pass_64(pass, &model->events[i].sample_cost_ns, "cost of a sample");
-    }
-}
-
-static void pass_longer(struct pass *pass, struct model *model)
-{
-    for (size_t v = 0; v < model->n_variables && pass->code == 0; v++)
-        for (size_t i = 0; i < model->variables[v].n_causes && pass->code == 0; i++)
-            pass_double(pass, &model->variables[v].causes[i].sum.longer, "longer measurement");
-    model->n_longer = model->n_longer ? model->n_longer : 1;
-}
-
-/* Beside the head, which older readers read as it was. */
-static void pass_unmeasured(struct pass *pass, struct model *model)
-{
-    pass_64(pass, &model->unmeasured_ns, "CPU time that was not measured");
-}
-
-static const struct table tables[] = {
-    {"machines", offsetof(struct model, n_machines), NULL, pass_machines},
-    {"distances", offsetof(struct model, n_machines), has_distances, pass_distances},
-    {"cpu_counts", offsetof(struct model, n_cpu_counts), NULL, pass_cpu_counts},
-    {"touches", offsetof(struct model, n_touches), NULL, pass_touches},
-    {"meetings", offsetof(struct model, n_meetings), NULL, pass_meetings},
-    {"reaches", offsetof(struct model, n_reaches), NULL, pass_reaches},
-    {"home_counts", offsetof(struct model, n_home_counts), NULL, pass_home_counts},
-    {"pages", offsetof(struct model, n_pages), NULL, pass_pages},
-    {"field_counts", offsetof(struct model, n_field_counts), NULL, pass_field_counts},
-    {"drops", offsetof(struct model, n_drops), NULL, pass_drops},
-    {"spared", offsetof(struct model, n_events), has_spared, pass_spared},
-    {"longer", offsetof(struct model, n_longer), NULL, pass_longer},
-    {"unmeasured", offsetof(struct model, unmeasured_ns), NULL, pass_unmeasured},
-};
-#define N_TABLES (sizeof tables / sizeof *tables)
-
-static bool is_there(const struct table *table, const struct model *model)
-{
-    size_t n;
-    memcpy(&n, (const char *)model + table->n_at, sizeof n);
-    return n > 0 && (!table->is_there || table->is_there(model));
-}
-
-static void put_tables(struct pass *pass, struct model *model)
-{
-    uint64_t n = 0;
-    for (size_t i = 0; i < N_TABLES; i++)
-        n += is_there(&tables[i], model);
-    put_number(pass->out, n);
-    for (size_t i = 0; i < N_TABLES && pass->code == 0; i++) {
-        struct buf bytes = {0};
-        struct pass inner = *pass;
-        char *name = (char *)(uintptr_t)tables[i].name;
-        if (!is_there(&tables[i], model))
-            continue;
-        inner.out = &bytes;
-        tables[i].pass(&inner, model);
-        pass->code = inner.code;
-        pass_text(pass, &name, "table");
-        put_number(pass->out, bytes.len_bytes);
-        buf_append(pass->out, bytes.data, bytes.len_bytes);
-        pass->out->failed |= bytes.failed;
-        buf_fini(&bytes);
-    }
-}
-
-/* Reads one table, or skips it if this version does not know it; seen [N_TABLES]: it was there before. */
-static void take_table(struct pass *pass, struct model *model, bool *seen)
-{
-    char *name = NULL;
-    pass_text(pass, &name, "table");
-    uint64_t len = take_number(pass, "length of a table");
-    if (pass->code == 0 && len > pass->len - pass->at)
-        refuse(pass, "length of a table", "the table is longer than the file");
-    size_t end = pass->at + (size_t)len, len_file = pass->len;
-    for (size_t i = 0; i < N_TABLES && name && pass->code == 0; i++) {
-        if (strcmp(tables[i].name, name) != 0)
-            continue;
-        if (seen[i])
-            refuse(pass, name, "the table is there twice");
-        seen[i] = true;
-        pass->len = end;
-        if (pass->code == 0)
-            tables[i].pass(pass, model);
-        if (pass->code == 0 && pass->at != end)
-            refuse(pass, name, "the table goes on");
-    }
-    pass->len = len_file;
-    pass->at = pass->code ? pass->at : end;
-    free(name);
-}
-
-static void pass_tables(struct pass *pass, struct model *model)
-{
-    bool seen[N_TABLES] = {false};
-    if (pass->out) {
-        put_tables(pass, model);
-        return;
-    }
-    uint64_t n = take_number(pass, "tables");
-    for (uint64_t i = 0; i < n && pass->code == 0; i++)
-        take_table(pass, model, seen);
-}
-
 static void pass_model(struct pass *pass, struct model *model)
 {
     pass_head(pass, model);
@@ -953,7 +540,7 @@ static void pass_model(struct pass *pass, struct model *model)
     pass_texts(pass, &model->runs, "runs");
     pass_texts(pass, &model->strings, "strings");
     if (pass->code == 0 && !model->strings.n_strings)
-        refuse(pass, "strings", "there is none");
+        pass_refuse(pass, "strings", "there is none");
     pass_metrics(pass, model);
     pass_processes(pass, model);
     pass_threads(pass, model);
@@ -970,7 +557,7 @@ int locus_db_write(const struct model *model, struct buf *out, struct error *err
 {
     struct pass pass = {.out = out, .version = model_has_instructions(model) ? DB_VERSION : DB_VERSION - 1, .err = err};
     buf_append(out, BEGINS, MARK_BYTES);
-    put_number(out, pass.version);
+    pass_put(out, pass.version);
     pass_model(&pass, (struct model *)(uintptr_t)model); /* nothing is changed when writing */
     buf_append(out, ENDS, MARK_BYTES);
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_FILE) : pass.code;
@@ -989,12 +576,12 @@ int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct 
     if (len_bytes < 2 * MARK_BYTES || memcmp(bytes + len_bytes - MARK_BYTES, ENDS, MARK_BYTES) != 0)
         return error_set(err, ERR_FORMAT, "%s: offset %zu: the end is missing: the file has been cut", name, len_bytes);
     pass.len = len_bytes - MARK_BYTES;
-    pass.version = take_number(&pass, "version");
+    pass.version = pass_take(&pass, "version");
     if ((pass.version < 1 || pass.version > DB_VERSION) && pass.code == 0)
         return error_set(err, ERR_UNSUPPORTED, "%s has a version that this program does not know", name);
     pass_model(&pass, model);
     if (pass.code == 0 && pass.at != pass.len)
-        refuse(&pass, "end", "the file goes on");
+        pass_refuse(&pass, "end", "the file goes on");
     model_set_capacities(model);
     return pass.code ? pass.code : model_sum(model, err);
 }

@@ -705,6 +705,37 @@ static void take_field_counts(struct json_take *take, const json_t *root, struct
     }
 }
 
+static void take_nest_counts(struct json_take *take, const json_t *root, struct model *model)
+{
+    const json_t *list =
+        begin_list(take, root, "nests", true, &model->nest_counts, sizeof *model->nest_counts, &model->n_nest_counts);
+    need(take, model->n_nest_counts, model->n_variables, "variables");
+    need(take, model->n_nest_counts, model->n_events, "events");
+    for (take->index = 0; take->index < model->n_nest_counts && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct nest_count *count = &model->nest_counts[take->index];
+        uint32_t *const words[] = {&count->variable, &count->event,      &count->file,       &count->line,
+                                   &count->end_line, &count->outer_file, &count->outer_line, &count->verdict,
+                                   &count->move,     &count->is_around};
+        uint64_t *const numbers[] = {&count->stride_bytes, &count->outer_bytes, &count->n_samples};
+        const size_t n_words = sizeof words / sizeof *words, last_string = model->strings.n_strings - 1;
+        const uint64_t most[] = {model->n_variables - 1,
+                                 model->n_events - 1,
+                                 last_string,
+                                 UINT32_MAX,
+                                 UINT32_MAX,
+                                 last_string,
+                                 UINT32_MAX,
+                                 NEST_TILE,
+                                 NEST_UNKNOWN,
+                                 1};
+        for (size_t k = 0; k < n_words; k++)
+            *words[k] = (uint32_t)json_take_word(take, json_array_get(row, k), most[k], "nests");
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
+            *numbers[k] = json_take_word(take, json_array_get(row, n_words + k), UINT64_MAX, "nests");
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -735,6 +766,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_home_counts(&take, root, model);
         take_pages(&take, root, model);
         take_field_counts(&take, root, model);
+        take_nest_counts(&take, root, model);
         take_drops(&take, root, model);
     }
     json_decref(root);

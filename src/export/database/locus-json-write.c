@@ -462,6 +462,20 @@ static void put_field_counts(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_field_counts > 0);
 }
 
+static void put_nest_counts(const struct model *model, struct buf *out)
+{
+    for (size_t i = 0; i < model->n_nest_counts; i++) {
+        const struct nest_count *count = &model->nest_counts[i];
+        const uint64_t words[] = {count->variable, count->event,      count->file,         count->line,
+                                  count->end_line, count->outer_file, count->outer_line,   count->verdict,
+                                  count->move,     count->is_around,  count->stride_bytes, count->outer_bytes,
+                                  count->n_samples};
+        buf_printf(out, i ? ",\n" : ",\n\"nests\": [\n");
+        json_put_words(out, words, sizeof words / sizeof *words);
+    }
+    buf_append(out, "]", model->n_nest_counts > 0);
+}
+
 int locus_json_write(const struct model *model, struct buf *out, struct error *err)
 {
     put_head(model, out);
@@ -487,6 +501,7 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_home_counts(model, out);
     put_pages(model, out);
     put_field_counts(model, out);
+    put_nest_counts(model, out);
     put_drops(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Walks through the code of callees and of a line's function: see calls.h. */
-#include "structure/cfg/calls.h"
+/* Walks through the code of callees and of a line's function: see cfg.h. */
+#include "structure/cfg/cfg.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "structure/cfg/cfg.h"
 #include "structure/elf/symbols-dwarf.h"
 
 /* --- functions that never return --- */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "structure/elf/elf-file.h"
+#include "structure/elf/symbols.h"
 
 /* --- what control flow needs to know about one instruction --- */
 
@@ -41,6 +42,39 @@ struct cfg_decoder *cfg_decoder_new(void);
 /* Decodes the instruction in bytes [n_bytes, at least 1] at vaddr. Invalid bytes become a CFG_END of one byte. */
 void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
                 struct cfg_insn *insn);
+
+/* --- what an instruction makes of registers and of words in memory, as far as sums and products go --- */
+
+#define CFG_RSP 4
+#define CFG_RBP 5
+#define CFG_RIP 16       /* its value is part of disp */
+#define CFG_MEMORY 0xfe  /* the word at the memory operand */
+#define CFG_NOWHERE 0xff /* no place, or none that is known */
+/* What a called function may change (System V ABI): all but rbx, rsp, rbp, r12-r15. */
+#define CFG_CALL_WRITES 0x0fc7u
+
+/* Registers have the numbers of the x86 encoding. An index that wraps is out of bounds anyway: 32-bit sums count as
+ * 64-bit ones. */
+struct cfg_effect {
+    bool is_known;    /* to = a + b * scale + value; or, is_product, a * b */
+    bool is_product;  /* ... */
+    bool is_equality; /* a conditional jump that tests for equality */
+    bool is_tested;   /* the sum decides a conditional jump right behind it */
+    uint8_t to, a, b; /* register, CFG_MEMORY, CFG_NOWHERE: of a and b, 0; of to, only flags are set */
+    int64_t scale, value;
+    uint16_t writes;     /* other registers that change, a bit each */
+    uint16_t reads;      /* registers that the instruction uses */
+    uint8_t base, index; /* memory operand: CFG_NOWHERE, register; or base CFG_RIP */
+    uint8_t index_scale;
+    uint16_t size_bytes; /* 0: there is none */
+    int64_t disp;
+    bool is_read, is_written;
+    bool is_scattered; /* the address is more than that: lanes of a vector, thread-local storage */
+};
+
+/* Decodes the effect of one instruction in bytes [n_bytes, at least 1] at vaddr. Of invalid bytes there is none. */
+void cfg_decode_effect(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                       struct cfg_effect *effect);
 
 /* --- the graph of blocks and jumps --- */
 
@@ -139,6 +173,85 @@ bool loops_reach(const struct loops *loops, uint32_t block);
 
 /* True when inner is outer or lies in it; CFG_NONE lies in none, and everything in CFG_NONE. */
 bool loops_contain(const struct loops *loops, uint32_t outer, uint32_t inner);
+
+/* --- how a nest of loops walks through memory --- */
+
+/* Of each access in a loop that lies in others: how far its address moves in a turn of each of these. Where the
+ * innermost loop moves by cache lines and one around it by less, the loops are in the wrong order. */
+
+#define NEST_LEVELS_MAX 5
+#define NEST_NO_GROUP 0xff
+
+enum nest_move {
+    NEST_CONSTANT = 0, /* by so many bytes */
+    NEST_VARIED,       /* by a value that stays in the loop, such as the width of a matrix */
+    NEST_ROWS,         /* to where another pointer leads, which is loaded from the next place */
+    NEST_UNKNOWN
+};
+
+struct nest_access {
+    uint64_t vaddr; /* of the instruction */
+    uint32_t loop;  /* the innermost one, index into struct loops */
+    uint8_t n_levels, group;
+    uint8_t kinds[NEST_LEVELS_MAX]; /* [n_levels] enum nest_move, from the innermost loop on; 0: nothing is known */
+    int64_t bytes[NEST_LEVELS_MAX]; /* of NEST_CONSTANT: from one place that the loop visits to the next, at least 0 */
+    bool is_far;                    /* steps that the verdict would make smaller */
+};
+
+/* NEST_SWAP: the loop outer, as the innermost one, would need fewer cache lines for all accesses of the loop together.
+ * NEST_TILE: for some of them only, as in a transposition. Walks whose lines stay in the first-level cache, as in a
+ * tile, are fine. NEST_VARIED and NEST_ROWS count as a line and more. */
+enum nest_verdict { NEST_FINE = 0, NEST_SWAP, NEST_TILE };
+
+struct nest {
+    uint8_t verdict; /* enum nest_verdict */
+    uint8_t level;   /* of outer: 1 is right around the loop */
+    uint32_t outer;
+};
+
+/* All zero is empty. */
+struct nests {
+    struct nest_access *accesses; /* [n_accesses] by address */
+    size_t n_accesses, cap_accesses;
+    struct nest *of_loop; /* [n_loops] */
+    size_t n_loops;
+};
+
+/* Fills *nests from a function's graph and its loops. The time that it takes is bounded; of what lies beyond, nothing
+ * is known. The caller frees it with nests_fini. False when out of memory. */
+bool nests_find(struct nests *nests, const struct cfg *cfg, const struct loops *loops, const struct code_image *image,
+                const struct cfg_decoder *decoder);
+
+/* Frees everything and makes it empty. */
+void nests_fini(struct nests *nests);
+
+/* --- functions that never return --- */
+
+/* A function never returns if it has one of the well-known names, such as abort, or if no path through its code leads
+ * to a return. Without this the code after a call of abort() would seem to continue the code before it. */
+
+struct returns;
+
+/* The name of the function that begins at vaddr, NULL when there is none. */
+typedef const char *returns_name(void *context, uint64_t vaddr);
+
+/* elf: the module, for the names of imported functions; everything is borrowed. NULL when out of memory. */
+struct returns *returns_new(struct Elf *elf, const struct code_image *image, const struct cfg_decoder *decoder,
+                            returns_name *name, void *context);
+void returns_free(struct returns *returns);
+
+/* True when the function at callee (by_slot: the function whose address is in the word at callee) is known not to
+ * return. by_name: only its name is checked, which is quick. */
+bool returns_never(struct returns *returns, uint64_t callee, bool by_slot, bool by_name);
+
+/* --- the order of the calls on one line of source, where the code leaves no doubt --- */
+
+/* Fortran's "allocate (a(n), b(n), c(n))" calls malloc once for each. */
+
+/* Takes the call that returns to return_vaddr and counts the calls of the same callee on its line of the function;
+ * *rank gets its place among them, from 0, in the order in which they are made. Returns 0 when they are not made one
+ * after the other on all paths through the function, or when that is not known. */
+size_t call_order_find(struct symbols *symbols, uint64_t return_vaddr, size_t *rank);
 
 /* --- private part --- */
 
