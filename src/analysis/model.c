@@ -401,6 +401,14 @@ size_t model_count_processes(const struct model *model)
     return n;
 }
 
+bool model_has_ranks(const struct model *model)
+{
+    for (size_t i = 0; i < model->n_processes; i++)
+        if (model->processes[i].rank)
+            return true;
+    return false;
+}
+
 bool model_has_merged_threads(const struct model *model)
 {
     for (size_t i = 0; i < model->n_processes; i++)

@@ -427,6 +427,9 @@ void model_note(struct model *model, const char *format, ...) __attribute__((for
 /* Number of processes: one that called exec counts once, although processes has an entry for each of its programs. */
 size_t model_count_processes(const struct model *model);
 
+/* Whether processes are ranks of an MPI program: some has another rank than 0. */
+bool model_has_ranks(const struct model *model);
+
 /* Number of threads: the first one of a process that called exec counts once; the others are new ones. */
 size_t model_count_threads(const struct model *model);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How threads use variables, and which cache lines they share: for a terminal, as CSV and as JSON. */
+#include "analysis/report/code-table.h"
 #include "analysis/report/first-touch.h"
 #include "analysis/report/patterns.h"
 
@@ -74,10 +75,11 @@ static void put_map_line(const struct patterns *patterns, const struct pattern_t
 {
     static const char shades[] = " .:-=+*#%@";
     const struct model *model = patterns->report.model;
-    const struct thread *of = &model->threads[thread->thread];
-    char name[64];
-    (void)snprintf(name, sizeof name, "%u.%u", model->processes[of->process].rank, of->thread_id);
-    buf_printf(out, "  %-8s |", name);
+    const struct split_naming naming = split_naming_of(model);
+    struct buf name = {0};
+    split_put_thread(model, &naming, thread->thread, &name);
+    buf_printf(out, "  %-8s |", name.data ? name.data : "");
+    buf_fini(&name);
     for (size_t bin = 0; bin < n_bins; bin++) {
         uint64_t n = thread->sum.bins[bin];
         buf_printf(out, "%c", n ? shades[1 + (size_t)(8 * (double)n / (double)most)] : ' ');
@@ -97,7 +99,8 @@ static void put_map(const struct patterns *patterns, const struct pattern_row *r
             n_bins = n && bin >= n_bins ? bin + 1 : n_bins;
         }
     text_size(UINT64_C(1) << patterns->threads[row->first].sum.shift, size);
-    buf_printf(out, "\n  rank.thread, places from the start of the block (%s each), samples\n", size);
+    const struct split_naming naming = split_naming_of(patterns->report.model);
+    buf_printf(out, "\n  %s, places from the start of the block (%s each), samples\n", split_thread_key(&naming), size);
     for (size_t i = row->first; i < row->first + row->n; i++)
         put_map_line(patterns, &patterns->threads[i], n_bins, most, out);
 }
@@ -330,14 +333,15 @@ static void put_place(const struct model *model, const struct touch_place *place
 static void put_side(const struct patterns *patterns, const struct line_side *side, struct buf *out)
 {
     const struct model *model = patterns->report.model;
-    const struct thread *thread = &model->threads[side->thread];
+    const struct split_naming naming = split_naming_of(model);
     struct touch_place places[CALLERS_MOST + 1];
     if (side->row == UINT32_MAX) {
         buf_printf(out, "an access that is not known");
         return;
     }
-    buf_printf(out, "thread %u.%u %s %s", model->processes[thread->process].rank, thread->thread_id,
-               access_words(side->accesses), name_of(patterns, side->row));
+    buf_printf(out, "thread ");
+    split_put_thread(model, &naming, side->thread, out);
+    buf_printf(out, " %s %s", access_words(side->accesses), name_of(patterns, side->row));
     if (side->offset_bytes != UINT64_MAX)
         buf_printf(out, " + %llu", (unsigned long long)side->offset_bytes);
     if (side->field)

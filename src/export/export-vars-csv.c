@@ -79,7 +79,7 @@ static void put_hardware(const struct report *report, const struct report_row *r
     }
 }
 
-static const char *const statistics_titles[] = {"threads", "ranks"};
+static const char *const statistics_titles[] = {"threads", "processes"};
 
 static void put_statistics_titles(struct buf *out)
 {

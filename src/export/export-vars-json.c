@@ -106,7 +106,7 @@ static void put_hardware(const struct report *report, struct buf *out)
 static int put_statistics(const struct export_job *job, const struct report *report, const struct report_row *row,
                           struct buf *out, struct error *err)
 {
-    static const char *const names[] = {"threads", "ranks"};
+    static const char *const names[] = {"threads", "processes"};
     struct row_statistics statistics[2];
     int code = thread_values_statistics(job->values, report, row, &statistics[0], &statistics[1], err);
     for (size_t i = 0; code == 0 && i < 2 && statistics[i].n; i++) {

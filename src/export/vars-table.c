@@ -225,6 +225,9 @@ static void put_bare(struct buf *out, const char *function)
  * "Array<int>::grow" of "Array::grow", and the function without a name of "note_uses > func_0x10 [app]". */
 static bool is_site_in_name(const struct report_row *row)
 {
+    uint64_t place;
+    if (report_place(row->name, &place))
+        return strchr(row->site, '(') == NULL; /* else it says which call it is */
     const char *from = strstr(row->name, " from "), *inner = strstr(row->name, " > ");
     struct buf name = {0}, site = {0};
     bool is_small = strncmp(row->name, "blocks of ", 10) == 0 && from;

@@ -115,7 +115,7 @@ void hardware_put_legend(const struct report *report, const struct export_job *j
 
 /* --- statistics over threads and processes --- */
 
-/* How the values of a variable are distributed over threads and over processes (ranks), from the values by context of
+/* How the values of a variable are distributed over threads and over processes, from the values by context of
  * the database. Ordinary code. */
 
 /* Statistics of n numbers, zeros included; the standard deviation is that of the whole population (divided by n),

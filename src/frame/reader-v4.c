@@ -505,7 +505,10 @@ static int64_t number_host(struct strtab *hosts, uint64_t id)
     return strtab_intern(hosts, text);
 }
 
-/* A profile by what identifies it: rank and thread, and other numbers in its name. */
+#define IS_PROCESS 2 /* flag of a RANK in our databases of programs without MPI: the physical number is a process's */
+
+/* A profile by what identifies it: rank, or process where there is no MPI, and thread, and other numbers in its name.
+ */
 static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, const struct v4_profile *from,
                         struct strtab *hosts)
 {
@@ -519,8 +522,12 @@ static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, c
             profile.node = number_host(hosts, number);
             continue;
         }
-        if (strcmp(kind, "RANK") == 0)
-            profile.rank = (int64_t)number;
+        bool is_rank = strcmp(kind, "RANK") == 0, is_process = is_rank && id->flags & IS_PROCESS;
+        kind = is_process ? "PROCESS" : kind;
+        number = is_process ? id->physical : number;
+        profile.process = is_process ? (int64_t)number : profile.process;
+        if (is_rank)
+            profile.rank = is_process ? 0 : (int64_t)number; /* 0: as in hpcquery vars --by rank */
         if (strcmp(kind, "THREAD") == 0)
             profile.thread = (int64_t)number;
         buf_printf(&name, "%s", name.len_bytes ? " " : "");

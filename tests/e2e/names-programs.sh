@@ -41,10 +41,57 @@ if [ -n "$package" ] && ! readelf -S "$tool" | grep -q debug_info; then
     head -c 20000000 /dev/urandom >random
     report squeeze ./squeeze -k random
     grep -q "^program  *squeeze: " out || fail "a program of the system has the name of its link's target"
-    grep -q "(install [^)]*$package-dbgsym[^)]*): [^:]*gzip" text || fail "the debug package of gzip is not named"
+    grep -q "Without debug information: [^.]*gzip[^:]*: apt install [^;]*$package-dbgsym" text ||
+        fail "the debug package of gzip is not named: $(grep 'Without debug' text)"
+    # Whether apt would find it here is said, too.
+    if grep -rqs '^[^#]*debian-debug' /etc/apt/sources.list /etc/apt/sources.list.d || ! grep -q '^ID=debian' /etc/os-release; then
+        if grep -q "apt's sources lack" text; then fail "the archive of debug packages is there, and the note denies it"; fi
+    else
+        grep -q "$package-dbgsym[^)]*(from deb.debian.org/debian-debug, which apt's sources lack here)" text ||
+            fail "nothing says that apt does not know the debug packages"
+    fi
 else
     skip_part "gzip is no program of Debian's here, or has its debug information"
 fi
+
+# Without lines the calls in one function stay apart, by the place that each returns to, in their order; with their sizes.
+cat >mesh.cc <<'END'
+#include <cstdlib>
+struct Mesh {
+    double *x, *y, *z, *p, *q;
+    __attribute__((noipa)) void init();
+    __attribute__((noipa)) void sweep();
+};
+static double *make(std::size_t n) { return static_cast<double *>(std::malloc(n * sizeof(double))); }
+void Mesh::init()
+{
+    x = make(100000), y = make(200000), z = make(300000), p = make(400000), q = make(500000);
+}
+void Mesh::sweep()
+{
+    for (int k = 0; k < 400; k++)
+        for (int i = 0; i < 100000; i++)
+            x[i] += 1, y[i] += 2, z[i] += 3, p[i] += 4, q[i] += 5;
+}
+int main()
+{
+    static Mesh mesh;
+    mesh.init();
+    mesh.sweep();
+}
+END
+"${CXX:-g++}" -O1 mesh.cc -o mesh
+report mesh ./mesh
+expect_status 0 "$builddir/hpcquery" vars --csv --all mesh.db
+python3 - out <<'PYTHON' || fail "the five arrays of Mesh::init are not five rows"
+import csv, re, sys
+rows = [row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8")) if row["variable"].startswith("Mesh::init")]
+places = sorted((int(re.fullmatch(r"Mesh::init\+0x([0-9a-f]+)", row["variable"])[1], 16), int(row["size_bytes"]), row["alloc_site"]) for row in rows)
+print(places)
+sys.exit([size for _, size, _ in places] != [800000 * i for i in range(1, 6)] or
+         [site for _, _, site in places] != [f"Mesh::init (call {i} of 5)" for i in range(1, 6)])
+PYTHON
+grep -q "Mesh::init+0x[0-9a-f]* .* Mesh::init (call [1-5] of 5)" text || fail "the report does not show which call it was"
 
 # Of a stripped library the function that allocates has no name, but the exported one above it has. So it is for small
 # blocks.
@@ -105,7 +152,7 @@ $CC -O1 -g user.c -o user -L. -lpart -Wl,-rpath,"$scratch"
 expect_status 0 "$builddir/hpcrun" -e MEMLEAK -o user.m ./user
 expect_status 0 "$builddir/hpcprof" -o user.db user.m
 expect_status 0 "$builddir/hpcquery" leaks --all --csv user.db
-grep -q '^"*part_open > func_0x[0-9a-f]* \[libpart.so\]' out ||
+grep -q '^"*part_open > func_0x[0-9a-f]*+0x[0-9a-f]* \[libpart.so\]' out ||
     fail "a block of a stripped library is not named by its exported function"
 report user ./user
 grep -q "blocks of 40 B from" text || fail "the small blocks of a stripped library are not shown as such"

@@ -649,6 +649,39 @@ def check_databases(scratch):
     refused(2, "--profiles goes with operations and forms", "vars", "--profiles", "rank = 1", ours)
 
 
+def check_processes(scratch):
+    """Without MPI there are processes, by their numbers, and no ranks: in steps, in what they write, and in reports."""
+    start = [("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)]
+    threads = {(321, 0): 10, (322, 0): 20, (322, 1): 40}
+    for (pid, thread), n in threads.items():
+        profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], rank=0, thread=thread, pid=pid)
+        profile.sample(start, {0: n}, m.by_address("DATACENTRIC_Static", "/nowhere/app", 0x404040, "static", "grid", 64))
+        profile.write(scratch / "measured-processes")
+    ours = scratch / "processes"
+    subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(ours), str(scratch / "measured-processes")], check=True)
+    saved = scratch / "saved-processes"
+    run("flat", ":", "save", saved, ours)
+
+    for database in (ours, saved):
+        for condition, wanted in (("process = 322", 60), ("process = 321", 10), ("process = 322 and thread = 1", 40), ("rank = 0", 70)):
+            found = json.loads(run("choose", condition, ":", "flat", ":", "json", database).stdout)["nodes"]
+            found = round(sum(n["values"]["EADDR (usec)"] or 0 for n in found) / 1000)
+            expect(found == wanted, f"{database.name}: {condition}: {found}, not {wanted}")
+        refused(1, "no profile is left", "choose", "process = 320", database)
+        refused(1, "no profile is left", "choose", "rank = 1", database)
+    text = run("aggregate", "process", ":", "imbalance", "time", ":", "table", ours).stdout
+    expect("process 322: 0.06" in text and "rank" not in text, f"imbalance of processes: {text}")
+    for words in (("export", "speedscope"), ("export", "chrome"), ("export", "html"), ("export", "flamegraph"), ("export", "csv")):
+        text = run(*words, ours).stdout
+        names = re.findall(r"\brank \d+", text)
+        expect(not names, f"{words}: {set(names)}")
+    expect('"process 322 thread 1"' in run("export", "speedscope", ours).stdout, "the names of profiles in speedscope")
+    expect({event["pid"] for event in json.loads(run("export", "chrome", ours).stdout)["traceEvents"]} == {321, 322}, "processes of chrome")
+    for words in (("vars",), ("vars", "-v"), ("vars", "--by", "thread"), ("vars", "--by", "process"), ("tree",), ("vars", "--json"), ("vars", "--csv")):
+        text = run(*words, ours).stdout
+        expect(not re.search(r"(?<![a-z])ranks?(?![a-z])", text), f"{words}: a rank: {text}")
+
+
 def write_inputs(scratch):
     rng = random.Random(1)
     for name in ("a", "b"):
@@ -675,6 +708,7 @@ def main():
         check_modules(scratch)
         check_diff(scratch)
         check_databases(scratch)
+        check_processes(scratch)
         check_near(scratch)
         a, b, ours = scratch / "a.json", scratch / "b.json", scratch / "ours"
         check_save(scratch, ((), (a,)), ((), (scratch / "cycle.dot",)), ((), (ours,)),

@@ -160,7 +160,7 @@ def check_spread(database):
     by_value = {r["value"]: r for r in data}
     for name, row in rows.items():
         of_ranks = [n * 1000.0 * SAMPLES[name] for n in THREADS.values()]
-        for key, values in (("threads", sum(THREADS.values()) * [1000.0 * SAMPLES[name]]), ("ranks", of_ranks)):
+        for key, values in (("threads", sum(THREADS.values()) * [1000.0 * SAMPLES[name]]), ("processes", of_ranks)):
             wanted = {"with_value": len(values), "mean": statistics.mean(values), "min": min(values), "max": max(values),
                       "stddev": statistics.pstdev(values), "cov": statistics.pstdev(values) / statistics.mean(values)}
             for what, number in wanted.items():

@@ -281,7 +281,8 @@ static const struct option_spec spec = {
         "pipe: - is the standard input.\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; with "
         "--fields they are variable, class, alloc_site, field, samples, share. Samples are as counted; values are "
-        "estimates of all events, scaled where an event shared its counter. threads_ and ranks_ columns show how the "
+        "estimates of all events, scaled where an event shared its counter. threads_ and processes_ columns show how "
+        "the "
         "values spread over all threads and all processes: how many have a value, mean, least and greatest value, "
         "standard deviation, and that divided by the mean (cov).",
     .rows = rows,

@@ -562,10 +562,27 @@ static const char *nearest_name(const struct heap_search *search, size_t site, c
     return NULL;
 }
 
-static void name_by_position(const struct heap_search *search, struct heap_name *out)
+/* Appends "+0x4f0", where the call in the function returns to, to the function's name: before its module, if that
+ * stands behind it. Without lines nothing else tells the calls of one function apart. */
+static void put_place(const struct heap_search *search, size_t site, const char *function, char *text, size_t size)
+{
+    const struct path_frame *frame = &search->path[site];
+    const char *module = frame->code.named ? NULL : strstr(function, " [");
+    bool is_known = !frame->code.line && frame->code.low_vaddr && frame->vaddr >= frame->code.low_vaddr &&
+                    (frame->code.named || strncmp(function, "func_0x", 7) == 0);
+    int n = module ? (int)(module - function) : (int)strlen(function);
+    if (is_known)
+        (void)snprintf(text, size, "%.*s" HEAP_PLACE "%llx%s", n < 150 ? n : 150, function,
+                       (unsigned long long)(frame->vaddr + 1 - frame->code.low_vaddr), module ? module : "");
+    else
+        (void)snprintf(text, size, "%s", function);
+}
+
+/* with_place: which call in the function it is, where that has no lines. */
+static void name_by_position(const struct heap_search *search, bool with_place, struct heap_name *out)
 {
     const struct code_frame *code = &search->path[out->site].code;
-    char qualified[256], address[256];
+    char qualified[256], address[256], placed[256];
     (void)assign_name_function(text_of(search, code->function), qualified, sizeof qualified);
     const char *function = code->named ? qualified : text_of(search, code->function);
     if (!code->named && strncmp(function, CODE_WITHOUT_SYMBOLS, strlen(CODE_WITHOUT_SYMBOLS)) == 0) {
@@ -573,6 +590,10 @@ static void name_by_position(const struct heap_search *search, struct heap_name 
         (void)snprintf(address, sizeof address, "0x%llx %.200s", (unsigned long long)search->path[out->site].vaddr,
                        function + strlen(CODE_WITHOUT_SYMBOLS));
         function = address;
+    }
+    if (with_place) {
+        put_place(search, out->site, function, placed, sizeof placed);
+        function = placed;
     }
     if (code->line)
         (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", function,
@@ -616,7 +637,7 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
     out->operand[0] = 0;
     out->is_variable = false;
     if (is_library_buffer(&search, out->site)) {
-        name_by_position(&search, out);
+        name_by_position(&search, false, out);
         return;
     }
     while (result == ALLOC_NAME_RETURNED) {
@@ -645,7 +666,7 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
     by_code = by_code || (!by_member && !by_text && heap_argument_library(&search, out->site, &found));
     out->is_variable = by_member || by_text || by_code;
     if (!out->is_variable) {
-        name_by_position(&search, out);
+        name_by_position(&search, true, out);
         return;
     }
     if (by_text)

@@ -19,8 +19,10 @@ struct path_frame {
     bool inlined;    /* into the next frame of the path */
 };
 
+#define HEAP_PLACE "+0x" /* between a function and the place in it that the call of the allocator returns to */
+
 struct heap_name {
-    char name[160];    /* variable, or "function (file:line)" */
+    char name[160];    /* variable, "function (file:line)", or without lines "function+0x4f0" */
     size_t site;       /* index in the path of the frame outside the allocator wrappers */
     bool is_variable;  /* name is a variable's */
     char operand[160]; /* how the code at the site writes it, if that differs from the name; else "" */
@@ -40,10 +42,10 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
  * nothing, from the code that accesses them. Ordinary code. */
 
 struct heap_type {
-    struct symbols *symbols;  /* of the module that has the types; NULL = not known */
-    uint32_t type;            /* id in symbols: of an element */
-    uint32_t trailing_type;   /* id: one element is followed by an array of these; 0 = none */
-    uint64_t header_bytes;    /* before the first element */
+    struct symbols *symbols; /* of the module that has the types; NULL = not known */
+    uint32_t type;           /* id in symbols: of an element */
+    uint32_t trailing_type;  /* id: one element is followed by an array of these; 0 = none */
+    uint64_t header_bytes;   /* before the first element */
     enum type_source source;
 };
 

@@ -631,6 +631,7 @@ const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)
 }
 
 #define NAMES_NOTED 12
+#define BARE_NAMED 2 /* modules without debug information */
 
 /* The last parts of the paths of modules, each once. */
 struct name_list {
@@ -679,47 +680,138 @@ static void note_names(struct model *model, const char *what, struct name_list *
     free(list->n_files);
 }
 
-/* Adds the name of the package with another package's debug information. */
-static void append_debug_package(struct buf *text, const char *package)
+/* A module without debug information, and its part of the samples. */
+struct bare_module {
+    const struct code_module *module;
+    const char *package; /* that it is of, "" = none */
+    double share;        /* percent of the first metric */
+};
+
+static int compare_bare(const void *a, const void *b)
 {
-    const char *kind = strcmp(package, "libc6") == 0 ? "dbg" : "dbgsym";
-    buf_printf(text, "%s%s-%s", text->len_bytes ? ", " : "", package, kind);
+    const struct bare_module *x = a, *y = b;
+    return x->share > y->share ? -1 : x->share < y->share;
+}
+
+/* Sets the modules' parts of the samples and puts those with most of them first. */
+static void order_bare(struct model *model, struct bare_module *bare, size_t n)
+{
+    int64_t metric = model_first_metric(model);
+    double *values = calloc(model->strings.n_strings + 1, sizeof *values), all = 0;
+    for (size_t i = 1; values && metric >= 0 && model->own && i < model->n_scopes; i++) {
+        double value = model->own[i * model->n_metrics + (size_t)metric];
+        uint32_t at = (uint32_t)i;
+        while (value != 0 && at && !model->scopes[at].module)
+            at = model->scopes[at].parent;
+        values[model->scopes[at].module] += value;
+        all += value;
+    }
+    for (size_t i = 0; values && all > 0 && i < n; i++)
+        for (size_t k = 1; k < model->strings.n_strings; k++)
+            if (strcmp(model->strings.strings[k], bare[i].module->path) == 0)
+                bare[i].share = 100 * values[k] / all;
+    free(values);
+    if (n)
+        qsort(bare, n, sizeof *bare, compare_bare);
+}
+
+/* Whether a file below /etc/apt names the archive. */
+static bool is_in_file(const char *path, const char *archive)
+{
+    char line[LINE_BYTES];
+    FILE *file = input_stream(path);
+    bool is_found = false;
+    while (file && !is_found && fgets(line, sizeof line, file))
+        is_found = *line != '#' && strstr(line, archive);
+    if (file)
+        (void)fclose(file);
+    return is_found;
+}
+
+/* The archive of Debian's packages of debug information, if this is a Debian whose apt does not know it; else NULL. */
+static const char *missing_archive(void)
+{
+    static const char archive[] = "debian-debug";
+    char path[400];
+    bool is_found = !is_in_file("/etc/os-release", "ID=debian") || is_in_file("/etc/apt/sources.list", archive);
+    DIR *parts = opendir("/etc/apt/sources.list.d");
+    for (const struct dirent *entry; parts && !is_found && (entry = readdir(parts));) {
+        (void)snprintf(path, sizeof path, "/etc/apt/sources.list.d/%.255s", entry->d_name);
+        is_found = entry->d_name[0] != '.' && is_in_file(path, archive);
+    }
+    if (parts)
+        (void)closedir(parts);
+    return is_found ? NULL : "deb.debian.org/debian-debug";
+}
+
+/* Appends the first modules, with their parts of the samples, and how many more there are. */
+static void put_bare(const struct bare_module *bare, size_t n, bool is_packaged, struct buf *text)
+{
+    size_t n_put = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool is_again = false; /* under another path */
+        for (size_t k = 0; k < i; k++)
+            is_again |= strcmp(path_last(bare[k].module->path), path_last(bare[i].module->path)) == 0;
+        if (is_again || is_packaged != (*bare[i].package != 0) || n_put++ >= BARE_NAMED)
+            continue;
+        buf_printf(text, "%s%s", n_put > 1 ? ", " : "", path_last(bare[i].module->path));
+        if (bare[i].share >= 0.5)
+            buf_printf(text, " (%.0f %%)", bare[i].share);
+    }
+    if (n_put > BARE_NAMED)
+        buf_printf(text, " and %zu more", n_put - BARE_NAMED);
+}
+
+/* The note about modules of packages: which packages to install for those with the most samples. */
+static void note_packaged(struct model *model, const struct bare_module *bare, size_t n)
+{
+    struct buf names = {0}, packages = {0};
+    struct strtab known = {0};
+    bool needs_archive = false;
+    for (size_t i = 0; i < n && known.n_strings < BARE_NAMED; i++) {
+        size_t n_known = known.n_strings;
+        bool is_libc = strcmp(bare[i].package, "libc6") == 0; /* its package has another name, in the main archive */
+        if (*bare[i].package && strtab_intern(&known, bare[i].package) == (int64_t)n_known) {
+            buf_printf(&packages, " %s-%s", bare[i].package, is_libc ? "dbg" : "dbgsym");
+            needs_archive |= !is_libc;
+        }
+    }
+    put_bare(bare, n, true, &names);
+    const char *archive = needs_archive ? missing_archive() : NULL;
+    if (known.n_strings)
+        model_note(model, "Without debug information: %s. For names and lines: apt install%s%s%s%s.", names.data,
+                   packages.data, archive ? " (from " : "", archive ? archive : "",
+                   archive ? ", which apt's sources lack here)" : "");
+    strtab_fini(&known);
+    buf_fini(&names);
+    buf_fini(&packages);
 }
 
 /* Writes the notes about stripped modules (without debug information). For those of packages they say which packages
  * to install, for all others that -g is needed. */
-static void note_bare(struct model *model, const struct code_module *const *bare, size_t n)
+static void note_bare(struct model *model, struct bare_module *bare, size_t n)
 {
-    struct name_list own = {0}, packaged = {0};
-    struct strtab packages = {0};
-    struct buf install = {0}, what = {0};
+    struct buf names = {0};
     struct package_file *files = calloc(n + 1, sizeof *files);
+    order_bare(model, bare, n);
     for (size_t i = 0; files && i < n; i++)
-        files[i].path = bare[i]->path;
+        files[i].path = bare[i].module->path;
     if (files)
         packages_find(PACKAGES_DIRECTORY, files, n);
-    for (size_t i = 0; i < n; i++) {
-        bool is_packaged = files && files[i].name[0];
-        append_name(is_packaged ? &packaged : &own, bare[i]);
-        if (is_packaged)
-            (void)strtab_intern(&packages, files[i].name);
-    }
-    for (size_t i = 0; i < packages.n_strings; i++)
-        append_debug_package(&install, packages.strings[i]);
-    if (packages.n_strings)
-        buf_printf(&what, "Without debug information (install %s)", install.data ? install.data : "");
-    note_names(model, what.data, &packaged);
-    note_names(model, "Without debug information (compile with -g for lines and inlining)", &own);
-    buf_fini(&install);
-    buf_fini(&what);
-    strtab_fini(&packages);
+    for (size_t i = 0; i < n; i++)
+        bare[i].package = files ? files[i].name : "";
+    note_packaged(model, bare, n);
+    put_bare(bare, n, false, &names);
+    if (names.data)
+        model_note(model, "Without debug information (compile with -g for lines and inlining): %s.", names.data);
+    buf_fini(&names);
     free(files);
 }
 
 void symbolizer_note_missing(struct symbolizer *symbolizer)
 {
     struct name_list absent = {0}, foreign = {0};
-    const struct code_module **bare = calloc(symbolizer->paths.n_strings + 1, sizeof *bare);
+    struct bare_module *bare = calloc(symbolizer->paths.n_strings + 1, sizeof *bare);
     size_t n_bare = 0;
     bool is_kernel_nameless = false;
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
@@ -732,7 +824,7 @@ void symbolizer_note_missing(struct symbolizer *symbolizer)
         else if (!module->symbols)
             append_name(&absent, module);
         else if (bare && !symbols_has_debug(module->symbols))
-            bare[n_bare++] = module;
+            bare[n_bare++].module = module;
     }
     note_names(symbolizer->model, "Another build than the one that was measured, so functions are shown by address",
                &foreign);

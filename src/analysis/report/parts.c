@@ -10,6 +10,7 @@
 #include "analysis/report/code-table.h"
 #include "analysis/report/first-touch.h"
 #include "base/bytes.h"
+#include "base/spelling.h"
 
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
 #define MODIFIED_SAMPLES 20   /* ... and its samples */
@@ -19,7 +20,7 @@ static const struct special_row rows[] = {
      "See strace -c -f for the calls."},
     {"<compute>", "no data waited for", "busy with arithmetic or branches, not waiting for data",
      "Change the code at these lines."},
-    {WAITING_ROW, NULL, "a thread spun until another one came along", "Balance the work of threads or ranks."},
+    {WAITING_ROW, NULL, "a thread spun until another one came along", "Balance the work of threads, or of processes."},
     {"<system call>", "return from the kernel", "on the way back from a system call", "Make fewer or larger calls."},
     {"<address lost>", "an access, address unknown", "an access whose address register had changed already",
      "See the lines for its data."},
@@ -68,6 +69,26 @@ const struct special_row *special_rows_find(const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return &rows[i];
     return NULL;
+}
+
+/* --- names --- */
+
+int report_refuse_variable(const struct report *report, const char *name, struct error *err)
+{
+    struct buf text = {0};
+    size_t n = 0;
+    const char **names = calloc(report->n_rows + 1, sizeof *names);
+    for (size_t i = 0; names && i < report->n_rows; i++)
+        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
+            names[n++] = report->rows[i].name;
+    if (names)
+        spelling_suggest(&text, name, names, n);
+    int code = names && !text.failed
+                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
+                   : error_memory(err);
+    buf_fini(&text);
+    free(names);
+    return code;
 }
 
 /* --- causes --- */

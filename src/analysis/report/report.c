@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
+#include "analysis/build/heap-name.h"
 #include "base/path.h"
 #include "base/search.h"
-#include "base/spelling.h"
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
@@ -18,26 +18,64 @@
 #define FREED_PART 0.9   /* of the blocks */
 #define CONSTRUCTS_NAMED 3
 
-/* Name of a function without return type and parameters, for the site column. */
-static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
+bool report_place(const char *name, uint64_t *place)
 {
-    char *site = NULL;
+    const char *plus = name;
+    char *end = NULL;
+    while (plus && (end = NULL, plus = strstr(plus, HEAP_PLACE))) {
+        *place = strtoull(plus + 1, &end, 16);
+        if (!*end || *end == ' ')
+            return true;
+        plus++;
+    }
+    return false;
+}
+
+/* Which one of the calls in its function that have blocks allocated the variable, in the order of the machine code:
+ * " (call 3 of 21)"; nothing where it is the only one. */
+static void put_call(const struct report *report, const struct variable *variable, struct buf *site)
+{
+    uint64_t place, other;
+    size_t before = 0, n = 0;
+    if (!report_place(model_text(report->model, variable->name), &place))
+        return;
+    for (size_t i = 0; i < report->n_variables; i++) {
+        const struct variable *one = &report->variables[i];
+        if (one->function != variable->function || one->module != variable->module || one->class != variable->class ||
+            !report_place(model_text(report->model, one->name), &other))
+            continue;
+        before += other < place;
+        n++;
+    }
+    if (n > 1)
+        buf_printf(site, " (call %zu of %zu)", before + 1, n);
+}
+
+/* Name of a function without return type and parameters, for the site column. */
+static char *make_site(const struct report *report, const struct variable *variable, uint32_t file_id, uint32_t line)
+{
+    const struct model *model = report->model;
+    struct buf site = {0};
     const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
     const char *name = assign_name_start(function);
     int len = (int)(assign_name_parameters(name) - name);
-    int code = 0;
     if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE ||
         variable->class == CLASS_WAITING)
         return strdup("");
     if (variable->function && line)
-        code = asprintf(&site, "%.*s (%s:%u)", len, name, path_last(file), line);
+        buf_printf(&site, "%.*s (%s:%u)", len, name, path_last(file), line);
     else if (variable->function)
-        code = asprintf(&site, "%.*s", len, name);
+        buf_printf(&site, "%.*s", len, name);
     else if (line)
-        code = asprintf(&site, "%s:%u", path_last(file), line);
+        buf_printf(&site, "%s:%u", path_last(file), line);
     else
-        code = asprintf(&site, "%s", model_module_name(model, model_text(model, variable->module)));
-    return code < 0 ? NULL : site;
+        buf_printf(&site, "%s", model_module_name(model, model_text(model, variable->module)));
+    put_call(report, variable, &site);
+    if (!site.data || site.failed) {
+        buf_fini(&site);
+        return site.failed ? NULL : strdup("");
+    }
+    return site.data;
 }
 
 static uint32_t function_of(const struct model *model, uint32_t scope)
@@ -145,7 +183,7 @@ static bool describe_row(const struct report *report, struct report_row *row)
         row->name = model_text(model, part ? part->name : variable->name);
         row->size_bytes = part ? part->size_bytes : variable->size_bytes;
         row->n_blocks = part ? part->size_bytes > 0 : variable->n_blocks;
-        row->site = make_site(model, variable, part ? part->file : variable->file, part ? part->line : variable->line);
+        row->site = make_site(report, variable, part ? part->file : variable->file, part ? part->line : variable->line);
         if (variable->places && model->n_numa_nodes && !part)
             row->places = &variable->places[report->metric * model->n_numa_nodes];
     } else {
@@ -567,10 +605,11 @@ static bool merge_variable(const struct model *model, struct variable *into, con
 }
 
 /* Tells blocks of one function apart by their size, if their lines are not known: 1 + the binary logarithm of the mean
- * size, rounded down. 0: the line is known, or there are no blocks. */
-static unsigned size_class(const struct variable *variable)
+ * size, rounded down. 0: the line or the place is known, or there are no blocks. */
+static unsigned size_class(const struct variable *variable, const char *name)
 {
-    if (variable->line || !variable->n_blocks)
+    uint64_t place;
+    if (variable->line || !variable->n_blocks || report_place(name, &place))
         return 0;
     unsigned class = 1;
     for (double mean = (double)variable->size_bytes / (double)variable->n_blocks; mean >= 2; mean /= 2)
@@ -585,7 +624,8 @@ static struct variable *find_variable(struct report *report, struct strtab *keys
     char key[96];
     bool is_heap = from->class == CLASS_HEAP || from->class == CLASS_MMAP;
     (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
-                   from->line, from->module, is_heap ? size_class(from) : 0, is_heap && !with_paths ? 0 : index + 1);
+                   from->line, from->module, is_heap ? size_class(from, model_text(report->model, from->name)) : 0,
+                   is_heap && !with_paths ? 0 : index + 1);
     int64_t known = strtab_intern(keys, key);
     if (known < 0 || !vec_reserve(&report->variables, &report->cap_variables, (size_t)known + 1, sizeof *from))
         return NULL;
@@ -849,24 +889,6 @@ size_t report_count(const struct report *report, double least)
     for (size_t i = 0; i < report->n_rows; i++)
         n += report->rows[i].share >= least;
     return n;
-}
-
-int report_refuse_variable(const struct report *report, const char *name, struct error *err)
-{
-    struct buf text = {0};
-    size_t n = 0;
-    const char **names = calloc(report->n_rows + 1, sizeof *names);
-    for (size_t i = 0; names && i < report->n_rows; i++)
-        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
-            names[n++] = report->rows[i].name;
-    if (names)
-        spelling_suggest(&text, name, names, n);
-    int code = names && !text.failed
-                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
-                   : error_memory(err);
-    buf_fini(&text);
-    free(names);
-    return code;
 }
 
 bool report_find_twins(char *const *texts, size_t n, bool *is_twin)

@@ -148,7 +148,10 @@ void report_fini(struct report *report);
  * when out of memory. */
 bool report_find_twins(char *const *texts, size_t n, bool *is_twin);
 
-/* Says that no variable has this name, and which names are like it. Returns ERR_NOT_FOUND, or ERR_MEMORY. */
+/* Whether a block is named by the place of its call in a function, "Mesh::init+0x4f0", and that place. */
+bool report_place(const char *name, uint64_t *place);
+
+/* parts.c: says that no variable has this name, and which names are like it. Returns ERR_NOT_FOUND, or ERR_MEMORY. */
 int report_refuse_variable(const struct report *report, const char *name, struct error *err);
 
 /* Value of a metric in a row; and its samples, as counted if that is known. For a part of a stack frame it is the

@@ -242,7 +242,9 @@ static void set_ids(const struct model *model, const struct thread *thread, stru
     const struct process *process = &model->processes[thread->process];
     profile->n_ids = 3;
     profile->ids[0] = (struct v4_id){V4_ID_NODE, 1, 0, process->host_id ? strtoull(process->host_id, NULL, 16) : 0};
-    profile->ids[1] = (struct v4_id){V4_ID_RANK, 0, thread->process, process->rank};
+    profile->ids[1] = model_has_ranks(model)
+                          ? (struct v4_id){V4_ID_RANK, 0, thread->process, process->rank}
+                          : (struct v4_id){V4_ID_RANK, V4_ID_IS_PROCESS, thread->process, process->pid};
     profile->ids[2] = (struct v4_id){V4_ID_THREAD, 0, thread->id, thread->thread_id};
 }
 

@@ -108,7 +108,7 @@ static int put_each(struct writing *writing, const struct stack_cost *costs, con
     for (size_t i = 0; code == 0 && i < n; i++) {
         uint32_t number = job->view.profiles ? job->view.profiles[i] : (uint32_t)i;
         const struct frame_profile *profile = frame_profile(job->frame, number);
-        int64_t pid = profile->rank >= 0 ? profile->rank : profile->process >= 0 ? profile->process : 0;
+        int64_t pid = profile->process >= 0 ? profile->process : profile->rank >= 0 ? profile->rank : 0;
         if (starts[i + 1] == starts[i])
             continue;
         if (named != pid)

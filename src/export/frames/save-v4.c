@@ -27,8 +27,9 @@ struct v4_saving {
     uint32_t *node_of;                       /* [n_contexts] */
     struct saved_cell *cells;                /* [n_cells] */
     size_t n_cells, cap_cells;
-    bool *is_hidden; /* [n_metrics] */
-    bool failed;     /* out of memory */
+    bool *is_hidden;      /* [n_metrics] */
+    uint32_t n_processes; /* of the profiles so far, where there is no MPI */
+    bool failed;          /* out of memory */
 };
 
 /* A metric's columns, each of the frame that has it. */
@@ -459,6 +460,15 @@ static void make_blocks(struct v4_saving *saving)
     }
 }
 
+/* The number of a profile's process, from 0: profiles of one process follow each other. */
+static uint32_t next_process(struct v4_saving *saving, uint32_t number)
+{
+    const struct frame_profile *one = number ? frame_profile(saving->frame, number - 1) : NULL;
+    const struct frame_profile *next = frame_profile(saving->frame, number);
+    saving->n_processes += !one || one->process != next->process || one->node != next->node;
+    return saving->n_processes - 1;
+}
+
 static void make_ids(struct v4_saving *saving, uint32_t number, struct v4_profile *to)
 {
     const struct frame_profile *profile = frame_profile(saving->frame, number);
@@ -468,7 +478,10 @@ static void make_ids(struct v4_saving *saving, uint32_t number, struct v4_profil
         return;
     if (profile->node >= 0)
         to->ids[to->n_ids++] = (struct v4_id){V4_ID_NODE, 1, 0, (uint64_t)profile->node};
-    if (profile->rank >= 0)
+    if (profile->process >= 0 && profile->rank <= 0)
+        to->ids[to->n_ids++] =
+            (struct v4_id){V4_ID_RANK, V4_ID_IS_PROCESS, next_process(saving, number), (uint64_t)profile->process};
+    else if (profile->rank >= 0)
         to->ids[to->n_ids++] = (struct v4_id){V4_ID_RANK, 0, (uint32_t)profile->rank, (uint64_t)profile->rank};
     if (thread >= 0)
         to->ids[to->n_ids++] = (struct v4_id){V4_ID_THREAD, 0, (uint32_t)thread, (uint64_t)thread};

@@ -651,7 +651,9 @@ static void put_threads(struct page *page)
         const struct process *process = &model->processes[model->threads[i].process];
         struct buf text = {0};
         if (model_count_processes(model) > 1)
-            buf_printf(&text, "%s rank %u ", process->exe ? process->exe : "?", process->rank);
+            buf_printf(&text, "%s %s %u ", process->exe ? process->exe : "?",
+                       model_has_ranks(model) ? "rank" : "process",
+                       model_has_ranks(model) ? process->rank : process->pid);
         buf_printf(&text, "thread %u", model->threads[i].thread_id);
         buf_printf(page->out, i ? ",%u" : "%u", text_id(page, text.data ? text.data : ""));
         buf_fini(&text);

@@ -35,10 +35,11 @@ struct flow {
     ZydisDecoder decoder;
     const uint8_t *code; /* of the section that holds the call */
     uint64_t code_vaddr, code_bytes;
-    struct origin registers[16]; /* by DWARF number */
+    struct origin registers[16];  /* by DWARF number */
     struct value_place spills[8]; /* stack slots that hold the pointer */
     unsigned n_spills;
     int best_depth; /* of the name found so far, -1 none */
+    bool is_kept;   /* the pointer was stored outside of the stack frame */
     struct alloc_name *out;
     uint64_t starts[BACK_MAX]; /* of the instructions before the call */
 };
@@ -227,8 +228,10 @@ static void step_mov(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstru
     bool is_wide = insn->operand_width == 64;
     int source = from->type == ZYDIS_OPERAND_TYPE_REGISTER ? dwarf_register(from->reg.value) : -1;
     if (to->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-        if (is_wide && source >= 0 && flow->registers[source].kind == ORIGIN_POINTER)
+        if (is_wide && source >= 0 && flow->registers[source].kind == ORIGIN_POINTER) {
+            flow->is_kept |= to->mem.base != ZYDIS_REGISTER_RSP && to->mem.base != ZYDIS_REGISTER_RBP;
             step_store(flow, vaddr, vaddr + insn->length, insn, to);
+        }
         return;
     }
     int target = to->type == ZYDIS_OPERAND_TYPE_REGISTER ? dwarf_register(to->reg.value) : -1;
@@ -419,7 +422,9 @@ enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_
             prepare(&flow, frames[0].low_vaddr, return_vaddr, 0);
         flow.registers[0] = (struct origin){.kind = ORIGIN_POINTER};
         enum alloc_name_result result = follow(&flow, return_vaddr);
-        if (result == ALLOC_NAME_RETURNED && alloc_returns_pointer(symbols, return_vaddr))
+        /* without debug information a function that keeps the pointer seems to return what is left in the register */
+        bool is_left = flow.is_kept && !symbols_has_debug(symbols);
+        if (result == ALLOC_NAME_RETURNED && !is_left && alloc_returns_pointer(symbols, return_vaddr))
             return result;
     }
     return flow.best_depth >= 0 ? ALLOC_NAME_FOUND : ALLOC_NAME_UNKNOWN;
