@@ -401,6 +401,11 @@ size_t model_count_processes(const struct model *model)
     return n;
 }
 
+const char *model_variable_name(const struct model *model, const struct variable *variable)
+{
+    return model_text(model, variable->n_parts == 1 ? variable->parts[0].name : variable->name);
+}
+
 bool model_has_ranks(const struct model *model)
 {
     for (size_t i = 0; i < model->n_processes; i++)

@@ -421,6 +421,10 @@ void model_set_capacities(struct model *model);
 uint32_t model_string(struct model *model, const char *text);
 const char *model_text(const struct model *model, uint32_t id);
 
+/* What all reports call a variable that is not shown by its parts: a stack frame of one local variable is called as
+ * that is in the table of variables. */
+const char *model_variable_name(const struct model *model, const struct variable *variable);
+
 /* Appends a sentence to the notes unless it is already there. */
 void model_note(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -21,7 +21,7 @@
 /* The name of the variable that a row's data is in. */
 static const char *data_name(const struct code_table *table, const struct code_data *data)
 {
-    return model_text(table->model, table->model->variables[data->variable].name);
+    return model_variable_name(table->model, &table->model->variables[data->variable]);
 }
 
 double code_percent(double part, double whole)

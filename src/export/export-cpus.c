@@ -171,7 +171,7 @@ static bool make_parts(struct cpu_report *cpus, size_t row, bool by_thread)
 
 static const char *variable_name(const struct cpu_report *cpus, uint32_t variable)
 {
-    return model_text(cpus->job->model, cpus->report.variables[variable].name);
+    return model_variable_name(cpus->job->model, &cpus->report.variables[variable]);
 }
 
 static const char *variable_class(const struct cpu_report *cpus, uint32_t variable)

@@ -17,7 +17,7 @@
 /* The name of the row's variable, also where the row is about a part of it. */
 static const char *name_of(const struct numa *numa, const struct numa_row *row)
 {
-    return row->row->part ? model_text(numa->report.model, row->row->variable->name) : row->row->name;
+    return row->row->part ? model_variable_name(numa->report.model, row->row->variable) : row->row->name;
 }
 
 static double percent(uint64_t part, uint64_t all)

@@ -327,3 +327,37 @@ void text_origin(struct buf *out, const char *origin)
     out->failed = out->failed || plain.failed;
     buf_fini(&plain);
 }
+
+/* The end of the template arguments that begin at p in text; p itself when none do. */
+static const char *skip_arguments(const char *text, const char *p)
+{
+    static const char operator[] = "operator";
+    size_t before = (size_t)(p - text), len = sizeof operator- 1;
+    bool is_after_name = before > 0 && p[-1] != ' ' && p[-1] != '<';
+    int depth = 0, n_open = 0; /* what stands in brackets is compared, not an argument's end */
+    if (*p != '<' || !is_after_name || (before >= len && strncmp(p - len, operator, len) == 0))
+        return p;
+    for (const char *end = p; *end; end++) {
+        n_open += (*end == '(') - (*end == ')');
+        depth += n_open ? 0 : (*end == '<') - (*end == '>' && end[-1] != '-');
+        if (depth == 0)
+            return end + 1;
+    }
+    return p;
+}
+
+void text_short_name(struct buf *out, const char *name)
+{
+    struct buf plain = {0};
+    text_origin(&plain, name);
+    const char *text = plain.data ? plain.data : "";
+    for (const char *p = text; *p;) {
+        const char *end = skip_arguments(text, p);
+        if (end == p)
+            buf_append(out, p++, 1);
+        else
+            p = end;
+    }
+    out->failed = out->failed || plain.failed;
+    buf_fini(&plain);
+}

@@ -68,6 +68,10 @@ void text_function(struct buf *out, const char *function);
  * "Array<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::grow". */
 void text_origin(struct buf *out, const char *origin);
 
+/* The same, and without all template arguments, as short as a name can be: "Array::grow". Rows that are no variables,
+ * "<compute>", stay as they are. */
+void text_short_name(struct buf *out, const char *name);
+
 /* --- CSV --- */
 
 /* Fields of comma-separated values (RFC 4180). Ordinary code. */

@@ -110,7 +110,10 @@ static void put_bar(const struct table_row *row, struct buf *cell)
 
 static void put_name(const struct table_row *row, struct buf *cell)
 {
-    text_origin(cell, row->row->name);
+    if (row->job->is_verbose)
+        text_origin(cell, row->row->name);
+    else
+        text_short_name(cell, row->row->name);
 }
 
 /* Special rows have no class: their names say what they are. */
@@ -257,10 +260,12 @@ static bool put_place_or_words(const struct report *report, const struct report_
         put_path(report, row, text);
     else if (variable && variable->class == CLASS_FILE)
         buf_printf(text, "a mapped file");
+    else if (variable && variable->class == CLASS_STACK && !*row->site)
+        buf_printf(text, "used by other threads");
     bool is_empty = text->len_bytes == before;
     if (is_empty)
         buf_printf(text, "%s", *row->site ? row->site : "-");
-    return variable && !special && (has_site || is_empty);
+    return variable && !special && (has_site || (is_empty && *row->site));
 }
 
 void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text)
@@ -462,7 +467,9 @@ static void put_below(const struct vars_table *table, const struct report_row *r
         buf_printf(&text, "in %llu blocks ", (unsigned long long)row->n_blocks);
     }
     bool is_place = put_place_or_words(table->report, row, &origin);
-    if (!is_place && is_data && row->size_bytes)
+    if (origin.data && strcmp(origin.data, "-") == 0)
+        buf_fini(&origin);
+    if (!is_place && is_data && row->size_bytes && origin.data)
         text.data[text.len_bytes - 1] = ',';
     buf_printf(&text, "%s%s",
                is_place                     ? "from "

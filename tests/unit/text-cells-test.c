@@ -60,6 +60,30 @@ static void check_origin(const char *origin, const char *expected)
     buf_fini(&out);
 }
 
+static void check_short(const char *name, const char *expected)
+{
+    struct buf out = {0};
+    text_short_name(&out, name);
+    assert_string_equal(out.data ? out.data : "", expected);
+    buf_fini(&out);
+}
+
+static void test_short_names(void **state)
+{
+    (void)state;
+    check_short("Generator<int, std::pair<int, NodeWeight<int, int> > >::rng", "Generator::rng");
+    check_short("std::vector<std::pair<int, double>, std::allocator<std::pair<int, double> > > cells (nodes)",
+                "std::vector cells (nodes)");
+    check_short("<compute>", "<compute>");
+    check_short("Matrix::operator<", "Matrix::operator<");
+    check_short("Matrix<double>::operator<<(a)", "Matrix::operator<<(a)");
+    check_short("Matrix<double>::operator->", "Matrix::operator->");
+    check_short("note_uses > func_0x10 [app]", "note_uses > func_0x10 [app]");
+    check_short("Table<(N > 4)>::row", "Table::row");
+    check_short("x<y", "x<y");
+    check_short("state->p", "state->p");
+}
+
 static void test_origins(void **state)
 {
     (void)state;
@@ -122,8 +146,9 @@ static void test_skid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells), cmocka_unit_test(test_functions), cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_bars),  cmocka_unit_test(test_sizes),     cmocka_unit_test(test_skid),
+        cmocka_unit_test(test_cells),   cmocka_unit_test(test_functions), cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_origins), cmocka_unit_test(test_bars),      cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_skid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

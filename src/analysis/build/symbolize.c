@@ -461,7 +461,7 @@ static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint6
     char text[600], where[520];
     const char *base = module ? symbolizer_name(symbolizer, module) : "unknown module";
     (void)snprintf(where, sizeof where, *base == '[' ? "%.500s" : "[%.500s]", base);
-    if (kind == NAME_NONE)
+    if (kind == NAME_NONE || (!frame->function && !vaddr))
         (void)snprintf(text, sizeof text, CODE_WITHOUT_SYMBOLS "%s", where);
     else if (!frame->function)
         (void)snprintf(text, sizeof text, "0x%llx %s", (unsigned long long)vaddr, where);

@@ -643,8 +643,11 @@ static void describe_static(struct build *build, uint32_t index, struct variable
         proto->n_blocks = 1;
     } else {
         char name[400];
-        (void)snprintf(name, sizeof name, "0x%llx [%.300s]", (unsigned long long)(node->ip - 1),
-                       symbolizer_name(build->symbolizer, node->module));
+        const char *module = symbolizer_name(build->symbolizer, node->module);
+        if (proto->class == CLASS_TLS && node->ip <= 1) /* an offset, not an address: 0 says nothing */
+            (void)snprintf(name, sizeof name, "thread-local data [%.300s]", module);
+        else
+            (void)snprintf(name, sizeof name, "0x%llx [%.300s]", (unsigned long long)(node->ip - 1), module);
         proto->name =
             side && side->name ? name_of_side(build, node->module, side->name) : model_string(build->model, name);
     }

@@ -98,7 +98,7 @@ static int choose_variables(struct making *making, const char *name, struct erro
     if (!making->is_wanted)
         return error_memory(err);
     for (size_t i = 0; i < report->n_variables; i++) {
-        making->is_wanted[i] = !name || strcmp(model_text(report->model, report->variables[i].name), name) == 0;
+        making->is_wanted[i] = !name || strcmp(model_variable_name(report->model, &report->variables[i]), name) == 0;
         is_found |= making->is_wanted[i];
     }
     return is_found ? 0 : report_refuse_variable(report, name, err);

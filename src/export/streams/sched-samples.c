@@ -129,7 +129,7 @@ static bool put_variable_name(void *context, const char *profile, uint32_t numbe
     const struct variable *variable = is_known ? &names->model.variables[place->variable] : NULL;
     const char *name = aside(names, variable, code ? code->scope : 0);
     if (!name)
-        name = variable ? model_text(&names->model, variable->name) : "";
+        name = variable ? model_variable_name(&names->model, variable) : "";
     buf_printf(out, "%s", name);
     return *name;
 }
