@@ -33,10 +33,13 @@ CASES = (
     ("near", "near", "resident", ARITHMETIC),
     ("division", "factors", "execution", ARITHMETIC),
     ("arithmetic", "<compute>", "compute", {"compute"}),
+    ("constants", "<compute>", "compute", None),
     ("small", "<small block>", "threshold", {"threshold"}),
     ("bare", "near", "debug-info", {"debug-info"}),
     ("counters", "together", "pad", {"pad"}),
     ("forgotten", "forgotten", "leak", {"leak"}),
+    ("spinning", "<waiting>", "waiting", {"waiting"}),
+    ("poles", "poles", "split", None),
     ("faults", "<kernel>", "page-faults", None),
     ("calls", "<kernel>", "system-calls", None),
 )
@@ -45,6 +48,10 @@ ENVIRONMENT = {"small": {"DATACENTRIC_SMALL_SITES": "0"}}
 PROGRAM = {"bare": "advice-bare"}
 # What the advice and its evidence have to name, before.
 NAMED = {"faults": r"at first touches of buffer \(advice\.c:\d+\), \d+ blocks of 32\.0 MiB freed again", "calls": r"read_bytes \(advice\.c:\d+\)",
+         "spinning": r"spin loop.*spin \(advice\.c:\d+\)",
+         "poles": r"keep (?=.*\.energy\b)(?=.*\.width\b)(?=.*\.residue\b)[^:]* together, apart from the rest: of 64 bytes fetched its loops use 48\b",
+         "hot-field": r"keep \.mass in an array of its own: of 64 bytes fetched its loops use 8\b",
+         "constants": r"not vectorized.*loop advice\.c:\d+",
          "arithmetic": r"integers and branches.*loop advice\.c:\d+", "division": r"it divides.*loop advice\.c:\d+"}
 # What is said after it: there are sites, and so a variable.
 AFTER = {"small": ("small[i]", "small-blocks")}
@@ -76,6 +83,9 @@ def advice_for(scratch, case, variant):
 def check_gains(database, rows):
     table = csv.DictReader(io.StringIO(run(BUILD / "hpcquery", "vars", "--all", "--csv", database)))
     high = {(row["variable"], row["alloc_site"]): float(row["memory_high"]) for row in table}
+    constants = [name for name, _ in high if name.endswith(" .rodata")]
+    if constants:
+        sys.exit(f"{database.name}: constants of the compiler's are a variable: {constants}")
     for row in rows:
         if row["rule"] not in MEMORY | ARITHMETIC:
             continue

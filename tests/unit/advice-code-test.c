@@ -81,6 +81,19 @@ static void test_chains(void **state)
     expect_chains(fused, 1, 1);
     struct code_facts facts = facts_of(one_sum);
     unsigned steps;
+    /* one sum beside much that does not wait for it */
+    facts = facts_of(anew);
+    for (int i = 0; i < 5; i++)
+        for (size_t k = 0; anew[k]; k++)
+            code_facts_take(&facts, anew[k]);
+    code_facts_take(&facts, "addsd  %xmm0,%xmm7");
+    struct buf words = {0}, evidence = {0};
+    code_facts_put(&facts, &words, &evidence);
+    assert_int_equal(code_facts_chains(&facts, &steps), 1);
+    assert_non_null(strstr(words.data, "it is not vectorized"));
+    buf_fini(&words);
+    buf_fini(&evidence);
+    facts = facts_of(one_sum);
     facts.is_loop = false; /* one turn of nothing */
     assert_int_equal(code_facts_chains(&facts, &steps), 0);
 }
@@ -116,6 +129,22 @@ static void test_words(void **state)
     expect_words(rounding, "switches the rounding mode");
 }
 
+/* One division among very many instructions is not what they are about. */
+static void test_few(void **state)
+{
+    (void)state;
+    struct code_facts facts = {.is_loop = true};
+    struct buf words = {0}, evidence = {0};
+    code_facts_take(&facts, "divsd  %xmm1,%xmm0");
+    code_facts_take(&facts, "idivq  %rcx");
+    for (int i = 0; i < 500; i++)
+        code_facts_take(&facts, "add    $0x8,%rax");
+    code_facts_put(&facts, &words, &evidence);
+    assert_non_null(strstr(words.data, "integers and branches"));
+    buf_fini(&words);
+    buf_fini(&evidence);
+}
+
 static void test_evidence(void **state)
 {
     (void)state;
@@ -132,6 +161,6 @@ static void test_evidence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chains), cmocka_unit_test(test_words),
-                                       cmocka_unit_test(test_evidence)};
+                                       cmocka_unit_test(test_few), cmocka_unit_test(test_evidence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -392,6 +392,8 @@ static void apply_node(struct build *build, uint32_t node, const struct node_acc
     const struct raw_node *raw = &build->tree->nodes[node];
     struct target target = {.build = build, .variable = &build->model->variables[raw->variable]};
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, raw->module);
+    if (target.variable->class == CLASS_UNATTRIBUTED) /* constants */
+        return;
     bool is_heap = target.variable->class == CLASS_HEAP || target.variable->class == CLASS_MMAP;
     struct typed_node *typed = is_heap ? find_typed(build, node) : NULL;
     if (typed && !typed->type.type)
@@ -697,8 +699,8 @@ static uint32_t add_reason(struct build *build, const char *placeholder, uint32_
     return finish(build, row, parent, ROLE_REASON, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
 }
 
-/* The profiler's own variables and stack: they are one, and not data of the program. */
-static uint32_t add_own(struct build *build, uint32_t index, uint32_t parent)
+/* What lies in a variable, but is none of the program's data: a reason of that name instead. */
+static uint32_t add_as_reason(struct build *build, uint32_t index, uint32_t parent, const char *placeholder)
 {
     const struct model *model = build->model;
     struct scope unknown = {.kind = SCOPE_PROC,
@@ -708,7 +710,20 @@ static uint32_t add_own(struct build *build, uint32_t index, uint32_t parent)
                             .file = model->scopes[parent].file,
                             .module = model->scopes[parent].module};
     parent = scopes_child(&build->builder, model->scopes[parent].parent, &unknown);
-    return add_reason(build, "DATACENTRIC_Unknown_Profiler", parent, &build->tree->nodes[index].variable);
+    return add_reason(build, placeholder, parent, &build->tree->nodes[index].variable);
+}
+
+#define CONSTANTS_SECTION " .rodata"
+#define CONSTANTS_BYTES 32768
+
+/* Whether a static variable is what compilers put aside as constants: a section of them without symbols, so small that
+ * the first-level cache keeps it. Their time is that of the code that uses them. */
+static bool is_constants(const struct build *build, uint32_t index, const struct variable *proto)
+{
+    const char *section = strrchr(model_text(build->model, proto->name), ' ');
+    const struct side_row *side = find_side(build, index);
+    bool is_named = section && strncmp(section, CONSTANTS_SECTION, strlen(CONSTANTS_SECTION)) == 0;
+    return is_named && side && side->most_bytes > 0 && side->most_bytes <= CONSTANTS_BYTES;
 }
 
 #define OWN_SECTION "locus_text" /* in a static program that hpclink has made: the profiler's code */
@@ -727,13 +742,15 @@ static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t par
     struct variable proto = {.class = (uint8_t) class, .module = model_string(build->model, path)};
     char key[512];
     if (symbolizer_is_runtime(build->symbolizer, node->module) || (class == CLASS_STACK && is_own_frame(build, node)))
-        return add_own(build, index, parent);
+        return add_as_reason(build, index, parent, "DATACENTRIC_Unknown_Profiler");
     if (class == CLASS_STACK)
         describe_stack(build, index, &proto);
     else if (class == CLASS_FILE)
         proto.name = model_string(build->model, *path ? path : "<unknown file mapping>");
     else
         describe_static(build, index, &proto);
+    if (class == CLASS_STATIC && is_constants(build, index, &proto))
+        return add_as_reason(build, index, parent, "DATACENTRIC_No_Compute");
     (void)snprintf(key, sizeof key, "%d/%x/%x/%x/%x", class, proto.name, proto.module, proto.file, proto.line);
     uint32_t row = find_or_add(build, key, &proto);
     build->tree->nodes[index].variable = row;
@@ -805,7 +822,7 @@ void variables_apply_sides(struct build *build)
             variable->size_bytes = side->most_bytes;
         if (one_block) {
             variable->n_blocks = variable->size_bytes > 0;
-        } else if (variable->class != CLASS_UNKNOWN) {
+        } else if (variable->class < CLASS_UNKNOWN) {
             variable->size_bytes += side->bytes;
             variable->n_blocks += side->n_blocks;
         }

@@ -350,14 +350,7 @@ const char *report_meaning(const struct report *report, const struct report_row 
 /* --- fields --- */
 
 /* The fields of the rows of the table of variables: how the samples of a row are distributed over them, how many have a
- * type at all, and where a structure should be split. */
-
-#define ADVICE_SHARE 2.0     /* percent of all samples that a row must have */
-#define ADVICE_SAMPLES 20    /* and its samples */
-#define ADVICE_BYTES 32768   /* and its size: smaller ones stay in the first-level cache however they are laid out */
-#define ADVICE_HOT 0.8       /* of the row's samples that the hot fields must have ... */
-#define ADVICE_HOT_FIELDS 3  /* ... which are so many at most ... */
-#define ADVICE_HOT_BYTES 0.5 /* ... and so much of an element */
+ * type at all. */
 
 uint32_t report_event_of_fields(const struct report *report)
 {
@@ -409,48 +402,6 @@ static bool add_field(const struct report *report, struct report_row *row, const
     return true;
 }
 
-/* Whether the field is one of an array of structures: "[].x", "(:)%x". */
-static bool is_in_element(const struct report_field *field)
-{
-    return !field->flags && (strncmp(field->path, "[].", 3) == 0 || strncmp(field->path, "(:)%", 4) == 0);
-}
-
-/* The first fields, by samples, that have ADVICE_HOT of them; 0 when they are too many or too large. */
-static size_t hot_fields(const struct report_row *row, double *fraction, uint64_t *bytes)
-{
-    *fraction = 0;
-    *bytes = 0;
-    for (size_t i = 0; i < row->n_fields && i < ADVICE_HOT_FIELDS && is_in_element(&row->fields[i]); i++) {
-        *fraction += row->fields[i].fraction;
-        *bytes += row->fields[i].size_bytes;
-        if (*fraction >= ADVICE_HOT)
-            return (double)*bytes <= ADVICE_HOT_BYTES * (double)row->element_bytes ? i + 1 : 0;
-    }
-    return 0;
-}
-
-static void advise(struct report_row *row)
-{
-    double fraction;
-    uint64_t bytes;
-    struct buf text = {0};
-    size_t n = hot_fields(row, &fraction, &bytes);
-    if (n == 0 || row->share < ADVICE_SHARE || row->samples < ADVICE_SAMPLES || row->size_bytes < ADVICE_BYTES)
-        return;
-    buf_printf(&text, "%.0f %% of it in ", 100 * fraction);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&text, "%s%s",
-                   i == 0      ? ""
-                   : i + 1 < n ? ", "
-                               : " and ",
-                   row->fields[i].path + (row->fields[i].path[0] == '(' ? 3 : 2));
-    buf_printf(&text, ", %llu of %llu bytes: ", (unsigned long long)bytes, (unsigned long long)row->element_bytes);
-    buf_printf(&text, n == 1 ? "keep that field in an array of its own, if its loops need no other"
-                             : "split the structure, these fields apart, if their loops need no other");
-    row->advice = text.data;
-    row->hot_bytes = bytes;
-}
-
 static bool fill_row(const struct report *report, uint32_t event, struct report_row *row)
 {
     const struct variable *variable = row->variable;
@@ -470,8 +421,7 @@ static bool fill_row(const struct report *report, uint32_t event, struct report_
     }
     if (row->n_fields)
         qsort(row->fields, row->n_fields, sizeof *row->fields, compare_fields);
-    advise(row);
-    return true;
+    return report_advise_on_layout(report, row, event);
 }
 
 static bool is_data(const struct variable *variable)

@@ -68,12 +68,25 @@ static bool begins(const char *text, const char *prefix)
 
 /* Where the samples of a row's costliest line are. */
 struct code_spot {
-    uint32_t module, function; /* string ids; the function that was called */
+    uint32_t module, function; /* string ids; the function is the one that another module called */
     uint64_t vaddr;            /* in the function; of the loop's first instruction, if there is one */
     bool is_loop;
     const char *file; /* of the line; NULL: not known */
     uint32_t line;
 };
+
+/* The function of a module that another module called on the way to a function: "qsort_r" of "msort_with_tmp". */
+static uint32_t entered(const struct model *model, uint32_t procedure)
+{
+    uint32_t module = model->scopes[procedure].module, name = model->scopes[procedure].name;
+    for (uint32_t at = procedure; at; at = model->scopes[at].parent) {
+        const struct scope *here = &model->scopes[at];
+        if (here->kind == SCOPE_PROC && (here->role != ROLE_NONE || here->module != module))
+            break;
+        name = here->kind == SCOPE_PROC ? here->name : name;
+    }
+    return name;
+}
 
 /* The scope that a scope lies in: the function that was called, or the loop around it there. */
 static struct code_spot spot_of(const struct model *model, uint32_t scope)
@@ -89,7 +102,7 @@ static struct code_spot spot_of(const struct model *model, uint32_t scope)
         if (here->kind != SCOPE_PROC)
             continue;
         spot.module = here->module;
-        spot.function = here->name;
+        spot.function = entered(model, at);
         spot.vaddr = spot.is_loop ? spot.vaddr : here->vaddr;
         break;
     }

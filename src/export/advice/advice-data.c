@@ -241,8 +241,22 @@ static void advise_on_fields(struct advices *advices, const struct report_row *r
     (void)advice_add(advices, row, "split", saved * advice_waited(advices, row), colon + 2, &evidence);
 }
 
+/* Its pages are touched first where most of its samples are. */
+static void advise_on_first_touches(struct advices *advices, const struct report_row *row)
+{
+    struct buf evidence = {0};
+    if (advice_verdict(advices, row) != ROW_TOUCHES)
+        return;
+    buf_printf(&evidence, "%.0f %% of its time is that of first touches of its pages",
+               100 * row->causes.first_touch / row->share);
+    (void)advice_add(advices, row, "page-touches", row->causes.first_touch,
+                     "its pages are touched first there: reuse memory, put it on huge pages, or touch it in parallel",
+                     &evidence);
+}
+
 void advise_on_data(struct advices *advices, const struct report_row *row, bool has_shared_lines)
 {
+    advise_on_first_touches(advices, row);
     if (!has_shared_lines && advice_verdict(advices, row) == ROW_COMPUTES)
         advise_on_arithmetic(advices, row);
     advise_on_fields(advices, row);
@@ -284,6 +298,13 @@ static bool put_longer(const struct advices *advices, const struct report_row *r
     return true;
 }
 
+/* Whether the row is a section of a file, whose variables have no names: "gzip .bss". */
+static bool is_section(const struct report_row *row)
+{
+    const char *blank = strrchr(row->name, ' ');
+    return row->variable->class == CLASS_STATIC && !row->part && blank && blank[1] == '.';
+}
+
 void advise_on_rest(struct advices *advices, const struct report_row *row)
 {
     enum row_verdict verdict = advice_verdict(advices, row);
@@ -295,8 +316,11 @@ void advise_on_rest(struct advices *advices, const struct report_row *row)
         advise_on_waits(advices, row);
         return;
     }
-    buf_printf(&words, "whether it waits for memory is not known: ");
-    if (!put_longer(advices, row, &words))
+    if (is_section(row))
+        buf_printf(&words, "its variables have no names: compile with -g, or install its debug package");
+    else
+        buf_printf(&words, "whether it waits for memory is not known: ");
+    if (!is_section(row) && !put_longer(advices, row, &words))
         buf_printf(&words,
                    "the samples do not tell, but those of hardware that samples addresses would (hpcrun --doctor)");
     buf_printf(&evidence, "%s",

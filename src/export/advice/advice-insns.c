@@ -10,6 +10,10 @@
 #define INSNS_FEW 4     /* instructions: so few are no loop to be judged */
 #define VECTOR_SCALAR 8 /* bytes of the widest number that no vector is needed for */
 #define SYMBOL_WIDTH 40
+#define COSTLY_INSNS 40  /* a division, or a square root, among so many instructions costs as much as these */
+#define CALL_INSNS 200   /* the same of a call of the mathematical library */
+#define CHAIN_COUNTS 8   /* operations take as long as one that has to wait for the one before: 4 cycles, 2 at once */
+#define NUMBERS_PART 0.1 /* of the instructions that are floating-point arithmetic: with fewer it is not about that */
 
 /* --- one instruction --- */
 
@@ -179,13 +183,20 @@ void code_facts_take(struct code_facts *facts, const char *text)
     }
 }
 
+/* Whether a register is computed with from turn to turn, and by nothing else. */
+static bool is_chained(const struct code_facts *facts, size_t i)
+{
+    return !facts->registers[i].is_set && !facts->registers[i].is_packed &&
+           facts->registers[i].n_sums + facts->registers[i].n_products > 0;
+}
+
 unsigned code_facts_chains(const struct code_facts *facts, unsigned *n_steps)
 {
     unsigned n = 0, n_longest = 0;
     bool has_products = false;
     for (size_t i = 0; facts->is_loop && i < CODE_REGISTERS; i++) {
         unsigned n_sums = facts->registers[i].n_sums, n_products = facts->registers[i].n_products;
-        if (facts->registers[i].is_set || facts->registers[i].is_packed || n_sums + n_products == 0)
+        if (!is_chained(facts, i))
             continue;
         n++;
         has_products |= n_products > 0;
@@ -241,16 +252,27 @@ void code_facts_put_evidence(const struct code_facts *facts, struct buf *out)
     }
 }
 
+/* Whether a turn of the loop takes as long as the one chain through it: others of its computations fit in beside. */
+static bool is_bound_by_chain(const struct code_facts *facts)
+{
+    unsigned n = 0, n_steps;
+    for (size_t i = 0; i < CODE_REGISTERS; i++)
+        n += is_chained(facts, i) ? facts->registers[i].n_sums + facts->registers[i].n_products : 0;
+    return code_facts_chains(facts, &n_steps) == 1 && n * CHAIN_COUNTS >= facts->n_scalar + facts->n_packed;
+}
+
 /* Appends what to do about floating-point arithmetic without calls. */
 static void put_arithmetic(const struct code_facts *facts, struct buf *words)
 {
-    unsigned n_steps, n_chains = code_facts_chains(facts, &n_steps);
-    if (facts->n_divides + facts->n_roots)
+    unsigned n_steps;
+    bool has_chain = is_bound_by_chain(facts);
+    (void)code_facts_chains(facts, &n_steps);
+    if ((facts->n_divides + facts->n_roots) * COSTLY_INSNS >= facts->n_insns && facts->n_divides + facts->n_roots)
         buf_printf(words, "it %s: have fewer, as by multiplying with a reciprocal made once (-O3 -ffast-math)",
                    facts->n_divides ? "divides" : "takes square roots");
-    else if (n_chains == 1 && n_steps)
+    else if (has_chain && n_steps)
         buf_printf(words, "each addition waits for the one before: use several sums, or compile with -O3 -ffast-math");
-    else if (n_chains == 1)
+    else if (has_chain)
         buf_printf(words, "each turn waits for the result of the one before: work on several at once");
     else if (facts->n_scalar > facts->n_packed)
         buf_printf(words,
@@ -270,13 +292,13 @@ void code_facts_put(const struct code_facts *facts, struct buf *words, struct bu
     } else if (facts->n_rounding) {
         buf_printf(words,
                    "it switches the rounding mode each time: have fewer such calls, or vectors (-O3 -ffast-math)");
-    } else if (calls_mathematics(facts)) {
+    } else if (calls_mathematics(facts) && facts->n_insns <= CALL_INSNS) {
         buf_printf(words, "it calls ");
         put_callees(facts, words);
         buf_printf(words, " for each element: -O3 -ffast-math -march=native takes the library's vector functions");
-    } else if (facts->n_scalar + facts->n_packed) {
+    } else if (facts->n_scalar + facts->n_packed > NUMBERS_PART * facts->n_insns) {
         put_arithmetic(facts, words);
-    } else if (facts->n_integer_divides) {
+    } else if (facts->n_integer_divides && facts->n_integer_divides * COSTLY_INSNS >= facts->n_insns) {
         buf_printf(words, "it divides integers: divide less often, or by a constant or a power of two");
     } else {
         buf_printf(words, "integers and branches%s: do less there (a better algorithm, fewer turns%s)",

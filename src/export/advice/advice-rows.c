@@ -85,7 +85,7 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
             add_lines_of(advices, row, &report->variables[i], lines, &n);
     for (size_t i = 1; i < n; i++)
         most = lines[i].value > lines[most].value ? i : most;
-    if (n == 0)
+    if (n == 0 || (!lines[most].line && strncmp(model_text(report->model, lines[most].function), "0x", 2) == 0))
         return false;
     text_function(out, model_text(report->model, lines[most].function));
     if (lines[most].line)
@@ -99,6 +99,14 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
 static void advise_on_compute(struct advices *advices, const struct report_row *row)
 {
     struct buf words = {0}, evidence = {0}, place = {0};
+    if (row->causes.first_touch > ADVICE_PART * row->share) {
+        buf_printf(&evidence, "%.0f %% of it is that of first touches of pages",
+                   100 * row->causes.first_touch / row->share);
+        (void)advice_add(advices, row, "page-touches", row->causes.first_touch,
+                         "pages are touched first there: reuse memory, put it on huge pages, or touch it in parallel",
+                         &evidence);
+        return;
+    }
     buf_printf(&evidence, "%s", special_rows_find(row->name)->means);
     if (row->n_lines && row->value > 0)
         buf_printf(&evidence, ", %.0f %% of it there", 100 * row->lines[0].value / row->value);
@@ -107,9 +115,28 @@ static void advise_on_compute(struct advices *advices, const struct report_row *
     if (!words.len_bytes)
         buf_printf(&words, "change the code at these lines");
     if (words.data)
-        advice_set_place(advice_add(advices, row, "compute", row->share, words.data, &evidence), &place);
+        advice_set_place(
+            advice_add(advices, row, "compute", row->share - row->causes.first_touch, words.data, &evidence), &place);
     advices->failed |= words.failed;
     buf_fini(&words);
+}
+
+/* Why the data of a large row have no name, and what would name them. */
+static const char *words_of(const struct advices *advices, const struct report_row *row,
+                            const struct special_row *special)
+{
+    bool is_large = row->share >= ADVICE_LARGE_PERCENT;
+    if (is_large && strcmp(row->name, "<address lost>") == 0)
+        return report_lost_in_jit(&advices->report) > ADVICE_PART * row->share
+                   ? "accesses by code that was generated at run time: run it without JIT, as the head says"
+                   : "instructions that overwrite the register of their address: see these lines for the data, or "
+                     "measure "
+                     "where the hardware samples addresses";
+    if (is_large && strcmp(row->name, "<no block>") == 0)
+        return "memory whose allocation was not seen, as of a library's own allocator: do what a note says of it, or "
+               "see "
+               "these lines for the data";
+    return special->advice;
 }
 
 static void advise_on_calls(struct advices *advices, const struct report_row *row, struct buf *evidence)
@@ -137,7 +164,7 @@ void advise_on_special(struct advices *advices, const struct report_row *row)
         advise_on_calls(advices, row, &evidence);
         return;
     }
-    struct advice *made = advice_add(advices, row, rule, (double)NAN, special->advice, &evidence);
+    struct advice *made = advice_add(advices, row, rule, (double)NAN, words_of(advices, row, special), &evidence);
     if (made && is_nothing)
         made->rank = 0;
 }

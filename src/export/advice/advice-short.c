@@ -133,10 +133,11 @@ static void put_words(const char *words, struct buf *out)
         buf_printf(out, "%s", words + (strncmp(words, ADVICE_ARITHMETIC ": ", len) == 0 ? len : 0));
 }
 
-/* Appends where: " in loop a.c:12-14", " at a.c:12", " in solve (a.c:12)". */
+/* Appends where: " in loop a.c:12-14", " at a.c:12", " in solve (a.c:12)", " in std::sort". */
 static void put_place(const char *place, struct buf *out)
 {
-    bool is_line = strchr(place, ':') && !strchr(place, ' ');
+    const char *colon = strrchr(place, ':');
+    bool is_line = colon && colon[1] >= '0' && colon[1] <= '9' && !strchr(place, ' ');
     buf_printf(out, " %s %s", is_line ? "at" : "in", place);
 }
 
@@ -156,20 +157,38 @@ static void put_bound(const struct advices *advices, const struct piece *piece, 
         buf_printf(out, " (%.1f %% of the %s)", factor * advice->share, of);
 }
 
-/* Appends what a piece is about, and where that is. */
+/* What a row is called in advice about code: constants of the compiler's, and slots where it puts values aside, are
+ * nobody's variables, but execution of the loop that uses them. */
+static const char *name_of(const struct advice *advice)
+{
+    size_t n = strlen(advice->name), len = strlen(" .rodata");
+    bool is_constant = n > len && strcmp(advice->name + n - len, " .rodata") == 0;
+    bool is_slot = strncmp(advice->name, "spill slot in ", strlen("spill slot in ")) == 0;
+    return is_about_code(advice) && (is_constant || is_slot) ? "<compute>" : advice->name;
+}
+
+/* Appends what a piece is about: the names of its rows, each once. */
 static void put_subject(const struct advices *advices, const struct piece *piece, struct buf *text)
 {
     const struct export_job *job = advices->job;
-    const struct advice *advice = piece->advice;
-    text_cut(text, job, advice->name, SHORT_NAME);
-    for (size_t i = 0; i < piece->n_joined && i < JOINED_SHOWN; i++) {
-        buf_printf(text, ", ");
-        text_cut(text, job, piece->joined[i]->name, SHORT_NAME / 2);
+    const char *names[JOINED_MOST + 1];
+    size_t n = 0;
+    for (size_t i = 0; i <= piece->n_joined; i++) {
+        const char *name = name_of(i ? piece->joined[i - 1] : piece->advice);
+        size_t k = 0;
+        while (k < n && strcmp(names[k], name) != 0)
+            k++;
+        names[k] = name;
+        n = k == n ? n + 1 : n;
     }
-    if (piece->n_joined > JOINED_SHOWN)
-        buf_printf(text, " and %zu more", piece->n_joined - JOINED_SHOWN);
-    if (advices->n_programs > 1 && advice->programs)
-        buf_printf(text, " (%s)", advice->programs);
+    for (size_t i = 0; i < n && i <= JOINED_SHOWN; i++) {
+        buf_printf(text, "%s", i ? ", " : "");
+        text_cut(text, job, names[i], i ? SHORT_NAME / 2 : SHORT_NAME);
+    }
+    if (n > JOINED_SHOWN + 1)
+        buf_printf(text, " and %zu more", n - JOINED_SHOWN - 1);
+    if (advices->n_programs > 1 && piece->advice->programs)
+        buf_printf(text, " (%s)", piece->advice->programs);
 }
 
 /* How many lines of a width the text takes. */

@@ -4,6 +4,7 @@
 #include "export/advice/advice.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,8 @@ static struct waited_parts waited_by_thread(const struct advices *advices)
 static const char *remedy(const char *label, const struct waited_parts *parts)
 {
     bool is_uneven = parts->n > 1 && parts->least < UNEVEN_PART * parts->most;
+    if (strncmp(label, "spin loop", strlen("spin loop")) == 0)
+        return "let it sleep until then (a condition variable, a futex), or give it work";
     if (strstr(label, "lock") || strstr(label, "section"))
         return "hold it for less time, take it less often, or use several";
     if (strstr(label, "idle"))
@@ -184,6 +187,7 @@ void advise_on_waiting(struct advices *advices, double least)
     const struct report *report = &advices->report;
     const struct report_row *at = NULL;
     struct buf words = {0}, evidence = {0}, place = {0};
+    char label[128];
     double sum = 0;
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct report_row *row = &report->rows[i];
@@ -196,7 +200,11 @@ void advise_on_waiting(struct advices *advices, double least)
     bool is_placed = advice_put_caller(advices, at, &place);
     for (size_t i = 0; !is_placed && i < report->n_rows; i++)
         is_placed = report->rows[i].is_waiting && advice_put_caller(advices, &report->rows[i], &place);
-    buf_printf(&words, "%s: %s", *at->site ? at->site : "a spinning loop", remedy(at->site, &parts));
+    (void)snprintf(label, sizeof label, "%.*s", (int)strcspn(at->site, ","), at->site); /* the one with most of it */
+    buf_printf(&words, "%s", label);
+    if (parts.n > 1)
+        buf_printf(&words, ", %.0f-%.0f %% of each thread's time", parts.least, parts.most);
+    buf_printf(&words, ": %s", remedy(label, &parts));
     buf_printf(&evidence, "%.1f %% of all samples wait for other threads or ranks, %.1f %% there", sum, at->share);
     if (parts.n > 1)
         buf_printf(&evidence, "; each of the %zu threads waits for %.0f to %.0f %% of its time", parts.n, parts.least,
@@ -218,7 +226,7 @@ void advise_on_waiting(struct advices *advices, double least)
 void advise_on_allocator(struct advices *advices)
 {
     const struct report_row *at = NULL;
-    struct buf evidence = {0};
+    struct buf evidence = {0}, place = {0};
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < advices->report.n_rows; i++) {
@@ -235,10 +243,14 @@ void advise_on_allocator(struct advices *advices)
                "%.1f %% of all samples are in the allocator, called from %zu line%s of the program, most of "
                "all %s (%.1f %%)",
                sum, n, n == 1 ? "" : "s", at->site, at->share);
-    struct advice *made =
-        advice_add(advices, at, "allocator", sum, special_rows_find(ALLOCATOR_ROW)->advice, &evidence);
+    struct advice *made = advice_add(
+        advices, at, "allocator", sum,
+        "allocate less often: reserve() for containers that grow, reuse of buffers, an arena for small blocks",
+        &evidence);
     if (made)
         made->share = sum;
+    (void)advice_put_caller(advices, at, &place);
+    advice_set_place(made, &place);
 }
 
 /* --- leaks --- */

@@ -89,7 +89,8 @@ void advice_put_place(const struct advices *advices, const struct report_row *ro
         text_lines(out, line->loop.first, line->loop.last);
     } else if (line && line->line) {
         buf_printf(out, "%s:%u", path_last(model_text(model, line->file)), line->line);
-    } else if (line && strncmp(model_text(model, line->function), "0x", 2) != 0) {
+    } else if (line && !advice_put_caller(advices, row, out) &&
+               strncmp(model_text(model, line->function), "0x", 2) != 0) {
         text_function(out, model_text(model, line->function));
     }
 }
@@ -156,6 +157,8 @@ enum row_verdict advice_verdict(const struct advices *advices, const struct repo
         return ROW_IS_OTHER;
     if (sum->memory > most)
         return ROW_WAITS;
+    if (sum->first_touch > most)
+        return ROW_TOUCHES;
     return sum->resident > most || sum->execution > most ? ROW_COMPUTES : ROW_MAY_WAIT;
 }
 

@@ -80,9 +80,10 @@ struct advice *advice_add(struct advices *advices, const struct report_row *row,
 /* Percent of all samples that waited for memory at the row, at most; all of its samples where that is not known. */
 double advice_waited(const struct advices *advices, const struct report_row *row);
 
-enum row_verdict { ROW_IS_OTHER = 0, ROW_WAITS, ROW_MAY_WAIT, ROW_COMPUTES };
+enum row_verdict { ROW_IS_OTHER = 0, ROW_WAITS, ROW_MAY_WAIT, ROW_COMPUTES, ROW_TOUCHES };
 
-/* Whether it is known that most of the row's samples waited for memory; that they may have; or that they did not. */
+/* Whether it is known that most of the row's samples waited for memory; that they may have; that they
+ * did not; or that they are first touches of pages. */
 enum row_verdict advice_verdict(const struct advices *advices, const struct report_row *row);
 
 /* Whether two rows of different reports are about the same variable. */

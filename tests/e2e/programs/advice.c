@@ -28,6 +28,16 @@ struct box {
     double value, rest[135];
 };
 
+struct number {
+    double r, i;
+};
+
+struct pole {
+    struct number energy, total, width, residue;
+    double history[20];
+};
+
+static struct pole *poles;
 static double *masses, *factors;
 static struct particle *particles;
 static struct box **boxes, *all_boxes;
@@ -46,6 +56,14 @@ static void fill(double *numbers, uint64_t n, double value)
 {
     for (uint64_t i = 0; i < n; i++)
         numbers[i] = value;
+}
+
+static void make_order(uint64_t n)
+{
+    uint64_t state = 88172645463325252u;
+    order = kernel_check(malloc(n * sizeof *order));
+    for (uint64_t i = 0; i < n; i++)
+        order[i] = (uint32_t)(kernel_random(&state) % n);
 }
 
 /* --- order of loops: sums of integers, for a sum of doubles waits for the addition before, too --- */
@@ -129,15 +147,29 @@ static KERNEL_NOINLINE uint64_t add_masses(void)
     return N_ITEMS;
 }
 
-/* --- many blocks --- */
+/* --- fields that one loop uses together, halves of complex numbers among them --- */
 
-static void make_order(uint64_t n)
+static void make_poles(void)
 {
-    uint64_t state = 88172645463325252u;
-    order = kernel_check(malloc(n * sizeof *order));
-    for (uint64_t i = 0; i < n; i++)
-        order[i] = (uint32_t)(kernel_random(&state) % n);
+    poles = kernel_check(calloc(N_ITEMS / 4, sizeof *poles));
+    for (uint64_t i = 0; i < N_ITEMS / 4; i++)
+        poles[i].energy = poles[i].width = poles[i].residue = (struct number){1, 1};
+    make_order(N_ITEMS / 4);
 }
+
+static KERNEL_NOINLINE uint64_t add_poles(void)
+{
+    double sum = 0, imaginary = 0;
+    for (uint64_t i = 0; i < N_ITEMS / 4; i++) {
+        const struct pole *pole = &poles[order[i]];
+        sum += pole->energy.r * pole->width.r - pole->energy.i * pole->width.i + pole->residue.r;
+        imaginary += pole->energy.r * pole->width.i + pole->energy.i * pole->width.r + pole->residue.i;
+    }
+    results += sum + imaginary;
+    return N_ITEMS / 4;
+}
+
+/* --- many blocks --- */
 
 static void make_boxes(void)
 {
@@ -307,6 +339,21 @@ static KERNEL_NOINLINE uint64_t compute(void)
     return N_ITEMS;
 }
 
+/* More constants than there are registers: they are read from memory in each turn, and are nobody's variables. */
+static KERNEL_NOINLINE uint64_t use_constants(void)
+{
+    double sum = results;
+    for (uint64_t i = 0; i < N_ITEMS / 8; i++) {
+        double x = (double)(i & 1023) * 0x1p-11, y = 0.013;
+        y = ((((((((y * x + 0.11) * x + 0.17) * x + 0.19) * x + 0.23) * x + 0.29) * x + 0.31) * x + 0.37) * x + 0.41);
+        y = ((((((((y * x + 0.43) * x + 0.47) * x + 0.53) * x + 0.59) * x + 0.61) * x + 0.67) * x + 0.71) * x + 0.73);
+        y = ((((((((y * x + 0.79) * x + 0.83) * x + 0.89) * x + 0.97) * x + 1.01) * x + 1.03) * x + 1.07) * x + 1.09);
+        sum += y;
+    }
+    results = sum;
+    return N_ITEMS / 8;
+}
+
 /* --- blocks below the threshold, each by itself --- */
 
 static void make_small(void)
@@ -378,6 +425,41 @@ static uint64_t run_together(void)
 static uint64_t run_apart(void)
 {
     return run_threads(count_apart);
+}
+
+/* One thread waits in a loop until the other one has worked. */
+static int is_done;
+
+static void *work_alone(void *ignored)
+{
+    (void)ignored;
+    (void)count(&apart[1].count);
+    __atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
+    return (void *)apart[1].count;
+}
+
+static KERNEL_NOINLINE void spin(void)
+{
+    while (!__atomic_load_n(&is_done, __ATOMIC_ACQUIRE))
+#if defined __x86_64__
+        __builtin_ia32_pause();
+#else
+        ;
+#endif
+}
+
+static void *spin_or_work(void *thread)
+{
+    if (thread)
+        return work_alone(thread);
+    spin();
+    return NULL;
+}
+
+static uint64_t run_and_spin(void)
+{
+    __atomic_store_n(&is_done, 0, __ATOMIC_RELEASE);
+    return run_threads(spin_or_work);
 }
 
 /* --- what is never used --- */
@@ -474,10 +556,13 @@ static const struct {
     {"near", {make_near, make_table}, {look_up_near, look_up_table}},
     {"division", {make_factors, make_table}, {divide, look_up_table}},
     {"arithmetic", {make_table, make_table}, {compute, look_up_table}},
+    {"constants", {NULL, NULL}, {use_constants, use_constants}},
     {"small", {make_small, make_small}, {add_small, add_small}},
     {"bare", {make_near, make_near}, {look_up_near, look_up_near}},
     {"counters", {NULL, NULL}, {run_together, run_apart}},
     {"forgotten", {forget, give_back}, {look_up_near, look_up_near}},
+    {"spinning", {NULL, NULL}, {run_and_spin, run_apart}},
+    {"poles", {make_poles, make_poles}, {add_poles, add_poles}},
     {"faults", {NULL, map_buffer}, {touch_anew, touch_buffer}},
     {"calls", {open_zeros, open_zeros}, {read_bytes, read_page}},
 };
