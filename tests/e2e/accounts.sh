@@ -66,7 +66,10 @@ PYTHON
 measured short ./accounts short
 judge short 'r["metric"].startswith("EADDR") and r["taken"] < 50 and r["has_too_few_samples"]'
 expect_text short.txt 'too few for shares'
-expect_text short.txt '^ +- +user code'
+# A clock that counts ticks may see none in the kernel.
+if python3 -c 'import json; t = json.load(open("short.json"))["cpu_time"]; exit(t["system_s"] < 0.01 * t["user_s"])'; then
+    expect_text short.txt '^ +- +user code'
+fi
 if grep -Eq '^ *[0-9.]+ % .*heap' short.txt; then fail "few samples are given shares"; fi
 measured kernel ./accounts kernel
 # Many kernels split a process's time by what runs at each tick, and threads' times in another way.
