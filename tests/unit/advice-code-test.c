@@ -112,6 +112,8 @@ static void test_words(void **state)
     static const char *const calls[] = {"movsd  (%rbx),%xmm0", "call   0x1030 <exp>", "movsd  %xmm0,(%rbp)",
                                         "jne    0x20", NULL};
     static const char *const whole[] = {"mov    %rdi,%rax", "idivq  %rcx", "add    $1,%rsi", "jne    0x20", NULL};
+    static const char *const index[] = {"div    %rsi", "addsd  (%rdi,%rdx,8),%xmm0", "addsd  %xmm0,%xmm1",
+                                        "jne    0x20", NULL};
     static const char *const branches[] = {"lea    0x1(%rax,%rax,2),%rdx", "test   $1,%al", "cmove  %rdx,%rax",
                                            "jne    0x20", NULL};
     static const char *const rounding[] = {"stmxcsr 0x8(%rsp)", "ldmxcsr 0xc(%rsp)", "mulsd  %xmm1,%xmm0", NULL};
@@ -125,6 +127,7 @@ static void test_words(void **state)
     expect_words(bare, "compiled without optimization");
     expect_words(calls, "it calls exp for each element");
     expect_words(whole, "it divides integers");
+    expect_words(index, "it divides integers");
     expect_words(branches, "integers and branches");
     expect_words(rounding, "switches the rounding mode");
 }

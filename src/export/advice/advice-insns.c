@@ -296,10 +296,10 @@ void code_facts_put(const struct code_facts *facts, struct buf *words, struct bu
         buf_printf(words, "it calls ");
         put_callees(facts, words);
         buf_printf(words, " for each element: -O3 -ffast-math -march=native takes the library's vector functions");
-    } else if (facts->n_scalar + facts->n_packed > NUMBERS_PART * facts->n_insns) {
-        put_arithmetic(facts, words);
     } else if (facts->n_integer_divides && facts->n_integer_divides * COSTLY_INSNS >= facts->n_insns) {
         buf_printf(words, "it divides integers: divide less often, or by a constant or a power of two");
+    } else if (facts->n_scalar + facts->n_packed > NUMBERS_PART * facts->n_insns) {
+        put_arithmetic(facts, words);
     } else {
         buf_printf(words, "integers and branches%s: do less there (a better algorithm, fewer turns%s)",
                    facts->n_packed_integers ? ", in vectors" : "", facts->n_calls ? ", inlined calls" : "");

@@ -17,6 +17,7 @@
 #define LEAK_PART 0.1        /* ... and of all bytes that are */
 #define ALLOCATOR_LEAST 10.0 /* percent of all samples */
 #define FAULT_MOST_S 1e-5    /* of time in the kernel for each page fault: with more it is something else */
+#define FAULTS_MOST_S 1e-3   /* the same where nothing else is known: of a huge page, and on a slow machine */
 #define HUGE_FAULT_S 5e-5    /* the same: a huge page must have been cleared */
 #define CALLS_LEAST 5.0      /* percent of all samples on the way back from system calls: there are many */
 #define FREED_PART 0.9       /* of a variable's blocks: they are allocated anew again and again */
@@ -83,7 +84,7 @@ void advise_on_kernel(struct advices *advices, double least)
         return;
     double n_faults = count_faults(advices, &most), fault_s = n_faults > 0 ? report->system_s / n_faults : 0;
     bool has_calls = calls && calls->share >= CALLS_LEAST;
-    bool is_by_faults = n_faults > 0 && (fault_s <= FAULT_MOST_S || !has_calls);
+    bool is_by_faults = n_faults > 0 && (fault_s <= FAULT_MOST_S || (!has_calls && fault_s <= FAULTS_MOST_S));
     buf_printf(&evidence, "%.2f s of CPU time in the kernel", report->system_s);
     if (n_faults > 0)
         buf_printf(&evidence, "; about %.0f page faults: %.1f us of that for each", n_faults, 1e6 * fault_s);
@@ -95,7 +96,9 @@ void advise_on_kernel(struct advices *advices, double least)
             (void)advice_put_caller(advices, calls, &place);
         buf_printf(&words, "system calls: make fewer or larger ones; strace -c -f counts them");
     }
-    struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", share,
+    /* Pages that are not touched anew also save what that takes in user mode. */
+    double gain = share + (is_by_faults ? (1 - share / 100) * report->causes.first_touch : 0);
+    struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", gain,
                                                   words.data, &evidence)
                                      : NULL;
     if (made)
@@ -182,6 +185,29 @@ static const char *remedy(const char *label, const struct waited_parts *parts)
                      : "balance the work, or make parallel regions fewer and larger";
 }
 
+/* Whether samples in the function, which is one that takes locks, are known to wait. */
+static bool waits_in(const struct report *report, uint32_t function)
+{
+    for (size_t i = 0; i < report->n_rows; i++)
+        for (size_t k = 0; report->rows[i].is_waiting && k < report->rows[i].n_lines; k++)
+            if (report->rows[i].lines[k].function == function)
+                return strstr(model_text(report->model, function), "lock");
+    return false;
+}
+
+/* Percent of all samples at data of locks that are waited for: a spinning thread pays for the word that it looks at,
+ * and for the atomic instruction that comes last. */
+static double beside_waiting(const struct report *report)
+{
+    double sum = 0;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct report_row *row = &report->rows[i];
+        for (size_t k = 0; !row->is_waiting && row->value > 0 && k < row->n_lines; k++)
+            sum += waits_in(report, row->lines[k].function) ? row->lines[k].value / row->value * row->share : 0;
+    }
+    return sum;
+}
+
 void advise_on_waiting(struct advices *advices, double least)
 {
     const struct report *report = &advices->report;
@@ -197,6 +223,7 @@ void advise_on_waiting(struct advices *advices, double least)
     if (!at || sum < least)
         return;
     struct waited_parts parts = waited_by_thread(advices);
+    double beside = beside_waiting(report);
     bool is_placed = advice_put_caller(advices, at, &place);
     for (size_t i = 0; !is_placed && i < report->n_rows; i++)
         is_placed = report->rows[i].is_waiting && advice_put_caller(advices, &report->rows[i], &place);
@@ -206,10 +233,12 @@ void advise_on_waiting(struct advices *advices, double least)
         buf_printf(&words, ", %.0f-%.0f %% of each thread's time", parts.least, parts.most);
     buf_printf(&words, ": %s", remedy(label, &parts));
     buf_printf(&evidence, "%.1f %% of all samples wait for other threads or ranks, %.1f %% there", sum, at->share);
+    if (beside > 0)
+        buf_printf(&evidence, "; %.1f %% more are at the data of the locks", beside);
     if (parts.n > 1)
         buf_printf(&evidence, "; each of the %zu threads waits for %.0f to %.0f %% of its time", parts.n, parts.least,
                    parts.most);
-    struct advice *made = words.data ? advice_add(advices, at, "waiting", sum, words.data, &evidence) : NULL;
+    struct advice *made = words.data ? advice_add(advices, at, "waiting", sum + beside, words.data, &evidence) : NULL;
     if (made) {
         made->share = sum;
         free(made->place); /* in a library */
@@ -237,14 +266,18 @@ void advise_on_allocator(struct advices *advices)
         n++;
         at = !at || row->share > at->share ? row : at;
     }
+    const struct report_row *profiler = row_named(advices, WAITS_PROFILER);
+    bool is_disturbed = profiler && profiler->share > sum; /* most of what would be saved is not in the allocator */
     if (!at || sum < ALLOCATOR_LEAST)
         return;
     buf_printf(&evidence,
                "%.1f %% of all samples are in the allocator, called from %zu line%s of the program, most of "
                "all %s (%.1f %%)",
                sum, n, n == 1 ? "" : "s", at->site, at->share);
+    if (is_disturbed)
+        buf_printf(&evidence, "; the profiler takes %.1f %%, so what it gains is not known", profiler->share);
     struct advice *made = advice_add(
-        advices, at, "allocator", sum,
+        advices, at, "allocator", is_disturbed ? (double)NAN : sum,
         "allocate less often: reserve() for containers that grow, reuse of buffers, an arena for small blocks",
         &evidence);
     if (made)
