@@ -105,7 +105,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && mkdir -m 777 crowd && 
     n_measured=0
     for attempt in 1 2 3 4 5; do
         for _ in $(seq 100); do
-            ps -u 23457 >/dev/null || break
+            grep -qs "^Uid:.23457" /proc/[0-9]*/status || break
             sleep 0.1
         done
         (cd crowd && export XDG_CACHE_HOME=$PWD/cache && threads 20 "$hpcrun" -o "m$attempt" ../limits threads) >crowd.out 2>crowd.err
