@@ -70,7 +70,7 @@ static const struct option_row rows[] = {
      "html)."},
     {OPT_TOP, "--top", "N",
      "Print the N largest rows; 0 prints all. Default: 12 variables, functions, lines or paths, all nodes; all in "
-     "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
+     "CSV and JSON. No row that is left out is larger than one that is shown."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
      "reported it, else the first with data addresses. A table of operations shows every metric that is named, and "
