@@ -48,8 +48,8 @@ for report in patterns sharing; do
     expect_same once.json twice.json
 done
 expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
-expect_text out '^  0\.1 +\|[^ ]{8}.* {40,}\| [0-9]+$'
-expect_text out '^  0\.4 +\| {40,}.*[.:=+*#%@-].*\| [0-9]+$'
+expect_text out '^  1 +\|[^ ]{8}.* {40,}\| [0-9]+$'
+expect_text out '^  4 +\| {40,}.*[.:=+*#%@-].*\| [0-9]+$'
 expect_status 1 "$builddir/hpcquery" patterns --variable nothing db4
 expect_status 2 "$builddir/hpcquery" vars --variable blocked db4
 
