@@ -281,7 +281,7 @@ void advise_on_allocator(struct advices *advices)
         "allocate less often: reserve() for containers that grow, reuse of buffers, an arena for small blocks",
         &evidence);
     if (made)
-        made->share = sum;
+        made->share = made->rank = sum;
     (void)advice_put_caller(advices, at, &place);
     advice_set_place(made, &place);
 }
