@@ -214,10 +214,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n_all = report.n_rows, n_kept = report_keep(&report, job->least), n_shown;
-    report.n_rows = n_kept; /* only these are chosen from */
-    code = report_choose(&report, job->top, &n_shown) ? 0 : error_memory(err);
-    report.n_rows = n_all;
+    size_t n_shown;
+    code = report_choose(&report, job->least, job->top, &n_shown) ? 0 : error_memory(err);
     if (code == 0)
         code = first_touches_make(&report, &touches, err);
     if (code == 0 && !job->with_fields)

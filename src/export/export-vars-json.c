@@ -276,10 +276,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n_all = report.n_rows, n_shown;
-    report.n_rows = report_keep(&report, job->least); /* only these are chosen from */
-    code = report_choose(&report, job->top, &n_shown) ? 0 : error_memory(err);
-    report.n_rows = n_all;
+    size_t n_shown;
+    code = report_choose(&report, job->least, job->top, &n_shown) ? 0 : error_memory(err);
     if (code == 0)
         code = first_touches_make(&report, &touches, err);
     if (code == 0)

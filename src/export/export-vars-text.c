@@ -76,8 +76,8 @@ static void put_access(const struct vars_table *table, const struct report_row *
 /* What the causes mean for a variable, if it matters. On a screen that is said once for all rows, below the table. */
 static void put_meaning(const struct vars_table *table, const struct report_row *row, size_t *n_left, struct buf *out)
 {
-    const char *meaning = row->share >= MEANING_PERCENT ? report_meaning(table->report, row) : NULL;
-    if (meaning && !table->report->has_too_few && !table->job->fits_screen)
+    const char *meaning = vars_table_meaning(table->report, row);
+    if (!table->job->fits_screen)
         put_words(table, meaning, n_left, out);
 }
 
@@ -203,7 +203,7 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
                        size_t n_lines, struct buf *out, struct error *err)
 {
     struct export_job tight = *job;
-    size_t n_all = report->n_rows, n_kept = report_keep(report, job->least), top = job->top ? job->top : n_kept, n;
+    size_t top = job->top ? job->top : report->n_rows, n;
     size_t columns = job->columns ? job->columns : 1;
     size_t n_screen = SCREEN_LINES * (columns < SCREEN_COLUMNS ? SCREEN_COLUMNS : columns) / columns;
     size_t n_large = report_count(report, SCREEN_LEAST);
@@ -211,9 +211,7 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
         top = n_large > SCREEN_ROWS ? n_large : SCREEN_ROWS;
     for (;;) {
         struct buf text = {0};
-        report->n_rows = n_kept; /* only these are chosen from */
-        bool ok = report_choose(report, top, &n);
-        report->n_rows = n_all;
+        bool ok = report_choose(report, job->least, top, &n);
         int code = ok ? put_table(&tight, report, touches, n, &text, err) : error_memory(err);
         bool fits = !job->fits_screen || count_lines(&text) + n_lines <= n_screen;
         if (code != 0 || fits || (n <= 1 && tight.is_tight)) {

@@ -68,6 +68,7 @@ static bool skid_holds(const char *json)
 
 /* Head and foot of the table of variables. */
 
+#define MEANING_PERCENT 5.0 /* of the samples */
 #define REGIONS_SHOWN 8
 #define REGION_WIDTH 40
 #define NAMES_SHOWN 4
@@ -459,10 +460,9 @@ static bool has_trouble(const struct report *report)
                      event->n_collisions || event->running_ns < event->enabled_ns);
 }
 
-/* What the causes mean for a row that is large enough for that; NULL: nothing. */
-static const char *row_meaning(const struct report *report, const struct report_row *row)
+const char *vars_table_meaning(const struct report *report, const struct report_row *row)
 {
-    return row->share >= MEANING_PERCENT ? report_meaning(report, row) : NULL;
+    return row->share >= MEANING_PERCENT && !report->has_too_few ? report_meaning(report, row) : NULL;
 }
 
 /* Puts one line for each kind of special row that is shown. */
@@ -491,17 +491,17 @@ static void put_legend(const struct report *report, const struct export_job *job
  * shares, that stands at the rows or nowhere. */
 static void put_meanings(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
-    for (size_t i = 0; job->fits_screen && !report->has_too_few && i < n_rows; i++) {
-        const char *meaning = row_meaning(report, &report->rows[i]);
+    for (size_t i = 0; job->fits_screen && i < n_rows; i++) {
+        const char *meaning = vars_table_meaning(report, &report->rows[i]);
         bool is_told = false;
         struct buf text = {0};
         for (size_t k = 0; k < i; k++)
-            is_told |= meaning && row_meaning(report, &report->rows[k]) == meaning;
+            is_told |= meaning && vars_table_meaning(report, &report->rows[k]) == meaning;
         if (!meaning || is_told)
             continue;
         size_t n = 0;
         for (size_t k = i; k < n_rows; k++)
-            if (row_meaning(report, &report->rows[k]) == meaning && n++ < NAMES_SHOWN)
+            if (vars_table_meaning(report, &report->rows[k]) == meaning && n++ < NAMES_SHOWN)
                 buf_printf(&text, "%s%s", n > 1 ? ", " : "", report->rows[k].name);
         if (n > NAMES_SHOWN)
             buf_printf(&text, " and %zu more", n - NAMES_SHOWN);

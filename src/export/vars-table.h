@@ -147,7 +147,9 @@ const double *thread_values_by_thread(const struct thread_values *values);
 
 /* What goes below a row of the table of variables: where its samples were taken. Ordinary code. */
 
-#define MEANING_PERCENT 5.0 /* of the samples: smaller rows get no words about what they were spent on */
+/* vars-head.c: what the causes mean for a row; NULL: nothing, or it is too small for words about that, or there are too
+ * few samples. Static storage: the same pointer for the same meaning. */
+const char *vars_table_meaning(const struct report *report, const struct report_row *row);
 
 /* Appends on which NUMA nodes the accessing threads ran, for nodes with at least half a percent of the samples; nothing
  * on machines with one node. */

@@ -104,6 +104,9 @@ struct v4_cell {
     double value;
 };
 
+/* Flag of an identifier RANK of our databases whose physical number is that of a process of a program without MPI. */
+#define V4_ID_IS_PROCESS 2
+
 struct v4_id {
     uint8_t kind;   /* index into v4_meta.kinds */
     uint16_t flags; /* bit 0: physical holds */

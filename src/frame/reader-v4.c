@@ -505,8 +505,6 @@ static int64_t number_host(struct strtab *hosts, uint64_t id)
     return strtab_intern(hosts, text);
 }
 
-#define IS_PROCESS 2 /* flag of a RANK in our databases of programs without MPI: the physical number is a process's */
-
 /* A profile by what identifies it: rank, or process where there is no MPI, and thread, and other numbers in its name.
  */
 static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, const struct v4_profile *from,
@@ -522,7 +520,7 @@ static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, c
             profile.node = number_host(hosts, number);
             continue;
         }
-        bool is_rank = strcmp(kind, "RANK") == 0, is_process = is_rank && id->flags & IS_PROCESS;
+        bool is_rank = strcmp(kind, "RANK") == 0, is_process = is_rank && id->flags & V4_ID_IS_PROCESS;
         kind = is_process ? "PROCESS" : kind;
         number = is_process ? id->physical : number;
         profile.process = is_process ? (int64_t)number : profile.process;

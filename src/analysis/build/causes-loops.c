@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beside the judgement of causes: one strided walk; lines that are put together where a part of them says too little;
- * and waits of the same loop, which sorting by their places in the code brings together. See causes.h. */
+ * waits of the same loop, which sorting by their places in the code brings together; the table of accesses, filled
+ * through a hash while side files are read; the sums by variable; and what the self-test says of samples.
+ * See causes.h. */
 #include "analysis/build/causes.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/search.h"
 
 /* --- strided walks --- */
 
@@ -344,4 +349,172 @@ void cause_waits_share(struct cause_waits *waits, struct model *model)
         end = end_of_loop(waits, i);
         share_loop(waits->items + i, end - i, model);
     }
+}
+
+/* --- the table of accesses --- */
+
+static bool is_same_access(const void *one, const void *other)
+{
+    const struct node_access *a = one, *b = other;
+    return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr;
+}
+
+static uint64_t hash_access(const void *item)
+{
+    const struct node_access *access = item;
+    return access->vaddr ^ (uint64_t)access->node << 36 ^ (uint64_t)access->module << 24 ^ access->event;
+}
+
+static const struct slots_kind by_instruction = {sizeof(struct node_access), hash_access, is_same_access};
+
+bool accesses_add(struct access_table *table, const struct node_access *like, const struct spread *offsets)
+{
+    if (!slots_reserve(&table->slots, &by_instruction, table->items, table->n) ||
+        !vec_reserve(&table->items, &table->capacity, table->n + 1, sizeof *table->items))
+        return false;
+    size_t index = slots_find(&table->slots, &by_instruction, table->items, like);
+    if (index == SLOTS_NONE && table->n == ACCESSES_MAX)
+        return true;
+    if (index == SLOTS_NONE) {
+        index = table->n++;
+        table->items[index] = *like;
+        table->items[index].n_samples = 0;
+        table->items[index].offsets = (struct spread){0};
+        slots_add(&table->slots, &by_instruction, table->items, index);
+    }
+    struct node_access *access = &table->items[index];
+    access->n_samples += like->n_samples;
+    for (size_t i = 0; i < offsets->n; i++)
+        if (!spread_add(&access->offsets, offsets->entries[i].offset, offsets->entries[i].count))
+            return false;
+    return true;
+}
+
+static int compare_accesses(const void *a, const void *b)
+{
+    const struct node_access *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->vaddr != y->vaddr)
+        return x->vaddr < y->vaddr ? -1 : 1;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
+void accesses_sort(struct access_table *table)
+{
+    slots_fini(&table->slots);
+    if (table->n)
+        qsort(table->items, table->n, sizeof *table->items, compare_accesses);
+    for (size_t i = 0; i < table->n; i++)
+        spread_reduce(&table->items[i].offsets);
+}
+
+const struct node_access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n)
+{
+    size_t low = search_below(table->items, table->n, SEARCH_KEY(struct node_access, node), node);
+    for (*n = 0; low + *n < table->n && table->items[low + *n].node == node; (*n)++)
+        ;
+    return *n ? &table->items[low] : NULL;
+}
+
+void accesses_fini(struct access_table *table)
+{
+    for (size_t i = 0; i < table->n; i++)
+        spread_fini(&table->items[i].offsets);
+    free(table->items);
+    slots_fini(&table->slots);
+    *table = (struct access_table){0};
+}
+
+/* --- sums by variable --- */
+
+void cause_sum_add(struct cause_sum *to, const struct cause_sum *from)
+{
+    to->memory += from->memory;
+    to->memory_low += from->memory_low;
+    to->memory_high += from->memory_high;
+    to->memory_least += from->memory_least;
+    to->memory_most += from->memory_most;
+    to->execution += from->execution;
+    to->unverified += from->unverified;
+    to->resident += from->resident;
+    to->longer = from->longer > to->longer ? from->longer : to->longer;
+}
+
+bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum)
+{
+    size_t i = 0;
+    while (i < variable->n_causes && variable->causes[i].event != event)
+        i++;
+    if (i == variable->n_causes) {
+        if (!vec_reserve(&variable->causes, &variable->cap_causes, i + 1, sizeof *variable->causes))
+            return false;
+        variable->causes[variable->n_causes++] = (struct variable_cause){.event = event};
+    }
+    cause_sum_add(&variable->causes[i].sum, sum);
+    return true;
+}
+
+static size_t find_walk(const struct variable *variable, const struct variable_walk *like)
+{
+    size_t i = 0;
+    while (i < variable->n_walks && (variable->walks[i].event != like->event || variable->walks[i].kind != like->kind ||
+                                     variable->walks[i].stride_bytes != like->stride_bytes))
+        i++;
+    return i;
+}
+
+bool causes_add_walk(struct variable *variable, const struct variable_walk *walk)
+{
+    const struct variable_walk other = {
+        .event = walk->event, .kind = PATTERN_UNKNOWN, .samples = walk->samples, .memory = walk->memory};
+    size_t i = find_walk(variable, walk);
+    if (i == variable->n_walks && i >= WALKS_MAX) {
+        walk = &other;
+        i = find_walk(variable, walk);
+    }
+    if (i == variable->n_walks) {
+        if (!vec_reserve(&variable->walks, &variable->cap_walks, i + 1, sizeof *variable->walks))
+            return false;
+        variable->walks[variable->n_walks++] =
+            (struct variable_walk){.event = walk->event, .kind = walk->kind, .stride_bytes = walk->stride_bytes};
+    }
+    variable->walks[i].samples += walk->samples;
+    variable->walks[i].memory += walk->memory;
+    return true;
+}
+
+const struct cause_sum *causes_of(const struct variable *variable, uint32_t event)
+{
+    for (size_t i = 0; i < variable->n_causes; i++)
+        if (variable->causes[i].event == event)
+            return &variable->causes[i].sum;
+    return NULL;
+}
+
+/* --- what the self-test says --- */
+
+/* The loop of the skid self-test whose load that misses is followed by others that do not, and its consumer later: of
+ * its samples, MIXED_SAMPLES_MIN or more, so many percent must be of the load that misses, one instruction behind it.
+ */
+#define MIXED_LOOP "k2"
+#define MIXED_SAMPLES_MIN 20
+#define MIXED_PERCENT_MIN 90
+
+bool causes_retire_in_order(const char *skid)
+{
+    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL, *kernel;
+    bool holds = true;
+    size_t i;
+    json_array_foreach(json_object_get(figures, "kernels"), i, kernel)
+    {
+        const char *name = json_string_value(json_object_get(kernel, "name"));
+        if (name && strcmp(name, MIXED_LOOP) == 0 &&
+            json_number_value(json_object_get(kernel, "samples")) >= MIXED_SAMPLES_MIN)
+            holds = json_number_value(json_object_get(kernel, "percent_next")) >= MIXED_PERCENT_MIN;
+    }
+    json_decref(figures);
+    return holds;
 }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/build/waits.h"
-
 static const struct {
     const char *function;
     enum scope_role role;
@@ -227,41 +225,4 @@ bool allocator_grows(const char *name)
         if (strstr(name, parts[i]))
             return true;
     return false;
-}
-
-/* --- kinds of waiting: see waits.h --- */
-
-const char *waits_family(const char *label)
-{
-    static const char *const libraries_of_mpi[] = {
-        "MPI: ", "MPICH: ", "Open MPI: ", "PMIx: ", "UCX: ", "libfabric: ", "PSM2: "};
-    for (size_t i = 0; i < sizeof libraries_of_mpi / sizeof *libraries_of_mpi; i++)
-        if (strncmp(label, libraries_of_mpi[i], strlen(libraries_of_mpi[i])) == 0)
-            return "MPI";
-    return NULL;
-}
-
-/* Whether two labels are of one kind: what stands before the colon is the same, or both are of MPI. */
-static bool is_one_kind(const char *a, const char *b)
-{
-    const char *colon = strstr(a, ": ");
-    bool is_same = colon && strncmp(a, b, (size_t)(colon - a) + 2) == 0;
-    return is_same || (waits_family(a) && waits_family(b));
-}
-
-int64_t waits_kind(struct waits *waits, int64_t label)
-{
-    size_t n = (size_t)label + 1;
-    if (label < 0 || !vec_reserve(&waits->kinds, &waits->cap_kinds, n, sizeof *waits->kinds))
-        return label;
-    for (; waits->n_kinds < n; waits->n_kinds++) {
-        const char *text = waits->labels.strings[waits->n_kinds];
-        int64_t kind = (int64_t)waits->n_kinds;
-        bool is_wait = *text != '<';
-        for (int64_t i = 0; is_wait && i < (int64_t)waits->n_kinds && kind == (int64_t)waits->n_kinds; i++)
-            if (waits->kinds[i] == i && is_one_kind(text, waits->labels.strings[i]))
-                kind = i;
-        waits->kinds[waits->n_kinds] = kind;
-    }
-    return waits->kinds[label];
 }

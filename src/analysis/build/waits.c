@@ -345,3 +345,40 @@ int64_t waits_label(struct waits *waits, const struct variable *variable, uint32
     return label(waits, is_library ? function : "spin loop",
                  caller ? model_text(model, model->scopes[caller].name) : function);
 }
+
+/* --- kinds of waiting --- */
+
+const char *waits_family(const char *label)
+{
+    static const char *const libraries_of_mpi[] = {
+        "MPI: ", "MPICH: ", "Open MPI: ", "PMIx: ", "UCX: ", "libfabric: ", "PSM2: "};
+    for (size_t i = 0; i < sizeof libraries_of_mpi / sizeof *libraries_of_mpi; i++)
+        if (strncmp(label, libraries_of_mpi[i], strlen(libraries_of_mpi[i])) == 0)
+            return "MPI";
+    return NULL;
+}
+
+/* Whether two labels are of one kind: what stands before the colon is the same, or both are of MPI. */
+static bool is_one_kind(const char *a, const char *b)
+{
+    const char *colon = strstr(a, ": ");
+    bool is_same = colon && strncmp(a, b, (size_t)(colon - a) + 2) == 0;
+    return is_same || (waits_family(a) && waits_family(b));
+}
+
+int64_t waits_kind(struct waits *waits, int64_t label)
+{
+    size_t n = (size_t)label + 1;
+    if (label < 0 || !vec_reserve(&waits->kinds, &waits->cap_kinds, n, sizeof *waits->kinds))
+        return label;
+    for (; waits->n_kinds < n; waits->n_kinds++) {
+        const char *text = waits->labels.strings[waits->n_kinds];
+        int64_t kind = (int64_t)waits->n_kinds;
+        bool is_wait = *text != '<';
+        for (int64_t i = 0; is_wait && i < (int64_t)waits->n_kinds && kind == (int64_t)waits->n_kinds; i++)
+            if (waits->kinds[i] == i && is_one_kind(text, waits->labels.strings[i]))
+                kind = i;
+        waits->kinds[waits->n_kinds] = kind;
+    }
+    return waits->kinds[label];
+}

@@ -35,12 +35,12 @@ bool waits_are_possible(const struct waits *waits, const struct variable *variab
  * when they were not, or when out of memory. */
 int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope);
 
-/* placeholders.c: the first label of the same kind: all calls of MPI, whichever library of it waits, are one kind, and
+/* The first label of the same kind: all calls of MPI, whichever library of it waits, are one kind, and
  * so are all constructs of an OpenMP library. The allocator's and the profiler's labels are each a kind. The label
  * itself when out of memory. label: index into waits->labels. */
 int64_t waits_kind(struct waits *waits, int64_t label);
 
-/* placeholders.c: "MPI" for the label of an MPI library, or of one that such a library uses; NULL for others. */
+/* "MPI" for the label of an MPI library, or of one that such a library uses; NULL for others. */
 const char *waits_family(const char *label);
 
 #endif

@@ -425,7 +425,6 @@ static double first_touch_ns(const struct model *model)
 struct touched_at {
     struct touch_place places[TOUCH_PLACES_MAX];
     size_t n;
-    double n_faults; /* at all places */
 };
 
 static struct touched_at touched_at_of(const struct report *report, const struct variable *variable)
@@ -438,7 +437,6 @@ static struct touched_at touched_at_of(const struct report *report, const struct
         size_t k = 0;
         if (&report->variables[report->variable_of[model->touches[i].variable]] != variable)
             continue;
-        at.n_faults += (double)model->touches[i].n_faults;
         if (!next_place(model, &scope, &place))
             continue;
         while (k < at.n && (at.places[k].function != place.function || at.places[k].line != place.line))
@@ -504,16 +502,25 @@ static void share_out(struct report *report, struct report_row *own, const struc
     }
 }
 
-void first_touch_add_causes(struct report *report)
+int first_touch_add_causes(struct report *report, struct error *err)
 {
-    double ns = report->has_causes && report->sampled_s > 0 ? first_touch_ns(report->model) : 0;
-    for (size_t i = 0; ns > 0 && i < report->n_rows; i++) {
+    const struct model *model = report->model;
+    double ns = report->has_causes && report->sampled_s > 0 ? first_touch_ns(model) : 0;
+    if (ns <= 0 || model->n_touches == 0)
+        return 0;
+    double *n_faults = calloc(report->n_variables + 1, sizeof *n_faults);
+    for (size_t i = 0; n_faults && i < model->n_touches; i++)
+        n_faults[report->variable_of[model->touches[i].variable]] += (double)model->touches[i].n_faults;
+    for (size_t i = 0; n_faults && i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
         if (!row->variable || row->part || report_is_special(row))
             continue;
+        double share = 100 * n_faults[row->variable - report->variables] * ns / (report->sampled_s * 1e9);
+        if (share < TOUCH_SHARE_LEAST)
+            continue;
         struct touched_at at = touched_at_of(report, row->variable);
-        double share = 100 * at.n_faults * ns / (report->sampled_s * 1e9);
-        if (share >= TOUCH_SHARE_LEAST)
-            share_out(report, row, &at, share);
+        share_out(report, row, &at, share);
     }
+    free(n_faults);
+    return n_faults ? 0 : error_memory(err);
 }

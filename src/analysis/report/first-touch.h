@@ -76,7 +76,7 @@ const uint64_t *first_touch_nodes(const struct first_touches *touches, const str
  * one takes of the time in user mode. Three quarters of that may be more, or less, and the intervals hold it. Nothing
  * changes where page faults were not sampled, or where they take less than half a percent. The samples lie at the
  * variable and, as an instruction that is run again after the fault stands in front of itself, at <compute>: in
- * proportion to what both have at the lines and loops of the faults. */
-void first_touch_add_causes(struct report *report);
+ * proportion to what both have at the lines and loops of the faults.  err: ERR_MEMORY */
+int first_touch_add_causes(struct report *report, struct error *err);
 
 #endif

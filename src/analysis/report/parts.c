@@ -141,14 +141,14 @@ static bool knows_causes(const struct report *report, uint32_t event)
     return false;
 }
 
-void report_add_causes(struct report *report)
+int report_add_causes(struct report *report, struct error *err)
 {
     const struct model *model = report->model;
     bool is_own = model->n_events && report->event >= model->events && report->event < model->events + model->n_events;
     uint32_t event = is_own ? (uint32_t)(report->event - model->events) : 0;
     struct cause_sum *all = &report->causes;
     if (!is_own || report->is_hardware || !knows_causes(report, event))
-        return;
+        return 0;
     report->has_causes = true;
     for (size_t i = 0; i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
@@ -163,7 +163,9 @@ void report_add_causes(struct report *report)
                                   .resident = row->share * part.resident,
                                   .longer = part.longer};
     }
-    first_touch_add_causes(report);
+    int code = first_touch_add_causes(report, err);
+    if (code != 0)
+        return code;
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct cause_sum *sum = &report->rows[i].causes;
         all->memory += sum->memory;
@@ -174,6 +176,7 @@ void report_add_causes(struct report *report)
         all->first_touch += sum->first_touch;
         all->resident += sum->resident;
     }
+    return 0;
 }
 
 double report_more_seconds(const struct report *report, const struct report_row *row)

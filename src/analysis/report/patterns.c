@@ -385,7 +385,7 @@ static uint64_t step_by_nests(const struct patterns *patterns, const struct vari
     uint64_t bytes = 0;
     for (size_t i = 0; i < model->n_nest_counts; i++) {
         const struct nest_count *count = &model->nest_counts[i];
-        if (&model->events[count->event] != report->event || count->move != NEST_CONSTANT ||
+        if (!report_is_of_event(report, count->event) || count->move != NEST_CONSTANT ||
             &report->variables[report->variable_of[count->variable]] != variable)
             continue;
         all += (double)count->n_samples;
@@ -397,29 +397,33 @@ static uint64_t step_by_nests(const struct patterns *patterns, const struct vari
     return 2 * all >= (double)report_samples_of(report, variable) ? bytes : 0;
 }
 
+bool patterns_is_far(const struct variable_walk *walk, uint64_t element_bytes)
+{
+    return walk->kind == PATTERN_STRIDED && walk->stride_bytes >= STEP_LEAST &&
+           walk->stride_bytes >= STEP_ELEMENTS * element_bytes;
+}
+
 /* Sets the row's step: by the nests of its loops, or by the strides of the instructions. */
 static void set_step(const struct patterns *patterns, struct pattern_row *row)
 {
     const struct report *report = &patterns->report;
     const struct variable *variable = row->row->variable;
-    double all = 0, far = 0, most = 0;
+    const struct variable_walk *most = NULL;
+    double all = 0, far = 0;
     row->step_bytes = step_by_nests(patterns, variable);
     for (size_t i = 0; i < variable->n_walks && !row->step_bytes; i++) {
         const struct variable_walk *walk = &variable->walks[i];
-        if (&report->model->events[walk->event] != report->event || walk->kind != PATTERN_STRIDED)
+        if (!report_is_of_event(report, walk->event) || walk->kind != PATTERN_STRIDED)
             continue;
         all += walk->samples;
-        if (walk->stride_bytes < STEP_LEAST || walk->stride_bytes < STEP_ELEMENTS * row->row->element_bytes)
+        if (!patterns_is_far(walk, row->row->element_bytes))
             continue;
         far += walk->samples;
-        most = walk->samples > most ? walk->samples : most;
+        most = !most || walk->samples > most->samples ? walk : most;
     }
-    for (size_t i = 0; i < variable->n_walks && far > all / 2; i++) {
-        const struct variable_walk *walk = &variable->walks[i];
-        bool is_most = &report->model->events[walk->event] == report->event && walk->kind == PATTERN_STRIDED &&
-                       walk->samples == most && walk->stride_bytes >= STEP_LEAST;
-        row->step_bytes = is_most ? walk->stride_bytes : row->step_bytes;
-        row->is_least = is_most ? pattern_is_least(walk->stride_bytes) : row->is_least;
+    if (most && far > all / 2) {
+        row->step_bytes = most->stride_bytes;
+        row->is_least = pattern_is_least(most->stride_bytes);
     }
 }
 

@@ -162,6 +162,10 @@ struct shared_part {
     double percent;   /* of the variable's samples */
 };
 
+/* Whether a walk goes so far from access to access that the lines between are not used: unrolled loops make smaller
+ * strides of dense walks, and so do walks along one field. element_bytes: of the variable; 0: not known */
+bool patterns_is_far(const struct variable_walk *walk, uint64_t element_bytes);
+
 /* shared-lines.c: fills *part for lines of false sharing; for those of true sharing that several threads write; or,
  * with SHARING_BOTH, for these and those of both together. Whether that is much: 32 samples, and 30 % of the
  * variable's. */

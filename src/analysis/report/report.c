@@ -827,21 +827,6 @@ bool report_is_turned_over(const struct report_row *row)
     return is_several && (double)row->variable->n_blocks_freed >= FREED_PART * (double)row->n_blocks;
 }
 
-size_t report_keep(struct report *report, double least)
-{
-    struct report_row *small = calloc(report->n_rows + 1, sizeof *small);
-    size_t n = 0, n_small = 0;
-    for (size_t i = 0; small && least > 0 && i < report->n_rows; i++)
-        if (report->rows[i].share >= least)
-            report->rows[n++] = report->rows[i];
-        else
-            small[n_small++] = report->rows[i];
-    if (n_small)
-        memcpy(&report->rows[n], small, n_small * sizeof *small);
-    free(small);
-    return report->n_rows - n_small;
-}
-
 struct chosen {
     double share;
     size_t row;
@@ -855,9 +840,10 @@ static int compare_chosen(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-bool report_choose(struct report *report, size_t top, size_t *n)
+bool report_choose(struct report *report, double least, size_t top, size_t *n)
 {
-    *n = top && top < report->n_rows ? top : report->n_rows;
+    *n = least > 0 ? report_count(report, least) : report->n_rows; /* these are the largest */
+    *n = top && top < *n ? top : *n;
     if (*n == report->n_rows)
         return true;
     struct chosen *order = calloc(report->n_rows + 1, sizeof *order);
@@ -944,15 +930,15 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
         code = report_add_hardware(report, err);
     if (code == 0)
         code = mark_twins(report, err);
-    if (code != 0) {
-        report_fini(report);
-        return code;
+    if (code == 0) {
+        if (report->n_rows)
+            qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
+        set_quality(report);
+        code = report_add_causes(report, err);
     }
-    if (report->n_rows)
-        qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
-    set_quality(report);
-    report_add_causes(report);
-    return 0;
+    if (code != 0)
+        report_fini(report);
+    return code;
 }
 
 void report_fini(struct report *report)

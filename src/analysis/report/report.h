@@ -79,9 +79,8 @@ struct report_row {
     bool is_waiting;                     /* samples that waited; site says for what */
     struct report_construct *constructs; /* [n_constructs] what it waited for, by value, highest first */
     size_t n_constructs;
-    int64_t
-        wait; /* first label of the kind of of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
-    int fate; /* why the samples were dropped; FATE_NAMED if they were not */
+    int64_t wait; /* what was set aside, waiting or the profiler: first label of its kind; else REPORT_NOT_WAITING */
+    int fate;     /* why the samples were dropped; FATE_NAMED if they were not */
     double samples;            /* as counted, if that is known */
     double share;              /* percent of all samples that were taken, dropped ones included */
     struct cause_sum causes;   /* of share, also in percent of all samples; all 0 when the report has no causes */
@@ -172,13 +171,10 @@ bool report_is_special(const struct report_row *row);
 /* Whether the row has several blocks, of which nearly all were freed again: their sum was hardly there at one time. */
 bool report_is_turned_over(const struct report_row *row);
 
-/* Puts the rows with less than so many percent of all samples behind the others, and returns the number of those; the
- * order stays otherwise. 0 or less: all. */
-size_t report_keep(struct report *report, double least);
-
-/* Puts the top rows with the largest shares (0: all) before the others, and returns their number; the order stays
- * otherwise. So no row that is left out has a larger share than one that is shown. False when out of memory. */
-bool report_choose(struct report *report, size_t top, size_t *n);
+/* Puts the top rows (0: all) with the largest shares, of at least so many percent of all samples (0 or less: any),
+ * before the others; *n: how many these are. The order stays otherwise. So no row that is left out has a larger share
+ * than one that is shown. False when out of memory. */
+bool report_choose(struct report *report, double least, size_t top, size_t *n);
 
 /* How many rows are at least so many percent of all samples. */
 size_t report_count(const struct report *report, double least);
@@ -221,8 +217,8 @@ bool report_advise_on_layout(const struct report *report, struct report_row *row
  * offset all. */
 const char *report_path_in_element(const char *path, uint32_t flags);
 
-/* parts.c: adds what the rows were spent on, once they are made. */
-void report_add_causes(struct report *report);
+/* parts.c: adds what the rows were spent on, once they are made.  err: ERR_MEMORY */
+int report_add_causes(struct report *report, struct error *err);
 
 /* How many more seconds of CPU time at the rate of this measurement would verify most of what is unverified of a row,
  * by what its samples show so far (struct cause_sum, longer): "about 20 s more would verify m". 0: nothing is

@@ -12,8 +12,6 @@
 #include "export/text-cells.h"
 
 #define WALK_BYTES (1 << 20) /* of a variable: less is in some cache before long, in whatever order it is read */
-#define STRIDE_LEAST 256     /* bytes: compilers that unroll a loop make smaller ones of dense walks ... */
-#define STRIDE_ELEMENTS 2    /* ... and of a walk along one field */
 #define BLOCKS_MANY 1000
 #define BLOCK_SMALL 4096.0     /* bytes */
 #define HUGE_LEAST (32u << 20) /* bytes: address translations of less are cached */
@@ -103,10 +101,9 @@ static struct walked walks_of(const struct advices *advices, const struct report
     double most = 0;
     for (size_t i = 0; i < row->variable->n_walks; i++) {
         const struct variable_walk *walk = &row->variable->walks[i];
-        if (&report->model->events[walk->event] != report->event)
+        if (!report_is_of_event(report, walk->event))
             continue;
-        bool is_far = walk->kind == PATTERN_STRIDED && walk->stride_bytes >= STRIDE_LEAST && row->element_bytes &&
-                      walk->stride_bytes >= STRIDE_ELEMENTS * row->element_bytes;
+        bool is_far = row->element_bytes && patterns_is_far(walk, row->element_bytes);
         double n = is_known ? walk->memory : walk->samples;
         bool is_strided = walk->kind == PATTERN_STRIDED;
         bool is_apart = walk->kind == PATTERN_IRREGULAR || walk->kind == PATTERN_CHAINED;

@@ -22,8 +22,7 @@ static const struct variable *variable_of(const struct advices *advices, const s
 
 static bool is_counted(const struct advices *advices, const struct nest_count *count)
 {
-    const struct report *report = &advices->report;
-    return report->event && &report->model->events[count->event] == report->event;
+    return report_is_of_event(&advices->report, count->event);
 }
 
 /* The part of the row's samples that lie in nests like this one; NULL: in any. */

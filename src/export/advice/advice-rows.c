@@ -130,12 +130,10 @@ static const char *words_of(const struct advices *advices, const struct report_r
         return report_lost_in_jit(&advices->report) > ADVICE_PART * row->share
                    ? "accesses by code that was generated at run time: run it without JIT, as the head says"
                    : "instructions that overwrite the register of their address: see these lines for the data, or "
-                     "measure "
-                     "where the hardware samples addresses";
+                     "measure where the hardware samples addresses";
     if (is_large && strcmp(row->name, "<no block>") == 0)
         return "memory whose allocation was not seen, as of a library's own allocator: do what a note says of it, or "
-               "see "
-               "these lines for the data";
+               "see these lines for the data";
     return special->advice;
 }
 

@@ -185,14 +185,20 @@ static const char *remedy(const char *label, const struct waited_parts *parts)
                      : "balance the work, or make parallel regions fewer and larger";
 }
 
-/* Whether samples in the function, which is one that takes locks, are known to wait. */
+/* Whether samples in the function are known to wait. */
 static bool waits_in(const struct report *report, uint32_t function)
 {
     for (size_t i = 0; i < report->n_rows; i++)
         for (size_t k = 0; report->rows[i].is_waiting && k < report->rows[i].n_lines; k++)
             if (report->rows[i].lines[k].function == function)
-                return strstr(model_text(report->model, function), "lock");
+                return true;
     return false;
+}
+
+/* Whether the function takes locks, and waits for them. */
+static bool is_of_lock(const struct report *report, uint32_t function)
+{
+    return strstr(model_text(report->model, function), "lock") && waits_in(report, function);
 }
 
 /* Percent of all samples at data of locks that are waited for: a spinning thread pays for the word that it looks at,
@@ -203,7 +209,7 @@ static double beside_waiting(const struct report *report)
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct report_row *row = &report->rows[i];
         for (size_t k = 0; !row->is_waiting && row->value > 0 && k < row->n_lines; k++)
-            sum += waits_in(report, row->lines[k].function) ? row->lines[k].value / row->value * row->share : 0;
+            sum += is_of_lock(report, row->lines[k].function) ? row->lines[k].value / row->value * row->share : 0;
     }
     return sum;
 }

@@ -41,9 +41,6 @@ int v4_put_notes(const char *directory, const struct v4_meta *meta, const bool *
 /* Names that identify a profile, as v4_meta.kinds numbers them. */
 enum { V4_ID_NODE = 1, V4_ID_RANK = 2, V4_ID_THREAD = 3 };
 
-/* Flag of an identifier RANK whose physical number is that of a process of a program without MPI. */
-#define V4_ID_IS_PROCESS 2
-
 /* Writes the files into directory, all values from source, and fills in the sums over all threads: the model's own and
  * inclusive values, and the value of a sample. copies: of source files, already made; NULL = none.
  * err: ERR_IO, ERR_RANGE (more metrics or contexts than the format holds), ERR_MEMORY, ERR_USAGE (stopped) */

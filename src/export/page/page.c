@@ -388,8 +388,7 @@ static void put_words(struct page *page, const struct report_row *row)
     struct buf text = {0};
     vars_table_put_origin(page->report, row, &text);
     put_made(page, "origin", &text);
-    if (row->share >= MEANING_PERCENT && !page->report->has_too_few)
-        put_text(page, "meaning", report_meaning(page->report, row));
+    put_text(page, "meaning", vars_table_meaning(page->report, row));
     if (special) {
         buf_printf(&text, "%s. %s", special->means, special->advice);
         put_made(page, "special", &text);
@@ -803,7 +802,7 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
     if (!job->by_time)
         report_order_by_memory(&report);
     size_t n_shown;
-    if (!report_choose(&report, job->top, &n_shown)) {
+    if (!report_choose(&report, 0, job->top, &n_shown)) {
         report_fini(&report);
         return error_memory(err);
     }

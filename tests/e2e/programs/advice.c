@@ -541,11 +541,7 @@ static KERNEL_NOINLINE uint64_t read_page(void)
     return work_on(bytes, PAGE_BYTES);
 }
 
-static const struct {
-    const char *name;
-    void (*make[2])(void);
-    uint64_t (*run[2])(void); /* returns the steps */
-} cases[] = {
+static const struct kernel_case cases[] = {
     {"loop-order", {make_matrix, make_matrix}, {add_by_columns, add_by_rows}},
     {"width", {make_wide_matrix, make_matrix}, {add_by_width, add_by_rows}},
     {"hot-field", {make_particles, make_masses}, {add_particles, add_masses}},
@@ -569,20 +565,5 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    unsigned is_changed = argc == 4 && strcmp(argv[2], "changed") == 0;
-    seconds = argc == 4 ? atof(argv[3]) : 0;
-    for (size_t i = 0; seconds > 0 && i < sizeof cases / sizeof *cases; i++) {
-        uint64_t n = 0;
-        if (strcmp(cases[i].name, argv[1]) != 0)
-            continue;
-        if (cases[i].make[is_changed])
-            cases[i].make[is_changed]();
-        double start = kernel_now(), used = 0;
-        for (; used < seconds; used = kernel_now() - start)
-            n += cases[i].run[is_changed]();
-        printf("%.3f\n", used * 1e9 / (double)n);
-        return 0;
-    }
-    (void)fprintf(stderr, "usage: advice CASE plain|changed SECONDS\n");
-    return 2;
+    return kernel_cases_main(argc, argv, cases, sizeof cases / sizeof *cases, &seconds);
 }

@@ -216,34 +216,16 @@ static void make_lock(void)
     (void)pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE);
 }
 
-static const struct {
-    const char *name;
-    void (*make)(void);
-    uint64_t (*run[2])(void); /* returns the steps */
-} cases[] = {
-    {"pages-anew", make_buffer, {use_new_buffer, use_buffer}},
-    {"block-a-step", make_values, {sum_in_blocks, sum_in_one_block}},
-    {"chain-of-sums", make_values, {add_in_a_chain, add_in_four_chains}},
-    {"divisions", make_values, {look_up_by_remainder, look_up_by_mask}},
-    {"powers", make_values, {square_by_pow, square}},
-    {"lock-a-step", make_lock, {count_with_lock, count_without_lock}},
+static const struct kernel_case cases[] = {
+    {"pages-anew", {make_buffer, make_buffer}, {use_new_buffer, use_buffer}},
+    {"block-a-step", {make_values, make_values}, {sum_in_blocks, sum_in_one_block}},
+    {"chain-of-sums", {make_values, make_values}, {add_in_a_chain, add_in_four_chains}},
+    {"divisions", {make_values, make_values}, {look_up_by_remainder, look_up_by_mask}},
+    {"powers", {make_values, make_values}, {square_by_pow, square}},
+    {"lock-a-step", {make_lock, make_lock}, {count_with_lock, count_without_lock}},
 };
 
 int main(int argc, char **argv)
 {
-    unsigned is_changed = argc == 4 && strcmp(argv[2], "changed") == 0;
-    seconds = argc == 4 ? atof(argv[3]) : 0;
-    for (size_t i = 0; seconds > 0 && i < sizeof cases / sizeof *cases; i++) {
-        uint64_t n = 0;
-        if (strcmp(cases[i].name, argv[1]) != 0)
-            continue;
-        cases[i].make();
-        double start = kernel_now(), used = 0;
-        for (; used < seconds; used = kernel_now() - start)
-            n += cases[i].run[is_changed]();
-        printf("%.3f\n", used * 1e9 / (double)n);
-        return 0;
-    }
-    (void)fprintf(stderr, "usage: cures CASE plain|changed SECONDS\n");
-    return 2;
+    return kernel_cases_main(argc, argv, cases, sizeof cases / sizeof *cases, &seconds);
 }

@@ -202,6 +202,36 @@ static inline int kernel_loop_main(int argc, char **argv, const struct kernel_lo
     return 0;
 }
 
+/* A case of a program that shows what a change saves: as it is written [0], and changed [1]. */
+struct kernel_case {
+    const char *name;
+    void (*make[2])(void);    /* NULL: nothing to make */
+    uint64_t (*run[2])(void); /* returns the steps */
+};
+
+/* The whole main function of a program of such cases. Sets *seconds first; prints the nanoseconds of a step.
+ * usage: PROGRAM CASE plain|changed SECONDS */
+static inline int kernel_cases_main(int argc, char **argv, const struct kernel_case *cases, size_t n_cases,
+                                    double *seconds)
+{
+    unsigned is_changed = argc == 4 && strcmp(argv[2], "changed") == 0;
+    *seconds = argc == 4 ? atof(argv[3]) : 0;
+    for (size_t i = 0; *seconds > 0 && i < n_cases; i++) {
+        uint64_t n = 0;
+        if (strcmp(cases[i].name, argv[1]) != 0)
+            continue;
+        if (cases[i].make[is_changed])
+            cases[i].make[is_changed]();
+        double start = kernel_now(), used = 0;
+        for (; used < *seconds; used = kernel_now() - start)
+            n += cases[i].run[is_changed]();
+        printf("%.3f\n", used * 1e9 / (double)n);
+        return 0;
+    }
+    (void)fprintf(stderr, "usage: %s CASE plain|changed SECONDS\n", argv[0]);
+    return 2;
+}
+
 /* Nodes of one line each, linked to one cycle in random order. */
 struct kernel_node {
     uint64_t payload;
