@@ -25,7 +25,7 @@ SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).reso
 BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
 PROFILED_S, NATIVE_S, TURNS = "2", "0.3", 5
 WITHIN, RANKS = 5, 3
-FEEDS = "change the arithmetic, not the data: "  # of variables; the rest is about the code
+CODE = {"compute", "execution", "resident"}
 PROGRAMS = {"advice": ("gcc", "-O1", "-g", "-pthread", "programs/advice.c"),
             "cures": ("gcc", "-O2", "-g", "-pthread", "programs/cures.c", "-lm"),
             "cures-fortran": ("gfortran", "-O1", "-g", "programs/cures.f90")}
@@ -79,9 +79,11 @@ def is_right(row, variable, rules):
 
 
 def most_of(advice, piece):
-    """The bound of a piece, with those of the other variables that the same sentence is about, as behind a report."""
-    bounds = [float(other["gain_at_most"]) for other in advice
-              if other["gain_at_most"] and other["advice"].removeprefix(FEEDS) == piece["advice"].removeprefix(FEEDS)]
+    """The bound of a piece, with those of the other variables that the same sentence is about, as behind a report. That of advice
+    about code is of the place, whatever data it works on."""
+    if piece["rule"] in CODE:
+        return piece["gain_at_most"]
+    bounds = [float(other["gain_at_most"]) for other in advice if other["gain_at_most"] and other["advice"] == piece["advice"]]
     return f"{sum(bounds):.1f}" if bounds else ""
 
 

@@ -3,12 +3,16 @@
  * if it is still the same; else nothing is said about them. */
 #include "export/advice/advice.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "export/text-cells.h"
 #include "structure/listing.h"
+
+#define PLACE_LEAST ADVICE_WORTH_PERCENT /* percent of all samples: a place with less is not worth a change */
 
 /* A module whose instructions were asked for. */
 struct code_file {
@@ -66,78 +70,7 @@ static bool begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Where the samples of a row's costliest line are. */
-struct code_spot {
-    uint32_t module, function; /* string ids; the function is the one that another module called */
-    uint64_t vaddr;            /* in the function; of the loop's first instruction, if there is one */
-    bool is_loop;
-    const char *file; /* of the line; NULL: not known */
-    uint32_t line;
-};
-
-/* The function of a module that another module called on the way to a function: "qsort_r" of "msort_with_tmp". */
-static uint32_t entered(const struct model *model, uint32_t procedure)
-{
-    uint32_t module = model->scopes[procedure].module, name = model->scopes[procedure].name;
-    for (uint32_t at = procedure; at; at = model->scopes[at].parent) {
-        const struct scope *here = &model->scopes[at];
-        if (here->kind == SCOPE_PROC && (here->role != ROLE_NONE || here->module != module))
-            break;
-        name = here->kind == SCOPE_PROC ? here->name : name;
-    }
-    return name;
-}
-
-/* The scope that a scope lies in: the function that was called, or the loop around it there. */
-static struct code_spot spot_of(const struct model *model, uint32_t scope)
-{
-    struct code_spot spot = {.line = model->scopes[scope].line};
-    spot.file = model->scopes[scope].file ? model_text(model, model->scopes[scope].file) : NULL;
-    for (uint32_t at = scope; at; at = model->scopes[at].parent) {
-        const struct scope *here = &model->scopes[at];
-        if (here->kind == SCOPE_LOOP && !spot.is_loop && here->vaddr) {
-            spot.vaddr = here->vaddr;
-            spot.is_loop = true;
-        }
-        if (here->kind != SCOPE_PROC)
-            continue;
-        spot.module = here->module;
-        spot.function = entered(model, at);
-        spot.vaddr = spot.is_loop ? spot.vaddr : here->vaddr;
-        break;
-    }
-    return spot;
-}
-
-static bool is_of_line(const struct model *model, uint32_t scope, const struct report_line *line)
-{
-    const struct scope *at = &model->scopes[scope];
-    if (at->line != line->line || at->file != line->file)
-        return false;
-    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
-        scope = model->scopes[scope].parent;
-    return model->scopes[scope].name == line->function;
-}
-
-/* The costliest statement of the row's first line. */
-static bool find_spot(const struct advices *advices, const struct report_row *row, struct code_spot *spot)
-{
-    const struct model *model = advices->report.model;
-    uint32_t found = 0;
-    double most = 0;
-    for (size_t k = 0; row->variable && row->n_lines && k < row->variable->n_scopes; k++) {
-        uint32_t first = row->variable->scopes[k], end = model_subtree_end(model, first);
-        for (uint32_t i = first + 1; i < end; i++) {
-            double value = model->own[i * model->n_metrics + advices->report.metric];
-            if (value <= most || !is_of_line(model, i, &row->lines[0]))
-                continue;
-            most = value;
-            found = i;
-        }
-    }
-    *spot = found ? spot_of(model, found) : (struct code_spot){0};
-    return found && spot->vaddr;
-}
+/* --- its instructions --- */
 
 /* Whether the scope of a span is the wanted one, or inlined there; loops inside are others. */
 static bool is_in_scope(const struct structure_function *function, uint32_t scope, uint32_t wanted)
@@ -171,42 +104,30 @@ static void take_span(struct listing *listing, const struct structure_function *
     buf_fini(&text);
 }
 
-bool code_facts_of_row(struct advices *advices, const struct report_row *row, struct code_facts *facts)
+/* Fills in the facts of the place's loop, or of the function's line, where most of it is. False when they are not
+ * known: the file is not there, is another one, or the machine's code cannot be read. */
+static bool facts_of(struct advices *advices, const struct code_spot *spot, struct code_facts *facts)
 {
-    struct code_spot spot;
+    const struct model *model = advices->report.model;
+    const struct scope *statement = &model->scopes[spot->scope];
+    uint32_t around, procedure = code_function_around(model, spot->scope, &around);
+    uint64_t vaddr = model->scopes[around ? around : procedure].vaddr;
+    const char *file = statement->file ? model_text(model, statement->file) : NULL;
     *facts = (struct code_facts){0};
-    if (!find_spot(advices, row, &spot))
-        return false;
-    struct listing *listing = listing_of(advices, spot.module);
-    const struct structure_function *function = listing ? listing_function(listing, spot.vaddr) : NULL;
+    struct listing *listing = vaddr ? listing_of(advices, spot->module) : NULL;
+    const struct structure_function *function = listing ? listing_function(listing, vaddr) : NULL;
     if (!function)
         return false;
-    uint32_t loop = spot.is_loop ? loop_at(function, spot.vaddr) : STRUCTURE_NONE;
+    uint32_t loop = around ? loop_at(function, vaddr) : STRUCTURE_NONE;
     facts->is_loop = loop != STRUCTURE_NONE;
     for (size_t i = 0; i < function->n_spans; i++) {
         const struct structure_span *span = &function->spans[i];
         bool is_line =
-            !spot.line || (span->line == spot.line && span->file && spot.file && strcmp(span->file, spot.file) == 0);
+            !statement->line || (span->line == statement->line && span->file && file && strcmp(span->file, file) == 0);
         if (facts->is_loop ? is_in_scope(function, span->scope, loop) : is_line)
             take_span(listing, function, span, facts);
     }
     return facts->n_insns > 0;
-}
-
-/* --- code of the language's libraries --- */
-
-/* The library, as people call it, that a function is in; NULL: another one, or the program. */
-static const char *library_of(const struct model *model, uint32_t module)
-{
-    static const struct {
-        const char *prefix, *name;
-    } libraries[] = {{"libm.so", "libm"}, {"libm-", "libm"}, {"libmvec", "libmvec"},
-                     {"libc.so", "libc"}, {"libc-", "libc"}, {"libquadmath", "libquadmath"}};
-    const char *name = path_last(model_text(model, module));
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        if (begins(name, libraries[i].prefix))
-            return libraries[i].name;
-    return NULL;
 }
 
 /* Appends the name that programs call a library's function by: "exp" of "__ieee754_exp_fma". */
@@ -226,29 +147,85 @@ static void put_public_name(const char *name, struct buf *out)
     buf_printf(out, "%.*s", (int)n, name);
 }
 
-void advice_put_code(struct advices *advices, const struct report_row *row, struct buf *words, struct buf *evidence,
-                     struct buf *place)
+/* Appends the name of the function: "libm's exp", "solve". */
+static void put_function(const struct model *model, const struct code_spot *spot, struct buf *out)
 {
-    struct code_facts facts;
-    struct code_spot spot;
-    const struct model *model = advices->report.model;
-    const char *library = find_spot(advices, row, &spot) ? library_of(model, spot.module) : NULL;
-    bool is_known = code_facts_of_row(advices, row, &facts);
-    if (!library && !is_known)
-        return;
-    buf_printf(evidence, "; ");
-    if (!library) {
-        code_facts_put(&facts, words, evidence);
-        return;
+    if (spot->kind == SPOT_LIBRARY) {
+        buf_printf(out, "%s's ", code_library(model, spot->module));
+        put_public_name(model_text(model, spot->function), out);
+    } else {
+        text_function(out, model_text(model, code_line_of(model, spot->scope).function));
     }
-    if (is_known)
-        code_facts_put_evidence(&facts, evidence);
+}
+
+/* Appends the place as struct advice has it: of a library's function the line of the program with most of its calls, if
+ * one has most. */
+static void put_spot(const struct advices *advices, const struct code_spot *spot, const struct report_row *row,
+                     const uint8_t *is_inside, struct buf *out)
+{
+    const struct model *model = advices->report.model;
+    const char *file = path_last(model_text(model, spot->file));
+    if (spot->kind == SPOT_LIBRARY) {
+        (void)advice_put_caller_of(advices, row, is_inside, out);
+    } else if (spot->kind == SPOT_LOOP && spot->line) {
+        buf_printf(out, "loop %s:", file);
+        text_lines(out, spot->line, spot->end_line);
+    } else if (spot->kind == SPOT_LINE) {
+        buf_printf(out, "%s:%u", file, spot->line);
+    } else if (strncmp(model_text(model, code_line_of(model, spot->scope).function), "0x", 2) != 0) {
+        put_function(model, spot, out);
+    } else {
+        (void)advice_put_caller_of(advices, row, is_inside, out);
+    }
+}
+
+/* What to do about a library's function. */
+static void put_library(const struct advices *advices, const struct code_spot *spot, const struct code_facts *facts,
+                        struct buf *words, struct buf *evidence)
+{
+    const struct model *model = advices->report.model;
+    const char *library = code_library(model, spot->module);
+    if (facts->n_insns)
+        code_facts_put_evidence(facts, evidence);
     else
         buf_printf(evidence, "its costliest code is in %s", library);
-    buf_printf(words, "%s's ", library);
-    put_public_name(model_text(model, spot.function), words);
+    put_function(model, spot, words);
     buf_printf(
-        words, "%s: call it less often%s", facts.n_rounding ? ", which switches the rounding mode each time" : "",
+        words, "%s: call it less often%s", facts->n_rounding ? ", which switches the rounding mode each time" : "",
         begins(library, "libm") ? ", or have vectors of it (-O3 -ffast-math -march=native)" : ", or for more at once");
-    (void)advice_put_caller(advices, row, place);
+}
+
+struct code_advice advice_on_code(struct advices *advices, const struct report_row *row, bool with_words,
+                                  struct buf *words, struct buf *evidence)
+{
+    const struct model *model = advices->report.model;
+    struct code_advice advice = {.share = (double)NAN};
+    struct code_spot spot;
+    struct code_facts facts;
+    size_t n_spots;
+    if (!code_spot_find(advices, row, &spot, &n_spots))
+        return advice;
+    if (n_spots > 1 && spot.value < PLACE_LEAST) {
+        advice.is_spread = true;
+        buf_printf(words, "it is spread over %zu loops and functions, of which the largest, ", n_spots);
+        put_function(model, &spot, words);
+        buf_printf(words, ", has %.1f %% of the time: no one of them is worth a change", spot.value);
+        return advice;
+    }
+    uint8_t *is_inside = calloc(model->n_scopes + 1, sizeof *is_inside);
+    if (is_inside) {
+        advice.share = code_spot_share(advices, &spot, is_inside);
+        put_spot(advices, &spot, row, is_inside, &advice.place);
+    }
+    advices->failed |= !is_inside || advice.place.failed;
+    free(is_inside);
+    buf_printf(evidence, "; %.1f %% of the time is spent at that place, with all that is called there", advice.share);
+    bool is_known = with_words && facts_of(advices, &spot, &facts);
+    if (with_words && (is_known || spot.kind == SPOT_LIBRARY))
+        buf_printf(evidence, "; ");
+    if (with_words && spot.kind == SPOT_LIBRARY)
+        put_library(advices, &spot, &facts, words, evidence);
+    else if (is_known)
+        code_facts_put(&facts, words, evidence);
+    return advice;
 }

@@ -31,7 +31,7 @@ static void advise_on_arithmetic(struct advices *advices, const struct report_ro
 {
     const struct cause_sum *sum = &row->causes;
     bool is_resident = sum->resident > ADVICE_PART * row->share;
-    struct buf words = {0}, code = {0}, evidence = {0}, place = {0};
+    struct buf words = {0}, code = {0}, evidence = {0};
     buf_printf(&words, ADVICE_ARITHMETIC);
     if (is_resident)
         buf_printf(&evidence, "%.0f %% of its samples found their data in the core's own caches",
@@ -40,15 +40,13 @@ static void advise_on_arithmetic(struct advices *advices, const struct report_ro
         buf_printf(&evidence, "%.0f %% of its samples are execution that the data only feed",
                    100 * sum->execution / row->share);
     buf_printf(&evidence, "; a change of the data gains at most %.1f %% of the time", sum->memory_high);
-    if (row->share >= ADVICE_LARGE_PERCENT)
-        advice_put_code(advices, row, &code, &evidence, &place);
+    struct code_advice at = advice_on_code(advices, row, row->share >= ADVICE_LARGE_PERCENT, &code, &evidence);
     if (code.len_bytes)
         buf_printf(&words, ": %s", code.data);
     buf_fini(&code);
     if (words.data)
-        advice_set_place(advice_add(advices, row, is_resident ? "resident" : "execution", row->share - sum->memory_low,
-                                    words.data, &evidence),
-                         &place);
+        advice_add_of_code(advices, row, is_resident ? "resident" : "execution", row->share - sum->memory_low,
+                           words.data, &evidence, &at);
     advices->failed |= words.failed;
     buf_fini(&words);
 }

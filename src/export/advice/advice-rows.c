@@ -58,7 +58,7 @@ static bool add_line(struct program_line *lines, size_t *n, const struct program
 
 /* The program's line with most of what a row has below a variable. */
 static void add_lines_of(const struct advices *advices, const struct report_row *row, const struct variable *variable,
-                         struct program_line *lines, size_t *n)
+                         const uint8_t *is_inside, struct program_line *lines, size_t *n)
 {
     struct report *report = (struct report *)(uintptr_t)&advices->report; /* its labels of waits are a cache */
     const struct model *model = report->model;
@@ -67,25 +67,31 @@ static void add_lines_of(const struct advices *advices, const struct report_row 
         for (uint32_t i = first + 1; i < end; i++) {
             double value = model->own[i * model->n_metrics + report->metric];
             struct program_line line;
-            if (value != 0 && report_wait(report, variable, i) == row->wait && find_program_line(advices, i, &line))
+            if (value != 0 && (!is_inside || is_inside[i]) && report_wait(report, variable, i) == row->wait &&
+                find_program_line(advices, i, &line))
                 (void)add_line(lines, n, &line, value);
         }
     }
 }
 
-bool advice_put_caller(const struct advices *advices, const struct report_row *row, struct buf *out)
+bool advice_put_caller_of(const struct advices *advices, const struct report_row *row, const uint8_t *is_inside,
+                          struct buf *out)
 {
     const struct report *report = &advices->report;
     struct program_line lines[PLACES_MAX];
     size_t n = 0, most = 0;
+    double all = 0;
     if (row->variable)
-        add_lines_of(advices, row, row->variable, lines, &n);
+        add_lines_of(advices, row, row->variable, is_inside, lines, &n);
     for (size_t i = 0; row->wait != REPORT_NOT_WAITING && i < report->n_variables; i++)
         if (waits_are_possible(report->waits, &report->variables[i]))
-            add_lines_of(advices, row, &report->variables[i], lines, &n);
-    for (size_t i = 1; i < n; i++)
+            add_lines_of(advices, row, &report->variables[i], is_inside, lines, &n);
+    for (size_t i = 0; i < n; i++) {
         most = lines[i].value > lines[most].value ? i : most;
-    if (n == 0 || (!lines[most].line && strncmp(model_text(report->model, lines[most].function), "0x", 2) == 0))
+        all += lines[i].value;
+    }
+    if (n == 0 || (!lines[most].line && strncmp(model_text(report->model, lines[most].function), "0x", 2) == 0) ||
+        (is_inside && lines[most].value < ADVICE_PART * all))
         return false;
     text_function(out, model_text(report->model, lines[most].function));
     if (lines[most].line)
@@ -93,12 +99,17 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
     return true;
 }
 
+bool advice_put_caller(const struct advices *advices, const struct report_row *row, struct buf *out)
+{
+    return advice_put_caller_of(advices, row, NULL, out);
+}
+
 /* --- rows --- */
 
 /* Busy with arithmetic or branches: what the instructions of the loop with most of it are, and what calls it. */
 static void advise_on_compute(struct advices *advices, const struct report_row *row)
 {
-    struct buf words = {0}, evidence = {0}, place = {0};
+    struct buf words = {0}, evidence = {0};
     if (row->causes.first_touch > ADVICE_PART * row->share) {
         buf_printf(&evidence, "%.0f %% of it is that of first touches of pages",
                    100 * row->causes.first_touch / row->share);
@@ -108,15 +119,11 @@ static void advise_on_compute(struct advices *advices, const struct report_row *
         return;
     }
     buf_printf(&evidence, "%s", special_rows_find(row->name)->means);
-    if (row->n_lines && row->value > 0)
-        buf_printf(&evidence, ", %.0f %% of it there", 100 * row->lines[0].value / row->value);
-    if (row->share >= ADVICE_LARGE_PERCENT)
-        advice_put_code(advices, row, &words, &evidence, &place);
+    struct code_advice at = advice_on_code(advices, row, row->share >= ADVICE_LARGE_PERCENT, &words, &evidence);
     if (!words.len_bytes)
         buf_printf(&words, "change the code at these lines");
     if (words.data)
-        advice_set_place(
-            advice_add(advices, row, "compute", row->share - row->causes.first_touch, words.data, &evidence), &place);
+        advice_add_of_code(advices, row, "compute", row->share - row->causes.first_touch, words.data, &evidence, &at);
     advices->failed |= words.failed;
     buf_fini(&words);
 }

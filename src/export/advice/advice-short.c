@@ -72,7 +72,7 @@ struct piece {
     const struct advice *advice;
     const struct advice *joined[JOINED_MOST]; /* [n_joined] */
     size_t n_joined;
-    double gain;
+    double gain, rank;
 };
 
 /* Joins a piece to one that is shown already, or makes it one; false when there is no room. */
@@ -81,23 +81,22 @@ static bool take(struct piece *pieces, size_t *n, const struct advice *advice)
     for (size_t i = 0; i < *n; i++)
         if (says_same(pieces[i].advice, advice) && pieces[i].n_joined < JOINED_MOST) {
             pieces[i].joined[pieces[i].n_joined++] = advice;
-            pieces[i].gain = fmin(100, pieces[i].gain + advice->gain);
+            pieces[i].gain =
+                is_about_code(advice) ? fmax(pieces[i].gain, advice->gain) : fmin(100, pieces[i].gain + advice->gain);
+            pieces[i].rank += advice->rank;
             return true;
         }
     if (*n == SHORT_MOST)
         return false;
-    pieces[(*n)++] = (struct piece){.advice = advice, .gain = advice->gain};
+    pieces[(*n)++] = (struct piece){.advice = advice, .gain = advice->gain, .rank = advice->rank};
     return true;
 }
 
 static int compare_pieces(const void *a, const void *b)
 {
     const struct piece *x = a, *y = b;
-    const double joined_x = x->gain - x->advice->gain, joined_y = y->gain - y->advice->gain;
-    double one = x->advice->rank + (isnan(joined_x) ? 0 : joined_x),
-           other = y->advice->rank + (isnan(joined_y) ? 0 : joined_y);
-    if (one != other)
-        return one > other ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank > y->rank ? -1 : 1;
     return x->advice < y->advice ? -1 : x->advice > y->advice;
 }
 

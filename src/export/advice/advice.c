@@ -144,6 +144,20 @@ void advice_set_place(struct advice *advice, struct buf *place)
     buf_fini(place);
 }
 
+void advice_add_of_code(struct advices *advices, const struct report_row *row, const char *rule, double share,
+                        const char *words, struct buf *evidence, struct code_advice *at)
+{
+    bool is_placed = !isnan(at->share);
+    struct advice *made = advice_add(advices, row, rule, is_placed ? at->share : share, words, evidence);
+    if (made && is_placed)
+        made->rank = fmin(at->share, share);
+    if (made && (is_placed || at->is_spread)) {
+        free(made->place);
+        made->place = NULL;
+    }
+    advice_set_place(made, &at->place);
+}
+
 double advice_waited(const struct advices *advices, const struct report_row *row)
 {
     return advices->report.has_causes ? row->causes.memory_high : row->share;

@@ -155,15 +155,58 @@ unsigned code_facts_chains(const struct code_facts *facts, unsigned *n_steps);
 void code_facts_put_evidence(const struct code_facts *facts, struct buf *out);
 void code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence);
 
-/* advice-code.c: fills in the facts of the loop, or of the function's line, where most of the row's samples are. False
- * when they are not known: the file is not there, is another one, or the machine's code cannot be read. */
-bool code_facts_of_row(struct advices *advices, const struct report_row *row, struct code_facts *facts);
+/* A place in the code that can be changed by itself: a loop, with all that it calls; a function of the language's
+ * libraries, with all that it calls and the lines that call it; else a line, with all that it calls; where no lines are
+ * known, a function with what it calls of those libraries, since of others' functions nothing is said. */
+enum spot_kind { SPOT_NONE = 0, SPOT_LIBRARY, SPOT_LOOP, SPOT_LINE, SPOT_FUNCTION };
 
-/* Appends what to do about the code where most of the row's samples are, and as evidence what it is; nothing when that
- * is not known. Of a function of the C or mathematical library, place receives the line of the program that calls it.
- */
-void advice_put_code(struct advices *advices, const struct report_row *row, struct buf *words, struct buf *evidence,
-                     struct buf *place);
+struct code_spot {
+    enum spot_kind kind;
+    uint32_t module, function; /* string ids; the function is the one that another module called */
+    uint64_t vaddr;            /* of the loop's first instruction, else of the function's; 0: SPOT_LIBRARY */
+    uint32_t file, line, end_line;
+    uint32_t scope; /* of its costliest statement */
+    double value;   /* of the row there */
+};
+
+/* The language's library, as people call it, that a module (string id) is; NULL: another one, or the program. */
+const char *code_library(const struct model *model, uint32_t module);
+
+/* The function, as it was called, that a scope lies in, and the innermost loop around it there; 0: none. */
+uint32_t code_function_around(const struct model *model, uint32_t scope, uint32_t *loop);
+
+struct code_line {
+    uint32_t function, file, line; /* string ids; the function may be inlined */
+};
+struct code_line code_line_of(const struct model *model, uint32_t scope);
+
+/* advice-spots.c: the place with most of the row's samples, and how many there are. False: none is known. */
+bool code_spot_find(const struct advices *advices, const struct report_row *row, struct code_spot *spot,
+                    size_t *n_spots);
+
+/* Percent of all samples that are in the place, whatever their data, as far as other code may save them: the profiler's
+ * own are not among them, nor what waits for memory for certain, but where the call of a library is saved. is_inside
+ * [n_scopes] receives which scopes lie in the place. */
+double code_spot_share(struct advices *advices, const struct code_spot *spot, uint8_t *is_inside);
+
+/* What is known of the code that a row's samples are in. */
+struct code_advice {
+    double share;     /* percent of all samples that the place has, with what is called there: following advice about it
+                       * saves no more; NAN: no place is known, or none is large enough */
+    bool is_spread;   /* none is large enough */
+    struct buf place; /* of advice, to be taken over */
+};
+
+/* advice-code.c: finds the loop, the function of a library, or the line that has most of the row's samples. Where none
+ * is worth a change by itself, appends that to words. Else, with_words, what to do there, and as evidence what the
+ * instructions are; nothing when that is not known. */
+struct code_advice advice_on_code(struct advices *advices, const struct report_row *row, bool with_words,
+                                  struct buf *words, struct buf *evidence);
+
+/* advice.c: adds advice about the code that a row's samples are in, as advice_on_code found it, which it empties. Its
+ * bound is that of the place, else share; it ranks by what of that is the row's own, share at most. */
+void advice_add_of_code(struct advices *advices, const struct report_row *row, const char *rule, double share,
+                        const char *words, struct buf *evidence, struct code_advice *at);
 
 /* The piece (NULL: none) gets this place, which is taken over, unless it is empty. */
 void advice_set_place(struct advice *advice, struct buf *place);
@@ -171,6 +214,10 @@ void advice_set_place(struct advice *advice, struct buf *place);
 /* advice-rows.c: appends the line of the program that most of a row is from, or calls it: "solve (cg.c:12)"; false when
  * there is none. */
 bool advice_put_caller(const struct advices *advices, const struct report_row *row, struct buf *out);
+
+/* advice-rows.c: the same of the row's samples in some scopes [n_scopes]; false also when no line has most of them. */
+bool advice_put_caller_of(const struct advices *advices, const struct report_row *row, const uint8_t *is_inside,
+                          struct buf *out);
 
 /* Closes the modules; NULL is fine. */
 void code_files_free(struct code_files *files);

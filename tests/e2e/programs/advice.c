@@ -339,6 +339,31 @@ static KERNEL_NOINLINE uint64_t compute(void)
     return N_ITEMS;
 }
 
+/* The same in a hundred functions: no one of them is worth a change. */
+#define MIX(n)                                                                                                         \
+    static KERNEL_NOINLINE uint64_t mix_##n(uint64_t state)                                                            \
+    {                                                                                                                  \
+        for (uint64_t i = 0; i < 1000; i++)                                                                            \
+            state = state * 6364136223846793005u + 1##n;                                                               \
+        return state;                                                                                                  \
+    }
+#define TEN(WITH, t)                                                                                                   \
+    WITH(t##0) WITH(t##1) WITH(t##2) WITH(t##3) WITH(t##4) WITH(t##5) WITH(t##6) WITH(t##7) WITH(t##8) WITH(t##9)
+#define HUNDRED(WITH)                                                                                                  \
+    TEN(WITH, 0)                                                                                                       \
+    TEN(WITH, 1)                                                                                                       \
+    TEN(WITH, 2) TEN(WITH, 3) TEN(WITH, 4) TEN(WITH, 5) TEN(WITH, 6) TEN(WITH, 7) TEN(WITH, 8) TEN(WITH, 9)
+#define CALL_MIX(n) state = mix_##n(state);
+HUNDRED(MIX)
+
+static KERNEL_NOINLINE uint64_t mix(void)
+{
+    uint64_t state = position;
+    HUNDRED(CALL_MIX)
+    position = state;
+    return 100;
+}
+
 /* More constants than there are registers: they are read from memory in each turn, and are nobody's variables. */
 static KERNEL_NOINLINE uint64_t use_constants(void)
 {
@@ -552,6 +577,7 @@ static const struct kernel_case cases[] = {
     {"near", {make_near, make_table}, {look_up_near, look_up_table}},
     {"division", {make_factors, make_table}, {divide, look_up_table}},
     {"arithmetic", {make_table, make_table}, {compute, look_up_table}},
+    {"mixed", {NULL, NULL}, {mix, mix}},
     {"constants", {NULL, NULL}, {use_constants, use_constants}},
     {"small", {make_small, make_small}, {add_small, add_small}},
     {"bare", {make_near, make_near}, {look_up_near, look_up_near}},

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define BUFFER_BYTES (UINT64_C(16) << 20)
@@ -152,6 +153,31 @@ static KERNEL_NOINLINE uint64_t square(void)
     return N_VALUES;
 }
 
+/* --- text that grows at its end --- */
+
+static char *text;
+
+static void make_text(void)
+{
+    text = kernel_check(malloc(16 * N_VALUES + 1));
+}
+
+static KERNEL_NOINLINE uint64_t append_behind_all(void)
+{
+    *text = 0;
+    for (uint64_t i = 0; i < N_VALUES; i++)
+        (void)strcat(text, "0123456789abcde,");
+    return N_VALUES;
+}
+
+static KERNEL_NOINLINE uint64_t append_at_end(void)
+{
+    char *end = text;
+    for (uint64_t i = 0; i < N_VALUES; i++)
+        end = stpcpy(end, "0123456789abcde,");
+    return N_VALUES;
+}
+
 /* --- a lock that each step takes --- */
 
 static pthread_spinlock_t lock;
@@ -222,6 +248,7 @@ static const struct kernel_case cases[] = {
     {"chain-of-sums", {make_values, make_values}, {add_in_a_chain, add_in_four_chains}},
     {"divisions", {make_values, make_values}, {look_up_by_remainder, look_up_by_mask}},
     {"powers", {make_values, make_values}, {square_by_pow, square}},
+    {"appended", {make_text, make_text}, {append_behind_all, append_at_end}},
     {"lock-a-step", {make_lock, make_lock}, {count_with_lock, count_without_lock}},
 };
 

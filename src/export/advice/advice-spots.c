@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Places in the code that can be changed by themselves: which of them has most of a row, and what all is spent there.
+ * See advice.h. */
+#include "export/advice/advice.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+
+const char *code_library(const struct model *model, uint32_t module)
+{
+    static const struct {
+        const char *prefix, *name;
+    } libraries[] = {{"libm.so", "libm"}, {"libm-", "libm"}, {"libmvec", "libmvec"},
+                     {"libc.so", "libc"}, {"libc-", "libc"}, {"libquadmath", "libquadmath"}};
+    const char *name = path_last(model_text(model, module));
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(name, libraries[i].prefix, strlen(libraries[i].prefix)) == 0)
+            return libraries[i].name;
+    return NULL;
+}
+
+/* The function of a module that another module called on the way to a function: "qsort_r" of "msort_with_tmp". */
+static uint32_t entered(const struct model *model, uint32_t procedure)
+{
+    uint32_t module = model->scopes[procedure].module, name = model->scopes[procedure].name;
+    for (uint32_t at = procedure; at; at = model->scopes[at].parent) {
+        const struct scope *here = &model->scopes[at];
+        if (here->kind == SCOPE_PROC && (here->role != ROLE_NONE || here->module != module))
+            break;
+        name = here->kind == SCOPE_PROC ? here->name : name;
+    }
+    return name;
+}
+
+uint32_t code_function_around(const struct model *model, uint32_t scope, uint32_t *loop)
+{
+    uint32_t at = scope;
+    *loop = 0;
+    for (; at && model->scopes[at].kind != SCOPE_PROC; at = model->scopes[at].parent)
+        if (model->scopes[at].kind == SCOPE_LOOP && model->scopes[at].vaddr && !*loop)
+            *loop = at;
+    return at;
+}
+
+static struct code_spot spot_of(const struct model *model, uint32_t scope)
+{
+    uint32_t loop, procedure = code_function_around(model, scope, &loop);
+    const struct scope *statement = &model->scopes[scope], *around = &model->scopes[loop ? loop : procedure];
+    struct code_spot spot = {.module = model->scopes[procedure].module, .scope = scope};
+    if (!procedure || model->scopes[procedure].role != ROLE_NONE)
+        return spot;
+    spot.function = entered(model, procedure);
+    if (code_library(model, spot.module)) {
+        spot.kind = SPOT_LIBRARY;
+        return spot;
+    }
+    spot.kind = loop ? SPOT_LOOP : statement->line ? SPOT_LINE : SPOT_FUNCTION;
+    spot.vaddr = around->vaddr;
+    spot.file = loop ? around->file : statement->file;
+    spot.line = loop ? around->line : statement->line;
+    spot.end_line = loop ? around->end_line : 0;
+    return spot;
+}
+
+static int compare_spots(const void *a, const void *b)
+{
+    const struct code_spot *x = a, *y = b;
+    const uint64_t xs[] = {x->kind,
+                           x->module,
+                           x->vaddr,
+                           x->kind == SPOT_LIBRARY ? x->function : 0,
+                           x->kind == SPOT_LINE ? x->file : 0,
+                           x->kind == SPOT_LINE ? x->line : 0},
+                   ys[] = {y->kind,
+                           y->module,
+                           y->vaddr,
+                           y->kind == SPOT_LIBRARY ? y->function : 0,
+                           y->kind == SPOT_LINE ? y->file : 0,
+                           y->kind == SPOT_LINE ? y->line : 0};
+    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
+        if (xs[i] != ys[i])
+            return xs[i] < ys[i] ? -1 : 1;
+    return x->value > y->value ? -1 : x->value < y->value;
+}
+
+/* Whether the statement is one of the row's: of a part of a frame those at its lines are. */
+static bool is_of_row(const struct model *model, const struct report_row *row, uint32_t scope)
+{
+    const struct scope *at = &model->scopes[scope];
+    for (size_t i = 0; row->part && i < row->n_lines; i++)
+        if (at->line == row->lines[i].line && at->file == row->lines[i].file)
+            return true;
+    return !row->part;
+}
+
+/* The places of a row's samples [*n], to be freed; NULL: out of memory, or none. */
+static struct code_spot *list_spots(const struct advices *advices, const struct report_row *row, size_t *n)
+{
+    const struct model *model = advices->report.model;
+    struct code_spot *spots = NULL;
+    size_t capacity = 0;
+    *n = 0;
+    for (size_t k = 0; row->variable && k < row->variable->n_scopes; k++) {
+        uint32_t first = row->variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            double value = model->own[i * model->n_metrics + advices->report.metric];
+            struct code_spot spot;
+            if (value <= 0 || !is_of_row(model, row, i))
+                continue;
+            spot = spot_of(model, i);
+            spot.value = value;
+            if (spot.kind == SPOT_NONE)
+                continue;
+            if (!vec_reserve(&spots, &capacity, *n + 1, sizeof *spots))
+                return spots;
+            spots[(*n)++] = spot;
+        }
+    }
+    return spots;
+}
+
+bool code_spot_find(const struct advices *advices, const struct report_row *row, struct code_spot *spot,
+                    size_t *n_spots)
+{
+    size_t n, next;
+    struct code_spot *spots = list_spots(advices, row, &n);
+    double all = 0;
+    *spot = (struct code_spot){0};
+    *n_spots = 0;
+    if (n)
+        qsort(spots, n, sizeof *spots, compare_spots);
+    for (size_t i = 0; i < n; i = next) {
+        struct code_spot sum = spots[i];
+        struct code_spot key = sum;
+        for (next = i + 1; next < n; next++) {
+            key.value = spots[next].value;
+            if (compare_spots(&key, &spots[next]) != 0)
+                break;
+            sum.value += spots[next].value;
+        }
+        ++*n_spots;
+        all += sum.value;
+        if (sum.value > spot->value)
+            *spot = sum;
+    }
+    free(spots);
+    spot->value = all > 0 ? spot->value / all * row->share : 0; /* of a part of a frame, too */
+    return spot->kind != SPOT_NONE;
+}
+
+/* --- what a place takes, with all that is called from it --- */
+
+#define CALLS_MAX 64 /* lines that call a function, and are told apart */
+
+/* Which scopes of the model lie in a place. */
+struct inside {
+    const struct advices *advices;
+    const struct code_spot *spot;
+    uint8_t *is_inside;   /* [n_scopes] */
+    uint32_t *procedures; /* [n_scopes] the function, as it was called, around each */
+    struct code_line calls[CALLS_MAX];
+    size_t n_calls;
+};
+
+struct code_line code_line_of(const struct model *model, uint32_t scope)
+{
+    struct code_line line = {.file = model->scopes[scope].file, .line = model->scopes[scope].line};
+    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
+        scope = model->scopes[scope].parent;
+    line.function = model->scopes[scope].name;
+    return line;
+}
+
+static bool is_call(const struct inside *inside, const struct code_line *line)
+{
+    for (size_t i = 0; i < inside->n_calls; i++)
+        if (inside->calls[i].line == line->line && inside->calls[i].file == line->file &&
+            inside->calls[i].function == line->function)
+            return true;
+    return false;
+}
+
+/* Notes the line from which a function is called. */
+static void add_call(struct inside *inside, uint32_t procedure)
+{
+    const struct model *model = inside->advices->report.model;
+    uint32_t call = model->scopes[procedure].parent;
+    struct code_line line = code_line_of(model, call);
+    if (model->scopes[call].kind == SCOPE_CALL && line.line && inside->n_calls < CALLS_MAX && !is_call(inside, &line))
+        inside->calls[inside->n_calls++] = line;
+}
+
+/* Whether the sample, below one of the variable's scopes, was taken in the profiler. */
+static bool is_profilers(const struct report *report, const struct variable *variable, uint32_t scope)
+{
+    int64_t label = report_wait(report, variable, scope);
+    return label >= 0 && strcmp(report->waits->labels.strings[label], WAITS_PROFILER) == 0;
+}
+
+/* Whether the place begins at the scope, in this function. */
+static bool begins_at(const struct inside *inside, uint32_t scope, uint32_t around)
+{
+    const struct model *model = inside->advices->report.model;
+    const struct code_spot *spot = inside->spot;
+    const struct scope *at = &model->scopes[scope], *procedure = &model->scopes[around];
+    if (procedure->module != spot->module)
+        return false;
+    if (spot->kind == SPOT_LIBRARY || spot->kind == SPOT_FUNCTION)
+        return at->kind == SCOPE_PROC &&
+               (spot->vaddr ? at->vaddr == spot->vaddr : entered(model, scope) == spot->function);
+    if (spot->kind == SPOT_LOOP)
+        return at->kind == SCOPE_LOOP && at->vaddr == spot->vaddr;
+    bool is_statement = at->kind == SCOPE_LINE || at->kind == SCOPE_CALL || at->kind == SCOPE_INSTRUCTION;
+    return is_statement && procedure->vaddr == spot->vaddr && at->line == spot->line && at->file == spot->file;
+}
+
+/* Marks which scopes below a variable lie in the place. */
+static void mark_scopes(struct inside *inside, uint32_t first, uint32_t end)
+{
+    const struct model *model = inside->advices->report.model;
+    inside->is_inside[first] = false;
+    inside->procedures[first] = 0;
+    for (uint32_t i = first + 1; i < end; i++) {
+        const struct scope *at = &model->scopes[i];
+        bool is_left =
+            at->kind == SCOPE_PROC && inside->spot->kind == SPOT_FUNCTION && !code_library(model, at->module);
+        inside->procedures[i] = at->kind == SCOPE_PROC ? i : inside->procedures[at->parent];
+        bool is_new = begins_at(inside, i, inside->procedures[i]);
+        inside->is_inside[i] = is_new || (inside->is_inside[at->parent] && !is_left);
+        if (is_new && inside->spot->kind == SPOT_LIBRARY && !inside->is_inside[at->parent])
+            add_call(inside, i);
+    }
+}
+
+/* The samples of a variable in the place, and at lines that call it. */
+static double value_inside(const struct inside *inside, const struct variable *variable)
+{
+    const struct report *report = &inside->advices->report;
+    const struct model *model = report->model;
+    double sum = 0;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            double value = model->own[i * model->n_metrics + report->metric];
+            struct code_line line;
+            if (value <= 0 || is_profilers(report, variable, i))
+                continue;
+            line = inside->n_calls && !inside->is_inside[i] ? code_line_of(model, i) : (struct code_line){0};
+            if (inside->is_inside[i] || (line.line && is_call(inside, &line)))
+                sum += value;
+        }
+    }
+    return sum;
+}
+
+/* What of a variable's time other instructions may save: what waits for memory for certain goes on waiting. A call that
+ * is not made saves all. */
+static double part_of_code(const struct inside *inside, const struct variable *variable)
+{
+    const struct report *report = &inside->advices->report;
+    double share = 0, waits = 0;
+    for (size_t i = 0; inside->spot->kind != SPOT_LIBRARY && i < report->n_rows; i++) {
+        const struct report_row *row = &report->rows[i];
+        if (row->variable != variable || row->is_waiting)
+            continue;
+        share += row->share;
+        waits += row->causes.memory_low;
+    }
+    return share > 0 ? 1 - waits / share : 1;
+}
+
+double code_spot_share(struct advices *advices, const struct code_spot *spot, uint8_t *is_inside)
+{
+    const struct report *report = &advices->report;
+    struct inside inside = {.advices = advices, .spot = spot, .is_inside = is_inside};
+    double sum = 0;
+    inside.procedures = calloc(report->model->n_scopes + 1, sizeof *inside.procedures);
+    advices->failed |= !inside.procedures;
+    for (size_t v = 0; inside.procedures && v < report->n_variables; v++)
+        for (size_t k = 0; k < report->variables[v].n_scopes; k++) {
+            uint32_t first = report->variables[v].scopes[k];
+            mark_scopes(&inside, first, model_subtree_end(report->model, first));
+        }
+    for (size_t v = 0; inside.procedures && v < report->n_variables; v++)
+        sum += part_of_code(&inside, &report->variables[v]) * value_inside(&inside, &report->variables[v]);
+    free(inside.procedures);
+    return report->total_value > 0 ? fmin(100, 100 * sum / report->total_value) : 0;
+}
