@@ -8,7 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "analysis/report/code-table.h"
-#include "analysis/report/first-touch.h"
+#include "analysis/report/patterns.h"
 #include "base/bytes.h"
 #include "base/spelling.h"
 
@@ -163,7 +163,9 @@ int report_add_causes(struct report *report, struct error *err)
                                   .resident = row->share * part.resident,
                                   .longer = part.longer};
     }
-    int code = first_touch_add_causes(report, err);
+    int code = shared_lines_add_causes(report, err);
+    if (code == 0)
+        code = first_touch_add_causes(report, err);
     if (code != 0)
         return code;
     for (size_t i = 0; i < report->n_rows; i++) {
@@ -341,6 +343,8 @@ const char *report_meaning(const struct report *report, const struct report_row 
     if (row->is_shared[SHARING_BOTH])
         return "its cache lines may go from core to core: threads use the same bytes of them, and different ones "
                "(hpcquery sharing)";
+    if (row->on_shared_lines > RESIDENT_PART * row->share)
+        return "its cache lines may go from core to core: threads share them, and one writes (hpcquery sharing)";
     if (sum->resident > RESIDENT_PART * row->share)
         return "resident in the core's caches: change the arithmetic, not the data";
     if (sum->execution > RESIDENT_PART * row->share)

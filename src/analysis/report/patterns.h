@@ -166,8 +166,9 @@ struct shared_part {
  * strides of dense walks, and so do walks along one field. element_bytes: of the variable; 0: not known */
 bool patterns_is_far(const struct variable_walk *walk, uint64_t element_bytes);
 
-/* shared-lines.c: fills *part for lines of false sharing; for those of true sharing that several threads write; or,
- * with SHARING_BOTH, for these and those of both together. Whether that is much: 32 samples, and 30 % of the
+/* shared-lines.c: fills *part for lines of false sharing; for those of true sharing that several threads write; with
+ * SHARING_BOTH, for these and those of both together; or, with SHARING_SEEN, for those of true sharing that one thread
+ * writes and others read. Whether that is much: 32 samples, and 30 % of the
  * variable's. */
 bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, enum line_sharing sharing,
                        struct shared_part *part);
@@ -176,6 +177,11 @@ bool shared_lines_part(const struct patterns *patterns, const struct pattern_row
  * time at such lines is a matter of the data, whatever its causes are. Costs little where there are no causes.
  * err: ERR_MEMORY */
 int shared_lines_mark(struct report *report, bool with_paths, struct error *err);
+
+/* shared-lines.c: opens the intervals of what the rows were spent on, once these are known, by their samples on lines
+ * that threads share and one of them writes: whether these waited is not verified, wherever else their lines come from.
+ * What watchpoints saw not shared at the same time is left out.  err: ERR_MEMORY */
+int shared_lines_add_causes(struct report *report, struct error *err);
 
 /* shared-lines.c: fills in the lines, once the rows are there. False when out of memory. */
 bool shared_lines_find(struct patterns *patterns);

@@ -79,11 +79,12 @@ struct report_row {
     bool is_waiting;                     /* samples that waited; site says for what */
     struct report_construct *constructs; /* [n_constructs] what it waited for, by value, highest first */
     size_t n_constructs;
-    int64_t wait; /* what was set aside, waiting or the profiler: first label of its kind; else REPORT_NOT_WAITING */
-    int fate;     /* why the samples were dropped; FATE_NAMED if they were not */
-    double samples;            /* as counted, if that is known */
-    double share;              /* percent of all samples that were taken, dropped ones included */
+    int64_t wait;   /* what was set aside, waiting or the profiler: first label of its kind; else REPORT_NOT_WAITING */
+    int fate;       /* why the samples were dropped; FATE_NAMED if they were not */
+    double samples; /* as counted, if that is known */
+    double share;   /* percent of all samples that were taken, dropped ones included */
     struct cause_sum causes;   /* of share, also in percent of all samples; all 0 when the report has no causes */
+    double on_shared_lines;    /* of share: at cache lines that threads share and one of them writes */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
     size_t n_paths;              /* allocation paths that the row stands for */

@@ -424,6 +424,13 @@ static enum line_sharing sharing_of(const struct shared_line *line)
     return is_otherwise ? SHARING_SEEN : sharing;
 }
 
+/* Whether threads read what one of them writes, at the same bytes, as far as is known. */
+static bool is_of_one_writer(const struct shared_line *line)
+{
+    bool is_other = line->verdict == VERDICT_NONE || line->verdict == VERDICT_FALSE;
+    return line->is_candidate && line->sharing == SHARING_TRUE && line->n_writers < 2 && !is_other;
+}
+
 bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, enum line_sharing sharing,
                        struct shared_part *part)
 {
@@ -432,7 +439,8 @@ bool shared_lines_part(const struct patterns *patterns, const struct pattern_row
     for (size_t i = 0; i < patterns->n_lines; i++) {
         const struct shared_line *line = &patterns->lines[i];
         enum line_sharing found = sharing_of(line);
-        bool is_such = found == sharing || (sharing == SHARING_BOTH && found != SHARING_SEEN);
+        bool is_such = sharing == SHARING_SEEN ? is_of_one_writer(line)
+                                               : found == sharing || (sharing == SHARING_BOTH && found != SHARING_SEEN);
         if (!is_such || &patterns->report.rows[line->row] != row->row)
             continue;
         part->n_lines++;
@@ -478,4 +486,56 @@ int shared_lines_mark(struct report *report, bool with_paths, struct error *err)
     }
     patterns_fini(&patterns);
     return 0;
+}
+
+/* --- what they may cost --- */
+
+/* Samples of each row [n_rows] in the records, and of these, those on lines that threads share and one of them writes.
+ * False when out of memory. */
+static bool count_shared(const struct patterns *patterns, double *all, double *shared)
+{
+    const struct model *model = patterns->report.model;
+    uint32_t *rows = rows_by_variable(&patterns->report);
+    for (size_t i = 0; rows && i < model->n_reaches; i++)
+        if (rows[model->reaches[i].variable] != UINT32_MAX)
+            all[rows[model->reaches[i].variable]] += (double)reach_total(&model->reaches[i].sum);
+    for (size_t i = 0; rows && i < patterns->n_lines; i++) {
+        const struct shared_line *line = &patterns->lines[i];
+        if (!line->is_candidate || line->verdict == VERDICT_NONE)
+            continue;
+        shared[line->row] += (double)line->n_own;
+        shared[line->other_row] += (double)(line->n_samples - line->n_own);
+    }
+    free(rows);
+    return rows;
+}
+
+/* Takes so many percent of all samples out of what is known not to wait: a line that another core has just written is
+ * no more in this one's caches, wherever its samples say that it comes from. */
+static void open_interval(struct cause_sum *sum, double share, double percent)
+{
+    double open = fmin(sum->execution, percent);
+    sum->execution -= open;
+    sum->resident = fmin(sum->resident, sum->execution);
+    sum->unverified += open;
+    sum->memory_high = fmin(share, sum->memory_high + open);
+    sum->memory_most = fmin(share, sum->memory_most + open);
+}
+
+int shared_lines_add_causes(struct report *report, struct error *err)
+{
+    struct patterns view = {.report = *report}; /* nothing of it changes, or is freed */
+    if (!report->model->n_reaches || report->model->n_threads < 2)
+        return 0;
+    double *all = calloc(report->n_rows + 1, sizeof *all), *shared = calloc(report->n_rows + 1, sizeof *shared);
+    bool ok = all && shared && find_candidates(&view) && verify(&view) && count_shared(&view, all, shared);
+    for (size_t i = 0; ok && i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        row->on_shared_lines = all[i] > 0 ? row->share * fmin(1, shared[i] / all[i]) : 0;
+        open_interval(&row->causes, row->share, row->on_shared_lines);
+    }
+    free(view.lines);
+    free(all);
+    free(shared);
+    return ok ? 0 : error_memory(err);
 }

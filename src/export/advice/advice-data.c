@@ -254,7 +254,8 @@ void advise_on_data(struct advices *advices, const struct report_row *row, bool 
     advise_on_first_touches(advices, row);
     if (!has_shared_lines && advice_verdict(advices, row) == ROW_COMPUTES)
         advise_on_arithmetic(advices, row);
-    advise_on_fields(advices, row);
+    if (!has_shared_lines)
+        advise_on_fields(advices, row);
     advise_on_walks(advices, row);
     advise_on_huge_pages(advices, row);
     advise_on_blocks(advices, row);

@@ -422,7 +422,7 @@ static bool advise_on_modified_lines(struct advices *advices, const struct repor
 struct line_words {
     const char *rule, *use, *words;
 };
-static const struct line_words line_words[LINE_SHARINGS] = {
+static const struct line_words line_words[LINE_SHARINGS + 1] = {
     [SHARING_FALSE] = {"pad", "different bytes, some writing",
                        "give what each thread writes cache lines of its own: pad it to 64 bytes, or sum up in a local "
                        "variable"},
@@ -430,10 +430,13 @@ static const struct line_words line_words[LINE_SHARINGS] = {
         {"shared-writes", "the same bytes, several writing",
          "if it is a counter or a sum, let each thread write a copy of its own; if it is a lock, take it less "
          "often, or use several"},
-    [SHARING_BOTH] = {
-        "shared-writes", "the same bytes and different ones, some writing",
-        "give counters and sums to each thread, on cache lines of its own; pad locks to 64 bytes, and take "
-        "them less often"}};
+    [SHARING_BOTH] =
+        {"shared-writes", "the same bytes and different ones, some writing",
+         "give counters and sums to each thread, on cache lines of its own; pad locks to 64 bytes, and take "
+         "them less often"},
+    [SHARING_SEEN] = {"shared-writes", "the same bytes, one of them writing",
+                      "one thread writes what others read: let it write less often, or let them read copies of their "
+                      "own"}};
 
 /* Threads write, and use different bytes of the same lines, or the same ones. */
 static bool advise_on_candidates(struct advices *advices, const struct report_row *row, enum line_sharing sharing)
@@ -444,7 +447,7 @@ static bool advise_on_candidates(struct advices *advices, const struct report_ro
     struct buf evidence = {0};
     if (!pattern || !shared_lines_part(&advices->patterns, pattern, sharing, &part))
         return false;
-    double gain = row->share * fmin(part.percent, 100) / 100;
+    double gain = fmin(row->share * fmin(part.percent, 100) / 100, advice_waited(advices, row));
     buf_printf(
         &evidence,
         "%.0f %% of its samples are on %zu cache line%s of %d bytes, which up to %zu threads use at %s (hpcquery "
@@ -465,5 +468,6 @@ static bool advise_on_candidates(struct advices *advices, const struct report_ro
 bool advise_on_lines(struct advices *advices, const struct report_row *row)
 {
     return advise_on_modified_lines(advices, row) || advise_on_candidates(advices, row, SHARING_FALSE) ||
-           advise_on_candidates(advices, row, SHARING_TRUE) || advise_on_candidates(advices, row, SHARING_BOTH);
+           advise_on_candidates(advices, row, SHARING_TRUE) || advise_on_candidates(advices, row, SHARING_BOTH) ||
+           advise_on_candidates(advices, row, SHARING_SEEN);
 }

@@ -178,6 +178,8 @@ uint32_t code_function_around(const struct model *model, uint32_t scope, uint32_
 struct code_line {
     uint32_t function, file, line; /* string ids; the function may be inlined */
 };
+
+/* The line of a statement or a call. */
 struct code_line code_line_of(const struct model *model, uint32_t scope);
 
 /* advice-spots.c: the place with most of the row's samples, and how many there are. False: none is known. */

@@ -48,7 +48,7 @@ static void *forgotten;
 static _Alignas(64) long together[8];
 static struct {
     _Alignas(64) long count;
-} apart[2];
+} apart[2], published;
 static double seconds;
 static double results; /* so that no loop is dropped */
 
@@ -431,6 +431,22 @@ static void *count_apart(void *thread)
     return (void *)count(&apart[thread ? 1 : 0].count);
 }
 
+static KERNEL_NOINLINE long watch(void)
+{
+    double start = kernel_now();
+    long n = 0, sum = 0;
+    for (; kernel_now() - start < seconds; n += 100000)
+        for (int i = 0; i < 100000; i++)
+            sum += __atomic_load_n(&published.count, __ATOMIC_RELAXED) & 1;
+    kernel_sink += (uint64_t)sum;
+    return n;
+}
+
+static void *count_and_watch(void *thread)
+{
+    return (void *)(thread ? watch() : count(&published.count));
+}
+
 static uint64_t run_threads(void *(*work)(void *))
 {
     pthread_t other;
@@ -440,6 +456,11 @@ static uint64_t run_threads(void *(*work)(void *))
     uint64_t n = (uint64_t)work(NULL);
     (void)pthread_join(other, &counted);
     return (n + (uint64_t)counted) / 2;
+}
+
+static uint64_t run_and_watch(void)
+{
+    return run_threads(count_and_watch);
 }
 
 static uint64_t run_together(void)
@@ -582,6 +603,7 @@ static const struct kernel_case cases[] = {
     {"small", {make_small, make_small}, {add_small, add_small}},
     {"bare", {make_near, make_near}, {look_up_near, look_up_near}},
     {"counters", {NULL, NULL}, {run_together, run_apart}},
+    {"published", {NULL, NULL}, {run_and_watch, run_and_watch}},
     {"forgotten", {forget, give_back}, {look_up_near, look_up_near}},
     {"spinning", {NULL, NULL}, {run_and_spin, run_apart}},
     {"poles", {make_poles, make_poles}, {add_poles, add_poles}},
