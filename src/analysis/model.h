@@ -96,6 +96,7 @@ struct thread {
     uint32_t process;
     uint32_t id;        /* dense within the process, from 0 */
     uint32_t thread_id; /* as in the profile */
+    uint32_t name;      /* string id: given by the program, or 0 */
     size_t profile;     /* number in the order of loading: values.h */
 };
 

@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes)                                                                                    \
+#define FIELD(record, field, bytes) \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -164,7 +164,7 @@ FIELD(arena_event, decode, 476);
 FIELD(arena_event, ring_bytes, 480);
 FIELD(arena_event, aux_bytes, 484);
 FIELD(arena_event, file, 488);
-SIZE(arena_thread, 6304);
+SIZE(arena_thread, 6320);
 FIELD(arena_thread, id, 0);
 FIELD(arena_thread, tid, 4);
 FIELD(arena_thread, start_ns, 8);
@@ -204,6 +204,7 @@ FIELD(arena_thread, n_spared, 6152);
 FIELD(arena_thread, spared_cost_ns, 6280);
 FIELD(arena_thread, handler_ns, 6288);
 FIELD(arena_thread, entered_ns, 6296);
+FIELD(arena_thread, name, 6304);
 SIZE(arena_request, 16);
 FIELD(arena_request, state, 0);
 FIELD(arena_request, kind, 4);

@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 18
+#define ARENA_VERSION 19
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -65,6 +65,8 @@ enum arena_kind {
     ARENA_MEETINGS,    /* struct arena_meeting */
     ARENA_KINDS
 };
+
+#define ARENA_COMM_BYTES 16 /* a thread's name, as in Linux */
 
 enum arena_state { ARENA_FRESH = 0, ARENA_RUNNING = 1, ARENA_ENDED = 2 };
 
@@ -519,6 +521,8 @@ struct arena_thread {
     _Atomic uint64_t spared_cost_ns; /* the smallest cost of a sample for which that was so, kernel included */
     _Atomic uint64_t handler_ns;     /* time in the handler ... */
     _Atomic uint64_t entered_ns;     /* ... and CLOCK_MONOTONIC when it was entered, 0 while it does not run */
+    char name[ARENA_COMM_BYTES];     /* as the kernel has it, when the thread ended or was looked at; of several threads
+                                      * with different ones what these begin with, and "*"; "": not known */
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */

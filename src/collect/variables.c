@@ -665,7 +665,7 @@ struct side {
     struct objects_file file;
     struct objects_event events[ARENA_EVENTS_MAX];
     char metrics[ARENA_EVENTS_MAX][64], names[ARENA_EVENTS_MAX][64];
-    char exe[ARENA_PATH_MAX];
+    char exe[ARENA_PATH_MAX], thread_name[ARENA_COMM_BYTES];
 };
 
 /* A process that was killed, still runs or became another program by exec leaves samples that wait for their recipe or
@@ -722,6 +722,18 @@ static void fill_event(struct side *side, const struct collected_thread *thread,
         fill_left_out(thread->process, event, i);
 }
 
+/* The name that the program gave a thread: one that is not the main thread's, which each has at first. A process that
+ * was killed may have been about to note it, so nothing of it is believed. */
+static void fill_thread_name(struct side *side, const struct collected_thread *thread)
+{
+    const struct collected_process *process = thread->process;
+    const struct arena_thread *record = thread->record, *first;
+    first = view_record(process->view, process->threads[0], ARENA_THREADS, sizeof *first);
+    (void)snprintf(side->thread_name, sizeof side->thread_name, "%.*s", ARENA_COMM_BYTES - 1, record->name);
+    if (*side->thread_name && record != first && strncmp(record->name, first->name, ARENA_COMM_BYTES) != 0)
+        side->file.thread_name = side->thread_name;
+}
+
 static void fill_thread(struct side *side, const struct collected_thread *thread)
 {
     const struct arena_header *header = thread->process->view->header;
@@ -731,6 +743,7 @@ static void fill_thread(struct side *side, const struct collected_thread *thread
     side->file.pid = thread->process->name.pid;
     side->file.tid = record->tid;
     side->file.thread_id = record->id;
+    fill_thread_name(side, thread);
     side->file.rank = thread->process->name.rank;
     side->file.start_ns = record->start_ns;
     side->file.end_ns = record->end_ns ? record->end_ns : view_count(&header->end_ns);

@@ -4,6 +4,7 @@
 #include "companion/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -147,6 +148,22 @@ static void each_thread(struct companion_process *process, thread_function *call
         for (uint32_t t = 0; t < used / sizeof *threads; t++)
             call(process, &threads[t], account);
     }
+}
+
+/* A thread notes its own name when it ends. This is for those that are killed. */
+static void look_at_name(const struct companion_process *process, struct arena_thread *thread, struct account *unused)
+{
+    char path[64], name[ARENA_COMM_BYTES] = "";
+    (void)unused;
+    if (thread->end_ns || thread->name[0])
+        return;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%u/comm", (int)process->peer_pid, thread->tid);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
+    ssize_t n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n > 0 && !thread->end_ns)
+        memcpy(thread->name, name, strcspn(name, "\n"));
 }
 
 static uint64_t beyond(uint64_t all, uint64_t part)
@@ -582,6 +599,7 @@ void companion_process_look(struct companion *c, struct companion_process *proce
 {
     if (!is_another(process)) {
         companion_times_look(process);
+        each_thread(process, look_at_name, NULL);
         return;
     }
     if (!process->replaced_ms) {

@@ -202,7 +202,8 @@ const struct exporter export_regions_json = {"regions", "json", write_json};
 #define HOT_SHARE 0.5 /* percent of everything, from which a line of a source is shown as text */
 #define SOURCE_LEAST 34
 #define SOURCE_MOST 80 /* of a line of a source, as far as there is room */
-#define CELL_WIDTH 9
+#define CELL_LEAST 9
+#define CELL_MOST 14         /* of a thread with a name */
 #define LABEL_WIDTH 7        /* of a thread that is named as an extreme ... */
 #define LABEL_PROGRAM 9      /* ... and of its program before that, where these differ */
 #define EXTREMES_WIDTH 70    /* without the name */
@@ -222,7 +223,7 @@ struct by_report {
     struct annotation annotation;
     struct split split;
     double total;
-    size_t name_width;
+    size_t name_width, cell_width;
     bool *is_twin; /* [n_rows of the split] another row has the same name */
     size_t *rows;  /* [n_rows] those that are shown */
     size_t n_rows;
@@ -524,9 +525,9 @@ static void put_matrix_row(const struct by_report *by, size_t row, struct buf *o
     for (uint32_t column = 0; column < split->columns.n_strings; column++) {
         bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
         if (has_cell)
-            buf_printf(out, "%*.1f %%", CELL_WIDTH - 2, percent(split->cells[at++].value, by->total));
+            buf_printf(out, "%*.1f %%", (int)by->cell_width - 2, percent(split->cells[at++].value, by->total));
         else
-            buf_printf(out, "%*s", CELL_WIDTH, "-");
+            buf_printf(out, "%*s", (int)by->cell_width, "-");
     }
     put_imbalance(&spread, out);
     end_line(out);
@@ -638,7 +639,7 @@ static void put_programs(const struct by_report *by, struct buf *out)
     buf_printf(out, "%9s%-*s", "", (int)by->name_width, "");
     for (uint32_t column = 0; column < by->split.columns.n_strings; column++) {
         buf_append(out, " ", 1);
-        text_cell(out, by->job, by->split.programs[column], CELL_WIDTH - 1, true);
+        text_cell(out, by->job, by->split.programs[column], by->cell_width - 1, true);
     }
     end_line(out);
 }
@@ -654,7 +655,7 @@ static void put_titles(const struct by_report *by, bool is_matrix, struct buf *o
     buf_printf(out, "  share  %-*s", (int)by->name_width, subject_words[by->subject]);
     for (uint32_t column = 0; is_matrix && column < split->columns.n_strings; column++) {
         buf_append(out, " ", 1);
-        text_cell(out, by->job, column_name(by, column), CELL_WIDTH - 1, true);
+        text_cell(out, by->job, column_name(by, column), by->cell_width - 1, true);
     }
     if (split->is_spread && !is_matrix)
         buf_printf(&text, "%6s%10s%10s %-*s%10s %-*s", "with", "mean", "least", (int)label_width(by), "in", "most",
@@ -694,7 +695,11 @@ static int by_text(const struct export_job *job, enum subject subject, struct bu
     int code = by_make(&by, job, subject, err);
     if (code != 0)
         return code;
-    size_t width = 9 + NAME_WIDTH + CELL_WIDTH * by.split.columns.n_strings + 9;
+    size_t around = 9 + NAME_WIDTH + 9, n = by.split.columns.n_strings;
+    by.cell_width = split_title_width(&by.split, CELL_LEAST - 1, CELL_MOST - 1) + 1;
+    if (around + by.cell_width * n > job->columns)
+        by.cell_width = CELL_LEAST;
+    size_t width = around + by.cell_width * n;
     bool is_spread = by.split.is_spread, is_matrix = is_spread && width <= job->columns, ok = true;
     size_t extremes = EXTREMES_WIDTH + (by.split.has_programs ? 2 * LABEL_PROGRAM : 0);
     size_t least = subject == SUBJECT_SOURCE ? SOURCE_LEAST : NAME_LEAST;

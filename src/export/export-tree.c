@@ -241,9 +241,11 @@ struct tree_columns {
     bool is_matrix;
     size_t name_width; /* of the one with the greatest value */
     size_t width;      /* of all of them */
+    size_t cell_width;
 };
 
-#define COLUMN_WIDTH 9
+#define CELL_LEAST 7
+#define CELL_MOST 13    /* of a thread with a name */
 #define COLUMNS_NAME 40 /* what must be left for the names of nodes */
 #define SPREAD_WIDTH 10 /* of max/mean */
 #define MOST_WIDTH 10   /* of the greatest value, and of its column: */
@@ -259,9 +261,12 @@ static void tree_columns_fini(struct tree_columns *columns)
 
 static void columns_init(struct tree_columns *columns, const struct export_job *job, const struct tree_node *nodes)
 {
-    size_t width = columns->split.columns.n_strings * COLUMN_WIDTH;
+    size_t cell_width = split_title_width(&columns->split, CELL_LEAST, CELL_MOST);
+    size_t n = columns->split.columns.n_strings, around = COSTS_WIDTH + SPREAD_WIDTH + COLUMNS_NAME;
+    columns->cell_width = around + n * (cell_width + 2) <= job->columns ? cell_width : CELL_LEAST;
+    size_t width = n * (columns->cell_width + 2);
     columns->nodes = nodes;
-    columns->is_matrix = columns->split.is_spread && COSTS_WIDTH + width + SPREAD_WIDTH + COLUMNS_NAME <= job->columns;
+    columns->is_matrix = columns->split.is_spread && around + width <= job->columns;
     columns->name_width = !columns->split.is_spread     ? MOST_FUNCTION
                           : columns->split.has_programs ? MOST_PROGRAM
                                                         : MOST_NAME;
@@ -278,7 +283,7 @@ static void put_programs(const struct tree_columns *columns, const struct export
         return;
     buf_printf(out, "%*s", COSTS_WIDTH, "");
     for (size_t i = 0; i < columns->split.columns.n_strings; i++) {
-        text_cell(out, job, columns->split.programs[i], COLUMN_WIDTH - 2, true);
+        text_cell(out, job, columns->split.programs[i], columns->cell_width, true);
         buf_printf(out, "  ");
     }
     buf_append(out, "\n", 1);
@@ -290,7 +295,7 @@ static void put_column_titles(const struct tree_columns *columns, const struct e
     if (!job->by)
         return;
     for (size_t i = 0; columns->is_matrix && i < columns->split.columns.n_strings; i++) {
-        text_cell(out, job, columns->split.columns.strings[i], COLUMN_WIDTH - 2, true);
+        text_cell(out, job, columns->split.columns.strings[i], columns->cell_width, true);
         buf_printf(out, "  ");
     }
     if (!columns->is_matrix)
@@ -328,9 +333,9 @@ static void put_columns(const struct tree_columns *columns, const struct export_
     for (uint32_t column = 0; columns->is_matrix && column < split->columns.n_strings; column++) {
         bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
         if (has_cell)
-            buf_printf(out, "%5.1f %%  ", 100 * split->cells[at++].value / total);
+            buf_printf(out, "%*.1f %%  ", (int)columns->cell_width - 2, 100 * split->cells[at++].value / total);
         else
-            buf_printf(out, "%7s  ", "-");
+            buf_printf(out, "%*s  ", (int)columns->cell_width, "-");
     }
     if (!columns->is_matrix) {
         const struct split_cell most = most_of(split, row);

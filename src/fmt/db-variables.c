@@ -346,21 +346,48 @@ static void take_counts(struct scan *scan, struct db_variables *variables)
     }
 }
 
+static void take_thread_names(struct scan *scan, struct db_variables *variables)
+{
+    size_t n = take_count(scan);
+    if (variables->threads)
+        fail(scan, "the table is there twice");
+    if (scan->code == 0)
+        variables->threads = calloc(n + 1, sizeof *variables->threads);
+    if (scan->code == 0 && !variables->threads)
+        no_memory(scan);
+    for (; scan->code == 0 && variables->n_threads < n; variables->n_threads++)
+        variables->threads[variables->n_threads] = string(scan, &variables->texts);
+}
+
+typedef void table_function(struct scan *, struct db_variables *);
+
+static table_function *table_of(const struct scan *scan, const struct place *name)
+{
+    static const struct {
+        const char *name;
+        table_function *take;
+    } tables[] = {{"field_counts", take_counts}, {"thread_names", take_thread_names}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (name->len == strlen(tables[i].name) && memcmp(scan->data + name->at, tables[i].name, name->len) == 0)
+            return tables[i].take;
+    return NULL;
+}
+
 /* Tables: each a name, a length, and so many bytes. */
 static void take_tables(struct scan *scan, struct db_variables *variables)
 {
-    static const char counts[] = "field_counts";
     size_t n = take_count(scan), len = scan->len;
     for (size_t i = 0; i < n && scan->code == 0; i++) {
         struct place name = take_text(scan);
         uint64_t len_table = take(scan);
         size_t at = scan->at;
         skip_bytes(scan, len_table);
-        if (scan->code != 0 || name.len != strlen(counts) || memcmp(scan->data + name.at, counts, name.len) != 0)
+        table_function *take_table = scan->code == 0 ? table_of(scan, &name) : NULL;
+        if (!take_table)
             continue;
         scan->len = scan->at;
         scan->at = at;
-        take_counts(scan, variables);
+        take_table(scan, variables);
         if (scan->code == 0 && scan->at != scan->len)
             fail(scan, "the table goes on");
         scan->len = len;
@@ -424,6 +451,7 @@ void db_variables_fini(struct db_variables *variables)
     free(variables->lines);
     free(variables->fields);
     free(variables->counts);
+    free(variables->threads);
     free(variables->events);
     strtab_fini(&variables->texts);
     *variables = (struct db_variables){0};

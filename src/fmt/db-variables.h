@@ -91,6 +91,8 @@ struct db_variables {
     size_t n_fields, cap_fields;
     struct db_field_count *counts; /* [n_counts] by variable, then by scope, as in the file */
     size_t n_counts;
+    const char **threads; /* [n_threads] names that the program gave its threads, "" = none; 0: no thread has one */
+    size_t n_threads;
     struct db_variable *items; /* [n] */
     size_t n;
     uint32_t *scopes; /* [n_scopes] context ids of the version 4 form */

@@ -36,6 +36,8 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
     file->tid = (uint32_t)json_take_word_at(take, root, "tid", UINT32_MAX);
     file->thread_id = (uint32_t)json_take_word_at(take, root, "thread_id", UINT32_MAX);
     file->rank = (uint32_t)json_take_word_at(take, root, "rank", UINT32_MAX);
+    if (json_object_get(root, "thread_name"))
+        file->thread_name = json_take_text_at(take, root, "thread_name");
     file->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
     file->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
     file->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);

@@ -355,7 +355,8 @@ static void free_variable(struct objects_variable *variable)
 
 void objects_fini(struct objects_file *file)
 {
-    char *const texts[] = {file->host, file->exe, file->plan, file->skid, file->state, file->topology};
+    char *const texts[] = {file->host, file->exe,   file->thread_name, file->plan,
+                           file->skid, file->state, file->topology};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         free(texts[i]);
     for (size_t i = 0; i < file->n_events; i++) {
@@ -417,6 +418,8 @@ static void put_head(struct buf *out, const struct objects_file *file)
     json_put_word_at(out, "tid", file->tid);
     json_put_word_at(out, "thread_id", file->thread_id);
     json_put_word_at(out, "rank", file->rank);
+    if (file->thread_name)
+        json_put_text_at(out, "thread_name", file->thread_name);
     buf_printf(out, ",\n\"start_ns\": ");
     json_put_word(out, file->start_ns);
     json_put_word_at(out, "end_ns", file->end_ns);

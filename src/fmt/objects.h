@@ -281,6 +281,7 @@ struct objects_module {
 struct objects_file {
     uint32_t version; /* as read; 0 is written as the newest */
     char *host, *exe;
+    char *thread_name; /* that the program gave it; NULL: none, or not known */
     uint32_t pid, tid, thread_id, rank;
     uint64_t start_ns, end_ns, cpu_time_ns;
     char *plan;     /* the launcher's line: which source and why */

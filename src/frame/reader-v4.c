@@ -505,11 +505,10 @@ static int64_t number_host(struct strtab *hosts, uint64_t id)
     return strtab_intern(hosts, text);
 }
 
-/* A profile by what identifies it: rank, or process where there is no MPI, and thread, and other numbers in its name.
- */
-static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, const struct v4_profile *from,
-                        struct strtab *hosts)
+/* A profile by what identifies it: rank or, without MPI, process, and thread; given: the thread's name, or "". */
+static bool add_profile(struct tree *tree, const struct v4_profile *from, const char *given, struct strtab *hosts)
 {
+    const struct v4_meta *meta = tree->meta;
     struct frame_profile profile = {NULL, -1, -1, -1, -1};
     struct buf name = {0};
     for (size_t i = 0; i < from->n_ids; i++) {
@@ -533,17 +532,19 @@ static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, c
             buf_printf(&name, "%c", *p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
         buf_printf(&name, " %ju", (uintmax_t)number);
     }
+    buf_printf(&name, *given ? " (%s)" : "%s", given);
     profile.name = name.data ? name.data : "";
     bool ok = !name.failed;
     if (ok)
-        (void)maker_profile(maker, &profile);
+        (void)maker_profile(tree->maker, &profile);
     buf_fini(&name);
-    return ok && !maker->failed;
+    return ok && !tree->maker->failed;
 }
 
-static int add_profiles(struct frame_maker *maker, const struct v4_meta *meta, struct database *database,
-                        struct error *err)
+static int add_profiles(struct tree *tree, struct error *err)
 {
+    const struct db_variables *named = &tree->variables;
+    struct database *database = tree->database;
     size_t n = database->by_profile.lists.n;
     struct strtab hosts = {0};
     database->profile_of = calloc(n + 1, sizeof(uint32_t));
@@ -552,15 +553,16 @@ static int add_profiles(struct frame_maker *maker, const struct v4_meta *meta, s
     int code = database->profile_of && database->list_of ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
         struct v4_profile profile;
-        bool is_summary = false;
         code = v4_map_profile(&database->by_profile, i, &profile, err);
-        is_summary = profile.flags & 1 || profile.n_ids == 0;
+        bool is_summary = profile.flags & 1 || profile.n_ids == 0;
         if (code == 0 && is_summary && database->summary == SIZE_MAX)
             database->summary = i;
         database->profile_of[i] = is_summary ? FRAME_NONE : database->n_profiles;
         if (code == 0 && !is_summary) {
-            database->list_of[database->n_profiles++] = (uint32_t)i;
-            code = add_profile(maker, meta, &profile, &hosts) ? 0 : error_memory(err);
+            size_t thread = database->n_profiles++;
+            database->list_of[thread] = (uint32_t)i;
+            const char *given = thread < named->n_threads ? named->threads[thread] : "";
+            code = add_profile(tree, &profile, given, &hosts) ? 0 : error_memory(err);
         }
         free(profile.ids);
     }
@@ -616,7 +618,7 @@ static int read_tree(struct tree *tree, const char *directory, struct error *err
     if (code == 0)
         code = read_variables(tree, directory, err);
     if (code == 0)
-        code = add_profiles(tree->maker, tree->meta, tree->database, err);
+        code = add_profiles(tree, err);
     if (code == 0)
         code = add_nodes(tree, err);
     if (code == 0) {

@@ -159,4 +159,93 @@ grep -q "blocks of 40 B from" text || fail "the small blocks of a stripped libra
 expect_status 0 "$builddir/hpcquery" vars --csv user.db
 grep -q '^"*blocks of 40 B from part_walk,' out ||
     fail "small blocks of a stripped library are not named by its exported function"
+
+# Threads have the names that the program gives them: by themselves, from outside, living at the end, or killed; those that
+# share a record what their names begin with.
+cat >threads.c <<'END'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned words[1 << 16];
+static void work(double seconds)
+{
+    struct timespec now;
+    double end = 0;
+    do {
+        for (unsigned i = 0; i < 1 << 16; i++)
+            words[i] += i;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        end = end > 0 ? end : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec + seconds;
+    } while ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec < end);
+}
+static void *by_itself(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    work(0.2);
+    return NULL;
+}
+static void *from_outside(void *unused)
+{
+    work(0.2);
+    pause();
+    return unused;
+}
+static void *nameless(void *unused)
+{
+    work(0.2);
+    return unused;
+}
+static void *brief(void *number)
+{
+    char name[16];
+    snprintf(name, sizeof name, "brief-%d", *(int *)number);
+    pthread_setname_np(pthread_self(), name);
+    work(0.002);
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    pthread_t threads[3], other;
+    pthread_create(&threads[0], NULL, by_itself, "ocean");
+    pthread_create(&threads[1], NULL, nameless, NULL);
+    pthread_create(&threads[2], NULL, from_outside, NULL);
+    pthread_setname_np(threads[2], "sea (ice) \"");
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    for (int i = 0; argc > 1 && strcmp(argv[1], "many") == 0 && i < 400; i++) {
+        pthread_create(&other, NULL, brief, &i);
+        pthread_join(other, NULL);
+    }
+    if (argc > 1 && strcmp(argv[1], "killed") == 0) {
+        sleep(3);
+        raise(SIGKILL);
+    }
+    work(0.2);
+    return 0;
+}
+END
+$CC -O1 -g -pthread threads.c -o threads
+for way in plain many killed; do
+    status=0
+    [ $way != killed ] || status=137
+    expect_status $status "$builddir/hpcrun" -e EADDR -o "$way.m" ./threads $way
+    settle "$way.m"
+    expect_status 0 "$builddir/hpcprof" -q -o "$way.db" "$way.m"
+    expect_status 0 "$builddir/hpcquery" vars --by thread --csv --min 0 "$way.db"
+    python3 - out $way <<'END' || fail "$way: $(cat out)"
+import csv, sys
+names = {row["thread"] for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+names.discard("0")  # where it was killed, it had nothing to do
+brief = {name for name in names if "(brief-" in name}
+expected = {"1 (ocean)", "2", '3 (sea (ice) ")'} | (brief if sys.argv[2] == "many" else set())
+shared = [name for name in brief if name.endswith("(brief-*)")]
+sys.exit(0 if names == expected and (sys.argv[2] != "many" or shared) else f"{names} instead of {expected}")
+END
+done
+expect_status 0 "$builddir/hpcquery" export speedscope plain.db
+grep -q '"name": *"[^"]*thread 1 (ocean)"' out || fail "the profiles of speedscope have no names: $(grep -o '"name": *"[^"]*thread[^"]*"' out)"
 finish

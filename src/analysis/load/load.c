@@ -320,8 +320,10 @@ int load_take_thread(struct reading *reading, uint32_t directory, struct error *
     model->threads[model->n_threads++] = (struct thread){.process = (uint32_t)process,
                                                          .thread_id = reading->id.thread,
                                                          .profile = load->prior.n_threads + reading->number};
-    if (reading->side.state == SIDE_READ)
+    if (reading->side.state == SIDE_READ) {
         model->processes[process].birth = reading->side.file.birth;
+        model->threads[model->n_threads - 1].name = model_string(model, reading->side.file.thread_name);
+    }
     if (!model->processes[process].path) {
         model->processes[process].path = reading->program;
         reading->program = NULL;

@@ -226,6 +226,26 @@ static int take_fork(struct import *import, const struct perf_data_task *task)
     return perf_space_copy(&process->space, &parent->space) ? 0 : fail_memory(import);
 }
 
+static bool name_thread(struct perf_process *process, const struct perf_data_task *task)
+{
+    if (!vec_reserve(&process->names, &process->cap_names, process->n_names + 1, sizeof *process->names))
+        return false;
+    struct perf_thread_name *named = &process->names[process->n_names++];
+    named->tid = task->tid;
+    (void)snprintf(named->name, sizeof named->name, "%s", task->name);
+    return true;
+}
+
+static void put_thread_names(struct perf_process *process)
+{
+    for (size_t i = 0; i < process->arena.n_threads; i++)
+        for (size_t k = process->n_names; k-- > 0;)
+            if (process->names[k].tid == process->arena.threads[i].tid) {
+                memcpy(perf_arena_thread_record(&process->arena, i)->name, process->names[k].name, ARENA_COMM_BYTES);
+                break;
+            }
+}
+
 static int take_task(struct import *import, const struct perf_data_record *record)
 {
     struct perf_data_task task;
@@ -236,6 +256,8 @@ static int take_task(struct import *import, const struct perf_data_record *recor
         return take_fork(import, &task);
     struct perf_process *process = find_process(import, task.pid);
     if (!process)
+        return fail_memory(import);
+    if (record->type == PERF_RECORD_COMM && !name_thread(process, &task))
         return fail_memory(import);
     if (record->type == PERF_RECORD_EXIT) {
         perf_space_end_thread(&process->space, task.tid);
@@ -459,6 +481,7 @@ static int write_process(struct import *import, struct perf_process *process, co
     atomic_store(&header->end_ns, import->end_ns - (import->last_ns - process->last_ns));
     for (size_t i = 0; i < process->arena.n_threads; i++)
         perf_arena_thread_record(&process->arena, i)->start_ns = header->start_ns;
+    put_thread_names(process);
     return collect_write(process->arena.base, process->arena.size_bytes, &context, &result, import->err);
 }
 

@@ -176,6 +176,11 @@ struct perf_loaded {
     uint32_t string;     /* reference of its name, 0 until needed */
 };
 
+struct perf_thread_name {
+    uint32_t tid;
+    char name[ARENA_COMM_BYTES];
+};
+
 struct perf_process {
     uint32_t pid;
     bool has_arena, is_named;
@@ -183,6 +188,8 @@ struct perf_process {
     struct perf_arena arena;
     struct perf_loaded *loaded; /* [n_loaded] */
     size_t n_loaded, cap_loaded;
+    struct perf_thread_name *names; /* [n_names] of threads: the last one with a tid holds */
+    size_t n_names, cap_names;
     uint64_t first_ns, last_ns; /* of the samples, by perf's clock */
     char exe[ARENA_PATH_MAX];   /* path of the program, or only its name */
 };

@@ -417,5 +417,6 @@ void perf_process_fini(struct perf_process *process)
     perf_space_fini(&process->space);
     perf_arena_fini(&process->arena);
     free(process->loaded);
+    free(process->names);
     *process = (struct perf_process){0};
 }

@@ -410,11 +410,21 @@ void split_put_column(const struct model *model, const struct split_naming *nami
         buf_printf(text, "#%u", process->directory);
     if (by == SPLIT_THREAD)
         buf_printf(text, "%s%u", has_process ? "." : "", thread->thread_id);
+    if (by == SPLIT_THREAD && thread->name)
+        buf_printf(text, " (%s)", model_text(model, thread->name));
 }
 
 void split_put_thread(const struct model *model, const struct split_naming *naming, uint32_t thread, struct buf *out)
 {
     split_put_column(model, naming, SPLIT_THREAD, thread, out);
+}
+
+size_t split_title_width(const struct split *split, size_t least, size_t most)
+{
+    size_t width = least;
+    for (uint32_t i = 0; i < split->columns.n_strings; i++)
+        width = strlen(split->columns.strings[i]) > width ? strlen(split->columns.strings[i]) : width;
+    return width < most ? width : most;
 }
 
 const char *split_thread_key(const struct split_naming *naming)

@@ -110,6 +110,9 @@ struct split {
     size_t *first; /* [n_rows + 2] where the cells of each row begin */
 };
 
+/* How wide the titles of the columns are in a table, in characters: that of the longest one, from least to most. */
+size_t split_title_width(const struct split *split, size_t least, size_t most);
+
 /* "thread", "process", "rank", "cpu", "core", "package", "node", "region", "function"; SPLIT_NONE for any other name,
  * or the name of one. */
 enum split_by split_by_named(const char *name);

@@ -160,6 +160,7 @@ static void take_threads(struct json_take *take, const json_t *root, struct mode
         thread->process = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_processes - 1, "process");
         thread->thread_id = (uint32_t)json_take_word(take, json_array_get(row, 1), UINT32_MAX, "thread");
         thread->profile = take->index;
+        thread->name = model_string(model, json_string_value(json_array_get(row, 2)));
     }
     model->has_thread_list = true;
 }

@@ -107,8 +107,15 @@ static void put_processes(const struct model *model, struct buf *out)
 static void put_threads(const struct model *model, struct buf *out)
 {
     buf_printf(out, ",\n\"threads\": [");
-    for (size_t i = 0; i < model->n_threads; i++)
-        buf_printf(out, "%s[%u,%u]", i ? "," : "", model->threads[i].process, model->threads[i].thread_id);
+    for (size_t i = 0; i < model->n_threads; i++) {
+        const struct thread *thread = &model->threads[i];
+        buf_printf(out, "%s[%u,%u", i ? "," : "", thread->process, thread->thread_id);
+        if (thread->name) {
+            buf_append(out, ",", 1);
+            json_put_text(out, model_text(model, thread->name));
+        }
+        buf_append(out, "]", 1);
+    }
     buf_printf(out, "]");
 }
 

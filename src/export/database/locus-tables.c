@@ -341,6 +341,24 @@ static void pass_longer(struct pass *pass, struct model *model)
     model->n_longer = model->n_longer ? model->n_longer : 1;
 }
 
+static bool has_thread_names(const struct model *model)
+{
+    for (size_t i = 0; model->has_thread_list && i < model->n_threads; i++)
+        if (model->threads[i].name)
+            return true;
+    return false;
+}
+
+/* One row for each thread. */
+static void pass_thread_names(struct pass *pass, struct model *model)
+{
+    uint64_t n = pass_number(pass, model->n_threads, model->n_threads, "names of threads");
+    if (pass->code == 0 && (n != model->n_threads || !model->has_thread_list))
+        pass_refuse(pass, "names of threads", "there is not one row for each thread");
+    for (size_t i = 0; i < n && pass->code == 0; i++)
+        pass_string(pass, model, &model->threads[i].name, "name of a thread");
+}
+
 /* Beside the head, which older readers read as it was. */
 static void pass_unmeasured(struct pass *pass, struct model *model)
 {
@@ -362,6 +380,7 @@ static const struct table tables[] = {
     {"spared", offsetof(struct model, n_events), has_spared, pass_spared},
     {"longer", offsetof(struct model, n_longer), NULL, pass_longer},
     {"unmeasured", offsetof(struct model, unmeasured_ns), NULL, pass_unmeasured},
+    {"thread_names", offsetof(struct model, n_threads), has_thread_names, pass_thread_names},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)
 

@@ -654,6 +654,8 @@ static void put_threads(struct page *page)
                        model_has_ranks(model) ? "rank" : "process",
                        model_has_ranks(model) ? process->rank : process->pid);
         buf_printf(&text, "thread %u", model->threads[i].thread_id);
+        if (model->threads[i].name)
+            buf_printf(&text, " (%s)", model_text(model, model->threads[i].name));
         buf_printf(page->out, i ? ",%u" : "%u", text_id(page, text.data ? text.data : ""));
         buf_fini(&text);
     }

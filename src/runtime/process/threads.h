@@ -20,6 +20,10 @@ struct thread_state *thread_prepare(void);
  * not be used any more.  ctx: ordinary, shielded */
 void thread_discard(struct thread_state *state);
 
+/* thread-facts.c: records the CPU time of the thread (the calling one or another) in the program and in the kernel, and
+ * its name.  ctx: ordinary, at the end of the thread or of the process, not in a sandbox */
+void thread_facts_record(struct thread_state *state);
+
 /* Registers the calling thread with state (thread_prepare) and opens its events. stack_bytes: size of its stack, 0
  * for the main thread. False when the arena is full or the process is ending: the thread then runs unprofiled.
  * ctx: ordinary, shielded */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the kernel knows of a thread when it ends: how much of its CPU time was spent in the program and how much in the
+ * kernel, to the nanosecond for the calling thread and in ticks for another one; and its name. Ordinary code, with raw
+ * system calls, because libc's functions are cancellation points. */
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "base/clock.h"
+#include "runtime/process/threads.h"
+
+#define TICK_NS 10000000u /* USER_HZ is 100 */
+#define USER_FIELD 14     /* of /proc/TID/stat, counted from 1: utime, then stime */
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * CLOCK_S_NS + (uint64_t)time->tv_usec * 1000u;
+}
+
+static bool read_own(uint64_t *user_ns, uint64_t *system_ns)
+{
+    struct rusage usage;
+    if (own_call_sig(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
+        return false;
+    *user_ns = ns_of(&usage.ru_utime);
+    *system_ns = ns_of(&usage.ru_stime);
+    return true;
+}
+
+static size_t read_stat(uint32_t tid, char *text, size_t n)
+{
+    static const char before[] = "/proc/self/task/", behind[] = "/stat";
+    char path[64], digits[12];
+    size_t n_digits = 0, at = 0;
+    do
+        digits[n_digits++] = (char)('0' + tid % 10);
+    while (tid /= 10);
+    for (size_t i = 0; before[i]; i++)
+        path[at++] = before[i];
+    while (n_digits)
+        path[at++] = digits[--n_digits];
+    for (size_t i = 0; i < sizeof behind; i++)
+        path[at++] = behind[i];
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    long n_read = own_call_sig(SYS_read, fd, text, n);
+    own_call_sig(SYS_close, fd);
+    return n_read > 0 ? (size_t)n_read : 0;
+}
+
+/* The second field of a stat file [n] is the name, in parentheses; it may contain any character. */
+static void name_of_stat(const char *text, size_t n, char name[ARENA_COMM_BYTES])
+{
+    size_t begin = 0, end = n, len = 0;
+    while (begin < n && text[begin] != '(')
+        begin++;
+    while (end > begin && text[end - 1] != ')')
+        end--;
+    for (size_t i = begin + 1; i + 1 < end && len + 1 < ARENA_COMM_BYTES; i++)
+        name[len++] = text[i];
+    name[len] = 0;
+}
+
+static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns, char name[ARENA_COMM_BYTES])
+{
+    char text[512];
+    size_t n = read_stat(tid, text, sizeof text), at = n;
+    uint64_t ticks[2] = {0, 0};
+    int field = 2;
+    name_of_stat(text, n, name);
+    while (at > 0 && text[at - 1] != ')')
+        at--;
+    if (at == 0)
+        return false;
+    for (; at < n && field < USER_FIELD + 2; at++) {
+        if (text[at] == ' ')
+            field++;
+        else if (field >= USER_FIELD && field < USER_FIELD + 2)
+            ticks[field - USER_FIELD] = ticks[field - USER_FIELD] * 10 + (uint64_t)(text[at] - '0');
+    }
+    *user_ns = ticks[0] * TICK_NS;
+    *system_ns = ticks[1] * TICK_NS;
+    return field >= USER_FIELD + 2;
+}
+
+/* Of threads that share a record, the name is what their names begin with. */
+static void name_record(struct arena_thread *record, const char name[ARENA_COMM_BYTES])
+{
+    bool is_shared = atomic_load(&record->n_merged) > 0 && record->name[0];
+    size_t i = 0;
+    while (is_shared && i + 2 < ARENA_COMM_BYTES && name[i] && name[i] == record->name[i])
+        i++;
+    if (is_shared && name[i] != record->name[i]) {
+        record->name[i] = '*';
+        record->name[i + 1] = 0;
+    }
+    for (i = 0; !is_shared && i < ARENA_COMM_BYTES; i++)
+        record->name[i] = name[i];
+}
+
+void thread_facts_record(struct thread_state *state)
+{
+    uint64_t user_ns, system_ns;
+    char name[ARENA_COMM_BYTES] = "";
+    bool is_own = state == thread_self_sig();
+    if (is_own)
+        (void)own_call_sig(SYS_prctl, PR_GET_NAME, name);
+    if (is_own ? !read_own(&user_ns, &system_ns) : !read_other(state->record->tid, &user_ns, &system_ns, name))
+        return;
+    name_record(state->record, name);
+    atomic_store(&state->record->user_ns, state->past.user_ns + user_ns);
+    atomic_store(&state->record->system_ns, state->past.system_ns + system_ns);
+}
