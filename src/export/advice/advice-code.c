@@ -214,7 +214,7 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
     }
     uint8_t *is_inside = calloc(model->n_scopes + 1, sizeof *is_inside);
     if (is_inside) {
-        advice.share = code_spot_share(advices, &spot, is_inside);
+        advice.share = code_spots_share(advices, &spot, 1, NULL, is_inside);
         put_spot(advices, &spot, row, is_inside, &advice.place);
     }
     advices->failed |= !is_inside || advice.place.failed;

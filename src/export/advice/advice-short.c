@@ -36,13 +36,18 @@ static bool is_answer(const struct advices *advices, const struct advice *advice
     return advices->report.has_causes && advice->share >= ADVICE_LARGE_PERCENT && !is_aside;
 }
 
-/* Whether the row of the kernel says the same. */
+/* Whether another piece says the same: the row of the kernel of system calls, and blocks that are made anew of their
+ * page faults. */
 static bool is_said(const struct advices *advices, const struct advice *advice)
 {
-    bool is_call = strcmp(advice->name, "<system call>") == 0;
-    for (size_t i = 0; is_call && i < advices->n_items; i++)
-        if (strcmp(advices->items[i].rule, "system-calls") == 0)
+    bool is_call = strcmp(advice->name, "<system call>") == 0,
+         is_fault = strcmp(advice->rule, "page-faults") == 0 || strcmp(advice->rule, "page-touches") == 0;
+    for (size_t i = 0; i < advices->n_items; i++) {
+        const struct advice *other = &advices->items[i];
+        if ((is_call && strcmp(other->rule, "system-calls") == 0) ||
+            (is_fault && strcmp(other->rule, "churn") == 0 && other->variable == advice->variable))
             return true;
+    }
     return false;
 }
 
@@ -113,7 +118,7 @@ static size_t choose(const struct advices *advices, bool *is_chosen, struct piec
         is_chosen[i] = is_wanted && take(pieces, &n, &items[i]);
     }
     for (size_t i = 0; i < advices->n_items && n < SHORT_LEAST; i++)
-        if (!is_chosen[i] && is_worth_it(&items[i]))
+        if (!is_chosen[i] && is_worth_it(&items[i]) && !is_said(advices, &items[i]))
             (void)take(pieces, &n, &items[i]);
     if (n)
         qsort(pieces, n, sizeof *pieces, compare_pieces);

@@ -9,6 +9,11 @@
 
 #include "base/path.h"
 
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
 const char *code_library(const struct model *model, uint32_t module)
 {
     static const struct {
@@ -17,7 +22,7 @@ const char *code_library(const struct model *model, uint32_t module)
                      {"libc.so", "libc"}, {"libc-", "libc"}, {"libquadmath", "libquadmath"}};
     const char *name = path_last(model_text(model, module));
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        if (strncmp(name, libraries[i].prefix, strlen(libraries[i].prefix)) == 0)
+        if (begins(name, libraries[i].prefix))
             return libraries[i].name;
     return NULL;
 }
@@ -45,7 +50,7 @@ uint32_t code_function_around(const struct model *model, uint32_t scope, uint32_
     return at;
 }
 
-static struct code_spot spot_of(const struct model *model, uint32_t scope)
+struct code_spot code_spot_of(const struct model *model, uint32_t scope)
 {
     uint32_t loop, procedure = code_function_around(model, scope, &loop);
     const struct scope *statement = &model->scopes[scope], *around = &model->scopes[loop ? loop : procedure];
@@ -110,7 +115,7 @@ static struct code_spot *list_spots(const struct advices *advices, const struct 
             struct code_spot spot;
             if (value <= 0 || !is_of_row(model, row, i))
                 continue;
-            spot = spot_of(model, i);
+            spot = code_spot_of(model, i);
             spot.value = value;
             if (spot.kind == SPOT_NONE)
                 continue;
@@ -155,12 +160,14 @@ bool code_spot_find(const struct advices *advices, const struct report_row *row,
 
 #define CALLS_MAX 64 /* lines that call a function, and are told apart */
 
-/* Which scopes of the model lie in a place. */
+/* Which scopes of the model lie in a place, or in one of several. */
 struct inside {
     const struct advices *advices;
-    const struct code_spot *spot;
-    uint8_t *is_inside;   /* [n_scopes] */
-    uint32_t *procedures; /* [n_scopes] the function, as it was called, around each */
+    const struct code_spot *spots; /* [n_spots] */
+    size_t n_spots;
+    const struct variable *of; /* whose blocks would not be there; NULL: other code for the same */
+    uint8_t *is_inside;        /* [n_scopes] */
+    uint32_t *procedures;      /* [n_scopes] the function, as it was called, around each */
     struct code_line calls[CALLS_MAX];
     size_t n_calls;
 };
@@ -193,26 +200,38 @@ static void add_call(struct inside *inside, uint32_t procedure)
         inside->calls[inside->n_calls++] = line;
 }
 
-/* Whether the sample, below one of the variable's scopes, was taken in the profiler. */
-static bool is_profilers(const struct report *report, const struct variable *variable, uint32_t scope)
+/* The label of a sample, below one of the variable's scopes, that was taken in the profiler or the allocator, or
+ * waited;
+ * "": of others. */
+static const char *label_of(const struct report *report, const struct variable *variable, uint32_t scope)
 {
     int64_t label = report_wait(report, variable, scope);
-    return label >= 0 && strcmp(report->waits->labels.strings[label], WAITS_PROFILER) == 0;
+    return label >= 0 ? report->waits->labels.strings[label] : "";
+}
+
+/* Whether the allocator works there for a function. */
+static bool is_for(const struct model *model, const char *label, uint32_t scope, uint32_t function)
+{
+    if (!begins(label, WAITS_ALLOCATOR))
+        return false;
+    for (uint32_t at = scope; at; at = model->scopes[at].parent)
+        if ((model->scopes[at].kind == SCOPE_PROC || model->scopes[at].kind == SCOPE_INLINED) &&
+            model->scopes[at].name == function)
+            return true;
+    return false;
 }
 
 /* Whether the place begins at the scope, in this function. */
-static bool begins_at(const struct inside *inside, uint32_t scope, uint32_t around)
+static bool begins_at(const struct model *model, const struct code_spot *spot, uint32_t scope, uint32_t around)
 {
-    const struct model *model = inside->advices->report.model;
-    const struct code_spot *spot = inside->spot;
     const struct scope *at = &model->scopes[scope], *procedure = &model->scopes[around];
     if (procedure->module != spot->module)
         return false;
     if (spot->kind == SPOT_LIBRARY || spot->kind == SPOT_FUNCTION)
         return at->kind == SCOPE_PROC &&
                (spot->vaddr ? at->vaddr == spot->vaddr : entered(model, scope) == spot->function);
-    if (spot->kind == SPOT_LOOP)
-        return at->kind == SCOPE_LOOP && at->vaddr == spot->vaddr;
+    if (spot->kind == SPOT_LOOP || spot->kind == SPOT_CALL)
+        return at->kind == (spot->kind == SPOT_LOOP ? SCOPE_LOOP : SCOPE_CALL) && at->vaddr == spot->vaddr;
     bool is_statement = at->kind == SCOPE_LINE || at->kind == SCOPE_CALL || at->kind == SCOPE_INSTRUCTION;
     return is_statement && procedure->vaddr == spot->vaddr && at->line == spot->line && at->file == spot->file;
 }
@@ -221,16 +240,18 @@ static bool begins_at(const struct inside *inside, uint32_t scope, uint32_t arou
 static void mark_scopes(struct inside *inside, uint32_t first, uint32_t end)
 {
     const struct model *model = inside->advices->report.model;
+    enum spot_kind kind = inside->of ? SPOT_NONE : inside->spots->kind;
     inside->is_inside[first] = false;
     inside->procedures[first] = 0;
     for (uint32_t i = first + 1; i < end; i++) {
         const struct scope *at = &model->scopes[i];
-        bool is_left =
-            at->kind == SCOPE_PROC && inside->spot->kind == SPOT_FUNCTION && !code_library(model, at->module);
+        bool is_left = at->kind == SCOPE_PROC && kind == SPOT_FUNCTION && !code_library(model, at->module);
+        bool is_new = false;
         inside->procedures[i] = at->kind == SCOPE_PROC ? i : inside->procedures[at->parent];
-        bool is_new = begins_at(inside, i, inside->procedures[i]);
+        for (size_t k = 0; k < inside->n_spots && !is_new; k++)
+            is_new = begins_at(model, &inside->spots[k], i, inside->procedures[i]);
         inside->is_inside[i] = is_new || (inside->is_inside[at->parent] && !is_left);
-        if (is_new && inside->spot->kind == SPOT_LIBRARY && !inside->is_inside[at->parent])
+        if (is_new && kind == SPOT_LIBRARY && !inside->is_inside[at->parent])
             add_call(inside, i);
     }
 }
@@ -245,24 +266,27 @@ static double value_inside(const struct inside *inside, const struct variable *v
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; i < end; i++) {
             double value = model->own[i * model->n_metrics + report->metric];
+            const char *label = value > 0 ? label_of(report, variable, i) : WAITS_PROFILER;
             struct code_line line;
-            if (value <= 0 || is_profilers(report, variable, i))
+            if (strcmp(label, WAITS_PROFILER) == 0)
                 continue;
             line = inside->n_calls && !inside->is_inside[i] ? code_line_of(model, i) : (struct code_line){0};
-            if (inside->is_inside[i] || (line.line && is_call(inside, &line)))
+            if (inside->is_inside[i] || variable == inside->of || (line.line && is_call(inside, &line)) ||
+                (inside->of && is_for(model, label, i, inside->of->function)))
                 sum += value;
         }
     }
     return sum;
 }
 
-/* What of a variable's time other instructions may save: what waits for memory for certain goes on waiting. A call that
- * is not made saves all. */
+/* What of a variable's time may be saved: with other instructions what waits for memory for certain goes on waiting. A
+ * call that is not made, or a block that is not there, saves all. */
 static double part_of_code(const struct inside *inside, const struct variable *variable)
 {
     const struct report *report = &inside->advices->report;
     double share = 0, waits = 0;
-    for (size_t i = 0; inside->spot->kind != SPOT_LIBRARY && i < report->n_rows; i++) {
+    bool is_all = inside->of || inside->spots->kind == SPOT_LIBRARY;
+    for (size_t i = 0; !is_all && i < report->n_rows; i++) {
         const struct report_row *row = &report->rows[i];
         if (row->variable != variable || row->is_waiting)
             continue;
@@ -272,10 +296,11 @@ static double part_of_code(const struct inside *inside, const struct variable *v
     return share > 0 ? 1 - waits / share : 1;
 }
 
-double code_spot_share(struct advices *advices, const struct code_spot *spot, uint8_t *is_inside)
+double code_spots_share(struct advices *advices, const struct code_spot *spots, size_t n, const struct variable *of,
+                        uint8_t *is_inside)
 {
     const struct report *report = &advices->report;
-    struct inside inside = {.advices = advices, .spot = spot, .is_inside = is_inside};
+    struct inside inside = {.advices = advices, .spots = spots, .n_spots = n, .of = of, .is_inside = is_inside};
     double sum = 0;
     inside.procedures = calloc(report->model->n_scopes + 1, sizeof *inside.procedures);
     advices->failed |= !inside.procedures;

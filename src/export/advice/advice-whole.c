@@ -20,6 +20,15 @@
 #define FAULTS_MOST_S 1e-3   /* the same where nothing else is known: of a huge page, and on a slow machine */
 #define HUGE_FAULT_S 5e-5    /* the same: a huge page must have been cleared */
 #define CALLS_LEAST 5.0      /* percent of all samples on the way back from system calls: there are many */
+#define CHURN_BLOCKS 100     /* that were given back again ... */
+#define CHURN_BYTES 4096     /* ... of so many bytes on average ... */
+#define CHURN_NS_PER_BYTE                                                                                              \
+    1.0                      /* ... and with so little time at each: real work takes longer than to fill or to copy    \
+                              */
+#define CHURN_SPOTS 64       /* places where such blocks are used */
+#define CHURN_SPOT_PART 0.05 /* of their samples: places with less do other things, too */
+#define CHURN_OWN_PART 0.3   /* of what is done at a place: with less it is not done for them */
+#define MAPPED_BYTES 131072  /* from here on malloc maps blocks anew */
 #define FREED_PART 0.9       /* of a variable's blocks: they are allocated anew again and again */
 #define UNEVEN_PART 0.5      /* of what another thread waits: one that waits less has more work than it */
 #define THREAD_PART 0.1      /* of the mean of all threads: those with fewer samples say nothing */
@@ -71,6 +80,129 @@ static double count_faults(const struct advices *advices, size_t *most)
     return sum;
 }
 
+/* --- blocks that are made anew again and again --- */
+
+/* Where a sample of such a block is: the loop, line or function; of a library's function the program's call of it. */
+static struct code_spot spot_of_block(const struct model *model, uint32_t scope)
+{
+    struct code_spot spot = code_spot_of(model, scope);
+    uint32_t loop, call = scope, around = 0;
+    for (; spot.kind == SPOT_LIBRARY && call; call = model->scopes[call].parent) {
+        around = model->scopes[call].kind == SCOPE_CALL ? code_function_around(model, call, &loop) : 0;
+        if (around && !code_library(model, model->scopes[around].module))
+            break;
+    }
+    if (spot.kind == SPOT_LIBRARY && call && model->scopes[call].vaddr)
+        return (struct code_spot){
+            .kind = SPOT_CALL, .module = model->scopes[around].module, .vaddr = model->scopes[call].vaddr};
+    return spot;
+}
+
+/* Adds a place to spots [n of CHURN_SPOTS], each once; its value sums up. */
+static size_t add_spot(struct code_spot *spots, size_t n, const struct code_spot *spot, double value)
+{
+    size_t i = 0;
+    while (i < n && (spots[i].kind != spot->kind || spots[i].module != spot->module || spots[i].vaddr != spot->vaddr ||
+                     spots[i].line != spot->line))
+        i++;
+    if (i == CHURN_SPOTS || spot->kind == SPOT_NONE)
+        return n;
+    if (i == n) {
+        spots[n++] = *spot;
+        spots[i].value = 0;
+    }
+    spots[i].value += value;
+    return n;
+}
+
+/* Whether what is done at a place is mostly done to the blocks: with others it would go on without them. */
+static bool is_for_blocks(struct advices *advices, const struct code_spot *spot, uint8_t *is_inside)
+{
+    double own = 100 * spot->value / advices->report.total_value;
+    return own >= CHURN_OWN_PART * code_spots_share(advices, spot, 1, NULL, is_inside);
+}
+
+/* Where the blocks are used, and the calls that make them: spots [CHURN_SPOTS]. is_inside [n_scopes]: scratch. */
+static size_t spots_of_blocks(struct advices *advices, const struct variable *variable, uint8_t *is_inside,
+                              struct code_spot *spots)
+{
+    const struct model *model = advices->report.model;
+    size_t n = 0, n_kept = 0;
+    double all = 0;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            double value = model->own[i * model->n_metrics + advices->report.metric];
+            struct code_spot spot = value > 0 ? spot_of_block(model, i) : (struct code_spot){0};
+            n = add_spot(spots, n, &spot, value);
+            all += value;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (spots[i].value >= CHURN_SPOT_PART * all && is_for_blocks(advices, &spots[i], is_inside))
+            spots[n_kept++] = spots[i];
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t at = model->scopes[variable->scopes[k]].parent, loop;
+        while (at && !(model->scopes[at].kind == SCOPE_CALL && model->scopes[at].vaddr &&
+                       code_line_of(model, at).function == variable->function))
+            at = model->scopes[at].parent;
+        struct code_spot call = {.kind = SPOT_CALL, .vaddr = model->scopes[at].vaddr};
+        call.module = model->scopes[code_function_around(model, at, &loop)].module;
+        n_kept = at ? add_spot(spots, n_kept, &call, 0) : n_kept;
+    }
+    return n_kept;
+}
+
+/* Percent of the CPU time that the blocks take: in user mode and, as first touches and calls, in the kernel. */
+static double cost_of_blocks(struct advices *advices, const struct report_row *row)
+{
+    const struct report *report = &advices->report;
+    struct code_spot spots[CHURN_SPOTS];
+    uint8_t *is_inside = calloc(report->model->n_scopes + 1, sizeof *is_inside);
+    size_t most, n = is_inside ? spots_of_blocks(advices, row->variable, is_inside, spots) : 0;
+    double kernel = report_kernel_percent(report), n_faults = count_faults(advices, &most);
+    double mean = (double)row->variable->size_bytes / (double)row->variable->n_blocks;
+    double user = is_inside ? code_spots_share(advices, spots, n, row->variable, is_inside) : 0;
+    double part = mean >= MAPPED_BYTES && n_faults <= 0 ? 1 : 0;
+    if (n_faults > 0)
+        part = (double)advices->touches.variables[row->variable - report->variables].n_faults / n_faults;
+    advices->failed |= !is_inside;
+    free(is_inside);
+    return kernel * part + (1 - kernel / 100) * user;
+}
+
+void advise_on_churn(struct advices *advices, const struct report_row *row)
+{
+    const struct report *report = &advices->report;
+    const struct variable *variable = row->variable;
+    struct buf words = {0}, evidence = {0};
+    char size[16];
+    double mean = variable->n_blocks ? (double)variable->size_bytes / (double)variable->n_blocks : 0;
+    bool is_heap = variable->class == CLASS_HEAP && !row->part && variable->n_blocks >= CHURN_BLOCKS;
+    double ns_per_byte = row->share / 100 * report->sampled_s * 1e9 / fmax(1, (double)variable->size_bytes);
+    if (!is_heap || !report_is_turned_over(row) || mean < CHURN_BYTES || report->sampled_s <= 0 ||
+        ns_per_byte > CHURN_NS_PER_BYTE)
+        return;
+    text_size((uint64_t)mean, size);
+    buf_printf(&words,
+               "%llu blocks of %s, each given back again: let it grow in large steps (reserve, double), allocate it "
+               "once, or reuse it",
+               (unsigned long long)variable->n_blocks, size);
+    text_size(variable->size_bytes, size);
+    buf_printf(&evidence,
+               "%s in all, with %.2f ns of time in user mode at each byte: it is filled or copied about once; what is "
+               "done where it is made and used has that bound, its page faults in the kernel, too",
+               size, ns_per_byte);
+    struct advice *made =
+        words.data ? advice_add(advices, row, "churn", cost_of_blocks(advices, row), words.data, &evidence) : NULL;
+    if (made)
+        made->is_of_cpu_time = made->is_verified = true;
+    advices->failed |= words.failed;
+    buf_fini(&words);
+}
+
+/* --- the whole kernel --- */
+
 void advise_on_kernel(struct advices *advices, double least)
 {
     const struct report *report = &advices->report;
@@ -101,8 +233,10 @@ void advise_on_kernel(struct advices *advices, double least)
     struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", gain,
                                                   words.data, &evidence)
                                      : NULL;
-    if (made)
+    if (made) {
         made->is_of_cpu_time = true;
+        made->variable = is_by_faults ? &report->variables[most] : NULL;
+    }
     advice_set_place(made, &place);
     advices->failed |= words.failed;
     buf_fini(&words);

@@ -119,6 +119,7 @@ struct advice *advice_add(struct advices *advices, const struct report_row *row,
                             .name = row->name,
                             .class = row->class,
                             .site = row->site,
+                            .variable = row->variable,
                             .share = row->share,
                             .memory = advices->report.has_causes && !special_rows_find(row->name) ? row->causes.memory
                                                                                                   : (double)NAN,
@@ -200,6 +201,7 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
     if (!advise_on_places(advices, row))
         advise_on_remote_accesses(advices, row);
     advise_on_data(advices, row, has_shared_lines);
+    advise_on_churn(advices, row);
     bool is_answered = false;
     for (size_t i = 0; i < advices->n_items; i++) /* its loops have been answered for before */
         is_answered |= strcmp(advices->items[i].rule, "not-worth-it") != 0 && is_about(&advices->items[i], row);

@@ -19,14 +19,15 @@
 struct advice {
     const char *rule; /* "interleave" */
     const char *name, *class, *site;
-    double share, memory; /* percent of all samples; memory NAN: not known */
-    double gain;          /* percent of all samples: following it saves no more time than that; NAN: not known */
-    bool is_verified;     /* it is known that much of the row's time waits, or does not, as the rule says */
-    bool is_of_cpu_time;  /* share and gain are percent of the CPU time, of which samples are a part */
-    double rank;          /* advice of a higher one comes first */
-    char *place;          /* of most of the row's samples: "loop cg.c:12-14", "cg.c:12", "daxpy"; "": not known */
-    uint64_t live_bytes;  /* of a leak: the memory that following it saves; else 0 */
-    size_t number;        /* in the order of the report */
+    const struct variable *variable; /* that it is about, of the report; NULL: none */
+    double share, memory;            /* percent of all samples; memory NAN: not known */
+    double gain;         /* percent of all samples: following it saves no more time than that; NAN: not known */
+    bool is_verified;    /* it is known that much of the row's time waits, or does not, as the rule says */
+    bool is_of_cpu_time; /* share and gain are percent of the CPU time, of which samples are a part */
+    double rank;         /* advice of a higher one comes first */
+    char *place;         /* of most of the row's samples: "loop cg.c:12-14", "cg.c:12", "daxpy"; "": not known */
+    uint64_t live_bytes; /* of a leak: the memory that following it saves; else 0 */
+    size_t number;       /* in the order of the report */
     char *words, *evidence;
     char *programs; /* that use it: "cc1, as"; NULL: not known */
 };
@@ -115,6 +116,10 @@ bool advise_on_lines(struct advices *advices, const struct report_row *row);
 /* advice-rows.c: advice about a row that is no variable. */
 void advise_on_special(struct advices *advices, const struct report_row *row);
 
+/* advice-whole.c: advice about large blocks that are allocated, used once and given back, again and again, as where
+ * something grows by one element at a time. */
+void advise_on_churn(struct advices *advices, const struct report_row *row);
+
 /* advice-whole.c: advice about time in the kernel, about what is set aside of all variables, the allocator and waiting
  * for threads, and about debug information, for rows of least percent together; and about leaks. */
 void advise_on_kernel(struct advices *advices, double least);
@@ -158,12 +163,12 @@ void code_facts_put(const struct code_facts *facts, struct buf *words, struct bu
 /* A place in the code that can be changed by itself: a loop, with all that it calls; a function of the language's
  * libraries, with all that it calls and the lines that call it; else a line, with all that it calls; where no lines are
  * known, a function with what it calls of those libraries, since of others' functions nothing is said. */
-enum spot_kind { SPOT_NONE = 0, SPOT_LIBRARY, SPOT_LOOP, SPOT_LINE, SPOT_FUNCTION };
+enum spot_kind { SPOT_NONE = 0, SPOT_LIBRARY, SPOT_LOOP, SPOT_LINE, SPOT_FUNCTION, SPOT_CALL };
 
 struct code_spot {
     enum spot_kind kind;
     uint32_t module, function; /* string ids; the function is the one that another module called */
-    uint64_t vaddr;            /* of the loop's first instruction, else of the function's; 0: SPOT_LIBRARY */
+    uint64_t vaddr; /* of the loop's first instruction, else of the function's; 0: SPOT_LIBRARY; of the call */
     uint32_t file, line, end_line;
     uint32_t scope; /* of its costliest statement */
     double value;   /* of the row there */
@@ -182,14 +187,19 @@ struct code_line {
 /* The line of a statement or a call. */
 struct code_line code_line_of(const struct model *model, uint32_t scope);
 
+/* The place that a statement lies in. */
+struct code_spot code_spot_of(const struct model *model, uint32_t scope);
+
 /* advice-spots.c: the place with most of the row's samples, and how many there are. False: none is known. */
 bool code_spot_find(const struct advices *advices, const struct report_row *row, struct code_spot *spot,
                     size_t *n_spots);
 
-/* Percent of all samples that are in the place, whatever their data, as far as other code may save them: the profiler's
- * own are not among them, nor what waits for memory for certain, but where the call of a library is saved. is_inside
- * [n_scopes] receives which scopes lie in the place. */
-double code_spot_share(struct advices *advices, const struct code_spot *spot, uint8_t *is_inside);
+/* Percent of all samples that are in one of the places [n], whatever their data, as far as other code may save them:
+ * the profiler's own are not among them, nor what waits for memory for certain, but where the call of a library is
+ * saved. of: a variable whose blocks would not be there; then all is saved, its own samples anywhere and what the
+ * allocator does for its function, too. is_inside [n_scopes] receives which scopes lie in the places. */
+double code_spots_share(struct advices *advices, const struct code_spot *spots, size_t n, const struct variable *of,
+                        uint8_t *is_inside);
 
 /* What is known of the code that a row's samples are in. */
 struct code_advice {

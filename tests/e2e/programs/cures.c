@@ -83,6 +83,37 @@ static KERNEL_NOINLINE uint64_t sum_in_one_block(void)
     return N_VALUES;
 }
 
+/* --- a block that grows by one element at a time, and is copied each time --- */
+
+#define N_BEFORE UINT64_C(8192) /* elements: the copy takes longer than the call */
+
+static double *series;
+
+static KERNEL_NOINLINE uint64_t grow_by_one(void)
+{
+    series = kernel_check(calloc(N_BEFORE, sizeof *series));
+    for (uint64_t i = N_BEFORE; i < N_BEFORE + N_VALUES; i++) {
+        double *longer = kernel_check(malloc((i + 1) * sizeof *longer));
+        memcpy(longer, series, i * sizeof *longer);
+        free(series);
+        series = longer;
+        series[i] = (double)i;
+    }
+    results += series[N_BEFORE];
+    free(series);
+    return N_VALUES;
+}
+
+static KERNEL_NOINLINE uint64_t grow_at_once(void)
+{
+    series = kernel_check(calloc(N_BEFORE + N_VALUES, sizeof *series));
+    for (uint64_t i = N_BEFORE; i < N_BEFORE + N_VALUES; i++)
+        series[i] = (double)i;
+    results += series[N_BEFORE];
+    free(series);
+    return N_VALUES;
+}
+
 /* --- arithmetic --- */
 
 static KERNEL_NOINLINE uint64_t add_in_a_chain(void)
@@ -245,6 +276,7 @@ static void make_lock(void)
 static const struct kernel_case cases[] = {
     {"pages-anew", {make_buffer, make_buffer}, {use_new_buffer, use_buffer}},
     {"block-a-step", {make_values, make_values}, {sum_in_blocks, sum_in_one_block}},
+    {"grown", {NULL, NULL}, {grow_by_one, grow_at_once}},
     {"chain-of-sums", {make_values, make_values}, {add_in_a_chain, add_in_four_chains}},
     {"divisions", {make_values, make_values}, {look_up_by_remainder, look_up_by_mask}},
     {"powers", {make_values, make_values}, {square_by_pow, square}},
