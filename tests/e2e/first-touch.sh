@@ -169,7 +169,7 @@ for compiler in gcc clang; do
     [ "$compiler" != gcc ] || ways="$ways calloc trimmed reused"
     for way in $ways; do
         name=$compiler-$way
-        "$builddir/hpcrun" -ds -e EADDR -e FAULTS -o "$scratch/$name.m" "$scratch/fill" $way >"$scratch/$name.part" \
+        "$builddir/hpcrun" -ds -e EADDR -e FAULTS -o "$scratch/$name.m" "$scratch/fill" "$way" >"$scratch/$name.part" \
             2>"$scratch/errors" || fail "$name: $(cat "$scratch/errors")"
         "$builddir/hpcprof" -q -o "$scratch/$name.db" "$scratch/$name.m"
         "$builddir/hpcquery" vars --json "$scratch/$name.db" >"$scratch/$name.json"
