@@ -383,9 +383,8 @@ static void put_times(const struct report *report, const struct export_job *job,
     struct buf text = {0};
     if (model->topology)
         text_labelled(out, job, "machine", model->topology);
-    if (model->user_ns || model->system_ns)
-        buf_printf(&text, "%.2f s of CPU time in user mode, %.2f s in the kernel", (double)model->user_ns / 1e9,
-                   (double)model->system_ns / 1e9);
+    if (cpu_s > 0)
+        buf_printf(&text, "%.2f s of CPU time in user mode, %.2f s in the kernel", report->user_s, report->system_s);
     if (report->sampled_s > 0 && cpu_s > 0)
         buf_printf(&text, "%sthe samples stand for %.2f s, %.0f %% of the CPU time%s", text.len_bytes ? "; " : "",
                    report->sampled_s, report->sampled_s < cpu_s ? 100 * report->sampled_s / cpu_s : 100,

@@ -2,6 +2,7 @@
 /* Parts of a report: rows that are no variables, causes, fields, and what the hardware says. See report.h. */
 #include "analysis/report/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,62 @@ int report_refuse_variable(const struct report *report, const char *name, struct
     buf_fini(&text);
     free(names);
     return code;
+}
+
+/* --- times --- */
+
+#define KERNEL_MIN 0.005 /* of the CPU time */
+#define TICK_S 0.004     /* of kernels that account by ticks, mostly */
+#define DEVIATIONS 2     /* within which nearly all errors of counting are */
+
+/* CPU time in the kernel. What the kernel says itself is mostly counted at its ticks, and a tick in step with the clock
+ * of the samples meets the delivery of one each time: a loop without system calls got up to a fifth. But that clock
+ * runs in the kernel as well, without giving samples there. So what no sample stands for was the kernel's, or was lost.
+ * Of that no more is taken than the kernel says, with the error of so many ticks. */
+static double kernel_s(const struct report *report, double reported_s, double cpu_s)
+{
+    const struct event_sum *event = report->event;
+    double n_ticks = cpu_s / TICK_S, part = cpu_s > 0 ? fmin(1, reported_s / cpu_s) : 0;
+    double error_s = DEVIATIONS * TICK_S * sqrt(fmax(1, n_ticks * part * (1 - part)));
+    double lost_s = report->sampled_s / (double)event->taken * (double)event->fates[FATE_NOT_DELIVERED];
+    double rest_s = cpu_s - report->sampled_s - lost_s;
+    return fmax(0, fmin(rest_s, reported_s + error_s));
+}
+
+void report_set_times(struct report *report)
+{
+    const struct model *model = report->model;
+    const char *name = model->metrics[report->metric].name;
+    report->is_leaks = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
+    report->has_too_few = report->event && !report->is_leaks && report->event->taken < REPORT_SAMPLES_MIN;
+    if (!metrics_is_time(name) || !report->event)
+        return;
+    report->sampled_s = report->total_value / 1e6;
+    report->is_user_only = report->event->is_user_only;
+    report->system_s = (double)model->system_ns / 1e9;
+    double reported_s = (double)model->user_ns / 1e9 + report->system_s, cpu_s = reported_s;
+    /* a process that was killed reports too little CPU time: it used at least what was sampled */
+    if (model->n_killed && reported_s < report->sampled_s)
+        cpu_s = report->sampled_s;
+    if (report->is_user_only && report->event->taken && reported_s > 0)
+        report->system_s = kernel_s(report, report->system_s, cpu_s);
+    report->user_s = cpu_s - report->system_s;
+}
+
+double report_kernel_percent(const struct report *report)
+{
+    double cpu_s = report->user_s + report->system_s;
+    bool is_worth = report->is_user_only && cpu_s > 0 && report->system_s >= KERNEL_MIN * cpu_s;
+    return is_worth ? 100 * report->system_s / cpu_s : 0;
+}
+
+double report_kernel_least(const struct report *report)
+{
+    double part = report_kernel_percent(report) / 100;
+    if (part <= 0 || report->sampled_s <= 0)
+        return 0;
+    double n = (double)report->event->taken * (report->user_s + report->system_s) / report->sampled_s;
+    return 100 * fmax(0, part - DEVIATIONS * sqrt(part * (1 - part) / n));
 }
 
 /* --- causes --- */

@@ -13,9 +13,8 @@
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
-#define NOTHING 1e-9     /* of a sum of values */
-#define KERNEL_MIN 0.005 /* of the CPU time */
-#define FREED_PART 0.9   /* of the blocks */
+#define NOTHING 1e-9   /* of a sum of values */
+#define FREED_PART 0.9 /* of the blocks */
 #define CONSTRUCTS_NAMED 3
 
 bool report_place(const char *name, uint64_t *place)
@@ -788,32 +787,6 @@ static int add_rows(struct report *report, bool with_unused, struct error *err)
     return code == 0 ? add_drops(report, worth, err) : code;
 }
 
-/* Sets the time that the samples stand for, and whether they are enough. */
-static void set_times(struct report *report)
-{
-    const struct model *model = report->model;
-    const char *name = model->metrics[report->metric].name;
-    report->is_leaks = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
-    report->has_too_few = report->event && !report->is_leaks && report->event->taken < REPORT_SAMPLES_MIN;
-    if (!metrics_is_time(name) || !report->event)
-        return;
-    report->sampled_s = report->total_value / 1e6;
-    report->user_s = (double)model->user_ns / 1e9;
-    report->system_s = (double)model->system_ns / 1e9;
-    report->is_user_only = report->event->is_user_only;
-    /* a process that was killed reports too little CPU time: it used at least what was sampled */
-    double reported_s = report->user_s + report->system_s;
-    if (model->n_killed && reported_s < report->sampled_s)
-        report->user_s += report->sampled_s - reported_s;
-}
-
-double report_kernel_percent(const struct report *report)
-{
-    double cpu_s = report->user_s + report->system_s;
-    bool is_worth = report->is_user_only && cpu_s > 0 && report->system_s >= KERNEL_MIN * cpu_s;
-    return is_worth ? 100 * report->system_s / cpu_s : 0;
-}
-
 bool report_is_special(const struct report_row *row)
 {
     const struct variable *variable = row->variable;
@@ -923,7 +896,7 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
         code = waits_new(&report->waits, model, metrics_is_time(model->metrics[metric].name), err);
     if (code == 0)
         code = add_rows(report, with_unused, err);
-    set_times(report);
+    report_set_times(report);
     if (code == 0)
         code = report_add_fields(report, err);
     if (code == 0)

@@ -107,7 +107,7 @@ struct report {
     size_t metric;
     double total_value, total_samples; /* of the samples taken */
     double sampled_s;                  /* time that they stand for, 0 = not known: the metric is not time */
-    double user_s, system_s;           /* CPU time, with sampled_s; both 0: not known */
+    double user_s, system_s;           /* CPU time in the program and the kernel, with sampled_s; 0: not known */
     bool is_user_only;                 /* time in the kernel gave no samples */
     bool is_leaks;                     /* the metric is bytes allocated, freed or leaked: no samples */
     bool has_too_few;                  /* fewer than REPORT_SAMPLES_MIN */
@@ -162,9 +162,14 @@ double report_value(const struct report *report, const struct report_row *row, s
 double report_part_fraction(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
 
-/* Time in the kernel, percent of the CPU time, if it deserves a row: when it gave no samples and is at least half a
- * percent; else 0. */
+/* parts.c: sets the time that the samples stand for, the CPU time in the program and in the kernel, and whether there
+ * are samples enough. */
+void report_set_times(struct report *report);
+
+/* parts.c: time in the kernel, percent of the CPU time, if it deserves a row: when it gave no samples and is at least
+ * half a percent; else 0. _least: so much it is in any case, as the samples are a count. */
 double report_kernel_percent(const struct report *report);
+double report_kernel_least(const struct report *report);
 
 /* Whether the row is not a variable: samples without one, waiting, dropped, or in memory that is no variable. */
 bool report_is_special(const struct report_row *row);

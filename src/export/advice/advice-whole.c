@@ -212,7 +212,7 @@ void advise_on_kernel(struct advices *advices, double least)
     const struct report_row *calls = row_named(advices, "<system call>");
     struct buf words = {0}, evidence = {0}, place = {0};
     size_t most;
-    if (share <= 0 || share < least)
+    if (share < least || report_kernel_least(report) < ADVICE_LARGE_PERCENT)
         return;
     double n_faults = count_faults(advices, &most), fault_s = n_faults > 0 ? report->system_s / n_faults : 0;
     bool has_calls = calls && calls->share >= CALLS_LEAST;
