@@ -462,6 +462,30 @@ static void set_first_line(struct source_loop *loop)
     loop->first_line = is_below ? loop->top_line : loop->key_line;
 }
 
+/* Whether the two are written in one function of one file, so that their lines can be compared. */
+static bool is_beside(const struct source_loop *a, const struct source_loop *b)
+{
+    return a->node == b->node && a->file == b->file;
+}
+
+/* Corrects where nested loops begin: on one line, those around others have no lines above it that they could test at
+ * the end of; and no loop begins above the one around it. */
+static void fit_nests(struct structure *structure)
+{
+    struct source_loop *source = structure->source;
+    for (size_t i = 0; i < structure->n_source; i++) {
+        struct source_loop *loop = &source[i], *outer = loop->parent == STRUCTURE_NONE ? NULL : &source[loop->parent];
+        if (outer && is_beside(outer, loop) && outer->key_line && outer->key_line == loop->key_line)
+            outer->first_line = outer->key_line;
+    }
+    for (size_t i = 0; i < structure->n_source; i++) {
+        struct source_loop *loop = &source[i], *outer = loop->parent == STRUCTURE_NONE ? NULL : &source[loop->parent];
+        if (outer && is_beside(outer, loop) && loop->first_line < outer->first_line &&
+            outer->first_line <= loop->key_line)
+            loop->first_line = outer->first_line;
+    }
+}
+
 /* The innermost loop of the source around an atom. What was moved into a loop from outside its function is outside. */
 static uint32_t loop_around(const struct structure *structure, const struct atom *atom)
 {
@@ -495,6 +519,7 @@ bool structure_name_loops(struct structure *structure)
     widen(structure);
     for (size_t i = 0; i < structure->n_source; i++)
         set_first_line(&structure->source[i]);
+    fit_nests(structure);
     structure_merge_loops(structure);
     for (size_t i = 0; i < structure->n_atoms; i++)
         structure->atoms[i].loop = loop_around(structure, &structure->atoms[i]);

@@ -4,6 +4,7 @@
  * begin with what is to be found: swap, tile, fine. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define N 700
 
@@ -19,6 +20,20 @@ void swap_fixed(double s)
     for (int j = 0; j < N; j++)     /* outer */
         for (int i = 0; i < N; i++) /* inner */
             b_fixed[i][j] += s * a_fixed[i][j];
+}
+
+double (*line_a)[N], (*line_b)[N];
+
+/* Two nests, each on a line of its own. The lines of the first, and of the allocation, are not those of the second,
+ * although compilers move some of their instructions into it. */
+void swap_one_line(void)
+{
+    line_a = malloc(sizeof(double[N][N])), line_b = malloc(sizeof(double[N][N]));
+    /* clang-format off */
+    for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { line_a[i][j] = 1; line_b[i][j] = 0; }
+    for (int k = 0; k < 100; k++)
+        for (int j = 0; j < N; j++) /* outer */ for (int i = 0; i < N; i++) /* inner */ line_b[i][j] += line_a[i][j] * k;
+    /* clang-format on */
 }
 
 void fine_fixed(double s)

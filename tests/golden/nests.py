@@ -23,7 +23,7 @@ def marks(source):
         if head := re.match(r"(?:void|double|subroutine) (\w+)\(", text):
             name = head.group(1)
             found[name] = {}
-        if mark := re.search(r"(?:/\*|!) (outer|inner)\b", text):
+        for mark in re.finditer(r"(?:/\*|!) (outer|inner)\b", text):
             found[name][mark.group(1)] = number
     return found
 
