@@ -12,10 +12,11 @@
 
 #define LINES_SHOWN 3
 #define TOUCH_SHARE_MIN 5.0 /* percent of all samples: from here on a row says who touched it first */
-#define SCREEN_LINES 40 /* of a report that fits one screen, of so many columns: as much as that on a narrower one */
-#define SCREEN_COLUMNS 100
-#define SCREEN_LEAST 1.0 /* percent of all samples that a row in it has ... */
-#define SCREEN_ROWS 3    /* ... unless they are fewer rows */
+#define SCREEN_LINES 38     /* of a screen of 40, on which hpcrun and hpcprof have a line each ... */
+#define SCREEN_COLUMNS 100  /* ... of so many columns: as much as that on a narrower one */
+#define SCREEN_LEAST 1.0    /* percent of all samples that a row in it has ... */
+#define SCREEN_ROWS 3       /* ... unless they are fewer rows */
+#define TIGHT_LEAST 3.0     /* percent of a row for which legends are left out */
 
 /* Time in the kernel goes above the table, because it is a share of another total, with a line that says where the
  * table's shares begin. On a screen that is one line, where it matters. */
@@ -97,11 +98,11 @@ static void put_constructs(const struct vars_table *table, const struct report_r
     buf_fini(&text);
 }
 
-/* Sums up the rows from the n-th on, which are not shown: each is smaller than these. */
+/* Sums up the rows from the n-th on, which are not shown: each is smaller than these, whose order is told there. */
 static void put_rest(const struct export_job *job, const struct report *report, size_t n, struct buf *out)
 {
     double rest = 0;
-    char text[64];
+    char text[128];
     for (size_t i = n; i < report->n_rows; i++)
         rest += report->rows[i].share;
     if (n == report->n_rows)
@@ -110,7 +111,11 @@ static void put_rest(const struct export_job *job, const struct report *report, 
         buf_printf(out, "%9s", "");
     else
         buf_printf(out, "%5.1f %%  ", rest);
-    (void)snprintf(text, sizeof text, "%zu more (--top 0 shows all)", report->n_rows - n);
+    (void)snprintf(text, sizeof text, "%zu more (--top 0 shows all)%s", report->n_rows - n,
+                   !job->fits_screen || report->has_too_few ? ""
+                   : job->by_time                           ? ". Order: by share"
+                   : report->has_causes                     ? ". Order: by what may wait for memory, others by share"
+                                                            : "");
     text_wrapped(out, job, text, 9, 9);
 }
 
@@ -197,6 +202,15 @@ static int put_table(const struct export_job *job, struct report *report, const 
     return 0;
 }
 
+/* The share of the smallest of the first n rows. */
+static double least_share(const struct report *report, size_t n)
+{
+    double least = 100;
+    for (size_t i = 0; i < n; i++)
+        least = report->rows[i].share < least ? report->rows[i].share : least;
+    return least;
+}
+
 /* Appends the report with at most that many rows, those with the largest shares; of a report that has to fit a screen
  * with as few as that takes. n_lines: that stand below it. */
 static int put_fitting(const struct export_job *job, struct report *report, const struct first_touches *touches,
@@ -220,8 +234,9 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
             buf_fini(&text);
             return code;
         }
-        top = n > SCREEN_ROWS || tight.is_tight ? n - 1 : n;
-        tight.is_tight = n <= SCREEN_ROWS;
+        bool is_small = n > SCREEN_ROWS && least_share(report, n) < TIGHT_LEAST;
+        top = is_small || tight.is_tight ? n - 1 : n;
+        tight.is_tight |= !is_small;
         buf_fini(&text);
     }
 }

@@ -17,7 +17,7 @@ struct export_job {
     size_t metric;
     size_t top;       /* rows at most; 0 = all */
     bool fits_screen; /* vars, text: fewer rows and words where that makes the report fit one screen */
-    bool is_tight;    /* ... and no legends, and one line for a note */
+    bool is_tight;    /* ... and no legends, to leave the room to rows */
     bool with_unused; /* variables without samples too; annotate: lines without samples */
     bool with_paths;  /* heap variables by allocation path */
     bool at_mark;     /* leaks: what was live at the mark */

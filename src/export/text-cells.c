@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "structure/names/assign-name.h"
 
 #define PROGRAMS_SHOWN 8
@@ -163,6 +164,8 @@ static bool may_end(const char *text, size_t n, bool at_blank)
     if (at_blank)
         return text[n] == ' ' && text[n + 1] != '%';
     bool is_line = n > 1 && text[n - 1] == ':' && text[n] >= '0' && text[n] <= '9';
+    if (n > 0 && text[n] == '+' && text[n + 1] == '0') /* "malloc_state+0x12" */
+        return true;
     bool is_opened = n > 1 && text[n - 1] == '(' && text[n - 2] == ' '; /* the line breaks better before the bracket */
     return n > 0 && text[n] != '>' && !is_line && !is_opened && strchr("/:>,_(<", text[n - 1]);
 }
@@ -349,7 +352,7 @@ static const char *skip_arguments(const char *text, const char *p)
 void text_short_name(struct buf *out, const char *name)
 {
     struct buf plain = {0};
-    text_origin(&plain, name);
+    text_origin(&plain, name[0] == '/' ? path_last(name) : name);
     const char *text = plain.data ? plain.data : "";
     for (const char *p = text; *p;) {
         const char *end = skip_arguments(text, p);

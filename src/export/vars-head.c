@@ -73,7 +73,9 @@ static bool skid_holds(const char *json)
 #define REGION_WIDTH 40
 #define NAMES_SHOWN 4
 #define NOTES_SHOWN 3
+#define NOTE_LINES 3 /* of a note on a screen; of a longer one its first sentence */
 #define PROFILER_PERCENT 2.0
+#define TIGHT_PERCENT 10.0 /* where a screen is full: smaller rows get no words about what they were spent on */
 #define HIDDEN_PERCENT 10.0
 #define COVERED_LEAST 0.7 /* of the time used: from this on down the head says what the samples stand for */
 #define CHANCE_DEVIATIONS 4
@@ -133,6 +135,19 @@ static void put_source(const char *plan, struct buf *text)
     }
 }
 
+/* Appends the source, on a screen only if there is room in the line: hpcrun has said it, and -v does. */
+static void put_plan(const struct export_job *job, struct buf *text)
+{
+    struct buf source = {0};
+    put_source(job->model->plan, &source);
+    size_t width =
+        TEXT_LABEL_WIDTH + text_width(text->data ? text->data : "") + 2 + text_width(source.data ? source.data : "");
+    if (source.data && (!job->fits_screen || width <= job->columns))
+        buf_printf(text, "; %s", source.data);
+    text->failed = text->failed || source.failed;
+    buf_fini(&source);
+}
+
 /* The share of the samples that are the profiler's own work. */
 static double profiler_share(const struct report *report)
 {
@@ -164,10 +179,8 @@ static void put_samples(const struct report *report, const struct export_job *jo
         buf_printf(&text, "address found for %.1f %%, variable named for %.1f %%", report->recovered, report->named);
     if (!report->has_too_few && profiler_share(report) >= PROFILER_PERCENT)
         buf_printf(&text, "; %.1f %% are the profiler's own work", profiler_share(report));
-    if (job->model->plan) {
-        buf_printf(&text, "; ");
-        put_source(job->model->plan, &text);
-    }
+    if (job->model->plan)
+        put_plan(job, &text);
     text_labelled(out, job, "samples", text.data ? text.data : "");
     drop(&text, out);
 }
@@ -486,22 +499,31 @@ static void put_legend(const struct report *report, const struct export_job *job
     }
 }
 
+/* The same, where the screen is full of large rows alone. */
+static const char *meaning_shown(const struct report *report, const struct export_job *job,
+                                 const struct report_row *row)
+{
+    return job->is_tight && row->share < TIGHT_PERCENT ? NULL : vars_table_meaning(report, row);
+}
+
 /* Puts what the causes mean for rows, each meaning once for all rows that it holds for. With -v, and where there are no
  * shares, that stands at the rows or nowhere. */
 static void put_meanings(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
     for (size_t i = 0; job->fits_screen && i < n_rows; i++) {
-        const char *meaning = vars_table_meaning(report, &report->rows[i]);
+        const char *meaning = meaning_shown(report, job, &report->rows[i]);
         bool is_told = false;
         struct buf text = {0};
         for (size_t k = 0; k < i; k++)
-            is_told |= meaning && vars_table_meaning(report, &report->rows[k]) == meaning;
+            is_told |= meaning && meaning_shown(report, job, &report->rows[k]) == meaning;
         if (!meaning || is_told)
             continue;
         size_t n = 0;
         for (size_t k = i; k < n_rows; k++)
-            if (vars_table_meaning(report, &report->rows[k]) == meaning && n++ < NAMES_SHOWN)
-                buf_printf(&text, "%s%s", n > 1 ? ", " : "", report->rows[k].name);
+            if (meaning_shown(report, job, &report->rows[k]) == meaning && n++ < NAMES_SHOWN) {
+                buf_printf(&text, "%s", n > 1 ? ", " : "");
+                text_short_name(&text, report->rows[k].name);
+            }
         if (n > NAMES_SHOWN)
             buf_printf(&text, " and %zu more", n - NAMES_SHOWN);
         buf_printf(&text, ": %s", meaning);
@@ -539,7 +561,7 @@ static void put_size_legend(const struct report *report, const struct export_job
     vars_table_put_size(&report->rows[i], &text);
     buf_append(&text, " ", 1);
     vars_table_put_blocks(&report->rows[i], &text);
-    buf_printf(&text, ": so many blocks of that mean size, nearly all freed again; without x: all blocks together");
+    buf_printf(&text, ": so many blocks of that mean size, nearly all freed again");
     text_labelled(out, job, "size", text.data ? text.data : "");
     drop(&text, out);
 }
@@ -547,26 +569,33 @@ static void put_size_legend(const struct report *report, const struct export_job
 /* Puts that nothing can be known about nodes, where that is so. */
 static void put_nodes(const struct report *report, const struct export_job *job, struct buf *out)
 {
-    if (job->model->n_numa_nodes == 1)
+    if (job->model->n_numa_nodes == 1 && !job->is_tight)
         text_labelled(out, job, "NUMA",
                       report->has_hardware && report->all.latency.n_remote
                           ? "the machine shows one node, but its hardware reports accesses to others"
                           : "the machine has one node: near and far memory cannot be seen here");
 }
 
-/* Puts the notes that are not in the head; on a screen a few lines of them. */
+/* Puts a note, on a screen as far as there is room for whole sentences. */
+static void put_note(const struct export_job *job, const char *note, struct buf *out)
+{
+    size_t room = job->columns > 2 * TEXT_LABEL_WIDTH ? job->columns - TEXT_LABEL_WIDTH : job->columns;
+    const char *end = strstr(note, ". ");
+    char first[400];
+    (void)snprintf(first, sizeof first, "%.*s", end ? (int)(end + 1 - note) : (int)strlen(note), note);
+    text_labelled(out, job, "note", job->fits_screen && text_width(note) > NOTE_LINES * room ? first : note);
+}
+
+/* Puts the notes that are not in the head; on a screen a few of them. */
 static void put_notes(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
-    size_t n = 0, most = job->is_tight ? 1 : job->fits_screen ? 2 : SIZE_MAX;
+    size_t n = 0;
     char text[64];
     for (size_t i = 0; i < model->n_notes; i++) {
         if (is_head_note(report, model->notes[i]) || (n++ >= NOTES_SHOWN && job->fits_screen))
             continue;
-        text_style(out, job, TEXT_BOLD);
-        text_cell(out, job, "note", TEXT_LABEL_WIDTH, false);
-        text_style(out, job, TEXT_PLAIN);
-        (void)text_wrapped_most(out, job, model->notes[i], TEXT_LABEL_WIDTH, TEXT_LABEL_WIDTH, most);
+        put_note(job, model->notes[i], out);
     }
     (void)snprintf(text, sizeof text, "%zu more (-v shows all)", n - NOTES_SHOWN);
     if (job->fits_screen && n > NOTES_SHOWN)

@@ -484,6 +484,20 @@ static void put_below(const struct vars_table *table, const struct report_row *r
     buf_fini(&text);
 }
 
+/* Of "function (file:line)", in a cell that has no room for it, the file and line; other text as it is. */
+static const char *fitting_origin(struct buf *cell, size_t width, size_t n_lines)
+{
+    const char *rest = cell->data ? cell->data : "", *text = rest;
+    size_t len = strlen(text), n = 0;
+    char *open = len && text[len - 1] == ')' ? strrchr(cell->data, '(') : NULL;
+    for (bool is_there = open && strchr(open, ':'); is_there && *rest && n <= n_lines; n++)
+        free(text_take_line(&rest, width));
+    if (n <= n_lines)
+        return text;
+    cell->data[len - 1] = 0;
+    return open + 1;
+}
+
 void vars_table_put_row(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     struct buf cells[TABLE_COLUMNS_MAX] = {{0}};
@@ -494,6 +508,8 @@ void vars_table_put_row(const struct vars_table *table, const struct report_row 
         if (!is_below(table, i))
             put_cell(table, i, row, &cells[i]);
         rests[i] = cells[i].data ? cells[i].data : "";
+        if (is_screen && table->shown[i].column->put == put_origin)
+            rests[i] = fitting_origin(&cells[i], table->shown[i].width, (size_t)most);
     }
     while (goes_on) {
         put_line(table, rests, ++n == most, out);

@@ -273,8 +273,8 @@ static void say_choice(struct source_plan *plan, const struct source_event *addr
     }
     uint64_t period_ns = address->flags & SOURCE_TIMER ? address->timer_interval_ns : address->attr.sample_period;
     (void)snprintf(plan->choice, sizeof plan->choice,
-                   DATACENTRIC ": %s, %" PRIu64 " samples per CPU second, addresses worked out in software (%s); %s",
-                   address->name, period_ns ? CLOCK_S_NS / period_ns : 0, why, faults);
+                   DATACENTRIC ": %s, %" PRIu64 " per CPU second, addresses by software (%s); %s", address->name,
+                   period_ns ? CLOCK_S_NS / period_ns : 0, why, faults);
 }
 
 static int plan_faults(struct source_plan *plan, char *text, size_t n)

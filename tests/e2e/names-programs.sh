@@ -33,6 +33,61 @@ grep -q "^program  *called: " out || fail "the program's name is that of its lin
 grep -q "^path .*/own$" out || fail "the path does not name the program itself"
 grep -q "(compile with -g[^)]*): own" text || fail "nothing says that the program was compiled without -g"
 
+# Where a shell runs it, advice about it names the program that was called, and the note about debug information only what
+# has samples: not the library that does nothing but allocate.
+cat >quiet.c <<'END'
+#include <stdlib.h>
+void *quiet_kept;
+__attribute__((constructor)) static void quiet_begin(void)
+{
+    quiet_kept = malloc(100000);
+}
+END
+$CC -O1 -shared -fPIC quiet.c -o libquiet.so
+$CC -O1 own.c -o own -Wl,--no-as-needed -L. -lquiet -Wl,-rpath,"$scratch"
+report shell sh -c './called; exit 0'
+grep -q "(compile with -g[^)]*): own ([0-9]* %)\." text || fail "the note names more than what matters: $(grep 'Without debug' text)"
+expect_status 0 "$builddir/hpcquery" advice --csv shell.db
+python3 - out <<'PYTHON' || fail "the advice is not about the program that was called"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], encoding="utf-8")))
+print(rows)
+sys.exit(not rows or any(row["program"] != "called" for row in rows if row["variable"] in ("words", "<compute>")))
+PYTHON
+
+# A caller without a name or line is none: neither its address nor the line of what it calls stands for it.
+cat >churn.c <<'END'
+#include <stdlib.h>
+__attribute__((noipa)) void churn_turn(void *volatile *kept)
+{
+    for (int i = 0; i < 32; i++)
+        kept[i] = malloc(48);
+    for (int i = 0; i < 32; i++)
+        free(kept[i]);
+}
+END
+cat >churns.c <<'END'
+void churn_turn(void *volatile *kept);
+__attribute__((noipa)) static void churn_all(void *volatile *kept)
+{
+    for (int i = 0; i < 400000; i++)
+        churn_turn(kept);
+}
+int main(void)
+{
+    void *kept[32];
+    churn_all(kept);
+    return 0;
+}
+END
+$CC -O1 -g -shared -fPIC churn.c -o libchurn.so
+$CC -O1 churns.c -o churns -L. -lchurn -Wl,-rpath,"$scratch"
+strip churns
+report churns ./churns
+expect_status 0 "$builddir/hpcquery" advice --json churns.db
+grep -q '"allocator' out || fail "there is no advice about the allocator: $(cat out)"
+if grep -E 'func_0x[0-9a-f]+ \[churns\] \(churn\.c' out; then fail "a function is given the line of one that it calls"; fi
+
 tool=$(readlink -f "$(command -v gzip || echo /nonexistent)")
 package=$(dpkg -S "$tool" 2>/dev/null || dpkg -S "${tool#/usr}" 2>/dev/null || true)
 package=${package%%:*}

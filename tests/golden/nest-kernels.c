@@ -32,7 +32,7 @@ void swap_one_line(void)
     /* clang-format off */
     for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) { line_a[i][j] = 1; line_b[i][j] = 0; }
     for (int k = 0; k < 100; k++)
-        for (int j = 0; j < N; j++) /* outer */ for (int i = 0; i < N; i++) /* inner */ line_b[i][j] += line_a[i][j] * k;
+        for (int j = 0; j < N; j++) /* outer */ for (int i = 0; i < N; i++) /* inner */ line_b[i][j] += line_a[i][j];
     /* clang-format on */
 }
 

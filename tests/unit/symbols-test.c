@@ -159,6 +159,26 @@ static void test_not_code(void **state)
     assert_int_equal(symbols_lookup(*state, (uintptr_t)&table_of_test[0] - load_bias(), frames), 0);
 }
 
+/* As _init of a stripped library: a function without a size, alone in its section, and another one far behind. */
+__asm__(".pushsection .aaa_early,\"ax\",%progbits\n.globl code_without_size\n.type code_without_size,%function\n"
+        "code_without_size: .zero 16\n.popsection\n"
+        ".pushsection .aab_late,\"ax\",%progbits\n.balign 256\n.globl code_with_size\n.type code_with_size,%function\n"
+        "code_with_size: .zero 64\n.size code_with_size,64\n.popsection\n");
+extern const char code_without_size[], code_with_size[];
+
+static void test_without_size(void **state)
+{
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    uint64_t at = (uintptr_t)code_without_size - load_bias(), next = (uintptr_t)code_with_size - load_bias();
+    assert_true(at + 16 < next && next < at + 1024);
+    assert_int_equal(symbols_lookup(*state, at + 15, frames), 1);
+    assert_string_equal(frames[0].function, "code_without_size");
+    size_t n = symbols_lookup(*state, at + 16, frames);
+    assert_true(n == 0 || !frames[0].function || strcmp(frames[0].function, "code_without_size") != 0);
+    assert_int_equal(symbols_lookup(*state, next, frames), 1);
+    assert_string_equal(frames[0].function, "code_with_size");
+}
+
 static void test_refused_files(void **state)
 {
     (void)state;
@@ -199,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_data),
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_not_code),
+        cmocka_unit_test(test_without_size),
         cmocka_unit_test(test_refused_files),
         cmocka_unit_test(test_demangle),
     };

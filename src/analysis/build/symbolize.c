@@ -97,6 +97,7 @@ struct code_module {
     struct structure *structure;           /* NULL until loops are needed */
     const struct structure_file *file;     /* the one that describes the module, NULL = none */
     size_t in_file;                        /* its number in that file */
+    double n_samples;                      /* as far as they were counted */
     struct placeholder_name *placeholders; /* [n_placeholders] */
     size_t n_placeholders, cap_placeholders;
 };
@@ -130,6 +131,7 @@ struct symbolizer {
     struct named_call *calls; /* [n_calls] */
     size_t n_calls, cap_calls;
     struct slots call_slots;
+    double n_samples; /* of all modules, as far as they were counted */
 };
 
 struct symbolizer *symbolizer_new(struct model *model)
@@ -631,7 +633,8 @@ const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)
 }
 
 #define NAMES_NOTED 12
-#define BARE_NAMED 2 /* modules without debug information */
+#define BARE_NAMED 2   /* modules without debug information */
+#define BARE_LEAST 1.0 /* percent of the samples that these have */
 
 /* The last parts of the paths of modules, each once. */
 struct name_list {
@@ -684,7 +687,7 @@ static void note_names(struct model *model, const char *what, struct name_list *
 struct bare_module {
     const struct code_module *module;
     const char *package; /* that it is of, "" = none */
-    double share;        /* percent of the first metric */
+    double share;        /* percent of the samples whose causes were judged; 0: not known */
 };
 
 static int compare_bare(const void *a, const void *b)
@@ -693,26 +696,19 @@ static int compare_bare(const void *a, const void *b)
     return x->share > y->share ? -1 : x->share < y->share;
 }
 
-/* Sets the modules' parts of the samples and puts those with most of them first. */
-static void order_bare(struct model *model, struct bare_module *bare, size_t n)
+/* Puts the modules with most of the samples first, and drops those with hardly any, if it is known which have them.
+ * Returns how many are left. */
+static size_t order_bare(struct bare_module *bare, size_t n, double all)
 {
-    int64_t metric = model_first_metric(model);
-    double *values = calloc(model->strings.n_strings + 1, sizeof *values), all = 0;
-    for (size_t i = 1; values && metric >= 0 && model->own && i < model->n_scopes; i++) {
-        double value = model->own[i * model->n_metrics + (size_t)metric];
-        uint32_t at = (uint32_t)i;
-        while (value != 0 && at && !model->scopes[at].module)
-            at = model->scopes[at].parent;
-        values[model->scopes[at].module] += value;
-        all += value;
+    size_t n_left = 0;
+    for (size_t i = 0; i < n; i++) {
+        bare[i].share = all > 0 ? 100 * bare[i].module->n_samples / all : 0;
+        if (all <= 0 || bare[i].share >= BARE_LEAST)
+            bare[n_left++] = bare[i];
     }
-    for (size_t i = 0; values && all > 0 && i < n; i++)
-        for (size_t k = 1; k < model->strings.n_strings; k++)
-            if (strcmp(model->strings.strings[k], bare[i].module->path) == 0)
-                bare[i].share = 100 * values[k] / all;
-    free(values);
-    if (n)
-        qsort(bare, n, sizeof *bare, compare_bare);
+    if (n_left)
+        qsort(bare, n_left, sizeof *bare, compare_bare);
+    return n_left;
 }
 
 /* Whether a file below /etc/apt names the archive. */
@@ -779,9 +775,8 @@ static void note_packaged(struct model *model, const struct bare_module *bare, s
     put_bare(bare, n, true, &names);
     const char *archive = needs_archive ? missing_archive() : NULL;
     if (known.n_strings)
-        model_note(model, "Without debug information: %s. For names and lines: apt install%s%s%s%s.", names.data,
-                   packages.data, archive ? " (from " : "", archive ? archive : "",
-                   archive ? ", which apt's sources lack here)" : "");
+        model_note(model, "Without debug information: %s: apt install%s%s%s%s.", names.data, packages.data,
+                   archive ? " (from " : "", archive ? archive : "", archive ? ", which apt's sources lack here)" : "");
     strtab_fini(&known);
     buf_fini(&names);
     buf_fini(&packages);
@@ -793,7 +788,6 @@ static void note_bare(struct model *model, struct bare_module *bare, size_t n)
 {
     struct buf names = {0};
     struct package_file *files = calloc(n + 1, sizeof *files);
-    order_bare(model, bare, n);
     for (size_t i = 0; files && i < n; i++)
         files[i].path = bare[i].module->path;
     if (files)
@@ -806,6 +800,13 @@ static void note_bare(struct model *model, struct bare_module *bare, size_t n)
         model_note(model, "Without debug information (compile with -g for lines and inlining): %s.", names.data);
     buf_fini(&names);
     free(files);
+}
+
+void symbolizer_count(struct symbolizer *symbolizer, uint32_t id, double n_samples)
+{
+    symbolizer->n_samples += n_samples;
+    if (id)
+        symbolizer->modules[id - 1].n_samples += n_samples;
 }
 
 void symbolizer_note_missing(struct symbolizer *symbolizer)
@@ -829,7 +830,8 @@ void symbolizer_note_missing(struct symbolizer *symbolizer)
     note_names(symbolizer->model, "Another build than the one that was measured, so functions are shown by address",
                &foreign);
     note_names(symbolizer->model, "Not readable here, so functions are shown by address", &absent);
-    note_bare(symbolizer->model, bare, n_bare);
+    if (bare)
+        note_bare(symbolizer->model, bare, order_bare(bare, n_bare, symbolizer->n_samples));
     free(bare);
     if (is_kernel_nameless)
         model_note(symbolizer->model, "The kernel hid the addresses of its functions from the measurement (sysctl "

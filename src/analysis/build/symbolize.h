@@ -119,6 +119,9 @@ enum alloc_name_result symbolizer_alloc_name(struct symbolizer *symbolizer, uint
 bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_tls, uint64_t vaddr,
                         struct symbols_data *data);
 
+/* Counts samples in a module, for the next function: which modules matter. */
+void symbolizer_count(struct symbolizer *symbolizer, uint32_t module, double n_samples);
+
 /* Adds a note that names the modules with samples whose files are missing or have no debug information, and one when a
  * kernel's functions are not known. */
 void symbolizer_note_missing(struct symbolizer *symbolizer);

@@ -498,6 +498,9 @@ static int build_all(struct load *load, struct error *err)
     free(scopes.own);
     free(scopes.traced);
     load->prior_scopes = scopes.prior;
+    for (size_t i = 0; code == 0 && i < load->sides.causes.n_spots; i++)
+        symbolizer_count(load->symbolizer, load->sides.causes.spots[i].module,
+                         (double)load->sides.causes.spots[i].n_samples);
     if (code == 0)
         symbolizer_note_missing(load->symbolizer);
     return code;

@@ -32,6 +32,8 @@ static bool find_program_line(const struct advices *advices, uint32_t scope, str
             found->function = here->name;
             return true;
         }
+        if (is_function)
+            found->file = found->line = 0; /* of a function that it calls */
         if (is_function || here->line == 0 || here->kind == SCOPE_LOOP)
             continue;
         found->file = here->file;
@@ -74,6 +76,11 @@ static void add_lines_of(const struct advices *advices, const struct report_row 
     }
 }
 
+bool advice_has_name(const char *function)
+{
+    return strncmp(function, "0x", 2) != 0 && strncmp(function, "func_0x", 7) != 0;
+}
+
 bool advice_put_caller_of(const struct advices *advices, const struct report_row *row, const uint8_t *is_inside,
                           struct buf *out)
 {
@@ -90,7 +97,7 @@ bool advice_put_caller_of(const struct advices *advices, const struct report_row
         most = lines[i].value > lines[most].value ? i : most;
         all += lines[i].value;
     }
-    if (n == 0 || (!lines[most].line && strncmp(model_text(report->model, lines[most].function), "0x", 2) == 0) ||
+    if (n == 0 || (!lines[most].line && !advice_has_name(model_text(report->model, lines[most].function))) ||
         (is_inside && lines[most].value < ADVICE_PART * all))
         return false;
     text_function(out, model_text(report->model, lines[most].function));

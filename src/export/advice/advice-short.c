@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "export/text-cells.h"
 
 #define SHORT_LEAST 3   /* pieces of advice behind a report, if there are so many that are worth it ... */
@@ -171,6 +172,20 @@ static const char *name_of(const struct advice *advice)
     return is_about_code(advice) && (is_constant || is_slot) ? "<compute>" : advice->name;
 }
 
+/* Appends a name, without its module where that is too long. */
+static void put_name(const struct export_job *job, const char *name, size_t most, struct buf *text)
+{
+    struct buf short_name = {0};
+    text_short_name(&short_name, name);
+    char *shown = short_name.data;
+    char *module = shown && shown[strlen(shown) - 1] == ']' ? strstr(shown, " [") : NULL;
+    if (module && text_width(shown) > most)
+        *module = 0;
+    text_cut(text, job, shown ? shown : "", most);
+    text->failed = text->failed || short_name.failed;
+    buf_fini(&short_name);
+}
+
 /* Appends what a piece is about: the names of its rows, each once. */
 static void put_subject(const struct advices *advices, const struct piece *piece, struct buf *text)
 {
@@ -187,11 +202,12 @@ static void put_subject(const struct advices *advices, const struct piece *piece
     }
     for (size_t i = 0; i < n && i <= JOINED_SHOWN; i++) {
         buf_printf(text, "%s", i ? ", " : "");
-        text_cut(text, job, names[i], i ? SHORT_NAME / 2 : SHORT_NAME);
+        put_name(job, names[i], i ? SHORT_NAME / 2 : SHORT_NAME, text);
     }
     if (n > JOINED_SHOWN + 1)
         buf_printf(text, " and %zu more", n - JOINED_SHOWN - 1);
-    if (advices->n_programs > 1 && piece->advice->programs)
+    if (advices->n_programs > 1 && piece->advice->programs &&
+        strcmp(piece->advice->programs, path_last(text_program_name(job))) != 0)
         buf_printf(text, " (%s)", piece->advice->programs);
 }
 

@@ -11,9 +11,27 @@
 
 #define GAIN_LEAST 0.05 /* percent: less would be printed as 0.0 */
 #define PROGRAMS_SHOWN 3
+#define PROGRAM_PART 0.1         /* of a row: programs with less of it are not named */
 #define NOT_VERIFIED_COUNTS 0.75 /* of what it may gain, in the order of advice */
 
 /* --- programs --- */
+
+/* The program whose file has this name, 1 + index; 0: none. The main one may have been started by another name. */
+static uint32_t program_of_module(const struct advices *advices, const char *name)
+{
+    const struct model *model = advices->job->model;
+    for (size_t i = 0; i < model->n_processes; i++) {
+        const char *exe = path_last(model->processes[i].exe);
+        const char *main_name = path_last(text_program_name(advices->job));
+        bool is_main = model->program && strcmp(exe, main_name) == 0 && strcmp(path_last(model->program), name) == 0;
+        if (strcmp(exe, name) != 0 && !is_main)
+            continue;
+        for (size_t k = 0; k < advices->n_programs; k++)
+            if (strcmp(advices->programs[k], exe) == 0)
+                return (uint32_t)k + 1;
+    }
+    return 0;
+}
 
 /* Lists the programs that were measured, and the modules of the tree that are one of them. False when out of memory. */
 static bool find_programs(struct advices *advices)
@@ -33,42 +51,45 @@ static bool find_programs(struct advices *advices)
     }
     for (size_t i = 1; ok && i < model->n_scopes; i++) {
         uint32_t module = model->scopes[i].module;
-        const char *name = is_seen[module] ? NULL : path_last(model_text(model, module));
+        if (!is_seen[module])
+            advices->program_of[module] = program_of_module(advices, path_last(model_text(model, module)));
         is_seen[module] = true;
-        for (size_t k = 0; name && k < advices->n_programs; k++)
-            if (strcmp(advices->programs[k], name) == 0)
-                advices->program_of[module] = (uint32_t)k + 1;
     }
     free(is_seen);
     return ok;
 }
 
-/* Marks the programs that lie on the paths of a scope: above it, and below. */
-static void mark_programs(const struct advices *advices, uint32_t scope, bool *is_used)
+/* Adds what lies below a scope to the programs whose code took it, or called what took it. */
+static void weigh_programs(const struct advices *advices, uint32_t scope, double *values)
 {
     const struct model *model = advices->job->model;
     uint32_t end = model_subtree_end(model, scope);
-    for (uint32_t i = scope; i; i = model->scopes[i].parent)
-        is_used[advices->program_of[model->scopes[i].module]] = true;
-    for (uint32_t i = scope; i < end; i++)
-        is_used[advices->program_of[model->scopes[i].module]] = true;
+    for (uint32_t i = scope; i < end; i++) {
+        double value = model->own[i * model->n_metrics + advices->report.metric];
+        uint32_t at = i;
+        while (value != 0 && at && !advices->program_of[model->scopes[at].module])
+            at = model->scopes[at].parent;
+        values[at ? advices->program_of[model->scopes[at].module] : 0] += value;
+    }
 }
 
-/* The programs that a row is about; NULL where that is not known. */
+/* The programs that a row is about, those with little of it left out; NULL where that is not known. */
 static char *programs_of(struct advices *advices, const struct report_row *row)
 {
-    bool *is_used = calloc(advices->n_programs + 1, sizeof *is_used);
+    double *values = calloc(advices->n_programs + 1, sizeof *values), all = 0;
     struct buf names = {0};
     size_t n = 0;
-    for (size_t i = 0; is_used && row->variable && i < row->variable->n_scopes; i++)
-        mark_programs(advices, row->variable->scopes[i], is_used);
-    for (size_t k = 0; is_used && k < advices->n_programs; k++)
-        if ((is_used[k + 1] || advices->n_programs == 1) && n++ < PROGRAMS_SHOWN)
+    for (size_t i = 0; values && row->variable && i < row->variable->n_scopes; i++)
+        weigh_programs(advices, row->variable->scopes[i], values);
+    for (size_t k = 0; values && k <= advices->n_programs; k++)
+        all += values[k];
+    for (size_t k = 0; values && k < advices->n_programs; k++)
+        if ((values[k + 1] > PROGRAM_PART * all || advices->n_programs == 1) && n++ < PROGRAMS_SHOWN)
             buf_printf(&names, "%s%s", n > 1 ? ", " : "", advices->programs[k]);
     if (n > PROGRAMS_SHOWN)
         buf_printf(&names, " and %zu more", n - PROGRAMS_SHOWN);
-    advices->failed = advices->failed || !is_used || names.failed;
-    free(is_used);
+    advices->failed = advices->failed || !values || names.failed;
+    free(values);
     return names.data;
 }
 

@@ -223,6 +223,9 @@ void advice_add_of_code(struct advices *advices, const struct report_row *row, c
 /* The piece (NULL: none) gets this place, which is taken over, unless it is empty. */
 void advice_set_place(struct advice *advice, struct buf *place);
 
+/* advice-rows.c: whether the function has a name, rather than an address alone: "0x1139 [app]", "func_0x1130 [app]". */
+bool advice_has_name(const char *function);
+
 /* advice-rows.c: appends the line of the program that most of a row is from, or calls it: "solve (cg.c:12)"; false when
  * there is none. */
 bool advice_put_caller(const struct advices *advices, const struct report_row *row, struct buf *out);

@@ -14,6 +14,7 @@ enum elf_symbol_kind { ELF_SYMBOL_CODE, ELF_SYMBOL_DATA, ELF_SYMBOL_TLS, ELF_SYM
 
 struct elf_symbol {
     uint64_t vaddr, size_bytes;
+    uint64_t end;     /* of its section: code without a size does not reach beyond */
     const char *name; /* borrowed from the ELF file */
     uint8_t bind;
 };

@@ -134,6 +134,15 @@ static int symbol_kind(const GElf_Sym *symbol, Elf *elf, GElf_Word section)
     }
 }
 
+/* Bytes from a symbol's value to the end of its section; where that is not known, as many as there may be. */
+static uint64_t left_of_section(Elf *elf, GElf_Word section, uint64_t value)
+{
+    GElf_Shdr header;
+    Elf_Scn *scn = elf && section < SHN_LORESERVE ? elf_getscn(elf, section) : NULL;
+    bool is_known = scn && gelf_getshdr(scn, &header) && value >= header.sh_addr;
+    return is_known ? header.sh_size - (value - header.sh_addr) : INT64_MAX;
+}
+
 static int bind_rank(uint8_t bind)
 {
     return bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? 0 : bind == STB_WEAK ? 1 : 2;
@@ -173,6 +182,7 @@ static void symbols_elf_load(struct symbols *symbols)
         if (kind < 0 || section == SHN_UNDEF)
             continue;
         struct elf_symbol item = {.vaddr = kind == ELF_SYMBOL_TLS ? symbol.st_value : vaddr,
+                                  .end = vaddr + left_of_section(elf, section, symbol.st_value),
                                   .size_bytes = symbol.st_size,
                                   .name = name,
                                   .bind = GELF_ST_BIND(symbol.st_info)};
@@ -196,13 +206,14 @@ static size_t upper_bound(const struct elf_symbols *list, uint64_t vaddr)
     return search_upto(list->items, list->n, SEARCH_KEY(struct elf_symbol, vaddr), vaddr);
 }
 
-/* A code symbol without a size (hand-written assembly) reaches to the next symbol. */
+/* A code symbol without a size (hand-written assembly) reaches to the next symbol in its section: a stripped library
+ * may have no other one than _init. */
 static bool covers(const struct elf_symbols *list, size_t i, uint64_t vaddr)
 {
     const struct elf_symbol *symbol = &list->items[i];
     if (symbol->size_bytes > 0)
         return vaddr - symbol->vaddr < symbol->size_bytes;
-    return i + 1 < list->n && vaddr < list->items[i + 1].vaddr;
+    return i + 1 < list->n && vaddr < list->items[i + 1].vaddr && vaddr < symbol->end;
 }
 
 const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum elf_symbol_kind kind, uint64_t vaddr)
