@@ -303,7 +303,9 @@ static void put_csv_row(const struct cpu_report *cpus, const struct cpu_cell *ce
         else if (has_column(cpus, i))
             buf_append(out, ",", 1);
     }
-    buf_printf(out, ",%u,%u,%u,", process->rank, process->pid, thread->thread_id);
+    if (model_has_ranks(model))
+        buf_printf(out, ",%u", process->rank);
+    buf_printf(out, ",%u,%u,", process->pid, thread->thread_id);
     csv_put_text(out, variable_name(cpus, cell->variable));
     buf_printf(out, ",%s,", variable_class(cpus, cell->variable));
     csv_put_text(out, variable_site(cpus, cell->variable));
@@ -321,7 +323,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     for (size_t i = 0; i < CPU_BYS; i++)
         if (has_column(&cpus, i))
             buf_printf(out, ",%s", columns[i].name);
-    buf_printf(out, ",rank,process,thread,variable,class,alloc_site,samples,share\n");
+    buf_printf(out, "%s,process,thread,variable,class,alloc_site,samples,share\n",
+               model_has_ranks(job->model) ? ",rank" : "");
     for (size_t i = 0; i < cpus.n_rows; i++)
         for (size_t k = cpus.table.first[cpus.rows[i]]; k < cpus.table.first[cpus.rows[i] + 1]; k++)
             put_csv_row(&cpus, &cpus.table.cells[k], out);
@@ -340,8 +343,9 @@ static void put_json_threads(const struct cpu_report *cpus, struct buf *out)
     buf_printf(out, ", \"threads\": [");
     for (size_t i = 0; i < cpus->n_parts; i++) {
         const struct thread *thread = &model->threads[cpus->parts[i].index];
-        buf_printf(out, "%s{\"rank\": %u", i ? ", " : "", model->processes[thread->process].rank);
-        json_put_word_at(out, "process", model->processes[thread->process].pid);
+        buf_printf(out, "%s{\"process\": %u", i ? ", " : "", model->processes[thread->process].pid);
+        if (model_has_ranks(model))
+            json_put_word_at(out, "rank", model->processes[thread->process].rank);
         json_put_word_at(out, "thread", thread->thread_id);
         json_put_word_at(out, "samples", cpus->parts[i].n_samples);
         buf_append(out, "}", 1);

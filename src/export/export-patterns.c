@@ -231,8 +231,10 @@ static void put_json_threads(const struct patterns *patterns, const struct patte
     json_put_key(out, "threads", 0);
     for (size_t i = row->first; i < row->first + row->n; i++) {
         const struct pattern_thread *thread = &patterns->threads[i];
-        buf_printf(out, "%s{\"rank\": %u, \"process\": %u, \"thread\": %u", i == row->first ? "[" : ", ",
-                   model->processes[thread->process].rank, thread->process, model->threads[thread->thread].thread_id);
+        buf_printf(out, "%s{\"process\": %u, \"thread\": %u", i == row->first ? "[" : ", ",
+                   model->processes[thread->process].pid, model->threads[thread->thread].thread_id);
+        if (model_has_ranks(model))
+            json_put_word_at(out, "rank", model->processes[thread->process].rank);
         json_put_word_at(out, "samples", thread->n_samples);
         json_put_word_at(out, "loads", thread->sum.n_loads);
         json_put_word_at(out, "stores", thread->sum.n_stores);
@@ -542,7 +544,9 @@ static void put_json_verdict(const struct patterns *patterns, const struct share
         json_put_text(out, name_of(patterns, side->row));
         json_put_text_at(out, "field", side->field);
         json_put_text_at(out, "from", i ? "watchpoint" : "sample");
-        json_put_word_at(out, "rank", model->processes[model->threads[side->thread].process].rank);
+        json_put_word_at(out, "process", model->processes[model->threads[side->thread].process].pid);
+        if (model_has_ranks(model))
+            json_put_word_at(out, "rank", model->processes[model->threads[side->thread].process].rank);
         json_put_word_at(out, "thread", model->threads[side->thread].thread_id);
         json_put_text_at(out, "access", access_words(side->accesses));
         json_put_word_at(out, "address", side->address);

@@ -379,7 +379,9 @@ static void put_name(const struct model *model, const struct tree_node *node, st
     else if (scope->kind == SCOPE_LOOP)
         put_loop(text, file, scope);
     else
-        buf_printf(text, "%s%s", model_text(model, scope->name), scope->kind == SCOPE_INLINED ? " [inlined]" : "");
+        text_short_function(text, model_text(model, scope->name));
+    if (scope->kind == SCOPE_INLINED)
+        buf_printf(text, " [inlined]");
 }
 
 /* Whether a node shares the line of its parent: it has all of its value. Statements and what lies between allocation,

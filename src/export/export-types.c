@@ -20,7 +20,7 @@
 struct type_field {
     const char *path; /* within an element: ".vel.x" */
     const char *type;
-    uint32_t flags; /* FIELD_* */
+    uint32_t flags;                    /* FIELD_* */
     uint64_t offset_bytes, size_bytes; /* offset: modulo 2^64, as what is untyped may lie before the type */
     double samples, share;
 };

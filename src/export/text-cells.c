@@ -349,6 +349,16 @@ static const char *skip_arguments(const char *text, const char *p)
     return p;
 }
 
+void text_short_function(struct buf *out, const char *function)
+{
+    const char *open = assign_name_parameters(function);
+    bool has_parameters = *open == '(' && open > function && open[-1] != ' ';
+    if (has_parameters)
+        text_function(out, function);
+    else
+        text_short_name(out, function);
+}
+
 void text_short_name(struct buf *out, const char *name)
 {
     struct buf plain = {0};

@@ -72,6 +72,9 @@ void text_origin(struct buf *out, const char *origin);
  * "<compute>", stay as they are. */
 void text_short_name(struct buf *out, const char *name);
 
+/* The same of a function, or of another node of a tree, whoever wrote it: without parameters and return type, too. */
+void text_short_function(struct buf *out, const char *function);
+
 /* --- CSV --- */
 
 /* Fields of comma-separated values (RFC 4180). Ordinary code. */

@@ -39,6 +39,15 @@ bins = [thread["bins"] for thread in rows["blocked"]["threads"]]
 assert len(bins) == 4 and rows["blocked"]["bin_bytes"] == 65536
 # the thread created as number t has the quarter t of the array, whichever of them ran first
 assert all(sum(bins[t][16 * t:16 * t + 16]) > 0.95 * sum(bins[t]) for t in range(4)), bins' || fail "JSON"
+# A program without MPI has no ranks: threads go by the number of their process.
+pid=$(ls m4/*.hpcrun | sed -n '1s/.*-\([0-9]*\)-[0-9]*\.hpcrun/\1/p')
+"$builddir/hpcquery" patterns --json db4 | python3 -c 'import json, sys
+threads = [thread for row in json.load(sys.stdin)["variables"] for thread in row["threads"]]
+assert threads and {(thread["process"], "rank" in thread) for thread in threads} == {(int(sys.argv[1]), False)}, threads' "$pid" ||
+    fail "the threads are not those of process $pid"
+"$builddir/hpcquery" cpus --csv db4 >cpus.csv || fail "cpus"
+if head -n 1 cpus.csv | grep -w rank; then fail "cpus has a column of ranks"; fi
+head -n 1 cpus.csv | grep -q ',process,thread,variable,' || fail "cpus: $(head -n 1 cpus.csv)"
 # The form as JSON has all of it.
 mkdir as-json
 "$builddir/hpcquery" export json db4 >as-json/locus.json || fail "no JSON"

@@ -82,6 +82,26 @@ static void test_short_names(void **state)
     check_short("Table<(N > 4)>::row", "Table::row");
     check_short("x<y", "x<y");
     check_short("state->p", "state->p");
+    check_short("/home/me/model.bin", "model.bin");
+}
+
+static void check_short_function(const char *name, const char *expected)
+{
+    struct buf out = {0};
+    text_short_function(&out, name);
+    assert_string_equal(out.data ? out.data : "", expected);
+    buf_fini(&out);
+}
+
+static void test_short_functions(void **state)
+{
+    (void)state;
+    check_short_function("Builder<int, int, true>::make(pvector<Edge<int, int> > const&, bool)", "Builder::make");
+    check_short_function("Table<double>::row", "Table::row");
+    check_short_function("main thread", "main thread");
+    check_short_function("func_0x10 [app]", "func_0x10 [app]");
+    check_short_function("a node (of another tool)", "a node (of another tool)");
+    check_short_function("", "");
 }
 
 static void test_origins(void **state)
@@ -146,9 +166,9 @@ static void test_skid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),   cmocka_unit_test(test_functions), cmocka_unit_test(test_short_names),
-        cmocka_unit_test(test_origins), cmocka_unit_test(test_bars),      cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_skid),
+        cmocka_unit_test(test_cells),           cmocka_unit_test(test_functions), cmocka_unit_test(test_short_names),
+        cmocka_unit_test(test_short_functions), cmocka_unit_test(test_origins),   cmocka_unit_test(test_bars),
+        cmocka_unit_test(test_sizes),           cmocka_unit_test(test_skid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

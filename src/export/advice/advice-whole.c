@@ -54,7 +54,7 @@ static void put_faults(const struct advices *advices, const struct variable *var
     bool is_freed =
         variable->n_blocks > 1 && (double)variable->n_blocks_freed >= FREED_PART * (double)variable->n_blocks;
     buf_printf(words, "page faults: %.0f %% at first touches of ", 100 * part);
-    text_function(words, model_variable_name(model, variable));
+    text_short_function(words, model_variable_name(model, variable));
     if (place.line)
         buf_printf(words, " (%s:%u)", path_last(model_text(model, place.file)), place.line);
     if (is_freed) {

@@ -11,6 +11,7 @@
 
 #define GAIN_LEAST 0.05 /* percent: less would be printed as 0.0 */
 #define PROGRAMS_SHOWN 3
+#define UNSAMPLED_VALUE 1e-9     /* of what no sample fell on: where nothing is sampled, as of leaks, it decides */
 #define PROGRAM_PART 0.1         /* of a row: programs with less of it are not named */
 #define NOT_VERIFIED_COUNTS 0.75 /* of what it may gain, in the order of advice */
 
@@ -65,9 +66,9 @@ static void weigh_programs(const struct advices *advices, uint32_t scope, double
     const struct model *model = advices->job->model;
     uint32_t end = model_subtree_end(model, scope);
     for (uint32_t i = scope; i < end; i++) {
-        double value = model->own[i * model->n_metrics + advices->report.metric];
+        double value = model->own[i * model->n_metrics + advices->report.metric] + UNSAMPLED_VALUE;
         uint32_t at = i;
-        while (value != 0 && at && !advices->program_of[model->scopes[at].module])
+        while (at && !advices->program_of[model->scopes[at].module])
             at = model->scopes[at].parent;
         values[at ? advices->program_of[model->scopes[at].module] : 0] += value;
     }

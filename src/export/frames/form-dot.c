@@ -10,6 +10,7 @@
 
 #include "base/path.h"
 #include "export/frames/stacks.h"
+#include "export/text-cells.h"
 
 extern const struct frame_form form_dot;
 
@@ -68,13 +69,17 @@ static void put_node(const struct drawing *drawing, uint32_t id, uint32_t node, 
     struct buf *out = drawing->out;
     double share = drawing->total > 0 ? total / drawing->total : 0;
     double of_self = drawing->total > 0 ? self / drawing->total : 0;
+    struct buf name = {0};
     bool is_within = frame_kind(frame, node) == FRAME_LINE || frame_kind(frame, node) == FRAME_LOOP;
     buf_printf(out, "n%" PRIu32 " [label=\"", id);
     if (*frame_module(frame, node) && !is_within) {
         put_text(out, path_last(frame_module(frame, node)), LABEL_CHARACTERS);
         buf_printf(out, "\\n");
     }
-    put_text(out, frame_name(frame, node), LABEL_CHARACTERS);
+    text_short_function(&name, frame_name(frame, node));
+    put_text(out, name.data ? name.data : "", LABEL_CHARACTERS);
+    out->failed |= name.failed;
+    buf_fini(&name);
     buf_printf(out, "\\n%.2f%%\\n(%.2f%%)\", tooltip=\"", 100 * share, 100 * of_self);
     put_text(out, frame_name(frame, node), TOOLTIP_NAME_CHARACTERS);
     if (*frame_file(frame, node)) {

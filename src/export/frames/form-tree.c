@@ -107,8 +107,11 @@ static void put_value(const struct tree_walk *walk, double value)
 
 static void put_name(const struct tree_walk *walk, uint32_t node)
 {
-    const char *name = frame_name(walk->frame, node);
-    printable_put(walk->out, *name ? name : "?");
+    struct buf name = {0};
+    text_short_function(&name, frame_name(walk->frame, node));
+    printable_put(walk->out, name.len_bytes ? name.data : "?");
+    walk->out->failed |= name.failed;
+    buf_fini(&name);
     if (frame_kind(walk->frame, node) == FRAME_INLINED)
         buf_printf(walk->out, " [inlined]");
 }
