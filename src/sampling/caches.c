@@ -28,29 +28,53 @@
 #define ALL_CPUS_MAX 64     /* that are tried at once */
 #define ALL_LEAST_KIB 512u  /* of each processor */
 #define ALL_MOST_KIB 32768u /* of each processor */
-#define SHARE 8             /* of the memory that is free: no more is taken, by all together */
+#define WALK_FIRST_KIB 16384u
+#define WALK_MOST_KIB 65536u /* small pages of more take too long to make */
+#define APART_TURNS 48000
+#define SHARE 8 /* of the memory that is free: no more is taken, by all together */
 #define TLB_PAGES_MAX 32768u
 #define TLB_SLOWER_PS 4000 /* by which a load is slower whose translation is not at hand */
 
-/* A random order without a table: numbers of so many bits in another order, each once, and then scaled to the lines.
- * The memory holds zeros, so that adding what a load brings changes nothing, but the next load has to wait for it. */
-__attribute__((noinline)) static uint64_t chase(const char *memory, uint64_t n_lines, uint32_t step_bytes,
-                                                uint32_t skew_lines, uint32_t n_turns, uint64_t at)
+static unsigned bits_for(uint64_t n_lines)
 {
     unsigned bits = 1;
     while ((UINT64_C(1) << bits) < n_lines)
         bits++;
+    return bits;
+}
+
+/* A random order without a table: numbers of so many bits in another order, each once, and then scaled to the lines. */
+static inline uint64_t line_at(uint64_t n_lines, unsigned bits, uint64_t i)
+{
     const uint64_t mask = (UINT64_C(1) << bits) - 1;
     const unsigned half = bits / 2;
+    uint64_t x = (i * UINT64_C(0x9e3779b97f4a7c15)) & mask;
+    x ^= x >> half;
+    x = (x * UINT64_C(0xd6e8feb86659fd93)) & mask;
+    x ^= x >> half;
+    return x * n_lines >> bits;
+}
+
+/* The memory holds zeros, so that adding what a load brings changes nothing, but the next load has to wait for it. */
+__attribute__((noinline)) static uint64_t chase(const char *memory, uint64_t n_lines, uint32_t step_bytes,
+                                                uint32_t skew_lines, uint32_t n_turns, uint64_t at)
+{
+    const unsigned bits = bits_for(n_lines);
     for (uint32_t i = 0; i < n_turns; i++) {
-        uint64_t x = (at * UINT64_C(0x9e3779b97f4a7c15)) & mask;
-        x ^= x >> half;
-        x = (x * UINT64_C(0xd6e8feb86659fd93)) & mask;
-        x ^= x >> half;
-        x = x * n_lines >> bits;
+        uint64_t x = line_at(n_lines, bits, at);
         at += 1 + *(const volatile uint64_t *)(memory + x * step_bytes + (x & skew_lines) * LINE_BYTES);
     }
     return at;
+}
+
+/* The same order of lines side by side, but no load waits for another one. */
+__attribute__((noinline)) static uint64_t scatter(const char *memory, uint64_t n_lines, uint32_t n_turns, uint64_t at)
+{
+    const unsigned bits = bits_for(n_lines);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n_turns; i++)
+        sum += *(const volatile uint64_t *)(memory + line_at(n_lines, bits, at + i) * LINE_BYTES);
+    return at + n_turns + sum;
 }
 
 static uint32_t load_ps(const char *memory, uint64_t n_lines, uint32_t step_bytes, uint32_t skew_lines)
@@ -64,6 +88,20 @@ static uint32_t load_ps(const char *memory, uint64_t n_lines, uint32_t step_byte
         best_ns = took_ns < best_ns ? took_ns : best_ns;
     }
     uint64_t each_ps = best_ns * 1000 / TURNS;
+    return each_ps < UINT32_MAX ? (uint32_t)each_ps : UINT32_MAX;
+}
+
+/* The same of loads that wait for nothing. */
+static uint32_t apart_ps(const char *memory, uint64_t n_lines)
+{
+    uint64_t best_ns = UINT64_MAX, at = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t start_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+        at = scatter(memory, n_lines, APART_TURNS, at);
+        uint64_t took_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+        best_ns = took_ns < best_ns ? took_ns : best_ns;
+    }
+    uint64_t each_ps = best_ns * 1000 / APART_TURNS;
     return each_ps < UINT32_MAX ? (uint32_t)each_ps : UINT32_MAX;
 }
 
@@ -165,6 +203,31 @@ static void measure_alone(struct cache_curve *curve, uint32_t most_kib)
     (void)munmap(memory, (size_t)MOST_KIB * 1024);
     measure_tlb(curve, overhead, most_kib);
     curve->n_sizes = n;
+}
+
+/* --- pages of both sizes --- */
+
+/* What the walks through the tables of pages take: the same loads from small pages and from huge ones. */
+static void measure_walks(struct cache_curve *curve, uint32_t most_kib)
+{
+    const uint32_t end_kib = most_kib / 2 < WALK_MOST_KIB ? most_kib / 2 : WALK_MOST_KIB; /* both are there at once */
+    char *pages[2] = {take_memory((size_t)end_kib * 1024, MADV_NOHUGEPAGE),
+                      take_memory((size_t)end_kib * 1024, MADV_HUGEPAGE)};
+    size_t touched = 0;
+    uint32_t n = 0, overhead = pages[0] && pages[1] ? overhead_ps(pages[1]) : 0;
+    for (uint32_t kib = WALK_FIRST_KIB; pages[0] && pages[1] && kib <= end_kib && n < CACHE_WALKS_MAX; kib *= 2) {
+        const uint64_t n_lines = (uint64_t)kib * 1024 / LINE_BYTES;
+        struct cache_walk walk = {.kib = kib};
+        for (int i = 0; i < 2; i++)
+            touch(pages[i], touched, (size_t)kib * 1024);
+        touched = (size_t)kib * 1024;
+        walk.small_ps = less(load_ps(pages[0], n_lines, LINE_BYTES, 0), overhead);
+        walk.huge_ps = less(load_ps(pages[1], n_lines, LINE_BYTES, 0), overhead);
+        walk.small_apart_ps = apart_ps(pages[0], n_lines);
+        walk.huge_apart_ps = apart_ps(pages[1], n_lines);
+        curve->walks[n++] = walk;
+    }
+    curve->n_walks = n;
 }
 
 /* --- all at once --- */
@@ -297,6 +360,11 @@ static void run_alone(struct all *all)
     measure_alone(&all->curve, all->most_kib);
 }
 
+static void run_walks(struct all *all)
+{
+    measure_walks(&all->curve, all->most_kib);
+}
+
 void cache_curve_measure(struct cache_curve *curve, uint32_t wall_ms)
 {
     uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC) + wall_ms * CLOCK_MS_NS;
@@ -311,6 +379,9 @@ void cache_curve_measure(struct cache_curve *curve, uint32_t wall_ms)
     if (run_forked(all, run_alone, end_ns) && all->curve.n_sizes) {
         *curve = all->curve;
         if (run_forked(all, measure_all, end_ns))
+            *curve = all->curve;
+        all->curve = *curve;
+        if (curve->is_huge && run_forked(all, run_walks, clock_now_ns(CLOCK_MONOTONIC) + wall_ms / 2 * CLOCK_MS_NS))
             *curve = all->curve;
     }
     (void)munmap(all, sizeof *all);

@@ -137,7 +137,7 @@ const struct skid_loop *skid_loops(void)
 #define TOUCH_PERIOD_NS 100000 /* ... with samples so close together */
 #define TOUCH_SAMPLES_MIN 10   /* in user mode; fewer say that it is next to nothing */
 #define PAGE_BYTES 4096u
-#define CACHES_WALL_MS 3000 /* for the curve of the caches, which takes 0.3 s where nobody else works */
+#define CACHES_WALL_MS 3000 /* for the curve of the caches, which takes 0.5 s where nobody else works */
 
 /* In memory that parent and child share. */
 struct report {
@@ -512,6 +512,17 @@ static void put_times(struct text *text, const char *name, const struct cache_cu
     put(text, "]");
 }
 
+static void put_walks(struct text *text, const struct cache_curve *curve)
+{
+    put(text, ", \"walks\": [");
+    for (uint32_t i = 0; i < curve->n_walks; i++) {
+        const struct cache_walk *walk = &curve->walks[i];
+        put(text, "%s[%u, %.1f, %.1f, %.2f, %.2f]", i ? ", " : "", walk->kib, walk->small_ps / 1000.0,
+            walk->huge_ps / 1000.0, walk->small_apart_ps / 1000.0, walk->huge_apart_ps / 1000.0);
+    }
+    put(text, "]");
+}
+
 static void put_caches(struct text *text, const struct cache_curve *curve)
 {
     uint64_t claimed[CACHE_LEVELS];
@@ -530,7 +541,18 @@ static void put_caches(struct text *text, const struct cache_curve *curve)
     put(text, "]");
     put_times(text, "alone_ns", curve, false);
     put_times(text, "all_ns", curve, true);
+    put_walks(text, curve);
     put(text, "}");
+}
+
+/* Bytes of the widest vectors that this machine computes with; 0: not known. */
+static unsigned vector_bytes(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx") ? 32 : 16;
+#else
+    return 0;
+#endif
 }
 
 int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
@@ -545,6 +567,8 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
     put_string(&text, "trigger", result->trigger);
     if (result->tick_ns)
         put(&text, "\"sample_cost_ns\": %u, ", result->tick_ns);
+    if (vector_bytes())
+        put(&text, "\"vector_bytes\": %u, ", vector_bytes());
     if (result->touch_ps)
         put(&text, "\"first_touch_ns\": %.3f, ", result->touch_ps / 1000.0);
     put(&text, "\"rule\": \"%s\", \"kernels\": [", rules[result->rule <= SKID_FAILS ? result->rule : SKID_UNKNOWN]);
@@ -583,7 +607,7 @@ static bool cache_path(const char *directory, const struct skid_key *key, const 
 
 static void write_head(const struct skid_key *key, char *text, size_t n_bytes)
 {
-    (void)snprintf(text, n_bytes, "locus skid 4\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
+    (void)snprintf(text, n_bytes, "locus skid 5\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
                    key->microcode, key->kernel, key->hypervisor);
 }
 
@@ -599,6 +623,15 @@ static bool read_curve(FILE *file, struct cache_curve *curve)
             (i && point->kib <= curve->sizes[i - 1].kib))
             return false;
     }
+    if (fscanf(file, " walks %1u", &curve->n_walks) != 1 || curve->n_walks > CACHE_WALKS_MAX)
+        return false;
+    for (uint32_t i = 0; i < curve->n_walks; i++) {
+        struct cache_walk *walk = &curve->walks[i];
+        if (fscanf(file, "%9u %9u %9u %9u %9u", &walk->kib, &walk->small_ps, &walk->huge_ps, &walk->small_apart_ps,
+                   &walk->huge_apart_ps) != 5 ||
+            (i && walk->kib <= curve->walks[i - 1].kib))
+            return false;
+    }
     return true;
 }
 
@@ -609,6 +642,12 @@ static bool write_curve(FILE *file, const struct cache_curve *curve)
     for (uint32_t i = 0; i < curve->n_sizes; i++) {
         const struct cache_point *point = &curve->sizes[i];
         ok = ok && fprintf(file, "%u %u %u\n", point->kib, point->alone_ps, point->all_ps) > 0;
+    }
+    ok = ok && fprintf(file, "walks %u\n", curve->n_walks) > 0;
+    for (uint32_t i = 0; i < curve->n_walks; i++) {
+        const struct cache_walk *walk = &curve->walks[i];
+        ok = ok && fprintf(file, "%u %u %u %u %u\n", walk->kib, walk->small_ps, walk->huge_ps, walk->small_apart_ps,
+                           walk->huge_apart_ps) > 0;
     }
     return ok;
 }
@@ -649,7 +688,7 @@ static bool read_cache(const char *path, const struct skid_key *key, struct skid
         return false;
     struct stat status;
     bool ok = skid_cache_read(file, key, result) && fstat(fileno(file), &status) == 0;
-    if (ok && !result->caches.n_sizes)
+    if (ok && (!result->caches.n_sizes || (result->caches.is_huge && !result->caches.n_walks)))
         ok = time(NULL) < status.st_mtime + CURVE_AGAIN_S;
     (void)fclose(file);
     return ok;

@@ -17,6 +17,7 @@
 #define SKID_TRIGGER_PERF "task-clock"
 #define SKID_TRIGGER_TIMER "cpu-timer" /* where perf is refused */
 #define SKID_KEY_BYTES 128
+#define CACHE_WALKS_MAX 4
 #define CACHE_SIZES_MAX 32
 #define CACHE_LEVELS 3
 
@@ -52,6 +53,12 @@ struct cache_curve {
         uint32_t alone_ps; /* picoseconds of a load, one processor alone */
         uint32_t all_ps;   /* the same while all processors do so; 0: not measured */
     } sizes[CACHE_SIZES_MAX];
+    uint32_t n_walks; /* 0: not measured, as where there are no huge pages */
+    struct cache_walk {
+        uint32_t kib;               /* of data, in random order */
+        uint32_t small_ps, huge_ps; /* of a load that depends on the one before, in pages of 4 KiB and of 2 MiB */
+        uint32_t small_apart_ps, huge_apart_ps; /* of loads that do not */
+    } walks[CACHE_WALKS_MAX];
     uint32_t tlb_kib; /* memory in pages of the smallest size whose translations are at hand; 0: not known */
 };
 
@@ -66,9 +73,9 @@ struct skid_result {
     struct skid_key key;
     char trigger[32]; /* SKID_TRIGGER_... */
     struct skid_kernel kernels[SKID_KERNELS];
-    uint32_t rule;    /* enum skid_rule */
-    uint32_t tick_ns; /* what a sample costs whose handler does nothing, kernel included: the lower quartile; 0: not
-                       * known */
+    uint32_t rule;     /* enum skid_rule */
+    uint32_t tick_ns;  /* what a sample costs whose handler does nothing, kernel included: the lower quartile; 0: not
+                        * known */
     uint32_t touch_ps; /* what the first touch of a page of 4 KiB takes of the time that samples in user mode show; 0:
                         * not known, or next to nothing */
     struct cache_curve caches;

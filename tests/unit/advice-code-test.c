@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <math.h>
 #include <string.h>
 
 #include "export/advice/advice.h"
@@ -161,9 +162,72 @@ static void test_evidence(void **state)
     buf_fini(&evidence);
 }
 
+/* What wider vectors save is a matter of the width that the machine has. */
+static void test_width(void **state)
+{
+    (void)state;
+    static const char *const narrow[] = {"mulpd  %xmm1,%xmm0", "addpd  %xmm2,%xmm0", "movupd %xmm0,(%rdx)",
+                                         "jne    0x20", NULL};
+    static const char *const wide[] = {"vmulpd %ymm1,%ymm3,%ymm0", "vaddpd %ymm2,%ymm0,%ymm0", "vmovupd %ymm0,(%rdx)",
+                                       "jne    0x20", NULL};
+    static const char *const called[] = {"movsd  (%rdx),%xmm0", "mulsd  %xmm1,%xmm0", "call   0x20 <weight>",
+                                         "jne    0x20", NULL};
+    static const struct {
+        const char *const *texts;
+        unsigned machine_bytes;
+        double part;
+        const char *wanted;
+    } cases[] = {
+        {narrow, 64, 0.75, "-march=native"},
+        {narrow, 32, 0.5, "-march=native"},
+        {narrow, 16, 1, "only fewer operations"},
+        {wide, 64, 0.5, "-march=native"},
+        {wide, 32, 1, "only fewer operations"},
+        {anew, 32, 0.875, "it is not vectorized"},
+        {called, 32, 1, "scalar arithmetic, with calls"},
+        {one_sum, 32, 1, "use several sums"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct code_facts facts = facts_of(cases[i].texts);
+        struct buf words = {0}, evidence = {0};
+        facts.machine_bytes = cases[i].machine_bytes;
+        double part = code_facts_put(&facts, &words, &evidence);
+        if (!strstr(words.data, cases[i].wanted) || fabs(part - cases[i].part) > 1e-9)
+            fail_msg("case %zu: \"%s\", %.3f", i, words.data, part);
+        buf_fini(&words);
+        buf_fini(&evidence);
+    }
+}
+
+/* Small pages take what huge ones save by the self-test, of data of any size, and a quarter more. */
+static void test_small_pages(void **state)
+{
+    (void)state;
+    static char measured[] = "{\"caches\": {\"walks\": [[16384, 100, 80, 10, 10], [65536, 100, 60, 10, 5]]}}";
+    static char none[] = "{\"caches\": {\"walks\": []}}", same[] = "{\"caches\": {\"walks\": [[16384, 9, 9, 3, 4]]}}";
+    static const struct {
+        char *skid;
+        uint64_t mib;
+        bool is_chained;
+        double part;
+    } cases[] = {
+        {measured, 16, true, 0.25},      {measured, 8, true, 0.25},    {measured, 32, true, 0.375},
+        {measured, 64, true, 0.5},       {measured, 64, false, 0.625}, {measured, 128, true, 0.625},
+        {measured, 1 << 20, true, 0.75}, {none, 64, true, 0.75},       {NULL, 64, true, 0.75},
+        {same, 64, false, 0.1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct model model = {.skid = cases[i].skid};
+        double part = first_touch_small_pages(&model, cases[i].mib << 20, cases[i].is_chained);
+        if (fabs(part - cases[i].part) > 1e-9)
+            fail_msg("case %zu: %.3f", i, part);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_chains), cmocka_unit_test(test_words),
-                                       cmocka_unit_test(test_few), cmocka_unit_test(test_evidence)};
+                                       cmocka_unit_test(test_width),  cmocka_unit_test(test_small_pages),
+                                       cmocka_unit_test(test_few),    cmocka_unit_test(test_evidence)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,12 +159,15 @@ static void test_json(void **state)
     assert_true(fabs(json_real_value(json_object_get(json, "first_touch_ns")) - 6250.5) < 0.01);
     json_decref(json);
     result.touch_ps = UINT32_MAX;
-    result.caches = (struct cache_curve){.n_sizes = CACHE_SIZES_MAX};
+    result.caches = (struct cache_curve){.n_sizes = CACHE_SIZES_MAX, .n_walks = CACHE_WALKS_MAX};
+    for (uint32_t i = 0; i < CACHE_WALKS_MAX; i++)
+        result.caches.walks[i] = (struct cache_walk){1 + i, UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
     for (uint32_t i = 0; i < CACHE_SIZES_MAX; i++)
         result.caches.sizes[i] = (struct cache_point){16 + i, UINT32_MAX, UINT32_MAX};
     n = skid_to_json(&result, text, sizeof text);
     json = json_loads(text, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(json_object_get(json, "caches"), "alone_ns")), CACHE_SIZES_MAX);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(json, "caches"), "walks")), CACHE_WALKS_MAX);
     json_decref(json);
     assert_int_equal(skid_to_json(&result, text, 100), -1);
     assert_int_equal(skid_to_json(&result, text, (size_t)n), -1);
@@ -266,6 +269,10 @@ static void test_real_curve(void **state)
     assert_true(curve.sizes[0].kib == 16 && curve.sizes[curve.n_sizes - 1].kib == 262144);
     assert_true(curve.sizes[0].alone_ps * 2 < curve.sizes[curve.n_sizes - 1].alone_ps);
     assert_true(effect.kib[0] >= 8 && effect.kib[0] < 1024);
+    assert_true(curve.is_huge || !curve.n_walks);
+    for (uint32_t i = 0; i < curve.n_walks; i++)
+        assert_true(curve.walks[i].small_ps > 1000 && curve.walks[i].huge_ps > 1000 && curve.walks[i].small_apart_ps &&
+                    curve.walks[i].huge_apart_ps);
     cache_curve_measure(&curve, 0);
     assert_int_equal(curve.n_sizes, 0);
 }

@@ -524,3 +524,46 @@ int first_touch_add_causes(struct report *report, struct error *err)
     free(n_faults);
     return n_faults ? 0 : error_memory(err);
 }
+
+/* --- what small pages take of waiting for memory --- */
+
+#define WALK_MARGIN 1.25 /* of what was measured: machines differ from hour to hour */
+#define WALK_LEAST 0.1   /* of a load: less is not told from disturbances */
+#define WALK_MOST 0.75   /* translations in four steps, one of which is the load's own */
+
+/* The part of a load that huge pages save, by one row of the self-test: [KiB, small, huge, the same of loads apart]. */
+static double saved_at(const json_t *walk, bool is_chained)
+{
+    double saved = 0;
+    for (size_t i = 1; i < (is_chained ? 2 : 4); i += 2) {
+        double small = json_number_value(json_array_get(walk, i)),
+               huge = json_number_value(json_array_get(walk, i + 1));
+        saved = small > 0 ? fmax(saved, 1 - huge / small) : saved;
+    }
+    return saved;
+}
+
+/* The same for data of so many KiB: between two rows, or as it goes on behind the last ones. NAN: not measured. */
+static double saved_by_size(const json_t *walks, double kib, bool is_chained)
+{
+    size_t n = json_array_size(walks), k = 1;
+    if (n == 0)
+        return (double)NAN;
+    while (k + 1 < n && json_number_value(json_array_get(json_array_get(walks, k), 0)) < kib)
+        k++;
+    const json_t *low = json_array_get(walks, n > 1 ? k - 1 : 0), *high = json_array_get(walks, n > 1 ? k : 0);
+    double from = json_number_value(json_array_get(low, 0)), to = json_number_value(json_array_get(high, 0));
+    double before = saved_at(low, is_chained), behind = saved_at(high, is_chained);
+    double steps = kib > from && to > from ? log2(kib / from) / log2(to / from) : 0;
+    double saved = before + (steps > 1 ? fmax(0, behind - before) : behind - before) * steps;
+    return steps > 1 ? fmax(saved, behind) : saved;
+}
+
+double first_touch_small_pages(const struct model *model, uint64_t n_bytes, bool is_chained)
+{
+    json_t *figures = model->skid ? json_loads(model->skid, 0, NULL) : NULL;
+    const json_t *walks = json_object_get(json_object_get(figures, "caches"), "walks");
+    double saved = saved_by_size(walks, (double)n_bytes / 1024, is_chained);
+    json_decref(figures);
+    return isnan(saved) ? WALK_MOST : fmin(WALK_MOST, fmax(WALK_LEAST, WALK_MARGIN * saved));
+}

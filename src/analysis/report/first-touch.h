@@ -72,6 +72,11 @@ const struct touched *first_touch_of(const struct first_touches *touches, const 
  * are not known. */
 const uint64_t *first_touch_nodes(const struct first_touches *touches, const struct report_row *row, bool used);
 
+/* Which part of waiting for memory at most lies in pages of 4 KiB, for data of so many bytes in random order: what
+ * loads from huge pages save by the self-test of the machine that was measured, and a quarter more; is_chained: each
+ * load waits for the one before, so that no others run beside it. 1: that was not measured. */
+double first_touch_small_pages(const struct model *model, uint64_t n_bytes, bool is_chained);
+
 /* Tells first touches from what else the rows of a report were spent on: so many page faults of each variable, at what
  * one takes of the time in user mode. Three quarters of that may be more, or less, and the intervals hold it. Nothing
  * changes where page faults were not sampled, or where they take less than half a percent. The samples lie at the

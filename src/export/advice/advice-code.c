@@ -3,6 +3,7 @@
  * if it is still the same; else nothing is said about them. */
 #include "export/advice/advice.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,14 @@ static void take_span(struct listing *listing, const struct structure_function *
     buf_fini(&text);
 }
 
+static unsigned vector_bytes(const struct model *model)
+{
+    json_t *figures = model->skid ? json_loads(model->skid, 0, NULL) : NULL;
+    unsigned bytes = (unsigned)json_integer_value(json_object_get(figures, "vector_bytes"));
+    json_decref(figures);
+    return bytes;
+}
+
 /* Fills in the facts of the place's loop, or of the function's line, where most of it is. False when they are not
  * known: the file is not there, is another one, or the machine's code cannot be read. */
 static bool facts_of(struct advices *advices, const struct code_spot *spot, struct code_facts *facts)
@@ -113,7 +122,7 @@ static bool facts_of(struct advices *advices, const struct code_spot *spot, stru
     uint32_t around, procedure = code_function_around(model, spot->scope, &around);
     uint64_t vaddr = model->scopes[around ? around : procedure].vaddr;
     const char *file = statement->file ? model_text(model, statement->file) : NULL;
-    *facts = (struct code_facts){0};
+    *facts = (struct code_facts){.machine_bytes = vector_bytes(model)};
     struct listing *listing = vaddr ? listing_of(advices, spot->module) : NULL;
     const struct structure_function *function = listing ? listing_function(listing, vaddr) : NULL;
     if (!function)
@@ -225,7 +234,10 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
         buf_printf(evidence, "; ");
     if (with_words && spot.kind == SPOT_LIBRARY)
         put_library(advices, &spot, &facts, words, evidence);
-    else if (is_known)
-        code_facts_put(&facts, words, evidence);
+    else if (is_known) {
+        double part = code_facts_put(&facts, words, evidence);
+        advice.is_unsure = part < 1;
+        advice.share *= part;
+    }
     return advice;
 }

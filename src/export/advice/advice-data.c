@@ -213,13 +213,16 @@ static void advise_on_huge_pages(struct advices *advices, const struct report_ro
     double small = (double)touched->n_faults * PAGE_BYTES / (double)row->size_bytes;
     if (walked.all <= 0 || walked.by_page <= ADVICE_PART * walked.all || small <= ADVICE_PART)
         return;
+    double part =
+        first_touch_small_pages(advices->report.model, row->size_bytes, walked.chained > ADVICE_PART * walked.all);
     text_size(row->size_bytes, size);
     buf_printf(&evidence,
                "%.0f %% of %s read from another page each time; its %s lie in pages of 4 KiB "
                "(about %llu page faults)",
                100 * walked.by_page / walked.all, verdict == ROW_WAITS ? "what waited for memory" : "its samples", size,
                (unsigned long long)touched->n_faults);
-    (void)advice_add(advices, row, "huge-pages", most_of_part(row, walked.by_page / walked.all),
+    buf_printf(&evidence, ", which take at most %.0f %% of such a wait", 100 * part);
+    (void)advice_add(advices, row, "huge-pages", part * most_of_part(row, walked.by_page / walked.all),
                      "put it on huge pages: align it to 2 MiB and call madvise(MADV_HUGEPAGE) before its first use",
                      &evidence);
 }

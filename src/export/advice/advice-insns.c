@@ -9,6 +9,7 @@
 #define STACK_PART 0.3  /* of the instructions: with so many that use variables in the frame nothing was optimized */
 #define INSNS_FEW 4     /* instructions: so few are no loop to be judged */
 #define VECTOR_SCALAR 8 /* bytes of the widest number that no vector is needed for */
+#define VECTOR_USUAL 32 /* of the widest vectors of a machine of which that is not known */
 #define SYMBOL_WIDTH 40
 #define COSTLY_INSNS 40  /* a division, or a square root, among so many instructions costs as much as these */
 #define CALL_INSNS 200   /* the same of a call of the mathematical library */
@@ -261,30 +262,43 @@ static bool is_bound_by_chain(const struct code_facts *facts)
     return code_facts_chains(facts, &n_steps) == 1 && n * CHAIN_COUNTS >= facts->n_scalar + facts->n_packed;
 }
 
-/* Appends what to do about floating-point arithmetic without calls. */
-static void put_arithmetic(const struct code_facts *facts, struct buf *words)
+/* The part of its time that wider vectors would save: a loop that they do not fit saves less, maybe nothing. */
+static double part_by_width(unsigned bytes, unsigned machine_bytes)
 {
-    unsigned n_steps;
+    return 1 - (double)bytes / (double)machine_bytes;
+}
+
+/* Appends what to do about floating-point arithmetic without calls; returns the part of its time that it may save. */
+static double put_arithmetic(const struct code_facts *facts, struct buf *words)
+{
+    unsigned n_steps, machine_bytes = facts->machine_bytes ? facts->machine_bytes : VECTOR_USUAL;
     bool has_chain = is_bound_by_chain(facts);
     (void)code_facts_chains(facts, &n_steps);
-    if ((facts->n_divides + facts->n_roots) * COSTLY_INSNS >= facts->n_insns && facts->n_divides + facts->n_roots)
+    if ((facts->n_divides + facts->n_roots) * COSTLY_INSNS >= facts->n_insns && facts->n_divides + facts->n_roots) {
         buf_printf(words, "it %s: have fewer, as by multiplying with a reciprocal made once (-O3 -ffast-math)",
                    facts->n_divides ? "divides" : "takes square roots");
-    else if (has_chain && n_steps)
+    } else if (has_chain && n_steps) {
         buf_printf(words, "each addition waits for the one before: use several sums, or compile with -O3 -ffast-math");
-    else if (has_chain)
+    } else if (has_chain) {
         buf_printf(words, "each turn waits for the result of the one before: work on several at once");
-    else if (facts->n_scalar > facts->n_packed)
+    } else if (facts->n_scalar > facts->n_packed && (!facts->is_loop || facts->n_calls)) {
+        buf_printf(words, "scalar arithmetic%s: have less of it, or call it in a loop where it can be inlined",
+                   facts->n_calls ? ", with calls" : "");
+    } else if (facts->n_scalar > facts->n_packed) {
         buf_printf(words,
                    "it is not vectorized: compile with -O3 -march=native, and -ffast-math if its sums may change "
                    "order");
-    else if (facts->packed_bytes <= 2 * VECTOR_SCALAR)
+        return part_by_width(VECTOR_SCALAR / 2, machine_bytes);
+    } else if (facts->packed_bytes < machine_bytes) {
         buf_printf(words, "its vectors have %u bytes: -march=native may make them wider", facts->packed_bytes);
-    else
+        return part_by_width(facts->packed_bytes, machine_bytes);
+    } else {
         buf_printf(words, "it is vectorized, %u bytes at once: only fewer operations save time", facts->packed_bytes);
+    }
+    return 1;
 }
 
-void code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence)
+double code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence)
 {
     code_facts_put_evidence(facts, evidence);
     if (facts->n_insns >= INSNS_FEW && facts->n_stack >= STACK_PART * facts->n_insns) {
@@ -299,9 +313,10 @@ void code_facts_put(const struct code_facts *facts, struct buf *words, struct bu
     } else if (facts->n_integer_divides && facts->n_integer_divides * COSTLY_INSNS >= facts->n_insns) {
         buf_printf(words, "it divides integers: divide less often, or by a constant or a power of two");
     } else if (facts->n_scalar + facts->n_packed > NUMBERS_PART * facts->n_insns) {
-        put_arithmetic(facts, words);
+        return put_arithmetic(facts, words);
     } else {
         buf_printf(words, "integers and branches%s: do less there (a better algorithm, fewer turns%s)",
                    facts->n_packed_integers ? ", in vectors" : "", facts->n_calls ? ", inlined calls" : "");
     }
+    return 1;
 }

@@ -174,6 +174,8 @@ void advice_add_of_code(struct advices *advices, const struct report_row *row, c
     struct advice *made = advice_add(advices, row, rule, is_placed ? at->share : share, words, evidence);
     if (made && is_placed)
         made->rank = fmin(at->share, share);
+    if (made && at->is_unsure)
+        made->is_verified = false;
     if (made && (is_placed || at->is_spread)) {
         free(made->place);
         made->place = NULL;

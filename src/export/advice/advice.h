@@ -146,7 +146,8 @@ struct code_facts {
         unsigned n_sums, n_products; /* that add to the register, or multiply or divide it */
         bool is_set, is_packed;      /* something else sets it: no chain from turn to turn */
     } registers[CODE_REGISTERS];
-    bool is_loop; /* else a line of a function, or all of it */
+    bool is_loop;           /* else a line of a function, or all of it */
+    unsigned machine_bytes; /* of the widest vectors of the machine that was measured; 0: not known */
 };
 
 /* advice-insns.c: takes one instruction in, from its text as listing_put gives it. */
@@ -156,9 +157,10 @@ void code_facts_take(struct code_facts *facts, const char *text);
  * additions in the longest chain, 0 where there is something else in one. Packed ones do not count. */
 unsigned code_facts_chains(const struct code_facts *facts, unsigned *n_steps);
 
-/* Appends what the instructions are; and what to do about such, in a few words, with that as evidence. */
+/* Appends what the instructions are; and what to do about such, in a few words, with that as evidence. Returns the part
+ * of their time that this saves at most, 1 where they might not be there at all. */
 void code_facts_put_evidence(const struct code_facts *facts, struct buf *out);
-void code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence);
+double code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence);
 
 /* A place in the code that can be changed by itself: a loop, with all that it calls; a function of the language's
  * libraries, with all that it calls and the lines that call it; else a line, with all that it calls; where no lines are
@@ -205,6 +207,7 @@ double code_spots_share(struct advices *advices, const struct code_spot *spots, 
 struct code_advice {
     double share;     /* percent of all samples that the place has, with what is called there: following advice about it
                        * saves no more; NAN: no place is known, or none is large enough */
+    bool is_unsure;   /* whether it saves anything, as where a compiler may find no way */
     bool is_spread;   /* none is large enough */
     struct buf place; /* of advice, to be taken over */
 };
