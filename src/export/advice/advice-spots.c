@@ -279,21 +279,29 @@ static double value_inside(const struct inside *inside, const struct variable *v
     return sum;
 }
 
-/* What of a variable's time may be saved: with other instructions what waits for memory for certain goes on waiting. A
- * call that is not made, or a block that is not there, saves all. */
-static double part_of_code(const struct inside *inside, const struct variable *variable)
+/* What of each variable's time may be saved, [n_variables of the report], to be freed: with other instructions what
+ * waits for memory for certain goes on waiting. A call that is not made, or a block that is not there, saves all. */
+static double *parts_of_code(const struct inside *inside)
 {
     const struct report *report = &inside->advices->report;
-    double share = 0, waits = 0;
+    double *parts = calloc(report->n_variables + 1, sizeof *parts);
+    double *shares = calloc(report->n_variables + 1, sizeof *shares);
     bool is_all = inside->of || inside->spots->kind == SPOT_LIBRARY;
-    for (size_t i = 0; !is_all && i < report->n_rows; i++) {
+    for (size_t i = 0; parts && shares && !is_all && i < report->n_rows; i++) {
         const struct report_row *row = &report->rows[i];
-        if (row->variable != variable || row->is_waiting)
-            continue;
-        share += row->share;
-        waits += row->causes.memory_low;
+        size_t at =
+            row->variable && !row->is_waiting ? (size_t)(row->variable - report->variables) : report->n_variables;
+        shares[at] += row->share;
+        parts[at] += row->causes.memory_low;
     }
-    return share > 0 ? 1 - waits / share : 1;
+    for (size_t v = 0; parts && shares && v < report->n_variables; v++)
+        parts[v] = shares[v] > 0 ? 1 - parts[v] / shares[v] : 1;
+    bool ok = shares;
+    free(shares);
+    if (ok)
+        return parts;
+    free(parts);
+    return NULL;
 }
 
 double code_spots_share(struct advices *advices, const struct code_spot *spots, size_t n, const struct variable *of,
@@ -302,15 +310,18 @@ double code_spots_share(struct advices *advices, const struct code_spot *spots, 
     const struct report *report = &advices->report;
     struct inside inside = {.advices = advices, .spots = spots, .n_spots = n, .of = of, .is_inside = is_inside};
     double sum = 0;
+    double *parts = parts_of_code(&inside);
     inside.procedures = calloc(report->model->n_scopes + 1, sizeof *inside.procedures);
-    advices->failed |= !inside.procedures;
-    for (size_t v = 0; inside.procedures && v < report->n_variables; v++)
+    bool ok = parts && inside.procedures;
+    advices->failed |= !ok;
+    for (size_t v = 0; ok && v < report->n_variables; v++)
         for (size_t k = 0; k < report->variables[v].n_scopes; k++) {
             uint32_t first = report->variables[v].scopes[k];
             mark_scopes(&inside, first, model_subtree_end(report->model, first));
         }
-    for (size_t v = 0; inside.procedures && v < report->n_variables; v++)
-        sum += part_of_code(&inside, &report->variables[v]) * value_inside(&inside, &report->variables[v]);
+    for (size_t v = 0; ok && v < report->n_variables; v++)
+        sum += parts[v] * value_inside(&inside, &report->variables[v]);
     free(inside.procedures);
+    free(parts);
     return report->total_value > 0 ? fmin(100, 100 * sum / report->total_value) : 0;
 }
