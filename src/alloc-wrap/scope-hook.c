@@ -121,7 +121,7 @@ static struct {
 } scope = {
     .every = {.counts = scope.ones, .shift = 63},
     .none = {.counts = scope.zeros, .shift = 63},
-    .ones = {1, 1},
+    .ones = {UINT8_MAX, UINT8_MAX},
 };
 
 static __thread struct alloc_thread scope_thread __attribute__((tls_model("initial-exec")));

@@ -31,7 +31,7 @@ static struct {
     void (*free)(void *p);
     struct start_filter every; /* until the real functions are known: lets every block through */
     _Atomic uint8_t ones[2];
-} fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
+} fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {UINT8_MAX, UINT8_MAX}};
 
 static __thread struct small_stack stack __attribute__((tls_model("initial-exec")));
 
@@ -164,11 +164,19 @@ ALLOC_EXPORT void *calloc(size_t n, size_t size_bytes)
     ALLOC_TAIL return calloc_slow(n, size_bytes);
 }
 
+/* Whether a block is recorded near start, but none at start: half of what the first look does not rule out. */
+static inline bool is_near_only(const struct alloc_fast *at, uintptr_t start)
+{
+    return start_filter_ask(__atomic_load_n(&at->filter, __ATOMIC_ACQUIRE), start) == START_FILTER_NONE;
+}
+
 static ALLOC_NOINLINE void free_slow(void *p)
 {
     struct alloc_call call;
     if (boot_owns_hook(p))
         return;
+    if (is_near_only(&fast.at, (uintptr_t)p))
+        ALLOC_TAIL return fast.free(p);
     if (!alloc_release_begin_hook(&call, p)) {
         alloc_real_hook()->free(p);
         return;
@@ -268,7 +276,8 @@ static struct {
     void *(*realloc)(void *p, size_t n_bytes);
     struct start_filter every; /* until the real functions are known: lets every block through */
     _Atomic uint8_t ones[2];
-} resizing = {.at.filter = &resizing.every, .every = {.counts = resizing.ones, .shift = 63}, .ones = {1, 1}};
+} resizing = {
+    .at.filter = &resizing.every, .every = {.counts = resizing.ones, .shift = 63}, .ones = {UINT8_MAX, UINT8_MAX}};
 
 static __thread struct small_stack stack __attribute__((tls_model("initial-exec")));
 
@@ -400,7 +409,8 @@ static struct {
     _Alignas(64) struct alloc_fast at;
     struct start_filter every; /* until the real functions are known: lets every block through */
     _Atomic uint8_t ones[2];
-} operators = {.at.filter = &operators.every, .every = {.counts = operators.ones, .shift = 63}, .ones = {1, 1}};
+} operators = {
+    .at.filter = &operators.every, .every = {.counts = operators.ones, .shift = 63}, .ones = {UINT8_MAX, UINT8_MAX}};
 
 static __thread struct small_stack stack __attribute__((tls_model("initial-exec")));
 
@@ -512,6 +522,8 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     ROW_LOCAL(form, name)                                                                                              \
     static ALLOC_NOINLINE void *name##_slow(uintptr_t p, uintptr_t second, uintptr_t third)                            \
     {                                                                                                                  \
+        if (is_near_only(&operators.at, p))                                                                            \
+            ALLOC_TAIL return name##_next(p, second, third);                                                           \
         return delete_reported(form, p, second, third, (uintptr_t)__builtin_return_address(0));                        \
     }                                                                                                                  \
     ALLOC_EXPORT operator_function name;                                                                               \

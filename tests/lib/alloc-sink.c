@@ -60,12 +60,12 @@ static void unlock_table(void)
     atomic_flag_clear_explicit(&sink_state.lock, memory_order_release);
 }
 
-/* With the table locked. A saturated count stays. */
+/* With the table locked. */
 static void count_start(uintptr_t start, int change)
 {
-    _Atomic uint8_t *count = start_filter_at(&sink_state.filter, start);
-    if (*count != UINT8_MAX)
-        *count = (uint8_t)(*count + change);
+    _Atomic uint8_t *byte = start_filter_at(&sink_state.filter, start);
+    *byte = change > 0 ? start_filter_with(*byte, start_filter_place(&sink_state.filter, start))
+                       : start_filter_without(*byte);
 }
 
 static struct sink_block *find_slot(uintptr_t p)

@@ -341,12 +341,36 @@ static void run_memory_mixed(void)
     run_memory(16, 50000, 1024, 300000);
 }
 
+/* Where nobody reads, what a removal gives back is used by the next insertion; where somebody does, it waits. */
+static void run_given_back(void)
+{
+    assert_true(objmap_init_hook(16));
+    struct objmap_state *map = objmap_state_sig();
+    struct objmap_block block;
+    assert_true(objmap_insert_hook(0x40000, 1024, 1, 1, 1024));
+    assert_true(objmap_find_sig(2, 0x40010, &block));
+    const _Atomic uintptr_t *slot = objmap_slot_at(map, 0x40000);
+    assert_non_null(slot);
+    uintptr_t first = atomic_load(slot);
+    assert_true(objmap_remove_hook(0x40000, NULL));
+    assert_int_equal(objmap_stats_sig().n_retired_pending, 0);
+    assert_true(objmap_insert_hook(0x40000, 1024, 2, 1, 1024));
+    assert_int_equal(atomic_load(slot), first);
+    atomic_store(&map->readers[2].epoch, atomic_load(&map->epoch));
+    assert_true(objmap_remove_hook(0x40000, NULL));
+    assert_true(objmap_insert_hook(0x40000, 1024, 3, 1, 1024));
+    assert_int_not_equal(atomic_load(slot), first);
+    assert_int_equal(((const struct objmap_record *)first)->block.var, 2);
+    atomic_store(&map->readers[2].epoch, 0);
+}
+
 /* A reader that never leaves: memory is kept for it, new blocks are refused at the limit, and removals still work. */
 static void run_stuck_reader(void)
 {
     assert_true(objmap_init_hook(16));
     struct objmap_state *map = objmap_state_sig();
     assert_true(objmap_insert_hook(0x30000, 1024, 1, 1, 1024));
+    atomic_store(&map->readers_end, (64 + 3) * 64 + 6);
     atomic_fetch_or(&map->readers_used[64 + 3], 1ull << 5);
     atomic_fetch_or(&map->reader_groups[1], 1ull << 3);
     atomic_store(&map->readers[(64 + 3) * 64 + 5].epoch, atomic_load(&map->epoch));
@@ -428,12 +452,12 @@ static void in_child(void **state)
 
 int main(void)
 {
-    static void (*const runs[])(void) = {run_model_16,     run_model_14,       run_limits,       run_flag,
-                                         run_huge,         run_memory_default, run_memory_small, run_memory_mixed,
-                                         run_stuck_reader, run_waiters};
+    static void (*const runs[])(void) = {run_model_16,   run_model_14,       run_limits,       run_flag,
+                                         run_huge,       run_memory_default, run_memory_small, run_memory_mixed,
+                                         run_given_back, run_stuck_reader,   run_waiters};
     static const char *const names[] = {
-        "model, 64 KiB",        "model, 16 KiB",        "limits",       "flags",  "huge", "memory",
-        "memory, small blocks", "memory, mixed blocks", "stuck reader", "waiters"};
+        "model, 64 KiB",        "model, 16 KiB",        "limits",     "flags",        "huge",   "memory",
+        "memory, small blocks", "memory, mixed blocks", "given back", "stuck reader", "waiters"};
     struct CMUnitTest tests[sizeof runs / sizeof runs[0]];
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
         tests[i] = (struct CMUnitTest){names[i], in_child, NULL, NULL, (void *)&runs[i]};

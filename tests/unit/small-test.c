@@ -106,6 +106,24 @@ static void test_pieces_that_collide(void **state)
         expect_block(AREA + (i + 1) * SMALL_REGIONS * MIB + 99, AREA + (i + 1) * SMALL_REGIONS * MIB, 20 + (unsigned)i);
 }
 
+/* In a large heap several pieces of the shadow lie in a large page: each has its own part of it. */
+static void test_large_heap(void **state)
+{
+    (void)state;
+    const uintptr_t area = AREA + 1000 * MIB;
+    const unsigned n_pieces = 40;
+    for (unsigned i = 0; i < n_pieces; i++) {
+        note(area + i * MIB, 64, 100 + i);
+        note(area + (i + 1) * MIB - 64, 64, 200 + i);
+    }
+    for (unsigned i = 0; i < n_pieces; i++) {
+        expect_block(area + i * MIB + 63, area + i * MIB, 100 + i);
+        expect_block(area + (i + 1) * MIB - 1, area + (i + 1) * MIB - 64, 200 + i);
+        expect_none(area + i * MIB + 64);
+        expect_none(area + (i + 1) * MIB - 65);
+    }
+}
+
 static void test_new_memory_knows_nothing(void **state)
 {
     (void)state;
@@ -333,11 +351,17 @@ static void test_slot_that_was_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_address_of_a_block), cmocka_unit_test(test_null_and_empty),
-        cmocka_unit_test(test_block_over_two_pieces),    cmocka_unit_test(test_pieces_that_collide),
-        cmocka_unit_test(test_new_memory_knows_nothing), cmocka_unit_test(test_rest_of_an_old_block),
-        cmocka_unit_test(test_reuse_against_a_model),    cmocka_unit_test(test_sites_by_caller_and_size),
-        cmocka_unit_test(test_callers_by_stack_pointer), cmocka_unit_test(test_callers_by_frame_pointer),
+        cmocka_unit_test(test_every_address_of_a_block),
+        cmocka_unit_test(test_null_and_empty),
+        cmocka_unit_test(test_block_over_two_pieces),
+        cmocka_unit_test(test_pieces_that_collide),
+        cmocka_unit_test(test_large_heap),
+        cmocka_unit_test(test_new_memory_knows_nothing),
+        cmocka_unit_test(test_rest_of_an_old_block),
+        cmocka_unit_test(test_reuse_against_a_model),
+        cmocka_unit_test(test_sites_by_caller_and_size),
+        cmocka_unit_test(test_callers_by_stack_pointer),
+        cmocka_unit_test(test_callers_by_frame_pointer),
         cmocka_unit_test(test_slot_that_was_taken),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

@@ -147,6 +147,27 @@ static void test_private(void **state)
     assert_true(!is_in_zone(one) || (is_in_zone(two) && is_in_zone(three)));
 }
 
+/* Pieces of the size of a large page begin at a multiple of it, and others still follow them. */
+static void test_large(void **state)
+{
+    (void)state;
+    unsigned char *before = zone_pages_sig(5000), *large = zone_large_sig(), *after = zone_pages_sig(5000);
+    if (!is_in_zone(before))
+        skip();
+    assert_non_null(large);
+    assert_non_null(after);
+    assert_int_equal((uintptr_t)large % ZONE_LARGE_BYTES, 0);
+    memset(large, 1, ZONE_LARGE_BYTES);
+    memset(before, 2, 5000);
+    memset(after, 3, 5000);
+    assert_int_equal(large[0] + large[ZONE_LARGE_BYTES - 1], 2);
+    zone_set_locking_sig(true); /* a large page would be locked whole */
+    assert_null(zone_large_sig());
+    assert_non_null(zone_pages_sig(5000));
+    zone_set_locking_sig(false);
+    assert_non_null(zone_large_sig());
+}
+
 static int n_said;
 
 static void count_words(const char *text)
@@ -218,9 +239,9 @@ static void test_refused_often(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grows),         cmocka_unit_test(test_replaced), cmocka_unit_test(test_hindered),
-        cmocka_unit_test(test_not_replaced),  cmocka_unit_test(test_private),  cmocka_unit_test(test_limited),
-        cmocka_unit_test(test_refused_often),
+        cmocka_unit_test(test_grows),        cmocka_unit_test(test_replaced),      cmocka_unit_test(test_hindered),
+        cmocka_unit_test(test_not_replaced), cmocka_unit_test(test_private),       cmocka_unit_test(test_large),
+        cmocka_unit_test(test_limited),      cmocka_unit_test(test_refused_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

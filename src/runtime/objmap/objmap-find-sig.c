@@ -26,6 +26,9 @@ static uint64_t enter_epoch(struct objmap_state *map, unsigned reader)
     _Atomic uint64_t *used = &map->readers_used[reader / 64];
     uint64_t bit = 1ull << (reader & 63);
     if (!(atomic_load_explicit(used, memory_order_relaxed) & bit)) {
+        uint32_t end = atomic_load(&map->readers_end);
+        while (end <= reader && !atomic_compare_exchange_weak(&map->readers_end, &end, reader + 1))
+            continue;
         atomic_fetch_or(used, bit);
         atomic_fetch_or(&map->reader_groups[reader / 64 / 64], 1ull << (reader / 64 & 63));
     }

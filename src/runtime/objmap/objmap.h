@@ -229,6 +229,7 @@ struct objmap_cache {
     struct objmap_magazine current[OBJMAP_CLASSES], previous[OBJMAP_CLASSES];
     struct objmap_batch *open, *oldest, *newest; /* being filled; closed, in order of their epochs */
     uint32_t n_readers, n_closed; /* readers that were asked when batches were last given back; batches since then */
+    _Atomic uint32_t n_retired;   /* all, modulo 2^32 */
     _Atomic int64_t n_live;
     _Atomic uint64_t n_refused, n_replaced;
 };
@@ -245,6 +246,7 @@ struct objmap_state {
     struct objmap_reader *readers;                             /* [OBJMAP_READERS] */
     _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* a set bit: one of the 64 slots has been used */
     _Atomic uint64_t readers_used[OBJMAP_READER_GROUPS];       /* which of them; set before the group's bit */
+    _Atomic uint32_t readers_end;                              /* all that have been used are below; set before those */
     _Atomic uint64_t epoch;
     _Atomic uint64_t n_pending, n_pending_max, bytes_memory;
     struct objmap_lock huge; /* clearing and following objmap_entry.whole */
@@ -407,7 +409,8 @@ void objmap_poison_hook(bool on);
 
 /* --- retiring (retire-hook.c) --- */
 
-/* Gives the item back once no reader can be using it. It must already be unreachable for new readers. */
+/* Gives the item back once no reader can be using it, which may be at once. It must already be unreachable for new
+ * readers, and the caller does not use it any more. */
 void objmap_retire_hook(struct objmap_cache *cache, void *item, unsigned class);
 
 /* Closes the open batch and gives back all batches of the cache that no reader can be using. */

@@ -4,6 +4,7 @@
  * Runs inside the program's malloc; the caller holds the lock of the cache. */
 #include "runtime/objmap/objmap.h"
 
+#define FEW_READERS 4       /* so many are asked for each item */
 #define BATCHES_WAIT_MAX 16 /* closed batches of a cache that wait until its readers are asked again */
 
 /* The first reader from number *reader on that has ever been used; NULL when there is none. Sets *reader to the number
@@ -83,8 +84,25 @@ void objmap_reclaim_hook(struct objmap_cache *cache)
     }
 }
 
+/* Whether there are few readers and none of them is in the map at this moment. The addition is a barrier, the writer's
+ * side of what enter_epoch does: a reader that is not seen here sees what has been unlinked. */
+static bool nobody_reads(const struct objmap_state *map, struct objmap_cache *cache)
+{
+    (void)atomic_fetch_add(&cache->n_retired, 1);
+    uint32_t end = atomic_load(&map->readers_end);
+    for (uint32_t i = 0; i < end; i++)
+        if (end > FEW_READERS || atomic_load(&map->readers[i].epoch))
+            return false;
+    return true;
+}
+
+/* An item that is given back at once is still in the processor's caches when it is used again. */
 void objmap_retire_hook(struct objmap_cache *cache, void *item, unsigned class)
 {
+    if (nobody_reads(objmap_state_sig(), cache)) {
+        objmap_give_hook(cache, item, class);
+        return;
+    }
     if (!cache->open) {
         cache->open = objmap_take_hook(cache, OBJMAP_CLASS_BATCH);
         if (!cache->open) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shadow of the heap: it is made piece by piece where small blocks lie, in the zone, so that it adds at most an
- * eighth of their size to the address space and to locked memory. Runs inside the program's malloc; wait-free except
- * for the system call that maps a piece. */
+ * eighth of their size to the address space and to locked memory; in a large heap without limits up to 2 MiB more. Runs
+ * inside the program's malloc; wait-free except for the system call that maps a piece. */
 #include "runtime/objmap/small.h"
 #include "runtime/own/zone.h"
 
 #define REGION_BYTES ((size_t)1 << SMALL_REGION_SHIFT)
 #define SHADOW_BYTES ((REGION_BYTES >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t))
+#define LARGE_FROM 4 /* pieces; those of a larger heap lie in large pages, as notes are written here and there */
+#define LARGE_PIECES (ZONE_LARGE_BYTES / SHADOW_BYTES)
 
 bool small_shadow_init_hook(void)
 {
@@ -25,13 +27,32 @@ bool small_shadow_init_hook(void)
     return true;
 }
 
+/* Memory for one more piece; NULL when there is none. */
+static char *piece(void)
+{
+    struct small_state *small = small_state_sig();
+    uintptr_t large = atomic_load(&small->large);
+    if (atomic_load_explicit(&small->n_regions, memory_order_relaxed) < LARGE_FROM)
+        return zone_pages_sig(SHADOW_BYTES);
+    while (large % ZONE_LARGE_BYTES)
+        if (atomic_compare_exchange_weak(&small->large, &large, large - 1))
+            return (char *)(large / ZONE_LARGE_BYTES * ZONE_LARGE_BYTES +
+                            (large % ZONE_LARGE_BYTES - 1) * SHADOW_BYTES);
+    uintptr_t made = (uintptr_t)zone_large_sig();
+    if (!made)
+        return zone_pages_sig(SHADOW_BYTES);
+    /* what another thread has put there meanwhile is given up: address space that nobody has touched, once */
+    atomic_store(&small->large, made + LARGE_PIECES - 1);
+    return (char *)made + (LARGE_PIECES - 1) * SHADOW_BYTES;
+}
+
 /* Gives the slot to the piece with this tag. False when another thread, or the code that this thread was interrupted
  * in, is filling the slot: the next block tries again. */
 static bool fill_region(struct small_region *region, uintptr_t tag)
 {
     struct small_state *small = small_state_sig();
     uintptr_t none = 0;
-    char *shadow = zone_pages_sig(SHADOW_BYTES);
+    char *shadow = piece();
     if (!shadow || !atomic_compare_exchange_strong(&region->base, &none, SMALL_BASE_BUSY))
         return false;
     atomic_store_explicit(&region->shadow, (uintptr_t)shadow, memory_order_relaxed);

@@ -75,6 +75,7 @@ struct small_state {
     struct small_slot *empty; /* [1 << SMALL_SLOT_BITS] never written: a look-up there always goes to the slow half */
     _Atomic uint32_t *refs;   /* [SMALL_IDS] reference of each site's arena_site */
     _Atomic uint32_t n_regions;
+    _Atomic uintptr_t large; /* address of a large page + the number of pieces in it that are free, the lowest ones */
     _Atomic bool is_on;
 };
 

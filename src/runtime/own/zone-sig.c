@@ -372,14 +372,17 @@ void zone_reach_all_sig(void)
             (void)zone_reach_sig((enum zone_file)i, zone.files[i].size_bytes);
 }
 
-/* Takes the next n_bytes of a part; 0 when there is no room. */
-static uintptr_t take_sig(_Atomic uint64_t *n_taken, int part, size_t n_bytes)
+/* Takes the next n_bytes of a part, beginning at a multiple of unit; 0 when there is no room. */
+static uintptr_t take_sig(_Atomic uint64_t *n_taken, int part, size_t n_bytes, uint64_t unit)
 {
     uintptr_t base = base_sig();
-    uint64_t n = round_up(n_bytes, PAGE_BYTES_MAX);
-    if (!base || n >= PART_BYTES || atomic_load(n_taken) + n >= PART_BYTES)
-        return 0;
-    return base + (uintptr_t)part * PART_BYTES + atomic_fetch_add(n_taken, n);
+    uint64_t n = round_up(n_bytes, PAGE_BYTES_MAX), taken = atomic_load(n_taken), at;
+    do {
+        at = round_up(taken, unit);
+        if (!base || n >= PART_BYTES || at + n >= PART_BYTES)
+            return 0;
+    } while (!atomic_compare_exchange_weak(n_taken, &taken, at + n));
+    return base + (uintptr_t)part * PART_BYTES + at;
 }
 
 void *zone_pages_sig(size_t n_bytes)
@@ -387,7 +390,7 @@ void *zone_pages_sig(size_t n_bytes)
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, saved_errno = errno;
     size_t n = round_up(n_bytes, PAGE_BYTES_MAX);
     bool may_map = may_map_sig(n, true);
-    uintptr_t at = may_map ? take_sig(&zone.private_bytes, PART_PRIVATE, n) : 0;
+    uintptr_t at = may_map ? take_sig(&zone.private_bytes, PART_PRIVATE, n, PAGE_BYTES_MAX) : 0;
     void *p = NULL;
     /* Memory added by growing does not count against the limit of a program that locks all future mappings. */
     if (at && zone_is_locking_sig() && grow_sig(at, n))
@@ -397,6 +400,18 @@ void *zone_pages_sig(size_t n_bytes)
     if (!p && may_map)
         p = map_sig(0, n, PROT_READ | PROT_WRITE, flags, -1);
     unlock_sig(p, n);
+    errno = saved_errno;
+    return p;
+}
+
+void *zone_large_sig(void)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, saved_errno = errno;
+    bool may_map = !zone_is_locking_sig() && (!zone.page_bytes || room_sig(true) == UNLIMITED);
+    uintptr_t at = may_map ? take_sig(&zone.private_bytes, PART_PRIVATE, ZONE_LARGE_BYTES, ZONE_LARGE_BYTES) : 0;
+    void *p = at ? map_at_sig(at, ZONE_LARGE_BYTES, PROT_READ | PROT_WRITE, flags, -1) : NULL;
+    if (p)
+        own_call_sig(SYS_madvise, p, ZONE_LARGE_BYTES, MADV_HUGEPAGE);
     errno = saved_errno;
     return p;
 }
@@ -413,7 +428,7 @@ void *zone_map_file_sig(int fd, size_t n_bytes)
 {
     int saved_errno = errno;
     bool may_map = may_map_sig(round_up(n_bytes, PAGE_BYTES_MAX), false);
-    uintptr_t at = may_map ? take_sig(&zone.table_bytes, PART_TABLES, n_bytes) : 0;
+    uintptr_t at = may_map ? take_sig(&zone.table_bytes, PART_TABLES, n_bytes, PAGE_BYTES_MAX) : 0;
     void *p = at ? map_at_sig(at, n_bytes, PROT_READ, MAP_PRIVATE, fd) : NULL;
     if (!p && may_map)
         p = map_sig(0, n_bytes, PROT_READ, MAP_PRIVATE, fd);

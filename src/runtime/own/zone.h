@@ -19,6 +19,8 @@
 
 #define ZONE_LEFT_BYTES ((uint64_t)32 << 20)
 
+#define ZONE_LARGE_BYTES ((size_t)2 << 20) /* of a large page */
+
 enum zone_file { ZONE_ARENA, ZONE_RECIPES, ZONE_FILES };
 
 /* From here on the limits are looked at. page_bytes: the size of a page. say: gets a sentence at the first refusal, in
@@ -48,6 +50,12 @@ void zone_reach_all_sig(void);
 
 /* Private memory, zeroed and never given back; NULL when there is none.  ctx: any */
 void *zone_pages_sig(size_t n_bytes);
+
+/* The same, ZONE_LARGE_BYTES that begin at a multiple of that, for the kernel to back by a large page if it does so for
+ * those who ask: what is read here and there then needs fewer entries of the processor's table of pages. All of it is
+ * resident at the first touch, so it is for those who use most of it. NULL also where the program has limits or locks
+ * its memory.  ctx: any */
+void *zone_large_sig(void);
 
 /* Maps a file that is only read, such as a table; NULL when it cannot be. To be unmapped with munmap.  ctx: any */
 void *zone_map_file_sig(int fd, size_t n_bytes);
