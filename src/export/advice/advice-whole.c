@@ -13,25 +13,23 @@
 #include "export/database/database.h"
 #include "export/text-cells.h"
 
-#define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used ... */
-#define LEAK_PART 0.1        /* ... and of all bytes that are */
-#define ALLOCATOR_LEAST 10.0 /* percent of all samples */
-#define FAULT_MOST_S 1e-5    /* of time in the kernel for each page fault: with more it is something else */
-#define FAULTS_MOST_S 1e-3   /* the same where nothing else is known: of a huge page, and on a slow machine */
-#define HUGE_FAULT_S 5e-5    /* the same: a huge page must have been cleared */
-#define CALLS_LEAST 5.0      /* percent of all samples on the way back from system calls: there are many */
-#define CHURN_BLOCKS 100     /* that were given back again ... */
-#define CHURN_BYTES 4096     /* ... of so many bytes on average ... */
-#define CHURN_NS_PER_BYTE                                                                                              \
-    1.0                      /* ... and with so little time at each: real work takes longer than to fill or to copy    \
-                              */
-#define CHURN_SPOTS 64       /* places where such blocks are used */
-#define CHURN_SPOT_PART 0.05 /* of their samples: places with less do other things, too */
-#define CHURN_OWN_PART 0.3   /* of what is done at a place: with less it is not done for them */
-#define MAPPED_BYTES 131072  /* from here on malloc maps blocks anew */
-#define FREED_PART 0.9       /* of a variable's blocks: they are allocated anew again and again */
-#define UNEVEN_PART 0.5      /* of what another thread waits: one that waits less has more work than it */
-#define THREAD_PART 0.1      /* of the mean of all threads: those with fewer samples say nothing */
+#define LEAK_BYTES (1 << 20)   /* of a path, live at the end and never used ... */
+#define LEAK_PART 0.1          /* ... and of all bytes that are */
+#define ALLOCATOR_LEAST 10.0   /* percent of all samples */
+#define FAULT_MOST_S 1e-5      /* of time in the kernel for each page fault: with more it is something else */
+#define FAULTS_MOST_S 1e-3     /* the same where nothing else is known: of a huge page, and on a slow machine */
+#define HUGE_FAULT_S 5e-5      /* the same: a huge page must have been cleared */
+#define CALLS_LEAST 5.0        /* percent of all samples on the way back from system calls: there are many */
+#define CHURN_BLOCKS 100       /* that were given back again ... */
+#define CHURN_BYTES 4096       /* ... of so many bytes on average ... */
+#define CHURN_NS_PER_BYTE 0.35 /* ... with no more time at each: they are filled or copied */
+#define CHURN_SPOTS 64         /* places where such blocks are used */
+#define CHURN_SPOT_PART 0.05   /* of their samples: places with less do other things, too */
+#define CHURN_OWN_PART 0.3     /* of what is done at a place: with less it is not done for them */
+#define MAPPED_BYTES 131072    /* from here on malloc maps blocks anew */
+#define FREED_PART 0.9         /* of a variable's blocks: they are allocated anew again and again */
+#define UNEVEN_PART 0.5        /* of what another thread waits: one that waits less has more work than it */
+#define THREAD_PART 0.1        /* of the mean of all threads: those with fewer samples say nothing */
 
 /* --- the kernel --- */
 
