@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 19
+#define ARENA_VERSION 20
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -147,7 +147,8 @@ struct arena_node {
     uint32_t flags;    /* NODE_* */
     uint32_t trace_id; /* runtime: 0; free for the reader of a private copy */
 };
-#define NODE_ROOT 1u    /* the thread's root */
+#define NODE_ROOT 1u    /* the thread's root; ip: node of the allocation tree of the thread that made it, at which its
+                         * paths go on; 0: none */
 #define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
 
 /* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
@@ -594,6 +595,7 @@ enum placeholder {
     PLACEHOLDER_NO_LOST,                                               /* DATACENTRIC_No_AddressLost */
     PLACEHOLDER_NO_SYSCALL,                                            /* DATACENTRIC_No_SystemCall */
     PLACEHOLDER_NO_WAITING,                                            /* DATACENTRIC_No_Waiting */
+    PLACEHOLDER_CREATED, /* CREATED_THREAD: between the path to the call that made a thread and the thread's own */
     PLACEHOLDER_MAX
 };
 

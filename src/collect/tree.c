@@ -304,6 +304,7 @@ void thread_take_sketches(struct collected_thread *thread)
 /* From nodes of the arena to paths of a profile's tree: call paths, load-map ids, placeholders. */
 
 #define PATH_FRAMES_MAX 16384 /* deeper than any unwinder goes */
+#define CREATORS_MAX 64       /* threads that made one another, on one path */
 
 /* In the order of enum placeholder. */
 static const char *const placeholder_names[PLACEHOLDER_MAX] = {
@@ -327,6 +328,7 @@ static const char *const placeholder_names[PLACEHOLDER_MAX] = {
     [PLACEHOLDER_NO_LOST] = "DATACENTRIC_No_AddressLost",
     [PLACEHOLDER_NO_SYSCALL] = "DATACENTRIC_No_SystemCall",
     [PLACEHOLDER_NO_WAITING] = "DATACENTRIC_No_Waiting",
+    [PLACEHOLDER_CREATED] = "CREATED_THREAD",
 };
 
 const char *placeholder_name(unsigned placeholder)
@@ -337,6 +339,7 @@ const char *placeholder_name(unsigned placeholder)
 bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct path *path)
 {
     struct arena_node node;
+    int n_creators = 0;
     path->n = 0;
     path->is_partial = false;
     for (bool is_first = true;; is_first = false) {
@@ -347,8 +350,13 @@ bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct
             return !is_first;
         }
         memcpy(&node, record, sizeof node);
-        if (node.flags & NODE_ROOT)
-            return true;
+        if (node.flags & NODE_ROOT) {
+            if (!node.ip || node.ip > UINT32_MAX || path->is_partial || n_creators++ == CREATORS_MAX)
+                return true;
+            ref = (uint32_t)node.ip;
+            kind = ARENA_ALLOC_NODES;
+            continue;
+        }
         if (node.flags & NODE_PARTIAL) {
             path->is_partial = true;
         } else {

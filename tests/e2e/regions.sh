@@ -111,4 +111,137 @@ expect_status 0 "$builddir/hpcprof" -o many-db many-m
 expect_status 0 "$builddir/hpcquery" vars --by region many-db
 cat many-m/*.log >log
 expect_text log 'regions: 19[0-9][0-9] without a name, or beyond the room'
+
+# Threads stand below the call that made them: those of pthread_create, std::thread and std::async, a thread's own ones,
+# those of a child of fork; of threads that share a record only where all were made on one path.
+cat >creators.cc <<'END'
+#include <future>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <thread>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned words[1 << 16];
+__attribute__((noinline)) static void work(double seconds)
+{
+    double start = 0, now = 0;
+    do {
+        timespec time;
+        for (unsigned i = 0; i < 1 << 14; i++)
+            words[i] = words[i] + i;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        now = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+        start = start > 0 ? start : now;
+    } while (now < start + seconds);
+}
+static void *plain(void *unused)
+{
+    work(0.15);
+    return unused;
+}
+static void *brief(void *unused)
+{
+    work(0.001);
+    return unused;
+}
+static int c11(void *)
+{
+    work(0.15);
+    return 0;
+}
+__attribute__((noinline)) static void run(void *(*start)(void *))
+{
+    pthread_t thread;
+    pthread_create(&thread, nullptr, start, nullptr);
+    pthread_join(thread, nullptr);
+}
+static void *nested(void *unused)
+{
+    run(plain);
+    return unused;
+}
+__attribute__((noinline)) static void by_pthread() { run(plain); asm(""); }
+__attribute__((noinline)) static void by_thread() { run(nested); asm(""); }
+__attribute__((noinline)) static void by_std() { std::thread([] { work(0.15); }).join(); }
+__attribute__((noinline)) static void by_async() { std::async(std::launch::async, [] { work(0.15); }).get(); }
+__attribute__((noinline)) static void by_c11()
+{
+    thrd_t thread;
+    thrd_create(&thread, c11, nullptr);
+    thrd_join(thread, nullptr);
+}
+__attribute__((noinline)) static void by_child()
+{
+    if (fork() == 0) {
+        run(plain);
+        _exit(0);
+    }
+    wait(nullptr);
+}
+__attribute__((noinline)) static void one_path() { run(brief); asm(""); }
+__attribute__((noinline)) static void other_path() { run(brief); asm(""); }
+int main(int argc, char **)
+{
+    by_pthread();
+    by_thread();
+    by_std();
+    by_async();
+    by_c11();
+    by_child();
+    for (int i = 0; argc > 1 && i < 400; i++)
+        i % 2 ? one_path() : other_path();
+}
+END
+"${CXX:-g++}" -O1 -g -fno-optimize-sibling-calls -pthread creators.cc -o creators || fail "creators.cc does not build"
+for event in EADDR CPUTIME; do
+    expect_status 0 "$builddir/hpcrun" -e "$event" -o "creators-$event.m" ./creators
+    expect_status 0 "$builddir/hpcprof" -q -o "creators-$event.db" "creators-$event.m"
+    expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "creators-$event.db"
+    python3 - out <<'END' || fail "$event: threads are not below the calls that made them"
+import csv, sys
+rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+expected = {"by_pthread": ["plain"], "by_thread": ["nested", "plain"], "by_std": [], "by_async": [], "by_c11": ["c11"],
+            "by_child": ["plain"]}
+found, outside = dict.fromkeys(expected, 0), 0
+for row in rows.values():
+    value = float(row["exclusive"]) if row["kind"] == "statement" else 0
+    path = []
+    up = row
+    while value and up:
+        path.insert(0, up["name"].split("(")[0])
+        up = rows.get(up["parent"])
+    if not any(name.startswith("work") for name in path):
+        continue
+    creator = next((name for name in path if name in expected), None)
+    inner = [name for name in path if name in ("plain", "nested", "c11")]
+    is_right = creator and inner == expected[creator] and path[:2] == ["<program root>", "main"] and "<thread root>" in path
+    if is_right:
+        found[creator] += value
+    else:
+        outside += value
+        print(" > ".join(path)[:200])
+print(found, "elsewhere", outside)
+whole = sum(found.values()) + outside
+sys.exit(not (min(found.values()) > 0.1 * whole and outside <= 0.05 * whole))
+END
+done
+expect_status 0 "$builddir/hpcrun" -e EADDR -o merged.m ./creators many
+expect_status 0 "$builddir/hpcprof" -q -o merged.db merged.m
+expect_status 0 "$builddir/hpcquery" tree --csv --min 0 merged.db
+python3 - out <<'END' || fail "threads that share a record stand below a call that did not make them"
+import csv, sys
+rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+below = {}
+for row in rows.values():
+    path, up = [], row
+    while row["kind"] == "statement" and up:
+        path.insert(0, up["name"].split("(")[0])
+        up = rows.get(up["parent"])
+    if any(name.startswith("brief") for name in path):
+        creator = next((name for name in path if name in ("one_path", "other_path")), "none")
+        below[creator] = below.get(creator, 0) + float(row["exclusive"])
+print(below)
+sys.exit(not (below.get("one_path", 0) > 0 and below.get("other_path", 0) > 0 and below.get("none", 0) > 0))
+END
 finish

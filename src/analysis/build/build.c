@@ -103,6 +103,12 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
+    const char *placeholder = symbolizer_placeholder(build->symbolizer, node->module, node->ip);
+    if (placeholder && strcmp(placeholder, "CREATED_THREAD") == 0) {
+        node->inner = add_titled(build, parent, ROLE_THREAD, 0, 0);
+        build->elided[index] = 1;
+        return;
+    }
     if (symbolizer_is_runtime(build->symbolizer, node->module)) {
         node->inner = parent;
         build->elided[index] = build->elided[node->parent];

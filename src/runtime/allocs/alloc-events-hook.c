@@ -36,8 +36,8 @@ void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *
     (void)unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->alloc_path);
 }
 
-/* Node of the allocation's call path, 0 when the arena is full. */
-static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
+/* Node of the native call path, 0 when the arena is full. */
+static uint32_t native_node(struct thread_state *self, const struct alloc_site *site)
 {
     const struct unwind_path *path = &self->alloc_path;
     alloc_events_walk_hook(self, site);
@@ -45,7 +45,28 @@ static uint32_t path_node(struct thread_state *self, const struct alloc_site *si
            loadmap_await_table_sig(path->frames[path->n_frames - 1].module))
         alloc_events_walk_hook(self, site);
     uint32_t node = path->n_frames && path->n_reused == path->n_frames ? path->frames[0].node : 0;
-    return python_path_hook(self, node ? node : cct_insert_sig(&self->allocs, &self->alloc_path));
+    return node ? node : cct_insert_sig(&self->allocs, &self->alloc_path);
+}
+
+/* Node of the allocation's call path, 0 when the arena is full. */
+static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
+{
+    return python_path_hook(self, native_node(self, site));
+}
+
+uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site *site)
+{
+    const struct arena_header *header = arena_header_sig();
+    if (self->in_hook || self->ending || !header)
+        return 0;
+    self->in_hook = 1;
+    uint32_t node = native_node(self, site);
+    node = node && self->alloc_path.stop == UNWIND_COMPLETE
+               ? cct_child_sig(&self->allocs, node, header->placeholders[PLACEHOLDER_CREATED] + 1,
+                               header->libhpcrun_module)
+               : 0;
+    self->in_hook = 0;
+    return node;
 }
 
 /* Counts a block at its allocation path. The hit for frees is made at the same time, directly after it, so that any

@@ -20,6 +20,10 @@ void alloc_events_connect(void);
 /* Walks the call path of an allocation into self->alloc_path.  ctx: hook, self is the calling thread's */
 void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *site);
 
+/* Node in self's allocation tree of the call path at site, with a mark that what begins there is a thread; 0: the path
+ * is not known to the end, or a hook is at work.  ctx: ordinary code of self, the calling thread, shielded */
+uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site *site);
+
 /* Leaves the final statistics in the arena.  ctx: ordinary */
 void alloc_events_end(void);
 

@@ -27,6 +27,7 @@ KEPT void DATACENTRIC_No_Compute(void);
 KEPT void DATACENTRIC_No_AddressLost(void);
 KEPT void DATACENTRIC_No_SystemCall(void);
 KEPT void DATACENTRIC_No_Waiting(void);
+KEPT void CREATED_THREAD(void);
 
 void DATACENTRIC(void)
 {
@@ -128,6 +129,11 @@ void DATACENTRIC_No_Waiting(void)
     PLACEHOLDER_BODY;
 }
 
+void CREATED_THREAD(void)
+{
+    PLACEHOLDER_BODY;
+}
+
 void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX])
 {
     static void (*const functions[PLACEHOLDER_MAX])(void) = {
@@ -151,6 +157,7 @@ void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX])
         [PLACEHOLDER_NO_LOST] = DATACENTRIC_No_AddressLost,
         [PLACEHOLDER_NO_SYSCALL] = DATACENTRIC_No_SystemCall,
         [PLACEHOLDER_NO_WAITING] = DATACENTRIC_No_Waiting,
+        [PLACEHOLDER_CREATED] = CREATED_THREAD,
     };
     for (int i = 0; i < PLACEHOLDER_MAX; i++)
         addresses[i] = (uint64_t)(uintptr_t)functions[i];

@@ -190,6 +190,29 @@ void process_end_for_good(int exit_code)
     end(exit_code, true);
 }
 
+/* Workers of a pool that a library makes at the first parallel region belong to no one place of the program: each
+ * region that they work for begins elsewhere. */
+static bool is_for_many(uintptr_t start)
+{
+    static const char *const libraries[] = {"libgomp", "libomp", "libiomp", "libtbb"};
+    const struct loadmap_module *module = loadmap_find_sig(start);
+    const char *name = module && module->name ? module->name : "";
+    for (const char *p = name; *p; p++)
+        name = *p == '/' ? p + 1 : name;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+            return true;
+    return false;
+}
+
+void process_note_creator(struct thread_state *state, struct thread_state *self, uintptr_t start,
+                          const struct alloc_site *site)
+{
+    alloc_wrap_guard_enter();
+    state->creator = is_for_many(start) ? 0 : alloc_events_creator(self, site);
+    alloc_wrap_guard_leave();
+}
+
 /* What is interrupted goes on later with what it has in its registers. And a handler's end sets the alternate stack
  * again that was there at its beginning. */
 bool process_interrupts_us(struct thread_state *self, const struct alloc_site *site)

@@ -70,4 +70,9 @@ bool attach_make_room(void);
 /* Fills addresses[PLACEHOLDER_MAX] with the functions' run-time addresses.  ctx: ordinary */
 void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX]);
 
+/* Notes in state, of a thread that self, the calling one, is about to start with the function start, on which path that
+ * happens, so that its own paths go on there.  ctx: ordinary, shielded */
+void process_note_creator(struct thread_state *state, struct thread_state *self, uintptr_t start,
+                          const struct alloc_site *site);
+
 #endif

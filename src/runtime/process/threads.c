@@ -189,6 +189,8 @@ struct thread_state *thread_prepare(void)
     if (!state)
         return NULL;
     id_take(state);
+    state->creator = 0;
+    state->creator_of = arena_header_sig();
     return state;
 }
 
@@ -258,6 +260,17 @@ static struct arena_thread *record_make(struct thread_state *state, struct arena
     return record;
 }
 
+static struct arena_node *node_of(uint32_t ref)
+{
+    return arena_record_sig(ref);
+}
+
+/* Where the paths of the thread go on, if that is in this arena. */
+static uint32_t creator_of(const struct thread_state *state)
+{
+    return state->creator_of == arena_header_sig() ? state->creator : 0;
+}
+
 /* A record and the tree of allocations have chunks of their own: threads that begin at once wait for nobody. Many short
  * threads are never sampled: the tree of samples begins with the first. */
 static bool record_new(struct thread_state *state)
@@ -271,6 +284,7 @@ static bool record_new(struct thread_state *state)
     if (!record || !cct_init_in_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false, &chunks))
         return false;
     record->alloc_root = state->allocs.root;
+    node_of(state->allocs.root)->ip = creator_of(state);
     state->record = record;
     state->chunks = chunks;
     return true;
@@ -306,6 +320,11 @@ static void record_resume(struct thread_state *state)
         past->not_delivered[i] = atomic_load(&record->fates[i][FATE_NOT_DELIVERED]);
         past->enabled_ns[i] = atomic_load(&record->enabled_ns[i]);
         past->running_ns[i] = atomic_load(&record->running_ns[i]);
+    }
+    if (node_of(state->allocs.root)->ip != creator_of(state)) { /* threads that were made on several paths */
+        node_of(state->allocs.root)->ip = 0;
+        if (state->samples.root)
+            node_of(state->samples.root)->ip = 0;
     }
     record->end_ns = 0;
     atomic_fetch_add(&record->n_merged, 1);
@@ -548,6 +567,7 @@ void thread_renew(struct thread_state *self)
     struct thread_state *state = thread_prepare();
     if (state) {
         take_over(state, self);
+        state->creator = creator_of(self);
         state->is_holding = self->is_holding;
         state->lacks_stack_room = self->lacks_stack_room;
         state->mask_exceptions = self->mask_exceptions;

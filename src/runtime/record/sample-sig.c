@@ -574,6 +574,11 @@ static bool is_refused_sig(struct thread_state *self, unsigned event)
     return false;
 }
 
+static struct arena_node *node_of_sig(uint32_t ref)
+{
+    return arena_record_sig(ref);
+}
+
 /* The first sample of a thread begins its tree. False when the arena is full. */
 static bool has_tree_sig(struct thread_state *self)
 {
@@ -587,6 +592,7 @@ static bool has_tree_sig(struct thread_state *self)
         tree->root = 0;
         return false;
     }
+    node_of_sig(tree->root)->ip = node_of_sig(self->allocs.root)->ip;
     self->record->root = tree->root;
     self->record->partial = tree->partial;
     return true;

@@ -150,6 +150,9 @@ struct thread_state {
     bool begins_blocked; /* its creator had our signal blocked for our own reasons, and it inherited that */
     uint32_t id;         /* given when its creation began, in the arena with this header; NULL: none */
     const struct arena_header *id_of;
+    uint32_t
+        creator; /* node of the path that its creation was called on, in the arena with this header; 0: not known */
+    const struct arena_header *creator_of;
     bool has_given_mask;  /* begins with the mask of its attribute, which is not translated yet */
     bool is_used;         /* a thread has had it: its memory is no longer all zero */
     bool is_touched;      /* what a sample needs of it has memory (altstack_touch) */

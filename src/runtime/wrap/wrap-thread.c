@@ -98,16 +98,18 @@ static bool gives_mask(const pthread_attr_t *attr)
     return attr && pthread_attr_getsigmask_np && pthread_attr_getsigmask_np(attr, &set) == 0;
 }
 
-/* The state for a thread that the calling one is about to start; NULL if that will not be measured. */
-static struct thread_state *prepare(void)
+/* The state for a thread that the calling one is about to start, at site; NULL if that will not be measured. start: its
+ * function. */
+static struct thread_state *prepare(uintptr_t start, const struct alloc_site *site)
 {
-    const struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
+    struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
     struct shield shield;
     if (!self)
         return NULL;
     shield_raise_sig(&shield);
     struct thread_state *state = thread_prepare();
     if (state) {
+        process_note_creator(state, self, start, site);
         state->begins_blocked = shield.is_up && mask_blocks_ours_sig(self, shield.blocked);
         state->has_given_mask = false;
     }
@@ -126,12 +128,13 @@ static void discard(struct thread_state *state)
 WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
 {
     static create_function *real;
+    const struct alloc_site site = alloc_site_here();
     if (!real)
         real = (create_function *)wrap_real("pthread_create");
     if (!real)
         return EAGAIN;
     int saved_errno = errno;
-    struct thread_state *state = prepare();
+    struct thread_state *state = prepare((uintptr_t)start, &site);
     errno = saved_errno;
     if (!state)
         return real(thread, attr, start, argument);
@@ -163,12 +166,13 @@ static int begin_c11_thread(void *context)
 WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static create_c11_function *real;
+    const struct alloc_site site = alloc_site_here();
     if (!real)
         real = (create_c11_function *)wrap_real("thrd_create");
     if (!real)
         return thrd_error;
     int saved_errno = errno;
-    struct thread_state *state = prepare();
+    struct thread_state *state = prepare((uintptr_t)start, &site);
     errno = saved_errno;
     if (!state)
         return real(thread, start, argument);
