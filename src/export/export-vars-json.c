@@ -259,6 +259,8 @@ static void put_times(const struct report *report, struct buf *out)
     buf_printf(out, "{\"user_s\": ");
     json_put_double(out, report->user_s);
     json_put_double_at(out, "system_s", report->system_s);
+    if (report->system_waiting_s > 0)
+        json_put_double_at(out, "system_waiting_s", report->system_waiting_s);
     json_put_double_at(out, "sampled_s", report->sampled_s);
     if (report->model->unmeasured_ns)
         json_put_double_at(out, "unmeasured_s", (double)report->model->unmeasured_ns / 1e9);

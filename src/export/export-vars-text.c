@@ -22,21 +22,24 @@
  * table's shares begin. On a screen that is one line, where it matters. */
 static void put_kernel(const struct vars_table *table, const struct report *report, struct buf *out)
 {
-    double share = report_kernel_percent(report);
+    double all = report_kernel_percent(report), share = report_kernel_alone(report);
+    double alone_s = report->system_s - report->system_waiting_s;
     bool is_short = table->job->fits_screen && report->n_rows;
-    char words[128];
-    if (share <= 0 || (is_short && share < SCREEN_LEAST))
+    char words[128], waiting[64] = "";
+    if (all <= 0 || (is_short && all < SCREEN_LEAST))
         return;
-    (void)snprintf(words, sizeof words, "of the CPU time: %.2f s in system calls and page faults", report->system_s);
+    if (all - share >= SCREEN_LEAST)
+        (void)snprintf(waiting, sizeof waiting, ", and %.2f s for " WAITING_ROW, report->system_waiting_s);
+    (void)snprintf(words, sizeof words, "of the CPU time: %.2f s in system calls and page faults%s", alone_s, waiting);
     if (is_short)
-        (void)snprintf(words, sizeof words, "%.2f s of the CPU time; shares below: of %.2f s", report->system_s,
+        (void)snprintf(words, sizeof words, "%.2f s of the CPU time%s; shares below: of %.2f s", alone_s, waiting,
                        report->user_s);
     vars_table_put_words(table, share, SPECIAL_KERNEL, words, out);
     if (is_short)
         return;
     (void)snprintf(words, sizeof words, "of the CPU time: %.2f s, %s", report->user_s,
                    report->n_rows ? "whose samples are the rows below" : "of which there are no samples");
-    vars_table_put_words(table, 100 - share, "user code", words, out);
+    vars_table_put_words(table, 100 - all, "user code", words, out);
     buf_append(out, "\n", 1);
 }
 

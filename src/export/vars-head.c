@@ -76,6 +76,7 @@ static bool skid_holds(const char *json)
 #define NOTE_LINES 3 /* of a note on a screen; of a longer one its first sentence */
 #define PROFILER_PERCENT 2.0
 #define TIGHT_PERCENT 10.0 /* where a screen is full: smaller rows get no words about what they were spent on */
+#define PROFILER_MOST 10.0 /* of the CPU time: more is a warning */
 #define HIDDEN_PERCENT 10.0
 #define COVERED_LEAST 0.7 /* of the time used: from this on down the head says what the samples stand for */
 #define CHANCE_DEVIATIONS 4
@@ -157,6 +158,14 @@ static double profiler_share(const struct report *report)
     return share;
 }
 
+/* Whether the profiler took so much that a warning says so. */
+static bool is_disturbed(const struct report *report)
+{
+    double parts[REPORT_CAUSES];
+    report_time_causes(report, parts);
+    return !report->has_too_few && parts[REPORT_PROFILER] >= PROFILER_MOST;
+}
+
 static void put_samples(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const char *metric = report->model->metrics[report->metric].name;
@@ -177,7 +186,7 @@ static void put_samples(const struct report *report, const struct export_job *jo
                    report->no_access, report->recovered, report->named);
     else
         buf_printf(&text, "address found for %.1f %%, variable named for %.1f %%", report->recovered, report->named);
-    if (!report->has_too_few && profiler_share(report) >= PROFILER_PERCENT)
+    if (!report->has_too_few && profiler_share(report) >= PROFILER_PERCENT && !is_disturbed(report))
         buf_printf(&text, "; %.1f %% are the profiler's own work", profiler_share(report));
     if (job->model->plan)
         put_plan(job, &text);
@@ -281,6 +290,24 @@ static void put_slowed(const struct report *report, const struct export_job *job
     drop(&text, out);
 }
 
+/* Warns where the profiler takes much of the time, and says what lowers that: notes on small blocks and records of
+ * large ones, not the rate of samples. */
+static void put_disturbed(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    double parts[REPORT_CAUSES];
+    struct buf text = {0};
+    if (!is_disturbed(report))
+        return;
+    report_time_causes(report, parts);
+    buf_printf(&text,
+               "the profiler took %.0f %% of the CPU time; what advice gains is a share of the rest. "
+               "DATACENTRIC_SMALL_SITES=0 lowers it most (small blocks are one row then), else a larger "
+               "DATACENTRIC_MIN_BYTES",
+               parts[REPORT_PROFILER]);
+    text_labelled(out, job, "warning", text.data ? text.data : "");
+    drop(&text, out);
+}
+
 /* Puts what the numbers leave out. */
 static void put_missing(const struct report *report, const struct export_job *job, struct buf *out)
 {
@@ -381,6 +408,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_samples(report, job, out);
     put_slowed(report, job, out);
     put_causes(report, job, out);
+    put_disturbed(report, job, out);
     put_missing(report, job, out);
     put_unmeasured(report, job, out);
     put_hidden(report, job, out);

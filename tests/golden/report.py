@@ -431,8 +431,9 @@ def check_walks(database):
 def check_gains(database, rows):
     """No change of the data gains more than the upper end of what waited for memory, and all of it where all of it was walked
     through in the rule's way; without what certainly waited otherwise in general."""
-    bounds = {row["variable"]: (float(row["memory_low"]), float(row["memory_high"])) for row in
-              csv.DictReader(io.StringIO(report(database, 100, "--csv")))}
+    table = list(csv.DictReader(io.StringIO(report(database, 100, "--csv"))))
+    program = 1 - sum(float(row["share"]) for row in table if row["variable"] == "<profiler>") / 100
+    bounds = {row["variable"]: (float(row["memory_low"]) / program, float(row["memory_high"]) / program) for row in table}
     n_checked = 0
     for row in rows:
         part = re.search(r"(\d+) % of these", row["evidence"])
@@ -563,6 +564,56 @@ def check_ticks(database):
         expect(abs(float(row["value"]) - wanted) <= 1 and (abs(wanted - before) <= 1) == is_rest, f"kernel: {row}, not {wanted}")
 
 
+def make_locks(data):
+    """The loop in which threads waited is a lock of the C library, on its way back from the kernel."""
+    texts = data["strings"]
+    for before, after in (("/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0", "/usr/lib/libc.so.6"), ("<waiting>", "<system call>"),
+                          ("func_0x1f780 [libgomp.so.1.0.0]", "___pthread_mutex_lock")):
+        texts[texts.index(before)] = after
+    variable(data, "<system call>")["class"] = 7
+
+
+def check_locks(database):
+    """Calls of the kernel by which threads wait are waiting, with the kernel's time for them; the others are the kernel's."""
+    data = json.loads(report(database, 100, "--json", "--all", "--top", "0"))
+    rows, causes, time = data["variables"], data["causes"], data["cpu_time"]
+    share = {"kernel": 0, "threads": 0}
+    for row in rows:
+        share[row["aside"]] = share.get(row["aside"], 0) + row["share"]
+    waiting = time["system_s"] * share["threads"] / (share["threads"] + share["kernel"])
+    user, cpu = time["user_s"] / 100, time["user_s"] + time["system_s"]
+    expect(share["threads"] > 1 and share["kernel"] > 1 and abs(time["system_waiting_s"] - waiting) < 1e-6, f"{share}: {time}")
+    expect(abs(causes["threads"] - 100 * (user * share["threads"] + waiting) / cpu) < 1e-6 and
+           abs(causes["kernel"] - 100 * (user * share["kernel"] + time["system_s"] - waiting) / cpu) < 1e-6 and
+           abs(sum(causes.values()) - 100) < 1e-6, f"{share}, {time}: {causes}")
+    constructs = [part["name"] for row in rows if row["aside"] == "threads" for part in row["constructs"]]
+    expect("apply_operator (solver.c:132)" in constructs, f"what takes the lock: {constructs}")
+    text = " ".join(report(database, 100).split())
+    expect(f"{time['system_s'] - waiting:.2f} s of the CPU time, and {waiting:.2f} s for <waiting>" in text, f"the kernel: {text}")
+    rows = subprocess.run([str(BUILD / "hpcquery"), "advice", "--csv", str(database)], capture_output=True, check=True, text=True).stdout
+    (row,) = [row for row in csv.DictReader(io.StringIO(rows)) if row["variable"] == "<waiting>"]
+    expect(float(row["gain_at_most"]) >= causes["threads"] and "apply_operator (solver.c:132)" == row["place"] and
+           "hold it for less time" in row["advice"], f"advice: {row}")
+
+
+def make_profiled(data):
+    """The profiler has a good part of the time."""
+    texts = data["strings"]
+    texts[texts.index("<profiler>")] = "<other>"
+    texts[texts.index("capacity_table")] = "<profiler>"
+    variable(data, "<profiler>")["class"] = 6
+
+
+def check_profiled(database):
+    """The head warns, once; what advice gains is a part of the time without the profiler's."""
+    data = json.loads(report(database, 100, "--json"))
+    text, own = " ".join(report(database, 100).split()), data["causes"]["profiler"]
+    expect(own > 10 and f"the profiler took {own:.0f} % of the CPU time" in text, f"no warning of {own} %: {text}")
+    expect("are the profiler's own work" not in text, f"the profiler twice: {text}")
+    rows = subprocess.run([str(BUILD / "hpcquery"), "advice", "--csv", str(database)], capture_output=True, check=True, text=True).stdout
+    check_gains(database, list(csv.DictReader(io.StringIO(rows))))
+
+
 def databases(scratch):
     minicg = json.dumps(json.loads((GOLDEN / "minicg.json").read_text(encoding="utf-8")))
     hardware = (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8")
@@ -571,7 +622,7 @@ def databases(scratch):
             ("trouble", minicg, make_trouble), ("hidden", minicg, make_hidden), ("paths", minicg, make_paths),
             ("advice", minicg, make_advice), ("touched", hardware, make_touched), ("walks", minicg, make_walks), ("lines", minicg, make_lines),
             ("nests", minicg, make_nests),
-            ("order", minicg, make_order), ("untold", minicg, make_untold), ("saturated", hardware, make_saturated)):
+            ("order", minicg, make_order), ("locks", minicg, make_locks), ("profiled", minicg, make_profiled), ("untold", minicg, make_untold), ("saturated", hardware, make_saturated)):
         data = json.loads(text)
         change(data)
         texts[name] = json.dumps(data)
@@ -647,7 +698,7 @@ def check_types(database):
 
 # Rules that say what the table of variables does not show, or that no other rule says anything.
 OTHER_RULES = ("split", "leak", "huge-pages", "page-faults", "page-touches", "system-calls", "waiting", "stream", "waits", "unknown",
-               "loop-order", "loop-blocks")
+               "loop-order", "loop-blocks", "lock")
 
 
 def check_answers(rows, table):
@@ -755,7 +806,7 @@ def main():
             if case == "paths":
                 check_paths(database)
                 continue
-            checks = {"advice": check_rules, "walks": check_walks, "nests": check_nests, "lines": check_lines, "untold": check_untold, "touched": check_touched}
+            checks = {"advice": check_rules, "walks": check_walks, "nests": check_nests, "lines": check_lines, "untold": check_untold, "locks": check_locks, "profiled": check_profiled, "touched": check_touched}
             if case in checks:
                 checks[case](database)
             if case in checks or case == "order":

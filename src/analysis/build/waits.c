@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/build/placeholders.h"
+#include "analysis/metrics.h"
 #include "base/path.h"
 #include "base/vec.h"
 
@@ -67,6 +68,28 @@ static const struct {
 };
 #define N_CALLS (sizeof calls / sizeof calls[0])
 
+/* Functions of the C library that take or give back a lock, or wait for other threads in another way, by the beginning
+ * of their names behind underscores; the first match counts. */
+static const struct {
+    const char *prefix, *what;
+} locks[] = {
+    {"pthread_mutex_", "mutex"},
+    {"pthread_spin_", "spin lock"},
+    {"pthread_rwlock_", "read-write lock"},
+    {"pthread_cond_", "condition"},
+    {"pthread_barrier_wait", "barrier"},
+    {"sem_wait", "semaphore"},
+    {"sem_post", "semaphore"},
+    {"sem_timedwait", "semaphore"},
+    {"sem_clockwait", "semaphore"},
+    {"new_sem_", "semaphore"},
+    {"pthread_join", "end of a thread"},
+    {"pthread_timedjoin", "end of a thread"},
+    {"pthread_clockjoin", "end of a thread"},
+    {"lll_lock_wa", "lock"},
+};
+#define N_LOCKS (sizeof locks / sizeof locks[0])
+
 /* Libraries that are nothing but an allocator. */
 static const char *const allocators[] = {"libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc",
                                          "librpmalloc", "libsnmalloc", "libhoard"};
@@ -123,6 +146,18 @@ static uint8_t function_meaning(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") ? FUNCTION_WORKS : FUNCTION_INNER;
 }
 
+static uint8_t lock_meaning(const char *name)
+{
+    while (*name == '_')
+        name++;
+    for (size_t i = 0; i < N_LOCKS; i++)
+        if (begins(name, locks[i].prefix))
+            return (uint8_t)(i + 1);
+    return 0;
+}
+
+static void find_contended(struct waits *waits);
+
 int waits_new(struct waits **out, const struct model *model, bool is_time, struct error *err)
 {
     size_t n = model->strings.n_strings;
@@ -133,8 +168,10 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
                                 .is_time = is_time,
                                 .modules = calloc(n + 1, 1),
                                 .functions = calloc(n + 1, 1),
-                                .allocators = calloc(n + 1, 1)};
-    if (!waits || !waits->modules || !waits->functions || !waits->allocators) {
+                                .allocators = calloc(n + 1, 1),
+                                .locks = calloc(n + 1, 1),
+                                .takers = calloc(n + 1, sizeof *waits->takers)};
+    if (!waits || !waits->modules || !waits->functions || !waits->allocators || !waits->locks || !waits->takers) {
         waits_free(waits);
         *out = NULL;
         return error_memory(err);
@@ -143,11 +180,14 @@ int waits_new(struct waits **out, const struct model *model, bool is_time, struc
         waits->modules[i] = module_meaning(model->strings.strings[i]);
         waits->functions[i] = function_meaning(model->strings.strings[i]);
         waits->allocators[i] = (uint8_t)allocator_role_of(model->strings.strings[i]);
+        waits->locks[i] = lock_meaning(model->strings.strings[i]);
+        waits->has_locks |= waits->locks[i] && is_time;
         waits->has_allocator |= waits->modules[i] == MODULE_ALLOCATOR || waits->allocators[i] == ALLOCATOR_ENTRY ||
                                 waits->allocators[i] == ALLOCATOR_INNER;
         waits->has_profiler |=
             waits->modules[i] == MODULE_PROFILER || strcmp(model->strings.strings[i], WAITS_PROFILER) == 0;
     }
+    find_contended(waits);
     return 0;
 }
 
@@ -158,6 +198,8 @@ void waits_free(struct waits *waits)
     free(waits->modules);
     free(waits->functions);
     free(waits->allocators);
+    free(waits->locks);
+    free(waits->takers);
     free(waits->kinds);
     strtab_fini(&waits->labels);
     free(waits);
@@ -179,7 +221,7 @@ static bool is_profiler(const struct waits *waits, const struct variable *variab
 bool waits_are_possible(const struct waits *waits, const struct variable *variable)
 {
     return waits->has_profiler || is_profiler(waits, variable) ||
-           (waits->is_time && (waits->has_allocator || is_no_data(waits, variable)));
+           (waits->is_time && (waits->has_allocator || waits->is_contended || is_no_data(waits, variable)));
 }
 
 /* The function that a scope lies in, 0 at the top: variables and placeholders end the path of code. */
@@ -269,49 +311,177 @@ static uint32_t allocator_entry(const struct waits *waits, uint32_t leaf)
 static bool passes_on(const struct waits *waits, const struct scope *scope)
 {
     uint8_t module = scope->module ? waits->modules[scope->module] : MODULE_PROGRAM;
-    return module == MODULE_SYSTEM || module == MODULE_ALLOCATOR || waits->allocators[scope->name];
+    return module == MODULE_SYSTEM || module == MODULE_ALLOCATOR || waits->allocators[scope->name] ||
+           begins(model_text(waits->model, scope->name), "__gthread");
+}
+
+/* is_wait: libraries that wait pass it on as well. */
+static struct waits_caller find_caller(const struct waits *waits, uint32_t entry, bool is_wait)
+{
+    const struct model *model = waits->model;
+    struct waits_caller caller = {.container = ""};
+    for (uint32_t at = model->scopes[entry].parent; at && !caller.function; at = model->scopes[at].parent) {
+        const struct scope *scope = &model->scopes[at];
+        if (scope->role != ROLE_NONE)
+            break;
+        if ((scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION) && scope->line)
+            caller.line = scope;
+        if (scope->kind != SCOPE_PROC && scope->kind != SCOPE_INLINED)
+            continue;
+        if (!passes_on(waits, scope) && !(is_wait && waits->modules[scope->module] >= MODULE_RUNTIMES)) {
+            caller.function = scope;
+            continue;
+        }
+        caller.line = NULL;
+        if (waits->allocators[scope->name] == ALLOCATOR_LIBRARY) {
+            caller.is_growth |= allocator_grows(model_text(model, scope->name));
+            caller.container = allocator_bare_name(model_text(model, scope->name), &caller.n_container);
+        }
+    }
+    return caller;
+}
+
+static void put_caller(const struct model *model, const struct waits_caller *caller, const char *what, struct buf *text)
+{
+    if (caller->function)
+        buf_printf(text, ": %s%.120s", what, model_text(model, caller->function->name));
+    if (caller->function && caller->line)
+        buf_printf(text, " (%s:%u)", path_last(model_text(model, caller->line->file)), caller->line->line);
 }
 
 /* "malloc: std::vector growth at fill (x.cpp:13)": what was called, for what, and by which line of the program. */
 static int64_t allocator_label(struct waits *waits, uint32_t entry)
 {
     const struct model *model = waits->model;
-    const struct scope *line = NULL, *function = NULL;
-    const char *name = model_text(model, model->scopes[entry].name), *container = "";
-    size_t n_container = 0;
-    bool is_growth = false;
-    name += begins(name, "__libc_") ? strlen("__libc_") : 0;
-    for (uint32_t at = model->scopes[entry].parent; at && !function; at = model->scopes[at].parent) {
-        const struct scope *scope = &model->scopes[at];
-        if (scope->role != ROLE_NONE)
-            break;
-        if ((scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION) && scope->line)
-            line = scope;
-        if (scope->kind != SCOPE_PROC && scope->kind != SCOPE_INLINED)
-            continue;
-        if (!passes_on(waits, scope)) {
-            function = scope;
-            continue;
-        }
-        line = NULL;
-        if (waits->allocators[scope->name] == ALLOCATOR_LIBRARY) {
-            is_growth |= allocator_grows(model_text(model, scope->name));
-            container = allocator_bare_name(model_text(model, scope->name), &n_container);
-        }
-    }
+    const char *name = model_text(model, model->scopes[entry].name);
+    struct waits_caller caller = find_caller(waits, entry, false);
+    size_t n = caller.n_container;
     char what[200] = "";
-    if (n_container && begins(container, "std::"))
-        (void)snprintf(what, sizeof what, "%.*s%s at ", (int)(n_container < 100 ? n_container : 100), container,
-                       is_growth ? " growth" : "");
+    name += begins(name, "__libc_") ? strlen("__libc_") : 0;
+    if (n && begins(caller.container, "std::"))
+        (void)snprintf(what, sizeof what, "%.*s%s at ", (int)(n < 100 ? n : 100), caller.container,
+                       caller.is_growth ? " growth" : "");
     struct buf text = {0};
     buf_printf(&text, WAITS_ALLOCATOR "%.40s", strcmp(name, "cfree") == 0 ? "free" : name);
-    if (function)
-        buf_printf(&text, ": %s%.120s", what, model_text(model, function->name));
-    if (function && line)
-        buf_printf(&text, " (%s:%u)", path_last(model_text(model, line->file)), line->line);
+    put_caller(model, &caller, what, &text);
     int64_t found = text.failed ? -1 : strtab_intern(&waits->labels, text.data);
     buf_fini(&text);
     return found;
+}
+
+/* --- locks of the C library --- */
+
+#define CONTENDED_PART                                                                                                 \
+    0.005 /* of the time in the functions of a lock: in a loop, or on the way back from the kernel                     \
+           */
+
+/* The function of the C library around the function scope leaf that takes a lock or gives it back; 0: none. The
+ * outermost one, which the program called. */
+static uint32_t lock_entry(const struct waits *waits, uint32_t leaf)
+{
+    const struct scope *scopes = waits->model->scopes;
+    uint32_t found = 0;
+    for (uint32_t at = leaf; at && waits->modules[scopes[at].module] == MODULE_SYSTEM;
+         at = caller_scope(waits->model, at))
+        if (waits->locks[scopes[at].name])
+            found = at;
+    return found;
+}
+
+bool waits_is_call(const struct waits *waits, const struct variable *variable)
+{
+    return variable->class == CLASS_UNATTRIBUTED && strcmp(model_text(waits->model, variable->name), WAITS_CALL) == 0;
+}
+
+/* Notes what one of the variable's samples, of so much time at a scope, says about the locks of a function. */
+static void note_lock(struct waits *waits, const struct variable *variable, uint32_t scope, double time)
+{
+    uint32_t entry = lock_entry(waits, function_scope(waits->model, scope));
+    struct waits_caller caller = entry ? find_caller(waits, entry, true) : (struct waits_caller){0};
+    if (!caller.function)
+        return;
+    struct lock_taker *taker = &waits->takers[caller.function->name];
+    bool is_data = !is_no_data(waits, variable);
+    taker->time += time;
+    taker->waited += waits_is_call(waits, variable) || variable->class == CLASS_WAITING ? time : 0;
+    if (is_data && taker->last != variable->name) {
+        taker->last = variable->name;
+        taker->last_time = 0;
+    }
+    taker->last_time += is_data ? time : 0;
+    if (is_data && taker->last_time > taker->most) {
+        taker->most = taker->last_time;
+        taker->name = variable->name;
+    }
+}
+
+/* Finds the functions whose locks others hold: taking a free lock is work, and neither turns in a loop nor enters the
+ * kernel. */
+static void find_contended(struct waits *waits)
+{
+    const struct model *model = waits->model;
+    for (size_t i = 0; waits->has_locks && model->own && i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
+        for (size_t k = 0; k < variable->n_scopes; k++)
+            for (uint32_t at = variable->scopes[k] + 1, end = model_subtree_end(model, variable->scopes[k]); at < end;
+                 at++)
+                for (size_t m = 0; m < model->n_metrics; m++)
+                    if (model->own[at * model->n_metrics + m] > 0 && metrics_is_time(model->metrics[m].name))
+                        note_lock(waits, variable, at, model->own[at * model->n_metrics + m]);
+    }
+    for (size_t i = 0; waits->has_locks && i < model->strings.n_strings; i++) {
+        struct lock_taker *taker = &waits->takers[i];
+        taker->is_contended = taker->waited > CONTENDED_PART * taker->time;
+        waits->is_contended |= taker->is_contended;
+    }
+}
+
+/* "mutex m: work (x.c:10)": what is waited for, and by which line of the program; -1: nothing is. All that a contended
+ * lock costs is waiting: the calls of the kernel, and the lock's cache line that goes from core to core. */
+static int64_t lock_label(struct waits *waits, const struct variable *variable, uint32_t leaf)
+{
+    const struct model *model = waits->model;
+    uint32_t entry = lock_entry(waits, leaf);
+    struct waits_caller caller = entry ? find_caller(waits, entry, true) : (struct waits_caller){0};
+    const struct lock_taker *taker = caller.function ? &waits->takers[caller.function->name] : NULL;
+    bool is_wait = (taker && taker->is_contended) || waits_is_call(waits, variable);
+    if (!entry || !is_wait)
+        return -1;
+    struct buf text = {0};
+    buf_printf(&text, "%s", locks[waits->locks[model->scopes[entry].name] - 1].what);
+    if (taker && taker->name)
+        buf_printf(&text, " %.80s", model_text(model, taker->name));
+    if (!caller.function)
+        buf_printf(&text, ": a library");
+    put_caller(model, &caller, "", &text);
+    int64_t found = text.failed ? -1 : strtab_intern(&waits->labels, text.data);
+    buf_fini(&text);
+    return found;
+}
+
+struct waits_caller waits_caller_of(const struct waits *waits, uint32_t scope)
+{
+    uint32_t function = function_scope(waits->model, scope);
+    return function ? find_caller(waits, function, true) : (struct waits_caller){0};
+}
+
+uint32_t waits_lock_taker(const struct waits *waits, uint32_t scope)
+{
+    uint32_t entry = waits->has_locks ? lock_entry(waits, function_scope(waits->model, scope)) : 0;
+    struct waits_caller caller = entry ? find_caller(waits, entry, true) : (struct waits_caller){0};
+    return caller.function ? caller.function->name : 0;
+}
+
+bool waits_gives_back(const struct waits *waits, uint32_t scope)
+{
+    static const char *const parts[] = {"unlock", "lock_wake", "_end", "unset"};
+    const struct model *model = waits->model;
+    for (uint32_t at = function_scope(model, scope); at && waits->modules[model->scopes[at].module] != MODULE_PROGRAM;
+         at = caller_scope(model, at))
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            if (strstr(model_text(model, model->scopes[at].name), parts[i]))
+                return true;
+    return false;
 }
 
 int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope)
@@ -323,6 +493,9 @@ int64_t waits_label(struct waits *waits, const struct variable *variable, uint32
     uint32_t entry = waits->is_time && waits->has_allocator ? allocator_entry(waits, leaf) : 0;
     if (entry)
         return allocator_label(waits, entry);
+    int64_t lock = waits->is_time && waits->has_locks ? lock_label(waits, variable, leaf) : -1;
+    if (lock >= 0)
+        return lock;
     if (!waits->is_time || !is_no_data(waits, variable))
         return -1;
     if (!leaf)

@@ -11,7 +11,6 @@
 #include "analysis/report/code-table.h"
 #include "analysis/report/patterns.h"
 #include "base/bytes.h"
-#include "base/spelling.h"
 
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
 #define MODIFIED_SAMPLES 20   /* ... and its samples */
@@ -21,8 +20,9 @@ static const struct special_row rows[] = {
      "See strace -c -f for the calls."},
     {"<compute>", "no data waited for", "busy with arithmetic or branches, not waiting for data",
      "Change the code at these lines."},
-    {WAITING_ROW, NULL, "a thread spun until another one came along", "Balance the work of threads, or of processes."},
-    {"<system call>", "return from the kernel", "on the way back from a system call", "Make fewer or larger calls."},
+    {WAITING_ROW, NULL, "a thread waited for another one", "Balance the work of threads, or of processes."},
+    {WAITS_CALL, "return from the kernel", "on the way back from a system call: part of the kernel's time",
+     "Make fewer or larger calls."},
     {"<address lost>", "an access, address unknown", "an access whose address register had changed already",
      "See the lines for its data."},
     {"<small block>", "small, allocated unseen", "small blocks of unknown origin, and what allocators keep beside them",
@@ -72,31 +72,12 @@ const struct special_row *special_rows_find(const char *name)
     return NULL;
 }
 
-/* --- names --- */
-
-int report_refuse_variable(const struct report *report, const char *name, struct error *err)
-{
-    struct buf text = {0};
-    size_t n = 0;
-    const char **names = calloc(report->n_rows + 1, sizeof *names);
-    for (size_t i = 0; names && i < report->n_rows; i++)
-        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
-            names[n++] = report->rows[i].name;
-    if (names)
-        spelling_suggest(&text, name, names, n);
-    int code = names && !text.failed
-                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
-                   : error_memory(err);
-    buf_fini(&text);
-    free(names);
-    return code;
-}
-
 /* --- times --- */
 
 #define KERNEL_MIN 0.005 /* of the CPU time */
 #define TICK_S 0.004     /* of kernels that account by ticks, mostly */
 #define DEVIATIONS 2     /* within which nearly all errors of counting are */
+#define CALL_MOST 20     /* times as long as its way back is a short call: 9 of locks, 18 of writes to files */
 
 /* CPU time in the kernel. What the kernel says itself is mostly counted at its ticks, and a tick in step with the clock
  * of the samples meets the delivery of one each time: a loop without system calls got up to a fifth. But that clock
@@ -130,6 +111,9 @@ void report_set_times(struct report *report)
     if (report->is_user_only && report->event->taken && reported_s > 0)
         report->system_s = kernel_s(report, report->system_s, cpu_s);
     report->user_s = cpu_s - report->system_s;
+    if (report->is_user_only && report->calls_waiting > 0)
+        report->system_waiting_s = fmin(report->calls_waiting / report->calls * report->system_s,
+                                        CALL_MOST * report->calls_waiting / report->total_value * report->sampled_s);
 }
 
 double report_kernel_percent(const struct report *report)
@@ -139,9 +123,15 @@ double report_kernel_percent(const struct report *report)
     return is_worth ? 100 * report->system_s / cpu_s : 0;
 }
 
+double report_kernel_alone(const struct report *report)
+{
+    double percent = report_kernel_percent(report);
+    return percent > 0 ? percent * (1 - report->system_waiting_s / report->system_s) : 0;
+}
+
 double report_kernel_least(const struct report *report)
 {
-    double part = report_kernel_percent(report) / 100;
+    double part = report_kernel_alone(report) / 100;
     if (part <= 0 || report->sampled_s <= 0)
         return 0;
     double n = (double)report->event->taken * (report->user_s + report->system_s) / report->sampled_s;
@@ -279,6 +269,7 @@ enum report_cause report_aside(const struct report_row *row)
     return row->is_waiting                                          ? REPORT_THREADS
            : row->variable && row->variable->class == CLASS_WAITING ? REPORT_THREADS
            : is_no_place && strcmp(row->name, SPECIAL_KERNEL) == 0  ? REPORT_KERNEL
+           : is_no_place && strcmp(row->name, WAITS_CALL) == 0      ? REPORT_KERNEL
            : is_no_place && strcmp(row->name, ALLOCATOR_ROW) == 0   ? REPORT_ALLOCATOR
            : is_no_place && strcmp(row->name, WAITS_PROFILER) == 0  ? REPORT_PROFILER
                                                                     : REPORT_CAUSES;
@@ -301,12 +292,14 @@ void report_time_causes(const struct report *report, double percents[REPORT_CAUS
 {
     double cpu_s = report->user_s + report->system_s;
     double kernel = report->is_user_only && cpu_s > 0 ? 100 * report->system_s / cpu_s : 0;
+    double waiting = kernel > 0 ? 100 * report->system_waiting_s / cpu_s : 0;
     for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++) {
         percents[cause] = 0;
         for (size_t i = 0; report->has_causes && i < report->n_rows; i++)
             percents[cause] += part_of(&report->rows[i], cause) * (1 - kernel / 100);
     }
-    percents[REPORT_KERNEL] += report->has_causes ? kernel : 0;
+    percents[REPORT_KERNEL] += report->has_causes ? kernel - waiting : 0;
+    percents[REPORT_THREADS] += report->has_causes ? waiting : 0;
 }
 
 /* The time at a row that may be gained by changing something there. */

@@ -10,6 +10,7 @@
 #include "analysis/build/heap-name.h"
 #include "base/path.h"
 #include "base/search.h"
+#include "base/spelling.h"
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
@@ -402,7 +403,8 @@ static double take_waits(struct report *report, const struct variable *variable)
 {
     const struct model *model = report->model;
     double sum = 0;
-    if (!report->waits || !waits_are_possible(report->waits, variable))
+    bool is_call = waits_is_call(report->waits, variable);
+    if (!waits_are_possible(report->waits, variable))
         return 0;
     for (size_t k = 0; k < variable->n_scopes; k++) {
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
@@ -417,6 +419,7 @@ static double take_waits(struct report *report, const struct variable *variable)
             for (; report->n_waiting < n; report->n_waiting++)
                 report->waiting[report->n_waiting] = 0;
             report->waiting[wait] += value;
+            report->calls_waiting += is_call && *report->waits->labels.strings[wait] != '<' ? value : 0;
             sum += value;
         }
     }
@@ -757,6 +760,7 @@ static int add_not_waiting(struct report *report, const struct variable *variabl
     double value = variable_value(report->model, variable, report->metric), waited = take_waits(report, variable);
     if (waited < 0)
         return error_memory(err);
+    report->calls += waits_is_call(report->waits, variable) ? value : 0;
     double worked = value - waited > value * NOTHING ? value - waited : 0;
     bool has_blocks = (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP) && variable->n_blocks;
     bool is_unused = with_unused && (waited == 0 || has_blocks);
@@ -911,6 +915,24 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     }
     if (code != 0)
         report_fini(report);
+    return code;
+}
+
+int report_refuse_variable(const struct report *report, const char *name, struct error *err)
+{
+    struct buf text = {0};
+    size_t n = 0;
+    const char **names = calloc(report->n_rows + 1, sizeof *names);
+    for (size_t i = 0; names && i < report->n_rows; i++)
+        if (report->rows[i].variable && !report_is_special(&report->rows[i]))
+            names[n++] = report->rows[i].name;
+    if (names)
+        spelling_suggest(&text, name, names, n);
+    int code = names && !text.failed
+                   ? error_set(err, ERR_NOT_FOUND, "no variable is called '%.200s'%.700s", name, text.data)
+                   : error_memory(err);
+    buf_fini(&text);
+    free(names);
     return code;
 }
 

@@ -108,6 +108,8 @@ struct report {
     double total_value, total_samples; /* of the samples taken */
     double sampled_s;                  /* time that they stand for, 0 = not known: the metric is not time */
     double user_s, system_s;           /* CPU time in the program and the kernel, with sampled_s; 0: not known */
+    double system_waiting_s;           /* of system_s: in calls by which threads wait for each other */
+    double calls, calls_waiting;       /* value of samples on the way back from system calls, and of such calls */
     bool is_user_only;                 /* time in the kernel gave no samples */
     bool is_leaks;                     /* the metric is bytes allocated, freed or leaked: no samples */
     bool has_too_few;                  /* fewer than REPORT_SAMPLES_MIN */
@@ -151,7 +153,7 @@ bool report_find_twins(char *const *texts, size_t n, bool *is_twin);
 /* Whether a block is named by the place of its call in a function, "Mesh::init+0x4f0", and that place. */
 bool report_place(const char *name, uint64_t *place);
 
-/* parts.c: says that no variable has this name, and which names are like it. Returns ERR_NOT_FOUND, or ERR_MEMORY. */
+/* Says that no variable has this name, and which names are like it. Returns ERR_NOT_FOUND, or ERR_MEMORY. */
 int report_refuse_variable(const struct report *report, const char *name, struct error *err);
 
 /* Value of a metric in a row; and its samples, as counted if that is known. For a part of a stack frame it is the
@@ -167,8 +169,10 @@ double report_samples(const struct report *report, const struct report_row *row,
 void report_set_times(struct report *report);
 
 /* parts.c: time in the kernel, percent of the CPU time, if it deserves a row: when it gave no samples and is at least
- * half a percent; else 0. _least: so much it is in any case, as the samples are a count. */
+ * half a percent; else 0. _alone: without the calls by which threads wait for each other. _least: so much that is in
+ * any case, as the samples are a count. */
 double report_kernel_percent(const struct report *report);
+double report_kernel_alone(const struct report *report);
 double report_kernel_least(const struct report *report);
 
 /* Whether the row is not a variable: samples without one, waiting, dropped, or in memory that is no variable. */

@@ -17,6 +17,7 @@
 #define JOINED_MOST 7   /* pieces that say the same as one */
 #define JOINED_SHOWN 2  /* of these are named */
 #define ENOUGH_SAMPLES 1000
+#define PROGRAM_LEAST 0.001 /* of the time: a part of less is noise */
 
 /* Whether it says what to change about data, and that may be worth it. */
 static bool is_worth_it(const struct advice *advice)
@@ -41,7 +42,7 @@ static bool is_answer(const struct advices *advices, const struct advice *advice
  * page faults. */
 static bool is_said(const struct advices *advices, const struct advice *advice)
 {
-    bool is_call = strcmp(advice->name, "<system call>") == 0,
+    bool is_call = strcmp(advice->name, WAITS_CALL) == 0,
          is_fault = strcmp(advice->rule, "page-faults") == 0 || strcmp(advice->rule, "page-touches") == 0;
     for (size_t i = 0; i < advices->n_items; i++) {
         const struct advice *other = &advices->items[i];
@@ -146,6 +147,15 @@ static void put_place(const char *place, struct buf *out)
     buf_printf(out, " %s %s", is_line ? "at" : "in", place);
 }
 
+double advice_program_part(const struct advices *advices, bool is_of_cpu_time)
+{
+    double profiler = 0, user = is_of_cpu_time ? 1 - report_kernel_percent(&advices->report) / 100 : 1;
+    for (const struct report_row *row = advices->report.rows; row < advices->report.rows + advices->report.n_rows;
+         row++)
+        profiler += report_aside(row) == REPORT_PROFILER ? row->share / 100 : 0;
+    return fmax(PROGRAM_LEAST, 1 - user * profiler);
+}
+
 /* Appends how much a piece may gain, in parentheses. Where the kernel has a large part of the CPU time, all of them are
  * parts of that. */
 static void put_bound(const struct advices *advices, const struct piece *piece, struct buf *out)
@@ -153,13 +163,14 @@ static void put_bound(const struct advices *advices, const struct piece *piece, 
     const struct advice *advice = piece->advice;
     double kernel = report_kernel_percent(&advices->report);
     bool is_of_all = advice->is_of_cpu_time || kernel >= ADVICE_LARGE_PERCENT;
-    double factor = is_of_all && !advice->is_of_cpu_time ? 1 - kernel / 100 : 1;
+    double program = advice_program_part(advices, false), of_all = advice_program_part(advices, true);
+    double factor = is_of_all && !advice->is_of_cpu_time ? (1 - kernel / 100) * program / of_all : 1;
     const char *of = is_of_all ? "CPU time" : "time";
     if (!isnan(advice->gain))
         buf_printf(out, " (at most %.1f %% of the %s%s)", factor * piece->gain, of,
                    advice->is_verified ? "" : ", not verified");
     else if (strcmp(advice->rule, "leak") != 0)
-        buf_printf(out, " (%.1f %% of the %s)", factor * advice->share, of);
+        buf_printf(out, " (%.1f %% of the %s)", factor * advice->share / program, of);
 }
 
 /* What a row is called in advice about code: constants of the compiler's, and slots where it puts values aside, are

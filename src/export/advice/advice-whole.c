@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Advice that is given once, of all rows together: about the kernel, waiting for threads, the allocator, debug
- * information, leaks. See advice.h. */
+/* Advice that is given once, of all rows together: about the kernel, the allocator, leaks. See advice.h. */
 #include "export/advice/advice.h"
 
 #include <math.h>
@@ -8,28 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/report/code-table.h"
 #include "base/path.h"
-#include "export/database/database.h"
 #include "export/text-cells.h"
 
-#define LEAK_BYTES (1 << 20)   /* of a path, live at the end and never used ... */
-#define LEAK_PART 0.1          /* ... and of all bytes that are */
-#define ALLOCATOR_LEAST 10.0   /* percent of all samples */
-#define FAULT_MOST_S 1e-5      /* of time in the kernel for each page fault: with more it is something else */
-#define FAULTS_MOST_S 1e-3     /* the same where nothing else is known: of a huge page, and on a slow machine */
-#define HUGE_FAULT_S 5e-5      /* the same: a huge page must have been cleared */
-#define CALLS_LEAST 5.0        /* percent of all samples on the way back from system calls: there are many */
-#define CHURN_BLOCKS 100       /* that were given back again ... */
-#define CHURN_BYTES 4096       /* ... of so many bytes on average ... */
+#define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used ... */
+#define LEAK_PART 0.1        /* ... and of all bytes that are */
+#define ALLOCATOR_LEAST 10.0 /* percent of all samples */
+#define FAULT_MOST_S 1e-5    /* of time in the kernel for each page fault: with more it is something else */
+#define FAULTS_MOST_S 1e-3   /* the same where nothing else is known: of a huge page, and on a slow machine */
+#define HUGE_FAULT_S 5e-5    /* the same: a huge page must have been cleared */
+#define TOUCH_TIMES 3        /* the same of a first touch: the page comes out of the caches, too */
+#define COLD_TIMES 2         /* times as much as shows in user mode of a call or a fault: code behind it runs slower */
+#define CALLS_LEAST 5.0      /* percent of all samples on the way back from system calls: there are many */
+#define CHURN_BLOCKS 100     /* that were given back again ... */
+#define CHURN_BYTES 4096     /* ... of so many bytes on average ... */
 #define CHURN_NS_PER_BYTE 0.35 /* ... with no more time at each: they are filled or copied */
 #define CHURN_SPOTS 64         /* places where such blocks are used */
 #define CHURN_SPOT_PART 0.05   /* of their samples: places with less do other things, too */
 #define CHURN_OWN_PART 0.3     /* of what is done at a place: with less it is not done for them */
 #define MAPPED_BYTES 131072    /* from here on malloc maps blocks anew */
 #define FREED_PART 0.9         /* of a variable's blocks: they are allocated anew again and again */
-#define UNEVEN_PART 0.5        /* of what another thread waits: one that waits less has more work than it */
-#define THREAD_PART 0.1        /* of the mean of all threads: those with fewer samples say nothing */
 
 /* --- the kernel --- */
 
@@ -166,7 +163,7 @@ static double cost_of_blocks(struct advices *advices, const struct report_row *r
         part = (double)advices->touches.variables[row->variable - report->variables].n_faults / n_faults;
     advices->failed |= !is_inside;
     free(is_inside);
-    return kernel * part + (1 - kernel / 100) * user;
+    return report_kernel_alone(report) * part + (1 - kernel / 100) * user;
 }
 
 void advise_on_churn(struct advices *advices, const struct report_row *row)
@@ -201,21 +198,41 @@ void advise_on_churn(struct advices *advices, const struct report_row *row)
 
 /* --- the whole kernel --- */
 
+/* Percent of all samples in functions of libraries that call the kernel: the call belongs to what it takes there. */
+static double around_calls(const struct advices *advices, const struct report_row *calls)
+{
+    const struct report *report = &advices->report;
+    double sum = calls ? calls->share : 0;
+    for (size_t i = 0; calls && i < report->n_rows; i++) {
+        const struct report_row *row = &report->rows[i];
+        for (size_t k = 0; row != calls && row->wait == REPORT_NOT_WAITING && row->value > 0 && k < row->n_lines; k++)
+            for (size_t c = 0; c < calls->n_lines; c++)
+                if (calls->lines[c].function == row->lines[k].function && !calls->lines[c].loop.first) {
+                    sum += row->lines[k].value / row->value * row->share;
+                    break;
+                }
+    }
+    return sum;
+}
+
 void advise_on_kernel(struct advices *advices, double least)
 {
     const struct report *report = &advices->report;
-    double share = report_kernel_percent(report);
+    double share = report_kernel_alone(report), user = 1 - report_kernel_percent(report) / 100;
+    double system_s = report->system_s - report->system_waiting_s;
     const struct report_row row = {
         .name = SPECIAL_KERNEL, .class = "kernel", .site = (char *)(uintptr_t) "", .share = share};
-    const struct report_row *calls = row_named(advices, "<system call>");
+    const struct report_row *calls = row_named(advices, WAITS_CALL);
     struct buf words = {0}, evidence = {0}, place = {0};
     size_t most;
     if (share < least || report_kernel_least(report) < ADVICE_LARGE_PERCENT)
         return;
-    double n_faults = count_faults(advices, &most), fault_s = n_faults > 0 ? report->system_s / n_faults : 0;
+    double n_faults = count_faults(advices, &most), fault_s = n_faults > 0 ? system_s / n_faults : 0;
     bool has_calls = calls && calls->share >= CALLS_LEAST;
     bool is_by_faults = n_faults > 0 && (fault_s <= FAULT_MOST_S || (!has_calls && fault_s <= FAULTS_MOST_S));
-    buf_printf(&evidence, "%.2f s of CPU time in the kernel", report->system_s);
+    buf_printf(&evidence, "%.2f s of CPU time in the kernel", system_s);
+    if (report->system_waiting_s > 0)
+        buf_printf(&evidence, ", without %.2f s for waiting", report->system_waiting_s);
     if (n_faults > 0)
         buf_printf(&evidence, "; about %.0f page faults: %.1f us of that for each", n_faults, 1e6 * fault_s);
     if (is_by_faults) {
@@ -226,161 +243,16 @@ void advise_on_kernel(struct advices *advices, double least)
             (void)advice_put_caller(advices, calls, &place);
         buf_printf(&words, "system calls: make fewer or larger ones; strace -c -f counts them");
     }
-    /* Pages that are not touched anew also save what that takes in user mode. */
-    double gain = share + (is_by_faults ? (1 - share / 100) * report->causes.first_touch : 0);
+    /* Pages that are not touched anew also save what that takes in user mode; calls, the way there and back. */
+    double beside =
+        (is_by_faults ? TOUCH_TIMES * report->causes.first_touch : COLD_TIMES * around_calls(advices, calls));
+    double gain = share + (share - report_kernel_least(report)) + user * fmin(100, beside);
     struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", gain,
                                                   words.data, &evidence)
                                      : NULL;
     if (made) {
         made->is_of_cpu_time = true;
         made->variable = is_by_faults ? &report->variables[most] : NULL;
-    }
-    advice_set_place(made, &place);
-    advices->failed |= words.failed;
-    buf_fini(&words);
-}
-
-/* --- waiting for threads --- */
-
-/* Of each thread's time what it waited, in percent: the least and the most of threads that have a good part of the
- * time. n: how many these are. */
-struct waited_parts {
-    double least, most;
-    size_t n;
-};
-
-/* Sums up the waiting of each thread [columns], and all of its samples. */
-static void add_waiting(const struct report *report, const struct split *split, double *waited, double *all)
-{
-    for (size_t i = 0; i < split->n_cells; i++) {
-        const struct split_cell *cell = &split->cells[i];
-        if (cell->row == split->n_rows)
-            all[cell->column] += cell->value;
-        else if (report->rows[cell->row].is_waiting)
-            waited[cell->column] += cell->value;
-    }
-}
-
-static struct waited_parts parts_of_split(const struct report *report, const struct split *split)
-{
-    struct waited_parts parts = {.least = 100};
-    size_t n = split->columns.n_strings;
-    double *waited = calloc(n + 1, sizeof *waited), *all = calloc(n + 1, sizeof *all), sum = 0;
-    if (waited && all)
-        add_waiting(report, split, waited, all);
-    for (size_t i = 0; all && i < n; i++)
-        sum += all[i];
-    for (size_t i = 0; waited && all && i < n; i++) {
-        double part = all[i] > 0 ? 100 * waited[i] / all[i] : 0;
-        if (all[i] < THREAD_PART * sum / (double)n)
-            continue;
-        parts.least = fmin(parts.least, part);
-        parts.most = fmax(parts.most, part);
-        parts.n++;
-    }
-    free(waited);
-    free(all);
-    return parts;
-}
-
-/* n 0: it is not known. */
-static struct waited_parts waited_by_thread(const struct advices *advices)
-{
-    struct waited_parts parts = {0};
-    struct value_source values = {0};
-    struct split split;
-    struct error ignored;
-    if (!advices->job->directory ||
-        database_values_open(advices->job->directory, advices->report.model, &values, &ignored) != 0)
-        return parts;
-    if (split_variables(&advices->report, SPLIT_THREAD, &values, NULL, &split, &ignored) == 0) {
-        parts = parts_of_split(&advices->report, &split);
-        split_fini(&split);
-    }
-    values_free(&values);
-    return parts;
-}
-
-/* What to do about what a label of waiting names. */
-static const char *remedy(const char *label, const struct waited_parts *parts)
-{
-    bool is_uneven = parts->n > 1 && parts->least < UNEVEN_PART * parts->most;
-    if (strncmp(label, "spin loop", strlen("spin loop")) == 0)
-        return "let it sleep until then (a condition variable, a futex), or give it work";
-    if (strstr(label, "lock") || strstr(label, "section"))
-        return "hold it for less time, take it less often, or use several";
-    if (strstr(label, "idle"))
-        return "let more of the program run in parallel, or balance its parallel regions";
-    if (strstr(label, "MPI"))
-        return is_uneven ? "balance the work of the ranks" : "balance the ranks, or let messages overlap with work";
-    return is_uneven ? "balance the work: schedule(dynamic), smaller or equal parts"
-                     : "balance the work, or make parallel regions fewer and larger";
-}
-
-/* Whether samples in the function are known to wait. */
-static bool waits_in(const struct report *report, uint32_t function)
-{
-    for (size_t i = 0; i < report->n_rows; i++)
-        for (size_t k = 0; report->rows[i].is_waiting && k < report->rows[i].n_lines; k++)
-            if (report->rows[i].lines[k].function == function)
-                return true;
-    return false;
-}
-
-/* Whether the function takes locks, and waits for them. */
-static bool is_of_lock(const struct report *report, uint32_t function)
-{
-    return strstr(model_text(report->model, function), "lock") && waits_in(report, function);
-}
-
-/* Percent of all samples at data of locks that are waited for: a spinning thread pays for the word that it looks at,
- * and for the atomic instruction that comes last. */
-static double beside_waiting(const struct report *report)
-{
-    double sum = 0;
-    for (size_t i = 0; i < report->n_rows; i++) {
-        const struct report_row *row = &report->rows[i];
-        for (size_t k = 0; !row->is_waiting && row->value > 0 && k < row->n_lines; k++)
-            sum += is_of_lock(report, row->lines[k].function) ? row->lines[k].value / row->value * row->share : 0;
-    }
-    return sum;
-}
-
-void advise_on_waiting(struct advices *advices, double least)
-{
-    const struct report *report = &advices->report;
-    const struct report_row *at = NULL;
-    struct buf words = {0}, evidence = {0}, place = {0};
-    char label[128];
-    double sum = 0;
-    for (size_t i = 0; i < report->n_rows; i++) {
-        const struct report_row *row = &report->rows[i];
-        sum += row->is_waiting ? row->share : 0;
-        at = row->is_waiting && (!at || row->share > at->share) ? row : at;
-    }
-    if (!at || sum < least)
-        return;
-    struct waited_parts parts = waited_by_thread(advices);
-    double beside = beside_waiting(report);
-    bool is_placed = advice_put_caller(advices, at, &place);
-    for (size_t i = 0; !is_placed && i < report->n_rows; i++)
-        is_placed = report->rows[i].is_waiting && advice_put_caller(advices, &report->rows[i], &place);
-    (void)snprintf(label, sizeof label, "%.*s", (int)strcspn(at->site, ","), at->site); /* the one with most of it */
-    buf_printf(&words, "%s", label);
-    if (parts.n > 1)
-        buf_printf(&words, ", %.0f-%.0f %% of each thread's time", parts.least, parts.most);
-    buf_printf(&words, ": %s", remedy(label, &parts));
-    buf_printf(&evidence, "%.1f %% of all samples wait for other threads or ranks, %.1f %% there", sum, at->share);
-    if (beside > 0)
-        buf_printf(&evidence, "; %.1f %% more are at the data of the locks", beside);
-    if (parts.n > 1)
-        buf_printf(&evidence, "; each of the %zu threads waits for %.0f to %.0f %% of its time", parts.n, parts.least,
-                   parts.most);
-    struct advice *made = words.data ? advice_add(advices, at, "waiting", sum + beside, words.data, &evidence) : NULL;
-    if (made) {
-        made->share = sum;
-        free(made->place); /* in a library */
-        made->place = NULL;
     }
     advice_set_place(made, &place);
     advices->failed |= words.failed;
@@ -443,58 +315,5 @@ void advise_on_leaks(struct advices *advices)
             advice_add(advices, leak->row, "leak", (double)NAN, "free it, or do not allocate it", &evidence);
         if (made)
             made->live_bytes = leak->live_bytes;
-    }
-}
-
-/* --- debug information --- */
-
-/* Percent of all samples that are at the row's data, in functions without source lines; *function: the one with most of
- * them. */
-static double without_lines(const struct report_row *row, uint32_t *function)
-{
-    double sum = 0, most = 0;
-    for (size_t i = 0; i < row->n_lines; i++) {
-        const struct report_line *line = &row->lines[i];
-        if (line->line)
-            continue;
-        sum += line->value;
-        if (line->value > most) {
-            most = line->value;
-            *function = line->function;
-        }
-    }
-    return row->value > 0 ? sum / row->value * row->share : 0;
-}
-
-/* Code without debug information: no source lines, and fewer names. Said once, of the variable that most of it is at.
- */
-void advise_on_debug_information(struct advices *advices, double least)
-{
-    const struct report_row *at = NULL;
-    uint32_t function = 0, its = 0;
-    double sum = 0, most = 0;
-    struct buf evidence = {0};
-    for (size_t i = 0; i < advices->report.n_rows; i++) {
-        const struct report_row *row = &advices->report.rows[i];
-        double share = row->variable && !report_is_special(row) ? without_lines(row, &its) : 0;
-        sum += share;
-        if (share > most) {
-            most = share;
-            at = row;
-            function = its;
-        }
-    }
-    if (!at || sum < least)
-        return;
-    const char *name = model_text(advices->report.model, function);
-    buf_printf(&evidence, "%.0f %% of all samples are at data in functions without source lines, most of all %s", sum,
-               *name ? name : "code without a name");
-    struct advice *made = advice_add(advices, at, "debug-info", (double)NAN,
-                                     "to learn more (source lines, names of variables and fields), compile with -g, or "
-                                     "install the debug package of the library",
-                                     &evidence);
-    if (made) {
-        made->memory = (double)NAN;
-        made->rank = -1; /* it comes behind what is about the data */
     }
 }

@@ -233,13 +233,13 @@ static void advise_on_row(struct advices *advices, const struct report_row *row)
         advise_on_rest(advices, row);
 }
 
-/* What a piece counts in the order: what it may gain, of the same whole. */
+/* Gains become shares of the program's time, without the profiler's; ranks, shares of one whole. */
 static void rank(struct advices *advices)
 {
-    double kernel = report_kernel_percent(&advices->report), user = 1 - kernel / 100;
-    for (size_t i = 0; i < advices->n_items; i++) {
-        struct advice *advice = &advices->items[i];
-        advice->rank *= (advice->is_verified ? 1 : NOT_VERIFIED_COUNTS) * (advice->is_of_cpu_time ? 1 : user);
+    for (struct advice *advice = advices->items; advice < advices->items + advices->n_items; advice++) {
+        advice->gain /= fmax(advice->gain / 100, advice_program_part(advices, advice->is_of_cpu_time));
+        advice->rank *= advice->is_verified ? 1 : NOT_VERIFIED_COUNTS;
+        advice->rank *= advice->is_of_cpu_time ? 1 : 1 - report_kernel_percent(&advices->report) / 100;
     }
 }
 
@@ -317,6 +317,7 @@ static void advise(struct advices *advices)
     }
     advise_on_kernel(advices, least);
     advise_on_waiting(advices, least);
+    advise_on_locks(advices);
     advise_on_allocator(advices);
     advise_on_debug_information(advices, least);
     rank(advices);

@@ -21,7 +21,7 @@ struct advice {
     const char *name, *class, *site;
     const struct variable *variable; /* that it is about, of the report; NULL: none */
     double share, memory;            /* percent of all samples; memory NAN: not known */
-    double gain;         /* percent of all samples: following it saves no more time than that; NAN: not known */
+    double gain;         /* percent of the samples that are not the profiler's: it saves no more; NAN: not known */
     bool is_verified;    /* it is known that much of the row's time waits, or does not, as the rule says */
     bool is_of_cpu_time; /* share and gain are percent of the CPU time, of which samples are a part */
     double rank;         /* advice of a higher one comes first */
@@ -78,6 +78,9 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
 struct advice *advice_add(struct advices *advices, const struct report_row *row, const char *rule, double gain,
                           const char *words, struct buf *evidence);
 
+/* advice-short.c: the program's part, without the profiler's own, of the CPU time, or of all samples. */
+double advice_program_part(const struct advices *advices, bool is_of_cpu_time);
+
 /* Percent of all samples that waited for memory at the row, at most; all of its samples where that is not known. */
 double advice_waited(const struct advices *advices, const struct report_row *row);
 
@@ -120,11 +123,12 @@ void advise_on_special(struct advices *advices, const struct report_row *row);
  * something grows by one element at a time. */
 void advise_on_churn(struct advices *advices, const struct report_row *row);
 
-/* advice-whole.c: advice about time in the kernel, about what is set aside of all variables, the allocator and waiting
- * for threads, and about debug information, for rows of least percent together; and about leaks. */
+/* advice-whole.c: advice about time in the kernel, for rows of least percent together, the allocator's, and about
+ * leaks. advice-rows.c: about waiting for threads, locks that are free, and debug information. */
 void advise_on_kernel(struct advices *advices, double least);
 void advise_on_allocator(struct advices *advices);
 void advise_on_waiting(struct advices *advices, double least);
+void advise_on_locks(struct advices *advices);
 void advise_on_debug_information(struct advices *advices, double least);
 void advise_on_leaks(struct advices *advices);
 

@@ -233,6 +233,29 @@ static KERNEL_NOINLINE void count_alone(void)
     (void)pthread_spin_unlock(&lock);
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t counts[256];
+
+static KERNEL_NOINLINE void count_in_mutex(void)
+{
+    for (uint64_t i = 0; i < N_VALUES; i++) {
+        (void)pthread_mutex_lock(&mutex);
+        counts[(uint64_t)values[i] & 255]++;
+        (void)pthread_mutex_unlock(&mutex);
+    }
+}
+
+static KERNEL_NOINLINE void count_apart(void)
+{
+    uint64_t own[256] = {0};
+    for (uint64_t i = 0; i < N_VALUES; i++)
+        own[(uint64_t)values[i] & 255]++;
+    (void)pthread_mutex_lock(&mutex);
+    for (unsigned i = 0; i < 256; i++)
+        counts[i] += own[i];
+    (void)pthread_mutex_unlock(&mutex);
+}
+
 struct counter {
     void (*count)(void);
     uint64_t n;
@@ -267,6 +290,16 @@ static uint64_t count_without_lock(void)
     return count_in_threads(count_alone);
 }
 
+static uint64_t count_with_mutex(void)
+{
+    return count_in_threads(count_in_mutex);
+}
+
+static uint64_t count_without_mutex(void)
+{
+    return count_in_threads(count_apart);
+}
+
 static void make_lock(void)
 {
     make_values();
@@ -282,6 +315,7 @@ static const struct kernel_case cases[] = {
     {"powers", {make_values, make_values}, {square_by_pow, square}},
     {"appended", {make_text, make_text}, {append_behind_all, append_at_end}},
     {"lock-a-step", {make_lock, make_lock}, {count_with_lock, count_without_lock}},
+    {"mutex-a-step", {make_values, make_values}, {count_with_mutex, count_without_mutex}},
 };
 
 int main(int argc, char **argv)
