@@ -133,9 +133,19 @@ int64_t report_wait(const struct report *report, const struct variable *variable
     return label == REPORT_NOT_WAITING ? label : waits_kind(report->waits, label);
 }
 
-/* Adds statements of a variable to the row's lines: those that waited for what the label wait names, or, if that is
- * REPORT_NOT_WAITING, those that did not wait. */
-static bool collect_variable(struct report *report, const struct variable *variable, int64_t wait, struct strtab *keys,
+/* Adds a statement to the row's lines. False when out of memory. */
+static bool add_statement(const struct report *report, uint32_t scope, struct strtab *keys, struct report_row *row)
+{
+    const struct model *model = report->model;
+    struct report_line *line =
+        find_line(row, keys, function_of(model, scope), &model->scopes[scope], loop_of(model, scope));
+    if (line)
+        line->value += model->own[scope * model->n_metrics + report->metric];
+    return line != NULL;
+}
+
+/* Adds the statements of a variable that did not wait to the row's lines. */
+static bool collect_variable(struct report *report, const struct variable *variable, struct strtab *keys,
                              struct report_row *row)
 {
     const struct model *model = report->model;
@@ -144,13 +154,8 @@ static bool collect_variable(struct report *report, const struct variable *varia
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; ok && i < end; i++) {
             double value = model->own[i * model->n_metrics + report->metric];
-            if (value == 0 || report_wait(report, variable, i) != wait)
-                continue;
-            struct report_line *line =
-                find_line(row, keys, function_of(model, i), &model->scopes[i], loop_of(model, i));
-            ok = line != NULL;
-            if (line)
-                line->value += value;
+            if (value != 0 && report_wait(report, variable, i) == REPORT_NOT_WAITING)
+                ok = add_statement(report, i, keys, row);
         }
     }
     return ok;
@@ -161,10 +166,12 @@ static int collect_lines(struct report *report, struct report_row *row, int64_t 
     struct strtab keys = {0};
     bool ok = true;
     if (row->variable)
-        ok = collect_variable(report, row->variable, wait, &keys, row);
-    for (size_t i = 0; ok && wait != REPORT_NOT_WAITING && i < report->n_variables; i++)
-        if (waits_are_possible(report->waits, &report->variables[i]))
-            ok = collect_variable(report, &report->variables[i], wait, &keys, row);
+        ok = collect_variable(report, row->variable, &keys, row);
+    struct search_key by_wait = SEARCH_KEY(struct report_aside, wait);
+    size_t i = wait == REPORT_NOT_WAITING ? report->n_asides
+                                          : search_below(report->asides, report->n_asides, by_wait, (uint64_t)wait);
+    for (; ok && i < report->n_asides && report->asides[i].wait == wait; i++)
+        ok = add_statement(report, report->asides[i].scope, &keys, row);
     strtab_fini(&keys);
     if (row->n_lines)
         qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
@@ -418,6 +425,9 @@ static double take_waits(struct report *report, const struct variable *variable)
                 return -1;
             for (; report->n_waiting < n; report->n_waiting++)
                 report->waiting[report->n_waiting] = 0;
+            if (!vec_reserve(&report->asides, &report->cap_asides, report->n_asides + 1, sizeof *report->asides))
+                return -1;
+            report->asides[report->n_asides++] = (struct report_aside){wait, i};
             report->waiting[wait] += value;
             report->calls_waiting += is_call && *report->waits->labels.strings[wait] != '<' ? value : 0;
             sum += value;
@@ -490,11 +500,29 @@ static int add_kind(struct report *report, int64_t kind, struct report_row *like
     return code;
 }
 
+static int compare_asides(const void *a, const void *b)
+{
+    const struct report_aside *x = a, *y = b;
+    if (x->wait != y->wait)
+        return x->wait < y->wait ? -1 : 1;
+    return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+/* Once all labels are known. */
+static void sort_asides(struct report *report)
+{
+    for (size_t i = 0; i < report->n_asides; i++)
+        report->asides[i].wait = waits_kind(report->waits, report->asides[i].wait);
+    if (report->n_asides)
+        qsort(report->asides, report->n_asides, sizeof *report->asides, compare_asides);
+}
+
 /* Adds rows for what was set aside: one for each kind of waiting, one for each line that called the allocator, and one
  * for the profiler. */
 static int add_waits(struct report *report, struct error *err)
 {
     int code = 0;
+    sort_asides(report);
     for (size_t i = 0; code == 0 && i < report->n_waiting; i++) {
         const char *label = report->waits->labels.strings[i];
         bool is_profiler = strcmp(label, WAITS_PROFILER) == 0;
@@ -962,6 +990,7 @@ void report_fini(struct report *report)
     free(report->variable_of);
     free(report->derived);
     free(report->waiting);
+    free(report->asides);
     waits_free(report->waits);
     memset(report, 0, sizeof *report);
 }

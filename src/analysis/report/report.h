@@ -102,6 +102,12 @@ struct report_row {
                                     * see shared_lines_mark */
 };
 
+/* A statement whose samples waited, or are the allocator's or the profiler's. */
+struct report_aside {
+    int64_t wait; /* the first label of the kind */
+    uint32_t scope;
+};
+
 struct report {
     const struct model *model;
     size_t metric;
@@ -116,6 +122,8 @@ struct report {
     struct waits *waits;               /* what is set aside from variables */
     double *waiting;                   /* [n_waiting] values by label of waits */
     size_t n_waiting, cap_waiting;
+    struct report_aside *asides; /* [n_asides] the statements that were set aside, by wait, then by scope */
+    size_t n_asides, cap_asides;
     struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site; the scopes of
                                  * each in the order of the metric, then of their bytes, highest first */
     size_t n_variables, cap_variables;
