@@ -199,18 +199,23 @@ static bool make_room(struct region_maker *maker)
     return true;
 }
 
-/* Adds the own values of a variable to the regions they lie in: only those that waited for wait, or that did not
- * wait. */
-static void sum_variable(struct region_maker *maker, const struct variable *variable, double factor, int64_t wait)
+static void sum_scope(struct region_maker *maker, uint32_t scope, double factor)
+{
+    const struct model *model = maker->report->model;
+    maker->sums[maker->region_of[scope]] +=
+        factor * model->own[(size_t)scope * model->n_metrics + maker->report->metric];
+}
+
+/* Adds the own values of a variable to the regions they lie in, but for those that waited. */
+static void sum_variable(struct region_maker *maker, const struct variable *variable, double factor)
 {
     const struct report *report = maker->report;
     const struct model *model = report->model;
     for (size_t k = 0; k < variable->n_scopes; k++) {
-        uint32_t end = model_subtree_end(model, variable->scopes[k]);
-        for (uint32_t i = variable->scopes[k]; i < end; i++) {
+        for (uint32_t i = variable->scopes[k], end = model_subtree_end(model, i); i < end; i++) {
             double value = model->own[(size_t)i * model->n_metrics + report->metric];
-            if (value != 0 && report_wait(report, variable, i) == wait)
-                maker->sums[maker->region_of[i]] += factor * value;
+            if (value != 0 && report_wait(report, variable, i) == REPORT_NOT_WAITING)
+                sum_scope(maker, i, factor);
         }
     }
 }
@@ -218,10 +223,8 @@ static void sum_variable(struct region_maker *maker, const struct variable *vari
 /* Adds the own values of a subtree to the regions they lie in. */
 static void sum_subtree(struct region_maker *maker, uint32_t first, double factor)
 {
-    const struct model *model = maker->report->model;
-    uint32_t end = model_subtree_end(model, first);
-    for (uint32_t i = first; i < end; i++)
-        maker->sums[maker->region_of[i]] += factor * model->own[(size_t)i * model->n_metrics + maker->report->metric];
+    for (uint32_t i = first, end = model_subtree_end(maker->report->model, first); i < end; i++)
+        sum_scope(maker, i, factor);
 }
 
 /* Gives the sums of a row to the regions. */
@@ -249,11 +252,12 @@ static bool add_rows(struct region_maker *maker)
     bool ok = true;
     for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
         const struct report_row *row = &maker->report->rows[i];
+        size_t n;
+        const struct report_aside *asides = report_asides(maker->report, row->wait, &n);
         if (row->variable)
-            sum_variable(maker, row->variable, report_part_fraction(maker->report, row, maker->report->metric),
-                         REPORT_NOT_WAITING);
-        for (size_t k = 0; row->wait != REPORT_NOT_WAITING && k < maker->report->n_variables; k++)
-            sum_variable(maker, &maker->report->variables[k], 1, row->wait);
+            sum_variable(maker, row->variable, report_part_fraction(maker->report, row, maker->report->metric));
+        for (size_t k = 0; k < n; k++)
+            sum_scope(maker, asides[k].scope, 1);
         if (row->variable || row->wait != REPORT_NOT_WAITING)
             ok = add_row_to_regions(maker, row);
     }

@@ -11,6 +11,7 @@
 #include "analysis/report/code-table.h"
 #include "analysis/report/patterns.h"
 #include "base/bytes.h"
+#include "base/search.h"
 
 #define MODIFIED_PERCENT 10.0 /* of its loads, in another core's cache and modified there ... */
 #define MODIFIED_SAMPLES 20   /* ... and its samples */
@@ -336,6 +337,18 @@ void report_order_by_memory(struct report *report)
     struct report_row row = report->rows[first];
     memmove(&report->rows[1], &report->rows[0], first * sizeof row);
     report->rows[0] = row;
+}
+
+const struct report_aside *report_asides(const struct report *report, int64_t wait, size_t *n)
+{
+    const struct search_key key = SEARCH_KEY(struct report_aside, wait);
+    if (wait == REPORT_NOT_WAITING) {
+        *n = 0;
+        return NULL;
+    }
+    size_t first = search_below(report->asides, report->n_asides, key, (uint64_t)wait);
+    *n = search_below(report->asides, report->n_asides, key, (uint64_t)wait + 1) - first;
+    return report->asides + first;
 }
 
 bool report_is_of_event(const struct report *report, uint32_t event)

@@ -167,11 +167,10 @@ static int collect_lines(struct report *report, struct report_row *row, int64_t 
     bool ok = true;
     if (row->variable)
         ok = collect_variable(report, row->variable, &keys, row);
-    struct search_key by_wait = SEARCH_KEY(struct report_aside, wait);
-    size_t i = wait == REPORT_NOT_WAITING ? report->n_asides
-                                          : search_below(report->asides, report->n_asides, by_wait, (uint64_t)wait);
-    for (; ok && i < report->n_asides && report->asides[i].wait == wait; i++)
-        ok = add_statement(report, report->asides[i].scope, &keys, row);
+    size_t n;
+    const struct report_aside *asides = report_asides(report, wait, &n);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = add_statement(report, asides[i].scope, &keys, row);
     strtab_fini(&keys);
     if (row->n_lines)
         qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);

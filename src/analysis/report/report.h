@@ -205,6 +205,9 @@ double report_is_seen_modified(const struct report *report, const struct report_
 /* The label of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING
  * if they did not wait. */
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope);
+
+/* parts.c: the statements [n] that were set aside for the row of a kind (wait of the row), by scope. Borrowed. */
+const struct report_aside *report_asides(const struct report *report, int64_t wait, size_t *n);
 #define REPORT_NOT_WAITING (-1)
 
 /* code-table.c: percent of the samples that are accesses with unknown address by code that is in no file: code that
