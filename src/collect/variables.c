@@ -728,9 +728,12 @@ static void fill_thread_name(struct side *side, const struct collected_thread *t
 {
     const struct collected_process *process = thread->process;
     const struct arena_thread *record = thread->record, *first;
+    char program[ARENA_COMM_BYTES];
     first = view_record(process->view, process->threads[0], ARENA_THREADS, sizeof *first);
+    (void)snprintf(program, sizeof program, "%.*s", ARENA_COMM_BYTES - 1,
+                   *first->name ? first->name : path_last(side->exe));
     (void)snprintf(side->thread_name, sizeof side->thread_name, "%.*s", ARENA_COMM_BYTES - 1, record->name);
-    if (*side->thread_name && record != first && strncmp(record->name, first->name, ARENA_COMM_BYTES) != 0)
+    if (*side->thread_name && record != first && strcmp(side->thread_name, program) != 0)
         side->file.thread_name = side->thread_name;
 }
 

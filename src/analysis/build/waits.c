@@ -371,9 +371,8 @@ static int64_t allocator_label(struct waits *waits, uint32_t entry)
 
 /* --- locks of the C library --- */
 
-#define CONTENDED_PART                                                                                                 \
-    0.005 /* of the time in the functions of a lock: in a loop, or on the way back from the kernel                     \
-           */
+/* Of the time in the functions of a lock: in a loop, or on the way back from the kernel. */
+#define CONTENDED_PART 0.005
 
 /* The function of the C library around the function scope leaf that takes a lock or gives it back; 0: none. The
  * outermost one, which the program called. */

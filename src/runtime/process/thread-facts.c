@@ -105,7 +105,8 @@ void thread_facts_record(struct thread_state *state)
     uint64_t user_ns, system_ns;
     char name[ARENA_COMM_BYTES] = "";
     bool is_own = state == thread_self_sig();
-    if (is_own && state->samples.root) /* the name of a thread without samples is never shown */
+    /* The name of a thread without samples is never shown, but others are compared with the first one's. */
+    if (is_own && (state->samples.root || state->record->id == 0))
         (void)own_call_sig(SYS_prctl, PR_GET_NAME, name);
     if (is_own ? !read_own(&user_ns, &system_ns) : !read_other(state->record->tid, &user_ns, &system_ns, name))
         return;
