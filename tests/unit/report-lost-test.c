@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of how a program is told to do without generated code (analysis/report/report.h), and of blocks that only
- * the allocator has touched, which no report of blocks may lose. */
+ * the allocator has touched, which no report of blocks may lose, nor what a variable may save beyond its own samples.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -152,10 +153,45 @@ static void test_table_shows_them_on_request(void **state)
     model_fini(&model);
 }
 
+/* Data that fill the last-level cache may cost more than their own samples show. A second thread changes nothing of it
+ * while the threads share no line. */
+static void test_bound_beyond_the_share(void **state)
+{
+    (void)state;
+    struct model model;
+    struct error err;
+    struct report report;
+    make_model(&model);
+    struct variable *worked = &model.variables[WORKED];
+    const struct cause_sum sum = {.memory_high = 1000, .memory_most = 1500, .unverified = 1000, .longer = 1};
+    model.events = calloc(1, sizeof *model.events);
+    worked->causes = calloc(1, sizeof *worked->causes);
+    model.reaches = calloc(1, sizeof *model.reaches);
+    assert_true(model.events && worked->causes && model.reaches);
+    model.events[0] = (struct event_sum){.metric = strdup("EADDR (usec)"), .name = strdup("EADDR"), .scale = 1};
+    model.n_events = worked->n_causes = model.n_reaches = 1;
+    worked->causes[0].sum = sum;
+    model.reaches[0].variable = WORKED;
+    for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
+        model.n_threads = n_threads;
+        assert_int_equal(report_make(&model, EADDR, false, false, &report, &err), 0);
+        const struct report_row *row = &report.rows[0];
+        while (row < report.rows + report.n_rows - 1 && strcmp(row->name, "worked") != 0)
+            row++;
+        assert_string_equal(row->name, "worked");
+        assert_true(row->causes.memory_high <= row->share + 1e-9);
+        assert_true(row->causes.memory_most > 1.49 * row->share);
+        report_fini(&report);
+    }
+    model.n_threads = 0; /* there is no list of them */
+    model_fini(&model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_interpreters), cmocka_unit_test(test_others),
                                        cmocka_unit_test(test_leaks_keep_blocks_of_the_allocator),
-                                       cmocka_unit_test(test_table_shows_them_on_request)};
+                                       cmocka_unit_test(test_table_shows_them_on_request),
+                                       cmocka_unit_test(test_bound_beyond_the_share)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

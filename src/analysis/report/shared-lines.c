@@ -511,15 +511,16 @@ static bool count_shared(const struct patterns *patterns, double *all, double *s
 }
 
 /* Takes so many percent of all samples out of what is known not to wait: a line that another core has just written is
- * no more in this one's caches, wherever its samples say that it comes from. */
+ * no more in this one's caches, wherever its samples say that it comes from. A bound that lies beyond the row's share,
+ * as that of data which fill the last-level cache does, stays there. */
 static void open_interval(struct cause_sum *sum, double share, double percent)
 {
     double open = fmin(sum->execution, percent);
     sum->execution -= open;
     sum->resident = fmin(sum->resident, sum->execution);
     sum->unverified += open;
-    sum->memory_high = fmin(share, sum->memory_high + open);
-    sum->memory_most = fmin(share, sum->memory_most + open);
+    sum->memory_high = fmax(sum->memory_high, fmin(share, sum->memory_high + open));
+    sum->memory_most = fmax(sum->memory_most, fmin(share, sum->memory_most + open));
 }
 
 int shared_lines_add_causes(struct report *report, struct error *err)
