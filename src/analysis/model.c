@@ -89,6 +89,12 @@ uint32_t model_drop_named(const char *name)
     return fate < FATE_TAKEN_MAX ? fate : FATE_MAX;
 }
 
+double model_delay_percent(const struct model *model)
+{
+    double run_ns = (double)model->cpu_time_ns, delay_ns = (double)model->delay_ns;
+    return delay_ns > 0 ? 100 * delay_ns / (run_ns + delay_ns) : 0;
+}
+
 uint32_t model_string(struct model *model, const char *text)
 {
     int64_t id = text && *text ? strtab_intern(&model->strings, text) : 0;

@@ -399,6 +399,7 @@ struct model {
     uint64_t cpu_time_ns, start_ns, end_ns;
     uint64_t user_ns, system_ns;               /* parts of the CPU time; both 0: not known */
     uint64_t unmeasured_ns;                    /* CPU time of threads that were not measured, beside cpu_time_ns */
+    uint64_t delay_ns;                         /* threads with samples could run and waited for a CPU; 0: not known */
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;                          /* the variables' samples are those of all threads */
     bool has_thread_list;                      /* threads is filled; older databases do not have it */
@@ -410,6 +411,11 @@ struct model {
 
 /* Frees what a row owns. */
 void reach_row_fini(struct reach_row *row);
+
+/* Of the time that the threads with samples could run, percent in which they had no CPU: other programs had it, or more
+ * threads than CPUs wanted one. 0: not known. */
+#define BUSY_PERCENT 10 /* of model_delay_percent: from there on waits for threads say little of the program */
+double model_delay_percent(const struct model *model);
 
 /* Makes *model empty and valid.  err: ERR_MEMORY */
 int model_init(struct model *model, struct error *err);

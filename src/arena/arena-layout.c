@@ -7,7 +7,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -164,7 +164,7 @@ FIELD(arena_event, decode, 476);
 FIELD(arena_event, ring_bytes, 480);
 FIELD(arena_event, aux_bytes, 484);
 FIELD(arena_event, file, 488);
-SIZE(arena_thread, 6320);
+SIZE(arena_thread, 6328);
 FIELD(arena_thread, id, 0);
 FIELD(arena_thread, tid, 4);
 FIELD(arena_thread, start_ns, 8);
@@ -178,33 +178,34 @@ FIELD(arena_thread, stack_high, 48);
 FIELD(arena_thread, cpu_time_ns, 56);
 FIELD(arena_thread, user_ns, 64);
 FIELD(arena_thread, system_ns, 72);
-FIELD(arena_thread, taken, 80);
-FIELD(arena_thread, overflows, 208);
-FIELD(arena_thread, enabled_ns, 336);
-FIELD(arena_thread, running_ns, 464);
-FIELD(arena_thread, n_throttles, 592);
-FIELD(arena_thread, n_no_metric, 720);
-FIELD(arena_thread, n_truncated, 848);
-FIELD(arena_thread, n_collisions, 976);
-FIELD(arena_thread, fates, 1104);
-FIELD(arena_thread, n_untraced, 3664);
-FIELD(arena_thread, unwind_stops, 3672);
-FIELD(arena_thread, n_frames, 3800);
-FIELD(arena_thread, places, 3808);
-FIELD(arena_thread, sketches, 4832);
-FIELD(arena_thread, pages, 5088);
-FIELD(arena_thread, pad, 5092);
-FIELD(arena_thread, reaches, 5096);
-FIELD(arena_thread, n_traced, 6120);
-FIELD(arena_thread, meetings, 6128);
-FIELD(arena_thread, n_meetings, 6132);
-FIELD(arena_thread, n_watches, 6136);
-FIELD(arena_thread, n_meetings_lost, 6144);
-FIELD(arena_thread, n_spared, 6152);
-FIELD(arena_thread, spared_cost_ns, 6280);
-FIELD(arena_thread, handler_ns, 6288);
-FIELD(arena_thread, entered_ns, 6296);
-FIELD(arena_thread, name, 6304);
+FIELD(arena_thread, delay_ns, 80);
+FIELD(arena_thread, taken, 88);
+FIELD(arena_thread, overflows, 216);
+FIELD(arena_thread, enabled_ns, 344);
+FIELD(arena_thread, running_ns, 472);
+FIELD(arena_thread, n_throttles, 600);
+FIELD(arena_thread, n_no_metric, 728);
+FIELD(arena_thread, n_truncated, 856);
+FIELD(arena_thread, n_collisions, 984);
+FIELD(arena_thread, fates, 1112);
+FIELD(arena_thread, n_untraced, 3672);
+FIELD(arena_thread, unwind_stops, 3680);
+FIELD(arena_thread, n_frames, 3808);
+FIELD(arena_thread, places, 3816);
+FIELD(arena_thread, sketches, 4840);
+FIELD(arena_thread, pages, 5096);
+FIELD(arena_thread, pad, 5100);
+FIELD(arena_thread, reaches, 5104);
+FIELD(arena_thread, n_traced, 6128);
+FIELD(arena_thread, meetings, 6136);
+FIELD(arena_thread, n_meetings, 6140);
+FIELD(arena_thread, n_watches, 6144);
+FIELD(arena_thread, n_meetings_lost, 6152);
+FIELD(arena_thread, n_spared, 6160);
+FIELD(arena_thread, spared_cost_ns, 6288);
+FIELD(arena_thread, handler_ns, 6296);
+FIELD(arena_thread, entered_ns, 6304);
+FIELD(arena_thread, name, 6312);
 SIZE(arena_request, 16);
 FIELD(arena_request, state, 0);
 FIELD(arena_request, kind, 4);

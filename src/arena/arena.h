@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 20
+#define ARENA_VERSION 21
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -147,7 +147,8 @@ struct arena_node {
     uint32_t flags;    /* NODE_* */
     uint32_t trace_id; /* runtime: 0; free for the reader of a private copy */
 };
-#define NODE_ROOT 1u    /* the thread's root; ip: node of the allocation tree of the thread that made it, at which its
+#define NODE_ROOT                                                                                                      \
+    1u                  /* the thread's root; ip: node of the allocation tree of the thread that made it, at which its \
                          * paths go on; 0: none */
 #define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
 
@@ -495,6 +496,7 @@ struct arena_thread {
     uint64_t stack_low, stack_high;
     _Atomic uint64_t cpu_time_ns;                    /* thread CPU time used, as of the last update */
     _Atomic uint64_t user_ns, system_ns;             /* its two parts, as the kernel splits it; both 0: not known */
+    _Atomic uint64_t delay_ns;                       /* it could run and waited for a CPU; 0: not known */
     _Atomic uint64_t taken[ARENA_EVENTS_MAX];        /* handler entries (or ring records) */
     _Atomic uint64_t overflows[ARENA_EVENTS_MAX];    /* by the kernel's count, 0 = not known (yet) */
     _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];   /* how long the event was wanted ... */

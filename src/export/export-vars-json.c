@@ -262,6 +262,8 @@ static void put_times(const struct report *report, struct buf *out)
     if (report->system_waiting_s > 0)
         json_put_double_at(out, "system_waiting_s", report->system_waiting_s);
     json_put_double_at(out, "sampled_s", report->sampled_s);
+    if (report->model->delay_ns)
+        json_put_double_at(out, "delay_s", (double)report->model->delay_ns / 1e9);
     if (report->model->unmeasured_ns)
         json_put_double_at(out, "unmeasured_s", (double)report->model->unmeasured_ns / 1e9);
     json_put_double_at(out, "kernel_percent", 100 * report->system_s / (report->user_s + report->system_s));

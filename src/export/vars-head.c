@@ -346,6 +346,20 @@ static void put_unmeasured(const struct report *report, const struct export_job 
     drop(&text, out);
 }
 
+/* Puts that the machine was busy, where threads wait for each other: such waits grow by what one of them lacks. */
+static void put_busy(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = report->model;
+    char text[240];
+    if (model->n_threads < 2 || report->is_leaks || model_delay_percent(model) < BUSY_PERCENT)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "its threads could run, but had no processor, for %.2f s beside their %.2f s of CPU time: other "
+                   "programs had it, or there are more threads than processors",
+                   (double)model->delay_ns / 1e9, (double)model->cpu_time_ns / 1e9);
+    text_labelled(out, job, "busy", text);
+}
+
 /* Whether the note is about an allocator that we do not see and that hides much: then it goes into the head. */
 static bool is_head_note(const struct report *report, const char *note)
 {
@@ -411,6 +425,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_disturbed(report, job, out);
     put_missing(report, job, out);
     put_unmeasured(report, job, out);
+    put_busy(report, job, out);
     put_hidden(report, job, out);
     put_regions(report, job, out);
     hardware_put_summary(report, job, out);

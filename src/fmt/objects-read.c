@@ -56,6 +56,8 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
         return;
     file->user_ns = json_take_word_at(take, root, "user_ns", UINT64_MAX);
     file->system_ns = json_take_word_at(take, root, "system_ns", UINT64_MAX);
+    if (json_object_get(root, "delay_ns"))
+        file->delay_ns = json_take_word_at(take, root, "delay_ns", UINT64_MAX);
     if (json_object_get(root, "unmeasured_ns"))
         file->unmeasured_ns = json_take_word_at(take, root, "unmeasured_ns", UINT64_MAX);
     file->note = json_take_text_at(take, root, "note");

@@ -441,6 +441,8 @@ static void put_head(struct buf *out, const struct objects_file *file)
         return;
     json_put_word_at(out, "user_ns", file->user_ns);
     json_put_word_at(out, "system_ns", file->system_ns);
+    if (file->delay_ns)
+        json_put_word_at(out, "delay_ns", file->delay_ns);
     if (file->unmeasured_ns)
         json_put_word_at(out, "unmeasured_ns", file->unmeasured_ns);
     json_put_text_at(out, "note", file->note);

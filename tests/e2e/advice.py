@@ -124,6 +124,21 @@ def check(scratch, case, variable, rule, forbidden):
     return wrong
 
 
+def check_library(scratch, name, wanted):
+    """Sentences about what is wrong with the advice for a library without debug information, with a name as it has."""
+    folder = scratch / name.partition("/")[0]
+    folder.mkdir()
+    source, library = SOURCE / "tests/e2e/programs/blas.c", scratch / name
+    run("gcc", "-O1", "-DLIBRARY", "-shared", "-fPIC", "-s", "-o", library, source)
+    run("gcc", "-O1", "-g", "-o", folder / "program", source, library)
+    run(BUILD / "hpcrun", "-e", "EADDR@f1000", "-o", folder / "m", folder / "program", PROFILED_S)
+    run(BUILD / "hpcprof", "-o", folder / "database", folder / "m")
+    rows = list(csv.DictReader(io.StringIO(run(BUILD / "hpcquery", "advice", "--csv", folder / "database"))))
+    said = " ".join(row["advice"] for row in rows if row["rule"] in ("execution", "resident", "compute"))
+    print(f"{name}: {said}", flush=True)
+    return [] if re.search(wanted, said) else [f"{name}: {said or rows} does not say {wanted}"]
+
+
 def is_possible(rule):
     """Whether this machine can show the rule; else says why not."""
     enabled = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -150,6 +165,8 @@ def main():
         for case, variable, rule, forbidden in CASES:
             if is_possible(rule):
                 wrong += check(scratch, case, variable, rule, forbidden)
+        wrong += check_library(scratch, "blas/libblas.so.3.9.9", "libblas.so.3.9.9 is the reference BLAS.*OpenBLAS")
+        wrong += check_library(scratch, "openblas-pthread/libblas.so.3", "it is not vectorized")
     for sentence in wrong:
         print(f"FAIL: {sentence}")
     return bool(wrong)

@@ -195,6 +195,8 @@ for way in sys.argv[3:]:
         print(f"{compiler} {way}: {touches:.0f} % of the time over new pages are first touches, by the report {said:.0f} %, "
               f"memory {memory:.0f} % ({low:.0f}-{high:.0f})")
         is_right = 0.25 * said <= touches <= max(1.75 * said, said + 10) and said >= 5 and (memory <= 10 or low <= 0)
+    if (report["memory_least"], report["memory_most"]) != (low, high):
+        sys.exit(f"{compiler} {way}: the whole program's bounds are {report['memory_least']} to {report['memory_most']}")
     wrong += [] if is_right else [way]
 sys.exit(f"wrong: {wrong}" if wrong else 0)
 PYTHON

@@ -212,9 +212,7 @@ int report_add_causes(struct report *report, struct error *err)
                                   .longer = part.longer};
     }
     int code = shared_lines_add_causes(report, err);
-    if (code == 0)
-        code = first_touch_add_causes(report, err);
-    if (code != 0)
+    if (code != 0 || (code = first_touch_add_causes(report, err)) != 0)
         return code;
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct cause_sum *sum = &report->rows[i].causes;
@@ -226,6 +224,8 @@ int report_add_causes(struct report *report, struct error *err)
         all->first_touch += sum->first_touch;
         all->resident += sum->resident;
     }
+    all->memory_least = all->memory_low; /* what a variable saves at another's cost is the sum's own */
+    all->memory_most = all->memory_high;
     return 0;
 }
 

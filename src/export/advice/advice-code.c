@@ -90,6 +90,34 @@ static uint32_t loop_at(const struct structure_function *function, uint64_t vadd
     return STRUCTURE_NONE;
 }
 
+static unsigned depth_of(const struct structure_function *function, uint32_t scope)
+{
+    unsigned depth = 0;
+    for (; scope != STRUCTURE_NONE; scope = function->scopes[scope].parent)
+        depth += function->scopes[scope].kind == STRUCTURE_LOOP;
+    return depth;
+}
+
+/* Marks the loops that lie in most others: is_marked [n_scopes], zeroed. Returns whether there are loops. */
+static bool mark_deepest(const struct structure_function *function, bool *is_marked)
+{
+    unsigned deepest = 0;
+    for (uint32_t i = 1; i < function->n_scopes; i++)
+        if (function->scopes[i].kind == STRUCTURE_LOOP && depth_of(function, i) > deepest)
+            deepest = depth_of(function, i);
+    for (uint32_t i = 1; i < function->n_scopes; i++)
+        is_marked[i] = function->scopes[i].kind == STRUCTURE_LOOP && depth_of(function, i) == deepest;
+    return deepest > 0;
+}
+
+/* Whether the scope of a span is one of these, or inlined there. */
+static bool is_in_marked(const struct structure_function *function, uint32_t scope, const bool *is_marked)
+{
+    while (scope != STRUCTURE_NONE && !is_marked[scope] && function->scopes[scope].kind == STRUCTURE_INLINED)
+        scope = function->scopes[scope].parent;
+    return scope != STRUCTURE_NONE && is_marked[scope];
+}
+
 static void take_span(struct listing *listing, const struct structure_function *function,
                       const struct structure_span *span, struct code_facts *facts)
 {
@@ -113,6 +141,20 @@ static unsigned vector_bytes(const struct model *model)
     return bytes;
 }
 
+/* Takes in the instructions of a function whose lines are not known: of the loops that lie in most others, where its
+ * time is most likely, if it has loops. */
+static void take_function(struct advices *advices, struct listing *listing, const struct structure_function *function,
+                          struct code_facts *facts)
+{
+    bool *is_deepest = calloc(function->n_scopes, sizeof *is_deepest);
+    facts->is_loop = is_deepest && mark_deepest(function, is_deepest);
+    advices->failed |= !is_deepest;
+    for (size_t i = 0; is_deepest && i < function->n_spans; i++)
+        if (!facts->is_loop || is_in_marked(function, function->spans[i].scope, is_deepest))
+            take_span(listing, function, &function->spans[i], facts);
+    free(is_deepest);
+}
+
 /* Fills in the facts of the place's loop, or of the function's line, where most of it is. False when they are not
  * known: the file is not there, is another one, or the machine's code cannot be read. */
 static bool facts_of(struct advices *advices, const struct code_spot *spot, struct code_facts *facts)
@@ -129,10 +171,13 @@ static bool facts_of(struct advices *advices, const struct code_spot *spot, stru
         return false;
     uint32_t loop = around ? loop_at(function, vaddr) : STRUCTURE_NONE;
     facts->is_loop = loop != STRUCTURE_NONE;
+    if (!facts->is_loop && !statement->line) {
+        take_function(advices, listing, function, facts);
+        return facts->n_insns > 0;
+    }
     for (size_t i = 0; i < function->n_spans; i++) {
         const struct structure_span *span = &function->spans[i];
-        bool is_line =
-            !statement->line || (span->line == statement->line && span->file && file && strcmp(span->file, file) == 0);
+        bool is_line = span->line == statement->line && span->file && file && strcmp(span->file, file) == 0;
         if (facts->is_loop ? is_in_scope(function, span->scope, loop) : is_line)
             take_span(listing, function, span, facts);
     }
@@ -204,6 +249,21 @@ static void put_library(const struct advices *advices, const struct code_spot *s
         begins(library, "libm") ? ", or have vectors of it (-O3 -ffast-math -march=native)" : ", or for more at once");
 }
 
+/* Whether the module is Netlib's BLAS or LAPACK, which is written to be read. The optimized ones of distributions have
+ * the same file names, in folders of their own. */
+static bool is_reference_blas(const char *path)
+{
+    static const char *const names[] = {"libblas.so", "liblapack.so", "libblas64.so", "liblapack64.so"};
+    static const char *const others[] = {"openblas", "blis", "atlas", "mkl", "flexiblas", "essl"};
+    const char *name = path_last(path);
+    bool is_such = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_such = is_such || begins(name, names[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        is_such = is_such && !strstr(path, others[i]);
+    return is_such;
+}
+
 struct code_advice advice_on_code(struct advices *advices, const struct report_row *row, bool with_words,
                                   struct buf *words, struct buf *evidence)
 {
@@ -234,7 +294,13 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
         buf_printf(evidence, "; ");
     if (with_words && spot.kind == SPOT_LIBRARY)
         put_library(advices, &spot, &facts, words, evidence);
-    else if (is_known) {
+    else if (is_known && is_reference_blas(model_text(model, spot.module))) {
+        code_facts_put_evidence(&facts, evidence);
+        buf_printf(words,
+                   "%s is the reference BLAS or LAPACK, which is not optimized: install and use another, such as "
+                   "OpenBLAS or BLIS",
+                   path_last(model_text(model, spot.module)));
+    } else if (is_known) {
         double part = code_facts_put(&facts, words, evidence);
         advice.is_unsure = part < 1;
         advice.share *= part;

@@ -397,6 +397,10 @@ static double in_held(const struct report *report, const struct held *held)
     return report->total_value > 0 ? 100 * sum / report->total_value : 0;
 }
 
+/* Where threads lack processors, those that have one wait for them, whatever the program is like. */
+#define BUSY_REMEDY                                                                                                    \
+    "for threads that had no processor, as the machine was busy: measure it on a quiet one, or with fewer threads"
+
 /* All that is to be said about waiting. */
 struct waiting {
     const struct report_row *at; /* the row with most of it */
@@ -456,9 +460,12 @@ void advise_on_waiting(struct advices *advices, double least)
     buf_printf(&words, "%s", label);
     if (parts.n > 1 && !waiting.is_lock)
         buf_printf(&words, ", %.0f-%.0f %% of each thread's time", parts.least, parts.most);
-    buf_printf(&words, ": %s", remedy(label, &parts));
+    double delay = waiting.is_lock ? 0 : model_delay_percent(report->model);
+    buf_printf(&words, ": %s", delay >= BUSY_PERCENT ? BUSY_REMEDY : remedy(label, &parts));
     buf_printf(&evidence, "%.1f %% of all samples wait for other threads or ranks, %.1f %% there", waiting.sum,
                waiting.at->share);
+    if (delay > 0)
+        buf_printf(&evidence, "; for %.0f %% of the time that threads could run they had no processor", delay);
     if (kernel > 0)
         buf_printf(&evidence, "; the kernel takes %.1f %% of the CPU time for it", kernel);
     if (waiting.beside > 0)

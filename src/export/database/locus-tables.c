@@ -365,6 +365,11 @@ static void pass_unmeasured(struct pass *pass, struct model *model)
     pass_64(pass, &model->unmeasured_ns, "CPU time that was not measured");
 }
 
+static void pass_delay(struct pass *pass, struct model *model)
+{
+    pass_64(pass, &model->delay_ns, "time that threads waited for a CPU");
+}
+
 static const struct table tables[] = {
     {"machines", offsetof(struct model, n_machines), NULL, pass_machines},
     {"distances", offsetof(struct model, n_machines), has_distances, pass_distances},
@@ -380,6 +385,7 @@ static const struct table tables[] = {
     {"spared", offsetof(struct model, n_events), has_spared, pass_spared},
     {"longer", offsetof(struct model, n_longer), NULL, pass_longer},
     {"unmeasured", offsetof(struct model, unmeasured_ns), NULL, pass_unmeasured},
+    {"delay", offsetof(struct model, delay_ns), NULL, pass_delay},
     {"thread_names", offsetof(struct model, n_threads), has_thread_names, pass_thread_names},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)

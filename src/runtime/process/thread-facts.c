@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernel knows of a thread when it ends: how much of its CPU time was spent in the program and how much in the
- * kernel, to the nanosecond for the calling thread and in ticks for another one; and its name. Ordinary code, with raw
- * system calls, because libc's functions are cancellation points. */
+ * kernel, to the nanosecond for the calling thread and in ticks for another one; how long it waited for a CPU; its
+ * name. Ordinary code, with raw system calls, because libc's functions are cancellation points. */
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -28,9 +28,10 @@ static bool read_own(uint64_t *user_ns, uint64_t *system_ns)
     return true;
 }
 
-static size_t read_stat(uint32_t tid, char *text, size_t n)
+/* Reads a file of /proc/self/task/TID, behind: "/stat"; returns its length, 0 when there is none. */
+static size_t read_file(uint32_t tid, const char *behind, char *text, size_t n)
 {
-    static const char before[] = "/proc/self/task/", behind[] = "/stat";
+    static const char before[] = "/proc/self/task/";
     char path[64], digits[12];
     size_t n_digits = 0, at = 0;
     do
@@ -40,8 +41,9 @@ static size_t read_stat(uint32_t tid, char *text, size_t n)
         path[at++] = before[i];
     while (n_digits)
         path[at++] = digits[--n_digits];
-    for (size_t i = 0; i < sizeof behind; i++)
+    for (size_t i = 0; behind[i] && at + 1 < sizeof path; i++)
         path[at++] = behind[i];
+    path[at] = 0;
     int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -66,7 +68,7 @@ static void name_of_stat(const char *text, size_t n, char name[ARENA_COMM_BYTES]
 static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns, char name[ARENA_COMM_BYTES])
 {
     char text[512];
-    size_t n = read_stat(tid, text, sizeof text), at = n;
+    size_t n = read_file(tid, "/stat", text, sizeof text), at = n;
     uint64_t ticks[2] = {0, 0};
     int field = 2;
     name_of_stat(text, n, name);
@@ -83,6 +85,20 @@ static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns, cha
     *user_ns = ticks[0] * TICK_NS;
     *system_ns = ticks[1] * TICK_NS;
     return field >= USER_FIELD + 2;
+}
+
+/* The second number of schedstat: nanoseconds that the thread was ready to run and did not. 0: the kernel does not say.
+ */
+static uint64_t delay_of(uint32_t tid)
+{
+    char text[80];
+    size_t n = read_file(tid, "/schedstat", text, sizeof text), at = 0;
+    uint64_t ns = 0;
+    while (at < n && text[at] != ' ')
+        at++;
+    for (at++; at < n && text[at] >= '0' && text[at] <= '9'; at++)
+        ns = ns * 10 + (uint64_t)(text[at] - '0');
+    return ns;
 }
 
 /* Of threads that share a record, the name is what their names begin with. */
@@ -113,4 +129,6 @@ void thread_facts_record(struct thread_state *state)
     name_record(state->record, name);
     atomic_store(&state->record->user_ns, state->past.user_ns + user_ns);
     atomic_store(&state->record->system_ns, state->past.system_ns + system_ns);
+    if (state->samples.root) /* what threads without samples wait for hardly matters */
+        atomic_store(&state->record->delay_ns, state->past.delay_ns + delay_of(state->record->tid));
 }

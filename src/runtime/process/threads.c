@@ -312,6 +312,7 @@ static void record_resume(struct thread_state *state)
     past->cpu_time_ns = atomic_load(&record->cpu_time_ns);
     past->user_ns = atomic_load(&record->user_ns);
     past->system_ns = atomic_load(&record->system_ns);
+    past->delay_ns = atomic_load(&record->delay_ns);
     state->samples.below = state->samples.root;
     state->samples.below_partial = state->samples.partial;
     for (int i = 0; i < ARENA_EVENTS_MAX; i++) {
@@ -578,6 +579,7 @@ void thread_renew(struct thread_state *self)
         state->past.cpu_time_ns -= atomic_load(&closed->cpu_time_ns) - past.cpu_time_ns;
         state->past.user_ns -= atomic_load(&closed->user_ns) - past.user_ns;
         state->past.system_ns -= atomic_load(&closed->system_ns) - past.system_ns;
+        state->past.delay_ns -= atomic_load(&closed->delay_ns) - past.delay_ns;
     } else if (state) {
         thread_discard(state);
     }
