@@ -7,7 +7,7 @@
 
 #include "base/path.h"
 #include "base/spelling.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 

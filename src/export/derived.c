@@ -8,8 +8,8 @@
 
 #include "analysis/report/report.h"
 #include "base/input.h"
-#include "export/database/database.h"
-#include "export/database/v4.h"
+#include "database/database.h"
+#include "database/v4.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 #include "frame/make.h"

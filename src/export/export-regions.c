@@ -10,7 +10,7 @@
 #include "analysis/report/leaks.h"
 #include "base/bytes.h"
 #include "base/path.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"

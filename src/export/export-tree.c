@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/derived.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"

@@ -14,7 +14,7 @@
 #include "base/input.h"
 #include "base/path.h"
 #include "base/scratch.h"
-#include "export/database/v4.h"
+#include "database/v4.h"
 #include "export/text-cells.h"
 
 #define FIELDS_SHOWN 12

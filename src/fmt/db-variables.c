@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* locus.db is one long row of numbers and texts: what comes before the variables is gone through, and only the places
- * of the strings are kept. src/export/database/locus-db.c writes the file and reads all of it. */
+ * of the strings are kept. src/database/locus-db.c writes the file and reads all of it. */
 #include "fmt/db-variables.h"
 
 #include <endian.h>

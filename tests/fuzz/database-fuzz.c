@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/load/load.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/db-variables.h"
 
 #include "database-try.h"

@@ -2,7 +2,7 @@
 /* See database-try.h. */
 #include "database-try.h"
 
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/exporters.h"
 
 #include "scratch-dir.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/load/load.h"
-#include "export/database/database.h"
+#include "database/database.h"
 
 #include "database-try.h"
 #include "scratch-dir.h"

@@ -43,10 +43,11 @@ MAY_SEE = {
     "src/structure/xml": ["base", "structure/elf", "structure/types", "structure"],
     "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
                      "structure"],
+    "src/database": ["base", "arena", "fmt", "measurement", "structure", "analysis"],
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
-                   "analysis"],
+                   "analysis", "database"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
-              "streams", "fnbounds", "sampling", "structure", "analysis", "export"],
+              "streams", "fnbounds", "sampling", "structure", "analysis", "database", "export"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

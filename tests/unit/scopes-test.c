@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of analysis/build/symbolize.h, the sums of analysis/model.h, and export/database/database.h: columns, and
+/* Unit tests of analysis/build/symbolize.h, the sums of analysis/model.h, and database/database.h: columns, and
  * what is said of a damaged locus.db. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "analysis/build/build.h"
 #include "analysis/build/placeholders.h"
 #include "analysis/build/symbolize.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/db-variables.h"
 
 enum { DATA, MAIN, CALL, CALLEE, LINE_LATE, LINE_EARLY, DATA_LINE, N_SCOPES };

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 enum { N_CONTEXTS = 9000, GREAT = 4000, GREAT_VALUES = 50000 };
 

@@ -18,7 +18,7 @@
 #include "base/input.h"
 #include "base/path.h"
 #include "base/scratch.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/file.h"
 #include "structure/xml/structure-file.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/options.h"
 #include "base/workers.h"
-#include "export/database/database.h"
+#include "database/database.h"
 
 /* The whole program; team: the processes that share the work, NULL for hpcprof. Returns the exit status. */
 int hpcprof_main(int argc, char **argv, const struct team *team);

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "base/options.h"
-#include "export/database/database.h"
-#include "export/database/v4.h"
+#include "database/database.h"
+#include "database/v4.h"
 #include "export/frames/forms.h"
 #include "hpcquery.h"
 

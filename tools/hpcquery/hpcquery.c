@@ -17,7 +17,7 @@
 #include "base/input.h"
 #include "base/options.h"
 #include "base/spelling.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/derived.h"
 #include "export/exporters.h"
 #include "export/vars-table.h"

@@ -10,7 +10,7 @@
 
 #include "analysis/report/code-table.h"
 #include "base/path.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/text-cells.h"
 
 #define UNEVEN_PART 0.5 /* of what another thread waits: one that waits less has more work than it */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "export/database/v4.h"
+#include "database/v4.h"
 #include "export/frames/forms.h"
 #include "frame/ops.h"
 

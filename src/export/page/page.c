@@ -15,7 +15,7 @@
 #include "analysis/report/report.h"
 #include "base/input.h"
 #include "base/path.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"

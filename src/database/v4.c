@@ -2,7 +2,7 @@
 /* Version 4 databases: meta.db, the description of the metrics, and the writing of all four files. In meta.db
  * functions, inlined functions, variables and placeholders are function contexts; statements, call sites and positions
  * are line contexts; instructions are a module and an offset. */
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 #include <errno.h>
 #include <fcntl.h>

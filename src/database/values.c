@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Columns of the XML form, and values read back from a database: see database.h. */
-#include "export/database/database.h"
+#include "database/database.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 static int add_pair(struct columns *columns, const char *name, size_t metric, struct error *err)
 {

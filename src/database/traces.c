@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/scratch.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/trace.h"
 
 struct kept_events {

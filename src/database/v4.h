@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The version 4 form of a database: meta.db, profile.db, cct.db and metrics/default.yaml. The data-centric tree has an
  * entry point of its own. Ordinary code. */
-#ifndef LOCUS_EXPORT_DATABASE_V4_H
-#define LOCUS_EXPORT_DATABASE_V4_H
+#ifndef LOCUS_DATABASE_V4_H
+#define LOCUS_DATABASE_V4_H
 
 #include "analysis/load/values.h"
 #include "base/scratch.h"
 #include "base/workers.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/v4.h"
 
 /* Scopes of values. The metric ids of column pair k are these + 3 k. LEXICAL is what hpcviewer shows as exclusive: as

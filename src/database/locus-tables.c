@@ -5,7 +5,7 @@
 
 #include "analysis/build/symbolize.h"
 #include "base/access-pattern.h"
-#include "export/database/database.h"
+#include "database/database.h"
 
 /* Behind the model lie tables with names and lengths. A table is there if it has rows. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The values and traces of a version 4 database written by a team: see v4.h. The length of each part is computed before
  * what follows it is written, so the bytes are those that one process would write. */
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 
 #include "analysis/build/symbolize.h"
 #include "base/access-pattern.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/json.h"
 
 static void *zeroed(struct json_take *take, size_t n, size_t item_bytes)

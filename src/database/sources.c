@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copies source files: see database.h. */
-#include "export/database/database.h"
+#include "database/database.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #include "analysis/build/symbolize.h"
 #include "base/access-pattern.h"
 #include "base/bytes.h"
-#include "export/database/database.h"
+#include "database/database.h"
 #include "fmt/db-variables.h"
 
 #define BEGINS "LOCUS-DB"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes experiment.xml: see database.h. */
-#include "export/database/database.h"
+#include "database/database.h"
 
 #include <stdlib.h>
 

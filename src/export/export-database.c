@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes locus.json. Scopes and values are arrays of numbers, one per line, since there are many. */
-#include "export/database/database.h"
+/* The whole model as JSON. Scopes and values are arrays of numbers, one per line, since there are many. */
+#include "database/database.h"
 #include "export/exporters.h"
 #include "fmt/json.h"
 
@@ -483,8 +483,9 @@ static void put_nest_counts(const struct model *model, struct buf *out)
     buf_append(out, "]", model->n_nest_counts > 0);
 }
 
-int locus_json_write(const struct model *model, struct buf *out, struct error *err)
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
+    const struct model *model = job->model;
     put_head(model, out);
     put_notes(model, out);
     put_metrics(model, out);
@@ -512,11 +513,6 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_drops(model, out);
     buf_printf(out, "}\n");
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
-}
-
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return locus_json_write(job->model, out, err);
 }
 
 const struct exporter export_database_json = {"export", "json", write_json};

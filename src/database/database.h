@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Databases. First the metric columns of the XML form and the values of a thread in them: an inclusive and an exclusive
  * column for each metric. Ordinary code. */
-#ifndef LOCUS_EXPORT_DATABASE_DATABASE_H
-#define LOCUS_EXPORT_DATABASE_DATABASE_H
+#ifndef LOCUS_DATABASE_DATABASE_H
+#define LOCUS_DATABASE_DATABASE_H
 
 #include "analysis/load/values.h"
 #include "analysis/model.h"
@@ -140,8 +140,7 @@ int locus_db_write(const struct model *model, struct buf *out, struct error *err
 int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
 bool locus_db_is(const char *bytes, size_t len_bytes);
 
-/* locus-json-*.c: the same as JSON, for other programs and for older databases. */
-int locus_json_write(const struct model *model, struct buf *out, struct error *err);
+/* locus-json-read.c: the same as JSON, in older databases. */
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
 
 /* --- locus.db, private part --- */

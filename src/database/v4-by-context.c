@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values by context: cct.db from profile.db. The file is read with pread, not mapped: pages of a mapping would count as
  * memory of the process as long as others need the file. */
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 #include <stdlib.h>
 #include <string.h>

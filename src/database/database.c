@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Database directories: statistics over threads, metric files, and putting a database in place. Means and squares are
  * updated thread by thread, so that no precision is lost when values are large and differ little. */
-#include "export/database/database.h"
+#include "database/database.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/scratch.h"
-#include "export/database/v4.h"
+#include "database/v4.h"
 #include "fmt/file.h"
 #include "fmt/metric-db.h"
 #include "measurement/names.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Texts that a database carries for people who read or write its files with programs of their own: see v4.h. Tools of
  * HPCToolkit that check a database expect files of these names. */
-#include "export/database/v4.h"
+#include "database/v4.h"
 
 static const char formats_head[] =
     "# Files of this database\n"
