@@ -151,6 +151,9 @@ struct arena_node {
     1u                  /* the thread's root; ip: node of the allocation tree of the thread that made it, at which its \
                          * paths go on; 0: none */
 #define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
+#define NODE_CREATED 4u /* no frame: paths through here go on, at their root, at node ip of an allocation tree
+                         * (NODE_NOWHERE: they end) and not where the root says. Of several ones the innermost counts */
+#define NODE_NOWHERE UINT64_MAX
 
 /* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
  * unit of the event (ns, bytes); when the event has a fixed period, the periods that samples stand for beyond one each

@@ -340,6 +340,7 @@ bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct
 {
     struct arena_node node;
     int n_creators = 0;
+    uint64_t created = 0;
     path->n = 0;
     path->is_partial = false;
     for (bool is_first = true;; is_first = false) {
@@ -351,14 +352,18 @@ bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct
         }
         memcpy(&node, record, sizeof node);
         if (node.flags & NODE_ROOT) {
-            if (!node.ip || node.ip > UINT32_MAX || path->is_partial || n_creators++ == CREATORS_MAX)
+            created = created ? created : node.ip;
+            if (!created || created > UINT32_MAX || path->is_partial || n_creators++ == CREATORS_MAX)
                 return true;
-            ref = (uint32_t)node.ip;
+            ref = (uint32_t)created;
+            created = 0;
             kind = ARENA_ALLOC_NODES;
             continue;
         }
         if (node.flags & NODE_PARTIAL) {
             path->is_partial = true;
+        } else if (node.flags & NODE_CREATED) {
+            created = created ? created : node.ip;
         } else {
             if (!vec_reserve(&path->frames, &path->capacity, path->n + 1, sizeof *path->frames))
                 return false;

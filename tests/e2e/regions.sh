@@ -244,4 +244,110 @@ for row in rows.values():
 print(below)
 sys.exit(not (below.get("one_path", 0) > 0 and below.get("other_path", 0) > 0 and below.get("none", 0) > 0))
 END
+
+# The workers of OpenMP's pool stand below the function that opened the region that they work on, like the thread that
+# opened it: with two threads and with sixteen, in nested regions, in loops, and where one function is called from two.
+cat >teams.c <<'END'
+#include <omp.h>
+#include <time.h>
+static volatile unsigned words[1 << 12];
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+__attribute__((noinline)) static void work(double seconds)
+{
+    double end = now() + seconds;
+    while (now() < end)
+        for (unsigned i = 0; i < 1 << 12; i++)
+            words[i] = words[i] + i;
+}
+__attribute__((noinline)) static void team(double seconds)
+{
+#pragma omp parallel
+    work(seconds);
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void first(double seconds) { team(seconds); __asm__ volatile(""); }
+__attribute__((noinline)) static void second(double seconds) { team(seconds); __asm__ volatile(""); }
+__attribute__((noinline)) static void loop(int n, double seconds)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (int i = 0; i < n; i++)
+        work(seconds);
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void inner(double seconds)
+{
+#pragma omp parallel num_threads(2)
+    work(seconds / 2);
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void nested(double seconds)
+{
+#pragma omp parallel
+    inner(seconds);
+    __asm__ volatile("");
+}
+int main(void)
+{
+    int n = omp_get_max_threads();
+    double seconds = 0.8 / n;
+    omp_set_max_active_levels(2);
+    first(seconds);
+    second(seconds);
+    loop(n, seconds);
+    nested(seconds);
+    first(seconds);
+    return 3;
+}
+END
+# teams PROGRAM: measures it with 2 and with 16 threads.
+teams() {
+    local n
+    for n in 2 16; do
+        expect_status 3 env OMP_NUM_THREADS=$n OMP_WAIT_POLICY=passive "$builddir/hpcrun" -e EADDR -o "$1-$n.m" "./$1"
+        expect_status 0 "$builddir/hpcprof" -q -o "$1-$n.db" "$1-$n.m"
+        expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "$1-$n.db"
+        cp out "$1-$n.csv"
+    done
+    python3 - "$1-2.csv" "$1-16.csv" <<'END' || fail "$1: workers are not below what opened their region"
+import csv, re, sys
+expected = {"first": ["team"], "second": ["team"], "loop": [], "nested": ["inner"]}
+shares = []
+for name in sys.argv[1:]:
+    rows = {row["id"]: row for row in csv.DictReader(open(name, encoding="utf-8"))}
+    found, outside, whole = dict.fromkeys(expected, 0), 0, 0
+    for row in rows.values():
+        value = float(row["exclusive"]) if row["kind"] == "statement" else 0
+        path = []
+        up = row
+        while value and up:
+            if up["name"] and not up["name"].startswith("loop at"):
+                path.insert(0, up["name"].split("(")[0])
+            up = rows.get(up["parent"])
+        whole += value
+        outside += value * (path[:2] != ["<program root>", "main"])
+        if "work" not in path:
+            continue
+        path = [name for name in path[2:path.index("work")] if not re.search(r"omp_fn|omp_outlined", name)]
+        if path and path[0] in expected and path[1:] == expected[path[0]]:
+            found[path[0]] += value
+        else:
+            print(" > ".join(path)[:200], value)
+    shares.append({name: 100 * value / whole for name, value in found.items()})
+    print(shares[-1], "elsewhere", 100 * outside / whole)
+    assert outside <= 0.05 * whole and sum(found.values()) >= 0.9 * whole
+apart = max(abs(shares[0][name] - shares[1][name]) for name in expected)
+assert apart <= 4 and abs(shares[0]["first"] - 40) < 6 and abs(shares[0]["nested"] - 20) < 5, apart
+END
+}
+if ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp teams.c -o teams 2>err; then
+    expect_status 3 ./teams
+    teams teams
+else
+    skip_part "the compiler has no OpenMP"
+fi
 finish

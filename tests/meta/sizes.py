@@ -22,7 +22,7 @@ BELOW = (
 )
 # name, before, limit, goal as people say it
 ROWS = {
-    "files": ("files in src and tools, rooms of that time", 752, 445, "<= 430"),
+    "files": ("files in src and tools, rooms of that time", 752, 446, "<= 430"),
     "later": ("files in rooms that came later", 0, 132, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),

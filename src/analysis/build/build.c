@@ -59,10 +59,52 @@ static uint32_t add_region(struct build *build, uint32_t parent, const struct ra
     return add_named(build, parent, ROLE_REGION, title, node->module, node->type);
 }
 
+/* Libraries that run functions of the program on several threads. */
+static bool is_parallel_library(const struct build *build, uint32_t module)
+{
+    static const char *const libraries[] = {"libgomp",  "libomp.", "libomp-", "libomp5",
+                                            "libiomp5", "libtbb.", "libtbb-"};
+    const char *base = path_last(symbolizer_path(build->symbolizer, module));
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(base, libraries[i], strlen(libraries[i])) == 0)
+            return true;
+    return false;
+}
+
+/* What such a library calls for its own purposes stays below it. */
+static bool is_called_back(const struct build *build, const struct raw_node *node)
+{
+    static const char *const system[] = {"ld-",      "ld.",       "libm.",      "libm-", "libdl",
+                                         "libgcc_s", "libstdc++", "linux-vdso", "[vdso"};
+    const char *base = path_last(symbolizer_path(build->symbolizer, node->module));
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+        if (strncmp(base, system[i], strlen(system[i])) == 0)
+            return false;
+    return node->role == ROLE_NONE && node->module && !in_c_library(build, node->module) &&
+           !is_parallel_library(build, node->module) && !symbolizer_is_runtime(build->symbolizer, node->module) &&
+           !symbolizer_is_kernel(build->symbolizer, node->module);
+}
+
+/* A thread of the pool of such a library stands below the call that it works for; what it runs for that call stands
+ * there directly, as on the thread that made the call. Both see the library's own frames on the way differently. */
+static void note_parallel(struct build *build, uint32_t index, uint32_t parent)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    const struct called_from *above = &build->called_from[node->parent];
+    struct called_from *here = &build->called_from[index];
+    if (is_parallel_library(build, node->module))
+        *here = (struct called_from){above->scope ? above->scope : parent, true};
+    else if (!here->scope && (build->elided[index] || symbolizer_is_runtime(build->symbolizer, node->module)))
+        *here = *above;
+}
+
 /* The scope that takes the children of the node's parent. */
 static uint32_t parent_scope(struct build *build, const struct raw_node *node)
 {
     const struct raw_node *parent = &build->tree->nodes[node->parent];
+    const struct called_from *called = &build->called_from[node->parent];
+    if (called->is_parallel && called->scope && is_called_back(build, node))
+        return called->scope;
     if (parent->role == ROLE_UNKNOWN && node->role == ROLE_NONE)
         return variables_add_unknown(build, parent->inner);
     if (parent->role == ROLE_VARIABLE && symbolizer_is_python(build->symbolizer, node->module))
@@ -107,6 +149,7 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
     if (placeholder && strcmp(placeholder, "CREATED_THREAD") == 0) {
         node->inner = add_titled(build, parent, ROLE_THREAD, 0, 0);
         build->elided[index] = 1;
+        build->called_from[index].scope = parent;
         return;
     }
     if (symbolizer_is_runtime(build->symbolizer, node->module)) {
@@ -206,8 +249,10 @@ static void add_node(struct build *build, uint32_t index)
             add_own_line(build, node);
         return;
     }
-    if (node->has_children)
+    if (node->has_children) {
         add_interior(build, index, parent);
+        note_parallel(build, index, parent);
+    }
     if (node->has_values)
         add_sampled(build, index, parent);
     if (node->is_traced)
@@ -304,8 +349,10 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
 {
     build->builder.model = build->model;
     build->elided = calloc(build->tree->n_nodes + 1, 1);
-    if (!build->elided || !prior_variables(build->prior, build)) {
+    build->called_from = calloc(build->tree->n_nodes + 1, sizeof *build->called_from);
+    if (!build->elided || !build->called_from || !prior_variables(build->prior, build)) {
         free(build->elided);
+        free(build->called_from);
         strtab_fini(&build->keys);
         return error_memory(err);
     }
@@ -332,6 +379,7 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
     }
     free(new_of);
     free(build->elided);
+    free(build->called_from);
     scopes_builder_fini(&build->builder);
     strtab_fini(&build->keys);
     return code;

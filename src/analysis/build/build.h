@@ -58,6 +58,10 @@ struct build {
     struct typed_node *typed; /* [n_typed] types from the allocation sites of heap nodes, by node */
     size_t n_typed, cap_typed;
     uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
+    struct called_from {
+        uint32_t scope;   /* 0: it would not stand elsewhere */
+        bool is_parallel; /* the node is such a library's code, or the profiler's called by it */
+    } * called_from;      /* [n_nodes] where code stands that a library for parallel work calls back */
 };
 
 /* Scopes [n_nodes] of the nodes of the tree, freed by the caller: the scope that a node's own values belong to, and the

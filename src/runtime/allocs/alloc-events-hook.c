@@ -10,6 +10,7 @@
 #include "runtime/objmap/objmap.h"
 #include "runtime/own/process.h"
 #include "runtime/record/loadmap.h"
+#include "runtime/record/sample-path.h"
 #include "runtime/record/sample.h"
 
 static bool sink_ready(void)
@@ -54,9 +55,18 @@ static uint32_t path_node(struct thread_state *self, const struct alloc_site *si
     return python_path_hook(self, native_node(self, site));
 }
 
+/* The path of node, of self's allocation tree, goes on where the work was opened that self does. */
+static uint32_t worked_for(struct thread_state *self, const struct thread_work *work, uint32_t node)
+{
+    bool is_early;
+    uint32_t opened = work_node_sig(self, work, &self->allocs, &self->alloc_path, &is_early);
+    return opened ? cct_created_sig(&self->allocs, node, opened) : node;
+}
+
 uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site *site)
 {
     const struct arena_header *header = arena_header_sig();
+    const struct thread_work *work = self->regions.working;
     if (self->in_hook || self->ending || !header)
         return 0;
     self->in_hook = 1;
@@ -65,6 +75,7 @@ uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site
                ? cct_child_sig(&self->allocs, node, header->placeholders[PLACEHOLDER_CREATED] + 1,
                                header->libhpcrun_module)
                : 0;
+    node = node && work ? worked_for(self, work, node) : node;
     self->in_hook = 0;
     return node;
 }

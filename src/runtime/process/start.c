@@ -191,7 +191,8 @@ void process_end_for_good(int exit_code)
 }
 
 /* Workers of a pool that a library makes at the first parallel region belong to no one place of the program: each
- * region that they work for begins elsewhere. */
+ * region that they work for begins elsewhere. What opens one is wrapped for some of these libraries: a worker then
+ * learns what it works for, and until it begins, it waits for what made it. */
 static bool is_for_many(uintptr_t start)
 {
     static const char *const libraries[] = {"libgomp", "libomp", "libiomp", "libtbb"};
@@ -209,7 +210,8 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
                           const struct alloc_site *site)
 {
     alloc_wrap_guard_enter();
-    state->creator = is_for_many(start) ? 0 : alloc_events_creator(self, site);
+    bool is_known = self->regions.n_opening || !is_for_many(start);
+    state->creator = is_known ? alloc_events_creator(self, site) : 0;
     alloc_wrap_guard_leave();
 }
 

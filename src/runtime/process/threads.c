@@ -629,6 +629,7 @@ void thread_fork_child(void)
     bool lacks_stack_room = old->lacks_stack_room;
     uint8_t mask_exceptions = old->mask_exceptions;
     take_over(state, old);
+    state->regions.working = NULL; /* the thread that opened it does not exist here */
     state->lacks_stack_room = lacks_stack_room;
     state->mask_exceptions = mask_exceptions;
     state->record = NULL;

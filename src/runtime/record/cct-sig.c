@@ -118,6 +118,15 @@ uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint
     return ref;
 }
 
+/* The node's ip, in the profiler's module, is no code address. */
+uint32_t cct_created_sig(struct cct_tree *tree, uint32_t parent, uint64_t creator)
+{
+    uint32_t ref = cct_child_sig(tree, parent, creator, arena_header_sig()->libhpcrun_module);
+    if (ref)
+        node_at_sig(ref)->flags = NODE_CREATED;
+    return ref;
+}
+
 bool cct_init_in_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial,
                      struct arena_cursor *chunks)
 {

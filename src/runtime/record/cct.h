@@ -31,6 +31,10 @@ bool cct_init_in_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t threa
 /* The child of parent with this key, created when it is new; 0 when the arena is full.  ctx: owner */
 uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint32_t module);
 
+/* The child of parent that says where paths below it go on: at node creator of an allocation tree, or NODE_NOWHERE
+ * (NODE_CREATED); 0 when the arena is full.  ctx: owner */
+uint32_t cct_created_sig(struct cct_tree *tree, uint32_t parent, uint64_t creator);
+
 /* Inserts the path of frames (innermost first; the outermost n_reused have their node already) and returns the leaf's
  * node, 0 when the arena is full. Every frame's node is filled. A path that did not stop at UNWIND_COMPLETE goes below
  * below_partial, if the tree has a partial root.  ctx: owner */

@@ -56,6 +56,84 @@ static uint32_t node_of_sig(struct thread_state *self, uint32_t top)
     return node;
 }
 
+/* --- work for other threads --- */
+
+#define WORK_DEPTH_MAX 16
+
+static bool walk_opener_sig(const struct thread_state *self, const struct thread_work *work, struct unwind_path *path)
+{
+    struct unwind_start start = {.pc = work->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
+    start.gpr[UNWIND_FP] = work->fp;
+    start.gpr[UNWIND_SP] = work->sp;
+    struct unwind_bounds bounds = work->opener->bounds;
+    struct objmap_block block;
+    bounds.alt_low = bounds.alt_high = 0;
+    if ((work->sp < bounds.low || work->sp >= bounds.high) && objmap_find_sig(self->reader, work->sp, &block)) {
+        bounds.alt_low = block.start;
+        bounds.alt_high = block.end;
+    }
+    path->n_frames = 0; /* the frames that it has are of another stack */
+    return unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), path) == UNWIND_COMPLETE;
+}
+
+/* Where the paths of the thread go on that opened what all the rest is below. */
+static uint64_t creator_sig(const struct thread_work *outermost)
+{
+    const struct thread_state *opener = outermost->opener;
+    bool is_known = opener->creator && opener->creator_of == arena_header_sig();
+    return is_known ? opener->creator : NODE_NOWHERE;
+}
+
+uint32_t work_node_sig(struct thread_state *self, const struct thread_work *work, struct cct_tree *tree,
+                       struct unwind_path *path, bool *is_early)
+{
+    const struct thread_work *chain[WORK_DEPTH_MAX];
+    const struct arena_header *header = arena_header_sig();
+    uint32_t n = 0;
+    *is_early = false;
+    for (; work && n < WORK_DEPTH_MAX; work = work->outer)
+        chain[n++] = work;
+    uint32_t node = cct_created_sig(tree, tree->root, work ? NODE_NOWHERE : creator_sig(chain[n - 1]));
+    while (!work && node && n-- > 0) {
+        if (!walk_opener_sig(self, chain[n], path)) {
+            *is_early = path->stop == UNWIND_NO_TABLE;
+            node = cct_created_sig(tree, tree->root, NODE_NOWHERE);
+            break;
+        }
+        for (uint32_t i = path->n_frames; node && i-- > 0;)
+            node =
+                cct_child_sig(tree, node, path->frames[i].pc, path->frames[i].module ? path->frames[i].module->ref : 0);
+        if (node)
+            node = cct_child_sig(tree, node, header->placeholders[PLACEHOLDER_CREATED] + 1, header->libhpcrun_module);
+    }
+    path->n_frames = 0;
+    return node;
+}
+
+void work_set_sig(struct thread_state *self, const struct thread_work *work)
+{
+    self->regions.working = work;
+    atomic_signal_fence(memory_order_seq_cst);
+    self->regions.version += work != NULL; /* who waits for more stays where he was */
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* The node below which self's paths are entered. */
+static uint32_t top_sig(struct thread_state *self)
+{
+    struct thread_regions *mine = &self->regions;
+    const struct thread_work *work = mine->working;
+    uint32_t root = self->samples.root;
+    bool is_early = false;
+    if (mine->top_of != root)
+        mine->top = mine->top_of = root;
+    if (work)
+        mine->top = work_node_sig(self, work, &self->samples, &self->sample_path, &is_early);
+    if (is_early)
+        mine->applied = mine->version - 1; /* once more at the next sample */
+    return mine->top ? mine->top : root;
+}
+
 /* Makes the sample tree enter the following paths below the nodes of the regions that self is in.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 static void regions_apply_sig(struct thread_state *self)
@@ -65,7 +143,7 @@ static void regions_apply_sig(struct thread_state *self)
     if (mine->applied == mine->version)
         return;
     mine->applied = mine->version;
-    uint32_t below = node_of_sig(self, tree->root);
+    uint32_t below = node_of_sig(self, top_sig(self));
     if (below == tree->below)
         return;
     tree->below = below;
@@ -151,8 +229,8 @@ static uint32_t leaf_at_sig(struct thread_state *self, uintptr_t ip, bool *has_f
 
 uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context, uintptr_t ip, bool *has_frames)
 {
-    walk_sig(self, context);
     regions_apply_sig(self);
+    walk_sig(self, context);
     *has_frames = true;
     if (ip && ip != arch_pc_of_context_sig(context))
         return leaf_at_sig(self, ip, has_frames);

@@ -27,6 +27,18 @@ void regions_set_module_sig(uint32_t ref);
 /* Adds to one of the counts of the arena.  ctx: any */
 void regions_count_sig(enum region_fault fault, uint64_t n);
 
+/* --- work for other threads --- */
+
+/* The node in a tree of self's, below the root, of the path on which work was opened, with a mark that another thread's
+ * path follows; that of a path which is not known, if the opener's cannot be walked. path, of self, is used for the
+ * walk and is empty then. 0 when the arena is full. *is_early: a table of the path is not there yet.
+ * ctx: owner of the tree, and self's regions.working is work */
+uint32_t work_node_sig(struct thread_state *self, const struct thread_work *work, struct cct_tree *tree,
+                       struct unwind_path *path, bool *is_early);
+
+/* self, the calling thread, works on work from now on, or, NULL, on nothing for others.  ctx: ordinary */
+void work_set_sig(struct thread_state *self, const struct thread_work *work);
+
 /* --- the leaf of a path --- */
 
 /* The call-tree node of a sample: the interrupted call path, corrected by the record of a precise event, and extended

@@ -82,6 +82,14 @@ struct thread_block_changes {
     struct thread_block_change items[THREAD_BLOCK_CHANGES_MAX];
 };
 
+/* A parallel region that a thread has opened, for others to work on. While a thread works on it, the opener stays in
+ * the call that opened it: its stack above that call does not change, and can be read by the others. */
+struct thread_work {
+    const struct thread_state *opener;
+    const struct thread_work *outer; /* what the opener itself works on for another thread; NULL: nothing */
+    uintptr_t pc, sp, fp;            /* of the call, in the opener (struct alloc_site) */
+};
+
 #define THREAD_REGIONS_MAX 64
 
 /* The regions that the program has entered on this thread and not left. Written by ordinary code of the thread. */
@@ -91,6 +99,10 @@ struct thread_regions {
     volatile uint32_t version;          /* counts changes */
     uint32_t applied;                   /* the version that the sample tree's paths are entered for */
     uint32_t names[THREAD_REGIONS_MAX]; /* references of arena_string, 0: not known */
+    /* What the thread works on for another one, NULL: nothing; a change counts in version. */
+    const struct thread_work *volatile working;
+    uint32_t top, top_of; /* the node of what it worked on last, in the tree with this root */
+    uint32_t n_opening;   /* calls that it is in and that open parallel regions */
 };
 
 /* The leaf of the last sample that had only a pc: the next one is often at the same instruction. */

@@ -37,6 +37,23 @@ void *wrap_real(const char *name)
     return real;
 }
 
+void *wrap_real_for(const char *name, const void *caller)
+{
+    Dl_info info;
+    void *real = wrap_real(name);
+    int saved_errno = errno;
+    void *module =
+        !real && dladdr(caller, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (module) {
+        real = dlsym(module, name);
+        dlclose(module);
+    }
+    if (!real)
+        (void)dlerror();
+    errno = saved_errno;
+    return real;
+}
+
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* the linker's: where this library begins */
 
 void wrap_own_image(uintptr_t *low, uintptr_t *high)

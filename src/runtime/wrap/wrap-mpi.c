@@ -33,19 +33,6 @@ static void *open_module(const void *address)
     return dladdr(address, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
-/* The real function in the next library after ours or, if that library was loaded with RTLD_LOCAL, in the one that the
- * caller was linked with. */
-static init_function *find_real(const char *name, const void *caller)
-{
-    void *real = wrap_real(name);
-    void *module = real ? NULL : open_module(caller);
-    if (module) {
-        real = dlsym(module, name);
-        dlclose(module);
-    }
-    return (init_function *)real;
-}
-
 static bool is_mpich(void *library)
 {
     static char text[VERSION_BYTES];
@@ -92,7 +79,7 @@ static void take_rank(init_function *real)
 
 int MPI_Init(void *argc, void *argv)
 {
-    init_function *real = find_real("MPI_Init", __builtin_return_address(0));
+    init_function *real = (init_function *)wrap_real_for("MPI_Init", __builtin_return_address(0));
     int code = real ? real(argc, argv, NULL, NULL) : MPI_ERROR_OTHER;
     if (code == 0)
         take_rank(real);
@@ -101,7 +88,7 @@ int MPI_Init(void *argc, void *argv)
 
 int MPI_Init_thread(void *argc, void *argv, int required, void *provided)
 {
-    init_function *real = find_real("MPI_Init_thread", __builtin_return_address(0));
+    init_function *real = (init_function *)wrap_real_for("MPI_Init_thread", __builtin_return_address(0));
     int code = real ? real(argc, argv, (void *)(intptr_t)required, provided) : MPI_ERROR_OTHER;
     if (code == 0)
         take_rank(real);
@@ -110,7 +97,7 @@ int MPI_Init_thread(void *argc, void *argv, int required, void *provided)
 
 void mpi_init_(int *code)
 {
-    init_function *real = find_real("mpi_init_", __builtin_return_address(0));
+    init_function *real = (init_function *)wrap_real_for("mpi_init_", __builtin_return_address(0));
     *code = MPI_ERROR_OTHER;
     if (real)
         (void)real(code, NULL, NULL, NULL);
@@ -120,7 +107,7 @@ void mpi_init_(int *code)
 
 void mpi_init_thread_(void *required, void *provided, int *code)
 {
-    init_function *real = find_real("mpi_init_thread_", __builtin_return_address(0));
+    init_function *real = (init_function *)wrap_real_for("mpi_init_thread_", __builtin_return_address(0));
     *code = MPI_ERROR_OTHER;
     if (real)
         (void)real(required, provided, code, NULL);

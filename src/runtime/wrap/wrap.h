@@ -15,6 +15,10 @@
 /* The next definition of a function after this library's; NULL when there is none. errno is kept.  ctx: ordinary */
 void *wrap_real(const char *name);
 
+/* The same for a function of a library that may have been loaded with RTLD_LOCAL: if there is no next definition, that
+ * in the scope of the module which calls it, at caller.  ctx: ordinary */
+void *wrap_real_for(const char *name, const void *caller);
+
 /* Notes a child that was made with these flags of clone and without the handlers of fork, because it is not measured;
  * does nothing if it shares our memory. errno is kept.  ctx: any, the parent */
 void wrap_note_clone(int pid, uint64_t flags);

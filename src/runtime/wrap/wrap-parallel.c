@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What opens a parallel region of OpenMP, wrapped: the workers of a pool work for whoever opens a region, so their
+ * paths go on where that was. The call that opens one lets the real one run a function of ours, which tells each worker
+ * what it works on. The opener's path is read, by the handler of a worker that has a sample, from the opener's stack:
+ * an empty region costs a few stores. Ordinary code. */
+#include <stdint.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "runtime/process/start.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample-path.h"
+#include "runtime/wrap/wrap.h"
+
+/* --- the real functions --- */
+
+/* Several libraries of one kind may be in a process, such as the one that a Python package brings along: each caller
+ * gets that to which the loader would have bound its call, which is remembered for each call. */
+
+#define SITES_MAX 256 /* power of two */
+
+/* The real function of a call that returns to pc. version is odd while the entry is being changed. */
+struct call_site {
+    _Atomic uint32_t version;
+    _Atomic uint32_t generation; /* of the load map */
+    _Atomic uintptr_t pc, real;
+};
+
+static struct {
+    struct call_site sites[SITES_MAX];
+} parallel;
+
+static struct call_site *site_of(uintptr_t pc)
+{
+    return &parallel.sites[(pc ^ pc >> 8) & (SITES_MAX - 1)];
+}
+
+static uintptr_t known_real(uintptr_t pc)
+{
+    struct call_site *site = site_of(pc);
+    uint32_t version = atomic_load_explicit(&site->version, memory_order_acquire);
+    bool is_it = atomic_load_explicit(&site->pc, memory_order_relaxed) == pc &&
+                 atomic_load_explicit(&site->generation, memory_order_relaxed) == loadmap_generation_sig();
+    uintptr_t real = atomic_load_explicit(&site->real, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return is_it && !(version & 1) && atomic_load_explicit(&site->version, memory_order_relaxed) == version ? real : 0;
+}
+
+/* If another thread is changing the entry, this one leaves it alone. */
+static void note_real(uintptr_t pc, uint32_t generation, uintptr_t real)
+{
+    struct call_site *site = site_of(pc);
+    uint32_t version = atomic_load_explicit(&site->version, memory_order_relaxed) & ~1u;
+    if (!atomic_compare_exchange_strong(&site->version, &version, version + 1))
+        return;
+    atomic_store_explicit(&site->pc, pc, memory_order_relaxed);
+    atomic_store_explicit(&site->generation, generation, memory_order_relaxed);
+    atomic_store_explicit(&site->real, real, memory_order_relaxed);
+    atomic_store_explicit(&site->version, version + 2, memory_order_release);
+}
+
+/* The real function, if all callers have the same: the next one after ours. */
+struct next {
+    _Atomic uint32_t generation; /* of the load map */
+    _Atomic uintptr_t real;
+};
+
+static __attribute__((noinline)) uintptr_t find_anew(struct next *next, const char *name, uintptr_t pc)
+{
+    uintptr_t real = known_real(pc);
+    if (real)
+        return real;
+    uint32_t generation = loadmap_generation_sig();
+    real = (uintptr_t)wrap_real(name);
+    atomic_store_explicit(&next->real, 0, memory_order_relaxed);
+    atomic_store_explicit(&next->generation, generation, memory_order_release);
+    atomic_store_explicit(&next->real, real, memory_order_release);
+    if (!real) {
+        real = (uintptr_t)wrap_real_for(name, (const void *)pc);
+        note_real(pc, generation, real);
+    }
+    return real;
+}
+
+static inline uintptr_t find_real(struct next *next, const char *name, uintptr_t pc)
+{
+    uintptr_t real = atomic_load_explicit(&next->real, memory_order_acquire);
+    bool is_it = atomic_load_explicit(&next->generation, memory_order_relaxed) == loadmap_generation_sig();
+    return is_it && real ? real : find_anew(next, name, pc);
+}
+
+/* --- regions of libgomp --- */
+
+/* The functions that GCC's compiled code calls.
+ * src: libgomp's libgomp_g.h */
+
+typedef void region_function(void *data);
+
+/* All forms are called with six arguments behind the first two; a form with fewer parameters ignores the rest. */
+typedef unsigned open_function(region_function *function, void *data, uintptr_t a, uintptr_t b, uintptr_t c,
+                               uintptr_t d, uintptr_t e, uintptr_t f);
+
+/* A region, on the stack of the thread that opened it. */
+struct region {
+    region_function *function;
+    void *data;
+    struct thread_work work;
+};
+
+/* What all threads of a region call. The opener's own path needs no help. */
+static void work(void *context)
+{
+    const struct region *region = context;
+    struct thread_state *self = thread_self_sig();
+    if (!self || self == region->work.opener) {
+        region->function(region->data);
+        return;
+    }
+    const struct thread_work *before = self->regions.working;
+    work_set_sig(self, &region->work);
+    region->function(region->data);
+    work_set_sig(self, before);
+}
+
+/* Inline, as it looks at its caller's frame, and an empty region takes less than a microsecond. */
+static inline __attribute__((always_inline)) unsigned
+open_region(struct next *next, const char *name, region_function *function, void *data, const uintptr_t more[6])
+{
+    const struct alloc_site site = alloc_site_here();
+    open_function *real = (open_function *)find_real(next, name, site.pc);
+    struct thread_state *self = thread_self_sig();
+    if (!real) { /* not even the caller knows it: a team of one thread */
+        function(data);
+        return 0;
+    }
+    if (!self)
+        return real(function, data, more[0], more[1], more[2], more[3], more[4], more[5]);
+    struct region region = {function, data, {self, self->regions.working, site.pc, site.sp, site.fp}};
+    self->regions.n_opening++;
+    unsigned result = real(work, &region, more[0], more[1], more[2], more[3], more[4], more[5]);
+    self->regions.n_opening--;
+    return result;
+}
+
+WRAP_EXPORT void GOMP_parallel(region_function *function, void *data, unsigned n_threads, unsigned flags);
+WRAP_EXPORT void GOMP_parallel(region_function *function, void *data, unsigned n_threads, unsigned flags)
+{
+    static struct next next;
+    const uintptr_t more[6] = {n_threads, flags};
+    (void)open_region(&next, "GOMP_parallel", function, data, more);
+}
+
+WRAP_EXPORT unsigned GOMP_parallel_reductions(region_function *function, void *data, unsigned n_threads,
+                                              unsigned flags);
+WRAP_EXPORT unsigned GOMP_parallel_reductions(region_function *function, void *data, unsigned n_threads, unsigned flags)
+{
+    static struct next next;
+    const uintptr_t more[6] = {n_threads, flags};
+    return open_region(&next, "GOMP_parallel_reductions", function, data, more);
+}
+
+WRAP_EXPORT void GOMP_parallel_sections(region_function *function, void *data, unsigned n_threads, unsigned n_sections,
+                                        unsigned flags);
+WRAP_EXPORT void GOMP_parallel_sections(region_function *function, void *data, unsigned n_threads, unsigned n_sections,
+                                        unsigned flags)
+{
+    static struct next next;
+    const uintptr_t more[6] = {n_threads, n_sections, flags};
+    (void)open_region(&next, "GOMP_parallel_sections", function, data, more);
+}
+
+/* One row for each of the calls for a loop: with a schedule that has a size of chunks, or with one that is chosen when
+ * the program runs. */
+#define LOOP_OF_CHUNKS(name)                                                                                           \
+    WRAP_EXPORT void name(region_function *function, void *data, unsigned n_threads, long start, long end, long step,  \
+                          long chunk, unsigned flags);                                                                 \
+    void name(region_function *function, void *data, unsigned n_threads, long start, long end, long step, long chunk,  \
+              unsigned flags)                                                                                          \
+    {                                                                                                                  \
+        static struct next next;                                                                                       \
+        const uintptr_t more[6] = {n_threads,       (uintptr_t)start, (uintptr_t)end,                                  \
+                                   (uintptr_t)step, (uintptr_t)chunk, flags};                                          \
+        (void)open_region(&next, #name, function, data, more);                                                         \
+    }
+
+#define LOOP_AT_RUN_TIME(name)                                                                                         \
+    WRAP_EXPORT void name(region_function *function, void *data, unsigned n_threads, long start, long end, long step,  \
+                          unsigned flags);                                                                             \
+    void name(region_function *function, void *data, unsigned n_threads, long start, long end, long step,              \
+              unsigned flags)                                                                                          \
+    {                                                                                                                  \
+        static struct next next;                                                                                       \
+        const uintptr_t more[6] = {n_threads, (uintptr_t)start, (uintptr_t)end, (uintptr_t)step, flags};               \
+        (void)open_region(&next, #name, function, data, more);                                                         \
+    }
+
+LOOP_OF_CHUNKS(GOMP_parallel_loop_static)
+LOOP_OF_CHUNKS(GOMP_parallel_loop_dynamic)
+LOOP_OF_CHUNKS(GOMP_parallel_loop_guided)
+LOOP_OF_CHUNKS(GOMP_parallel_loop_nonmonotonic_dynamic)
+LOOP_OF_CHUNKS(GOMP_parallel_loop_nonmonotonic_guided)
+LOOP_AT_RUN_TIME(GOMP_parallel_loop_runtime)
+LOOP_AT_RUN_TIME(GOMP_parallel_loop_nonmonotonic_runtime)
+LOOP_AT_RUN_TIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
