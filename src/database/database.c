@@ -281,8 +281,8 @@ static bool is_ours(const char *name)
     for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++)
         if (strcmp(name, v4_file_name(kind)) == 0)
             return true;
-    return strcmp(name, DATABASE_FILE) == 0 || strcmp(name, DATABASE_JSON) == 0 ||
-           strcmp(name, "experiment.xml") == 0 || (len > 10 && strcmp(name + len - 10, ".metric-db") == 0) ||
+    return strcmp(name, DATABASE_FILE) == 0 || strcmp(name, "experiment.xml") == 0 ||
+           (len > 10 && strcmp(name + len - 10, ".metric-db") == 0) ||
            (len > 9 && strcmp(name + len - 9, ".hpctrace") == 0) ||
            (len > 6 && strcmp(name + len - 6, ".sched") == 0 && names_parse(name, &file, NULL) == 0);
 }
@@ -316,8 +316,7 @@ static bool is_of_kind(int directory, const char *name, mode_t kind)
  */
 static bool is_database(int directory)
 {
-    return is_of_kind(directory, DATABASE_FILE, S_IFREG) || is_of_kind(directory, DATABASE_JSON, S_IFREG) ||
-           is_of_kind(directory, "experiment.xml", S_IFREG);
+    return is_of_kind(directory, DATABASE_FILE, S_IFREG) || is_of_kind(directory, "experiment.xml", S_IFREG);
 }
 
 static bool belongs(int directory, const char *name, bool is_complete)
@@ -712,10 +711,7 @@ static char *model_path(const char *path, bool is_directory)
     char *name = NULL;
     if (!is_directory)
         return strdup(path);
-    if (asprintf(&name, "%s/" DATABASE_FILE, path) >= 0 && access(name, F_OK) == 0)
-        return name;
-    free(name);
-    return asprintf(&name, "%s/" DATABASE_JSON, path) < 0 ? NULL : name;
+    return asprintf(&name, "%s/" DATABASE_FILE, path) < 0 ? NULL : name;
 }
 
 char *database_directory(const char *path)
@@ -723,13 +719,6 @@ char *database_directory(const char *path)
     struct stat info;
     bool is_file = stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
     return is_file ? database_parent(path) : strdup(path);
-}
-
-/* Whether a file may be a model in one of its two forms. */
-static bool is_model(const struct buf *text)
-{
-    size_t blanks = text->data ? strspn(text->data, " \t\r\n") : 0;
-    return locus_db_is(text->data, text->len_bytes) || (blanks < text->len_bytes && text->data[blanks] == '{');
 }
 
 int database_read(const char *path, struct model *model, struct error *err)
@@ -748,14 +737,13 @@ int database_read(const char *path, struct model *model, struct error *err)
                                                    path);
     if (code == 0 && !S_ISDIR(info.st_mode) && !text.len_bytes)
         code = error_set(err, ERR_FORMAT, "%s: the file is empty", path);
-    if (code == 0 && !S_ISDIR(info.st_mode) && !is_model(&text))
+    if (code == 0 && !S_ISDIR(info.st_mode) && !locus_db_is(text.data, text.len_bytes))
         code = error_set(err, ERR_FORMAT,
                          "%s is not a database of Locus; operations and forms read what other tools wrote: hpcquery "
                          "flat : table %s",
                          path, path);
     if (code == 0)
-        code = locus_db_is(text.data, text.len_bytes) ? locus_db_read(text.data, text.len_bytes, name, model, err)
-                                                      : locus_json_read(text.data, text.len_bytes, name, model, err);
+        code = locus_db_read(text.data, text.len_bytes, name, model, err);
     buf_fini(&text);
     free(name);
     return code;

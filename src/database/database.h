@@ -90,7 +90,6 @@ bool sources_read(const char *directory, const char *name, struct buf *text);
  * temporary name and put in place when complete. Ordinary code. */
 
 #define DATABASE_FILE "locus.db"
-#define DATABASE_JSON "locus.json" /* the same as text, in older databases */
 
 /* The directory that path lies in; malloc'ed, NULL when out of memory. */
 char *database_parent(const char *path);
@@ -125,12 +124,12 @@ int database_join(struct model *model, const struct value_source *source, const 
  * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY, ERR_USAGE */
 int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err);
 
-/* Reads the locus.db of a database, or the locus.json of an older one, into *model, which model_init made; threads come
- * without their values. path: of the directory, or of one of these files.
+/* Reads the locus.db of a database into *model, which model_init made; threads come without their values. path: of the
+ * directory, or of that file.
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
 int database_read(const char *path, struct model *model, struct error *err);
 
-/* The directory of a database whose path is that of the directory or of one of these files; malloc'ed, NULL when out of
+/* The directory of a database whose path is that of the directory or of its locus.db; malloc'ed, NULL when out of
  * memory. */
 char *database_directory(const char *path);
 
@@ -140,9 +139,6 @@ int locus_db_write(const struct model *model, struct buf *out, struct error *err
 int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
 bool locus_db_is(const char *bytes, size_t len_bytes);
 
-/* locus-json-read.c: the same as JSON, in older databases. */
-int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
-
 /* --- locus.db, private part --- */
 
 /* Where writing or reading is. The first failure is remembered; after it, nothing is read or written. */
@@ -150,7 +146,6 @@ struct pass {
     struct buf *out;           /* writing; NULL: reading */
     const unsigned char *data; /* [len] of the whole file */
     size_t at, len;
-    uint64_t version; /* of the file */
     const char *name;
     struct error *err;
     int code;

@@ -317,7 +317,7 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
     uint32_t type = scope->node_type;
     pass_32(pass, &up, index - 1, "parent");
     scope->parent = index - 1 - up;
-    pass_8(pass, &scope->kind, db_has_instructions(pass->version) ? SCOPE_INSTRUCTION : SCOPE_LOOP, "kind");
+    pass_8(pass, &scope->kind, SCOPE_INSTRUCTION, "kind");
     pass_8(pass, &scope->role, ROLE_COUNT - 1, "role");
     pass_32(pass, &type, UINT16_MAX, "type");
     scope->node_type = (uint16_t)type;
@@ -459,13 +459,8 @@ static void pass_sums(struct pass *pass, const struct model *model, struct varia
         pass_event_index(pass, model, &variable->causes[i].event);
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             pass_double(pass, values[k], "cause");
-        if (db_has_costs(pass->version)) {
-            pass_double(pass, &sum->memory_least, "cause");
-            pass_double(pass, &sum->memory_most, "cause");
-        } else {
-            sum->memory_least = sum->memory_low;
-            sum->memory_most = sum->memory_high;
-        }
+        pass_double(pass, &sum->memory_least, "cause");
+        pass_double(pass, &sum->memory_most, "cause");
     }
 }
 
@@ -513,8 +508,7 @@ static void pass_variable(struct pass *pass, const struct model *model, struct v
     pass_counts(pass, &variable->samples, model->n_metrics, "samples");
     pass_counts(pass, &variable->places, model->n_metrics * model->n_numa_nodes, "places");
     pass_sums(pass, model, variable);
-    if (pass->version > 1)
-        pass_walks(pass, model, variable);
+    pass_walks(pass, model, variable);
 }
 
 static void pass_variables(struct pass *pass, struct model *model)
@@ -547,17 +541,15 @@ static void pass_model(struct pass *pass, struct model *model)
     pass_events(pass, model);
     pass_tree(pass, model);
     pass_variables(pass, model);
-    if (db_has_instructions(pass->version))
-        pass_builds(pass, model);
-    if (db_has_tables(pass->version))
-        pass_tables(pass, model);
+    pass_builds(pass, model);
+    pass_tables(pass, model);
 }
 
 int locus_db_write(const struct model *model, struct buf *out, struct error *err)
 {
-    struct pass pass = {.out = out, .version = model_has_instructions(model) ? DB_VERSION : DB_VERSION - 1, .err = err};
+    struct pass pass = {.out = out, .err = err};
     buf_append(out, BEGINS, MARK_BYTES);
-    pass_put(out, pass.version);
+    pass_put(out, DB_VERSION);
     pass_model(&pass, (struct model *)(uintptr_t)model); /* nothing is changed when writing */
     buf_append(out, ENDS, MARK_BYTES);
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_FILE) : pass.code;
@@ -576,9 +568,9 @@ int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct 
     if (len_bytes < 2 * MARK_BYTES || memcmp(bytes + len_bytes - MARK_BYTES, ENDS, MARK_BYTES) != 0)
         return error_set(err, ERR_FORMAT, "%s: offset %zu: the end is missing: the file has been cut", name, len_bytes);
     pass.len = len_bytes - MARK_BYTES;
-    pass.version = pass_take(&pass, "version");
-    if ((pass.version < 1 || pass.version > DB_VERSION) && pass.code == 0)
-        return error_set(err, ERR_UNSUPPORTED, "%s has a version that this program does not know", name);
+    uint64_t version = pass_take(&pass, "version");
+    if (pass.code == 0)
+        pass.code = db_check_version(version, name, err);
     pass_model(&pass, model);
     if (pass.code == 0 && pass.at != pass.len)
         pass_refuse(&pass, "end", "the file goes on");

@@ -512,7 +512,10 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     put_nest_counts(model, out);
     put_drops(model, out);
     buf_printf(out, "}\n");
-    return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
+    return out->failed ? error_set(err, ERR_MEMORY,
+                                   "out of memory while writing "
+                                   "JSON")
+                       : 0;
 }
 
 const struct exporter export_database_json = {"export", "json", write_json};

@@ -411,8 +411,17 @@ static bool choose_rows(struct by_report *by)
     return by->rows != NULL;
 }
 
-static int by_make(struct by_report *by, const struct export_job *job, enum subject subject, struct error *err)
+/* What "vars by", "types by" and so on split: the first letter tells. */
+static enum subject subject_of(const char *report)
 {
+    static const char letters[] = "vflta";
+    const char *found = strchr(letters, report[0]);
+    return found ? (enum subject)(found - letters) : SUBJECT_VARIABLES;
+}
+
+static int by_make(struct by_report *by, const struct export_job *job, struct error *err)
+{
+    enum subject subject = subject_of(job->report);
     *by = (struct by_report){.job = job, .subject = subject};
     enum code_kind kind = subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
     int code = is_about_data(subject) ? report_make(job->model, job->metric, false, job->with_paths, &by->report, err)
@@ -689,10 +698,14 @@ static void put_head(const struct by_report *by, struct buf *out)
         text_labelled(out, by->job, "file", model_text(model, by->annotation.file));
 }
 
-static int by_text(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
+static int by_text(const struct export_job *job, struct buf *out, struct error *err)
 {
+    enum subject subject = subject_of(job->report);
+    struct export_job hot = *job;
+    if (subject == SUBJECT_SOURCE && job->least < 0)
+        hot.least = HOT_SHARE;
     struct by_report by;
-    int code = by_make(&by, job, subject, err);
+    int code = by_make(&by, &hot, err);
     if (code != 0)
         return code;
     size_t around = 9 + NAME_WIDTH + 9, n = by.split.columns.n_strings;
@@ -772,10 +785,11 @@ static void put_csv_cells(const struct by_report *by, size_t row, struct buf *ou
     }
 }
 
-static int by_csv(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
+static int by_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
+    enum subject subject = subject_of(job->report);
     struct by_report by;
-    int code = by_make(&by, job, subject, err);
+    int code = by_make(&by, job, err);
     if (code != 0)
         return code;
     buf_printf(out, "%s,%s,value,share,share_of_row%s\n",
@@ -868,10 +882,10 @@ static void put_json_by_row(const struct by_report *by, size_t row, struct buf *
     buf_printf(out, by->subject == SUBJECT_TYPES ? "]}" : "}");
 }
 
-static int by_json(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
+static int by_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct by_report by;
-    int code = by_make(&by, job, subject, err);
+    int code = by_make(&by, job, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"program\": ");
@@ -901,95 +915,18 @@ static int by_json(const struct export_job *job, enum subject subject, struct bu
     return 0;
 }
 
-static int vars_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_text(job, SUBJECT_VARIABLES, out, err);
-}
-
-static int vars_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_csv(job, SUBJECT_VARIABLES, out, err);
-}
-
-static int vars_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_json(job, SUBJECT_VARIABLES, out, err);
-}
-
-static int functions_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_text(job, SUBJECT_FUNCTIONS, out, err);
-}
-
-static int functions_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_csv(job, SUBJECT_FUNCTIONS, out, err);
-}
-
-static int functions_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_json(job, SUBJECT_FUNCTIONS, out, err);
-}
-
-static int lines_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_text(job, SUBJECT_LINES, out, err);
-}
-
-static int lines_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_csv(job, SUBJECT_LINES, out, err);
-}
-
-static int lines_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_json(job, SUBJECT_LINES, out, err);
-}
-
-static int types_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_text(job, SUBJECT_TYPES, out, err);
-}
-
-static int types_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_csv(job, SUBJECT_TYPES, out, err);
-}
-
-static int types_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_json(job, SUBJECT_TYPES, out, err);
-}
-
-static int annotate_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct export_job hot = *job;
-    hot.least = job->least < 0 ? HOT_SHARE : job->least;
-    return by_text(&hot, SUBJECT_SOURCE, out, err);
-}
-
-static int annotate_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_csv(job, SUBJECT_SOURCE, out, err);
-}
-
-static int annotate_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return by_json(job, SUBJECT_SOURCE, out, err);
-}
-
-const struct exporter export_annotate_by_text = {"annotate by", "text", annotate_text};
-const struct exporter export_annotate_by_csv = {"annotate by", "csv", annotate_csv};
-const struct exporter export_annotate_by_json = {"annotate by", "json", annotate_json};
-const struct exporter export_types_by_text = {"types by", "text", types_text};
-const struct exporter export_types_by_csv = {"types by", "csv", types_csv};
-const struct exporter export_types_by_json = {"types by", "json", types_json};
-const struct exporter export_vars_by_text = {"vars by", "text", vars_text};
-const struct exporter export_vars_by_csv = {"vars by", "csv", vars_csv};
-const struct exporter export_vars_by_json = {"vars by", "json", vars_json};
-const struct exporter export_functions_by_text = {"functions by", "text", functions_text};
-const struct exporter export_functions_by_csv = {"functions by", "csv", functions_csv};
-const struct exporter export_functions_by_json = {"functions by", "json", functions_json};
-const struct exporter export_lines_by_text = {"lines by", "text", lines_text};
-const struct exporter export_lines_by_csv = {"lines by", "csv", lines_csv};
-const struct exporter export_lines_by_json = {"lines by", "json", lines_json};
+const struct exporter export_annotate_by_text = {"annotate by", "text", by_text};
+const struct exporter export_annotate_by_csv = {"annotate by", "csv", by_csv};
+const struct exporter export_annotate_by_json = {"annotate by", "json", by_json};
+const struct exporter export_types_by_text = {"types by", "text", by_text};
+const struct exporter export_types_by_csv = {"types by", "csv", by_csv};
+const struct exporter export_types_by_json = {"types by", "json", by_json};
+const struct exporter export_vars_by_text = {"vars by", "text", by_text};
+const struct exporter export_vars_by_csv = {"vars by", "csv", by_csv};
+const struct exporter export_vars_by_json = {"vars by", "json", by_json};
+const struct exporter export_functions_by_text = {"functions by", "text", by_text};
+const struct exporter export_functions_by_csv = {"functions by", "csv", by_csv};
+const struct exporter export_functions_by_json = {"functions by", "json", by_json};
+const struct exporter export_lines_by_text = {"lines by", "text", by_text};
+const struct exporter export_lines_by_csv = {"lines by", "csv", by_csv};
+const struct exporter export_lines_by_json = {"lines by", "json", by_json};

@@ -11,6 +11,7 @@ struct thread_values;
 /* What the user asked for. */
 struct export_job {
     const struct model *model;
+    const char *report;                 /* that of the exporter */
     const struct thread_values *values; /* NULL = none */
     const char *directory;              /* of the database */
     const char *subject; /* annotate: the file or function; cpus, patterns, sharing: the variable, NULL: all */

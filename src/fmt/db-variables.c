@@ -24,7 +24,6 @@ struct place {
 struct scan {
     const unsigned char *data; /* [len] */
     size_t at, len;
-    uint64_t version;
     const char *name;
     struct error *err;
     int code;
@@ -292,9 +291,9 @@ static void skip_sums(struct scan *scan)
     size_t n = take_count(scan);
     for (size_t i = 0; i < n && scan->code == 0; i++) { /* causes */
         skip_numbers(scan, 1);
-        skip_bytes(scan, (db_has_costs(scan->version) ? 8 : 6) * DOUBLE_BYTES);
+        skip_bytes(scan, 8 * DOUBLE_BYTES);
     }
-    n = scan->version > 1 ? take_count(scan) : 0;
+    n = take_count(scan);
     for (size_t i = 0; i < n && scan->code == 0; i++) { /* walks */
         skip_numbers(scan, 3);
         skip_bytes(scan, 2 * DOUBLE_BYTES);
@@ -402,10 +401,8 @@ static void take_variables(struct scan *scan, struct db_variables *variables)
         no_memory(scan);
     for (size_t i = 0; i < variables->n && scan->code == 0; i++)
         take_variable(scan, variables, &variables->items[i]);
-    if (db_has_instructions(scan->version))
-        skip_list(scan, 0, 0, 2); /* builds */
-    if (db_has_tables(scan->version))
-        take_tables(scan, variables);
+    skip_list(scan, 0, 0, 2); /* builds */
+    take_tables(scan, variables);
     if (scan->code == 0 && scan->at != scan->len)
         fail(scan, "the file goes on");
 }
@@ -415,6 +412,16 @@ const char *db_class_name(uint8_t class)
     static const char *const names[] = {"heap", "mmap",    "static",       "thread-local", "stack",
                                         "file", "unknown", "unattributed", "waiting"};
     return class < sizeof names / sizeof *names ? names[class] : "unknown";
+}
+
+int db_check_version(uint64_t version, const char *name, struct error *err)
+{
+    if (version == DB_VERSION)
+        return 0;
+    return error_set(err, ERR_UNSUPPORTED, "%.600s: offset %d: version %" PRIu64 ", while this program reads %d: %s",
+                     name, MARK_BYTES, version, DB_VERSION,
+                     version < DB_VERSION ? "make the database anew, with hpcprof from its measurements"
+                                          : "a newer version of Locus reads it");
 }
 
 int db_variables_read(const void *bytes, size_t len_bytes, const char *name, struct db_variables *variables,
@@ -428,10 +435,9 @@ int db_variables_read(const void *bytes, size_t len_bytes, const char *name, str
                          len_bytes);
     scan.at = MARK_BYTES;
     scan.len -= MARK_BYTES;
-    scan.version = take(&scan);
-    if (scan.code == 0 && (scan.version < 1 || scan.version > DB_VERSION))
-        return error_set(err, ERR_UNSUPPORTED, "%.600s: offset %d: version %" PRIu64 ", which is not known here", name,
-                         MARK_BYTES, scan.version);
+    uint64_t version = take(&scan);
+    if (scan.code == 0)
+        scan.code = db_check_version(version, name, err);
     skip_head(&scan);
     take_strings(&scan);
     take_runs(&scan, variables);

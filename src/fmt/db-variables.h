@@ -15,28 +15,12 @@
  * say why no variable is known. */
 #define DB_CLASSES_OF_DATA 6
 
-/* The newest version. 1 has no walks; 2 and 3 are as 4 and 5, without what variables may cost; 4 and 5 are as 6 and 7,
- * without tables. */
+/* The version that is written, and the only one that is read. The file ends with tables, each with its name and its
+ * length: readers skip those that they do not know, so that a new table needs no new version. */
 #define DB_VERSION 7
 
-/* Whether a file of the version has instructions and builds.  ctx: any */
-static inline bool db_has_instructions(uint64_t version)
-{
-    return version == 3 || version == 5 || version == 7;
-}
-
-/* Whether it says what variables may cost (struct cause_sum).  ctx: any */
-static inline bool db_has_costs(uint64_t version)
-{
-    return version > 3;
-}
-
-/* Whether it ends with tables, each with its name and its length, so that readers skip those that they do not know.
- * ctx: any */
-static inline bool db_has_tables(uint64_t version)
-{
-    return version > 5;
-}
+/* Says of another version whether it is older or newer, and what to do; name: of the file.  err: ERR_UNSUPPORTED */
+int db_check_version(uint64_t version, const char *name, struct error *err);
 
 /* Texts are "" where the file says nothing. */
 struct db_variable {

@@ -3,10 +3,12 @@
 """many-contexts.py N DIRECTORY [chain]: writes a database of about N contexts, half of them of code and half of data, the same
 one for the same N: calls and lines, and a variable for each hundred contexts, each with its access paths. A chain is one call
 path, and one variable at its end."""
-import json
 import pathlib
 import random
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import measurement  # noqa: E402
 
 PROC, CALL, LINE = 1, 4, 5
 PROGRAM, DATA, STATIC, VARIABLE = 1, 5, 7, 13
@@ -75,8 +77,7 @@ class Database:
                 "processes": [{"exe": "app", "host_id": "0", "rank": 0, "pid": 1, "generation": 0, "n_threads": 1, "directory": 0,
                                "birth": 0}],
                 "threads": [[0, 0]], "events": [event], "variables": variables, "scopes": self.scopes, "values": self.values}
-        directory.mkdir(exist_ok=True)
-        (directory / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+        measurement.write_database(directory, data)
 
 
 def main():

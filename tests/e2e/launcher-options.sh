@@ -9,14 +9,18 @@ cd "$scratch"
 
 # The environment: ours in front, the user's behind, and what scripts expect.
 touch other.so
-LD_PRELOAD=$scratch/other.so expect_status 0 "$hpcrun" -e CPUTIME@f50 -t -ds -c f20 -m 1 -dd UNW -dd CCT -ck A=b \
-    -o environment env
+LD_PRELOAD=$scratch/other.so expect_status 0 "$hpcrun" -e CPUTIME@f50 -t -ds -c f20 -m 1 -ck SAMPLE_BYTES=1m -o environment env
 for line in "LD_PRELOAD=$builddir/.libs/libhpcrun.so:$scratch/other.so" HPCRUN_TRACE=1 HPCRUN_DELAY_SAMPLING=1 \
-    HPCRUN_EVENT_LIST=CPUTIME@f50 HPCRUN_PERF_COUNT=f20 'HPCRUN_DEBUG_FLAGS=UNW CCT' \
-    HPCRUN_CONTROL_KNOBS=A=b "HPCRUN_OUT_PATH=$scratch/environment"; do
+    HPCRUN_EVENT_LIST=CPUTIME@f50 HPCRUN_PERF_COUNT=f20 \
+    "HPCRUN_OUT_PATH=$scratch/environment"; do
     grep -qxF "$line" "$scratch/out" || fail "the program does not see $line"
 done
 expect_text "$scratch/err" '^hpcrun: -m has no effect'
+
+# What nobody reads is refused.
+expect_status 2 "$hpcrun" -ck CHECKPOINT_SECOND=5 true
+expect_text "$scratch/err" "there is no knob 'CHECKPOINT_SECOND'"
+expect_status 2 "$hpcrun" -dd UNW true
 
 # Options that do nothing say so, and only they do.
 expect_status 0 "$hpcrun" -r -fnb path -e CPUTIME@f50 -o without-effect true

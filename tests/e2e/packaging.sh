@@ -35,7 +35,7 @@ expect_text "$scratch/offered" 'only-here$'
 # Reports, databases, metrics and events are known, by the tool itself where they depend on the machine or the database.
 PATH=$builddir:$PATH
 mkdir "$scratch/data" "$scratch/database"
-cp "$(unpack_golden hardware)/locus.json" "$scratch/database/locus.db"
+"$builddir/tests/golden/make-database" "$(unpack_golden hardware)/locus.json" "$scratch/database/locus.db"
 offers() {
     local wanted=$1
     shift

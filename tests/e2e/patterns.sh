@@ -50,7 +50,8 @@ if head -n 1 cpus.csv | grep -w rank; then fail "cpus has a column of ranks"; fi
 head -n 1 cpus.csv | grep -q ',process,thread,variable,' || fail "cpus: $(head -n 1 cpus.csv)"
 # The form as JSON has all of it.
 mkdir as-json
-"$builddir/hpcquery" export json db4 >as-json/locus.json || fail "no JSON"
+"$builddir/hpcquery" export json db4 >as-json/text.json || fail "no JSON"
+"$builddir/tests/golden/make-database" as-json/text.json as-json/locus.db || fail "JSON is not read"
 for report in patterns sharing; do
     "$builddir/hpcquery" $report --json db4 >once.json
     "$builddir/hpcquery" $report --json as-json >twice.json || fail "$report: JSON is not read"

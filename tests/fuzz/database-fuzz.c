@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target (libFuzzer) for what hpcprof and hpcquery read: a measurement, whose files may contradict each other, and
- * a database as locus.db or as its text. What is loaded can be written, read again and reported. The input is text or
- * binary: first byte even: a profile, its side file and its log, each behind its length (u16, little-endian); odd: a
- * locus.db or locus.json. */
+ * a database as locus.db or as the text that tests write. What is loaded can be written, read again and reported. The
+ * input is text or binary: first byte even: a profile, its side file and its log, each behind its length (u16,
+ * little-endian); odd: a locus.db or a text. */
 #include <stdint.h>
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "database/database.h"
 #include "fmt/db-variables.h"
 
+#include "../lib/json-database.h"
 #include "database-try.h"
 #include "scratch-dir.h"
 
@@ -73,7 +74,7 @@ static void try_database(const uint8_t *data, size_t len_bytes)
     struct error err = {0};
     check(model_init(&model, &err) == 0, "out of memory");
     bool is_binary = locus_db_is((const char *)data, len_bytes);
-    int code = (is_binary ? locus_db_read : locus_json_read)((const char *)data, len_bytes, "fuzz", &model, &err);
+    int code = (is_binary ? locus_db_read : json_database_read)((const char *)data, len_bytes, "fuzz", &model, &err);
     if (code == 0)
         try_variables(&model, is_binary ? data : NULL, len_bytes);
     if (code == 0 && database_goes_on(data, len_bytes))

@@ -55,8 +55,12 @@ void database_report(const struct model *model)
     int64_t metric = model_choose_metric(model, NULL);
     for (size_t i = 0; metric >= 0 && i < sizeof forms / sizeof forms[0]; i++) {
         const struct exporter *exporter = exporters_find(forms[i][0], forms[i][1]);
-        const struct export_job job = {
-            .model = model, .metric = (size_t)metric, .with_unused = true, .with_paths = i & 1, .columns = 100};
+        const struct export_job job = {.model = model,
+                                       .report = forms[i][0],
+                                       .metric = (size_t)metric,
+                                       .with_unused = true,
+                                       .with_paths = i & 1,
+                                       .columns = 100};
         struct buf out = {0};
         struct error err = {0};
         check(exporter != NULL, "an exporter has gone");

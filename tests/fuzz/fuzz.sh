@@ -111,7 +111,7 @@ END
 
 # What hpcprof and hpcquery read. The corpus begins with measurements of a small program, and with their databases.
 target_database() {
-    fuzz_build "$srcdir/tests/fuzz/database-try.c" "$builddir/src/export/page/page-text.c"
+    fuzz_build "$srcdir/tests/fuzz/database-try.c" "$srcdir/tests/lib/json-database.c" "$builddir/src/export/page/page-text.c"
     mkdir "$scratch/extend"
     database_seeds "$corpus" "$scratch/extend"
     fuzz_run -max_len=30000 -malloc_limit_mb=256

@@ -13,7 +13,7 @@ LINES = [
     ["-e", "{cycles,instructions}@100000"], ["-e", "cpu/mem-loads,ldlat=30/pp"], ["-e", "mem:0x404080/8:w"],
     ["-e", "r1cd:u"], ["-e", "sched:sched_switch"], ["-e", "REPLAY:ring"], ["-L", "cpu/mem-*"], ["-L", "clock"],
     ["--doctor"], ["-ms", "1g", "-lm", "4k", "-f", "0.25"], ["-ck", "CHECKPOINT_SECONDS=5", "-ck", "SAMPLE_BYTES=1m"],
-    ["-dd", "X", "-fnb", "p", "-js", "3", "-r", "-ds", "-m", "1"], ["--help"], ["--help-man"], ["--nonsense"],
+    ["-fnb", "p", "-js", "3", "-r", "-ds", "-m", "1"], ["--help"], ["--help-man"], ["--nonsense"],
 ]
 FILES = ["opens", "proc/cpuinfo", "proc/sys/kernel/osrelease", "proc/sys/kernel/perf_event_paranoid"]
 PMUS = ["cpu", "ibs_op", "arm_spe_0", "cpu_core"]

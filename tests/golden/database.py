@@ -408,8 +408,8 @@ def check_instructions(directory, nested, scratch):
         run("hpcprof", "-q", "--instructions", "-o", with_them, "--xml", scratch / f"{name}-insn-xml", one)
         run("hpcprof", "-q", "-o", without, "--xml", scratch / f"{name}-plain-xml", one)
         check_rules_v4(with_them, "--time")
-        expect(b"LOCUS-DB\7" in (with_them / "locus.db").read_bytes()[:9], "the version of locus.db")
-        expect(b"LOCUS-DB\6" in (without / "locus.db").read_bytes()[:9], "the version of locus.db without instructions")
+        for database in (with_them, without):
+            expect((database / "locus.db").read_bytes()[:9] == b"LOCUS-DB\7", "the version of locus.db")
         for file in sorted((scratch / f"{name}-plain-xml").glob("*.*")):
             expect(file.read_bytes() == (scratch / f"{name}-insn-xml" / file.name).read_bytes(), f"--instructions: {file.name}")
         expect(texts_of(with_them) == texts_of(without), f"{name}: --instructions changes a report")
@@ -564,8 +564,8 @@ def check_extended_older(directory, scratch):
     run("hpcprof", "-q", "-o", database, *sorted(directory.glob("app-000000-*.hpcrun")))
     data = json.loads(run("hpcquery", "export", "json", database).stdout)
     del data["cpu_counts"], data["machines"]
-    (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
-    (database / "locus.db").unlink()
+    m.write_database(database, data)
+    (database / "text.json").unlink()
     run("hpcprof", "-q", "-o", database, "--extend", directory)
     counts, machines = counts_of(database)
     expect({key[2] for key in counts} == {1} and len(machines) == 1, f"an extended older database: {counts}")
@@ -730,17 +730,20 @@ def check_damaged_database(database, scratch):
     damaged = scratch / "damaged"
     damaged.mkdir()
     expected = run("hpcquery", "vars", "-v", database).stdout
-    for name, content in (("locus.json", text.encode()), ("locus.db", (database / "locus.db").read_bytes())):
-        (damaged / name).write_bytes(content)
-        expect(run("hpcquery", "vars", "-v", damaged / name).stdout == expected, f"{name} gives another report")
-        expect(run("hpcquery", "export", "json", damaged / name).stdout == text, f"{name} does not hold all")
-        check_damaged_bytes(damaged / name, content)
-        (damaged / name).unlink()
-    for change in (text[:len(text) // 2], "{}", "[]", "", text.replace("\"scopes\": [", "\"scopes\": [99999999, ", 1),
-                   text.replace("[0,1,", "[7,1,", 1), text.replace("\"version\": 1", "\"version\": 9", 1)):
-        (damaged / "locus.json").write_text(change, encoding="utf-8")
-        result = run("hpcquery", "vars", damaged, status=1)
-        expect(result.stderr.count("\n") == 1 and "locus.json" in result.stderr, f"damaged: {result.stderr}")
+    m.write_database(damaged, text)
+    content = (database / "locus.db").read_bytes()
+    expect((damaged / "locus.db").read_bytes() == content, "made of its JSON, locus.db differs")
+    expect(run("hpcquery", "vars", "-v", damaged / "locus.db").stdout == expected, "locus.db gives another report")
+    check_damaged_bytes(damaged / "locus.db", content)
+    for path in database.glob("*.db"):
+        if path.name != "locus.db":
+            shutil.copy(path, damaged)
+    for version, words in ((1, "make the database anew"), (6, "make the database anew"), (8, "a newer version of Locus")):
+        (damaged / "locus.db").write_bytes(content[:8] + bytes([version]) + content[9:])
+        for query in (("vars",), ("flat", ":", "table")):
+            result = run("hpcquery", *query, damaged, status=1)
+            expect(result.stderr.count("\n") == 1 and words in result.stderr and f"version {version}, " in result.stderr,
+                   f"version {version}: {result.stderr}")
 
 
 def check_made_of_json(database, scratch):

@@ -322,8 +322,7 @@ def check_older(database, scratch):
         for key in ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "n_truncated", "n_collisions",
                     "has_data_source", "samples", "latencies"):
             row.pop(key, None)
-    older.mkdir()
-    (older / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    m.write_database(older, data)
     rows = list(csv.DictReader(io.StringIO(run("hpcquery", "vars", "--csv", "--metric", "MEM-Load", older))))
     grid = next(r for r in rows if r["variable"] == "grid")
     expect(float(grid["samples"]) == expected_counts("grid")[0]["MEM-Load"] and grid["latency_mean_cycles"] == "",
@@ -347,8 +346,7 @@ def main():
             known = (GOLDEN / file).read_text(encoding="utf-8") if (GOLDEN / file).exists() else ""
             expect(text == known, f"{file} is not the committed one:\n{text[:3000]}")
         committed = scratch / "committed"
-        committed.mkdir()
-        shutil.copy(GOLDEN / "locus.json", committed)
+        m.write_database(committed, (GOLDEN / "locus.json").read_text(encoding="utf-8"))
         for name in ("cct.db", "meta.db"):
             shutil.copy(database / name, committed)
         for file, text in outputs(committed):

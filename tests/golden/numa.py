@@ -187,9 +187,9 @@ def main():
         check_pages(check_json(scratch / "db", truth), 1)
         check_text(scratch / "db", truth)
         exported = run("hpcquery", "export", "json", scratch / "db").stdout
-        (scratch / "locus.json").write_text(exported, encoding="utf-8")
+        m.write_database(scratch / "text", exported)
         for form in ("--csv", "--json"):
-            texts = [run("hpcquery", "numa", form, path).stdout for path in (scratch / "db", scratch / "locus.json")]
+            texts = [run("hpcquery", "numa", form, path).stdout for path in (scratch / "db", scratch / "text")]
             expect(texts[0] == texts[1], f"from JSON: {form} differs")
         truth += make_measurement(scratch / "more", 200, 2)
         run("hpcprof", "-q", "--extend", "-o", scratch / "db", scratch / "more")

@@ -521,8 +521,7 @@ def main():
             data = json.loads(path.read_text(encoding="utf-8"))
             if case == "hostile":
                 make_hostile(data)
-            (scratch / case).mkdir()
-            (scratch / case / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+            m.write_database(scratch / case, data)
             cases[case] = scratch / case
         cases["large tree"] = make_large(scratch, "large tree")
         cases["large chain"] = make_large(scratch, "large chain", "chain")

@@ -17,6 +17,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import bundle  # noqa: E402
+import measurement as m  # noqa: E402
 
 GOLDEN = bundle.golden("report")
 WIDTHS = (60, 80, 120, 180)
@@ -263,7 +264,7 @@ def check_lines(database):
         expect(words in advice[name]["advice"] and advice[name]["evidence"].startswith("89 %" if name == "twin" else "100 %"), f"{advice[name]}")
     paths = [row for row in rows_of("vars", "--paths") if row["variable"] == "twin"]
     marked = [row for row in paths if CORE_TO_CORE in (row.get("meaning") or "")]
-    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    data = json.loads((database / "text.json").read_text(encoding="utf-8"))
     samples = [n_sampled(data, row) for row in data["variables"] if data["strings"][row["name"]] == "twin"]
     expect(len(paths) == 2 and [row["samples"] for row in marked] == samples[1:], f"paths: {marked} of {paths}; {samples}")
 
@@ -303,7 +304,7 @@ def check_untold(database):
     shown = " ".join(report(database, 180).split())
     expect(re.search(r"state->p in loop solver.c:139-140: its reads jump: .* \(at most [0-9.]+ % of the time, not verified\)", shown), f"not verified: {shown}")
     expect(f"not verified: {UNTOLD['state->p'][3]} " in " ".join(report(database, 180).split()), "the reason is not in the text")
-    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    data = json.loads((database / "text.json").read_text(encoding="utf-8"))
 
     def patterns(said, exact, sampled):
         for row in data["variables"]:
@@ -311,7 +312,7 @@ def check_untold(database):
             n = int(n_sampled(data, row))
             row["n_inexact"] = 0 if exact else n
             row["samples"] = [count if sampled else 0 for count in row["samples"]]
-        (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+        m.write_database(database, data)
         text = " ".join(subprocess.run([str(BUILD / "hpcquery"), "patterns", str(database)], capture_output=True, check=True, text=True).stdout.split())
         expect(text.startswith("note") and said in text and text.count(".") == 1, f"patterns, {said}: {text}")
     patterns("made by an older version", True, True)
@@ -466,19 +467,19 @@ def check_rules(database):
     expect(split == ["keep .x in an array of its own: of 64 bytes fetched its loops use 8"], f"a hot field: {rows}")
     check_gains(database, rows)
     evidence = next((row["evidence"] for row in rows if row["rule"] == "small-blocks"), "")
-    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    data = json.loads((database / "text.json").read_text(encoding="utf-8"))
     blocks = variable(data, "state->p")
     waited = 100 * blocks["causes"][0][1] / n_sampled(data, blocks)
     expect(evidence.startswith(f"5000 blocks of 64 bytes on average; {waited:.0f} %"), f"small blocks: {evidence}")
     data["events"][0]["taken"] = 49
-    (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    m.write_database(database, data)
     expect("none: there are too few samples" in advice_of(database), "advice from 49 samples")
     data["events"][0]["taken"] = 5000
     data["variables"] = []
     forget_tables(data)
     for row in data["events"]:
         row["fates"] = {"named": row["taken"]}
-    (database / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    m.write_database(database, data)
     expect("state->p" not in advice_of(database, "--min", "0"), "advice about nothing")
 
 
@@ -542,7 +543,7 @@ def check_profiler(text, database):
 def kernel_of(database):
     """The rows of the kernel, and the time that it has: what no sample stands for, at most what it says with the error of its ticks."""
     rows = list(csv.DictReader(io.StringIO(report(database, 100, "--csv"))))
-    data = json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    data = json.loads((database / "text.json").read_text(encoding="utf-8"))
     cpu, said, tick = (data["user_ns"] + data["system_ns"]) / 1000, data["system_ns"] / 1000, 4000
     sampled = sum(float(row["value"]) for row in rows if row["variable"] != "<kernel>")
     sampled *= 1 + data["events"][0]["fates"].get("not-delivered", 0) / data["events"][0]["taken"]
@@ -553,13 +554,12 @@ def kernel_of(database):
 
 def check_ticks(database):
     """Ticks of the kernel that met the delivery of samples are not the kernel's; what was lost is not the kernel's either."""
-    text = (database / "locus.json").read_text(encoding="utf-8")
+    text = (database / "text.json").read_text(encoding="utf-8")
     before = float(kernel_of(database)[0][0]["value"])
     for moved_ns, is_rest in ((1_500_000_000, True), (-json.loads(text)["system_ns"] + 50_000_000, False)):
         other, data = database.parent / "ticks", json.loads(text)
         data["user_ns"], data["system_ns"] = data["user_ns"] - moved_ns, data["system_ns"] + moved_ns
-        other.mkdir(exist_ok=True)
-        (other / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+        m.write_database(other, data)
         (row,), wanted = kernel_of(other)
         expect(abs(float(row["value"]) - wanted) <= 1 and (abs(wanted - before) <= 1) == is_rest, f"kernel: {row}, not {wanted}")
 
@@ -627,8 +627,7 @@ def databases(scratch):
         change(data)
         texts[name] = json.dumps(data)
     for name, text in texts.items():
-        (scratch / name).mkdir()
-        (scratch / name / "locus.json").write_text(text, encoding="utf-8")
+        m.write_database(scratch / name, text)
         yield name, scratch / name
 
 

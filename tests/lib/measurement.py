@@ -32,6 +32,14 @@ def run(tool, *arguments, status=0, columns=200):
     return result
 
 
+def write_database(directory, text):
+    """A database of what `hpcquery export json` prints, edited or made up; the text stays beside it as text.json."""
+    directory.mkdir(exist_ok=True)
+    (directory / "text.json").write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+    build = os.environ.get("LOCUS_BUILDDIR", pathlib.Path(__file__).resolve().parents[2] / "build")
+    subprocess.run([os.path.join(build, "tests/golden/make-database"), directory / "text.json", directory / "locus.db"], check=True)
+
+
 # Two NUMA nodes of two CPUs each, as hwloc writes it.
 TWO_NODES = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" \
     "<topology version=\"2.0\">\n" + \

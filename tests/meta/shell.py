@@ -18,7 +18,7 @@ STARTERS = {
     "setpriv": ("--reuid --regid --groups --securebits --inh-caps --bounding-set --ambient-caps", 0),
     "runuser": ("-u -g -G", 0), "nsenter": ("-t -S -G", 0), "catchsegv": ("", 0), "setarch": ("", 0),
     "strace": ("-e -o -p -P -E -s -a -I -u", 0), "ltrace": ("-e -o -p", 0), "valgrind": ("", 0), "ionice": ("-c -n", 0),
-    HPCRUN: ("-e -c -o -f -fp -ms -lm -mp -m -fnb -js -ck -dd --event --count --output --delay --duration --start-signal "
+    HPCRUN: ("-e -c -o -f -fp -ms -lm -mp -m -fnb -js -ck --event --count --output --delay --duration --start-signal "
              "--stop-signal --lifetime --local --max-size --trace-size --leaks-at --machine --process-fraction", 0),
     "srun": ("-n -N -c -t -J -p -w", 0), "mpirun": ("-n -np -c --host --mca", 0), "mpiexec": ("-n -np", 0),
 }

@@ -13,6 +13,7 @@
 #include "analysis/build/placeholders.h"
 #include "analysis/build/symbolize.h"
 #include "database/database.h"
+#include "../lib/json-database.h"
 #include "fmt/db-variables.h"
 
 enum { DATA, MAIN, CALL, CALLEE, LINE_LATE, LINE_EARLY, DATA_LINE, N_SCOPES };
@@ -145,7 +146,7 @@ static void read_small(struct buf *bytes)
     for (const char *c = small; *c; c++)
         buf_append(&text, *c == '\'' ? "\"" : c, 1);
     assert_int_equal(model_init(&model, &err), 0);
-    if (locus_json_read(text.data, text.len_bytes, "small", &model, &err) != 0)
+    if (json_database_read(text.data, text.len_bytes, "small", &model, &err) != 0)
         fail_msg("%s", err.text);
     assert_int_equal(locus_db_write(&model, bytes, &err), 0);
     buf_fini(&text);

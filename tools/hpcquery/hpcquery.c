@@ -503,6 +503,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     long top = settings->top >= 0 ? settings->top : text_form && !has_all_rows(exporter->report) ? 12 : 0;
     struct terminal terminal = terminal_get(settings);
     const struct export_job job = {.model = model,
+                                   .report = exporter->report,
                                    .values = values,
                                    .directory = directory,
                                    .subject = settings->variable ? settings->variable : settings->subject,
@@ -637,8 +638,7 @@ static int list_metrics(char **words)
 /* Whether path is one of our databases, or nothing at all: no profile that only frames know. */
 static bool is_ours(const char *path)
 {
-    static const char json[] = "{\"format\": \"locus-database\"";
-    char head[sizeof json] = "";
+    char head[8] = "";
     struct stat info;
     struct buf name = {0};
     if (strcmp(path, "-") == 0)
@@ -649,16 +649,13 @@ static bool is_ours(const char *path)
         return false;
     if (!S_ISDIR(info.st_mode)) {
         int fd = input_open(AT_FDCWD, path, 0, NULL);
-        ssize_t n = fd >= 0 ? read(fd, head, sizeof head - 1) : 0;
+        ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
         if (fd >= 0)
             (void)close(fd);
-        return n <= 0 || locus_db_is(head, (size_t)n) || strcmp(head, json) == 0;
+        return n <= 0 || locus_db_is(head, (size_t)n);
     }
     buf_printf(&name, "%s/" DATABASE_FILE, path);
     bool is_there = name.data && access(name.data, F_OK) == 0;
-    name.len_bytes = 0;
-    buf_printf(&name, "%s/" DATABASE_JSON, path);
-    is_there = is_there || (name.data && access(name.data, F_OK) == 0);
     buf_fini(&name);
     return is_there;
 }

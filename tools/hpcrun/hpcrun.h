@@ -31,10 +31,6 @@ struct hpcrun_options {
     const char *fraction, *memleak_prob;
     const char *jobs_symtab;
     const char *ignored[HPCRUN_IGNORED]; /* sentences about options that were given and do nothing; NULL between */
-    const char *knobs[HPCRUN_EVENTS_MAX];
-    unsigned n_knobs;
-    const char *debug_flags[HPCRUN_EVENTS_MAX];
-    unsigned n_debug_flags;
     uint64_t memsize_bytes, low_memsize_bytes;
     uint64_t max_bytes;     /* --max-size, or its default */
     uint64_t trace_bytes;   /* --trace-size, or its default */
@@ -53,7 +49,7 @@ struct hpcrun_options {
     bool lists_names;        /* --list-names, for the completion of shells */
     bool appends, lists, doctor, report, leaks, strict, prints_plan, status, json;
     uint32_t deepbind; /* enum arena_deep */
-    char **command; /* ends with NULL; command[0] NULL when there is none */
+    char **command;    /* ends with NULL; command[0] NULL when there is none */
 };
 
 /* Parses argv. Returns 0, 1 when a standard option (help, version) was answered, or a negative code.

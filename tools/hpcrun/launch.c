@@ -120,8 +120,6 @@ static bool environment_set(const struct hpcrun_options *options, const struct p
     set_number("HPCRUN_VERIFY_SHARING", options->watches_per_s);
     set("HPCRUN_MEMLEAK_PROB", options->memleak_prob);
     set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
-    set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);
-    set_list("HPCRUN_DEBUG_FLAGS", options->debug_flags, options->n_debug_flags);
     if (environment.is_incomplete)
         (void)unsetenv(COMPANION_ENV); /* without it the runtime does nothing */
     return !environment.is_incomplete;

@@ -125,7 +125,6 @@ enum {
     OPT_JOBS,
     OPT_KNOB,
     OPT_DEBUG,
-    OPT_DEBUG_FLAG,
     OPT_LIST,
     OPT_FOREIGN,
     OPT_DOCTOR,
@@ -277,10 +276,8 @@ static const struct option_row rows[] = {
      "Processes that prepare tables of libraries at the same time, from 1 to 1024 (default 4)."},
     {OPT_KNOB, "-ck --control-knob", "NAME=VALUE",
      "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: also record blocks below "
-     "DATACENTRIC_MIN_BYTES, one for every N bytes on average. hpcrun hands other knobs to the program in "
-     "HPCRUN_CONTROL_KNOBS."},
+     "DATACENTRIC_MIN_BYTES, one for every N bytes on average."},
     {OPT_DEBUG, "-d --debug", NULL, "Wait for a debugger to attach before the program starts."},
-    {OPT_DEBUG_FLAG, "-dd --dynamic-debug", "FLAG", "Add FLAG to HPCRUN_DEBUG_FLAGS."},
     {OPT_LIST_NAMES, "--list-names", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -366,12 +363,13 @@ static int parse_knob(const char *text, struct hpcrun_options *options, struct e
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return error_set(err, ERR_USAGE, "-ck: '%s' is not of the form NAME=VALUE", text);
-    int status = 0;
     if (!strncmp(text, "CHECKPOINT_SECONDS=", 19))
-        status = control_parse_whole_seconds("-ck CHECKPOINT_SECONDS", equals + 1, &options->checkpoint_s, err);
-    else if (!strncmp(text, "SAMPLE_BYTES=", 13))
-        status = parse_bytes("-ck SAMPLE_BYTES", equals + 1, &options->sample_bytes, err);
-    return status ? status : append(options->knobs, &options->n_knobs, text, err);
+        return control_parse_whole_seconds("-ck CHECKPOINT_SECONDS", equals + 1, &options->checkpoint_s, err);
+    if (!strncmp(text, "SAMPLE_BYTES=", 13))
+        return parse_bytes("-ck SAMPLE_BYTES", equals + 1, &options->sample_bytes, err);
+    return error_set(err, ERR_USAGE,
+                     "-ck: there is no knob '%.*s': CHECKPOINT_SECONDS and SAMPLE_BYTES are the known ones",
+                     (int)(equals - text), text);
 }
 
 static int parse_number(const char *option, const char *text, unsigned long min, unsigned long max,
@@ -521,8 +519,6 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return parse_number("-js", value, 1, JOBS_MAX, &number, err);
     case OPT_KNOB:
         return parse_knob(value, options, err);
-    case OPT_DEBUG_FLAG:
-        return append(options->debug_flags, &options->n_debug_flags, value, err);
     default:
         return take_control(id, value, options, err);
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads locus.json. Every index is checked here, so that no later code needs to. */
+/* See json-database.h. */
+#include "json-database.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/build/symbolize.h"
 #include "base/access-pattern.h"
-#include "database/database.h"
+#include "analysis/load/values.h"
 #include "fmt/json.h"
 
 static void *zeroed(struct json_take *take, size_t n, size_t item_bytes)
@@ -737,10 +739,10 @@ static void take_nest_counts(struct json_take *take, const json_t *root, struct 
     }
 }
 
-int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
+int json_database_read(const char *text, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
-    json_t *root = json_take_parse(&take, bytes, len_bytes);
+    json_t *root = json_take_parse(&take, text, len_bytes);
     if (!root)
         return take.code;
     char *format = json_take_text_at(&take, root, "format");
