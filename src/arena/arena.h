@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 21
+#define ARENA_VERSION 22
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -580,8 +580,8 @@ enum region_fault {
     REGION_FAULTS
 };
 #define REGION_MODULE "[region]" /* path of their pseudo module, whose nodes have the reference of a string as ip */
-/* Path of the pseudo module of Python frames (runtime/allocs/alloc-events.h); their ip is the reference of a string
- * "FUNCTION\nFILE\nLINE". */
+/* Path of the pseudo module of Python frames (runtime/record/python.h); their ip is the reference of a string
+ * "FUNCTION\nFILE\nLINE\nFIRST". */
 #define PYTHON_MODULE "[python]"
 
 /* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
@@ -698,7 +698,8 @@ struct arena_header {
     _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at the same time */
     _Atomic uint64_t n_alloc_unrecorded[7];        /* by enum alloc_skip */
     _Atomic uint64_t n_python_lost;                /* blocks whose Python code there was no room to record */
-    _Atomic uint64_t mark_ns;                      /* CLOCK_REALTIME of the last mark, 0 = none */
+    _Atomic uint64_t n_python_unfit; /* samples whose Python frames did not fit their stack, or had no room */
+    _Atomic uint64_t mark_ns;        /* CLOCK_REALTIME of the last mark, 0 = none */
     _Atomic uint64_t n_region_faults[REGION_FAULTS];
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when we do not */
     uint32_t has_small_sites;     /* 1: blocks below min_bytes are known by their sites */

@@ -140,6 +140,11 @@ static void write_python(const struct collected_process *process, struct buf *ou
                    (unsigned long long)n, n == 1 ? " is" : "s are");
     if (n)
         log_write_message(out, process->name.pid, -1, text);
+    n = view_count(&process->view->header->n_python_unfit);
+    (void)snprintf(text, sizeof text, "Python: %llu sample%s without Python code, as the interpreter was in between",
+                   (unsigned long long)n, n == 1 ? " is" : "s are");
+    if (n)
+        log_write_message(out, process->name.pid, -1, text);
 }
 
 static void write_regions(const struct collected_process *process, struct buf *out)

@@ -11,7 +11,8 @@ import tree
 FILE_MAX, FUNCTION_MAX, MAX_COLUMNS, SHORT_LINES = 1000, 80, 120, 60
 BELOW = (
     "files: the goal was set before there were frames, the browser's page and streams, whose readers, operations and\n"
-    "forms for other tools are rows of tables, a file each. These rooms are counted apart, and have a limit of their own.",
+    "forms for other tools are rows of tables, a file each. These rooms are counted apart, and have a limit of their own.\n"
+    "Samples in Python took three: the reader of its frames serves a handler and a hook, each of which is a file.",
     "extern functions with one client: a function of a handler's file (-sig), of a hook's or of a file that the build\n"
     "chooses cannot be static in the ordinary file that calls it; and a room with two or three chapters, each the other's\n"
     "only client, reads better than one file of 2000 lines. It was counted with tests as clients first (55 %).",
@@ -22,7 +23,7 @@ BELOW = (
 )
 # name, before, limit, goal as people say it
 ROWS = {
-    "files": ("files in src and tools, rooms of that time", 752, 446, "<= 430"),
+    "files": ("files in src and tools, rooms of that time", 752, 449, "<= 430"),
     "later": ("files in rooms that came later", 0, 132, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),

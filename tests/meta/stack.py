@@ -21,6 +21,7 @@ FOREIGN_BYTES = 256
 INDIRECT = {
     "unwind_find_rule_sig": ["loadmap_find_code_sig"],
     "refuse_sig": ["arena_log_sig"],
+    "own_state": [],  # pthread_getspecific
     "chain_call_sig": [],  # the program's own handler, on the program's account
 }
 

@@ -29,7 +29,7 @@ struct settings {
     size_t n_threads;
     enum summary_kind xml_metrics;
     bool has_metric, forces_metrics, without_metric_files;
-    bool extends, no_sources, keeps_instructions, quiet, verbose;
+    bool extends, no_sources, keeps_instructions, shows_interpreter, quiet, verbose;
 };
 
 /* Reads the command line into *settings, whose team is set. The first operand's index goes into *first. Returns -1 when

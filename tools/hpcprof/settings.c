@@ -18,6 +18,7 @@ enum {
     OPT_NO_SOURCES,
     OPT_STRUCTURE,
     OPT_INSTRUCTIONS,
+    OPT_INTERPRETER,
     OPT_METRIC,
     OPT_FORCE_METRIC,
     OPT_METRIC_DB,
@@ -61,6 +62,9 @@ static const struct option_row rows[] = {
      "database grows with the number of addresses that have samples. Only code in files has instructions. With "
      "--extend the "
      "older database decides."},
+    {OPT_INTERPRETER, "--interpreter-frames", NULL,
+     "Show the functions of Python's interpreter as well. Otherwise, on a path with functions of Python, what they "
+     "cost stands at the line of Python that they execute; functions of extensions are always shown."},
     {OPT_METRIC, "-M --metric", "KIND",
      "Which metrics experiment.xml (--xml) has: 'sum' over all threads, the default; 'stats': sum, mean, standard "
      "deviation, coefficient of variation, least and greatest; 'thread': the values of each thread. The version 4 form "
@@ -216,6 +220,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         return list_add(&settings->structures, value) ? 0 : 2;
     case OPT_INSTRUCTIONS:
         settings->keeps_instructions = true;
+        break;
+    case OPT_INTERPRETER:
+        settings->shows_interpreter = true;
         break;
     case OPT_FORCE_METRIC:
         settings->forces_metrics = true;

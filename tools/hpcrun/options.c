@@ -321,7 +321,7 @@ static const struct option_spec spec = {
         "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: note it for MEMLEAK alone, too.\n"
         "HPCRUN_DEEPBIND  0: do not redirect the calls of malloc and free in libraries that are loaded with "
         "RTLD_DEEPBIND.\n"
-        "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
+        "HPCRUN_PYTHON  0: do not read which Python code a block or a sample is for.\n"
         "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
         "XDG_CACHE_HOME  Tables of libraries are kept between runs in its directory locus.",
     .exit_status =

@@ -98,6 +98,54 @@ static void note_parallel(struct build *build, uint32_t index, uint32_t parent)
         *here = *above;
 }
 
+/* --- the interpreter of Python --- */
+
+/* How a node lies to the frames of Python. */
+enum python_side { PYTHON_ABOVE = 1, PYTHON_BELOW = 2 };
+
+static bool is_python(const struct build *build, uint32_t index)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    return node->role == ROLE_NONE && symbolizer_is_python(build->symbolizer, node->module);
+}
+
+/* The modules of interpreters, by id: a frame of Python stands above the native one that executes it. */
+static uint8_t *find_interpreters(const struct build *build)
+{
+    const struct raw_tree *tree = build->tree;
+    uint32_t n_modules = 0;
+    for (uint32_t i = 1; i < tree->n_nodes; i++)
+        n_modules = tree->nodes[i].module > n_modules ? tree->nodes[i].module : n_modules;
+    uint8_t *is_interpreter = calloc(n_modules + 1, 1);
+    for (uint32_t i = 1; is_interpreter && i < tree->n_nodes; i++)
+        if (tree->nodes[i].role == ROLE_NONE && is_python(build, tree->nodes[i].parent) && !is_python(build, i))
+            is_interpreter[tree->nodes[i].module] = 1;
+    if (is_interpreter)
+        is_interpreter[0] = 0;
+    return is_interpreter;
+}
+
+/* Notes which native frames the frames of Python on their path stand for: those of the interpreter. */
+static bool hide_interpreter(struct build *build)
+{
+    const struct raw_tree *tree = build->tree;
+    build->hidden = calloc(tree->n_nodes + 1, 1);
+    uint8_t *is_interpreter = build->hidden ? find_interpreters(build) : NULL;
+    if (!is_interpreter)
+        return false;
+    for (uint32_t i = 1; i < tree->n_nodes && !build->shows_interpreter; i++)
+        if (tree->nodes[i].role == ROLE_NONE && (is_python(build, i) || build->hidden[tree->nodes[i].parent]))
+            build->hidden[i] = PYTHON_ABOVE;
+    for (uint32_t i = (uint32_t)tree->n_nodes; i-- > 1 && !build->shows_interpreter;)
+        if (tree->nodes[i].role == ROLE_NONE && (is_python(build, i) || build->hidden[i] & PYTHON_BELOW))
+            build->hidden[tree->nodes[i].parent] |= PYTHON_BELOW;
+    for (uint32_t i = 1; i < tree->n_nodes; i++)
+        if (tree->nodes[i].role != ROLE_NONE || !is_interpreter[tree->nodes[i].module])
+            build->hidden[i] = 0;
+    free(is_interpreter);
+    return true;
+}
+
 /* The scope that takes the children of the node's parent. */
 static uint32_t parent_scope(struct build *build, const struct raw_node *node)
 {
@@ -157,6 +205,10 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
         build->elided[index] = build->elided[node->parent];
         return;
     }
+    if (build->hidden[index]) {
+        node->inner = parent;
+        return;
+    }
     uint64_t vaddr = node->ip ? node->ip - 1 : 0;
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
     if (n == 1 && elide_start(build, index, parent, frames, &node->inner))
@@ -195,9 +247,20 @@ static void add_sampled(struct build *build, uint32_t index, uint32_t parent)
     /* the innermost address of an allocation path is a return address, that of a sample is not */
     uint64_t vaddr = node->type & HPCRUN_NODE_ALLOCATION && node->ip ? node->ip - 1 : node->ip;
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
-    uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
-    struct scope line = {.kind = SCOPE_LINE, .file = frames[n - 1].file, .line = frames[n - 1].line};
-    node->own = add_statement(build, node, at, &line);
+    struct scope line = {.kind = SCOPE_LINE};
+    uint32_t at = parent;
+    if (build->hidden[index] && build->model->scopes[parent].kind == SCOPE_CALL) {
+        const struct scope call = build->model->scopes[parent]; /* the line that the interpreter executes */
+        at = call.parent;
+        line.file = call.file;
+        line.line = call.line;
+        node->own = scopes_child(&build->builder, at, &line);
+    } else {
+        at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
+        line.file = frames[n - 1].file;
+        line.line = frames[n - 1].line;
+        node->own = add_statement(build, node, at, &line);
+    }
     if (node->type & HPCRUN_NODE_MEMACCESS)
         for (uint32_t up = at; up; up = build->model->scopes[up].parent)
             if (build->model->scopes[up].kind == SCOPE_PROC) {
@@ -350,9 +413,10 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
     build->builder.model = build->model;
     build->elided = calloc(build->tree->n_nodes + 1, 1);
     build->called_from = calloc(build->tree->n_nodes + 1, sizeof *build->called_from);
-    if (!build->elided || !build->called_from || !prior_variables(build->prior, build)) {
+    if (!build->elided || !build->called_from || !hide_interpreter(build) || !prior_variables(build->prior, build)) {
         free(build->elided);
         free(build->called_from);
+        free(build->hidden);
         strtab_fini(&build->keys);
         return error_memory(err);
     }
@@ -380,6 +444,7 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
     free(new_of);
     free(build->elided);
     free(build->called_from);
+    free(build->hidden);
     scopes_builder_fini(&build->builder);
     strtab_fini(&build->keys);
     return code;

@@ -55,6 +55,7 @@ struct build {
     struct strtab keys; /* of variables; index = variable */
     const struct prior_database *prior;
     bool keeps_instructions;  /* below the statements of code that lies in files */
+    bool shows_interpreter;   /* frames of Python's interpreter, too */
     struct typed_node *typed; /* [n_typed] types from the allocation sites of heap nodes, by node */
     size_t n_typed, cap_typed;
     uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
@@ -62,6 +63,7 @@ struct build {
         uint32_t scope;   /* 0: it would not stand elsewhere */
         bool is_parallel; /* the node is such a library's code, or the profiler's called by it */
     } * called_from;      /* [n_nodes] where code stands that a library for parallel work calls back */
+    uint8_t *hidden; /* [n_nodes] frames of Python's interpreter that the frames of Python stand for */
 };
 
 /* Scopes [n_nodes] of the nodes of the tree, freed by the caller: the scope that a node's own values belong to, and the

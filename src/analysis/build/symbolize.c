@@ -552,7 +552,7 @@ bool symbolizer_nest(struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr,
     return true;
 }
 
-/* Splits the "FUNCTION\nFILE\nLINE" of a Python frame, in text. */
+/* Splits the "FUNCTION\nFILE\nLINE\nFIRST" of a Python frame, in text; measurements of before have no FIRST. */
 static void split_python(struct symbols_frame *frame, char *text, size_t size)
 {
     (void)snprintf(text, size, "%s", frame->function);
@@ -563,7 +563,9 @@ static void split_python(struct symbols_frame *frame, char *text, size_t size)
     *line++ = 0;
     frame->function = text;
     frame->file = frame->decl_file = file;
-    frame->line = frame->decl_line = (uint32_t)strtoul(line, NULL, 10);
+    frame->line = frame->decl_line = (uint32_t)strtoul(line, &line, 10);
+    if (*line == '\n')
+        frame->decl_line = (uint32_t)strtoul(line + 1, NULL, 10);
 }
 
 /* Looks the address up in the module and appends its frames to the pool; returns their number, at least 1. */

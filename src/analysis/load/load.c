@@ -470,6 +470,7 @@ static int build_all(struct load *load, struct error *err)
                           .accesses = &load->sides.accesses,
                           .causes = &load->sides.causes,
                           .keeps_instructions = load->options->keeps_instructions,
+                          .shows_interpreter = load->options->shows_interpreter,
                           .prior = &load->prior};
     if (!source)
         return error_memory(err);

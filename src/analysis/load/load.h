@@ -44,6 +44,7 @@ struct load_options {
     const char *const *replace;                     /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
     const struct structure_file *const *structures; /* NULL-terminated, or NULL; used instead of the modules */
     bool keeps_instructions;                        /* as scopes below their statements */
+    bool shows_interpreter;                         /* frames of Python's interpreter beside those of Python */
     int wait_ms;                                    /* for a measurement that is still being written */
     const struct job *job;
     struct value_source *prior; /* values of the database that is extended, which the model was read from; NULL =

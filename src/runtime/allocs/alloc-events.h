@@ -27,38 +27,13 @@ uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site
 /* Leaves the final statistics in the arena.  ctx: ordinary */
 void alloc_events_end(void);
 
-/* --- frames of Python --- */
-
-/* The Python frames of an allocation: what CPython's interpreter (3.11) is executing when a block is recorded. They
- * become nodes below the allocation's native path, outermost first, in the pseudo module PYTHON_MODULE; their ip is the
- * reference of a string "FUNCTION
- * FILE
- * LINE". The interpreter's structures are read and never changed; no function of it that allocates or locks is called.
- * Never used in the signal handler.
- * src: Include/cpython/pystate.h, Include/cpython/code.h, Include/internal/pycore_frame.h and Objects/locations.md of
- * CPython 3.11. */
-
-struct thread_state;
-
-/* Looks for an interpreter in the program. From then on python_path_hook reads its frames, if its version is known and
- * HPCRUN_PYTHON is not 0.  ctx: ordinary, once, with an arena attached */
+/* Looks for an interpreter of Python in the program. From then on its frames are read (record/python.h), if its version
+ * is known and HPCRUN_PYTHON is not 0.  ctx: ordinary, once, with an arena attached */
 void python_find(void);
 
 /* Adds the Python frames of the calling thread (if there are too many, the innermost ones) to self's allocation tree
  * below node. Returns the last one's node; node itself when the thread runs no Python code; the last node that could be
  * made when the arena is full.  ctx: hook, self is the calling thread's */
 uint32_t python_path_hook(struct thread_state *self, uint32_t node);
-
-/* --- private part: finding and reading the interpreter --- */
-
-/* Functions that the interpreter exports. */
-struct python_api {
-    uintptr_t (*current)(void); /* state of the thread that holds the interpreter's lock */
-    uintptr_t (*own)(void);     /* state of the calling thread */
-    uintptr_t code_type, text_type, bytes_type;
-};
-
-/* From now on the interpreter is read.  ctx: ordinary, once */
-void python_use(const struct python_api *api);
 
 #endif

@@ -223,7 +223,8 @@ static uint32_t leaf_at_sig(struct thread_state *self, uintptr_t ip, bool *has_f
         *has_frames = false;
         return cct_child_sig(&self->samples, self->samples.below_partial, ip, module ? module->ref : 0);
     }
-    uint32_t above = cct_insert_from_sig(&self->samples, path, found + 1);
+    uint32_t above = python_trust_sig() != PYTHON_NONE ? python_insert_sig(self, found + 1, true)
+                                                       : cct_insert_from_sig(&self->samples, path, found + 1);
     return above ? cct_child_sig(&self->samples, above, ip, module ? module->ref : 0) : 0;
 }
 
@@ -234,7 +235,8 @@ uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *contex
     *has_frames = true;
     if (ip && ip != arch_pc_of_context_sig(context))
         return leaf_at_sig(self, ip, has_frames);
-    return cct_insert_sig(&self->samples, &self->sample_path);
+    return python_trust_sig() != PYTHON_NONE ? python_insert_sig(self, 0, false)
+                                             : cct_insert_sig(&self->samples, &self->sample_path);
 }
 
 uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own)

@@ -12,6 +12,7 @@
 #include "runtime/record/cct.h"
 #include "runtime/record/governor.h"
 #include "runtime/record/meeting.h"
+#include "runtime/record/python.h"
 #include "runtime/record/trace.h"
 #include "runtime/unwind/unwind.h"
 
@@ -208,6 +209,7 @@ struct thread_state {
     size_t stack_bytes;
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
+    struct python_path python;
     struct thread_block_changes block_changes;
     uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };
