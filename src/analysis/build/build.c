@@ -118,7 +118,8 @@ static uint8_t *find_interpreters(const struct build *build)
         n_modules = tree->nodes[i].module > n_modules ? tree->nodes[i].module : n_modules;
     uint8_t *is_interpreter = calloc(n_modules + 1, 1);
     for (uint32_t i = 1; is_interpreter && i < tree->n_nodes; i++)
-        if (tree->nodes[i].role == ROLE_NONE && is_python(build, tree->nodes[i].parent) && !is_python(build, i))
+        if (tree->nodes[i].role == ROLE_NONE && is_python(build, tree->nodes[i].parent) && !is_python(build, i) &&
+            !symbolizer_is_runtime(build->symbolizer, tree->nodes[i].module))
             is_interpreter[tree->nodes[i].module] = 1;
     if (is_interpreter)
         is_interpreter[0] = 0;
@@ -205,14 +206,14 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
         build->elided[index] = build->elided[node->parent];
         return;
     }
-    if (build->hidden[index]) {
-        node->inner = parent;
-        return;
-    }
     uint64_t vaddr = node->ip ? node->ip - 1 : 0;
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
     if (n == 1 && elide_start(build, index, parent, frames, &node->inner))
         return;
+    if (build->hidden[index]) {
+        node->inner = parent;
+        return;
+    }
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
     struct scope call = {.kind = SCOPE_CALL, .file = frames[n - 1].file, .line = frames[n - 1].line, .vaddr = vaddr};
     node->inner = scopes_child(&build->builder, at, &call);

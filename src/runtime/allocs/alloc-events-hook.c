@@ -70,7 +70,7 @@ uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site
     if (self->in_hook || self->ending || !header)
         return 0;
     self->in_hook = 1;
-    uint32_t node = native_node(self, site);
+    uint32_t node = path_node(self, site);
     node = node && self->alloc_path.stop == UNWIND_COMPLETE
                ? cct_child_sig(&self->allocs, node, header->placeholders[PLACEHOLDER_CREATED] + 1,
                                header->libhpcrun_module)
