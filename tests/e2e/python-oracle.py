@@ -64,6 +64,8 @@ class Profile:
             found, at = [], node
             while at in self.nodes:
                 at, module, ip = self.nodes[at]
+                if module and "libhpcrun" in module:  # the mark above which the thread's creator stands
+                    break
                 if module == "[python]":
                     function, _, line, first = self.texts[ip].split("\n")
                     found.append((function, int(first), int(line)))
@@ -135,7 +137,7 @@ def check(python, seconds, scratch):
     version = run(python, "-V").strip()
     print(f"{version}: {counts['samples']} samples, {counts['wrong']} wrong, {counts['unfit']} without Python", flush=True)
     for late, early, path, near in wrong[:3]:
-        print(f"  {late} ns after and {early} ns before an event: {path}, not one of {[[frame[:3] for frame in stack] for stack in near]}")
+        print(f"  {late} ns after and {early} ns before an event: {path[-6:]}, not one of {[[frame[:3] for frame in stack[-6:]] for stack in near]}")
     if counts["samples"] < 100 * seconds / 3:
         return f"{version}: only {counts['samples']} samples"
     if counts["wrong"]:
