@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "export/exporters.h"
+#include "fmt/csv.h"
 
 /* Appends text in exactly width characters (UTF-8), cut with an ellipsis when longer, padded with blanks when not;
  * control characters become '?'. right: aligned to the right. */
@@ -74,14 +75,5 @@ void text_short_name(struct buf *out, const char *name);
 
 /* The same of a function, or of another node of a tree, whoever wrote it: without parameters and return type, too. */
 void text_short_function(struct buf *out, const char *function);
-
-/* --- CSV --- */
-
-/* Fields of comma-separated values (RFC 4180). Ordinary code. */
-
-/* Appends a text as one field, in quotes if necessary (csv_put_quoted: always). Bytes that are not text are escaped
- * (base/input.h). */
-void csv_put_text(struct buf *out, const char *text);
-void csv_put_quoted(struct buf *out, const char *text);
 
 #endif

@@ -44,10 +44,12 @@ MAY_SEE = {
     "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
                      "structure"],
     "src/database": ["base", "arena", "fmt", "measurement", "structure", "analysis"],
+    "src/table": ["base", "fmt"],
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
-                   "analysis", "database"],
+                   "analysis", "database", "table"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
-              "streams", "fnbounds", "sampling", "structure", "analysis", "database", "export"],
+              "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
+              "export"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

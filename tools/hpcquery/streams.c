@@ -10,7 +10,7 @@
 #include "base/options.h"
 #include "base/spelling.h"
 #include "export/streams/sched-report.h"
-#include "export/streams/stream-table.h"
+#include "table/table.h"
 #include "hpcquery.h"
 #include "streams/axis.h"
 #include "streams/couplebreak.h"

@@ -9,7 +9,7 @@
 
 #include "base/input.h"
 #include "base/path.h"
-#include "export/streams/stream-table.h"
+#include "table/table.h"
 #include "fmt/json.h"
 
 /* --- lists --- */
@@ -256,21 +256,21 @@ void sched_put_json_head(const struct sched_job *job, const char *name, struct b
     buf_append(out, "]", 1);
 }
 
-void sched_put_stream(struct stream_table *table, const struct sched_job *job, size_t i)
+void sched_put_stream(struct table *table, const struct sched_job *job, size_t i)
 {
-    table_put_number(table, (int64_t)i);
+    table_put_count(table, (int64_t)i);
     table_put_text(table, stream_clock_name(job->streams[i].stream->clock));
     table_put_text(table, tier_word(job->streams[i].stream));
 }
 
-void sched_put_table(const struct sched_job *job, const char *name, const struct stream_table *table, struct buf *out)
+void sched_put_table(const struct sched_job *job, const char *name, const struct table *table, struct buf *out)
 {
     if (strcmp(job->form, "csv") == 0) {
         table_print_csv(table, out);
     } else if (strcmp(job->form, "json") == 0) {
         sched_put_json_head(job, name, out);
         buf_printf(out, ",\n\"rows\": ");
-        table_print_json(table, out);
+        table_print_json(table, "\n  ", out);
         buf_printf(out, "}\n");
     } else {
         sched_put_head(job, out);

@@ -62,7 +62,7 @@ int topo_write_machine(const struct sched_job *job, const struct stream_view *vi
 
 /* --- private part: what the files of the reports share --- */
 
-struct stream_table;
+struct table;
 
 /* Whether a task, CPU or event is among those that are wanted. */
 bool sched_wants_task(const struct sched_job *job, const struct stream *stream, int32_t task);
@@ -76,13 +76,13 @@ bool sched_extent(const struct sched_job *job, int64_t *from_ns, int64_t *to_ns)
 void sched_put_head(const struct sched_job *job, struct buf *out);
 
 /* Appends head and table in the form of the job; name: of the report. */
-void sched_put_table(const struct sched_job *job, const char *name, const struct stream_table *table, struct buf *out);
+void sched_put_table(const struct sched_job *job, const char *name, const struct table *table, struct buf *out);
 
 /* Appends "{"report": NAME, "streams": [...]", which the caller goes on with. */
 void sched_put_json_head(const struct sched_job *job, const char *name, struct buf *out);
 
 /* The cells that rows of all tables begin with: stream, clock, tier. SCHED_STREAM_COLUMNS are their columns. */
-void sched_put_stream(struct stream_table *table, const struct sched_job *job, size_t i);
+void sched_put_stream(struct table *table, const struct sched_job *job, size_t i);
 #define SCHED_STREAM_COLUMNS                                                                                           \
     {"stream", NULL, CELL_COUNT}, {"clock", NULL, CELL_TEXT},                                                          \
     {                                                                                                                  \
@@ -90,7 +90,7 @@ void sched_put_stream(struct stream_table *table, const struct sched_job *job, s
     }
 
 /* The same of a task; SCHED_TASK_COLUMNS are its columns. */
-void sched_put_task_cells(struct stream_table *table, const struct sched_job *job, size_t i, int32_t task);
+void sched_put_task_cells(struct table *table, const struct sched_job *job, size_t i, int32_t task);
 #define SCHED_TASK_COLUMNS                                                                                             \
     {"name", "task", CELL_TEXT}, SCHED_STREAM_COLUMNS, {"comm", NULL, CELL_TEXT}, {"tid", NULL, CELL_COUNT},           \
     {                                                                                                                  \
@@ -98,8 +98,8 @@ void sched_put_task_cells(struct stream_table *table, const struct sched_job *jo
     }
 
 /* Ends a report that is a table: appends it unless code says that it failed. Returns code, or ERR_MEMORY. */
-int sched_finish_table(const struct sched_job *job, const char *name, struct stream_table *table, struct buf *out,
-                       int code, struct error *err);
+int sched_finish_table(const struct sched_job *job, const char *name, struct table *table, struct buf *out, int code,
+                       struct error *err);
 
 /* "comm:tid" of a task, in text; with several streams with the number of its stream. */
 void sched_put_task(const struct sched_job *job, size_t i, int32_t task, struct buf *out);

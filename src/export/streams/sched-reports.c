@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "export/streams/stream-table.h"
+#include "table/table.h"
 #include "streams/couplebreak.h"
 
 /* What is known of one stream. */
@@ -149,15 +149,15 @@ static int64_t window_ns(const struct sched_job *job, const struct schedule *sch
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static void put_part(struct stream_table *table, bool is_known, int64_t part_ns, int64_t whole_ns)
+static void put_part(struct table *table, bool is_known, int64_t part_ns, int64_t whole_ns)
 {
     if (is_known && whole_ns > 0)
-        table_put_share(table, 100.0 * (double)part_ns / (double)whole_ns);
+        table_put_number(table, 100.0 * (double)part_ns / (double)whole_ns);
     else
         table_put_absent(table);
 }
 
-static void put_latency(struct stream_table *table, bool is_known, const struct schedule_latency *latency)
+static void put_latency(struct table *table, bool is_known, const struct schedule_latency *latency)
 {
     bool has_any = is_known && latency->n;
     table_put_if(table, is_known, (int64_t)latency->n);
@@ -167,7 +167,7 @@ static void put_latency(struct stream_table *table, bool is_known, const struct 
     table_put_if(table, has_any, latency->max_at_ns);
 }
 
-void sched_put_task_cells(struct stream_table *table, const struct sched_job *job, size_t i, int32_t task)
+void sched_put_task_cells(struct table *table, const struct sched_job *job, size_t i, int32_t task)
 {
     const struct stream *stream = job->streams[i].stream;
     const struct stream_task *found = stream_task_of(stream, task);
@@ -178,12 +178,12 @@ void sched_put_task_cells(struct stream_table *table, const struct sched_job *jo
     buf_fini(&text);
     sched_put_stream(table, job, i);
     table_put_text(table, stream_comm(stream, task));
-    table_put_number(table, task);
+    table_put_count(table, task);
     table_put_if(table, found && found->process != STREAM_NO_TASK, found ? found->process : 0);
 }
 
-int sched_finish_table(const struct sched_job *job, const char *name, struct stream_table *table, struct buf *out,
-                       int code, struct error *err)
+int sched_finish_table(const struct sched_job *job, const char *name, struct table *table, struct buf *out, int code,
+                       struct error *err)
 {
     if (!code && table->failed)
         code = error_memory(err);
@@ -195,10 +195,10 @@ int sched_finish_table(const struct sched_job *job, const char *name, struct str
 
 /* --- tasks --- */
 
-static const struct table_column task_columns[] = {
+static const struct column task_columns[] = {
     SCHED_TASK_COLUMNS,
     {"running_ns", "running", CELL_SPAN},
-    {"running_share", "of time", CELL_SHARE},
+    {"running_share", "of time", CELL_PERCENT},
     {"runnable_ns", "runnable", CELL_SPAN},
     {"woken_ns", "woken", CELL_SPAN},
     {"preempted_ns", "preempted", CELL_SPAN},
@@ -254,8 +254,7 @@ static int rank_tasks(struct analysis *analysis, bool by_latency, struct error *
 }
 
 /* What the kernel has counted, which is all that is known of the task. */
-static void put_total_row(struct stream_table *table, const struct sched_job *job, size_t i,
-                          const struct stream_total *total)
+static void put_total_row(struct table *table, const struct sched_job *job, size_t i, const struct stream_total *total)
 {
     enum { N_ABSENT_BETWEEN = 8, N_ABSENT_BEHIND = 6 };
     sched_put_task_cells(table, job, i, total->task);
@@ -265,13 +264,13 @@ static void put_total_row(struct stream_table *table, const struct sched_job *jo
     for (int n = 0; n < N_ABSENT_BETWEEN; n++)
         table_put_absent(table);
     table_put_if(table, total->run_ns >= 0, (int64_t)total->n_runs);
-    table_put_number(table, (int64_t)(total->n_voluntary + total->n_involuntary));
-    table_put_number(table, (int64_t)total->n_involuntary);
+    table_put_count(table, (int64_t)(total->n_voluntary + total->n_involuntary));
+    table_put_count(table, (int64_t)total->n_involuntary);
     for (int n = 0; n < N_ABSENT_BEHIND; n++)
         table_put_absent(table);
 }
 
-static void put_task_row(struct stream_table *table, const struct analysis *analysis, const struct rank *rank)
+static void put_task_row(struct table *table, const struct analysis *analysis, const struct rank *rank)
 {
     const struct sched_job *job = analysis->job;
     const struct schedule *sched = &analysis->scheds[rank->stream];
@@ -315,8 +314,7 @@ static void put_unseen(const struct analysis *analysis, struct buf *out)
     buf_printf(out, " it is not known how much they ran\n");
 }
 
-static int fill_tasks(const struct sched_job *job, struct stream_table *table, struct analysis *analysis,
-                      struct error *err)
+static int fill_tasks(const struct sched_job *job, struct table *table, struct analysis *analysis, struct error *err)
 {
     int code = analyse(analysis, job, err);
     code = code ? code : rank_tasks(analysis, false, err);
@@ -332,7 +330,7 @@ static int fill_tasks(const struct sched_job *job, struct stream_table *table, s
 
 static int write_tasks(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
+    struct table table = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
     struct analysis analysis;
     int code = fill_tasks(job, &table, &analysis, err);
     code = sched_finish_table(job, "tasks", &table, out, code, err);
@@ -344,7 +342,7 @@ static int write_tasks(const struct sched_job *job, struct buf *out, struct erro
 
 /* --- latencies --- */
 
-static const struct table_column latency_columns[] = {
+static const struct column latency_columns[] = {
     SCHED_TASK_COLUMNS,
     {"running_ns", "running", CELL_SPAN},
     {"wakings", "wakings", CELL_COUNT},
@@ -356,7 +354,7 @@ static const struct table_column latency_columns[] = {
     {"preempted_ns", "waited then", CELL_SPAN},
 };
 
-static int fill_latencies(const struct sched_job *job, struct stream_table *table, struct analysis *analysis,
+static int fill_latencies(const struct sched_job *job, struct table *table, struct analysis *analysis,
                           struct error *err)
 {
     int code = analyse(analysis, job, err);
@@ -365,10 +363,10 @@ static int fill_latencies(const struct sched_job *job, struct stream_table *tabl
         const struct rank *rank = &analysis->ranks[i];
         const struct schedule_task *task = &analysis->scheds[rank->stream].tasks[rank->index];
         sched_put_task_cells(table, job, rank->stream, task->task);
-        table_put_number(table, task->ns[SCHEDULE_RUNNING]);
+        table_put_count(table, task->ns[SCHEDULE_RUNNING]);
         put_latency(table, true, &task->latency);
-        table_put_number(table, (int64_t)task->n_preemptions);
-        table_put_number(table, task->ns[SCHEDULE_PREEMPTED]);
+        table_put_count(table, (int64_t)task->n_preemptions);
+        table_put_count(table, task->ns[SCHEDULE_PREEMPTED]);
     }
     table->n_more = analysis->n_more;
     return code;
@@ -388,8 +386,7 @@ static void put_lost_wakings(const struct analysis *analysis, struct buf *out)
 
 static int write_latencies(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = latency_columns,
-                                 .n_columns = sizeof latency_columns / sizeof *latency_columns};
+    struct table table = {.columns = latency_columns, .n_columns = sizeof latency_columns / sizeof *latency_columns};
     struct analysis analysis;
     int code = fill_latencies(job, &table, &analysis, err);
     code = sched_finish_table(job, "latencies", &table, out, code, err);
@@ -534,7 +531,7 @@ static int find_displacements(struct displacements *all, struct error *err)
     return code;
 }
 
-static const struct table_column displacement_columns[] = {
+static const struct column displacement_columns[] = {
     SCHED_TASK_COLUMNS,
     {"by_name", "displaced by", CELL_TEXT},
     {"by_comm", NULL, CELL_TEXT},
@@ -544,7 +541,7 @@ static const struct table_column displacement_columns[] = {
     {"longest_ns", "longest", CELL_SPAN},
 };
 
-static int fill_displacements(const struct sched_job *job, struct stream_table *table, struct error *err)
+static int fill_displacements(const struct sched_job *job, struct table *table, struct error *err)
 {
     struct displacements all = {.job = job};
     int code = find_displacements(&all, err);
@@ -562,9 +559,9 @@ static int fill_displacements(const struct sched_job *job, struct stream_table *
             table_put_text(table, stream_comm(job->streams[pair->stream].stream, pair->by));
         }
         table_put_if(table, pair->by != SCHEDULE_NOBODY, pair->by);
-        table_put_number(table, (int64_t)pair->n);
-        table_put_number(table, pair->waited_ns);
-        table_put_number(table, pair->longest_ns);
+        table_put_count(table, (int64_t)pair->n);
+        table_put_count(table, pair->waited_ns);
+        table_put_count(table, pair->longest_ns);
         table->failed |= by.failed;
         buf_fini(&by);
     }
@@ -578,8 +575,8 @@ static int fill_displacements(const struct sched_job *job, struct stream_table *
 
 static int write_displaced(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = displacement_columns,
-                                 .n_columns = sizeof displacement_columns / sizeof *displacement_columns};
+    struct table table = {.columns = displacement_columns,
+                          .n_columns = sizeof displacement_columns / sizeof *displacement_columns};
     int code = fill_displacements(job, &table, err);
     return sched_finish_table(job, "displaced", &table, out, code, err);
 }
@@ -587,7 +584,7 @@ static int write_displaced(const struct sched_job *job, struct buf *out, struct 
 /* --- at a glance --- */
 
 /* Ends a table of it; report: the one that has all of its rows. */
-static int put_glance(const char *title, const char *report, struct stream_table *table, struct buf *out, int code,
+static int put_glance(const char *title, const char *report, struct table *table, struct buf *out, int code,
                       struct error *err)
 {
     if (!code && table->failed)
@@ -607,11 +604,10 @@ static int put_glance(const char *title, const char *report, struct stream_table
 static int write_summary(const struct sched_job *job, struct buf *out, struct error *err)
 {
     enum { N_TASKS = 5, N_OTHERS = 3 };
-    struct stream_table tasks = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
-    struct stream_table pairs = {.columns = displacement_columns,
-                                 .n_columns = sizeof displacement_columns / sizeof *displacement_columns};
-    struct stream_table waits = {.columns = latency_columns,
-                                 .n_columns = sizeof latency_columns / sizeof *latency_columns};
+    struct table tasks = {.columns = task_columns, .n_columns = sizeof task_columns / sizeof *task_columns};
+    struct table pairs = {.columns = displacement_columns,
+                          .n_columns = sizeof displacement_columns / sizeof *displacement_columns};
+    struct table waits = {.columns = latency_columns, .n_columns = sizeof latency_columns / sizeof *latency_columns};
     struct sched_job part = *job;
     struct analysis analysis;
     if (strcmp(job->form, "text") != 0)
@@ -633,13 +629,13 @@ static int write_summary(const struct sched_job *job, struct buf *out, struct er
 
 /* --- CPUs --- */
 
-static const struct table_column cpu_columns[] = {
+static const struct column cpu_columns[] = {
     {"cpu", "CPU", CELL_COUNT},
     SCHED_STREAM_COLUMNS,
     {"running_ns", "running", CELL_SPAN},
-    {"running_share", "of time", CELL_SHARE},
+    {"running_share", "of time", CELL_PERCENT},
     {"idle_ns", "idle", CELL_SPAN},
-    {"idle_share", NULL, CELL_SHARE},
+    {"idle_share", NULL, CELL_PERCENT},
     {"unknown_ns", "not known", CELL_SPAN},
     {"waited_ns", "waited for it", CELL_SPAN},
     {"switches", "switches", CELL_COUNT},
@@ -653,7 +649,7 @@ static const struct table_column cpu_columns[] = {
     {"lost", "lost", CELL_COUNT},
 };
 
-static void put_cpu_row(struct stream_table *table, const struct sched_job *job, size_t i, const struct schedule *sched,
+static void put_cpu_row(struct table *table, const struct sched_job *job, size_t i, const struct schedule *sched,
                         uint32_t number)
 {
     static const struct schedule_cpu nothing;
@@ -665,7 +661,7 @@ static void put_cpu_row(struct stream_table *table, const struct sched_job *job,
     known.switches = known.switches && cpu;
     known.wakings = known.wakings && cpu;
     cpu = cpu ? cpu : &nothing;
-    table_put_number(table, number);
+    table_put_count(table, number);
     sched_put_stream(table, job, i);
     table_put_if(table, known.runs, cpu->running_ns);
     put_part(table, known.runs, cpu->running_ns, whole_ns);
@@ -677,12 +673,12 @@ static void put_cpu_row(struct stream_table *table, const struct sched_job *job,
     table_put_if(table, known.switches, (int64_t)cpu->n_preemptions);
     table_put_if(table, known.runs, (int64_t)cpu->n_migrations);
     put_latency(table, known.wakings, &cpu->latency);
-    table_put_number(table, (int64_t)cpu->n_lost_places);
+    table_put_count(table, (int64_t)cpu->n_lost_places);
 }
 
 static int write_cpus(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = cpu_columns, .n_columns = sizeof cpu_columns / sizeof *cpu_columns};
+    struct table table = {.columns = cpu_columns, .n_columns = sizeof cpu_columns / sizeof *cpu_columns};
     struct analysis analysis;
     int code = analyse(&analysis, job, err);
     for (size_t i = 0; !code && i < job->n_streams; i++) {
@@ -771,7 +767,7 @@ static int find_stays(struct stays *stays, struct error *err)
     return code;
 }
 
-static const struct table_column run_columns[] = {
+static const struct column run_columns[] = {
     {"from_ns", "from", CELL_TIME},
     {"to_ns", "to", CELL_TIME},
     {"cpu", "CPU", CELL_COUNT},
@@ -785,19 +781,19 @@ static const struct table_column run_columns[] = {
 
 static int write_runs(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = run_columns, .n_columns = sizeof run_columns / sizeof *run_columns};
+    struct table table = {.columns = run_columns, .n_columns = sizeof run_columns / sizeof *run_columns};
     struct stays stays = {.job = job};
     int code = find_stays(&stays, err);
     for (size_t i = 0; !code && i < stays.n; i++) {
         const struct schedule_run *run = &stays.all[i].run;
         bool has_ended = run->state != SCHEDULE_UNKNOWN;
-        table_put_number(&table, run->from_ns);
+        table_put_count(&table, run->from_ns);
         table_put_if(&table, has_ended, run->to_ns);
         table_put_if(&table, run->cpu != STREAM_NO_CPU, run->cpu);
         sched_put_task_cells(&table, job, stays.all[i].stream, run->task);
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
         table_put_if(&table, run->latency_ns >= 0, run->latency_ns);
-        table_put_number(&table, run->to_ns - run->from_ns);
+        table_put_count(&table, run->to_ns - run->from_ns);
         if (has_ended)
             table_put_text(&table, schedule_state_name(run->state));
         else
@@ -809,7 +805,7 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
     return sched_finish_table(job, "runs", &table, out, code, err);
 }
 
-static const struct table_column move_columns[] = {
+static const struct column move_columns[] = {
     {"time_ns", "time", CELL_TIME},          SCHED_TASK_COLUMNS,
     {"from_cpu", "from CPU", CELL_COUNT},    {"to_cpu", "to CPU", CELL_COUNT},
     {"from_node", "from node", CELL_COUNT},  {"to_node", "to node", CELL_COUNT},
@@ -817,12 +813,12 @@ static const struct table_column move_columns[] = {
 };
 
 /* The NUMA node of a CPU, as the topology of its stream numbers it. */
-static void put_node(struct stream_table *table, const struct sched_job *job, size_t i, int32_t cpu)
+static void put_node(struct table *table, const struct sched_job *job, size_t i, int32_t cpu)
 {
     const struct stream_view *view = stream_views_find(job->views, (uint32_t)i);
     for (size_t j = 0; view && j < view->brief.n_cpus; j++)
         if (view->brief.cpus[j].os == (uint32_t)cpu && view->brief.cpus[j].node != TOPOLOGY_UNKNOWN) {
-            table_put_number(table, view->brief.cpus[j].node);
+            table_put_count(table, view->brief.cpus[j].node);
             return;
         }
     table_put_absent(table);
@@ -830,16 +826,16 @@ static void put_node(struct stream_table *table, const struct sched_job *job, si
 
 static int write_migrations(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = move_columns, .n_columns = sizeof move_columns / sizeof *move_columns};
+    struct table table = {.columns = move_columns, .n_columns = sizeof move_columns / sizeof *move_columns};
     struct stays stays = {.job = job, .only_moves = true};
     int code = find_stays(&stays, err);
     for (size_t i = 0; !code && i < stays.n; i++) {
         const struct schedule_run *run = &stays.all[i].run;
         size_t stream = stays.all[i].stream;
-        table_put_number(&table, run->from_ns);
+        table_put_count(&table, run->from_ns);
         sched_put_task_cells(&table, job, stream, run->task);
-        table_put_number(&table, run->from_cpu);
-        table_put_number(&table, run->cpu);
+        table_put_count(&table, run->from_cpu);
+        table_put_count(&table, run->cpu);
         put_node(&table, job, stream, run->from_cpu);
         put_node(&table, job, stream, run->cpu);
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
@@ -851,7 +847,7 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
 
 /* --- events --- */
 
-static const struct table_column event_columns[] = {
+static const struct column event_columns[] = {
     {"time_ns", "time", CELL_TIME},   {"cpu", "CPU", CELL_COUNT},    SCHED_TASK_COLUMNS,
     {"latency", "flags", CELL_TEXT},  {"event", "event", CELL_TEXT}, {"info", "info", CELL_TEXT},
     {"origin_tid", NULL, CELL_COUNT},
@@ -878,15 +874,15 @@ static size_t next_stream(const struct sched_job *job, const size_t *places)
     return best;
 }
 
-static int put_event(struct stream_table *table, const struct sched_job *job, size_t i,
-                     const struct stream_event *event, struct error *err)
+static int put_event(struct table *table, const struct sched_job *job, size_t i, const struct stream_event *event,
+                     struct error *err)
 {
     struct stream *stream = job->streams[i].stream;
     struct buf flags = {0}, info = {0};
     const struct stream_event *origin = couplebreak_origin(stream, event);
     int code = stream_put_latency(stream, event, &flags, err);
     code = code ? code : stream_put_info(stream, event, &info, err);
-    table_put_number(table, event->t_ns);
+    table_put_count(table, event->t_ns);
     table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
     sched_put_task_cells(table, job, i, event->task);
     table_put_text(table, flags.len_bytes ? flags.data : "");
@@ -901,7 +897,7 @@ static int put_event(struct stream_table *table, const struct sched_job *job, si
 
 static int write_events(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = event_columns, .n_columns = sizeof event_columns / sizeof *event_columns};
+    struct table table = {.columns = event_columns, .n_columns = sizeof event_columns / sizeof *event_columns};
     size_t *places = calloc(job->n_streams, sizeof *places), n = 0;
     int code = places ? 0 : error_memory(err);
     for (size_t i = 0; !code && i < job->n_streams; i++)

@@ -13,7 +13,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "export/streams/sched-report.h"
-#include "export/streams/stream-table.h"
+#include "table/table.h"
 #include "measurement/pending.h"
 
 #define SAMPLE_NAME "locus/sample"
@@ -444,21 +444,21 @@ static int nothing_to_join(struct error *err)
 
 /* --- reports --- */
 
-static const struct table_column sample_columns[] = {
+static const struct column sample_columns[] = {
     {"time_ns", "time", CELL_TIME},      {"cpu", "CPU", CELL_COUNT},        SCHED_TASK_COLUMNS,
     {"variable", "variable", CELL_TEXT}, {"path_node", "path", CELL_COUNT}, {"place", "at", CELL_TEXT},
     {"from_ns", "ran from", CELL_TIME},  {"to_ns", "to", CELL_TIME},        {"before_ns", "ran before", CELL_SPAN},
     {"then", "then", CELL_TEXT},
 };
 
-static void put_sample(struct stream_table *table, const struct join *join, const struct seen *sample)
+static void put_sample(struct table *table, const struct join *join, const struct seen *sample)
 {
     const struct stream_event *event = &join->stream->events[sample->event];
     const struct stream_type *type = stream_type_of(join->stream, event->id);
     struct buf variable = {0}, place = {0};
     int64_t node = 0;
     put_key(join, event, &variable);
-    table_put_number(table, event->t_ns);
+    table_put_count(table, event->t_ns);
     table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
     sched_put_task_cells(table, join->job, join->i, event->task);
     table_put_text(table, variable.len_bytes ? variable.data : "");
@@ -486,8 +486,7 @@ static int compare_by_time(const void *a, const void *b)
 
 int sched_write_samples(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = sample_columns,
-                                 .n_columns = sizeof sample_columns / sizeof *sample_columns};
+    struct table table = {.columns = sample_columns, .n_columns = sizeof sample_columns / sizeof *sample_columns};
     int code = 0;
     bool has_any = false;
     for (size_t i = 0; i < job->n_streams && !code; i++) {
@@ -510,14 +509,14 @@ int sched_write_samples(const struct sched_job *job, struct buf *out, struct err
 }
 
 #define SHARE_COLUMNS                                                                                                  \
-    {"samples", "samples", CELL_COUNT}, {"on_ns", "on CPU", CELL_SPAN}, {"on_share", "of it", CELL_SHARE},             \
+    {"samples", "samples", CELL_COUNT}, {"on_ns", "on CPU", CELL_SPAN}, {"on_share", "of it", CELL_PERCENT},           \
         {"runnable_ns", "then runnable", CELL_SPAN}, {"blocked_ns", "then blocked", CELL_SPAN},                        \
         {"off_ns", "then off CPU", CELL_SPAN}, {"preemptions", "preemptions", CELL_COUNT},                             \
     {                                                                                                                  \
         "migrations", "migrations", CELL_COUNT                                                                         \
     }
 
-static const struct table_column variable_columns[] = {
+static const struct column variable_columns[] = {
     {"variable", "variable", CELL_TEXT},
     {"process", "process", CELL_TEXT},
     {"pid", NULL, CELL_COUNT},
@@ -525,7 +524,7 @@ static const struct table_column variable_columns[] = {
     SHARE_COLUMNS,
 };
 
-static const struct table_column path_columns[] = {
+static const struct column path_columns[] = {
     SCHED_TASK_COLUMNS,
     {"path_node", "path", CELL_COUNT},
     {"place", "at", CELL_TEXT},
@@ -542,7 +541,7 @@ static int compare_groups(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static void put_group(struct stream_table *table, const struct join *join, const struct group *group, int64_t all_ns)
+static void put_group(struct table *table, const struct join *join, const struct group *group, int64_t all_ns)
 {
     const char *text = group->key < 0 ? "(no sample)" : join->texts.strings[group->key];
     const struct share *share = &group->share;
@@ -560,21 +559,21 @@ static void put_group(struct stream_table *table, const struct join *join, const
         buf_fini(&process);
         sched_put_stream(table, join->job, join->i);
     }
-    table_put_number(table, (int64_t)share->n_samples);
-    table_put_number(table, share->on_ns);
-    table_put_share(table, all_ns > 0 ? 100.0 * (double)share->on_ns / (double)all_ns : 0);
+    table_put_count(table, (int64_t)share->n_samples);
+    table_put_count(table, share->on_ns);
+    table_put_number(table, all_ns > 0 ? 100.0 * (double)share->on_ns / (double)all_ns : 0);
     table_put_if(table, join->knows_wakings, share->runnable_ns);
     table_put_if(table, join->knows_wakings, share->blocked_ns);
-    table_put_number(table, share->off_ns);
-    table_put_number(table, (int64_t)share->n_preemptions);
-    table_put_number(table, (int64_t)share->n_migrations);
+    table_put_count(table, share->off_ns);
+    table_put_count(table, (int64_t)share->n_preemptions);
+    table_put_count(table, (int64_t)share->n_migrations);
 }
 
 static int write_groups(const struct sched_job *job, bool by_path, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = by_path ? path_columns : variable_columns,
-                                 .n_columns = by_path ? sizeof path_columns / sizeof *path_columns
-                                                      : sizeof variable_columns / sizeof *variable_columns};
+    struct table table = {.columns = by_path ? path_columns : variable_columns,
+                          .n_columns = by_path ? sizeof path_columns / sizeof *path_columns
+                                               : sizeof variable_columns / sizeof *variable_columns};
     bool has_any = false;
     int code = 0;
     uint64_t n_unseen = 0;

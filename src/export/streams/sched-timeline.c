@@ -8,7 +8,7 @@
 
 #include "base/input.h"
 #include "export/exporters.h"
-#include "export/streams/stream-table.h"
+#include "table/table.h"
 #include "export/text-cells.h"
 
 enum { SLICES_IN_TABLES = 100, TASKS_IN_TEXT = 20, LABEL_MAX = 36, SLICES_MIN = 10 };
@@ -253,6 +253,29 @@ static size_t widest_label(const struct lines *lines)
     return width < LABEL_MAX ? width : LABEL_MAX;
 }
 
+/* Appends a line of times, to stand below a line of n_slices (> 0) characters from from_ns to to_ns: a bar at the first
+ * character of a slice, and behind it when the slice begins, in seconds, as --from and --to take them. */
+static void ticks_put(struct buf *out, int64_t from_ns, int64_t to_ns, size_t n_slices)
+{
+    enum { APART = 16 }; /* slices between times at least */
+    int64_t step_ns = (int64_t)((double)(to_ns - from_ns) * APART / (double)n_slices);
+    int n_digits = 0;
+    for (int64_t unit_ns = 1000000000; n_digits < 9 && step_ns < 10 * unit_ns; unit_ns /= 10)
+        n_digits++;
+    for (size_t i = 0; i < n_slices && !out->failed;) {
+        size_t before = out->len_bytes;
+        buf_printf(out, "|+%.*f", n_digits, (double)schedule_slice_ns(from_ns, to_ns, n_slices, i) * 1e-9);
+        size_t len = out->len_bytes - before;
+        if (i + len > n_slices) {
+            out->len_bytes = before;
+            break;
+        }
+        buf_printf(out, "%*s", len < APART ? (int)(APART - len) : 1, "");
+        i += len < APART ? APART : len + 1;
+    }
+    buf_printf(out, " s\n");
+}
+
 static int write_text(struct lines *lines, struct buf *out, struct error *err)
 {
     enum { AROUND = 11 }; /* bars, blanks and the share behind */
@@ -287,14 +310,14 @@ static int write_text(struct lines *lines, struct buf *out, struct error *err)
 
 /* --- tables --- */
 
-static const struct table_column columns[] = {
+static const struct column columns[] = {
     {"row", NULL, CELL_TEXT},        SCHED_STREAM_COLUMNS,         {"number", NULL, CELL_COUNT},
     {"name", NULL, CELL_TEXT},       {"from_ns", NULL, CELL_TIME}, {"to_ns", NULL, CELL_TIME},
     {"running_ns", NULL, CELL_SPAN}, {"idle_ns", NULL, CELL_SPAN}, {"waiting_ns", NULL, CELL_SPAN},
     {"blocked_ns", NULL, CELL_SPAN}, {"off_ns", NULL, CELL_SPAN},
 };
 
-static void add_slices(const struct lines *lines, const struct row *row, struct stream_table *table)
+static void add_slices(const struct lines *lines, const struct row *row, struct table *table)
 {
     const struct stream *stream = lines->job->streams[lines->stream].stream;
     bool knows_idle = row->is_cpu && (stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES);
@@ -303,11 +326,11 @@ static void add_slices(const struct lines *lines, const struct row *row, struct 
         const int64_t *parts = row->parts + i * N_PARTS;
         table_put_text(table, row->is_cpu ? "cpu" : "task");
         sched_put_stream(table, lines->job, lines->stream);
-        table_put_number(table, row->number);
+        table_put_count(table, row->number);
         table_put_text(table, row->is_cpu ? "" : stream_comm(stream, row->number));
-        table_put_number(table, slice_ns(lines, i));
-        table_put_number(table, i + 1 < lines->n_slices ? slice_ns(lines, i + 1) : lines->to_ns);
-        table_put_number(table, parts[PART_RUNNING]);
+        table_put_count(table, slice_ns(lines, i));
+        table_put_count(table, i + 1 < lines->n_slices ? slice_ns(lines, i + 1) : lines->to_ns);
+        table_put_count(table, parts[PART_RUNNING]);
         table_put_if(table, knows_idle, parts[PART_IDLE]);
         table_put_if(table, knows_wakings, parts[PART_WAITING]);
         table_put_if(table, knows_wakings, parts[PART_BLOCKED]);
@@ -317,7 +340,7 @@ static void add_slices(const struct lines *lines, const struct row *row, struct 
 
 int sched_write_timeline(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = columns, .n_columns = sizeof columns / sizeof *columns};
+    struct table table = {.columns = columns, .n_columns = sizeof columns / sizeof *columns};
     bool is_text = strcmp(job->form, "text") == 0;
     int64_t from_ns = 0, to_ns = 0;
     bool has_any = sched_extent(job, &from_ns, &to_ns);

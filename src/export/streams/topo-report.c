@@ -9,7 +9,7 @@
 
 #include "base/input.h"
 #include "export/exporters.h"
-#include "export/streams/stream-table.h"
+#include "table/table.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 #include "streams/busy.h"
@@ -217,15 +217,15 @@ static int put_machine_json(const struct stream_view *view, struct topology_tree
 
 static void put_machine_csv(const struct topology_tree *tree, struct buf *out)
 {
-    static const struct table_column columns[] = {
+    static const struct column columns[] = {
         {"node", "", CELL_COUNT}, {"package", "", CELL_COUNT}, {"core", "", CELL_COUNT}, {"cpu", "", CELL_COUNT}};
-    struct stream_table table = {.columns = columns, .n_columns = sizeof columns / sizeof *columns};
+    struct table table = {.columns = columns, .n_columns = sizeof columns / sizeof *columns};
     for (size_t i = 0; i < tree->n_rows; i++) {
         const struct brief_cpu *cpu = &tree->rows[i];
         table_put_if(&table, cpu->node != TOPOLOGY_UNKNOWN, cpu->node);
         table_put_if(&table, cpu->package != TOPOLOGY_UNKNOWN, cpu->package);
-        table_put_number(&table, cpu->core);
-        table_put_number(&table, cpu->os);
+        table_put_count(&table, cpu->core);
+        table_put_count(&table, cpu->os);
     }
     table_print_csv(&table, out);
     out->failed |= table.failed;
@@ -365,15 +365,15 @@ static int put_stream_text(const struct sched_job *job, size_t i, struct buf *ou
     return 0;
 }
 
-static const struct table_column busy_columns[] = {
-    SCHED_STREAM_COLUMNS,         {"level", NULL, CELL_TEXT},   {"name", NULL, CELL_TEXT},
-    {"number", NULL, CELL_COUNT}, {"cpus", NULL, CELL_COUNT},   {"from_ns", NULL, CELL_TIME},
-    {"to_ns", NULL, CELL_TIME},   {"busy_ns", NULL, CELL_SPAN}, {"idle_ns", NULL, CELL_SPAN},
-    {"share", NULL, CELL_SHARE},  {"events", NULL, CELL_COUNT},
+static const struct column busy_columns[] = {
+    SCHED_STREAM_COLUMNS,          {"level", NULL, CELL_TEXT},   {"name", NULL, CELL_TEXT},
+    {"number", NULL, CELL_COUNT},  {"cpus", NULL, CELL_COUNT},   {"from_ns", NULL, CELL_TIME},
+    {"to_ns", NULL, CELL_TIME},    {"busy_ns", NULL, CELL_SPAN}, {"idle_ns", NULL, CELL_SPAN},
+    {"share", NULL, CELL_PERCENT}, {"events", NULL, CELL_COUNT},
 };
 
 static void add_cells(const struct sched_job *job, size_t stream, const struct busy *busy, const struct busy_row *row,
-                      struct stream_table *table)
+                      struct table *table)
 {
     static const char *const levels[] = {"machine", "package", "node", "core", "cpu"};
     struct buf label = {0};
@@ -386,22 +386,22 @@ static void add_cells(const struct sched_job *job, size_t stream, const struct b
         table_put_text(table, row->is_beside ? "beside" : levels[row->level]);
         table_put_text(table, label.data ? label.data : "");
         table_put_if(table, row->number != TOPOLOGY_UNKNOWN, row->number);
-        table_put_number(table, row->n_cpus);
-        table_put_number(table, from_ns);
-        table_put_number(table, to_ns);
+        table_put_count(table, row->n_cpus);
+        table_put_count(table, from_ns);
+        table_put_count(table, to_ns);
         table_put_if(table, busy->knows_busy, cell->busy_ns);
         table_put_if(table, busy->knows_idle, cell->idle_ns);
         if (share < 0)
             table_put_absent(table);
         else
-            table_put_share(table, share);
-        table_put_number(table, (int64_t)cell->n_events);
+            table_put_number(table, share);
+        table_put_count(table, (int64_t)cell->n_events);
     }
     table->failed |= label.failed;
     buf_fini(&label);
 }
 
-static int fill_table(const struct sched_job *job, struct stream_table *table, struct error *err)
+static int fill_table(const struct sched_job *job, struct table *table, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < job->n_streams; i++) {
@@ -437,7 +437,7 @@ static int put_topologies_json(const struct sched_job *job, struct buf *out, str
 
 int topo_write(const struct sched_job *job, struct buf *out, struct error *err)
 {
-    struct stream_table table = {.columns = busy_columns, .n_columns = sizeof busy_columns / sizeof *busy_columns};
+    struct table table = {.columns = busy_columns, .n_columns = sizeof busy_columns / sizeof *busy_columns};
     bool is_json = strcmp(job->form, "json") == 0;
     int code = 0;
     if (strcmp(job->form, "text") == 0) {
@@ -450,7 +450,7 @@ int topo_write(const struct sched_job *job, struct buf *out, struct error *err)
     if (code == 0 && is_json) {
         sched_put_json_head(job, "topo", out);
         code = put_topologies_json(job, out, err);
-        table_print_json(&table, out);
+        table_print_json(&table, "\n  ", out);
         buf_printf(out, "}\n");
     } else if (code == 0) {
         table_print_csv(&table, out);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rows of typed cells: see table.h. */
+#include "table/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "fmt/csv.h"
+#include "fmt/json.h"
+
+/* A list of words in a cell. */
+struct table_words {
+    size_t n;
+    uint64_t items[];
+};
+
+/* --- filling --- */
+
+static enum cell_kind kind_of(const struct column *column)
+{
+    return (enum cell_kind)(column->kind & COLUMN_KIND);
+}
+
+static void free_cell(const struct table *table, size_t i)
+{
+    struct table_cell *cell = &table->cells[i];
+    enum cell_kind kind = kind_of(&table->columns[i % table->n_columns]);
+    if (!cell->is_known)
+        return;
+    if (kind == CELL_TABLE)
+        table_fini(cell->table);
+    if (kind == CELL_TABLE)
+        free(cell->table);
+    else if (kind == CELL_TEXT)
+        free(cell->text);
+    else if (kind == CELL_WORDS)
+        free(cell->words);
+}
+
+/* Takes over what the cell points to. */
+static void put_cell(struct table *table, struct table_cell cell)
+{
+    bool has_room = !table->failed && vec_reserve(&table->cells, &table->cap_cells, table->n_cells + 1, sizeof cell);
+    if (has_room)
+        table->cells[table->n_cells++] = cell;
+    table->failed |= !has_room;
+}
+
+/* The same of memory of the cell's own, which is freed if there is no room; pointer NULL: there was none to begin with.
+ */
+static void put_owned(struct table *table, struct table_cell cell, void *pointer)
+{
+    cell.is_known = pointer != NULL;
+    table->failed |= !pointer;
+    put_cell(table, cell);
+    if (table->failed)
+        free(pointer);
+}
+
+void table_put_text(struct table *table, const char *text)
+{
+    char *copy = text ? strdup(text) : NULL;
+    if (!text)
+        table_put_absent(table);
+    else
+        put_owned(table, (struct table_cell){.text = copy}, copy);
+}
+
+void table_put_count(struct table *table, int64_t count)
+{
+    put_cell(table, (struct table_cell){.is_known = true, .count = count});
+}
+
+void table_put_word(struct table *table, uint64_t word)
+{
+    put_cell(table, (struct table_cell){.is_known = true, .word = word});
+}
+
+void table_put_number(struct table *table, double number)
+{
+    put_cell(table, (struct table_cell){.is_known = !isnan(number), .number = number});
+}
+
+void table_put_words(struct table *table, const uint64_t *words, size_t n_words)
+{
+    struct table_words *copy = malloc(sizeof *copy + n_words * sizeof *words);
+    if (copy) {
+        copy->n = n_words;
+        memcpy(copy->items, words, n_words * sizeof *words);
+    }
+    put_owned(table, (struct table_cell){.words = copy}, copy);
+}
+
+void table_put_absent(struct table *table)
+{
+    put_cell(table, (struct table_cell){.is_known = false});
+}
+
+void table_put_if(struct table *table, bool is_known, int64_t count)
+{
+    put_cell(table, (struct table_cell){.is_known = is_known, .count = count});
+}
+
+void table_put_word_if(struct table *table, bool is_known, uint64_t word)
+{
+    put_cell(table, (struct table_cell){.is_known = is_known, .word = word});
+}
+
+struct table *table_put_table(struct table *table, const struct column *columns, size_t n_columns)
+{
+    struct table *inner = malloc(sizeof *inner);
+    if (inner)
+        *inner = (struct table){.columns = columns, .n_columns = n_columns};
+    put_owned(table, (struct table_cell){.table = inner}, inner);
+    return table->failed ? NULL : inner;
+}
+
+size_t table_rows(const struct table *table)
+{
+    return table->n_cells / table->n_columns;
+}
+
+void table_fini(struct table *table)
+{
+    for (size_t i = 0; i < table->n_cells; i++)
+        free_cell(table, i);
+    free(table->cells);
+    *table = (struct table){.columns = table->columns, .n_columns = table->n_columns};
+}
+
+/* --- numbers --- */
+
+void span_put(struct buf *out, int64_t ns)
+{
+    if (ns < 1000 && ns > -1000)
+        buf_printf(out, "%" PRId64 " ns", ns);
+    else if (ns < 1000000 && ns > -1000000)
+        buf_printf(out, "%.1f us", (double)ns * 1e-3);
+    else if (ns < 1000000000 && ns > -1000000000)
+        buf_printf(out, "%.3f ms", (double)ns * 1e-6);
+    else
+        buf_printf(out, "%.3f s", (double)ns * 1e-9);
+}
+
+void time_put(struct buf *out, int64_t t_ns)
+{
+    uint64_t size_ns = t_ns < 0 ? -(uint64_t)t_ns : (uint64_t)t_ns;
+    buf_printf(out, "%s%" PRIu64 ".%06" PRIu64, t_ns < 0 ? "-" : "", size_ns / 1000000000, size_ns / 1000 % 1000000);
+}
+
+/* --- text --- */
+
+static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, struct buf *out)
+{
+    if (!cell->is_known || kind == CELL_WORDS || kind == CELL_TABLE)
+        buf_append(out, "-", 1);
+    else if (kind == CELL_TEXT)
+        printable_put(out, cell->text);
+    else if (kind == CELL_SPAN)
+        span_put(out, cell->count);
+    else if (kind == CELL_TIME)
+        time_put(out, cell->count);
+    else if (kind == CELL_PERCENT)
+        buf_printf(out, "%.1f %%", cell->number);
+    else if (kind == CELL_NUMBER)
+        json_put_double(out, cell->number);
+    else if (kind == CELL_COUNT)
+        buf_printf(out, "%" PRId64, cell->count);
+    else
+        buf_printf(out, kind == CELL_ADDRESS ? "0x%" PRIx64 : "%" PRIu64, cell->word);
+}
+
+/* Number of characters of text that is printable. */
+static size_t width_of(const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p += printable_utf8(p))
+        n++;
+    return n;
+}
+
+/* Appends text in a column of so many characters; nothing follows the last one. */
+static void put_padded(struct buf *out, const char *text, size_t width, bool is_right, bool is_last)
+{
+    size_t used = width_of(text), n_blanks = used < width ? width - used : 0;
+    buf_printf(out, "%*s%s", is_right ? (int)n_blanks : 0, "", text);
+    if (!is_last)
+        buf_printf(out, "%*s  ", is_right ? 0 : (int)n_blanks, "");
+}
+
+/* Column of the last title that is shown. */
+static size_t last_shown(const struct table *table)
+{
+    size_t last = 0;
+    for (size_t i = 0; i < table->n_columns; i++)
+        last = table->columns[i].title ? i : last;
+    return last;
+}
+
+static bool make_widths(const struct table *table, size_t *widths)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < table->n_columns; i++)
+        widths[i] = table->columns[i].title ? strlen(table->columns[i].title) : 0;
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t column = i % table->n_columns;
+        if (!table->columns[column].title)
+            continue;
+        text.len_bytes = 0;
+        put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
+        size_t width = text.len_bytes ? width_of(text.data) : 0;
+        widths[column] = width > widths[column] ? width : widths[column];
+    }
+    bool ok = !text.failed;
+    buf_fini(&text);
+    return ok;
+}
+
+void table_print_text(const struct table *table, struct buf *out)
+{
+    size_t *widths = calloc(table->n_columns, sizeof *widths), last = last_shown(table);
+    struct buf text = {0};
+    if (!widths || !make_widths(table, widths)) {
+        out->failed = true;
+        free(widths);
+        return;
+    }
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (table->columns[i].title)
+            put_padded(out, table->columns[i].title, widths[i], kind_of(&table->columns[i]) != CELL_TEXT, i == last);
+    buf_append(out, "\n", 1);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t column = i % table->n_columns;
+        text.len_bytes = 0;
+        buf_append(&text, "", 0);
+        if (table->columns[column].title) {
+            put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
+            put_padded(out, text.len_bytes ? text.data : "", widths[column],
+                       kind_of(&table->columns[column]) != CELL_TEXT, column == last);
+        }
+        if (column + 1 == table->n_columns)
+            buf_append(out, "\n", 1);
+    }
+    out->failed |= text.failed;
+    buf_fini(&text);
+    free(widths);
+}
+
+/* --- CSV --- */
+
+static void put_csv_cell(const struct table_cell *cell, const struct column *column, struct buf *out)
+{
+    enum cell_kind kind = kind_of(column);
+    int n_digits = column->kind & COLUMN_6_DIGITS ? 6 : column->kind & COLUMN_4_DIGITS ? 4 : 3;
+    if (!cell->is_known)
+        return;
+    if (kind == CELL_TEXT)
+        csv_put_text(out, cell->text);
+    else if (kind == CELL_PERCENT || kind == CELL_NUMBER)
+        buf_printf(out, "%.*f", n_digits, cell->number);
+    else if (kind == CELL_WORD || kind == CELL_ADDRESS)
+        buf_printf(out, kind == CELL_WORD ? "%" PRIu64 : "0x%" PRIx64, cell->word);
+    else
+        buf_printf(out, "%" PRId64, cell->count);
+}
+
+void table_print_csv(const struct table *table, struct buf *out)
+{
+    size_t n_put = 0;
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (!(table->columns[i].kind & COLUMN_NO_CSV))
+            buf_printf(out, "%s%s", n_put++ ? "," : "", table->columns[i].key);
+    buf_append(out, "\n", 1);
+    n_put = 0;
+    for (size_t i = 0; i < table->n_cells; i++) {
+        const struct column *column = &table->columns[i % table->n_columns];
+        if (!(column->kind & COLUMN_NO_CSV)) {
+            buf_append(out, ",", n_put++ > 0);
+            put_csv_cell(&table->cells[i], column, out);
+        }
+        if ((i + 1) % table->n_columns == 0) {
+            buf_append(out, "\n", 1);
+            n_put = 0;
+        }
+    }
+}
+
+/* --- JSON --- */
+
+static void put_json_cell(const struct table_cell *cell, enum cell_kind kind, struct buf *out)
+{
+    if (!cell->is_known)
+        buf_printf(out, "null");
+    else if (kind == CELL_TEXT)
+        json_put_text(out, cell->text);
+    else if (kind == CELL_PERCENT || kind == CELL_NUMBER)
+        json_put_double(out, cell->number);
+    else if (kind == CELL_WORD || kind == CELL_ADDRESS)
+        json_put_word(out, cell->word);
+    else if (kind == CELL_WORDS)
+        json_put_words(out, cell->words->items, cell->words->n);
+    else if (kind == CELL_TABLE)
+        table_print_json(cell->table, "", out); /* as deep as the columns' tables are nested */
+    else
+        buf_printf(out, "%" PRId64, cell->count);
+}
+
+void table_print_json(const struct table *table, const char *line, struct buf *out)
+{
+    bool is_first = true;
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        const struct column *column = &table->columns[i % table->n_columns];
+        const struct table_cell *cell = &table->cells[i];
+        if (i % table->n_columns == 0) {
+            buf_printf(out, "%s%s{", !i ? "" : *line ? "," : ", ", line);
+            is_first = true;
+        }
+        if (!(column->kind & COLUMN_NO_JSON) && (cell->is_known || !(column->kind & COLUMN_LEFT_OUT))) {
+            json_put_key(out, column->key, is_first);
+            put_json_cell(cell, kind_of(column), out);
+            is_first = false;
+        }
+        if ((i + 1) % table->n_columns == 0)
+            buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Answers as rows of typed cells, filled once and printed as text, comma-separated values or JSON. What is not known is
+ * a state of a cell: "-" in text, nothing in CSV, null in JSON, never zero. A table knows no report. Ordinary code. */
+#ifndef LOCUS_TABLE_TABLE_H
+#define LOCUS_TABLE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+enum cell_kind {
+    CELL_TEXT,
+    CELL_COUNT,
+    CELL_WORD,    /* 64 bits without a sign; in JSON a text where a double cannot hold it (fmt/json.h) */
+    CELL_ADDRESS, /* the same; in CSV with 0x */
+    CELL_NUMBER,
+    CELL_PERCENT, /* 0 to 100 */
+    CELL_SPAN,    /* nanoseconds; in text with a unit that suits them */
+    CELL_TIME,    /* nanoseconds on an axis; in text as seconds */
+    CELL_WORDS,   /* a list of words, in JSON only */
+    CELL_TABLE    /* rows of its own, in JSON only */
+};
+
+/* What else there is to a column, beside its kind. */
+enum column_flag {
+    COLUMN_KIND = 0xf, /* the bits of the kind */
+    COLUMN_NO_CSV = 0x10,
+    COLUMN_NO_JSON = 0x20,
+    COLUMN_LEFT_OUT = 0x40,  /* of a JSON object, where it is not known */
+    COLUMN_4_DIGITS = 0x100, /* behind the point, in CSV; else three */
+    COLUMN_6_DIGITS = 0x200
+};
+
+/* A column. key: its name in CSV and JSON; title: in text, NULL: it is not shown there; kind: of enum cell_kind, with
+ * flags. */
+struct column {
+    const char *key, *title;
+    unsigned kind;
+};
+
+/* A cell; what it points to is owned by the table. */
+struct table_cell {
+    bool is_known;
+    union {
+        int64_t count;
+        uint64_t word;
+        double number;
+        char *text;
+        struct table_words *words;
+        struct table *table;
+    };
+};
+
+/* All zero but for columns and n_columns is empty. */
+struct table {
+    const struct column *columns; /* [n_columns] borrowed */
+    size_t n_columns;
+    struct table_cell *cells; /* [n_cells] row by row */
+    size_t n_cells, cap_cells;
+    bool failed;   /* out of memory: the rest was ignored */
+    size_t n_more; /* rows that were left out, because fewer were wanted */
+};
+
+/* Append the next cell; its kind is that of its column. _count also for spans and times, _word for addresses. What says
+ * that nothing is known, text NULL and a number that is NAN, is an absent cell. */
+void table_put_text(struct table *table, const char *text);
+void table_put_count(struct table *table, int64_t count);
+void table_put_word(struct table *table, uint64_t word);
+void table_put_number(struct table *table, double number);
+void table_put_words(struct table *table, const uint64_t *words, size_t n_words);
+void table_put_absent(struct table *table);
+
+/* The number if it is known, else nothing. */
+void table_put_if(struct table *table, bool is_known, int64_t count);
+void table_put_word_if(struct table *table, bool is_known, uint64_t word);
+
+/* A table of these columns as the next cell, to be filled before its parent grows; NULL when out of memory: what is put
+ * there is ignored, as the parent has failed. */
+struct table *table_put_table(struct table *table, const struct column *columns, size_t n_columns);
+
+/* How many whole rows it has. */
+size_t table_rows(const struct table *table);
+
+/* Append all rows: as aligned lines with a head, as CSV with a head, as a JSON array of objects, each after `line`,
+ * such as a line feed and blanks. */
+void table_print_text(const struct table *table, struct buf *out);
+void table_print_csv(const struct table *table, struct buf *out);
+void table_print_json(const struct table *table, const char *line, struct buf *out);
+
+/* Frees the cells and makes the table empty. */
+void table_fini(struct table *table);
+
+/* Appends nanoseconds with a unit: "850 ns", "12.3 us", "1.234 ms", "2.500 s". */
+void span_put(struct buf *out, int64_t ns);
+
+/* Appends a time as seconds with six digits behind the point. */
+void time_put(struct buf *out, int64_t t_ns);
+
+#endif
