@@ -12,6 +12,7 @@
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
+#include "table/table.h"
 
 #define CALLERS_MOST 5 /* of an access, in text */
 #define JSON_PATH_MOST 256
@@ -181,124 +182,88 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 
 const struct exporter export_patterns_text = {"patterns", "text", write_text};
 
-/* --- CSV --- */
+/* --- CSV and JSON --- */
 
-static void put_csv_number(struct buf *out, double value)
-{
-    if (isnan(value))
-        buf_printf(out, ",");
-    else
-        buf_printf(out, ",%.4f", value);
-}
+static const struct column thread_columns[] = {
+    {"process", NULL, CELL_COUNT}, {"thread", NULL, CELL_COUNT}, {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
+    {"samples", NULL, CELL_WORD},  {"loads", NULL, CELL_WORD},   {"stores", NULL, CELL_WORD},
+    {"bins", NULL, CELL_WORDS},
+};
 
-/* One row for a variable. */
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct patterns patterns;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "variable,class,alloc_site,share,used_as,confidence,samples,threads,loads,stores,order,"
-                    "first_offset,last_offset,owner,by_block,by_place,by_chunk,chunk_bytes\n");
-    for (size_t i = 0; i < patterns.n_rows; i++) {
-        const struct pattern_row *row = &patterns.rows[i];
-        if (!is_shown(job, row))
-            continue;
-        csv_put_text(out, row->row->name);
-        buf_printf(out, ",%s,", row->row->class);
-        csv_put_text(out, row->row->site ? row->row->site : "");
-        buf_printf(out, ",%.6f,%s,%s,%llu,%zu,%llu,%llu,%s,%llu,%llu", row->row->share, use_class_name(row->class),
-                   use_confidence_name(row->confidence), (unsigned long long)row->n_samples, row->n,
-                   (unsigned long long)row->n_loads, (unsigned long long)row->n_stores, order_words(row),
-                   (unsigned long long)row->first_offset, (unsigned long long)row->last_offset);
-        put_csv_number(out, row->owner);
-        put_csv_number(out, row->by_block);
-        put_csv_number(out, row->by_place);
-        put_csv_number(out, row->by_chunk);
-        buf_printf(out, ",%llu\n", (unsigned long long)row->chunk_bytes);
-    }
-    patterns_fini(&patterns);
-    return 0;
-}
+static const struct column pattern_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"used_as", NULL, CELL_TEXT},
+    {"confidence", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_WORD},
+    {"threads", NULL, CELL_COUNT | COLUMN_NO_JSON},
+    {"loads", NULL, CELL_WORD},
+    {"stores", NULL, CELL_WORD},
+    {"order", NULL, CELL_TEXT},
+    {"step_bytes", NULL, CELL_WORD | COLUMN_LEFT_OUT | COLUMN_NO_CSV},
+    {"first_offset", NULL, CELL_WORD},
+    {"last_offset", NULL, CELL_WORD},
+    {"owner", NULL, CELL_NUMBER | COLUMN_4_DIGITS},
+    {"by_block", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
+    {"by_place", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
+    {"by_chunk", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
+    {"chunk_bytes", NULL, CELL_WORD | COLUMN_NO_JSON},
+    {"chunk_bytes", NULL, CELL_WORD | COLUMN_LEFT_OUT | COLUMN_NO_CSV},
+    {"bin_bytes", NULL, CELL_WORD | COLUMN_NO_CSV},
+    {"threads", NULL, CELL_TABLE | COLUMN_NO_CSV},
+};
 
-const struct exporter export_patterns_csv = {"patterns", "csv", write_csv};
-
-/* --- JSON --- */
-
-static void put_json_threads(const struct patterns *patterns, const struct pattern_row *row, struct buf *out)
+/* NULL rows: out of memory. */
+static void fill_threads(struct table *rows, const struct patterns *patterns, const struct pattern_row *row)
 {
     const struct model *model = patterns->report.model;
-    json_put_key(out, "threads", 0);
-    for (size_t i = row->first; i < row->first + row->n; i++) {
+    for (size_t i = row->first; rows && i < row->first + row->n; i++) {
         const struct pattern_thread *thread = &patterns->threads[i];
-        buf_printf(out, "%s{\"process\": %u, \"thread\": %u", i == row->first ? "[" : ", ",
-                   model->processes[thread->process].pid, model->threads[thread->thread].thread_id);
-        if (model_has_ranks(model))
-            json_put_word_at(out, "rank", model->processes[thread->process].rank);
-        json_put_word_at(out, "samples", thread->n_samples);
-        json_put_word_at(out, "loads", thread->sum.n_loads);
-        json_put_word_at(out, "stores", thread->sum.n_stores);
-        json_put_key(out, "bins", 0);
-        json_put_words(out, thread->sum.bins, REACH_BINS);
-        buf_append(out, "}", 1);
+        table_put_count(rows, model->processes[thread->process].pid);
+        table_put_count(rows, model->threads[thread->thread].thread_id);
+        table_put_if(rows, model_has_ranks(model), model->processes[thread->process].rank);
+        table_put_word(rows, thread->n_samples);
+        table_put_word(rows, thread->sum.n_loads);
+        table_put_word(rows, thread->sum.n_stores);
+        table_put_words(rows, thread->sum.bins, REACH_BINS);
     }
-    buf_append(out, "]", 1);
 }
 
-static void put_json_row(const struct patterns *patterns, const struct pattern_row *row, struct buf *out)
+static void fill_pattern(struct table *table, const struct patterns *patterns, const struct pattern_row *row)
 {
-    buf_printf(out, "{\"variable\": ");
-    json_put_text(out, row->row->name);
-    json_put_text_at(out, "class", row->row->class);
-    json_put_text_at(out, "alloc_site", row->row->site);
-    json_put_double_at(out, "share", row->row->share);
-    json_put_text_at(out, "used_as", use_class_name(row->class));
-    json_put_text_at(out, "confidence", use_confidence_name(row->confidence));
-    json_put_word_at(out, "samples", row->n_samples);
-    json_put_word_at(out, "loads", row->n_loads);
-    json_put_word_at(out, "stores", row->n_stores);
-    json_put_text_at(out, "order", order_words(row));
-    if (row->step_bytes)
-        json_put_word_at(out, "step_bytes", row->step_bytes);
-    json_put_word_at(out, "first_offset", row->first_offset);
-    json_put_word_at(out, "last_offset", row->last_offset);
-    json_put_double_at(out, "owner", row->owner);
-    if (!isnan(row->by_block))
-        json_put_double_at(out, "by_block", row->by_block);
-    if (!isnan(row->by_place))
-        json_put_double_at(out, "by_place", row->by_place);
-    if (!isnan(row->by_chunk)) {
-        json_put_double_at(out, "by_chunk", row->by_chunk);
-        json_put_word_at(out, "chunk_bytes", row->chunk_bytes);
-    }
-    json_put_word_at(out, "bin_bytes", UINT64_C(1) << patterns->threads[row->first].sum.shift);
-    put_json_threads(patterns, row, out);
-    buf_append(out, "}", 1);
+    table_put_text(table, row->row->name);
+    table_put_text(table, row->row->class);
+    table_put_text(table, row->row->site);
+    table_put_number(table, row->row->share);
+    table_put_text(table, use_class_name(row->class));
+    table_put_text(table, use_confidence_name(row->confidence));
+    table_put_word(table, row->n_samples);
+    table_put_count(table, (int64_t)row->n);
+    table_put_word(table, row->n_loads);
+    table_put_word(table, row->n_stores);
+    table_put_text(table, order_words(row));
+    table_put_word_if(table, row->step_bytes > 0, row->step_bytes);
+    table_put_word(table, row->first_offset);
+    table_put_word(table, row->last_offset);
+    table_put_number(table, row->owner);
+    table_put_number(table, row->by_block);
+    table_put_number(table, row->by_place);
+    table_put_number(table, row->by_chunk);
+    table_put_word(table, row->chunk_bytes);
+    table_put_word_if(table, !isnan(row->by_chunk), row->chunk_bytes);
+    table_put_word(table, UINT64_C(1) << patterns->threads[row->first].sum.shift);
+    fill_threads(table_put_table(table, thread_columns, sizeof thread_columns / sizeof *thread_columns), patterns, row);
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static void fill_patterns(struct table *table, const struct export_job *job, const struct patterns *patterns)
 {
-    struct patterns patterns;
-    size_t n = 0;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_key(out, "variables", 0);
-    buf_append(out, "[", 1);
-    for (size_t i = 0; i < patterns.n_rows; i++) {
-        if (!is_shown(job, &patterns.rows[i]))
-            continue;
-        buf_printf(out, n++ ? ",\n" : "\n");
-        put_json_row(&patterns, &patterns.rows[i], out);
-    }
-    buf_printf(out, "]}\n");
-    patterns_fini(&patterns);
-    return 0;
+    *table = (struct table){.columns = pattern_columns, .n_columns = sizeof pattern_columns / sizeof *pattern_columns};
+    for (size_t i = 0; i < patterns->n_rows; i++)
+        if (is_shown(job, &patterns->rows[i]))
+            fill_pattern(table, patterns, &patterns->rows[i]);
 }
-
-const struct exporter export_patterns_json = {"patterns", "json", write_json};
 
 /* --- lines --- */
 
@@ -457,154 +422,161 @@ static int write_lines_text(const struct export_job *job, struct buf *out, struc
 
 const struct exporter export_sharing_text = {"sharing", "text", write_lines_text};
 
-static int write_lines_csv(const struct export_job *job, struct buf *out, struct error *err)
+static const struct column place_columns[] = {
+    {"function", NULL, CELL_TEXT},
+    {"file", NULL, CELL_TEXT},
+    {"line", NULL, CELL_COUNT},
+};
+
+static const struct column side_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"field", NULL, CELL_TEXT},
+    {"from", NULL, CELL_TEXT},
+    {"process", NULL, CELL_COUNT},
+    {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
+    {"thread", NULL, CELL_COUNT},
+    {"access", NULL, CELL_TEXT},
+    {"address", NULL, CELL_WORD},
+    {"bytes", NULL, CELL_WORD},
+    {"offset", NULL, CELL_WORD | COLUMN_LEFT_OUT},
+    {"function", NULL, CELL_TEXT},
+    {"file", NULL, CELL_TEXT},
+    {"line", NULL, CELL_COUNT},
+    {"called_by", NULL, CELL_TABLE},
+};
+
+static const struct column line_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"other_variable", NULL, CELL_TEXT},
+    {"process", NULL, CELL_COUNT},
+    {"line_address", NULL, CELL_ADDRESS | COLUMN_LEFT_OUT},
+    {"offset", NULL, CELL_WORD | COLUMN_LEFT_OUT},
+    {"sharing", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_WORD},
+    {"stores", NULL, CELL_WORD},
+    {"threads", NULL, CELL_COUNT},
+    {"writers", NULL, CELL_COUNT},
+    {"same_places", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
+    {"seen_modified", NULL, CELL_COUNT},
+    {"verified", NULL, CELL_TEXT},
+    {"same_traps", NULL, CELL_WORD},
+    {"beside_traps", NULL, CELL_WORD},
+    {"no_traps", NULL, CELL_WORD},
+    {"sample_place", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    {"trap_place", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    {"accesses", NULL, CELL_TABLE | COLUMN_NO_CSV},
+};
+
+static void fill_place(struct table *table, const struct model *model, const struct touch_place *place)
 {
-    struct patterns patterns;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "variable,other_variable,process,line_address,offset,sharing,samples,stores,threads,writers,"
-                    "same_places,seen_modified,verified,same_traps,beside_traps,no_traps,sample_place,trap_place\n");
-    for (size_t i = 0; i < patterns.n_lines; i++) {
-        const struct shared_line *line = &patterns.lines[i];
-        if (!is_line_shown(job, &patterns, line))
-            continue;
-        csv_put_text(out, name_of(&patterns, line->row));
-        buf_printf(out, ",");
-        csv_put_text(out, line->other_row == line->row ? "" : name_of(&patterns, line->other_row));
-        buf_printf(out, ",%u,", line->process);
-        if (line->line != LINE_ALL)
-            buf_printf(out, "0x%llx", (unsigned long long)(line->line * PATTERN_LINE_BYTES));
-        buf_append(out, ",", 1);
-        if (line->offset_bytes != UINT64_MAX)
-            buf_printf(out, "%llu", (unsigned long long)line->offset_bytes);
-        buf_printf(out, ",%s,%llu,%llu,%zu,%zu", line->is_candidate ? line_sharing_name(line->sharing) : "no candidate",
-                   (unsigned long long)line->n_samples, (unsigned long long)line->n_stores, line->n_threads,
-                   line->n_writers);
-        put_csv_number(out, line->in_common);
-        buf_printf(out, ",%d,%s,%llu,%llu,%llu", line->is_seen_modified, line_verdict_name(line->verdict),
-                   (unsigned long long)line->n_same, (unsigned long long)line->n_beside,
-                   (unsigned long long)line->n_none);
-        for (int side = 0; side < 2; side++) {
-            struct buf text = {0};
-            if (line->n_most)
-                put_side(&patterns, &line->sides[side], &text);
-            buf_append(out, ",", 1);
-            csv_put_text(out, text.data ? text.data : "");
-            buf_fini(&text);
-        }
-        buf_append(out, "\n", 1);
-    }
-    patterns_fini(&patterns);
-    return 0;
+    table_put_text(table, model_text(model, place->function));
+    table_put_text(table, model_text(model, place->file));
+    table_put_count(table, place->line);
 }
 
-const struct exporter export_sharing_csv = {"sharing", "csv", write_lines_csv};
-
-/* The keys of a place. */
-static void put_json_place(const struct model *model, const struct touch_place *place, struct buf *out)
-{
-    buf_printf(out, "\"function\": ");
-    json_put_text(out, model_text(model, place->function));
-    json_put_text_at(out, "file", model_text(model, place->file));
-    json_put_word_at(out, "line", place->line);
-}
-
-/* The place of an access, and the path of calls that led there, innermost first. */
-static void put_json_path(const struct model *model, uint32_t scope, struct buf *out)
-{
-    struct touch_place places[JSON_PATH_MOST];
-    size_t n = touch_path_of(model, scope, places, JSON_PATH_MOST);
-    buf_append(out, ", ", 2);
-    put_json_place(model, &places[0], out);
-    json_put_key(out, "called_by", 0);
-    buf_append(out, "[", 1);
-    for (size_t i = 1; i < n && i < JSON_PATH_MOST; i++) {
-        buf_printf(out, i > 1 ? ", {" : "{");
-        put_json_place(model, &places[i], out);
-        buf_append(out, "}", 1);
-    }
-    buf_append(out, "]", 1);
-}
-
-static void put_json_verdict(const struct patterns *patterns, const struct shared_line *line, struct buf *out)
+/* One of the two accesses, with the path of calls that led there, innermost first. */
+static void fill_side(struct table *table, const struct patterns *patterns, const struct line_side *side,
+                      const char *from)
 {
     const struct model *model = patterns->report.model;
-    json_put_text_at(out, "verified", line_verdict_name(line->verdict));
-    json_put_word_at(out, "same_traps", line->n_same);
-    json_put_word_at(out, "beside_traps", line->n_beside);
-    json_put_word_at(out, "no_traps", line->n_none);
-    json_put_key(out, "accesses", 0);
-    buf_append(out, "[", 1);
-    for (int i = 0; line->n_most && i < 2; i++) {
-        const struct line_side *side = &line->sides[i];
-        if (side->row == UINT32_MAX)
+    const struct thread *thread = &model->threads[side->thread];
+    struct touch_place places[JSON_PATH_MOST];
+    table_put_text(table, name_of(patterns, side->row));
+    table_put_text(table, side->field);
+    table_put_text(table, from);
+    table_put_count(table, model->processes[thread->process].pid);
+    table_put_if(table, model_has_ranks(model), model->processes[thread->process].rank);
+    table_put_count(table, thread->thread_id);
+    table_put_text(table, access_words(side->accesses));
+    table_put_word(table, side->address);
+    table_put_word(table, side->n_bytes);
+    table_put_word_if(table, side->offset_bytes != UINT64_MAX, side->offset_bytes);
+    size_t n = touch_path_of(model, side->scope, places, JSON_PATH_MOST);
+    fill_place(table, model, &places[0]);
+    struct table *callers = table_put_table(table, place_columns, sizeof place_columns / sizeof *place_columns);
+    for (size_t i = 1; callers && i < n && i < JSON_PATH_MOST; i++)
+        fill_place(callers, model, &places[i]);
+}
+
+static void fill_sides(struct table *table, const struct patterns *patterns, const struct shared_line *line)
+{
+    for (int i = 0; i < 2; i++) {
+        struct buf text = {0};
+        if (line->n_most)
+            put_side(patterns, &line->sides[i], &text);
+        table_put_text(table, text.data ? text.data : "");
+        table->failed |= text.failed;
+        buf_fini(&text);
+    }
+    struct table *sides = table_put_table(table, side_columns, sizeof side_columns / sizeof *side_columns);
+    for (int i = 0; sides && line->n_most && i < 2; i++)
+        if (line->sides[i].row != UINT32_MAX)
+            fill_side(sides, patterns, &line->sides[i], i ? "watchpoint" : "sample");
+}
+
+static void fill_line(struct table *table, const struct patterns *patterns, const struct shared_line *line)
+{
+    table_put_text(table, name_of(patterns, line->row));
+    table_put_text(table, line->other_row == line->row ? NULL : name_of(patterns, line->other_row));
+    table_put_count(table, line->process);
+    table_put_word_if(table, line->line != LINE_ALL, line->line * PATTERN_LINE_BYTES);
+    table_put_word_if(table, line->offset_bytes != UINT64_MAX, line->offset_bytes);
+    table_put_text(table, line->is_candidate ? line_sharing_name(line->sharing) : "no candidate");
+    table_put_word(table, line->n_samples);
+    table_put_word(table, line->n_stores);
+    table_put_count(table, (int64_t)line->n_threads);
+    table_put_count(table, (int64_t)line->n_writers);
+    table_put_number(table, line->in_common);
+    table_put_count(table, line->is_seen_modified);
+    table_put_text(table, line_verdict_name(line->verdict));
+    table_put_word(table, line->n_same);
+    table_put_word(table, line->n_beside);
+    table_put_word(table, line->n_none);
+    fill_sides(table, patterns, line);
+}
+
+static void fill_lines(struct table *table, const struct export_job *job, const struct patterns *patterns)
+{
+    *table = (struct table){.columns = line_columns, .n_columns = sizeof line_columns / sizeof *line_columns};
+    for (size_t i = 0; i < patterns->n_lines; i++)
+        if (is_line_shown(job, patterns, &patterns->lines[i]))
+            fill_line(table, patterns, &patterns->lines[i]);
+}
+
+/* --- both --- */
+
+static void put_json_notes(const struct model *model, struct buf *out)
+{
+    size_t n = 0;
+    buf_printf(out, ",\n\"notes\": [");
+    for (size_t i = 0; i < model->n_notes; i++) {
+        if (strncmp(model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) != 0)
             continue;
-        buf_printf(out, out->data[out->len_bytes - 1] == '[' ? "{\"variable\": " : ", {\"variable\": ");
-        json_put_text(out, name_of(patterns, side->row));
-        json_put_text_at(out, "field", side->field);
-        json_put_text_at(out, "from", i ? "watchpoint" : "sample");
-        json_put_word_at(out, "process", model->processes[model->threads[side->thread].process].pid);
-        if (model_has_ranks(model))
-            json_put_word_at(out, "rank", model->processes[model->threads[side->thread].process].rank);
-        json_put_word_at(out, "thread", model->threads[side->thread].thread_id);
-        json_put_text_at(out, "access", access_words(side->accesses));
-        json_put_word_at(out, "address", side->address);
-        json_put_word_at(out, "bytes", side->n_bytes);
-        if (side->offset_bytes != UINT64_MAX)
-            json_put_word_at(out, "offset", side->offset_bytes);
-        put_json_path(model, side->scope, out);
-        buf_append(out, "}", 1);
+        buf_printf(out, n++ ? ", " : "");
+        json_put_text(out, model->notes[i]);
     }
     buf_append(out, "]", 1);
 }
 
-static int write_lines_json(const struct export_job *job, struct buf *out, struct error *err)
+/* As CSV and as JSON. */
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
+    bool is_lines = strcmp(job->report, "sharing") == 0, is_json = strcmp(job->form, "json") == 0;
     struct patterns patterns;
-    size_t n = 0;
+    struct table table;
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
         return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_key(out, "lines", 0);
-    buf_append(out, "[", 1);
-    for (size_t i = 0; i < patterns.n_lines; i++) {
-        const struct shared_line *line = &patterns.lines[i];
-        if (!is_line_shown(job, &patterns, line))
-            continue;
-        buf_printf(out, n++ ? ",\n{\"variable\": " : "\n{\"variable\": ");
-        json_put_text(out, name_of(&patterns, line->row));
-        json_put_text_at(out, "other_variable",
-                         line->other_row == line->row ? NULL : name_of(&patterns, line->other_row));
-        json_put_word_at(out, "process", line->process);
-        if (line->line != LINE_ALL)
-            json_put_word_at(out, "line_address", line->line * PATTERN_LINE_BYTES);
-        if (line->offset_bytes != UINT64_MAX)
-            json_put_word_at(out, "offset", line->offset_bytes);
-        json_put_text_at(out, "sharing", line->is_candidate ? line_sharing_name(line->sharing) : "no candidate");
-        json_put_word_at(out, "samples", line->n_samples);
-        json_put_word_at(out, "stores", line->n_stores);
-        json_put_word_at(out, "threads", line->n_threads);
-        json_put_word_at(out, "writers", line->n_writers);
-        if (!isnan(line->in_common))
-            json_put_double_at(out, "same_places", line->in_common);
-        json_put_word_at(out, "seen_modified", line->is_seen_modified);
-        put_json_verdict(&patterns, line, out);
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, "],\n\"notes\": [");
-    n = 0;
-    for (size_t i = 0; i < job->model->n_notes; i++) {
-        if (strncmp(job->model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) != 0)
-            continue;
-        buf_printf(out, n++ ? ", " : "");
-        json_put_text(out, job->model->notes[i]);
-    }
-    buf_printf(out, "]}\n");
+    (is_lines ? fill_lines : fill_patterns)(&table, job, &patterns);
     patterns_fini(&patterns);
-    return 0;
+    code = export_put_table(job, is_lines ? "lines" : "variables", &table, out, err);
+    if (is_lines && is_json)
+        put_json_notes(job->model, out);
+    buf_append(out, "}\n", is_json ? 2 : 0);
+    return code;
 }
 
-const struct exporter export_sharing_json = {"sharing", "json", write_lines_json};
+const struct exporter export_patterns_csv = {"patterns", "csv", write_table};
+const struct exporter export_patterns_json = {"patterns", "json", write_table};
+const struct exporter export_sharing_csv = {"sharing", "csv", write_table};
+const struct exporter export_sharing_json = {"sharing", "json", write_table};

@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+#include "fmt/json.h"
+#include "table/table.h"
+
 extern const struct exporter export_vars_text, export_vars_csv, export_vars_html, export_vars_json, export_html;
 extern const struct exporter export_regions_text, export_regions_csv, export_regions_json;
 extern const struct exporter export_tree_text, export_tree_csv, export_tree_json;
@@ -58,4 +61,20 @@ const struct exporter *exporters_find(const char *report, const char *form)
         if (strcmp(exporters[i]->report, report) == 0 && strcmp(exporters[i]->form, form) == 0)
             return exporters[i];
     return NULL;
+}
+
+int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
+                     struct error *err)
+{
+    if (strcmp(job->form, "json") == 0) {
+        buf_printf(out, "{\"program\": ");
+        json_put_text(out, job->model->program);
+        json_put_key(out, name, 0);
+        table_print_json(table, "\n", out);
+    } else {
+        table_print_csv(table, out);
+    }
+    int code = table->failed ? error_memory(err) : 0;
+    table_fini(table);
+    return code;
 }

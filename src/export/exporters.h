@@ -7,11 +7,12 @@
 #include "analysis/model.h"
 
 struct thread_values;
+struct table;
 
 /* What the user asked for. */
 struct export_job {
     const struct model *model;
-    const char *report;                 /* that of the exporter */
+    const char *report, *form;          /* those of the exporter */
     const struct thread_values *values; /* NULL = none */
     const char *directory;              /* of the database */
     const char *subject; /* annotate: the file or function; cpus, patterns, sharing: the variable, NULL: all */
@@ -48,5 +49,10 @@ struct exporter {
 
 /* NULL when there is none for this report and form. */
 const struct exporter *exporters_find(const char *report, const char *form);
+
+/* Appends a report's table as its form wants it, CSV, or the beginning of a JSON object that holds the program and,
+ * under the name, the rows; frees the table.  err: ERR_MEMORY */
+int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
+                     struct error *err);
 
 #endif

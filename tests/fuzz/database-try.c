@@ -57,6 +57,7 @@ void database_report(const struct model *model)
         const struct exporter *exporter = exporters_find(forms[i][0], forms[i][1]);
         const struct export_job job = {.model = model,
                                        .report = forms[i][0],
+                                       .form = forms[i][1],
                                        .metric = (size_t)metric,
                                        .with_unused = true,
                                        .with_paths = i & 1,

@@ -504,6 +504,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     struct terminal terminal = terminal_get(settings);
     const struct export_job job = {.model = model,
                                    .report = exporter->report,
+                                   .form = exporter->form,
                                    .values = values,
                                    .directory = directory,
                                    .subject = settings->variable ? settings->variable : settings->subject,
