@@ -3,6 +3,7 @@
  * means here, then the figures and functions of each allocation path. */
 #include "analysis/report/leaks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "export/vars-table.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
+#include "table/table.h"
 
 #define FRAMES_MAX 16
 
@@ -193,31 +195,86 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 
 const struct exporter export_leaks_text = {"leaks", "text", write_text};
 
-/* --- CSV --- */
+/* --- paths of allocations --- */
 
-/* The report of leaks as comma-separated values: one row for each allocation path. */
+static const struct column frame_columns[] = {
+    {"function", NULL, CELL_TEXT},
+    {"file", NULL, CELL_TEXT},
+    {"line", NULL, CELL_COUNT},
+};
 
-static bool is_block(const struct report_row *row)
+/* Its functions, innermost first; 0: it is no block. The frames are valid until the next call. */
+static size_t path_of(const struct report *report, const struct report_row *row, const struct leak_frame **path)
 {
-    return row->variable && (row->variable->class == CLASS_HEAP || row->variable->class == CLASS_MMAP);
+    static struct leak_frame frames[LEAK_FRAMES_MAX];
+    bool is_block = row->variable && (row->variable->class == CLASS_HEAP || row->variable->class == CLASS_MMAP);
+    *path = frames;
+    return is_block ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
+}
+
+static void put_path_words(const struct report *report, const struct report_row *row, struct buf *text)
+{
+    const struct leak_frame *frames;
+    const struct model *model = report->model;
+    size_t n = path_of(report, row, &frames);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
+        if (frames[i].line)
+            buf_printf(text, " (%s:%u)", model_text(model, frames[i].file), frames[i].line);
+    }
+}
+
+/* table NULL: out of memory. */
+static void fill_path(struct table *table, const struct report *report, const struct report_row *row)
+{
+    const struct leak_frame *frames;
+    size_t n = path_of(report, row, &frames);
+    for (size_t i = 0; table && i < n; i++) {
+        table_put_text(table, model_text(report->model, frames[i].function));
+        table_put_text(table, model_text(report->model, frames[i].file));
+        table_put_count(table, frames[i].line);
+    }
 }
 
 void csv_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
 {
-    static struct leak_frame frames[LEAK_FRAMES_MAX];
-    const struct model *model = report->model;
     struct buf text = {0};
-    size_t n = is_block(row) ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
-    for (size_t i = 0; i < n; i++) {
-        buf_printf(&text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
-        if (frames[i].line)
-            buf_printf(&text, " (%s:%u)", model_text(model, frames[i].file), frames[i].line);
-    }
+    put_path_words(report, row, &text);
     csv_put_text(out, text.data ? text.data : "");
     buf_fini(&text);
 }
 
-static void put_csv_row(const struct leaks *leaks, const struct leak_row *leak, struct buf *out)
+void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    struct table path = {.columns = frame_columns, .n_columns = sizeof frame_columns / sizeof *frame_columns};
+    fill_path(&path, report, row);
+    json_put_key(out, "path", 0);
+    table_print_json(&path, "", out);
+    out->failed |= path.failed;
+    table_fini(&path);
+}
+
+/* --- CSV and JSON --- */
+
+static const struct column leak_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    {"live_blocks", NULL, CELL_WORD},
+    {"live_bytes", NULL, CELL_WORD},
+    {"allocated_blocks", NULL, CELL_WORD},
+    {"allocated_bytes", NULL, CELL_WORD},
+    {"freed_blocks", NULL, CELL_WORD},
+    {"freed_bytes", NULL, CELL_WORD},
+    {"marked_blocks", NULL, CELL_WORD},
+    {"marked_bytes", NULL, CELL_WORD},
+    {"samples", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
+    {"share", NULL, CELL_PERCENT | COLUMN_LEFT_OUT | COLUMN_6_DIGITS},
+    {"path", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    {"path", NULL, CELL_TABLE | COLUMN_NO_CSV},
+};
+
+static void fill_row(struct table *table, const struct leaks *leaks, const struct leak_row *leak)
 {
     const struct report_row *row = leak->row;
     const struct variable *variable = row->variable;
@@ -229,38 +286,20 @@ static void put_csv_row(const struct leaks *leaks, const struct leak_row *leak, 
                               variable->size_freed_bytes,
                               variable->n_blocks_marked,
                               variable->size_marked_bytes};
-    csv_put_text(out, row->name);
-    buf_printf(out, ",%s,", row->class);
-    csv_put_text(out, row->site);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        buf_printf(out, ",%llu", (unsigned long long)words[i]);
-    if (leaks->has_use)
-        buf_printf(out, ",%.15g,%.6f,", row->samples, row->share);
-    else
-        buf_printf(out, ",,,");
-    csv_put_alloc_path(&leaks->report, row, out);
-    buf_append(out, "\n", 1);
+    struct buf text = {0};
+    table_put_text(table, row->name);
+    table_put_text(table, row->class);
+    table_put_text(table, row->site);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        table_put_word(table, words[i]);
+    table_put_number(table, leaks->has_use ? row->samples : NAN);
+    table_put_number(table, leaks->has_use ? row->share : NAN);
+    put_path_words(&leaks->report, row, &text);
+    table_put_text(table, text.data ? text.data : "");
+    table->failed |= text.failed;
+    buf_fini(&text);
+    fill_path(table_put_table(table, frame_columns, sizeof frame_columns / sizeof *frame_columns), &leaks->report, row);
 }
-
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct leaks leaks;
-    int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "variable,class,alloc_site,live_blocks,live_bytes,allocated_blocks,allocated_bytes,freed_blocks,"
-                    "freed_bytes,marked_blocks,marked_bytes,samples,share,path\n");
-    for (size_t i = 0; i < n_shown(&leaks, job); i++)
-        put_csv_row(&leaks, &leaks.rows[i], out);
-    leaks_fini(&leaks);
-    return 0;
-}
-
-const struct exporter export_leaks_csv = {"leaks", "csv", write_csv};
-
-/* --- JSON --- */
-
-/* The report of leaks as JSON. */
 
 static void put_json_sum(struct buf *out, const char *key, const struct leak_sum *sum)
 {
@@ -271,80 +310,47 @@ static void put_json_sum(struct buf *out, const char *key, const struct leak_sum
     buf_append(out, "}", 1);
 }
 
-void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
+static void put_json_head(const struct leaks *leaks, const struct export_job *job, struct buf *out)
 {
-    static struct leak_frame frames[LEAK_FRAMES_MAX];
-    const struct model *model = report->model;
-    size_t n = is_block(row) ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
-    json_put_key(out, "path", 0);
-    buf_append(out, "[", 1);
-    for (size_t i = 0; i < n; i++) {
-        buf_printf(out, i ? ", {\"function\": " : "{\"function\": ");
-        json_put_text(out, model_text(model, frames[i].function));
-        json_put_text_at(out, "file", model_text(model, frames[i].file));
-        json_put_word_at(out, "line", frames[i].line);
-        buf_append(out, "}", 1);
-    }
-    buf_append(out, "]", 1);
-}
-
-static void put_json_row(const struct leaks *leaks, const struct leak_row *leak, struct buf *out)
-{
-    const struct report_row *row = leak->row;
-    const struct variable *variable = row->variable;
-    buf_printf(out, "{\"variable\": ");
-    json_put_text(out, row->name);
-    json_put_text_at(out, "class", row->class);
-    json_put_text_at(out, "alloc_site", row->site);
-    json_put_word_at(out, "live_blocks", leak->n_live);
-    json_put_word_at(out, "live_bytes", leak->live_bytes);
-    json_put_word_at(out, "allocated_blocks", variable->n_blocks);
-    json_put_word_at(out, "allocated_bytes", variable->size_bytes);
-    json_put_word_at(out, "freed_blocks", variable->n_blocks_freed);
-    json_put_word_at(out, "freed_bytes", variable->size_freed_bytes);
-    json_put_word_at(out, "marked_blocks", variable->n_blocks_marked);
-    json_put_word_at(out, "marked_bytes", variable->size_marked_bytes);
-    if (leaks->has_use) {
-        json_put_double_at(out, "samples", row->samples);
-        json_put_double_at(out, "share", row->share);
-    }
-    json_put_alloc_path(&leaks->report, row, out);
-    buf_append(out, "}", 1);
-}
-
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct leaks leaks;
     const struct model *model = job->model;
-    int code = leaks_make(model, job->metric, job->at_mark, job->with_unused, &leaks, err);
-    if (code != 0)
-        return code;
     buf_printf(out, "{\"program\": ");
     json_put_text(out, model->program);
-    json_put_text_at(out, "moment", job->at_mark ? "mark" : "end");
+    json_put_text_at(out, "moment", leaks->is_at_mark ? "mark" : "end");
     json_put_word_at(out, "min_bytes", model->min_bytes);
     json_put_word_at(out, "sample_bytes", model->sample_bytes);
     json_put_word_at(out, "start_ns", model->start_ns);
     json_put_word_at(out, "mark_ns", model->mark_ns);
     json_put_word_at(out, "n_killed", model->n_killed);
-    put_json_sum(out, "allocated", &leaks.allocated);
-    put_json_sum(out, "freed", &leaks.freed);
-    put_json_sum(out, "live_at_end", &leaks.live);
-    put_json_sum(out, "live_at_mark", &leaks.marked);
-    json_put_text_at(out, "metric", leaks.has_use ? model->metrics[job->metric].name : NULL);
-    if (leaks.has_use) {
-        json_put_double_at(out, "live_share", leaks.share);
-        put_json_sum(out, "live_without_samples", &leaks.unused);
+    put_json_sum(out, "allocated", &leaks->allocated);
+    put_json_sum(out, "freed", &leaks->freed);
+    put_json_sum(out, "live_at_end", &leaks->live);
+    put_json_sum(out, "live_at_mark", &leaks->marked);
+    json_put_text_at(out, "metric", leaks->has_use ? model->metrics[job->metric].name : NULL);
+    if (leaks->has_use) {
+        json_put_double_at(out, "live_share", leaks->share);
+        put_json_sum(out, "live_without_samples", &leaks->unused);
     }
     put_json_notes(model, out);
-    buf_printf(out, ",\n\"paths\": [");
-    for (size_t i = 0; i < n_shown(&leaks, job); i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        put_json_row(&leaks, &leaks.rows[i], out);
-    }
-    buf_printf(out, "]}\n");
-    leaks_fini(&leaks);
-    return 0;
+    buf_printf(out, ",\n\"paths\": ");
 }
 
-const struct exporter export_leaks_json = {"leaks", "json", write_json};
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    bool is_json = strcmp(job->form, "json") == 0;
+    struct table table = {.columns = leak_columns, .n_columns = sizeof leak_columns / sizeof *leak_columns};
+    struct leaks leaks;
+    int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
+    if (code != 0)
+        return code;
+    for (size_t i = 0; i < n_shown(&leaks, job); i++)
+        fill_row(&table, &leaks, &leaks.rows[i]);
+    if (is_json)
+        put_json_head(&leaks, job, out);
+    leaks_fini(&leaks);
+    code = export_put_rows(job, &table, out, err);
+    buf_append(out, "}\n", is_json ? 2 : 0);
+    return code;
+}
+
+const struct exporter export_leaks_csv = {"leaks", "csv", write_table};
+const struct exporter export_leaks_json = {"leaks", "json", write_table};

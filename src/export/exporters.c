@@ -63,6 +63,17 @@ const struct exporter *exporters_find(const char *report, const char *form)
     return NULL;
 }
 
+int export_put_rows(const struct export_job *job, struct table *table, struct buf *out, struct error *err)
+{
+    if (strcmp(job->form, "json") == 0)
+        table_print_json(table, "\n", out);
+    else
+        table_print_csv(table, out);
+    int code = table->failed ? error_memory(err) : 0;
+    table_fini(table);
+    return code;
+}
+
 int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
                      struct error *err)
 {
@@ -70,11 +81,6 @@ int export_put_table(const struct export_job *job, const char *name, struct tabl
         buf_printf(out, "{\"program\": ");
         json_put_text(out, job->model->program);
         json_put_key(out, name, 0);
-        table_print_json(table, "\n", out);
-    } else {
-        table_print_csv(table, out);
     }
-    int code = table->failed ? error_memory(err) : 0;
-    table_fini(table);
-    return code;
+    return export_put_rows(job, table, out, err);
 }

@@ -50,8 +50,10 @@ struct exporter {
 /* NULL when there is none for this report and form. */
 const struct exporter *exporters_find(const char *report, const char *form);
 
-/* Appends a report's table as its form wants it, CSV, or the beginning of a JSON object that holds the program and,
- * under the name, the rows; frees the table.  err: ERR_MEMORY */
+/* Appends a report's table as its form wants it, CSV or a JSON array of rows, and frees the table.  err: ERR_MEMORY */
+int export_put_rows(const struct export_job *job, struct table *table, struct buf *out, struct error *err);
+
+/* The same; as JSON, behind the beginning of an object that holds the program and, under the name, the rows. */
 int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
                      struct error *err);
 

@@ -254,13 +254,16 @@ void table_print_text(const struct table *table, struct buf *out)
 static void put_csv_cell(const struct table_cell *cell, const struct column *column, struct buf *out)
 {
     enum cell_kind kind = kind_of(column);
-    int n_digits = column->kind & COLUMN_6_DIGITS ? 6 : column->kind & COLUMN_4_DIGITS ? 4 : 3;
+    int n_digits = column->kind & COLUMN_ALL_DIGITS ? 15
+                   : column->kind & COLUMN_6_DIGITS ? 6
+                   : column->kind & COLUMN_4_DIGITS ? 4
+                                                    : 3;
     if (!cell->is_known)
         return;
     if (kind == CELL_TEXT)
         csv_put_text(out, cell->text);
     else if (kind == CELL_PERCENT || kind == CELL_NUMBER)
-        buf_printf(out, "%.*f", n_digits, cell->number);
+        buf_printf(out, column->kind & COLUMN_ALL_DIGITS ? "%.*g" : "%.*f", n_digits, cell->number);
     else if (kind == CELL_WORD || kind == CELL_ADDRESS)
         buf_printf(out, kind == CELL_WORD ? "%" PRIu64 : "0x%" PRIx64, cell->word);
     else

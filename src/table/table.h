@@ -30,7 +30,8 @@ enum column_flag {
     COLUMN_NO_JSON = 0x20,
     COLUMN_LEFT_OUT = 0x40,  /* of a JSON object, where it is not known */
     COLUMN_4_DIGITS = 0x100, /* behind the point, in CSV; else three */
-    COLUMN_6_DIGITS = 0x200
+    COLUMN_6_DIGITS = 0x200,
+    COLUMN_ALL_DIGITS = 0x400 /* that are meaningful, at most 15 */
 };
 
 /* A column. key: its name in CSV and JSON; title: in text, NULL: it is not shown there; kind: of enum cell_kind, with
