@@ -220,8 +220,14 @@ static void put_text_row(const struct code_report *report, const struct export_j
         put_difference(report, job, number, out);
 }
 
-static int write_text(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
+static enum code_kind kind_of(const struct export_job *job)
 {
+    return strcmp(job->report, "functions") == 0 ? CODE_FUNCTION : CODE_LINE;
+}
+
+static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    enum code_kind kind = kind_of(job);
     struct code_report report;
     const struct model *model = job->model;
     int code = code_report_make(job, kind, &report, err);
@@ -251,8 +257,9 @@ static int write_text(const struct export_job *job, enum code_kind kind, struct 
     return 0;
 }
 
-static int write_csv(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
+    enum code_kind kind = kind_of(job);
     struct code_report report;
     const struct code_table *table = &report.table;
     int code = code_report_make(job, kind, &report, err);
@@ -278,8 +285,9 @@ static int write_csv(const struct export_job *job, enum code_kind kind, struct b
     return 0;
 }
 
-static int write_json(const struct export_job *job, enum code_kind kind, struct buf *out, struct error *err)
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
+    enum code_kind kind = kind_of(job);
     struct code_report report;
     const struct code_table *table = &report.table;
     int code = code_report_make(job, kind, &report, err);
@@ -308,39 +316,9 @@ static int write_json(const struct export_job *job, enum code_kind kind, struct 
     return 0;
 }
 
-static int functions_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_text(job, CODE_FUNCTION, out, err);
-}
-
-static int functions_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_csv(job, CODE_FUNCTION, out, err);
-}
-
-static int functions_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_json(job, CODE_FUNCTION, out, err);
-}
-
-static int lines_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_text(job, CODE_LINE, out, err);
-}
-
-static int lines_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_csv(job, CODE_LINE, out, err);
-}
-
-static int lines_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_json(job, CODE_LINE, out, err);
-}
-
-const struct exporter export_functions_text = {"functions", "text", functions_text};
-const struct exporter export_functions_csv = {"functions", "csv", functions_csv};
-const struct exporter export_functions_json = {"functions", "json", functions_json};
-const struct exporter export_lines_text = {"lines", "text", lines_text};
-const struct exporter export_lines_csv = {"lines", "csv", lines_csv};
-const struct exporter export_lines_json = {"lines", "json", lines_json};
+const struct exporter export_functions_text = {"functions", "text", write_text};
+const struct exporter export_functions_csv = {"functions", "csv", write_csv};
+const struct exporter export_functions_json = {"functions", "json", write_json};
+const struct exporter export_lines_text = {"lines", "text", write_text};
+const struct exporter export_lines_csv = {"lines", "csv", write_csv};
+const struct exporter export_lines_json = {"lines", "json", write_json};

@@ -491,8 +491,14 @@ static int put_lines(const struct export_job *job, const struct tree_columns *co
     return ok ? 0 : error_memory(err);
 }
 
-static int write_text(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
+static bool is_datatree(const struct export_job *job)
 {
+    return strcmp(job->report, "datatree") == 0;
+}
+
+static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    bool is_data = is_datatree(job);
     struct tree_node *nodes;
     size_t n_nodes;
     double total = tree_total(job), least = job->least < 0 ? LEAST_SHOWN : job->least;
@@ -523,18 +529,8 @@ static int write_text(const struct export_job *job, bool is_data, struct buf *ou
     return code;
 }
 
-static int tree_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_text(job, false, out, err);
-}
-
-static int datatree_text(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_text(job, true, out, err);
-}
-
-const struct exporter export_tree_text = {"tree", "text", tree_text};
-const struct exporter export_datatree_text = {"datatree", "text", datatree_text};
+const struct exporter export_tree_text = {"tree", "text", write_text};
+const struct exporter export_datatree_text = {"datatree", "text", write_text};
 
 /* --- CSV --- */
 
@@ -593,8 +589,9 @@ static void put_csv_split(const struct export_job *job, const struct split *spli
     }
 }
 
-static int write_csv(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
+    bool is_data = is_datatree(job);
     struct tree_node *nodes;
     size_t n_nodes;
     int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
@@ -626,18 +623,8 @@ static int write_csv(const struct export_job *job, bool is_data, struct buf *out
     return code;
 }
 
-static int tree_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_csv(job, false, out, err);
-}
-
-static int datatree_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_csv(job, true, out, err);
-}
-
-const struct exporter export_tree_csv = {"tree", "csv", tree_csv};
-const struct exporter export_datatree_csv = {"datatree", "csv", datatree_csv};
+const struct exporter export_tree_csv = {"tree", "csv", write_csv};
+const struct exporter export_datatree_csv = {"datatree", "csv", write_csv};
 
 /* --- JSON --- */
 
@@ -676,8 +663,9 @@ static void put_json_cells(const struct split *split, size_t row, struct buf *ou
     buf_append(out, "]", 1);
 }
 
-static int write_json(const struct export_job *job, bool is_data, struct buf *out, struct error *err)
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
+    bool is_data = is_datatree(job);
     struct tree_node *nodes;
     size_t n_nodes;
     int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
@@ -709,15 +697,5 @@ static int write_json(const struct export_job *job, bool is_data, struct buf *ou
     return 0;
 }
 
-static int tree_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_json(job, false, out, err);
-}
-
-static int datatree_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    return write_json(job, true, out, err);
-}
-
-const struct exporter export_tree_json = {"tree", "json", tree_json};
-const struct exporter export_datatree_json = {"datatree", "json", datatree_json};
+const struct exporter export_tree_json = {"tree", "json", write_json};
+const struct exporter export_datatree_json = {"datatree", "json", write_json};
