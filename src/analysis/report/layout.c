@@ -49,7 +49,8 @@ static bool is_in_element(const char *path, uint32_t flags)
     return !flags && (strncmp(path, "[].", 3) == 0 || strncmp(path, "(:)%", 4) == 0);
 }
 
-/* Length of a path within an element without the last member, 0 when it has only one: of ".vel.x" that of ".vel". */
+/* Length of a path within an element, which is not empty, without the last member, 0 when it has only one: of ".vel.x"
+ * that of ".vel". */
 static size_t parent_length(const char *path)
 {
     size_t n = 0;
@@ -114,9 +115,9 @@ static bool is_half(const char *path)
 static bool add_field(struct layout *layout, const struct report_field *field)
 {
     const char *path = report_path_in_element(field->path, field->flags);
-    size_t n_parent = parent_length(path), at = find_unit(layout, path);
     if (!is_in_element(field->path, field->flags) || layout->n_units == UNITS_MAX)
         return false;
+    size_t n_parent = parent_length(path), at = find_unit(layout, path);
     struct unit *unit = &layout->units[at];
     bool is_whole = n_parent && extent_of(layout->row, path, n_parent + 1) <= WHOLE_BYTES;
     if (at == layout->n_units) {
