@@ -98,3 +98,11 @@ void printable_put(struct buf *out, const char *text)
         text += n;
     }
 }
+
+size_t printable_chars(const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p += printable_utf8(p))
+        n++;
+    return n;
+}

@@ -33,4 +33,7 @@ size_t printable_utf8(const char *text);
  * NULL, as of a buffer that ran out of memory: nothing. */
 void printable_put(struct buf *out, const char *text);
 
+/* Number of characters of a text that printable_put has made. */
+size_t printable_chars(const char *text);
+
 #endif

@@ -278,20 +278,18 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
 {
     const struct report_row *row = leak->row;
     const struct variable *variable = row->variable;
-    const uint64_t words[] = {leak->n_live,
-                              leak->live_bytes,
-                              variable->n_blocks,
-                              variable->size_bytes,
-                              variable->n_blocks_freed,
-                              variable->size_freed_bytes,
-                              variable->n_blocks_marked,
-                              variable->size_marked_bytes};
     struct buf text = {0};
     table_put_text(table, row->name);
     table_put_text(table, row->class);
     table_put_text(table, row->site);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        table_put_word(table, words[i]);
+    table_put_word(table, leak->n_live);
+    table_put_word(table, leak->live_bytes);
+    table_put_word(table, variable->n_blocks);
+    table_put_word(table, variable->size_bytes);
+    table_put_word(table, variable->n_blocks_freed);
+    table_put_word(table, variable->size_freed_bytes);
+    table_put_word(table, variable->n_blocks_marked);
+    table_put_word(table, variable->size_marked_bytes);
     table_put_number(table, leaks->has_use ? row->samples : NAN);
     table_put_number(table, leaks->has_use ? row->share : NAN);
     put_path_words(&leaks->report, row, &text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pieces of terminal tables, and fields of CSV and JSON: see text-cells.h. */
+/* Pieces of terminal tables: see text-cells.h. */
 #include "export/text-cells.h"
 
 #include <math.h>
@@ -13,20 +13,10 @@
 
 #define PROGRAMS_SHOWN 8
 
-/* Pieces of terminal tables. */
-
-static size_t count_chars(const char *text)
-{
-    size_t n = 0;
-    for (const char *p = text; *p; p += printable_utf8(p))
-        n++;
-    return n;
-}
-
 /* Appends at most width characters of printable text and returns how many. */
 static size_t put_chars(struct buf *out, const struct export_job *job, const char *text, size_t width)
 {
-    size_t n = 0, total = count_chars(text);
+    size_t n = 0, total = printable_chars(text);
     size_t dots = total > width ? (job->unicode ? 1 : 2) : 0;
     for (const char *p = text; *p && n + dots < (total > width ? width : total + dots); p += printable_utf8(p), n++)
         buf_append(out, p, printable_utf8(p));
@@ -51,7 +41,7 @@ void text_cell(struct buf *out, const struct export_job *job, const char *text, 
     struct buf plain = {0};
     printable_put(&plain, text);
     const char *shown = plain.data ? plain.data : "";
-    size_t n = count_chars(shown);
+    size_t n = printable_chars(shown);
     for (size_t i = n; right && i < width; i++)
         buf_append(out, " ", 1);
     n = put_chars(out, job, shown, width);
@@ -120,7 +110,7 @@ size_t text_width(const char *text)
 {
     struct buf plain = {0};
     printable_put(&plain, text);
-    size_t n = count_chars(plain.data ? plain.data : "");
+    size_t n = printable_chars(plain.data ? plain.data : "");
     buf_fini(&plain);
     return n;
 }
@@ -181,7 +171,7 @@ size_t text_wrapped_most(struct buf *out, const struct export_job *job, const ch
     const char *rest = plain.data ? plain.data : "";
     do {
         size_t begin = n_lines == 0 ? at : indent, room = job->columns > begin + 12 ? job->columns - begin : 12;
-        bool is_cut = ++n_lines == most && count_chars(rest) > room;
+        bool is_cut = ++n_lines == most && printable_chars(rest) > room;
         buf_printf(out, "%*s", n_lines == 1 ? 0 : (int)indent, "");
         if (is_cut) {
             text_cut(out, job, rest, room);

@@ -173,19 +173,10 @@ static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, st
         buf_printf(out, kind == CELL_ADDRESS ? "0x%" PRIx64 : "%" PRIu64, cell->word);
 }
 
-/* Number of characters of text that is printable. */
-static size_t width_of(const char *text)
-{
-    size_t n = 0;
-    for (const char *p = text; *p; p += printable_utf8(p))
-        n++;
-    return n;
-}
-
 /* Appends text in a column of so many characters; nothing follows the last one. */
 static void put_padded(struct buf *out, const char *text, size_t width, bool is_right, bool is_last)
 {
-    size_t used = width_of(text), n_blanks = used < width ? width - used : 0;
+    size_t used = printable_chars(text), n_blanks = used < width ? width - used : 0;
     buf_printf(out, "%*s%s", is_right ? (int)n_blanks : 0, "", text);
     if (!is_last)
         buf_printf(out, "%*s  ", is_right ? 0 : (int)n_blanks, "");
@@ -211,7 +202,7 @@ static bool make_widths(const struct table *table, size_t *widths)
             continue;
         text.len_bytes = 0;
         put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
-        size_t width = text.len_bytes ? width_of(text.data) : 0;
+        size_t width = text.len_bytes ? printable_chars(text.data) : 0;
         widths[column] = width > widths[column] ? width : widths[column];
     }
     bool ok = !text.failed;
