@@ -61,7 +61,9 @@ struct scope {
     uint32_t end_line;           /* LOOP: its last, 0 = not known */
     uint16_t node_type;          /* enum hpcrun_node_type bits, for PROC */
     uint8_t kind, role;
-    uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged. INSTRUCTION */
+    uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged. INSTRUCTION. Of a
+                     * variable: a static one's own address, a block's return address of the call that made it; 0: not
+                     * known */
 };
 
 struct metric {

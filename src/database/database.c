@@ -18,6 +18,7 @@
 #include "fmt/file.h"
 #include "fmt/metric-db.h"
 #include "measurement/names.h"
+#include "trial/trial.h"
 
 enum part { PART_SUM = 0, PART_MEAN, PART_DEVIATION, PART_VARIATION, PART_MIN, PART_MAX, PARTS };
 
@@ -323,7 +324,7 @@ static bool belongs(int directory, const char *name, bool is_complete)
 {
     if (is_ours(name))
         return is_of_kind(directory, name, S_IFREG);
-    if (strcmp(name, SOURCES_DIRECTORY) == 0)
+    if (strcmp(name, SOURCES_DIRECTORY) == 0 || strcmp(name, TRIAL_DIRECTORY) == 0)
         return is_complete && is_of_kind(directory, name, S_IFDIR);
     if (strcmp(name, V4_FORMATS) == 0)
         return is_complete && is_of_kind(directory, name, S_IFREG);
@@ -333,7 +334,8 @@ static bool belongs(int directory, const char *name, bool is_complete)
 /* Whether an entry has a name of ours and is something else, such as a link: that says most about what is wrong. */
 static bool is_in_place_of_ours(const char *name)
 {
-    return is_ours(name) || strcmp(name, SOURCES_DIRECTORY) == 0 || strcmp(name, V4_METRICS_DIRECTORY) == 0;
+    return is_ours(name) || strcmp(name, SOURCES_DIRECTORY) == 0 || strcmp(name, TRIAL_DIRECTORY) == 0 ||
+           strcmp(name, V4_METRICS_DIRECTORY) == 0;
 }
 
 static DIR *open_directory(const char *path)
@@ -374,6 +376,8 @@ static void remove_database(const char *path)
         return;
     if (is_of_kind(dirfd(directory), SOURCES_DIRECTORY, S_IFDIR))
         scratch_remove_tree(dirfd(directory), SOURCES_DIRECTORY);
+    if (is_of_kind(dirfd(directory), TRIAL_DIRECTORY, S_IFDIR))
+        scratch_remove_tree(dirfd(directory), TRIAL_DIRECTORY);
     for (struct dirent *entry; (entry = readdir(directory));)
         if (is_ours(entry->d_name) || strcmp(entry->d_name, V4_FORMATS) == 0)
             (void)unlinkat(dirfd(directory), entry->d_name, 0);

@@ -155,7 +155,8 @@ static void put_procedures(const struct model *model, const uint32_t *procedures
         put_attribute(out, "n", model_text(model, i));
         if (code)
             buf_printf(out, " f=\"%d\"", code);
-        buf_printf(out, " v=\"0x%llx\"/>\n", (unsigned long long)scope->vaddr);
+        uint64_t entry = scope->role == ROLE_VARIABLE ? 0 : scope->vaddr;
+        buf_printf(out, " v=\"0x%llx\"/>\n", (unsigned long long)entry);
     }
     buf_printf(out, "  </ProcedureTable>\n");
 }

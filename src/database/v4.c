@@ -169,6 +169,12 @@ static int compare_texts(const struct model *model, uint32_t a, uint32_t b)
     return a == b ? 0 : strcmp(model_text(model, a), model_text(model, b));
 }
 
+/* Where a function begins: variables have an address of another kind. */
+static uint64_t entry_of(const struct scope *scope)
+{
+    return scope->role == ROLE_VARIABLE ? 0 : scope->vaddr;
+}
+
 static int compare_functions(const void *a, const void *b, void *context)
 {
     const struct model *model = context;
@@ -177,7 +183,7 @@ static int compare_functions(const void *a, const void *b, void *context)
     order = order ? order : compare_texts(model, x->module, y->module);
     order = order ? order : compare_texts(model, x->file, y->file);
     order = order ? order : compare_words(x->line, y->line);
-    return order ? order : compare_words(x->vaddr, y->vaddr);
+    return order ? order : compare_words(entry_of(x), entry_of(y));
 }
 
 static void make_functions(struct meta_maker *maker)
@@ -197,7 +203,7 @@ static void make_functions(struct meta_maker *maker)
             meta->functions[meta->n_functions++] =
                 (struct v4_function){.name = clean(maker, model_text(model, scope->name), false),
                                      .module = maker->modules[scope->module],
-                                     .offset = scope->vaddr,
+                                     .offset = entry_of(scope),
                                      .file = scope->file ? maker->files[scope->file] : 0,
                                      .line = scope->line};
         maker->functions[scopes[i]] = (uint32_t)meta->n_functions;

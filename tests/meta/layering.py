@@ -35,6 +35,8 @@ MAY_SEE = {
                             "runtime/events", "runtime/allocs"],
     "src/runtime/wrap": ["base", "arena", "alloc-wrap", "runtime/own", "runtime/objmap", "runtime/record",
                          "runtime/events", "runtime/process", "runtime"],
+    "src/trial": ["base"],
+    "src/runtime/actions": ["base", "alloc-wrap", "runtime/own", "trial"],
     "src/structure/elf": ["base", "fnbounds"],
     "src/structure/cfg": ["base", "structure/elf"],
     "src/structure/types": ["base", "structure/elf"],
@@ -43,13 +45,13 @@ MAY_SEE = {
     "src/structure/xml": ["base", "structure/elf", "structure/types", "structure"],
     "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
                      "structure"],
-    "src/database": ["base", "arena", "fmt", "measurement", "structure", "analysis"],
+    "src/database": ["base", "arena", "fmt", "measurement", "structure", "analysis", "trial"],
     "src/table": ["base", "fmt"],
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
-                   "analysis", "database", "table"],
+                   "analysis", "database", "table", "trial"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
-              "export"],
+              "export", "trial"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

@@ -11,7 +11,7 @@ NOTES = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!:epoch)")
 PRIVATE = re.compile(r"(?<![\w.])/(work|tmp/wt|tmp/bld)[/-]|\bruling \d|\bissue \d", re.I)
 DEAD_CODE = re.compile(r"^\s*(/\*|\*|//)?\s*(\w[\w\s*>.\[\]-]* [-+|&]?= [^`]*|\w+\([^`]*\)|return\b[^`]*);\s*(\*/)?$")
 EXITS = re.compile(r"(?<![\w.>])(_?exit|_Exit|quick_exit|abort)\s*\(")
-MAY_EXIT = ("src/companion/", "src/runtime/", "src/alloc-wrap/", "tools/")
+MAY_EXIT = ("src/companion/", "src/runtime/", "src/alloc-wrap/", "src/trial/", "tools/")
 
 
 def has_licence(text):

@@ -42,7 +42,11 @@ struct hpcrun_options {
     uint64_t delay_ns, duration_ns;
     uint32_t start_signal, stop_signal, lifetime_s;
     bool trace, delay, waits_for_debugger;
-    const char *machine;     /* --machine: directory that describes the machine to look at */
+    const char *machine;                  /* --machine: directory that describes the machine to look at */
+    const char *tries[HPCRUN_EVENTS_MAX]; /* --try: a database, and ACTION:VARIABLE */
+    unsigned n_tries;
+    unsigned n_pairs;        /* --pairs, or its default */
+    const char *metric;      /* --metric; NULL: none */
     const char *trial;       /* --doctor=NAME: only this one (sampling/probe.h); NULL: everything */
     bool allows_foreign;     /* --foreign-directory */
     const char *report_file; /* --report=FILE; NULL: standard error */
@@ -132,6 +136,9 @@ int prepare_left_out(const struct hpcrun_options *options, struct prepared *prep
 
 /* Finds libhpcrun.so: beside this executable in a build tree, else where it is installed.  err: ERR_NOT_FOUND */
 int prepare_library(char *path, size_t n, struct error *err);
+
+/* The same of another library that is preloaded, NAME.so.  err: ERR_NOT_FOUND */
+int prepare_library_named(const char *name, char *path, size_t n, struct error *err);
 
 /* Directory of the running executable, with a final slash; empty when it is not known. */
 void prepare_own_directory(char *path, size_t n);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcrun: see options.c for what it does and launch.c for how. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/path.h"
+#include "export/advice/advice-try.h"
 #include "hpcrun.h"
 #include "sampling/machine.h"
 #include "status.h"
+#include "trial/trial.h"
 
 static int print_events(const struct hpcrun_options *options)
 {
@@ -42,6 +47,99 @@ static int print_status(const struct hpcrun_options *options)
     return status_run(operand, is_json, stdout);
 }
 
+/* Whether srun or another launcher of a batch system starts the program's processes elsewhere. */
+static bool is_started_elsewhere(const char *command)
+{
+    static const char *const launchers[] = {"srun", "aprun", "jsrun", "flux", "prun"};
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(path_last(command), launchers[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What is tried, from the database: the first word of --try that names no action. err: as advice_wishes */
+static int find_wishes(const struct hpcrun_options *options, const char **database, struct trial_wish **wishes,
+                       size_t *n, struct error *err)
+{
+    const char *asked[HPCRUN_EVENTS_MAX];
+    size_t n_asked = 0;
+    *database = NULL;
+    for (unsigned i = 0; i < options->n_tries; i++) {
+        bool is_database = !*database && (!strchr(options->tries[i], ':') || access(options->tries[i], F_OK) == 0);
+        if (is_database)
+            *database = options->tries[i];
+        else if (!strchr(options->tries[i], ':'))
+            return error_set(err, ERR_USAGE, "--try: '%s' is not of the form ACTION:VARIABLE", options->tries[i]);
+        else
+            asked[n_asked++] = options->tries[i];
+    }
+    if (!*database)
+        return error_set(err, ERR_USAGE, "--try: no database is given: --try DB");
+    return advice_wishes(*database, asked, n_asked, wishes, n, err);
+}
+
+/* Why nothing can be tried with this command; *status: the exit status then, 0: it can. */
+static void check_command(const struct hpcrun_options *options, const struct trial_metric *metric,
+                          struct program *program, int *status, struct error *err)
+{
+    *status = 0;
+    if (launch_rank() >= 0)
+        *status =
+            error_set(err, ERR_USAGE,
+                      "--try inside an MPI program or Slurm step would try each rank by itself: write hpcrun --try DB "
+                      "before mpiexec or srun");
+    else if (is_started_elsewhere(options->command[0]) && (metric->is_cpu || metric->is_user))
+        *status =
+            error_set(err, ERR_USAGE,
+                      "--try: %s starts the program's processes elsewhere, where their CPU time is not known: give "
+                      "--metric wall, or a number of the output",
+                      options->command[0]);
+    if (*status == 0 && program_find(options->command[0], program, err) != 0)
+        *status = program->exit_status;
+    else if (*status == 0 && program_check(program, err) != 0)
+        *status = 1;
+    *status = *status < 0 ? 2 : *status;
+}
+
+static int run_trial(const struct hpcrun_options *options)
+{
+    struct trial_metric metric;
+    struct trial_wish *wishes = NULL;
+    struct program program;
+    struct error err;
+    char library[PROGRAM_PATH_MAX];
+    const char *database = NULL;
+    size_t n = 0;
+    int status;
+    if (trial_metric_make(options->metric ? options->metric : "cpu", &metric, &err) != 0)
+        return tool_usage("hpcrun", "%s", err.text);
+    check_command(options, &metric, &program, &status, &err);
+    int code = status == 0 ? prepare_library_named("liblocus-actions.so", library, sizeof library, &err) : 0;
+    if (status == 0 && code == 0)
+        code = find_wishes(options, &database, &wishes, &n, &err);
+    if (status != 0 || code != 0) {
+        (void)tool_error("hpcrun", "%s", err.text);
+        status = status ? status : code == ERR_USAGE ? 2 : 1;
+    } else if (!n) {
+        printf("The advice of %s has nothing that can be tried without the program's source (hpcquery advice %s).\n",
+               database, database);
+        status = TRIAL_EXIT_NOTHING;
+    } else {
+        const struct trial_setup setup = {.command = options->command,
+                                          .path = program.path,
+                                          .library = library,
+                                          .database = database,
+                                          .metric = &metric,
+                                          .n_pairs = options->n_pairs ? options->n_pairs : TRIAL_PAIRS_DEFAULT};
+        status = trial_perform(&setup, wishes, n, stdout);
+    }
+    for (size_t i = 0; i < n; i++)
+        trial_wish_fini(&wishes[i]);
+    free(wishes);
+    trial_metric_fini(&metric);
+    return status;
+}
+
 static int run_tool(int argc, char **argv)
 {
     struct hpcrun_options options;
@@ -61,6 +159,8 @@ static int run_tool(int argc, char **argv)
         return print_status(&options);
     if (options.json)
         return tool_usage("hpcrun", "--json goes with --status only");
+    if ((options.n_pairs || options.metric) && !options.n_tries)
+        return tool_usage("hpcrun", "--pairs and --metric go with --try only");
     if (options.lists_names)
         return list_event_names(stdout);
     if (options.lists)
@@ -74,7 +174,7 @@ static int run_tool(int argc, char **argv)
                                     "machine that is merely described");
     if (!options.command[0])
         return tool_usage("hpcrun", "no command is given");
-    return launch_run(&options);
+    return options.n_tries ? run_trial(&options) : launch_run(&options);
 }
 
 int main(int argc, char **argv)

@@ -15,6 +15,7 @@
 #include "base/environment.h"
 #include "hpcrun.h"
 #include "sampling/probe.h"
+#include "trial/trial.h"
 
 /* --- values of the options that say when a program is sampled --- */
 
@@ -139,7 +140,10 @@ enum {
     OPT_LOCAL,
     OPT_COLLECT,
     OPT_PRINT_PLAN,
-    OPT_LIST_NAMES
+    OPT_LIST_NAMES,
+    OPT_TRY,
+    OPT_PAIRS,
+    OPT_METRIC
 };
 
 #define JOBS_MAX 1024
@@ -202,6 +206,22 @@ static const struct option_row rows[] = {
      "program's output stays as it is, or into FILE, as a page for a browser if its name ends in .html. With -e sched "
      "a screen of what the scheduler did follows (hpcquery sched summary). In an MPI program or Slurm step the rank "
      "that ends last prints one report for all ranks."},
+    {OPT_TRY, "--try", "DB|ACTION:VARIABLE",
+     "Try the advice of the database DB: run the program in turns as it is and with one piece of advice followed, "
+     "without "
+     "sampling, and say of each what it gains, whether it took effect, and whether it is worth it. Nothing is "
+     "compiled: "
+     "a library in the program gives the blocks of one variable other memory. Given again as ACTION:VARIABLE, try this "
+     "instead of the advice. Actions: " TRIAL_ACTIONS ". The results go into DB, and hpcquery advice shows them."},
+    {OPT_PAIRS, "--pairs", "N",
+     "With --try: run the program N times with each action, and as often as it is (default 5, at least 5), after one "
+     "run "
+     "that does not count."},
+    {OPT_METRIC, "--metric", "cpu|user|wall|REGEX",
+     "With --try: what is compared: CPU time of the program and all that it starts (cpu, the default), the "
+     "same in user mode alone (user), elapsed time (wall), or a number in the program's output, the first group of an "
+     "extended regular expression. The less the "
+     "better; with higher:REGEX the more."},
     {OPT_LEAKS, "--leaks", NULL,
      "Also count bytes allocated, freed and leaked (never freed) by allocation path. This adds the event MEMLEAK to "
      "those of -e, or to the default ones, so that one run shows what is left over and how much it was used. With "
@@ -293,7 +313,8 @@ static const struct option_spec spec = {
     .summary = "measure which data and which code cost a program its time",
     .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR]\n--doctor [--machine DIR]\n"
                 "-L [--machine DIR] [PATTERN...]\n"
-                "--print-plan [-e EVENT]... [--machine DIR]\n--collect DIR [--local DIR]",
+                "--print-plan [-e EVENT]... [--machine DIR]\n--collect DIR [--local DIR]\n"
+                "--try DB [--try ACTION:VARIABLE]... [--pairs N] [--metric cpu|user|wall|REGEX] [--] COMMAND [ARG...]",
     .description =
         "Runs COMMAND and samples it: it records where the time goes, by call path and, with the default event, by the "
         "variable that was touched. The program keeps its process id, its standard streams, its exit status and its "
@@ -305,6 +326,7 @@ static const struct option_spec spec = {
                 "  hpcrun -e CPUTIME@f500 -t ./app    500 samples per CPU second, with a trace\n"
                 "  hpcrun --report ./app              measure, combine, print the variables\n"
                 "  srun hpcrun -o DIR ./app           all ranks into one directory\n"
+                "  hpcrun --try DB ./app              try what hpcquery advice DB says\n"
                 "  hpcrun --status                    what is being measured here, and its progress",
     .environment =
         "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
@@ -327,7 +349,9 @@ static const struct option_spec spec = {
     .exit_status =
         "That of COMMAND. When a signal kills COMMAND, the caller of hpcrun sees the same signal. 127 when COMMAND "
         "does not exist, 126 when it cannot be executed, 2 for wrong options or events, 1 for other failures "
-        "of hpcrun itself.",
+        "of hpcrun itself. With --try: 0 when something is worth it, 3 when nothing is, 1 when the trial could not be "
+        "ended, "
+        "128 and its number when a signal stopped it.",
     .see_also = "hpcprof(1), hpcquery(1)",
     .stop_at_operand = 1,
     .choices = choices,
@@ -391,6 +415,21 @@ static int check_report(const char *file, struct error *err)
     if (fd >= 0)
         (void)close(fd);
     return 0;
+}
+
+/* Options of a trial. */
+static int take_trial(int id, const char *value, struct hpcrun_options *options, struct error *err)
+{
+    unsigned long number = 0;
+    if (id == OPT_TRY)
+        return append(options->tries, &options->n_tries, value, err);
+    if (id == OPT_METRIC) {
+        options->metric = value;
+        return 0;
+    }
+    int status = parse_number("--pairs", value, TRIAL_PAIRS_MIN, TRIAL_PAIRS_MAX, &number, err);
+    options->n_pairs = (unsigned)number;
+    return status;
 }
 
 static void set_flag(int id, struct hpcrun_options *options)
@@ -519,6 +558,10 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return parse_number("-js", value, 1, JOBS_MAX, &number, err);
     case OPT_KNOB:
         return parse_knob(value, options, err);
+    case OPT_TRY:
+    case OPT_PAIRS:
+    case OPT_METRIC:
+        return take_trial(id, value, options, err);
     default:
         return take_control(id, value, options, err);
     }

@@ -206,28 +206,32 @@ static int check_preloadable(const char *path, struct error *err)
                      path);
 }
 
-int prepare_library(char *path, size_t n, struct error *err)
+int prepare_library_named(const char *name, char *path, size_t n, struct error *err)
 {
-    static const char *const places[] = {".libs/libhpcrun.so", "../lib/locus/libhpcrun.so",
-                                         "../lib64/locus/libhpcrun.so"};
+    static const char *const places[] = {".libs/", "../lib/locus/", "../lib64/locus/"};
     char own[PATH_MAX];
     prepare_own_directory(own, sizeof own);
     for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(path, n, "%s%s", own, places[i]);
+        (void)snprintf(path, n, "%s%s%s", own, places[i], name);
         if (access(path, R_OK) == 0)
             return check_preloadable(path, err);
     }
-    (void)snprintf(path, n, "%s", LOCUS_LIBRARY);
+    (void)snprintf(path, n, "%s/%s", LOCUS_LIBRARIES, name);
     if (access(path, R_OK) == 0)
         return check_preloadable(path, err);
     if (!own[0])
         return error_set(
             err, ERR_NOT_FOUND,
             "/proc cannot be read here (it is not mounted, or hidden): hpcrun needs it to find its own parts "
-            "and to watch programs; libhpcrun.so is not in %s either",
-            LOCUS_LIBRARY);
-    return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete",
-                     own, places[1], LOCUS_LIBRARY);
+            "and to watch programs; %s is not in %s either",
+            name, LOCUS_LIBRARIES);
+    return error_set(err, ERR_NOT_FOUND, "%s is neither in %s%s nor in %s: the installation is incomplete", name, own,
+                     places[1], LOCUS_LIBRARIES);
+}
+
+int prepare_library(char *path, size_t n, struct error *err)
+{
+    return prepare_library_named("libhpcrun.so", path, n, err);
 }
 
 static int make_directory(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)

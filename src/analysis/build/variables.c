@@ -491,8 +491,9 @@ static void add_scope(struct build *build, struct variable *variable, uint32_t s
         build->builder.failed = true;
 }
 
-/* Makes the variable's scope below parent and links row and scope. */
-static uint32_t finish(struct build *build, uint32_t row, uint32_t parent, enum scope_role role, uint32_t node_type)
+/* Makes the variable's scope below parent and links row and scope. vaddr: as in struct scope. */
+static uint32_t finish(struct build *build, uint32_t row, uint32_t parent, enum scope_role role, uint32_t node_type,
+                       uint64_t vaddr)
 {
     if (row == RAW_NONE) {
         build->builder.failed = true;
@@ -505,7 +506,8 @@ static uint32_t finish(struct build *build, uint32_t row, uint32_t parent, enum 
                           .name = variable->name,
                           .file = variable->file ? variable->file : model_string(build->model, "<unknown file>"),
                           .module = variable->module,
-                          .line = variable->line};
+                          .line = variable->line,
+                          .vaddr = vaddr};
     uint32_t index = scopes_child(&build->builder, parent, &scope);
     add_scope(build, variable, index);
     return index;
@@ -580,7 +582,7 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     for (uint32_t up = index; nodes[up].role != ROLE_HEAP && up != 0; up = nodes[up].parent)
         push_frames(build, &nodes[up], &path, &n, &capacity);
     if (n == 0)
-        return finish(build, RAW_NONE, parent, ROLE_VARIABLE, 0);
+        return finish(build, RAW_NONE, parent, ROLE_VARIABLE, 0, 0);
     struct heap_name name;
     struct buf key = {0};
     heap_name_find(build->symbolizer, build->source, path, n, &name);
@@ -605,7 +607,7 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     const struct code_frame *frames;
     if (symbolizer_is_runtime(build->symbolizer, node->module)) {
         build->tree->nodes[index].variable = row;
-        return finish(build, row, parent, ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION);
+        return finish(build, row, parent, ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION, 0);
     }
     size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n_frames,
@@ -615,7 +617,8 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
                          .line = frames[n_frames - 1].line,
                          .vaddr = node->ip - 1};
     build->tree->nodes[index].variable = row;
-    return finish(build, row, scopes_child(&build->builder, at, &call), ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION);
+    return finish(build, row, scopes_child(&build->builder, at, &call), ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION,
+                  node->ip);
 }
 
 /* The name in a side file: that of a section, "app .bss", begins with the file of the module. */
@@ -696,7 +699,7 @@ static uint32_t add_reason(struct build *build, const char *placeholder, uint32_
     struct variable proto = {.class = (uint8_t) class, .name = model_string(build->model, title)};
     uint32_t row = find_or_add(build, key, &proto);
     *out_row = row;
-    return finish(build, row, parent, ROLE_REASON, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
+    return finish(build, row, parent, ROLE_REASON, HPCRUN_NODE_UNKNOWN_ATTRIBUTE, 0);
 }
 
 /* What lies in a variable, but is none of the program's data: a reason of that name instead. */
@@ -754,7 +757,8 @@ static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t par
     (void)snprintf(key, sizeof key, "%d/%x/%x/%x/%x", class, proto.name, proto.module, proto.file, proto.line);
     uint32_t row = find_or_add(build, key, &proto);
     build->tree->nodes[index].variable = row;
-    return finish(build, row, parent, ROLE_VARIABLE, node->type ? node->type : HPCRUN_NODE_GLOBAL_VARIABLE);
+    uint64_t vaddr = class == CLASS_STATIC && node->ip ? node->ip - 1 : 0;
+    return finish(build, row, parent, ROLE_VARIABLE, node->type ? node->type : HPCRUN_NODE_GLOBAL_VARIABLE, vaddr);
 }
 
 uint32_t variables_add(struct build *build, uint32_t index, uint32_t parent)

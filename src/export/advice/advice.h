@@ -5,7 +5,7 @@
  * size of accesses are in advice-data.c, about the order of loops in advice-loops.c, those about places and cache lines
  * in advice-places.c, about rows that are no variables in advice-rows.c, about all rows together in advice-whole.c,
  * about instructions in advice-code.c and advice-insns.c; advice.c puts them in order, export-advice.c and, behind a
- * report, advice-short.c print them. Ordinary code. */
+ * report, advice-short.c print them; advice-try.c says what of it can be tried. Ordinary code. */
 #ifndef LOCUS_EXPORT_ADVICE_H
 #define LOCUS_EXPORT_ADVICE_H
 
@@ -63,6 +63,13 @@ void advices_fini(struct advices *advices);
  * when there are none.
  * err: ERR_MEMORY */
 int advices_put_short(const struct export_job *job, struct buf *out, struct error *err);
+
+struct trial_result;
+struct trial_results;
+
+/* advice-try.c: what came of trying a piece of advice, the best where there are several; NULL: it has not been tried.
+ */
+const struct trial_result *advice_tried(const struct trial_results *results, const struct advice *advice);
 
 /* --- for the rules --- */
 

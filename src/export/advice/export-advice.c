@@ -9,6 +9,7 @@
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
+#include "trial/trial.h"
 
 static size_t n_shown(const struct advices *advices)
 {
@@ -55,11 +56,68 @@ static void put_weight(const struct advice *advice, struct buf *out)
     }
 }
 
+/* Makes the advice, and reads what came of trying it. The caller ends both.  err: those of both */
+static int make(const struct export_job *job, struct advices *advices, struct trial_results *tried, struct error *err)
+{
+    *tried = (struct trial_results){0};
+    int code = job->directory ? trial_results_read(job->directory, tried, err) : 0;
+    if (code == 0)
+        code = advices_make(job, advices, err);
+    if (code != 0)
+        trial_results_fini(tried);
+    return code;
+}
+
+static void end(struct advices *advices, struct trial_results *tried)
+{
+    trial_results_fini(tried);
+    advices_fini(advices);
+}
+
+/* A line about what came of trying a piece of advice. */
+static void put_tried(const struct export_job *job, const struct trial_result *result, struct buf *out)
+{
+    struct buf text = {0};
+    if (!result)
+        return;
+    buf_printf(&text, "tried: %s: ", result->action);
+    trial_put_short(result, &text);
+    if (result->effect && *result->effect)
+        buf_printf(&text, "; %s", result->effect);
+    buf_printf(out, "%9s", "");
+    text_style(out, job, TEXT_BOLD);
+    text_wrapped(out, job, text.data ? text.data : "", 9, 9);
+    text_style(out, job, TEXT_PLAIN);
+    buf_fini(&text);
+}
+
+/* What has been tried and is no advice that is shown. */
+static void put_other_trials(const struct advices *advices, const struct trial_results *tried, struct buf *out)
+{
+    for (size_t i = 0; i < tried->n; i++) {
+        const struct trial_result *result = &tried->items[i];
+        struct buf text = {0};
+        bool is_shown = false;
+        for (size_t k = 0; k < n_shown(advices); k++)
+            is_shown |= advice_tried(tried, &advices->items[k]) == result;
+        if (is_shown)
+            continue;
+        buf_printf(&text, "%s on %s: ", result->action, result->variable);
+        trial_put_short(result, &text);
+        if (result->effect && *result->effect)
+            buf_printf(&text, "; %s", result->effect);
+        buf_printf(out, "\n");
+        text_labelled(out, advices->job, "tried", text.data ? text.data : "");
+        buf_fini(&text);
+    }
+}
+
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
+    struct trial_results tried;
     const struct model *model = job->model;
-    int code = advices_make(job, &advices, err);
+    int code = make(job, &advices, &tried, err);
     if (code != 0)
         return code;
     text_program(out, job);
@@ -96,22 +154,38 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         text_style(out, job, TEXT_DIM);
         text_wrapped(out, job, text.data ? text.data : "", 9, 9);
         text_style(out, job, TEXT_PLAIN);
+        put_tried(job, advice_tried(&tried, advice), out);
         buf_fini(&text);
     }
     if (n_shown(&advices) < advices.n_items)
         buf_printf(out, "\n         %zu more (--top 0 shows all)\n", advices.n_items - n_shown(&advices));
-    advices_fini(&advices);
+    put_other_trials(&advices, &tried, out);
+    end(&advices, &tried);
     return 0;
+}
+
+/* The cells about what came of trying a piece. */
+static void csv_put_tried(const struct trial_result *result, struct buf *out)
+{
+    bool is_measured = result && result->n_pairs;
+    buf_printf(out, ",%s,", result ? result->action : "");
+    if (is_measured)
+        buf_printf(out, "%.6f,%.6f,%.6f,", result->ratio, result->low, result->high);
+    else
+        buf_printf(out, ",,,");
+    buf_printf(out, "%s", result ? trial_verdict_name(result->verdict) : "");
 }
 
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
-    int code = advices_make(job, &advices, err);
+    struct trial_results tried;
+    int code = make(job, &advices, &tried, err);
     if (code != 0)
         return code;
     buf_printf(out,
-               "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most,program,bound,place\n");
+               "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most,program,bound,place,"
+               "tried,tried_ratio,tried_low,tried_high,verdict\n");
     for (size_t i = 0; i < n_shown(&advices); i++) {
         const struct advice *advice = &advices.items[i];
         csv_put_text(out, advice->name);
@@ -131,16 +205,35 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         csv_put_text(out, advice->programs ? advice->programs : "");
         buf_printf(out, ",%s,", bound_name(advice));
         csv_put_text(out, advice->place ? advice->place : "");
+        csv_put_tried(advice_tried(&tried, advice), out);
         buf_append(out, "\n", 1);
     }
-    advices_fini(&advices);
+    end(&advices, &tried);
     return 0;
+}
+
+static void json_put_tried(const struct trial_result *result, struct buf *out)
+{
+    struct buf text = {0};
+    if (!result)
+        return;
+    trial_put_short(result, &text);
+    json_put_text_at(out, "tried", result->action);
+    json_put_text_at(out, "tried_as", text.data);
+    if (result->n_pairs) {
+        json_put_double_at(out, "tried_ratio", result->ratio);
+        json_put_double_at(out, "tried_low", result->low);
+        json_put_double_at(out, "tried_high", result->high);
+    }
+    json_put_text_at(out, "verdict", trial_verdict_name(result->verdict));
+    buf_fini(&text);
 }
 
 static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
-    int code = advices_make(job, &advices, err);
+    struct trial_results tried;
+    int code = make(job, &advices, &tried, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"program\": ");
@@ -164,10 +257,11 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         json_put_text_at(out, "program", advice->programs);
         json_put_text_at(out, "bound", bound_name(advice));
         json_put_text_at(out, "place", advice->place);
+        json_put_tried(advice_tried(&tried, advice), out);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");
-    advices_fini(&advices);
+    end(&advices, &tried);
     return 0;
 }
 
