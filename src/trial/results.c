@@ -19,13 +19,20 @@
 /* --- the actions, and what the record says of them --- */
 
 static void put_share(const struct trial_effect *effect, struct buf *text);
+static void put_nodes(const struct trial_effect *effect, struct buf *text);
+static void put_apart(const struct trial_effect *effect, struct buf *text);
+static void put_next(const struct trial_effect *effect, struct buf *text);
+static void put_offsets(const struct trial_effect *effect, struct buf *text);
+static void put_touched(const struct trial_effect *effect, struct buf *text);
 
 static const struct {
     const char *name;
     bool is_for_statics;
     void (*put)(const struct trial_effect *effect, struct buf *text);
 } kinds[] = {
-    {"huge-pages", true, put_share},
+    {"huge-pages", true, put_share},         {"interleave", true, put_nodes}, {"bind-to-users", true, put_nodes},
+    {"first-touch-spread", true, put_nodes}, {"pad", false, put_apart},       {"pool", false, put_next},
+    {"offset", false, put_offsets},          {"prefault", true, put_touched},
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -61,6 +68,45 @@ static void put_share(const struct trial_effect *effect, struct buf *text)
         buf_printf(text, "; %.0f %% of the memory was on huge pages", 100 * fmin(1, huge / seen));
 }
 
+static void put_nodes(const struct trial_effect *effect, struct buf *text)
+{
+    double all = (double)effect->n_pages;
+    if (all <= 0)
+        buf_printf(text, "; on which nodes is not known");
+    for (unsigned i = 0, n = 0; all > 0 && i < TRIAL_NODES_MAX; i++)
+        if (effect->n_on[i])
+            buf_printf(text, "%s node %u: %.0f %%", n++ ? "," : "; of its pages on", i,
+                       100 * (double)effect->n_on[i] / all);
+    if (all > 0 && effect->n_wanted < effect->n_pages)
+        buf_printf(text, "; %.0f %% of these where they should be", 100 * (double)effect->n_wanted / all);
+}
+
+/* A part of the blocks. */
+static void put_part(const struct trial_effect *effect, uint64_t n, const char *words, struct buf *text)
+{
+    buf_printf(text, "; %.0f %% of them %s", 100 * fmin(1, (double)n / fmax(1, (double)effect->n_blocks)), words);
+}
+
+static void put_apart(const struct trial_effect *effect, struct buf *text)
+{
+    put_part(effect, effect->n_apart, "with cache lines of their own", text);
+}
+
+static void put_next(const struct trial_effect *effect, struct buf *text)
+{
+    put_part(effect, effect->n_next, "right behind the one before", text);
+}
+
+static void put_offsets(const struct trial_effect *effect, struct buf *text)
+{
+    put_part(effect, effect->n_apart, "away from the boundary of a page", text);
+}
+
+static void put_touched(const struct trial_effect *effect, struct buf *text)
+{
+    buf_printf(text, "; %.0f pages were there before they were used", (double)effect->n_touched);
+}
+
 bool trial_describe_effect(const struct trial_effect *effect, unsigned n_runs, struct trial_result *result)
 {
     struct buf text = {0};
@@ -78,8 +124,10 @@ bool trial_describe_effect(const struct trial_effect *effect, unsigned n_runs, s
     else
         buf_printf(&text, "%.0f block%s of %.1f MiB in all", (double)effect->n_blocks / runs,
                    effect->n_blocks == (uint64_t)runs ? "" : "s", (double)effect->n_bytes / runs / MIB);
+    struct trial_effect one = *effect; /* of a run, on average */
+    one.n_touched = (uint64_t)((double)one.n_touched / runs);
     if (is_done && kind < KINDS)
-        kinds[kind].put(effect, &text);
+        kinds[kind].put(&one, &text);
     if (is_done && effect->n_plain)
         buf_printf(&text, "; %.0f others stayed as they were", (double)effect->n_plain / runs);
     if (effect->n_refused)

@@ -335,7 +335,15 @@ static bool begin_attempt(const struct trial *trial, const struct trial_wish *wi
                                             .effect = copy(""),
                                             .note = copy(""),
                                             .predicted = wish->predicted};
-    return attempt->ratios && attempt->result.note;
+    if (*wish->places)
+        return attempt->ratios && attempt->result.note;
+    free(attempt->result.effect);
+    attempt->result.effect =
+        copy("the database does not say where in the program it comes from, or who uses it: measure "
+             "again, with hpcprof of this version, or try another variable");
+    attempt->result.verdict = TRIAL_NO_EFFECT;
+    attempt->has_ended = true;
+    return attempt->ratios && attempt->result.effect;
 }
 
 /* --- the directory --- */

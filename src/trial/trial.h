@@ -34,7 +34,7 @@ bool trial_is_action(const char *name);
 bool trial_is_for_statics(const char *name);
 
 /* The names of all actions, as people read them. */
-#define TRIAL_ACTIONS "huge-pages"
+#define TRIAL_ACTIONS "huge-pages, interleave, bind-to-users, first-touch-spread, pad, pool, offset, prefault"
 
 enum trial_verdict {
     TRIAL_WORTH_IT = 0,

@@ -240,7 +240,7 @@ static enum parts parts_of(const struct advices *advices, const struct report_ro
     return class != USE_TOO_FEW || span >= SPAN_ALL ? PARTS_ALL : PARTS_UNKNOWN;
 }
 
-static uint32_t node_of_cpu(const struct model *model, uint32_t thread, uint32_t cpu)
+uint32_t advice_node_of_cpu(const struct model *model, uint32_t thread, uint32_t cpu)
 {
     const char *host_id = model->processes[model->threads[thread].process].host_id;
     for (size_t m = 0; m < model->n_machines; m++) {
@@ -270,7 +270,7 @@ static double moved_part(const struct advices *advices, const struct placement *
              next++) {
             const struct home_count *count = &model->home_counts[next];
             uint32_t node = is_here && count->metric == advices->numa.metric
-                                ? node_of_cpu(model, count->thread, count->cpu)
+                                ? advice_node_of_cpu(model, count->thread, count->cpu)
                                 : PLACE_UNKNOWN;
             if (node < HOMES_MAX)
                 on[node] += count->n_samples;

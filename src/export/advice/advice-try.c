@@ -14,7 +14,8 @@
 #include "export/vars-table.h"
 #include "trial/trial.h"
 
-#define WISHES_MOST 8 /* that are taken from the advice: each takes many runs */
+#define POOL_BYTES 4096 /* larger blocks gain nothing from lying next to each other */
+#define WISHES_MOST 8   /* that are taken from the advice: each takes many runs */
 
 /* What can be done without the source for a rule. */
 static const struct {
@@ -23,6 +24,16 @@ static const struct {
     {"huge-pages", "huge-pages"},
     {"page-touches", "huge-pages"},
     {"page-faults", "huge-pages"},
+    {"page-faults", "prefault"},
+    {"interleave", "interleave"},
+    {"bind", "bind-to-users"},
+    {"first-touch", "bind-to-users"},
+    {"parallel-first-touch", "bind-to-users"},
+    {"parallel-first-touch", "first-touch-spread"},
+    {"pad", "pad"},
+    {"shared-lines", "pad"},
+    {"small-blocks", "pool"},
+    {"chain", "pool"},
 };
 
 /* --- where blocks come from --- */
@@ -125,6 +136,71 @@ static void put_static(const struct model *model, const struct variable *variabl
                        (unsigned long long)model->scopes[variable->scopes[i]].vaddr, module);
 }
 
+/* --- who uses which part --- */
+
+#define PARTS 32      /* of a block, that are told apart */
+#define NODES_MOST 64 /* of a machine */
+
+/* The node of most of a thread's samples on a variable of the model; PLACE_UNKNOWN. */
+static uint32_t node_of_thread(const struct model *model, uint32_t variable, uint32_t thread)
+{
+    uint64_t on[NODES_MOST] = {0};
+    uint32_t most = 0;
+    for (size_t i = 0; i < model->n_cpu_counts; i++) {
+        const struct cpu_count *count = &model->cpu_counts[i];
+        uint32_t node = count->variable == variable && count->thread == thread
+                            ? advice_node_of_cpu(model, thread, count->cpu)
+                            : PLACE_UNKNOWN;
+        if (node < NODES_MOST)
+            on[node] += count->n_samples;
+    }
+    for (uint32_t i = 1; i < NODES_MOST; i++)
+        most = on[i] > on[most] ? i : most;
+    return on[most] ? most : PLACE_UNKNOWN;
+}
+
+/* Adds the samples of a thread to its node, by the part of a block of n_bytes that they lie in. */
+static void add_samples(const struct reach_sum *sum, uint64_t n_bytes, uint32_t node, double votes[PARTS][NODES_MOST])
+{
+    for (size_t i = 0; i < REACH_BINS; i++) {
+        double offset = ldexp((double)i + 0.5, (int)sum->shift);
+        size_t part = (size_t)(offset / (double)n_bytes * PARTS);
+        votes[part < PARTS ? part : PARTS - 1][node] += (double)sum->bins[i];
+    }
+}
+
+/* Appends the argument of bind-to-users; "-" when nothing is known of it. */
+static void put_users(const struct report *report, const struct variable *variable, struct buf *out)
+{
+    const struct model *model = report->model;
+    uint64_t n_bytes = variable->max_block_bytes ? variable->max_block_bytes : variable->size_bytes;
+    double votes[PARTS][NODES_MOST] = {{0}};
+    uint32_t users[PARTS], last = PLACE_UNKNOWN;
+    for (size_t i = 0; n_bytes && i < model->n_reaches; i++) {
+        const struct reach_row *row = &model->reaches[i];
+        bool is_of = report->variable_of[row->variable] == (uint32_t)(variable - report->variables);
+        uint32_t node = is_of ? node_of_thread(model, row->variable, row->thread) : PLACE_UNKNOWN;
+        if (node != PLACE_UNKNOWN)
+            add_samples(&row->sum, n_bytes, node, votes);
+    }
+    for (size_t i = 0; i < PARTS; i++) {
+        uint32_t most = 0;
+        for (uint32_t node = 1; node < NODES_MOST; node++)
+            most = votes[i][node] > votes[i][most] ? node : most;
+        users[i] = votes[i][most] > 0 ? most : last; /* nobody was seen there */
+        last = users[i];
+    }
+    for (size_t i = PARTS - 1; i-- > 0;)
+        users[i] = users[i] == PLACE_UNKNOWN ? users[i + 1] : users[i];
+    for (size_t i = 0, from = 0; i < PARTS && users[0] != PLACE_UNKNOWN; i++)
+        if (i + 1 == PARTS || users[i + 1] != users[i]) {
+            buf_printf(out, "%s%zu-%zu:%u", from ? "," : "", from * 1000 / PARTS, (i + 1) * 1000 / PARTS, users[i]);
+            from = i + 1;
+        }
+    if (!out->len_bytes)
+        buf_printf(out, "-");
+}
+
 /* --- wishes --- */
 
 struct wishes {
@@ -146,7 +222,7 @@ static void add(struct wishes *wishes, const char *action, const struct variable
                 const char *site, double predicted)
 {
     const struct model *model = wishes->report->model;
-    struct buf places = {0};
+    struct buf places = {0}, argument = {0};
     if (variable->class == CLASS_STATIC && trial_is_for_statics(action))
         put_static(model, variable, &places);
     else if (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP)
@@ -169,13 +245,18 @@ static void add(struct wishes *wishes, const char *action, const struct variable
         buf_fini(&places);
         return;
     }
-    wishes->failed |= places.failed;
+    if (strcmp(action, "bind-to-users") == 0)
+        put_users(wishes->report, variable, &argument);
+    if (argument.data && strcmp(argument.data, "-") == 0)
+        buf_fini(&places); /* nobody knows where it should be */
+    wishes->failed |= places.failed || argument.failed;
     wishes->items[wishes->n++] = (struct trial_wish){.action = copy(wishes, action),
-                                                     .argument = copy(wishes, "-"),
+                                                     .argument = copy(wishes, argument.data ? argument.data : "-"),
                                                      .variable = copy(wishes, name),
                                                      .site = copy(wishes, site),
                                                      .places = copy(wishes, places.data),
                                                      .predicted = predicted};
+    buf_fini(&argument);
     buf_fini(&places);
 }
 
@@ -202,6 +283,17 @@ const struct trial_result *advice_tried(const struct trial_results *results, con
     return best;
 }
 
+/* Whether an action can do anything to a variable. */
+static bool is_fit(const char *action, const struct variable *variable)
+{
+    bool is_pool = strcmp(action, "pool") == 0;
+    if (variable->class == CLASS_STATIC)
+        return trial_is_for_statics(action);
+    if (variable->class != CLASS_HEAP && variable->class != CLASS_MMAP)
+        return false;
+    return !is_pool || !variable->n_blocks || variable->size_bytes / variable->n_blocks < POOL_BYTES;
+}
+
 /* What the advice says that can be tried, what may gain most first. */
 static void wish_for_advice(struct wishes *wishes, const struct advices *advices)
 {
@@ -210,7 +302,8 @@ static void wish_for_advice(struct wishes *wishes, const struct advices *advices
             const struct advice *advice = &advices->items[i];
             const struct variable *variable = advice->variable;
             bool is_kernel = strcmp(advice->class, "kernel") == 0; /* the advice is about the kernel's time there */
-            if (!variable || strcmp(advice->rule, tries[k].rule) != 0 || wishes->n >= WISHES_MOST)
+            if (!variable || strcmp(advice->rule, tries[k].rule) != 0 || wishes->n >= WISHES_MOST ||
+                !is_fit(tries[k].action, variable))
                 continue;
             const char *name = is_kernel ? model_variable_name(wishes->report->model, variable) : advice->name;
             add(wishes, tries[k].action, variable, name, advice->site, advice->gain);

@@ -117,6 +117,9 @@ bool advice_has_loops(const struct advices *advices, const struct report_row *ro
 /* advice-places.c: advice from where its pages are and who uses them. True if more is known than the hardware says. */
 bool advise_on_places(struct advices *advices, const struct report_row *row);
 
+/* advice-places.c: the memory node of a CPU of the thread's host; PLACE_UNKNOWN. */
+uint32_t advice_node_of_cpu(const struct model *model, uint32_t thread, uint32_t cpu);
+
 /* advice-places.c: advice from what the hardware says about its accesses to other nodes. */
 void advise_on_remote_accesses(struct advices *advices, const struct report_row *row);
 

@@ -925,7 +925,7 @@ function whereOf(row) {
 
 // What `hpcquery advice` says: the row, what to do there, and the figures that it follows from.
 function putAdvice() {
-    for (const {variable, alloc_site: site, share, memory_share: waited, advice, evidence} of data.advice.advice) {
+    for (const {variable, alloc_site: site, share, memory_share: waited, advice, evidence, tried, tried_as: came} of data.advice.advice) {
         const found = rows.filter((each) => each.title === variable);
         const row = found.length > 1 ? found.find((each) => each.from.includes(site)) || found[0] : found[0];
         const name = typeof variable === "string" ? variable : "a name that is not UTF-8";
@@ -934,6 +934,8 @@ function putAdvice() {
         const title = row ? button(name.slice(0, 300), () => showRow(row), "link mono") : named(name);
         const line = make("li", "", title, `, ${percent(share / 100)} of the samples: `, make("strong", "", sentence));
         line.append(make("div", "dim", "Why: " + because + "."), row ? whereOf(row) : "");
+        if (tried)
+            line.append(make("div", "", `Tried (hpcrun --try): ${tried}: ${came}.`));
         byId("advice").querySelector("ol").append(line);
     }
     byId("advice").hidden = data.advice.advice.length === 0;

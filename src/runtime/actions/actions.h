@@ -34,7 +34,7 @@ struct action {
     uint32_t least_bytes; /* smaller blocks stay as they are: it is about whole pages */
     /* Slots: blocks of up to most_slot bytes lie one after the other in slots that are a multiple of slot_step; 0: they
      * have pages of their own. */
-    uint32_t most_slot, slot_step;
+    uint32_t most_slot, slot_step, slot_extra; /* slot_extra: more bytes in each */
     /* The distance of block n of the action (from 0) from a boundary of 2 MiB, in bytes.  ctx: hook */
     size_t (*lead)(uint64_t n);
     /* Reads the argument; false: it is none.  ctx: ordinary */
@@ -50,7 +50,8 @@ struct action {
 /* Row i of the table, NULL behind the last.  ctx: any */
 const struct action *actions_row(unsigned i);
 
-extern const struct action action_huge_pages;
+extern const struct action action_huge_pages, action_interleave, action_bind_to_users, action_first_touch_spread,
+    action_pad, action_pool, action_offset, action_prefault;
 
 /* --- table.c --- */
 
@@ -134,5 +135,12 @@ void look_at_huge_pages_hook(uintptr_t start, size_t n_bytes);
 /* The same of some pages' nodes (move_pages); wanted: the node that a page at this offset should be on, UINT32_MAX:
  * any; NULL: any.  ctx: hook */
 void look_at_nodes_hook(uintptr_t start, size_t n_bytes, uint32_t (*wanted)(size_t offset, size_t n_bytes));
+
+/* The memory nodes that the process may use, a bit each.  ctx: hook */
+uint64_t nodes_allowed_hook(void);
+
+/* Sets the policy (MPOL_*) of the whole pages that begin in [start, start + n_bytes), and are not there yet.  ctx: hook
+ */
+void place_pages_hook(uintptr_t start, size_t n_bytes, int policy, uint64_t nodes);
 
 #endif

@@ -176,6 +176,7 @@ static void *make_large(const struct action *action, size_t n_bytes, size_t alig
     struct trial_effect *effect = action_effect_hook();
     bool is_kept = false;
     size_t lead = action->lead ? action->lead(atomic_fetch_add(&all.n_made, 1)) : 0;
+    action_count(&effect->n_apart, lead % ACTION_PAGE != 0);
     lead = alignment ? (lead + alignment - 1) / alignment * alignment : lead;
     size_t n = (lead + n_bytes + UNIT - 1) / UNIT;
     uint32_t first = alignment <= UNIT && n <= all.n_units ? take_units(n, &is_kept) : UINT32_MAX;
@@ -248,7 +249,8 @@ static void *make_small(const struct action *action, size_t n_bytes, size_t alig
 {
     struct trial_effect *effect = action_effect_hook();
     uint16_t index;
-    size_t class = n_bytes ? (n_bytes - 1) / action->slot_step : 0, slot_bytes = (class + 1) * action->slot_step;
+    size_t class = n_bytes ? (n_bytes - 1) / action->slot_step : 0,
+           slot_bytes = (class + 1) * action->slot_step + action->slot_extra;
     struct share *share = share_of_thread(&index);
     bool is_new = false;
     if (class >= CLASSES || slot_bytes % alignment)
@@ -271,7 +273,7 @@ static void *make_small(const struct action *action, size_t n_bytes, size_t alig
     action_count(&effect->n_blocks, 1);
     action_count(&effect->n_bytes, n_bytes);
     action_count(&effect->n_next, is_new);
-    action_count(&effect->n_apart, slot_bytes % ACTION_LINES_APART == 0);
+    action_count(&effect->n_apart, slot_bytes % ACTION_LINES_APART == 0 || (uintptr_t)p % ACTION_PAGE != 0);
     return p;
 }
 
@@ -292,12 +294,11 @@ void *blocks_make_hook(size_t n_bytes, size_t alignment, bool is_zero)
     const struct action *action = action_hook();
     void *p = NULL;
     alignment = alignment < SLOT_ALIGNMENT ? SLOT_ALIGNMENT : alignment;
-    if (!all.base || n_bytes < action->least_bytes)
-        p = NULL;
-    else if (!action->slot_step)
-        p = make_large(action, n_bytes, alignment, is_zero);
-    else if (n_bytes <= action->most_slot)
+    bool is_for_it = all.base && n_bytes >= action->least_bytes;
+    if (is_for_it && action->slot_step && n_bytes <= action->most_slot)
         p = make_small(action, n_bytes, alignment, is_zero);
+    if (is_for_it && !p && (!action->slot_step || action->lead))
+        p = make_large(action, n_bytes, alignment, is_zero);
     if (!p)
         action_count(&action_effect_hook()->n_plain, 1);
     return p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What became of the memory of an action, as the kernel tells it. See actions.h. Runs inside the program's free, and at
- * its end. */
+/* Where the pages of an action are to be, and what became of its memory, as the kernel tells it. See actions.h. Runs
+ * inside the program's free, and at its end. */
 #include "runtime/actions/actions.h"
 
 #include <fcntl.h>
@@ -131,4 +131,26 @@ void look_at_nodes_hook(uintptr_t start, size_t n_bytes, uint32_t (*wanted)(size
         }
     }
     atomic_flag_clear(&looking.is_busy);
+}
+
+uint64_t nodes_allowed_hook(void)
+{
+    static _Atomic uint64_t known;
+    uint64_t nodes[16] = {0}; /* the kernel may know of many more */
+    if (atomic_load_explicit(&known, memory_order_relaxed))
+        return known;
+    if (!action_allowed_hook(
+            action_call(SYS_get_mempolicy, 0, (long)nodes, 8 * sizeof nodes, 0, 4 /* MPOL_F_MEMS_ALLOWED */, 0)))
+        nodes[0] = 0;
+    atomic_store_explicit(&known, nodes[0] ? nodes[0] : 1, memory_order_relaxed);
+    return known;
+}
+
+void place_pages_hook(uintptr_t start, size_t n_bytes, int policy, uint64_t nodes)
+{
+    uintptr_t first = (start + ACTION_PAGE - 1) & ~(uintptr_t)(ACTION_PAGE - 1);
+    uintptr_t end = (start + n_bytes + ACTION_PAGE - 1) & ~(uintptr_t)(ACTION_PAGE - 1);
+    if (end > first)
+        (void)action_allowed_hook(
+            action_call(SYS_mbind, (long)first, (long)(end - first), policy, (long)&nodes, 8 * sizeof nodes + 1, 0));
 }

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 static const struct action *const rows[] = {
-    &action_huge_pages,
+    &action_huge_pages, &action_interleave, &action_bind_to_users, &action_first_touch_spread,
+    &action_pad,        &action_pool,       &action_offset,        &action_prefault,
 };
 
 const struct action *actions_row(unsigned i)

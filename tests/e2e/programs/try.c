@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +79,164 @@ static int sparse(size_t n)
     printf("sum %llu\n", (unsigned long long)sum);
     fprintf(stderr, "resident: %lu\n", kilobytes(table, "Rss"));
     return 0;
+}
+
+/* A list whose nodes are made where other blocks of their size were given back in random order; says how many steps
+ * lead far away. */
+#define NODES 100000
+
+struct node {
+    struct node *next;
+    uint64_t values[4];
+};
+
+__attribute__((noinline)) static struct node *make_node(struct node *next)
+{
+    struct node *node = malloc(sizeof *node);
+    if (!node)
+        abort();
+    node->next = next;
+    return node;
+}
+
+static int list(size_t n)
+{
+    static void *others[NODES];
+    uint64_t x = 88172645463325252u, sum = 0;
+    struct node *nodes = NULL;
+    unsigned long n_far = 0;
+    for (size_t i = 0; i < NODES; i++)
+        others[i] = malloc(sizeof(struct node));
+    for (size_t i = NODES - 1; i > 0; i--) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        void *other = others[x % i];
+        others[x % i] = others[i];
+        others[i] = other;
+    }
+    for (size_t i = 0; i < NODES; i++)
+        free(others[i]);
+    for (size_t i = 0; i < NODES - 10; i++) {
+        nodes = make_node(nodes);
+        nodes->values[0] = i;
+    }
+    for (size_t turn = 0; turn < (n ? n : 20); turn++)
+        for (const struct node *node = nodes; node; node = node->next)
+            sum += node->values[0];
+    for (const struct node *node = nodes; node->next; node = node->next) {
+        uintptr_t a = (uintptr_t)node, b = (uintptr_t)node->next;
+        n_far += (a > b ? a - b : b - a) > PAGE;
+    }
+    printf("sum %llu\n", (unsigned long long)sum);
+    fprintf(stderr, "far: %lu\n", n_far);
+    return 0;
+}
+
+/* A counter for each of two threads, made one after the other; says how many lie on the line of another one. */
+#define COUNTERS 16
+
+static void *count(void *argument)
+{
+    volatile uint64_t *counter = argument;
+    for (int i = 0; i < 30000000; i++)
+        ++*counter;
+    return NULL;
+}
+
+static int counters(size_t n)
+{
+    uint64_t *made[COUNTERS];
+    pthread_t threads[2];
+    unsigned n_shared = 0;
+    (void)n;
+    for (int i = 0; i < COUNTERS; i++) {
+        made[i] = calloc(1, sizeof *made[i]);
+        n_shared += i && (uintptr_t)made[i] / 64 == (uintptr_t)made[i - 1] / 64;
+    }
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&threads[i], NULL, count, made[i]))
+            return 1;
+    for (int i = 0; i < 2; i++)
+        (void)pthread_join(threads[i], NULL);
+    printf("%llu\n", (unsigned long long)(*made[0] + *made[1]));
+    fprintf(stderr, "shared: %u\n", n_shared);
+    return 0;
+}
+
+/* Arrays 4 KiB apart, read side by side; says on how many different lines of their pages they begin. */
+#define ARRAYS 16
+
+static int arrays(size_t n)
+{
+    uint64_t *made[ARRAYS], sum = 0;
+    unsigned n_lines = 0;
+    for (int i = 0; i < ARRAYS; i++) {
+        int k = 0;
+        made[i] = malloc(4096 - sizeof(void *)); /* and the word before it */
+        if (!made[i])
+            return 1;
+        memset(made[i], 1, 4096 - sizeof(void *));
+        while (k < i && (uintptr_t)made[k] % PAGE / 64 != (uintptr_t)made[i] % PAGE / 64)
+            k++;
+        n_lines += k == i;
+    }
+    for (size_t turn = 0; turn < (n ? n : 5000); turn++)
+        for (int k = 0; k < 500; k++)
+            for (int i = 0; i < ARRAYS; i++)
+                sum += made[i][k];
+    printf("sum %llu\n", (unsigned long long)sum);
+    fprintf(stderr, "lines: %u\n", n_lines);
+    return 0;
+}
+
+/* Says how many of its pages are there before it has touched them. */
+static int fresh(size_t n)
+{
+    size_t n_bytes = (n ? n : 16) << 20;
+    char *table = allocate(n_bytes);
+    uint64_t sum = 0;
+    unsigned long there = kilobytes(table, "Rss");
+    memset(table, 1, n_bytes);
+    sum = sum_at_random((const unsigned *)table, n_bytes / sizeof(unsigned), 3000000);
+    printf("sum %llu\n", (unsigned long long)sum);
+    fprintf(stderr, "missing: %lu\n", (unsigned long)(n_bytes / 1024) > there ? n_bytes / 1024 - there : 0);
+    return 0;
+}
+
+/* Says on which memory node each eighth of a table lies, as move_pages tells it. */
+static int nodes_of(const char *table, size_t n_bytes)
+{
+    for (int i = 0; i < 8; i++) {
+        void *page = (void *)(((uintptr_t)table + n_bytes / 8 * (size_t)i + n_bytes / 16) & ~(uintptr_t)(PAGE - 1));
+        int node = -1;
+        if (syscall(SYS_move_pages, 0, 1L, &page, NULL, &node, 0) != 0)
+            return 1;
+        printf("%s%d", i ? " " : "nodes: ", node);
+    }
+    unsigned on[2] = {0, 0};
+    for (size_t at = PAGE; at < n_bytes; at += PAGE) {
+        void *page = (void *)(((uintptr_t)table + at) & ~(uintptr_t)(PAGE - 1));
+        int node = -1;
+        if (syscall(SYS_move_pages, 0, 1L, &page, NULL, &node, 0) == 0 && (node == 0 || node == 1))
+            on[node]++;
+    }
+    printf("\non node 0: %u, on node 1: %u\n", on[0], on[1]);
+    return 0;
+}
+
+static char static_table[8 << 20];
+
+static int nodes(size_t n)
+{
+    size_t n_bytes = (n ? n : 8) << 20;
+    char *table = allocate(n_bytes);
+    memset(table, 1, n_bytes);
+    memset(static_table, 1, sizeof static_table);
+    uint64_t sum = sum_at_random((const unsigned *)table, n_bytes / sizeof(unsigned), 3000000) +
+                   sum_at_random((const unsigned *)static_table, sizeof static_table / sizeof(unsigned), 3000000);
+    printf("sum %llu\n", (unsigned long long)sum);
+    return nodes_of(table, n_bytes) + nodes_of(static_table, sizeof static_table);
 }
 
 /* What comes out does not depend on where anything is. */
@@ -261,7 +420,12 @@ int main(int argc, char **argv)
                  {"forks", forks},
                  {"leaves", leaves},
                  {"waits", waits},
-                 {"uses", uses}};
+                 {"uses", uses},
+                 {"list", list},
+                 {"counters", counters},
+                 {"arrays", arrays},
+                 {"fresh", fresh},
+                 {"nodes", nodes}};
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, argv[1]) == 0)
             return modes[i].run(argc > 2 ? strtoul(argv[2], NULL, 10) : 0);
