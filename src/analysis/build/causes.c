@@ -874,7 +874,8 @@ static bool judge_together(struct together *all)
 static bool judge_walks(struct cause_table *table, size_t *i, size_t *rest, bool is_in_order, struct together *all)
 {
     struct cause_entry *first = &table->entries[*i], *last = NULL;
-    *all = (struct together){.entries = first, .rests = table->rests + *rest, .hashes = table->hashes};
+    *all = (struct together){
+        .entries = first, .rests = table->rests ? table->rests + *rest : NULL, .hashes = table->hashes};
     for (size_t k = *i;
          k < table->n && table->entries[k].node == first->node && table->entries[k].event == first->event; k = ++*i) {
         if (last && is_same_entry(last, &table->entries[k])) {
