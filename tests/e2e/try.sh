@@ -117,7 +117,7 @@ expect_text out '^             1 as it is, 16 with it$'
 measure fresh
 action=prefault try 0 fresh --metric 'missing: ([0-9]+)' ./try fresh
 expect_text out '^  effect +1 block of 16.0 MiB in all; 4096 pages were there before they were used'
-# Where there are several memory nodes tests/e2e/try-nodes.py says what these do; here, that they are done at all.
+# On one memory node these can only be seen to be done at all.
 measure nodes
 for action in interleave first-touch-spread; do
     try 3 nodes --metric 'sum ([0-9]+)' ./try nodes
