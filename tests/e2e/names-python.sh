@@ -105,6 +105,24 @@ done
 awk 'NR == 1 { short = $1 } NR == 2 && $1 > 4 * short { exit 1 }' cost.1500 cost.15000 ||
     fail "blocks cost $(cat cost.15000) s in a long function and $(cat cost.1500) s in a short one"
 
+# Blocks of several kinds come from one line of Python; each sample is at one variable all the same.
+cat >kinds.py <<'PYTHON'
+import json, decimal
+def work(n):
+    kept = [{"a": i, "b": [i, str(i)]} for i in range(n)]
+    return sum(len(json.dumps(one)) for one in kept) + sum(one["a"] for one in kept)
+print(sum(work(20000) for _ in range(8)))
+PYTHON
+rm -rf m db
+expect_status 0 "$builddir/hpcrun" -e EADDR@f2000 -o m "$python" kinds.py
+expect_status 0 "$builddir/hpcprof" -o db m
+expect_status 0 "$builddir/hpcquery" vars --all --top 0 --csv db
+"$python" -c '
+import csv, sys
+shares = [float(row["share"]) for row in csv.DictReader(open(sys.argv[1], encoding="utf-8")) if row["share"]]
+print(f"{len(shares)} rows have {sum(shares):.2f} % of the samples")
+sys.exit(abs(sum(shares) - 100) > 0.1 or len(shares) < 3)' out || fail "the rows do not add up"
+
 HPCRUN_PYTHON=0 blocks
 grep -q 'buffer\|self.state' blocks && fail "HPCRUN_PYTHON=0 is not heeded"
 finish

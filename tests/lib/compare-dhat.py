@@ -73,8 +73,9 @@ def our_paths(directory, hpcproftt):
             if variable["kind"] != "heap" or not variable["n_blocks"]:
                 continue
             frames, node = [], nodes[variable["node"]]
-            while node["module"] and "libhpcrun" not in modules[node["module"]]:
-                frames += symbols.frames(modules[node["module"]], int(node["ip"]) - 1)
+            while node["module"]: # at the top stands a function of the library, and below it some wrap the program's
+                if "libhpcrun" not in modules[node["module"]]:
+                    frames += symbols.frames(modules[node["module"]], int(node["ip"]) - 1)
                 node = nodes[abs(node["parent"])]
             key = cut(frames)
             if key:

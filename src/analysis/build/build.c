@@ -101,7 +101,7 @@ static void note_parallel(struct build *build, uint32_t index, uint32_t parent)
 /* --- the interpreter of Python --- */
 
 /* How a node lies to the frames of Python. */
-enum python_side { PYTHON_ABOVE = 1, PYTHON_BELOW = 2 };
+enum python_side { PYTHON_ABOVE = 1, PYTHON_BELOW = 2, PATH_OF_BLOCK = 4 };
 
 static bool is_python(const struct build *build, uint32_t index)
 {
@@ -140,9 +140,13 @@ static bool hide_interpreter(struct build *build)
     for (uint32_t i = (uint32_t)tree->n_nodes; i-- > 1 && !build->shows_interpreter;)
         if (tree->nodes[i].role == ROLE_NONE && (is_python(build, i) || build->hidden[i] & PYTHON_BELOW))
             build->hidden[tree->nodes[i].parent] |= PYTHON_BELOW;
-    for (uint32_t i = 1; i < tree->n_nodes; i++)
-        if (tree->nodes[i].role != ROLE_NONE || !is_interpreter[tree->nodes[i].module])
+    for (uint32_t i = (uint32_t)tree->n_nodes; i-- > 1;) {
+        bool is_allocation = tree->nodes[i].type & HPCRUN_NODE_ALLOCATION || build->hidden[i] & PATH_OF_BLOCK;
+        if (is_allocation) /* without its frames, blocks of several kinds would be one, as those of a line */
+            build->hidden[tree->nodes[i].parent] |= PATH_OF_BLOCK;
+        if (is_allocation || tree->nodes[i].role != ROLE_NONE || !is_interpreter[tree->nodes[i].module])
             build->hidden[i] = 0;
+    }
     free(is_interpreter);
     return true;
 }
