@@ -291,10 +291,25 @@ __attribute__((noinline)) static void nested(double seconds)
     inner(seconds);
     __asm__ volatile("");
 }
+/* Compilers that pass each variable by itself pass 20 here. */
+static int wide(int n)
+{
+    int a = n, b = n, c = n, d = n, e = n, f = n, g = n, h = n, i = n, j = n;
+    int k = n, l = n, m = n, o = n, p = n, q = n, r = n, s = n, t = n, sum = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp critical
+    {
+        sum += a + b + c + d + e + f + g + h + i + j + k + l + m + o + p + q + r + s + t;
+        a++, b++, c++, d++, e++, f++, g++, h++, i++, j++, k++, l++, m++, o++, p++, q++, r++, s++, t++;
+    }
+    return sum + a + b + c + d + e + f + g + h + i + j + k + l + m + o + p + q + r + s + t;
+}
 int main(void)
 {
     int n = omp_get_max_threads();
     double seconds = 0.8 / n;
+    if (wide(5) != 19 * (5 + 6 + 7))
+        return 1;
     omp_set_max_active_levels(2);
     first(seconds);
     second(seconds);
@@ -349,5 +364,11 @@ if ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp teams.c -o teams 2>err
     teams teams
 else
     skip_part "the compiler has no OpenMP"
+fi
+if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-libomp 2>err; then
+    expect_status 3 ./teams-libomp
+    teams teams-libomp
+else
+    skip_part "there is no clang with libomp"
 fi
 finish

@@ -30,7 +30,7 @@ HEADERS = """dlfcn.h fcntl.h malloc.h mqueue.h poll.h pthread.h sched.h setjmp.h
     sys/prctl.h sys/ptrace.h sys/random.h sys/resource.h sys/select.h sys/shm.h sys/signalfd.h sys/socket.h sys/syscall.h
     sys/timerfd.h sys/time.h sys/wait.h""".split()
 # What we export of other libraries and of our own.
-OTHERS = re.compile(r"^(DATACENTRIC|GOMP_|MPI_|mpi_|hpctoolkit_|locus_|heaptrack_|__itt_|InitializeInjection|_Z)")
+OTHERS = re.compile(r"^(DATACENTRIC|GOMP_|MPI_|mpi_|hpctoolkit_|locus_|heaptrack_|__itt_|__kmpc_|InitializeInjection|_Z)")
 
 
 def interesting(name):

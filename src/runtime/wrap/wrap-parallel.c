@@ -3,6 +3,7 @@
  * paths go on where that was. The call that opens one lets the real one run a function of ours, which tells each worker
  * what it works on. The opener's path is read, by the handler of a worker that has a sample, from the opener's stack:
  * an empty region costs a few stores. Ordinary code. */
+#include <stdarg.h>
 #include <stdint.h>
 
 #include "alloc-wrap/alloc-wrap.h"
@@ -88,6 +89,38 @@ static inline uintptr_t find_real(struct next *next, const char *name, uintptr_t
     return is_it && real ? real : find_anew(next, name, pc);
 }
 
+/* --- working for others --- */
+
+/* A thread of the pool begins to work on a region, or has done its part. What it did before is kept by its caller: an
+ * opened region may be worked on inside another one. */
+static const struct thread_work *begin(struct thread_state *self, const struct thread_work *work)
+{
+    const struct thread_work *before = self->regions.working;
+    work_set_sig(self, work);
+    return before;
+}
+
+static void end(const struct thread_work *before)
+{
+    struct thread_state *self = thread_self_sig(); /* it may have a new state by now */
+    if (self)
+        work_set_sig(self, before);
+}
+
+/* self, the calling thread, opens a region at site, and comes back. */
+static inline struct thread_work open_at(struct thread_state *self, const struct alloc_site *site)
+{
+    self->regions.n_opening++;
+    return (struct thread_work){self, self->regions.working, site->pc, site->sp, site->fp};
+}
+
+static inline void close_region(void)
+{
+    struct thread_state *self = thread_self_sig();
+    if (self && self->regions.n_opening)
+        self->regions.n_opening--;
+}
+
 /* --- regions of libgomp --- */
 
 /* The functions that GCC's compiled code calls.
@@ -115,10 +148,9 @@ static void work(void *context)
         region->function(region->data);
         return;
     }
-    const struct thread_work *before = self->regions.working;
-    work_set_sig(self, &region->work);
+    const struct thread_work *before = begin(self, &region->work);
     region->function(region->data);
-    work_set_sig(self, before);
+    end(before);
 }
 
 /* Inline, as it looks at its caller's frame, and an empty region takes less than a microsecond. */
@@ -134,10 +166,9 @@ open_region(struct next *next, const char *name, region_function *function, void
     }
     if (!self)
         return real(function, data, more[0], more[1], more[2], more[3], more[4], more[5]);
-    struct region region = {function, data, {self, self->regions.working, site.pc, site.sp, site.fp}};
-    self->regions.n_opening++;
+    struct region region = {function, data, open_at(self, &site)};
     unsigned result = real(work, &region, more[0], more[1], more[2], more[3], more[4], more[5]);
-    self->regions.n_opening--;
+    close_region();
     return result;
 }
 
@@ -201,3 +232,109 @@ LOOP_OF_CHUNKS(GOMP_parallel_loop_nonmonotonic_guided)
 LOOP_AT_RUN_TIME(GOMP_parallel_loop_runtime)
 LOOP_AT_RUN_TIME(GOMP_parallel_loop_nonmonotonic_runtime)
 LOOP_AT_RUN_TIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+/* --- regions of libomp and libiomp5 --- */
+
+/* The function of a region gets its arguments one by one, as many as were given to the call that opens the region. Ours
+ * gets a single one, which knows them.
+ * src: kmp.h and kmp_csupport.cpp of LLVM's OpenMP runtime */
+
+typedef void micro_function(int *thread, int *member, ...);
+typedef void fork_function(void *place, int n_arguments, micro_function *function, ...);
+
+struct forked {
+    micro_function *function;
+    void *const *arguments; /* [n_given] */
+    int n_given;            /* the least of the numbers below that is not less than the region's own number */
+    struct thread_work work;
+};
+
+/* A function ignores arguments beyond its own: in C, callers clean up. */
+#define GIVEN_4(a) (a)[0], (a)[1], (a)[2], (a)[3]
+#define GIVEN_16(a) GIVEN_4(a), GIVEN_4((a) + 4), GIVEN_4((a) + 8), GIVEN_4((a) + 12)
+#define GIVEN_64(a) GIVEN_16(a), GIVEN_16((a) + 16), GIVEN_16((a) + 32), GIVEN_16((a) + 48)
+#define GIVEN_256(a) GIVEN_64(a), GIVEN_64((a) + 64), GIVEN_64((a) + 128), GIVEN_64((a) + 192)
+#define GIVEN_1024(a) GIVEN_256(a), GIVEN_256((a) + 256), GIVEN_256((a) + 512), GIVEN_256((a) + 768)
+#define GIVEN_MAX 1024 /* far more variables than compilers are known to pass for one region */
+
+static inline int given(int n_arguments)
+{
+    return n_arguments <= 4     ? 4
+           : n_arguments <= 16  ? 16
+           : n_arguments <= 64  ? 64
+           : n_arguments <= 256 ? 256
+                                : GIVEN_MAX;
+}
+
+static void call_micro(const struct forked *region, int *thread, int *member)
+{
+    void *const *a = region->arguments;
+    if (region->n_given == 4)
+        region->function(thread, member, GIVEN_4(a));
+    else if (region->n_given == 16)
+        region->function(thread, member, GIVEN_16(a));
+    else if (region->n_given == 64)
+        region->function(thread, member, GIVEN_64(a));
+    else if (region->n_given == 256)
+        region->function(thread, member, GIVEN_256(a));
+    else
+        region->function(thread, member, GIVEN_1024(a));
+}
+
+/* Like work. */
+static void work_forked(int *thread, int *member, const struct forked *region)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self || self == region->work.opener) {
+        call_micro(region, thread, member);
+        return;
+    }
+    const struct thread_work *before = begin(self, &region->work);
+    call_micro(region, thread, member);
+    end(before);
+}
+
+/* Opens a region like as, with the arguments that the caller has in list. */
+static inline __attribute__((always_inline)) void fork_region(struct next *next, const char *name, void *place,
+                                                              const struct forked *as, int n_arguments, va_list list)
+{
+    const struct alloc_site site = alloc_site_here();
+    fork_function *real = (fork_function *)find_real(next, name, site.pc);
+    struct thread_state *self = thread_self_sig();
+    void **arguments = __builtin_alloca((size_t)as->n_given * sizeof *arguments);
+    struct forked region = {.function = as->function, .arguments = arguments, .n_given = as->n_given};
+    int first = 0;
+    for (int i = 0; i < as->n_given; i++)
+        arguments[i] = i < n_arguments ? va_arg(list, void *) : NULL;
+    if (!real) { /* not even the caller knows it: a team of one thread */
+        call_micro(&region, &first, &first);
+        return;
+    }
+    if (self)
+        region.work = open_at(self, &site);
+    real(place, 1, (micro_function *)(uintptr_t)work_forked, &region);
+    if (self)
+        close_region();
+}
+
+WRAP_EXPORT void __kmpc_fork_call(void *place, int n_arguments, micro_function *function, ...);
+WRAP_EXPORT void __kmpc_fork_call(void *place, int n_arguments, micro_function *function, ...)
+{
+    static struct next next;
+    const struct forked as = {.function = function, .n_given = given(n_arguments)};
+    va_list list;
+    va_start(list, function);
+    fork_region(&next, "__kmpc_fork_call", place, &as, n_arguments, list);
+    va_end(list);
+}
+
+WRAP_EXPORT void __kmpc_fork_teams(void *place, int n_arguments, micro_function *function, ...);
+WRAP_EXPORT void __kmpc_fork_teams(void *place, int n_arguments, micro_function *function, ...)
+{
+    static struct next next;
+    const struct forked as = {.function = function, .n_given = given(n_arguments)};
+    va_list list;
+    va_start(list, function);
+    fork_region(&next, "__kmpc_fork_teams", place, &as, n_arguments, list);
+    va_end(list);
+}
