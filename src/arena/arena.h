@@ -474,8 +474,9 @@ enum source_id {
     SOURCE_CPUTIME,
     SOURCE_REALTIME,
     SOURCE_MEMLEAK,
-    SOURCE_PERF,    /* any other perf event */
-    SOURCE_PMU_ADDR /* hardware address sampling */
+    SOURCE_PERF,     /* any other perf event */
+    SOURCE_PMU_ADDR, /* hardware address sampling */
+    SOURCE_BLOCKTIME /* nothing is opened: wrappers of calls that wait */
 };
 
 /* Of enum unwind_stop, what readers of the counts need. */

@@ -55,6 +55,7 @@ struct source_plan {
     char warning[1024];     /* for REALTIME and the like; may be empty */
     bool wants_datacentric; /* allocations and statics are recorded */
     bool wants_memleak;
+    bool wants_waits; /* calls that wait are wrapped */
     struct source_sched sched;
 };
 
@@ -122,7 +123,8 @@ enum source_number {
     SOURCE_NUMBER_REALTIME,
     SOURCE_NUMBER_MEMLEAK,
     SOURCE_NUMBER_PERF,
-    SOURCE_NUMBER_PMU_ADDR
+    SOURCE_NUMBER_PMU_ADDR,
+    SOURCE_NUMBER_BLOCKTIME
 };
 
 #define SOURCE_WEIGHTED 1u   /* the value comes from weights, not from counts */

@@ -19,6 +19,8 @@ BELOW = (
     "one sample's tour: CONTRIBUTING.md names where something is decided; what was counted before (84 files, 27 folder\n"
     "changes) was every file that its way touched, when the folders had no subfolders.",
     "include, guard and licence lines: every header names what it needs, system headers included.",
+    "files: BLOCKTIME has four: its source, the wrappers (a library of their own, so that nothing else pays for them), and\n"
+    "what records a wait (waits.c, waits.h).",
     "tracked files: golden inputs of one purpose are one text; what remains are programs, scripts and texts of their own.",
 )
 # name, before, limit, goal as people say it
@@ -35,7 +37,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1220, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1225, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 LATER = ("src/frame/", "src/streams/", "src/export/frames/", "src/export/page/", "src/export/streams/", "src/export/advice/",

@@ -195,6 +195,7 @@ static const char *source_name(uint32_t source)
         [SOURCE_NUMBER_MEMLEAK] = "MEMLEAK",
         [SOURCE_NUMBER_PERF] = "any perf event",
         [SOURCE_NUMBER_PMU_ADDR] = "addresses from the PMU",
+        [SOURCE_NUMBER_BLOCKTIME] = "BLOCKTIME",
     };
     return source < sizeof names / sizeof *names && names[source] ? names[source] : "unknown";
 }

@@ -27,7 +27,7 @@
 _Static_assert((int)SOURCE_NUMBER_EADDR == SOURCE_EADDR && (int)SOURCE_NUMBER_FAULTS == SOURCE_FAULTS &&
                    (int)SOURCE_NUMBER_CPUTIME == SOURCE_CPUTIME && (int)SOURCE_NUMBER_REALTIME == SOURCE_REALTIME &&
                    (int)SOURCE_NUMBER_MEMLEAK == SOURCE_MEMLEAK && (int)SOURCE_NUMBER_PERF == SOURCE_PERF &&
-                   (int)SOURCE_NUMBER_PMU_ADDR == SOURCE_PMU_ADDR,
+                   (int)SOURCE_NUMBER_PMU_ADDR == SOURCE_PMU_ADDR && (int)SOURCE_NUMBER_BLOCKTIME == SOURCE_BLOCKTIME,
                "sources have the same numbers in sampling and arena");
 _Static_assert(SOURCE_WEIGHTED == EVENT_WEIGHTED && SOURCE_TIMER == EVENT_TIMER && SOURCE_RING == EVENT_RING &&
                    SOURCE_ADDRESS == EVENT_ADDRESS && SOURCE_INTEGER == EVENT_INTEGER &&

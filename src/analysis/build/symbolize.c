@@ -197,7 +197,7 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     struct code_module *module = &symbolizer->modules[id];
     module->path = symbolizer->paths.strings[id];
     find_file(symbolizer, module);
-    module->is_runtime = strncmp(path_last(path), "libhpcrun.so", 12) == 0;
+    module->is_runtime = strncmp(path_last(path), "libhpcrun", 9) == 0;
     module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
     module->is_jit = strncmp(path, "[jit:", 5) == 0;
     module->is_region = strcmp(path, "[region]") == 0;

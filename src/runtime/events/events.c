@@ -681,7 +681,8 @@ void events_open(struct thread_state *self)
     if (sandbox_is_entered_sig())
         return;
     for (unsigned i = 0; i < header->n_events; i++) {
-        if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
+        if (header->events[i].source != SOURCE_MEMLEAK && header->events[i].source != SOURCE_BLOCKTIME &&
+            !open_one(self, i))
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     open_watch(self);

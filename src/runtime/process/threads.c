@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Beginning and end of threads: see threads.h. Ordinary code, with raw system calls. */
 #include "runtime/process/threads.h"
+#include "runtime/process/waits.h"
 
 #include <signal.h>
 #include <string.h>
@@ -387,6 +388,7 @@ static bool begin(struct thread_state *state)
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
     events_open(state);
+    waits_begin(state);
     touch(state);
     atomic_store(&state->is_taken, false);
     return true;
@@ -441,6 +443,8 @@ static void record_end(struct thread_state *state, clockid_t cpu_clock, int *n_t
         last_answers(state, n_tries);
     }
     uint64_t cpu_ns = own_clock_ns_sig(cpu_clock);
+    if (!is_half)
+        waits_end(state, cpu_ns);
     if (cpu_ns)
         atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + cpu_ns);
     if (!sandbox_is_entered_sig())

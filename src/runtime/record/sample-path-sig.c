@@ -239,6 +239,34 @@ uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *contex
                                              : cct_insert_sig(&self->samples, &self->sample_path);
 }
 
+uint32_t leaf_of_start_sig(struct thread_state *self, const struct unwind_start *start)
+{
+    struct thread_waits *waits = &self->waits;
+    struct unwind_path *path = &self->wait_path;
+    uintptr_t sp = start->gpr[UNWIND_SP];
+    struct unwind_bounds bounds = self->bounds;
+    struct objmap_block block;
+    if ((sp < bounds.low || sp >= bounds.high) && objmap_find_sig(self->reader, sp, &block)) {
+        bounds.alt_low = block.start;
+        bounds.alt_high = block.end;
+    }
+    const struct unwind_module *outermost;
+    do {
+        (void)unwind_walk_sig(start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), path);
+        outermost = path->n_frames ? path->frames[path->n_frames - 1].module : NULL;
+    } while (path->stop == UNWIND_NO_TABLE && outermost && loadmap_await_table_sig(outermost));
+    atomic_fetch_add_explicit(&self->record->unwind_stops[path->stop], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->record->n_frames, path->n_frames, memory_order_relaxed);
+    regions_apply_sig(self);
+    if (waits->below != self->samples.below) {
+        waits->below = self->samples.below;
+        path->n_reused = 0;
+        for (uint32_t i = 0; i < path->n_frames; i++)
+            path->frames[i].node = 0;
+    }
+    return cct_insert_sig(&self->samples, path);
+}
+
 uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own)
 {
     struct thread_last_pc *last = &self->last_pc;

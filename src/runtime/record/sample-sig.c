@@ -728,6 +728,18 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
         take_access_sig(self, &taken, event);
 }
 
+void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *wait)
+{
+    struct current_sample taken = {.event = wait->event, .weight = wait->ns, .class = HIT_PLAIN};
+    atomic_fetch_add_explicit(&self->record->taken[wait->event], 1, memory_order_relaxed);
+    if (has_tree_sig(self))
+        taken.leaf = wait->start ? leaf_of_start_sig(self, wait->start) : self->samples.root;
+    const struct unwind_module *module = loadmap_find_code_sig(wait->function);
+    if (taken.leaf)
+        taken.leaf = cct_child_sig(&self->samples, taken.leaf, wait->function, module ? module->ref : 0);
+    record_without_address_sig(self, &taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
+}
+
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event)
 {
     struct current_sample taken;

@@ -31,6 +31,18 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event);
 
+/* A wait of one thread. */
+struct sample_wait {
+    uint8_t event;                    /* into arena_header.events */
+    uint64_t ns;                      /* how long */
+    uintptr_t function;               /* that waited: the leaf */
+    const struct unwind_start *start; /* what called it; NULL: the leaf lies directly below the thread's root */
+};
+
+/* Records a wait. The path is walked into self->wait_path.  ctx: ordinary code of self with tree_busy set, or of who
+ * ends self */
+void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *wait);
+
 /* Counts a sample that is not recorded.  ctx: as sample_take_plain_sig */
 void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate);
 

@@ -106,6 +106,22 @@ struct thread_regions {
     uint32_t n_opening;   /* calls that it is in and that open parallel regions */
 };
 
+/* A call of the program that waits at this moment (process/waits.h). */
+struct thread_wait {
+    uintptr_t pc, sp, fp; /* of its caller */
+    uintptr_t function;
+    uint64_t cpu_ns;   /* the thread's CPU time when it began */
+    uint64_t since_ns; /* CLOCK_MONOTONIC when it began; 0: the thread is in no such call */
+};
+
+struct thread_waits {
+    bool is_wanted;
+    uint32_t event; /* index into arena_header.events */
+    uint32_t below; /* the tree's below when path was entered */
+    struct thread_wait now;
+    uint64_t blocked_ns; /* what the thread has waited, as recorded */
+};
+
 /* The leaf of the last sample that had only a pc: the next one is often at the same instruction. */
 struct thread_last_pc {
     uintptr_t pc;
@@ -203,6 +219,7 @@ struct thread_state {
     uint32_t n_cold;    /* so many more handlers may touch memory for the first time */
     uint32_t n_to_time; /* so many samples are timed by the clock that stops while others have the processor */
     struct thread_regions regions;
+    struct thread_waits waits;
     void *(*start)(void *);   /* start function of pthread_create, or */
     int (*start_c11)(void *); /* of thrd_create, else NULL */
     void *argument;
@@ -211,6 +228,7 @@ struct thread_state {
     struct unwind_path sample_path, alloc_path;
     struct python_path python;
     struct thread_block_changes block_changes;
+    struct unwind_path wait_path;              /* of the last wait */
     uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };
 

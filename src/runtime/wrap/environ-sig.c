@@ -8,6 +8,7 @@
 #include "base/sigsafe.h"
 
 #define LIBRARY "libhpcrun.so"
+#define WAIT_LIBRARY "libhpcrun-wait.so"
 #define PRELOAD "LD_PRELOAD="
 
 static bool begins_sig(const char *text, const char *start)
@@ -32,10 +33,15 @@ static size_t entry_len_sig(const char *list)
     return len;
 }
 
+static bool ends_with_sig(const char *path, size_t len, const char *name)
+{
+    const size_t own = strlen(name);
+    return len >= own && (len == own || path[len - own - 1] == '/') && memcmp(path + len - own, name, own) == 0;
+}
+
 static bool is_library_sig(const char *path, size_t len)
 {
-    const size_t own = sizeof LIBRARY - 1;
-    return len >= own && (len == own || path[len - own - 1] == '/') && memcmp(path + len - own, LIBRARY, own) == 0;
+    return ends_with_sig(path, len, LIBRARY) || ends_with_sig(path, len, WAIT_LIBRARY);
 }
 
 /* Whether the launcher has set the variable: see tools/hpcrun/launch.c. If the last two name another library, they

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waits by call path: see waits.h. A wait is the time of a call less the thread's CPU time in it; so what the thread
+ * waits for a processor after it was woken is part of it. Ordinary code of the program's threads, which may be in a
+ * signal handler that interrupted ours. */
+#include "runtime/process/waits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+
+#include "runtime/own/process.h"
+#include "runtime/record/sample.h"
+
+#define LEAST_NS 1000 /* below it a call has not waited: reading two clocks takes about as long */
+
+/* The calling thread's state when its waits are measured now, else NULL. */
+static struct thread_state *measured_thread(void)
+{
+    struct thread_state *self = thread_self_sig();
+    bool is_free = self && self->waits.is_wanted && !self->ending && !thread_is_changing_trees_sig(self);
+    if (!is_free || !process_is_ours_sig() || process_is_vfork_child_sig() || sandbox_is_entered_sig())
+        return NULL;
+    return sample_is_active_sig() ? self : NULL;
+}
+
+__attribute__((visibility("default"))) bool locus_wait_begin_event(struct wait_call *call)
+{
+    struct thread_state *self = measured_thread();
+    if (!self)
+        return false;
+    struct thread_wait *wait = &self->waits.now;
+    call->outer = *wait;
+    call->blocked_ns = self->waits.blocked_ns;
+    wait->since_ns = 0;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    wait->pc = call->site.pc;
+    wait->sp = call->site.sp;
+    wait->fp = call->site.fp;
+    wait->function = call->function;
+    wait->cpu_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
+    __atomic_store_n(&wait->since_ns, own_clock_ns_sig(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
+    return true;
+}
+
+/* Records a wait of ns in the call that is noted. */
+static void add(struct thread_state *state, const struct thread_wait *noted, uint64_t ns)
+{
+    struct unwind_start start = {.pc = noted->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
+    start.gpr[UNWIND_FP] = noted->fp;
+    start.gpr[UNWIND_SP] = noted->sp;
+    const struct sample_wait wait = {
+        .event = (uint8_t)state->waits.event, .ns = ns, .function = noted->function, .start = &start};
+    sample_take_wait_sig(state, &wait);
+    state->waits.blocked_ns += ns;
+}
+
+/* The wait's time so far, without what was recorded of it on its own; 0 when it has not waited. */
+static uint64_t waited_ns(const struct thread_wait *wait, uint64_t cpu_ns, uint64_t inner_ns)
+{
+    uint64_t ns = own_clock_ns_sig(CLOCK_MONOTONIC) - wait->since_ns;
+    uint64_t used_ns = cpu_ns - wait->cpu_ns + inner_ns;
+    return cpu_ns && ns > used_ns + LEAST_NS ? ns - used_ns : 0;
+}
+
+static void record(struct thread_state *self, const struct thread_wait *wait, uint64_t ns)
+{
+    self->tree_busy = 1;
+    atomic_thread_fence(memory_order_seq_cst); /* the ending thread sets ending, then reads tree_busy */
+    if (!self->ending)
+        add(self, wait, ns);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->tree_busy = 0;
+}
+
+__attribute__((visibility("default"))) void locus_wait_end_event(const struct wait_call *call)
+{
+    struct thread_state *self = measured_thread();
+    int saved_errno = errno;
+    if (!self)
+        return;
+    const struct thread_wait wait = self->waits.now;
+    __atomic_store_n(&self->waits.now.since_ns, 0, __ATOMIC_RELEASE);
+    /* After a fork in a handler, or a jump out of one, the wait that is noted may be another one. */
+    if (wait.since_ns && wait.sp == call->site.sp && own_clock_ns_sig(CLOCK_MONOTONIC) - wait.since_ns > LEAST_NS) {
+        uint64_t cpu_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
+        uint64_t ns = waited_ns(&wait, cpu_ns, self->waits.blocked_ns - call->blocked_ns);
+        if (ns)
+            record(self, &wait, ns);
+    }
+    self->waits.now = call->outer;
+    errno = saved_errno;
+}
+
+/* --- beginning and end of a thread --- */
+
+void waits_begin(struct thread_state *state)
+{
+    const struct arena_header *header = arena_header_sig();
+    struct thread_waits *waits = &state->waits;
+    for (uint32_t i = 0; i < header->n_events; i++) {
+        if (header->events[i].source != SOURCE_BLOCKTIME)
+            continue;
+        waits->event = i;
+        waits->is_wanted = true;
+    }
+    if (waits->is_wanted)
+        state->wait_path.n_frames = 0;
+}
+
+void waits_end(struct thread_state *state, uint64_t cpu_ns)
+{
+    const struct thread_wait wait = state->waits.now;
+    if (!state->waits.is_wanted || !wait.since_ns || state == thread_self_sig())
+        return;
+    uint64_t ns = waited_ns(&wait, cpu_ns, 0);
+    if (ns)
+        add(state, &wait, ns);
+    state->waits.now.since_ns = 0;
+}

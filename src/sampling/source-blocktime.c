@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* BLOCKTIME: the time that threads wait in calls of the C library, by call path. Nothing is sampled and no call is
+ * interrupted: a second preloaded library brackets the calls that may wait (runtime/wrap/wrap-wait.c). Ordinary code of
+ * the launcher. */
+#include "sampling/probe.h"
+
+#include <stdio.h>
+
+static void probe(struct source_probe *out)
+{
+    *out = (struct source_probe){.works = true, .reason = "wrappers of calls that wait; needs nothing of the machine"};
+}
+
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
+{
+    if (threshold->is_given && !threshold->is_standard)
+        return error_set(err, ERR_RANGE, "%s takes no period: each wait is measured.", event);
+    struct source_event *row = source_plan_add(out, SOURCE_NUMBER_BLOCKTIME, event, "BLOCKTIME (usec)", err);
+    if (!row)
+        return ERR_RANGE;
+    (void)snprintf(row->description, sizeof row->description, "Time without a processor in calls that wait");
+    row->flags = SOURCE_WEIGHTED;
+    row->scale = 1e-3; /* of nanoseconds */
+    out->wants_waits = true;
+    return 0;
+}
+
+const struct sample_source source_blocktime = {
+    .name = "BLOCKTIME",
+    .summary = "Time that threads wait in calls of the C library, by call path",
+    .probe = probe,
+    .plan = plan,
+};
