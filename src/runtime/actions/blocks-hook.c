@@ -319,31 +319,6 @@ void blocks_free_hook(void *p)
         free_large(unit_of(p));
 }
 
-/* Moves the pages of a large block to a larger place, without copying them. */
-static void *move_large(uint32_t first, size_t n_bytes)
-{
-    struct unit unit = all.units[first];
-    bool is_kept = false;
-    size_t n = (unit.lead + n_bytes + UNIT - 1) / UNIT;
-    uint32_t to = n <= all.n_units ? take_units(n, &is_kept) : UINT32_MAX;
-    uintptr_t start = all.base + first * UNIT;
-    if (to == UINT32_MAX)
-        return NULL;
-    uintptr_t target = all.base + to * UNIT;
-    long moved = action_call(SYS_mremap, (long)start, (long)(unit.n_units * UNIT), (long)(n * UNIT),
-                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)target, 0);
-    if (moved != (long)target) {
-        give_units(to, n, false);
-        return NULL;
-    }
-    all.units[first] = (struct unit){0};
-    give_units(first, unit.n_units, false);
-    all.units[to] = unit;
-    all.units[to].n_units = (uint32_t)n;
-    all.units[to].n_bytes = n_bytes;
-    return (void *)(target + unit.lead);
-}
-
 void *blocks_resize_hook(void *p, size_t n_bytes)
 {
     uint32_t first = unit_of(p);
@@ -353,12 +328,12 @@ void *blocks_resize_hook(void *p, size_t n_bytes)
     if (unit->slot_bytes && n_bytes <= old_bytes && n_bytes > old_bytes / 2)
         return p;
     if (!unit->slot_bytes && unit->n_units && n_bytes >= action->least_bytes) {
-        if (unit->lead + n_bytes <= unit->n_units * UNIT) {
+        bool fits = unit->lead + n_bytes <= unit->n_units * UNIT;
+        if (fits)
             unit->n_bytes = n_bytes;
-            p = n_bytes > old_bytes / 2 ? p : NULL;
-        } else {
-            p = move_large(first, n_bytes);
-        }
+        else /* copied: moved pages would leave a hole, in which other memory of the program may be put meanwhile */
+            p = NULL;
+        p = p && n_bytes > old_bytes / 2 ? p : NULL;
         if (p && action->ready && n_bytes > old_bytes)
             action->ready((uintptr_t)p, n_bytes);
         if (p)
