@@ -371,4 +371,19 @@ if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-lib
 else
     skip_part "there is no clang with libomp"
 fi
+# libgomp reads the data of a region with reductions of tasks before any thread runs it.
+cat >reductions.c <<'END'
+#include <stdio.h>
+int main(void)
+{
+    long sum = 0;
+#pragma omp parallel num_threads(2) reduction(task, + : sum)
+    sum += 1;
+    printf("%ld\n", sum);
+    return 7;
+}
+END
+${CC:-gcc} -O2 -fopenmp reductions.c -o reductions || fail "reductions.c does not build"
+expect_status 7 "$builddir/hpcrun" -o reductions.m ./reductions
+[ "$(cat out)" = 2 ] || fail "reductions of tasks: $(cat out)"
 finish

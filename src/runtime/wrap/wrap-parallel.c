@@ -180,14 +180,7 @@ WRAP_EXPORT void GOMP_parallel(region_function *function, void *data, unsigned n
     (void)open_region(&next, "GOMP_parallel", function, data, more);
 }
 
-WRAP_EXPORT unsigned GOMP_parallel_reductions(region_function *function, void *data, unsigned n_threads,
-                                              unsigned flags);
-WRAP_EXPORT unsigned GOMP_parallel_reductions(region_function *function, void *data, unsigned n_threads, unsigned flags)
-{
-    static struct next next;
-    const uintptr_t more[6] = {n_threads, flags};
-    return open_region(&next, "GOMP_parallel_reductions", function, data, more);
-}
+/* Not GOMP_parallel_reductions: it reads the region's data itself before any thread runs the function. */
 
 WRAP_EXPORT void GOMP_parallel_sections(region_function *function, void *data, unsigned n_threads, unsigned n_sections,
                                         unsigned flags);
