@@ -359,15 +359,93 @@ apart = max(abs(shares[0][name] - shares[1][name]) for name in expected)
 assert apart <= 4 and abs(shares[0]["first"] - 40) < 6 and abs(shares[0]["nested"] - 20) < 5, apart
 END
 }
+
+# Several threads open regions of the same function at a time: each worker stands below the one that it works for, also if
+# it has worked for another.
+cat >openers.c <<'END'
+#include <pthread.h>
+#include <time.h>
+static volatile unsigned words[1 << 12];
+__attribute__((noinline)) static void use(double seconds)
+{
+    struct timespec time;
+    double now, end = 0;
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        now = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+        end = end > 0 ? end : now + seconds;
+        for (unsigned i = 0; i < 1 << 12; i++)
+            words[i] = words[i] + i;
+    } while (now < end);
+}
+__attribute__((noinline)) static void work_a(void) { use(0.01); __asm__ volatile(""); }
+__attribute__((noinline)) static void work_b(void) { use(0.01); __asm__ volatile(""); }
+__attribute__((noinline)) static void team(void (*work)(void))
+{
+#pragma omp parallel num_threads(3)
+    work();
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void *open_a(void *unused)
+{
+    for (int i = 0; i < 10; i++)
+        team(work_a);
+    return unused;
+}
+__attribute__((noinline)) static void *open_b(void *unused)
+{
+    for (int i = 0; i < 10; i++)
+        team(work_b);
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&a, NULL, open_a, NULL);
+        pthread_create(&b, NULL, open_b, NULL);
+        pthread_join(a, NULL);
+        pthread_join(b, NULL);
+    }
+    return 3;
+}
+END
+# openers PROGRAM: measures it.
+openers() {
+    expect_status 3 env OMP_WAIT_POLICY=passive "$builddir/hpcrun" -e EADDR -o "$1.m" "./$1"
+    expect_status 0 "$builddir/hpcprof" -q -o "$1.db" "$1.m"
+    expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "$1.db"
+    python3 - out <<'END' || fail "$1: workers are below a thread for which they did not work"
+import csv, sys
+rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+right, wrong = {"a": 0, "b": 0}, 0
+for row in rows.values():
+    value, path, up = float(row["exclusive"]) if row["kind"] == "statement" else 0, [], row
+    while value and up:
+        path.insert(0, up["name"].split("(")[0])
+        up = rows.get(up["parent"])
+    for which in right:
+        if f"work_{which}" in path:
+            is_right = f"open_{which}" in path[:path.index(f"work_{which}")]
+            right[which] += value * is_right
+            wrong += value * (not is_right)
+print(right, "elsewhere", wrong)
+sys.exit(not (min(right.values()) > 0.3 * sum(right.values()) and wrong <= 0.05 * sum(right.values())))
+END
+}
 if ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp teams.c -o teams 2>err; then
     expect_status 3 ./teams
     teams teams
+    ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp openers.c -o openers
+    openers openers
 else
     skip_part "the compiler has no OpenMP"
 fi
 if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-libomp 2>err; then
     expect_status 3 ./teams-libomp
     teams teams-libomp
+    clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp openers.c -o openers-libomp
+    openers openers-libomp
 else
     skip_part "there is no clang with libomp"
 fi

@@ -66,7 +66,7 @@ static uint32_t worked_for(struct thread_state *self, const struct thread_work *
 uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site *site)
 {
     const struct arena_header *header = arena_header_sig();
-    const struct thread_work *work = self->regions.working;
+    const struct thread_work *work = work_of_sig(self);
     if (self->in_hook || self->ending || !header)
         return 0;
     self->in_hook = 1;

@@ -193,14 +193,13 @@ void process_end_for_good(int exit_code)
 /* Workers of a pool that a library makes at the first parallel region belong to no one place of the program: each
  * region that they work for begins elsewhere. What opens one is wrapped for some of these libraries: a worker then
  * learns what it works for, and until it begins, it waits for what made it. */
-static bool is_for_many(uintptr_t start)
+static bool is_in_library(uintptr_t start, const char *const *libraries, size_t n_libraries)
 {
-    static const char *const libraries[] = {"libgomp", "libomp", "libiomp", "libtbb"};
     const struct loadmap_module *module = loadmap_find_sig(start);
     const char *name = module && module->name ? module->name : "";
     for (const char *p = name; *p; p++)
         name = *p == '/' ? p + 1 : name;
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+    for (size_t i = 0; i < n_libraries; i++)
         if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
             return true;
     return false;
@@ -210,8 +209,18 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
                           const struct alloc_site *site)
 {
     alloc_wrap_guard_enter();
-    bool is_known = self->regions.n_opening || !is_for_many(start);
-    state->creator = is_known ? alloc_events_creator(self, site) : 0;
+    static const char *const libraries[] = {"libgomp", "libomp", "libiomp", "libtbb"};
+    uint32_t n_open = self->regions.n_open;
+    bool is_for_many = is_in_library(start, libraries, sizeof libraries / sizeof *libraries);
+    state->creator = n_open || !is_for_many ? alloc_events_creator(self, site) : 0;
+    /* In libgomp each thread that opens regions has a pool of its own, and nested regions have theirs. */
+    if (n_open && is_in_library(start, libraries, 1)) {
+        state->maker = self;
+        state->maker_depth = n_open;
+    } else if (is_in_library(start, libraries + 1, 2)) {
+        state->maker = work_sole_sig();
+        state->maker_depth = 1;
+    }
     alloc_wrap_guard_leave();
 }
 

@@ -192,6 +192,7 @@ struct thread_state *thread_prepare(void)
     id_take(state);
     state->creator = 0;
     state->creator_of = arena_header_sig();
+    state->maker = NULL;
     return state;
 }
 
@@ -415,6 +416,7 @@ static void take_over(struct thread_state *state, const struct thread_state *old
     state->bounds = bounds;
     state->regions = regions;
     state->regions.applied = regions.version - 1;
+    state->regions.is_sole = false;
 }
 
 /* Gives samples that wait for answers a little time: at most *n_tries tries. At the limit of processes nobody answers.
@@ -573,6 +575,8 @@ void thread_renew(struct thread_state *self)
     if (state) {
         take_over(state, self);
         state->creator = creator_of(self);
+        state->maker = self->maker;
+        state->maker_depth = self->maker_depth;
         state->is_holding = self->is_holding;
         state->lacks_stack_room = self->lacks_stack_room;
         state->mask_exceptions = self->mask_exceptions;
@@ -634,6 +638,7 @@ void thread_fork_child(void)
     uint8_t mask_exceptions = old->mask_exceptions;
     take_over(state, old);
     state->regions.working = NULL; /* the thread that opened it does not exist here */
+    state->maker = NULL;
     state->lacks_stack_room = lacks_stack_room;
     state->mask_exceptions = mask_exceptions;
     state->record = NULL;

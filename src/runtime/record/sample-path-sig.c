@@ -118,6 +118,71 @@ void work_set_sig(struct thread_state *self, const struct thread_work *work)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+const struct thread_work *work_of_sig(const struct thread_state *self)
+{
+    const struct thread_regions *made_by = self->maker ? &self->maker->regions : NULL;
+    if (self->regions.working || !made_by || self->maker_depth > made_by->n_open || self->maker_depth > THREAD_OPEN_MAX)
+        return self->regions.working;
+    return &made_by->open[self->maker_depth - 1];
+}
+
+static struct {
+    const struct thread_state *_Atomic sole;
+} works;
+
+const struct thread_state *work_sole_sig(void)
+{
+    return atomic_load_explicit(&works.sole, memory_order_relaxed);
+}
+
+bool work_is_sole_sig(struct thread_state *self)
+{
+    const struct thread_state *none = NULL;
+    if (!work_sole_sig())
+        (void)atomic_compare_exchange_strong(&works.sole, &none, self);
+    self->regions.is_sole = work_sole_sig() == self;
+    return self->regions.is_sole;
+}
+
+static bool is_frame_of_sig(const struct unwind_frame *frame, const struct unwind_module *c_library)
+{
+    return frame->module && (frame->module == c_library || frame->module->ref == arena_header_sig()->libhpcrun_module);
+}
+
+/* Whether a thread of a library's pool is in a function that the library calls for the program: then what it works on
+ * does not end meanwhile. From the outside there are frames of the C library and of ours, of that library, and then
+ * this function or what the library calls for itself. */
+static bool is_called_back_sig(const struct unwind_path *path)
+{
+    if (path->stop != UNWIND_COMPLETE || !path->n_frames)
+        return false;
+    uint32_t i = path->n_frames;
+    const struct unwind_module *c_library = path->frames[i - 1].module;
+    while (i > 0 && is_frame_of_sig(&path->frames[i - 1], c_library))
+        i--;
+    const struct unwind_module *library = i > 0 ? path->frames[i - 1].module : NULL;
+    while (i > 0 && path->frames[i - 1].module == library)
+        i--;
+    return i > 0 && !is_frame_of_sig(&path->frames[i - 1], c_library);
+}
+
+/* Whether self, whose path has been walked, is seen working on another region of its maker than at its last sample; its
+ * paths are entered below that from now on, and its path has to be walked again. */
+static bool follow_maker_sig(struct thread_state *self)
+{
+    struct thread_regions *mine = &self->regions;
+    const struct thread_work *work = self->maker && is_called_back_sig(&self->sample_path) ? work_of_sig(self) : NULL;
+    bool is_early = false;
+    if (!work || (work == mine->seen && work->serial == mine->seen_serial && mine->top_of == self->samples.root))
+        return false;
+    mine->top = work_node_sig(self, work, &self->samples, &self->sample_path, &is_early);
+    mine->top_of = self->samples.root;
+    mine->seen = is_early ? NULL : work;
+    mine->seen_serial = work->serial;
+    mine->version++;
+    return true;
+}
+
 /* The node below which self's paths are entered. */
 static uint32_t top_sig(struct thread_state *self)
 {
@@ -232,6 +297,10 @@ uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *contex
 {
     regions_apply_sig(self);
     walk_sig(self, context);
+    if (follow_maker_sig(self)) {
+        regions_apply_sig(self);
+        walk_sig(self, context);
+    }
     *has_frames = true;
     if (ip && ip != arch_pc_of_context_sig(context))
         return leaf_at_sig(self, ip, has_frames);

@@ -32,9 +32,17 @@ void regions_count_sig(enum region_fault fault, uint64_t n);
 /* The node in a tree of self's, below the root, of the path on which work was opened, with a mark that another thread's
  * path follows; that of a path which is not known, if the opener's cannot be walked. path, of self, is used for the
  * walk and is empty then. 0 when the arena is full. *is_early: a table of the path is not there yet.
- * ctx: owner of the tree, and self's regions.working is work */
+ * ctx: owner of the tree, while self works on work */
 uint32_t work_node_sig(struct thread_state *self, const struct thread_work *work, struct cct_tree *tree,
                        struct unwind_path *path, bool *is_early);
+
+/* What self works on for another thread, NULL: nothing that is known.  ctx: any, of self */
+const struct thread_work *work_of_sig(const struct thread_state *self);
+
+/* Whether self, the calling thread, is the first in the process that asks: the only one whose outermost regions are
+ * worked on by workers who are told of no other. _sole: that thread, NULL: none yet.  ctx: ordinary */
+bool work_is_sole_sig(struct thread_state *self);
+const struct thread_state *work_sole_sig(void);
 
 /* self, the calling thread, works on work from now on, or, NULL, on nothing for others.  ctx: ordinary */
 void work_set_sig(struct thread_state *self, const struct thread_work *work);

@@ -89,7 +89,10 @@ struct thread_work {
     const struct thread_state *opener;
     const struct thread_work *outer; /* what the opener itself works on for another thread; NULL: nothing */
     uintptr_t pc, sp, fp;            /* of the call, in the opener (struct alloc_site) */
+    uint32_t serial;                 /* of those that the opener has opened */
 };
+
+#define THREAD_OPEN_MAX 8
 
 #define THREAD_REGIONS_MAX 64
 
@@ -103,7 +106,13 @@ struct thread_regions {
     /* What the thread works on for another one, NULL: nothing; a change counts in version. */
     const struct thread_work *volatile working;
     uint32_t top, top_of; /* the node of what it worked on last, in the tree with this root */
-    uint32_t n_opening;   /* calls that it is in and that open parallel regions */
+    /* The parallel regions that the thread has opened itself, the outermost first, for workers that know whose they
+     * are. */
+    struct thread_work open[THREAD_OPEN_MAX];
+    volatile uint32_t n_open, n_opened; /* now; ever. n_open may be more than THREAD_OPEN_MAX */
+    bool is_sole;                       /* it is known to be (work_is_sole_sig) */
+    const struct thread_work *seen;     /* what the thread was seen working on last, with this serial */
+    uint32_t seen_serial;
 };
 
 /* A call of the program that waits at this moment (process/waits.h). */
@@ -182,6 +191,9 @@ struct thread_state {
     uint32_t
         creator; /* node of the path that its creation was called on, in the arena with this header; 0: not known */
     const struct arena_header *creator_of;
+    const struct thread_state
+        *maker;           /* whose region number maker_depth the thread was made for, like all that it will */
+    uint32_t maker_depth; /* work on; NULL: not known */
     bool has_given_mask;  /* begins with the mask of its attribute, which is not translated yet */
     bool is_used;         /* a thread has had it: its memory is no longer all zero */
     bool is_touched;      /* what a sample needs of it has memory (altstack_touch) */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What opens a parallel region of OpenMP, wrapped: the workers of a pool work for whoever opens a region, so their
- * paths go on where that was. The call that opens one lets the real one run a function of ours, which tells each worker
- * what it works on. The opener's path is read, by the handler of a worker that has a sample, from the opener's stack:
- * an empty region costs a few stores. Ordinary code. */
+ * paths go on where that was. The opener notes where it is, which takes a few stores; its path is read from its stack
+ * by the handler of a worker that has a sample. A worker of libgomp works only for the thread that made it, and most of
+ * libomp's work for one thread; the others run a function of ours, which tells each what it works on. Ordinary code. */
 #include <stdarg.h>
 #include <stdint.h>
 
@@ -108,17 +108,27 @@ static void end(const struct thread_work *before)
 }
 
 /* self, the calling thread, opens a region at site, and comes back. */
-static inline struct thread_work open_at(struct thread_state *self, const struct alloc_site *site)
+static inline void open_at(struct thread_state *self, const struct alloc_site *site)
 {
-    self->regions.n_opening++;
-    return (struct thread_work){self, self->regions.working, site->pc, site->sp, site->fp};
+    struct thread_regions *mine = &self->regions;
+    uint32_t depth = mine->n_open;
+    if (depth < THREAD_OPEN_MAX) {
+        struct thread_work *work = &mine->open[depth];
+        work->opener = self;
+        work->outer = self->maker || mine->working ? work_of_sig(self) : NULL;
+        work->pc = site->pc;
+        work->sp = site->sp;
+        work->fp = site->fp;
+        work->serial = ++mine->n_opened;
+    }
+    mine->n_open = depth + 1;
 }
 
 static inline void close_region(void)
 {
     struct thread_state *self = thread_self_sig();
-    if (self && self->regions.n_opening)
-        self->regions.n_opening--;
+    if (self && self->regions.n_open)
+        self->regions.n_open--;
 }
 
 /* --- regions of libgomp --- */
@@ -131,27 +141,6 @@ typedef void region_function(void *data);
 /* All forms are called with six arguments behind the first two; a form with fewer parameters ignores the rest. */
 typedef unsigned open_function(region_function *function, void *data, uintptr_t a, uintptr_t b, uintptr_t c,
                                uintptr_t d, uintptr_t e, uintptr_t f);
-
-/* A region, on the stack of the thread that opened it. */
-struct region {
-    region_function *function;
-    void *data;
-    struct thread_work work;
-};
-
-/* What all threads of a region call. The opener's own path needs no help. */
-static void work(void *context)
-{
-    const struct region *region = context;
-    struct thread_state *self = thread_self_sig();
-    if (!self || self == region->work.opener) {
-        region->function(region->data);
-        return;
-    }
-    const struct thread_work *before = begin(self, &region->work);
-    region->function(region->data);
-    end(before);
-}
 
 /* Inline, as it looks at its caller's frame, and an empty region takes less than a microsecond. */
 static inline __attribute__((always_inline)) unsigned
@@ -166,8 +155,8 @@ open_region(struct next *next, const char *name, region_function *function, void
     }
     if (!self)
         return real(function, data, more[0], more[1], more[2], more[3], more[4], more[5]);
-    struct region region = {function, data, open_at(self, &site)};
-    unsigned result = real(work, &region, more[0], more[1], more[2], more[3], more[4], more[5]);
+    open_at(self, &site);
+    unsigned result = real(function, data, more[0], more[1], more[2], more[3], more[4], more[5]);
     close_region();
     return result;
 }
@@ -180,7 +169,15 @@ WRAP_EXPORT void GOMP_parallel(region_function *function, void *data, unsigned n
     (void)open_region(&next, "GOMP_parallel", function, data, more);
 }
 
-/* Not GOMP_parallel_reductions: it reads the region's data itself before any thread runs the function. */
+/* libgomp reads data itself here, before any thread runs the function. */
+WRAP_EXPORT unsigned GOMP_parallel_reductions(region_function *function, void *data, unsigned n_threads,
+                                              unsigned flags);
+WRAP_EXPORT unsigned GOMP_parallel_reductions(region_function *function, void *data, unsigned n_threads, unsigned flags)
+{
+    static struct next next;
+    const uintptr_t more[6] = {n_threads, flags};
+    return open_region(&next, "GOMP_parallel_reductions", function, data, more);
+}
 
 WRAP_EXPORT void GOMP_parallel_sections(region_function *function, void *data, unsigned n_threads, unsigned n_sections,
                                         unsigned flags);
@@ -228,8 +225,10 @@ LOOP_AT_RUN_TIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
 /* --- regions of libomp and libiomp5 --- */
 
-/* The function of a region gets its arguments one by one, as many as were given to the call that opens the region. Ours
- * gets a single one, which knows them.
+/* A worker may work for any thread. The first thread that opens a region opens its outermost ones as they are: a worker
+ * that knows of no other works on that one. In all others the workers run a function of ours, which tells them. That
+ * costs some hundred nanoseconds, as each worker reads lines of the opener's stack. The function of a region gets its
+ * arguments one by one, as many as were given to the call that opens it; ours gets a single one, which knows them.
  * src: kmp.h and kmp_csupport.cpp of LLVM's OpenMP runtime */
 
 typedef void micro_function(int *thread, int *member, ...);
@@ -239,7 +238,7 @@ struct forked {
     micro_function *function;
     void *const *arguments; /* [n_given] */
     int n_given;            /* the least of the numbers below that is not less than the region's own number */
-    struct thread_work work;
+    const struct thread_work *work;
 };
 
 /* A function ignores arguments beyond its own: in C, callers clean up. */
@@ -259,6 +258,22 @@ static inline int given(int n_arguments)
                                 : GIVEN_MAX;
 }
 
+/* Opens a region as the caller has done, whose function is the program's. */
+static void fork_plain(fork_function *real, void *place, int n_arguments, const struct forked *region)
+{
+    void *const *a = region->arguments;
+    if (region->n_given == 4)
+        real(place, n_arguments, region->function, GIVEN_4(a));
+    else if (region->n_given == 16)
+        real(place, n_arguments, region->function, GIVEN_16(a));
+    else if (region->n_given == 64)
+        real(place, n_arguments, region->function, GIVEN_64(a));
+    else if (region->n_given == 256)
+        real(place, n_arguments, region->function, GIVEN_256(a));
+    else
+        real(place, n_arguments, region->function, GIVEN_1024(a));
+}
+
 static void call_micro(const struct forked *region, int *thread, int *member)
 {
     void *const *a = region->arguments;
@@ -274,38 +289,53 @@ static void call_micro(const struct forked *region, int *thread, int *member)
         region->function(thread, member, GIVEN_1024(a));
 }
 
-/* Like work. */
+/* What all threads of a region call. The opener, in whose state the region is noted, needs no help. */
 static void work_forked(int *thread, int *member, const struct forked *region)
 {
     struct thread_state *self = thread_self_sig();
-    if (!self || self == region->work.opener) {
+    if (!self || !region->work || (uintptr_t)region->work - (uintptr_t)self < sizeof *self) {
         call_micro(region, thread, member);
         return;
     }
-    const struct thread_work *before = begin(self, &region->work);
+    const struct thread_work *before = begin(self, region->work);
     call_micro(region, thread, member);
     end(before);
 }
 
-/* Opens a region like as, with the arguments that the caller has in list. */
-static inline __attribute__((always_inline)) void fork_region(struct next *next, const char *name, void *place,
-                                                              const struct forked *as, int n_arguments, va_list list)
+/* The arguments of a call that are in list, and up to n_given any others. Four are there in any case, in registers and
+ * in the caller's frame. */
+static inline __attribute__((always_inline)) void take_arguments(void **arguments, int n_given, int n_arguments,
+                                                                 va_list list)
 {
-    const struct alloc_site site = alloc_site_here();
-    fork_function *real = (fork_function *)find_real(next, name, site.pc);
+    if (n_given == 4)
+        for (int i = 0; i < 4; i++)
+            arguments[i] = va_arg(list, void *);
+    else
+        for (int i = 0; i < n_given; i++)
+            arguments[i] = i < n_arguments ? va_arg(list, void *) : NULL;
+}
+
+/* Opens the region at site. */
+static void fork_region(struct next *next, const char *name, const struct alloc_site *site, void *place,
+                        struct forked *region, int n_arguments)
+{
+    fork_function *real = (fork_function *)find_real(next, name, site->pc);
     struct thread_state *self = thread_self_sig();
-    void **arguments = __builtin_alloca((size_t)as->n_given * sizeof *arguments);
-    struct forked region = {.function = as->function, .arguments = arguments, .n_given = as->n_given};
     int first = 0;
-    for (int i = 0; i < as->n_given; i++)
-        arguments[i] = i < n_arguments ? va_arg(list, void *) : NULL;
     if (!real) { /* not even the caller knows it: a team of one thread */
-        call_micro(&region, &first, &first);
+        call_micro(region, &first, &first);
         return;
     }
+    uint32_t depth = self ? self->regions.n_open : 0;
+    bool is_plain = self && depth == 0 && (self->regions.is_sole || work_is_sole_sig(self));
     if (self)
-        region.work = open_at(self, &site);
-    real(place, 1, (micro_function *)(uintptr_t)work_forked, &region);
+        open_at(self, site);
+    if (is_plain) {
+        fork_plain(real, place, n_arguments, region);
+    } else {
+        region->work = self && depth < THREAD_OPEN_MAX ? &self->regions.open[depth] : NULL;
+        real(place, 1, (micro_function *)(uintptr_t)work_forked, region);
+    }
     if (self)
         close_region();
 }
@@ -314,20 +344,28 @@ WRAP_EXPORT void __kmpc_fork_call(void *place, int n_arguments, micro_function *
 WRAP_EXPORT void __kmpc_fork_call(void *place, int n_arguments, micro_function *function, ...)
 {
     static struct next next;
-    const struct forked as = {.function = function, .n_given = given(n_arguments)};
+    const struct alloc_site site = alloc_site_here();
+    int n_given = given(n_arguments);
+    void **arguments = __builtin_alloca((size_t)n_given * sizeof *arguments);
+    struct forked region = {function, arguments, n_given, NULL};
     va_list list;
     va_start(list, function);
-    fork_region(&next, "__kmpc_fork_call", place, &as, n_arguments, list);
+    take_arguments(arguments, n_given, n_arguments, list);
     va_end(list);
+    fork_region(&next, "__kmpc_fork_call", &site, place, &region, n_arguments);
 }
 
 WRAP_EXPORT void __kmpc_fork_teams(void *place, int n_arguments, micro_function *function, ...);
 WRAP_EXPORT void __kmpc_fork_teams(void *place, int n_arguments, micro_function *function, ...)
 {
     static struct next next;
-    const struct forked as = {.function = function, .n_given = given(n_arguments)};
+    const struct alloc_site site = alloc_site_here();
+    int n_given = given(n_arguments);
+    void **arguments = __builtin_alloca((size_t)n_given * sizeof *arguments);
+    struct forked region = {function, arguments, n_given, NULL};
     va_list list;
     va_start(list, function);
-    fork_region(&next, "__kmpc_fork_teams", place, &as, n_arguments, list);
+    take_arguments(arguments, n_given, n_arguments, list);
     va_end(list);
+    fork_region(&next, "__kmpc_fork_teams", &site, place, &region, n_arguments);
 }
