@@ -351,6 +351,18 @@ static void checked(void)
     unlink(shared.file);
 }
 
+/* A stream without a file, which has no descriptor to ask for. */
+static void streamed(void)
+{
+    char from[] = "text", to[sizeof from] = "";
+    FILE *stream = fmemopen(from, sizeof from, "r");
+    check(stream != NULL);
+    errno = 77;
+    size_t n = fread(to, 1, sizeof from, stream);
+    printf("streamed %zu %s %d\n", n, to, errno);
+    fclose(stream);
+}
+
 static void same(void)
 {
     interrupted("counted", count);
@@ -360,6 +372,7 @@ static void same(void)
     cancelled(read_for_ever);
     cancelled(await_for_ever);
     checked();
+    streamed();
 }
 
 int main(int argc, char **argv)

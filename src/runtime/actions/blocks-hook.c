@@ -319,26 +319,21 @@ void blocks_free_hook(void *p)
         free_large(unit_of(p));
 }
 
+/* A block that does not fit is copied: moving its pages would leave a hole, in which other memory of the program may be
+ * put meanwhile. */
 void *blocks_resize_hook(void *p, size_t n_bytes)
 {
-    uint32_t first = unit_of(p);
-    struct unit *unit = &all.units[first];
+    struct unit *unit = &all.units[unit_of(p)];
     size_t old_bytes = blocks_size_hook(p);
     const struct action *action = action_hook();
-    if (unit->slot_bytes && n_bytes <= old_bytes && n_bytes > old_bytes / 2)
+    bool is_similar = n_bytes > old_bytes / 2;
+    if (unit->slot_bytes && n_bytes <= old_bytes && is_similar)
         return p;
-    if (!unit->slot_bytes && unit->n_units && n_bytes >= action->least_bytes) {
-        bool fits = unit->lead + n_bytes <= unit->n_units * UNIT;
-        if (fits)
-            unit->n_bytes = n_bytes;
-        else /* copied: moved pages would leave a hole, in which other memory of the program may be put meanwhile */
-            p = NULL;
-        p = p && n_bytes > old_bytes / 2 ? p : NULL;
-        if (p && action->ready && n_bytes > old_bytes)
+    if (unit->n_units && n_bytes >= action->least_bytes && is_similar && unit->lead + n_bytes <= unit->n_units * UNIT) {
+        unit->n_bytes = n_bytes;
+        if (action->ready && n_bytes > old_bytes)
             action->ready((uintptr_t)p, n_bytes);
-        if (p)
-            return p;
-        p = (void *)(all.base + first * UNIT + unit->lead);
+        return p;
     }
     void *made = blocks_make_hook(n_bytes, SLOT_ALIGNMENT, false);
     made = made ? made : alloc_wrap_plain_hook(n_bytes);

@@ -5,7 +5,6 @@
 #include "runtime/process/waits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 
 #include "runtime/own/process.h"

@@ -8,20 +8,10 @@
 #include "alloc-wrap/alloc-wrap.h"
 #include "runtime/record/thread.h"
 
-/* What a call waits for. */
-enum wait_object {
-    WAIT_NOTHING = 0, /* for time to pass, a process, a signal */
-    WAIT_FILE,        /* object: a file descriptor */
-    WAIT_LOCK         /* object: the address of a mutex, condition, semaphore, ... */
-};
-
-/* One bracketed call. The caller fills the first four fields. */
+/* One bracketed call. The caller fills the first two fields. */
 struct wait_call {
-    struct alloc_site site; /* of the wrapper */
-    uintptr_t function;     /* the real function: the leaf of the call path */
-    uintptr_t object;
-    uint32_t kind; /* enum wait_object */
-    uint32_t pad;
+    struct alloc_site site;   /* of the wrapper */
+    uintptr_t function;       /* the real function: the leaf of the call path */
     struct thread_wait outer; /* the wait that a handler of the program interrupted with this call */
     uint64_t blocked_ns;      /* what its thread had waited before */
 };
@@ -36,8 +26,8 @@ void locus_wait_end_event(const struct wait_call *call);
 /* The thread begins to be recorded.  ctx: ordinary */
 void waits_begin(struct thread_state *state);
 
-/* The thread's record is about to be closed: a call in which it still waits counts until now, and what the thread's
- * waits do not explain of its time becomes rows of its own. cpu_ns: its CPU time so far, 0: not known.
+/* The thread's record is about to be closed: a call in which it still waits counts until now. cpu_ns: its CPU time so
+ * far, 0: not known, and then nothing is counted.
  * ctx: ordinary, the thread that ends state, with its tree_busy set */
 void waits_end(struct thread_state *state, uint64_t cpu_ns);
 

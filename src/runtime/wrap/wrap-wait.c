@@ -70,13 +70,11 @@ static void *real_of(struct slot *slot)
     return real ? real : find(slot);
 }
 
-static bool begin(struct wait_call *call, const struct slot *slot, enum wait_object kind, uintptr_t object)
+static bool begin(struct wait_call *call, const struct slot *slot)
 {
     if (!locus_wait_begin_event)
         return false;
     call->function = (uintptr_t)slot->leaf;
-    call->kind = kind;
-    call->object = object;
     return locus_wait_begin_event(call);
 }
 
@@ -88,36 +86,36 @@ static void end(void *call)
 #define SLOT(name) static struct slot slot_##name __attribute__((section("wait_slots"), used)) = {#name, NULL, NULL}
 
 /* The body of a wrapper. The cleanup handler runs when the thread is cancelled in the call, and else behind it. */
-#define WAIT_BODY(type, name, parameters, arguments, kind, object)                                                     \
+#define WAIT_BODY(type, name, parameters, arguments)                                                                   \
     typedef type real_function parameters;                                                                             \
     real_function *real = (real_function *)real_of(&slot_##name);                                                      \
     struct wait_call call;                                                                                             \
     type volatile result;                                                                                              \
     call.site = alloc_site_here();                                                                                     \
-    if (!begin(&call, &slot_##name, kind, (uintptr_t)(object)))                                                        \
+    if (!begin(&call, &slot_##name))                                                                                   \
         return real arguments;                                                                                         \
     pthread_cleanup_push(end, &call);                                                                                  \
     result = real arguments;                                                                                           \
     pthread_cleanup_pop(1);                                                                                            \
     return result
 
-#define WAIT(type, name, parameters, arguments, kind, object)                                                          \
+#define WAIT(type, name, parameters, arguments)                                                                        \
     SLOT(name);                                                                                                        \
     WRAP_EXPORT type name parameters;                                                                                  \
     WRAP_EXPORT type name parameters                                                                                   \
     {                                                                                                                  \
-        WAIT_BODY(type, name, parameters, arguments, kind, object);                                                    \
+        WAIT_BODY(type, name, parameters, arguments);                                                                  \
     }
 
 /* Waits only where is_waiting is true. */
-#define WAIT_IF(type, name, parameters, arguments, is_waiting, kind, object)                                           \
+#define WAIT_IF(type, name, parameters, arguments, is_waiting)                                                         \
     SLOT(name);                                                                                                        \
     WRAP_EXPORT type name parameters;                                                                                  \
     WRAP_EXPORT type name parameters                                                                                   \
     {                                                                                                                  \
         if (!(is_waiting))                                                                                             \
             return ((type(*) parameters)real_of(&slot_##name))arguments;                                               \
-        WAIT_BODY(type, name, parameters, arguments, kind, object);                                                    \
+        WAIT_BODY(type, name, parameters, arguments);                                                                  \
     }
 
 /* A lock that is free is taken at once, at the cost of one more call. */
@@ -129,7 +127,7 @@ static void end(void *call)
         int code = locus_wait_begin_event ? try_name(lock) : EBUSY;                                                    \
         if (code == 0 || code == EOWNERDEAD)                                                                           \
             return code;                                                                                               \
-        WAIT_BODY(int, name, (pointer lock), (lock), WAIT_LOCK, lock);                                                 \
+        WAIT_BODY(int, name, (pointer lock), (lock));                                                                  \
     }
 
 /* With checks on, the headers declare some of these as inline functions, or with other types of arguments. */
@@ -138,83 +136,77 @@ static void end(void *call)
 
 /* --- files and sockets --- */
 
-WAIT(ssize_t, read, (int fd, void *bytes, size_t n), (fd, bytes, n), WAIT_FILE, fd)
-WAIT(ssize_t, write, (int fd, const void *bytes, size_t n), (fd, bytes, n), WAIT_FILE, fd)
-WAIT(ssize_t, pread, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at), WAIT_FILE, fd)
-WAIT(ssize_t, pread64, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at), WAIT_FILE, fd)
-WAIT(ssize_t, pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at), WAIT_FILE, fd)
-WAIT(ssize_t, pwrite64, (int fd, const void *bytes, size_t n, off64_t at), (fd, bytes, n, at), WAIT_FILE, fd)
-WAIT(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n), WAIT_FILE, fd)
-WAIT(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n), WAIT_FILE, fd)
-WAIT(ssize_t, __read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room), WAIT_FILE, fd)
-WAIT(ssize_t, __pread_chk, (int fd, void *bytes, size_t n, off_t at, size_t room), (fd, bytes, n, at, room), WAIT_FILE,
-     fd)
-WAIT(ssize_t, __pread64_chk, (int fd, void *bytes, size_t n, off64_t at, size_t room), (fd, bytes, n, at, room),
-     WAIT_FILE, fd)
-WAIT(ssize_t, recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags), WAIT_FILE, fd)
-WAIT(ssize_t, __recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags), (fd, bytes, n, room, flags),
-     WAIT_FILE, fd)
+WAIT(ssize_t, read, (int fd, void *bytes, size_t n), (fd, bytes, n))
+WAIT(ssize_t, write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
+WAIT(ssize_t, pread, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at))
+WAIT(ssize_t, pread64, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
+WAIT(ssize_t, pwrite, (int fd, const void *bytes, size_t n, off_t at), (fd, bytes, n, at))
+WAIT(ssize_t, pwrite64, (int fd, const void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
+WAIT(ssize_t, readv, (int fd, const struct iovec *parts, int n), (fd, parts, n))
+WAIT(ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n))
+WAIT(ssize_t, __read_chk, (int fd, void *bytes, size_t n, size_t room), (fd, bytes, n, room))
+WAIT(ssize_t, __pread_chk, (int fd, void *bytes, size_t n, off_t at, size_t room), (fd, bytes, n, at, room))
+WAIT(ssize_t, __pread64_chk, (int fd, void *bytes, size_t n, off64_t at, size_t room), (fd, bytes, n, at, room))
+WAIT(ssize_t, recv, (int fd, void *bytes, size_t n, int flags), (fd, bytes, n, flags))
+WAIT(ssize_t, __recv_chk, (int fd, void *bytes, size_t n, size_t room, int flags), (fd, bytes, n, room, flags))
 WAIT(ssize_t, recvfrom,
      (int fd, void *restrict bytes, size_t n, int flags, struct sockaddr *restrict from, socklen_t *restrict len),
-     (fd, bytes, n, flags, from, len), WAIT_FILE, fd)
-WAIT(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), WAIT_FILE, fd)
-WAIT(ssize_t, send, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags), WAIT_FILE, fd)
+     (fd, bytes, n, flags, from, len))
+WAIT(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+WAIT(ssize_t, send, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags))
 WAIT(ssize_t, sendto, (int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t len),
-     (fd, bytes, n, flags, to, len), WAIT_FILE, fd)
-WAIT(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), WAIT_FILE, fd)
-WAIT(int, accept, (int fd, struct sockaddr *restrict from, socklen_t *restrict len), (fd, from, len), WAIT_FILE, fd)
-WAIT(int, accept4, (int fd, struct sockaddr *restrict from, socklen_t *restrict len, int flags), (fd, from, len, flags),
-     WAIT_FILE, fd)
-WAIT(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), WAIT_FILE, fd)
-WAIT(int, fsync, (int fd), (fd), WAIT_FILE, fd)
-WAIT(int, fdatasync, (int fd), (fd), WAIT_FILE, fd)
-WAIT(int, msync, (void *start, size_t n, int flags), (start, n, flags), WAIT_NOTHING, 0)
-WAIT(int, flock, (int fd, int operation), (fd, operation), WAIT_FILE, fd)
-WAIT(int, lockf, (int fd, int command, off_t n), (fd, command, n), WAIT_FILE, fd)
-WAIT(int, close, (int fd), (fd), WAIT_FILE, fd)
+     (fd, bytes, n, flags, to, len))
+WAIT(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+WAIT(int, accept, (int fd, struct sockaddr *restrict from, socklen_t *restrict len), (fd, from, len))
+WAIT(int, accept4, (int fd, struct sockaddr *restrict from, socklen_t *restrict len, int flags), (fd, from, len, flags))
+WAIT(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len))
+WAIT(int, fsync, (int fd), (fd))
+WAIT(int, fdatasync, (int fd), (fd))
+WAIT(int, msync, (void *start, size_t n, int flags), (start, n, flags))
+WAIT(int, flock, (int fd, int operation), (fd, operation))
+WAIT(int, lockf, (int fd, int command, off_t n), (fd, command, n))
+WAIT(int, close, (int fd), (fd))
 
 /* --- several at a time --- */
 
-WAIT_IF(int, poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout), timeout != 0,
-        n == 1 ? WAIT_FILE : WAIT_NOTHING, n == 1 ? fds[0].fd : 0)
+WAIT_IF(int, poll, (struct pollfd * fds, nfds_t n, int timeout), (fds, n, timeout), timeout != 0)
 WAIT_IF(int, __poll_chk, (struct pollfd * fds, nfds_t n, int timeout, size_t room), (fds, n, timeout, room),
-        timeout != 0, n == 1 ? WAIT_FILE : WAIT_NOTHING, n == 1 ? fds[0].fd : 0)
+        timeout != 0)
 WAIT(int, ppoll, (struct pollfd * fds, nfds_t n, const struct timespec *timeout, const sigset_t *set),
-     (fds, n, timeout, set), WAIT_NOTHING, 0)
+     (fds, n, timeout, set))
 WAIT(int, select,
      (int n, fd_set *restrict reads, fd_set *restrict writes, fd_set *restrict excepts,
       struct timeval *restrict timeout),
-     (n, reads, writes, excepts, timeout), WAIT_NOTHING, 0)
+     (n, reads, writes, excepts, timeout))
 WAIT(int, pselect,
      (int n, fd_set *restrict reads, fd_set *restrict writes, fd_set *restrict excepts,
       const struct timespec *restrict timeout, const sigset_t *restrict set),
-     (n, reads, writes, excepts, timeout, set), WAIT_NOTHING, 0)
+     (n, reads, writes, excepts, timeout, set))
 WAIT_IF(int, epoll_wait, (int fd, struct epoll_event *events, int n, int timeout), (fd, events, n, timeout),
-        timeout != 0, WAIT_FILE, fd)
+        timeout != 0)
 WAIT_IF(int, epoll_pwait, (int fd, struct epoll_event *events, int n, int timeout, const sigset_t *set),
-        (fd, events, n, timeout, set), timeout != 0, WAIT_FILE, fd)
+        (fd, events, n, timeout, set), timeout != 0)
 
 /* --- time, processes, signals --- */
 
-WAIT(int, nanosleep, (const struct timespec *wanted, struct timespec *left), (wanted, left), WAIT_NOTHING, 0)
+WAIT(int, nanosleep, (const struct timespec *wanted, struct timespec *left), (wanted, left))
 WAIT(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *wanted, struct timespec *left),
-     (clock, flags, wanted, left), WAIT_NOTHING, 0)
-WAIT(int, usleep, (useconds_t time), (time), WAIT_NOTHING, 0)
-WAIT(unsigned, sleep, (unsigned time), (time), WAIT_NOTHING, 0)
-WAIT(int, thrd_sleep, (const struct timespec *wanted, struct timespec *left), (wanted, left), WAIT_NOTHING, 0)
-WAIT(pid_t, wait, (int *status), (status), WAIT_NOTHING, 0)
-WAIT(pid_t, waitpid, (pid_t pid, int *status, int flags), (pid, status, flags), WAIT_NOTHING, 0)
-WAIT(pid_t, wait3, (int *status, int flags, struct rusage *usage), (status, flags, usage), WAIT_NOTHING, 0)
-WAIT(pid_t, wait4, (pid_t pid, int *status, int flags, struct rusage *usage), (pid, status, flags, usage), WAIT_NOTHING,
-     0)
-WAIT(int, waitid, (idtype_t which, id_t id, siginfo_t *info, int flags), (which, id, info, flags), WAIT_NOTHING, 0)
-WAIT(int, pause, (void), (), WAIT_NOTHING, 0)
-WAIT(int, sigsuspend, (const sigset_t *set), (set), WAIT_NOTHING, 0)
-WAIT(int, sigwait, (const sigset_t *restrict set, int *restrict number), (set, number), WAIT_NOTHING, 0)
-WAIT(int, sigwaitinfo, (const sigset_t *restrict set, siginfo_t *restrict info), (set, info), WAIT_NOTHING, 0)
+     (clock, flags, wanted, left))
+WAIT(int, usleep, (useconds_t time), (time))
+WAIT(unsigned, sleep, (unsigned time), (time))
+WAIT(int, thrd_sleep, (const struct timespec *wanted, struct timespec *left), (wanted, left))
+WAIT(pid_t, wait, (int *status), (status))
+WAIT(pid_t, waitpid, (pid_t pid, int *status, int flags), (pid, status, flags))
+WAIT(pid_t, wait3, (int *status, int flags, struct rusage *usage), (status, flags, usage))
+WAIT(pid_t, wait4, (pid_t pid, int *status, int flags, struct rusage *usage), (pid, status, flags, usage))
+WAIT(int, waitid, (idtype_t which, id_t id, siginfo_t *info, int flags), (which, id, info, flags))
+WAIT(int, pause, (void), ())
+WAIT(int, sigsuspend, (const sigset_t *set), (set))
+WAIT(int, sigwait, (const sigset_t *restrict set, int *restrict number), (set, number))
+WAIT(int, sigwaitinfo, (const sigset_t *restrict set, siginfo_t *restrict info), (set, info))
 WAIT(int, sigtimedwait,
      (const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict timeout),
-     (set, info, timeout), WAIT_NOTHING, 0)
+     (set, info, timeout))
 
 /* --- threads --- */
 
@@ -222,39 +214,34 @@ LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t *)
 LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t *)
 LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t *)
 WAIT(int, pthread_mutex_timedlock, (pthread_mutex_t *restrict lock, const struct timespec *restrict until),
-     (lock, until), WAIT_LOCK, lock)
+     (lock, until))
 WAIT(int, pthread_mutex_clocklock,
-     (pthread_mutex_t *restrict lock, clockid_t clock, const struct timespec *restrict until), (lock, clock, until),
-     WAIT_LOCK, lock)
-WAIT(int, pthread_cond_wait, (pthread_cond_t *restrict condition, pthread_mutex_t *restrict lock), (condition, lock),
-     WAIT_LOCK, condition)
+     (pthread_mutex_t *restrict lock, clockid_t clock, const struct timespec *restrict until), (lock, clock, until))
+WAIT(int, pthread_cond_wait, (pthread_cond_t *restrict condition, pthread_mutex_t *restrict lock), (condition, lock))
 WAIT(int, pthread_cond_timedwait,
      (pthread_cond_t *restrict condition, pthread_mutex_t *restrict lock, const struct timespec *restrict until),
-     (condition, lock, until), WAIT_LOCK, condition)
+     (condition, lock, until))
 WAIT(int, pthread_cond_clockwait,
      (pthread_cond_t *restrict condition, pthread_mutex_t *restrict lock, clockid_t clock,
       const struct timespec *restrict until),
-     (condition, lock, clock, until), WAIT_LOCK, condition)
-WAIT(int, pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier), WAIT_LOCK, barrier)
-WAIT(int, pthread_join, (pthread_t thread, void **result_of), (thread, result_of), WAIT_NOTHING, 0)
-WAIT(int, sem_wait, (sem_t * semaphore), (semaphore), WAIT_LOCK, semaphore)
-WAIT(int, sem_timedwait, (sem_t *restrict semaphore, const struct timespec *restrict until), (semaphore, until),
-     WAIT_LOCK, semaphore)
+     (condition, lock, clock, until))
+WAIT(int, pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier))
+WAIT(int, pthread_join, (pthread_t thread, void **result_of), (thread, result_of))
+WAIT(int, sem_wait, (sem_t * semaphore), (semaphore))
+WAIT(int, sem_timedwait, (sem_t *restrict semaphore, const struct timespec *restrict until), (semaphore, until))
 WAIT(int, sem_clockwait, (sem_t *restrict semaphore, clockid_t clock, const struct timespec *restrict until),
-     (semaphore, clock, until), WAIT_LOCK, semaphore)
+     (semaphore, clock, until))
 
 /* --- streams: libc reads and writes for them by itself --- */
 
-WAIT(size_t, fread, (void *restrict bytes, size_t size, size_t n, FILE *restrict stream), (bytes, size, n, stream),
-     WAIT_FILE, fileno(stream))
+WAIT(size_t, fread, (void *restrict bytes, size_t size, size_t n, FILE *restrict stream), (bytes, size, n, stream))
 WAIT(size_t, fwrite, (const void *restrict bytes, size_t size, size_t n, FILE *restrict stream),
-     (bytes, size, n, stream), WAIT_FILE, fileno(stream))
-WAIT(char *, fgets, (char *restrict text, int n, FILE *restrict stream), (text, n, stream), WAIT_FILE, fileno(stream))
-WAIT(ssize_t, getline, (char **restrict text, size_t *restrict n, FILE *restrict stream), (text, n, stream), WAIT_FILE,
-     fileno(stream))
+     (bytes, size, n, stream))
+WAIT(char *, fgets, (char *restrict text, int n, FILE *restrict stream), (text, n, stream))
+WAIT(ssize_t, getline, (char **restrict text, size_t *restrict n, FILE *restrict stream), (text, n, stream))
 WAIT(ssize_t, getdelim, (char **restrict text, size_t *restrict n, int end_of, FILE *restrict stream),
-     (text, n, end_of, stream), WAIT_FILE, fileno(stream))
-WAIT(int, pclose, (FILE * stream), (stream), WAIT_NOTHING, 0)
+     (text, n, end_of, stream))
+WAIT(int, pclose, (FILE * stream), (stream))
 
 /* --- calls with a variable number of arguments --- */
 
@@ -267,5 +254,5 @@ WRAP_EXPORT int fcntl(int fd, int command, ...)
     va_end(list);
     if (command != F_SETLKW && command != F_OFD_SETLKW)
         return ((int (*)(int, int, ...))real_of(&slot_fcntl))(fd, command, argument);
-    WAIT_BODY(int, fcntl, (int, int, ...), (fd, command, argument), WAIT_FILE, fd);
+    WAIT_BODY(int, fcntl, (int, int, ...), (fd, command, argument));
 }
