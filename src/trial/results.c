@@ -2,12 +2,12 @@
 /* What came of a trial: the figures, the words, and the file that keeps them. See trial.h. */
 #include "trial/trial.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "fmt/file.h"
 
 #define CERTAIN_LEAST 0.93 /* of an interval that is narrower than the range */
 #define WORTH 0.03         /* a smaller difference is none, as in advice */
@@ -157,16 +157,23 @@ static double certainty_of(unsigned n, unsigned k)
     return 1 - 2 * below;
 }
 
+double trial_median(double *values, unsigned n)
+{
+    if (!n)
+        return (double)NAN;
+    qsort(values, n, sizeof *values, compare_doubles);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
 void trial_measure(double *ratios, unsigned n, struct trial_result *result)
 {
     unsigned k = 0;
     result->n_pairs = n;
     if (!n)
         return;
-    qsort(ratios, n, sizeof *ratios, compare_doubles);
+    result->ratio = trial_median(ratios, n);
     while (n > 2 * (k + 1) && certainty_of(n, k + 1) >= CERTAIN_LEAST)
         k++;
-    result->ratio = n % 2 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2;
     result->low = ratios[k];
     result->high = ratios[n - 1 - k];
     result->certainty = 100 * certainty_of(n, k);
@@ -275,13 +282,7 @@ int trial_results_write(const char *directory, const struct trial_results *resul
                    result->high, result->certainty, result->base, result->with);
     }
     buf_printf(&path, "%s/" RESULTS_FILE, directory);
-    int fd = path.data ? open(path.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
-    bool is_whole = fd >= 0 && !text.failed && write(fd, text.data, text.len_bytes) == (ssize_t)text.len_bytes;
-    int code = is_whole ? 0
-                        : error_set(err, ERR_IO, "%s: cannot be written: %s", path.data ? path.data : directory,
-                                    strerror(errno));
-    if (fd >= 0 && close(fd) != 0 && code == 0)
-        code = error_set(err, ERR_IO, "%s: cannot be written: %s", path.data, strerror(errno));
+    int code = path.failed || text.failed ? error_memory(err) : file_replace(path.data, text.data, text.len_bytes, err);
     buf_fini(&path);
     buf_fini(&text);
     return code;
@@ -345,24 +346,16 @@ static int take_results(char *text, const char *path, struct trial_results *resu
 int trial_results_read(const char *database, struct trial_results *results, struct error *err)
 {
     struct buf path = {0}, text = {0};
-    char part[4096];
-    ssize_t n = 0;
-    int code = 0;
     *results = (struct trial_results){0};
     buf_printf(&path, "%s/" TRIAL_DIRECTORY "/" RESULTS_FILE, database);
-    int fd = path.data ? open(path.data, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-    while (fd >= 0 && text.len_bytes < RESULTS_BYTES_MAX && (n = read(fd, part, sizeof part)) > 0)
-        buf_append(&text, part, (size_t)n);
-    if (!path.data || text.failed)
-        code = error_memory(err);
-    else if (n < 0)
-        code = error_set(err, ERR_IO, "%s: cannot be read: %s", path.data, strerror(errno));
-    else if (text.data)
+    bool is_missing = path.data && access(path.data, F_OK) != 0;
+    int code = path.failed ? error_memory(err) : is_missing ? 0 : file_read(path.data, &text, err);
+    if (code == 0 && text.len_bytes > RESULTS_BYTES_MAX)
+        code = error_set(err, ERR_RANGE, "%s: larger than %u bytes", path.data, RESULTS_BYTES_MAX);
+    if (code == 0 && text.len_bytes)
         code = take_results(text.data, path.data, results, err);
     if (code != 0)
         trial_results_fini(results);
-    if (fd >= 0)
-        (void)close(fd);
     buf_fini(&path);
     buf_fini(&text);
     return code;

@@ -242,28 +242,14 @@ static bool run_with(struct trial *trial, struct attempt *attempt, double base)
 
 /* --- all runs --- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median_of(double *values, unsigned n)
-{
-    if (!n)
-        return (double)NAN;
-    qsort(values, n, sizeof *values, compare_doubles);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static void judge(const struct trial *trial, struct attempt *attempt)
 {
     struct trial_result *result = &attempt->result;
     char text[160];
     if (!attempt->has_ended) {
         trial_measure(attempt->ratios, attempt->n, result);
-        result->base = median_of(attempt->bases, attempt->n);
-        result->with = median_of(attempt->withs, attempt->n);
+        result->base = trial_median(attempt->bases, attempt->n);
+        result->with = trial_median(attempt->withs, attempt->n);
         result->verdict = isfinite(result->high) ? trial_judge(result) : TRIAL_NO_DIFFERENCE;
     }
     if (attempt->n && attempt->differs && !trial->is_void)

@@ -72,6 +72,9 @@ void trial_results_fini(struct trial_results *results);
 
 /* --- results.c --- */
 
+/* The median of values [n], which are put in order; not a number when there is none. */
+double trial_median(double *values, unsigned n);
+
 /* The median of the ratios [n], which are put in order, and an interval of order statistics: the narrowest one that is
  * as far from both ends and holds the true median with a probability of 93 % or more, the whole range where there is
  * none. src: the binomial distribution of the number of values below the median */
@@ -90,7 +93,7 @@ void trial_put_short(const struct trial_result *result, struct buf *out);
 
 #define TRIAL_DIRECTORY "tried" /* of a database: outputs of the runs, and the results */
 
-/* Reads the results that a database has; none is no error.  err: ERR_FORMAT, ERR_MEMORY, ERR_IO */
+/* Reads the results that a database has; none is no error.  err: ERR_FORMAT, ERR_MEMORY, ERR_IO, ERR_RANGE */
 int trial_results_read(const char *database, struct trial_results *results, struct error *err);
 
 /* Writes them into a directory.  err: ERR_IO, ERR_MEMORY */

@@ -35,7 +35,7 @@ MAY_SEE = {
                             "runtime/events", "runtime/allocs"],
     "src/runtime/wrap": ["base", "arena", "alloc-wrap", "runtime/own", "runtime/objmap", "runtime/record",
                          "runtime/events", "runtime/process", "runtime"],
-    "src/trial": ["base"],
+    "src/trial": ["base", "fmt"],
     "src/runtime/actions": ["base", "alloc-wrap", "runtime/own", "trial"],
     "src/structure/elf": ["base", "fnbounds"],
     "src/structure/cfg": ["base", "structure/elf"],
