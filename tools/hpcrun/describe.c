@@ -415,7 +415,7 @@ static void print_installation(FILE *out, const char *cache, const struct error 
 {
     char library[PROGRAM_PATH_MAX], socket[COMPANION_NAME_MAX];
     struct error err;
-    int status = prepare_library(library, sizeof library, &err);
+    int status = prepare_library("libhpcrun.so", library, sizeof library, &err);
     print_result(out, "library", status == 0, status == 0 ? library : err.text, "");
     print_result(out, "cache", cache[0] != '\0', cache[0] ? cache : cache_error->text, "");
     int fd = companion_listen(socket, &err);

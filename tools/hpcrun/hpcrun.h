@@ -114,7 +114,8 @@ struct prepared {
     struct program program;
     struct source_plan plan;
     struct companion_setup setup;
-    char library[PROGRAM_PATH_MAX]; /* libhpcrun.so */
+    char library[PROGRAM_PATH_MAX];      /* libhpcrun.so */
+    char wait_library[PROGRAM_PATH_MAX]; /* libhpcrun-wait.so; "": not wanted */
     char socket[COMPANION_NAME_MAX];
     int listen_fd;
     int way_fd;                        /* the program's end of the inherited way, -1: none */
@@ -134,11 +135,9 @@ int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared
  * index.  err: ERR_IO, ERR_MEMORY */
 int prepare_left_out(const struct hpcrun_options *options, struct prepared *prepared, int rank, struct error *err);
 
-/* Finds libhpcrun.so: beside this executable in a build tree, else where it is installed.  err: ERR_NOT_FOUND */
-int prepare_library(char *path, size_t n, struct error *err);
-
-/* The same of another library that is preloaded, NAME.so.  err: ERR_NOT_FOUND */
-int prepare_library_named(const char *name, char *path, size_t n, struct error *err);
+/* Finds a library that is preloaded, NAME.so: beside this executable in a build tree, else where it is installed. Its
+ * path goes into path [n].  err: ERR_NOT_FOUND, ERR_UNSUPPORTED (the path cannot be preloaded) */
+int prepare_library(const char *name, char *path, size_t n, struct error *err);
 
 /* Directory of the running executable, with a final slash; empty when it is not known. */
 void prepare_own_directory(char *path, size_t n);

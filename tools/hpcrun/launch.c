@@ -70,10 +70,8 @@ static void set_preload(const struct prepared *prepared)
     const char *before = getenv("LD_PRELOAD");
     if (prepared->program.sanitizer[0])
         buf_printf(&list, "%s:", prepared->program.sanitizer);
-    if (prepared->plan.wants_waits) { /* in front, so that the program's calls come there first */
-        int len = (int)(strrchr(prepared->library, '/') - prepared->library);
-        buf_printf(&list, "%.*s/libhpcrun-wait.so:", len, prepared->library);
-    }
+    if (prepared->wait_library[0]) /* in front, so that the program's calls come there first */
+        buf_printf(&list, "%s:", prepared->wait_library);
     buf_printf(&list, "%s", prepared->library);
     if (before && before[0])
         buf_printf(&list, ":%s", before);

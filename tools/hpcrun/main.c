@@ -114,7 +114,7 @@ static int run_trial(const struct hpcrun_options *options)
     if (trial_metric_make(options->metric ? options->metric : "cpu", &metric, &err) != 0)
         return tool_usage("hpcrun", "%s", err.text);
     check_command(options, &metric, &program, &status, &err);
-    int code = status == 0 ? prepare_library_named("liblocus-actions.so", library, sizeof library, &err) : 0;
+    int code = status == 0 ? prepare_library("liblocus-actions.so", library, sizeof library, &err) : 0;
     if (status == 0 && code == 0)
         code = find_wishes(options, &database, &wishes, &n, &err);
     if (status != 0 || code != 0) {

@@ -208,20 +208,17 @@ static const struct option_row rows[] = {
      "that ends last prints one report for all ranks."},
     {OPT_TRY, "--try", "DB|ACTION:VARIABLE",
      "Try the advice of the database DB: run the program in turns as it is and with one piece of advice followed, "
-     "without "
-     "sampling, and say of each what it gains, whether it took effect, and whether it is worth it. Nothing is "
-     "compiled: "
-     "a library in the program gives the blocks of one variable other memory. Given again as ACTION:VARIABLE, try this "
+     "without sampling, and say of each what it gains, whether it took effect, and whether it is worth it. Nothing is "
+     "compiled: a library in the program gives the blocks of one variable other memory. Given again as "
+     "ACTION:VARIABLE, try this "
      "instead of the advice. Actions: " TRIAL_ACTIONS ". The results go into DB, and hpcquery advice shows them."},
     {OPT_PAIRS, "--pairs", "N",
      "With --try: run the program N times with each action, and as often as it is (default 5, at least 5), after one "
-     "run "
-     "that does not count."},
+     "run that does not count."},
     {OPT_METRIC, "--metric", "cpu|user|wall|REGEX",
      "With --try: what is compared: CPU time of the program and all that it starts (cpu, the default), the "
      "same in user mode alone (user), elapsed time (wall), or a number in the program's output, the first group of an "
-     "extended regular expression. The less the "
-     "better; with higher:REGEX the more."},
+     "extended regular expression. The less the better; with higher:REGEX the more."},
     {OPT_LEAKS, "--leaks", NULL,
      "Also count bytes allocated, freed and leaked (never freed) by allocation path. This adds the event MEMLEAK to "
      "those of -e, or to the default ones, so that one run shows what is left over and how much it was used. With "
@@ -350,8 +347,7 @@ static const struct option_spec spec = {
         "That of COMMAND. When a signal kills COMMAND, the caller of hpcrun sees the same signal. 127 when COMMAND "
         "does not exist, 126 when it cannot be executed, 2 for wrong options or events, 1 for other failures "
         "of hpcrun itself. With --try: 0 when something is worth it, 3 when nothing is, 1 when the trial could not be "
-        "ended, "
-        "128 and its number when a signal stopped it.",
+        "ended, 128 and its number when a signal stopped it.",
     .see_also = "hpcprof(1), hpcquery(1)",
     .stop_at_operand = 1,
     .choices = choices,

@@ -206,7 +206,7 @@ static int check_preloadable(const char *path, struct error *err)
                      path);
 }
 
-int prepare_library_named(const char *name, char *path, size_t n, struct error *err)
+int prepare_library(const char *name, char *path, size_t n, struct error *err)
 {
     static const char *const places[] = {".libs/", "../lib/locus/", "../lib64/locus/"};
     char own[PATH_MAX];
@@ -227,11 +227,6 @@ int prepare_library_named(const char *name, char *path, size_t n, struct error *
             name, LOCUS_LIBRARIES);
     return error_set(err, ERR_NOT_FOUND, "%s is neither in %s%s nor in %s: the installation is incomplete", name, own,
                      places[1], LOCUS_LIBRARIES);
-}
-
-int prepare_library(char *path, size_t n, struct error *err)
-{
-    return prepare_library_named("libhpcrun.so", path, n, err);
 }
 
 static int make_directory(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
@@ -329,7 +324,9 @@ static int check_file_limit(struct error *err)
 int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
 {
     struct companion_setup *setup = &prepared->setup;
-    int status = prepare_library(prepared->library, sizeof prepared->library, err);
+    int status = prepare_library("libhpcrun.so", prepared->library, sizeof prepared->library, err);
+    if (status == 0 && prepared->plan.wants_waits)
+        status = prepare_library("libhpcrun-wait.so", prepared->wait_library, sizeof prepared->wait_library, err);
     if (status == 0)
         status = check_file_limit(err);
     if (status == 0)

@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "export/text-cells.h"
-#include "trial/trial.h"
 
 #define SHORT_LEAST 3   /* pieces of advice behind a report, if there are so many that are worth it ... */
 #define SHORT_MOST 8    /* ... and at most, one for each large row */
@@ -238,8 +237,7 @@ static size_t count_lines(const char *text, size_t width)
 
 /* One piece: about what, where, what to do, at most how much. The place is left out where it would take another line.
  */
-static void put_piece(const struct advices *advices, const struct piece *piece, const struct trial_results *tried,
-                      const char *label, struct buf *out)
+static void put_piece(const struct advices *advices, const struct piece *piece, const char *label, struct buf *out)
 {
     const struct advice *advice = piece->advice;
     struct buf with = {0}, without = {0}, rest = {0};
@@ -250,7 +248,7 @@ static void put_piece(const struct advices *advices, const struct piece *piece, 
     buf_printf(&rest, ": ");
     put_words(advice->words, &rest);
     put_bound(advices, piece, &rest);
-    const struct trial_result *result = advice_tried(tried, advice);
+    const struct trial_result *result = advice_tried(&advices->tried, advice);
     if (result) {
         buf_printf(&rest, "; tried: ");
         trial_put_short(result, &rest);
@@ -290,15 +288,10 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
 {
     struct export_job as_usual = *job;
     struct advices advices;
-    struct trial_results tried = {0};
     as_usual.least = -1;
-    int code = job->directory ? trial_results_read(job->directory, &tried, err) : 0;
-    if (code == 0)
-        code = advices_make(&as_usual, &advices, err);
-    if (code != 0) {
-        trial_results_fini(&tried);
+    int code = advices_make(&as_usual, &advices, err);
+    if (code != 0)
         return code;
-    }
     bool is_use = !advices.report.is_leaks && strcmp(job->model->metrics[job->metric].name, FAULTS_METRIC) != 0;
     bool *is_chosen = calloc(advices.n_items + 1, sizeof *is_chosen);
     struct piece pieces[SHORT_MOST];
@@ -306,13 +299,12 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
     if (n)
         buf_append(out, "\n", 1);
     for (size_t i = 0; i < n; i++)
-        put_piece(&advices, &pieces[i], &tried, i ? "" : "advice", out);
+        put_piece(&advices, &pieces[i], i ? "" : "advice", out);
     if (n)
         text_labelled(out, job, "", "hpcquery advice says why, and what else there is");
     else if (is_use && (advices.report.has_causes || advices.report.has_too_few))
         put_none(&advices, out);
     free(is_chosen);
-    trial_results_fini(&tried);
     advices_fini(&advices);
     return is_chosen ? 0 : error_memory(err);
 }

@@ -263,6 +263,7 @@ void advices_fini(struct advices *advices)
     free(advices->programs);
     free(advices->program_of);
     code_files_free(advices->code);
+    trial_results_fini(&advices->tried);
     if (advices->has_leaks)
         leaks_fini(&advices->leaks);
     if (advices->has_numa)
@@ -332,6 +333,11 @@ int advices_make(const struct export_job *job, struct advices *advices, struct e
     int code = gather(advices, job, err);
     if (code != 0)
         return code;
+    code = job->directory ? trial_results_read(job->directory, &advices->tried, err) : 0;
+    if (code != 0) {
+        advices_fini(advices);
+        return code;
+    }
     report_order_by_memory(&advices->report);
     if (advices->report.has_too_few)
         return 0;

@@ -14,6 +14,7 @@
 #include "analysis/report/numa.h"
 #include "analysis/report/patterns.h"
 #include "export/exporters.h"
+#include "trial/trial.h"
 
 /* One piece of advice. */
 struct advice {
@@ -47,14 +48,15 @@ struct advices {
     uint32_t *program_of; /* [strings] which of them a string names as a module, 1 + index; 0: none */
     struct advice *items; /* [n_items] what may gain most first, see advices_make; leaks last */
     size_t n_items, cap_items;
-    struct code_files *code; /* the modules whose instructions were asked for; NULL: none yet */
+    struct trial_results tried; /* what came of trying it (hpcrun --try) */
+    struct code_files *code;    /* the modules whose instructions were asked for; NULL: none yet */
     bool failed;
 };
 
 /* Makes all advice about the job's metric, for its rows from job->least percent on. Its order is that of what it may
  * gain, where what is not verified counts for three quarters; advice whose gain is not known counts as much as its row
  * may wait; what is about debug information comes behind all that, and leaks last. It must not outlive the model.
- * err: ERR_MEMORY */
+ * err: ERR_MEMORY, those of trial_results_read */
 int advices_make(const struct export_job *job, struct advices *advices, struct error *err);
 void advices_fini(struct advices *advices);
 
@@ -63,9 +65,6 @@ void advices_fini(struct advices *advices);
  * when there are none.
  * err: ERR_MEMORY */
 int advices_put_short(const struct export_job *job, struct buf *out, struct error *err);
-
-struct trial_result;
-struct trial_results;
 
 /* advice-try.c: what came of trying a piece of advice, the best where there are several; NULL: it has not been tried.
  */

@@ -9,7 +9,6 @@
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
-#include "trial/trial.h"
 
 static size_t n_shown(const struct advices *advices)
 {
@@ -56,24 +55,6 @@ static void put_weight(const struct advice *advice, struct buf *out)
     }
 }
 
-/* Makes the advice, and reads what came of trying it. The caller ends both.  err: those of both */
-static int make(const struct export_job *job, struct advices *advices, struct trial_results *tried, struct error *err)
-{
-    *tried = (struct trial_results){0};
-    int code = job->directory ? trial_results_read(job->directory, tried, err) : 0;
-    if (code == 0)
-        code = advices_make(job, advices, err);
-    if (code != 0)
-        trial_results_fini(tried);
-    return code;
-}
-
-static void end(struct advices *advices, struct trial_results *tried)
-{
-    trial_results_fini(tried);
-    advices_fini(advices);
-}
-
 /* A line about what came of trying a piece of advice. */
 static void put_tried(const struct export_job *job, const struct trial_result *result, struct buf *out)
 {
@@ -92,8 +73,9 @@ static void put_tried(const struct export_job *job, const struct trial_result *r
 }
 
 /* What has been tried and is no advice that is shown. */
-static void put_other_trials(const struct advices *advices, const struct trial_results *tried, struct buf *out)
+static void put_other_trials(const struct advices *advices, struct buf *out)
 {
+    const struct trial_results *tried = &advices->tried;
     for (size_t i = 0; i < tried->n; i++) {
         const struct trial_result *result = &tried->items[i];
         struct buf text = {0};
@@ -115,9 +97,8 @@ static void put_other_trials(const struct advices *advices, const struct trial_r
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
-    struct trial_results tried;
     const struct model *model = job->model;
-    int code = make(job, &advices, &tried, err);
+    int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
     text_program(out, job);
@@ -154,13 +135,13 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         text_style(out, job, TEXT_DIM);
         text_wrapped(out, job, text.data ? text.data : "", 9, 9);
         text_style(out, job, TEXT_PLAIN);
-        put_tried(job, advice_tried(&tried, advice), out);
+        put_tried(job, advice_tried(&advices.tried, advice), out);
         buf_fini(&text);
     }
     if (n_shown(&advices) < advices.n_items)
         buf_printf(out, "\n         %zu more (--top 0 shows all)\n", advices.n_items - n_shown(&advices));
-    put_other_trials(&advices, &tried, out);
-    end(&advices, &tried);
+    put_other_trials(&advices, out);
+    advices_fini(&advices);
     return 0;
 }
 
@@ -179,8 +160,7 @@ static void csv_put_tried(const struct trial_result *result, struct buf *out)
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
-    struct trial_results tried;
-    int code = make(job, &advices, &tried, err);
+    int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
     buf_printf(out,
@@ -205,10 +185,10 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         csv_put_text(out, advice->programs ? advice->programs : "");
         buf_printf(out, ",%s,", bound_name(advice));
         csv_put_text(out, advice->place ? advice->place : "");
-        csv_put_tried(advice_tried(&tried, advice), out);
+        csv_put_tried(advice_tried(&advices.tried, advice), out);
         buf_append(out, "\n", 1);
     }
-    end(&advices, &tried);
+    advices_fini(&advices);
     return 0;
 }
 
@@ -232,8 +212,7 @@ static void json_put_tried(const struct trial_result *result, struct buf *out)
 static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct advices advices;
-    struct trial_results tried;
-    int code = make(job, &advices, &tried, err);
+    int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"program\": ");
@@ -257,11 +236,11 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         json_put_text_at(out, "program", advice->programs);
         json_put_text_at(out, "bound", bound_name(advice));
         json_put_text_at(out, "place", advice->place);
-        json_put_tried(advice_tried(&tried, advice), out);
+        json_put_tried(advice_tried(&advices.tried, advice), out);
         buf_append(out, "}", 1);
     }
     buf_printf(out, "]}\n");
-    end(&advices, &tried);
+    advices_fini(&advices);
     return 0;
 }
 
