@@ -14,9 +14,11 @@
 #include "fmt/json.h"
 #include "frame/make.h"
 #include "frame/ops.h"
+#include "table/table.h"
 
 #define WIDTH_LEAST 9 /* of a column in text */
 #define WIDTH_MOST 20
+#define DERIVED_PLACE 255 /* in CSV: behind all others */
 
 char *derived_name(const char *text)
 {
@@ -35,7 +37,7 @@ bool derived_needs(const struct export_job *job, size_t metric)
 }
 
 /* The rows as nodes with a column for each metric, and one for time, without and with what they call. */
-struct table {
+struct rows {
     const struct export_job *job;
     size_t n_rows;
     derived_value *value;
@@ -44,7 +46,7 @@ struct table {
     uint32_t *node_of; /* [n_rows] */
 };
 
-static void add_column(const struct table *table, const struct column_pair *pair, bool is_inclusive,
+static void add_column(const struct rows *rows, const struct column_pair *pair, bool is_inclusive,
                        struct frame_maker *maker)
 {
     double scale = v4_export_scale(pair);
@@ -52,73 +54,73 @@ static void add_column(const struct table *table, const struct column_pair *pair
     buf_printf(&name, "%s%s", scale == 1 ? pair->name : "time", is_inclusive ? " (inc)" : "");
     maker->failed |= name.failed;
     size_t column = name.failed ? 0 : maker_column(maker, name.data, is_inclusive ? FRAME_INCLUSIVE : FRAME_EXCLUSIVE);
-    for (size_t row = 0; !maker->failed && row < table->n_rows && derived_needs(table->job, pair->metric); row++) {
-        double value = table->value(table->context, row, pair->metric, is_inclusive);
+    for (size_t row = 0; !maker->failed && row < rows->n_rows && derived_needs(rows->job, pair->metric); row++) {
+        double value = rows->value(rows->context, row, pair->metric, is_inclusive);
         if (value != 0)
-            maker_value(maker, column, table->node_of[row], 0, value * scale);
+            maker_value(maker, column, rows->node_of[row], 0, value * scale);
     }
     buf_fini(&name);
 }
 
-static int make_frame(struct table *table, struct error *err)
+static int make_frame(struct rows *rows, struct error *err)
 {
     struct columns columns;
     struct frame_maker maker;
     uint32_t *new_of = NULL;
-    int code = columns_make(table->job->model, &columns, err);
+    int code = columns_make(rows->job->model, &columns, err);
     if (code != 0)
         return code;
     maker_init(&maker);
-    table->node_of = calloc(table->n_rows + 1, sizeof *table->node_of);
-    maker.failed |= !table->node_of;
-    for (size_t row = 0; !maker.failed && row < table->n_rows; row++)
-        table->node_of[row] = maker_node(&maker, FRAME_NONE, &(struct made_node){.kind = FRAME_OTHER});
+    rows->node_of = calloc(rows->n_rows + 1, sizeof *rows->node_of);
+    maker.failed |= !rows->node_of;
+    for (size_t row = 0; !maker.failed && row < rows->n_rows; row++)
+        rows->node_of[row] = maker_node(&maker, FRAME_NONE, &(struct made_node){.kind = FRAME_OTHER});
     for (size_t i = 0; !maker.failed && i < columns.n_pairs; i++) {
-        add_column(table, &columns.pairs[i], false, &maker);
-        add_column(table, &columns.pairs[i], true, &maker);
+        add_column(rows, &columns.pairs[i], false, &maker);
+        add_column(rows, &columns.pairs[i], true, &maker);
     }
-    code = frame_made(&maker, &table->frame, &new_of, err);
-    for (size_t row = 0; code == 0 && row < table->n_rows; row++)
-        table->node_of[row] = new_of[table->node_of[row]];
+    code = frame_made(&maker, &rows->frame, &new_of, err);
+    for (size_t row = 0; code == 0 && row < rows->n_rows; row++)
+        rows->node_of[row] = new_of[rows->node_of[row]];
     free(new_of);
     columns_fini(&columns);
     return code;
 }
 
 /* Adds column i of the job to the frame, and takes its values. */
-static int derive(struct table *table, struct derived *derived, size_t i, struct error *err)
+static int derive(struct rows *rows, struct derived *derived, size_t i, struct error *err)
 {
     struct frame *result = NULL;
     struct error reason = {0};
     const double *values;
-    const char *text = table->job->derived[i];
+    const char *text = rows->job->derived[i];
     if (!(derived->names[i] = derived_name(text)))
         return error_memory(err);
-    int code = frame_derive(table->frame, derived->names[i], strchr(text, '=') + 1, &result, &reason);
+    int code = frame_derive(rows->frame, derived->names[i], strchr(text, '=') + 1, &result, &reason);
     if (code != 0)
         return error_set(err, code, "--derive: %s", reason.text);
-    frame_close(table->frame);
-    table->frame = result;
+    frame_close(rows->frame);
+    rows->frame = result;
     code = frame_values(result, frame_find_column(result, derived->names[i], NULL), NULL, &values, err);
-    for (size_t row = 0; code == 0 && row < table->n_rows; row++)
-        derived->values[row * derived->n + i] = values[table->node_of[row]];
+    for (size_t row = 0; code == 0 && row < rows->n_rows; row++)
+        derived->values[row * derived->n + i] = values[rows->node_of[row]];
     return code;
 }
 
 int derived_make(const struct export_job *job, size_t n_rows, derived_value *value, const void *context,
                  struct derived *derived, struct error *err)
 {
-    struct table table = {.job = job, .n_rows = n_rows, .value = value, .context = context};
+    struct rows rows = {.job = job, .n_rows = n_rows, .value = value, .context = context};
     *derived = (struct derived){.n = job->n_derived, .n_rows = n_rows};
     if (derived->n == 0)
         return 0;
     derived->names = calloc(derived->n, sizeof *derived->names);
     derived->values = calloc(n_rows * derived->n + 1, sizeof *derived->values);
-    int code = derived->names && derived->values ? make_frame(&table, err) : error_memory(err);
+    int code = derived->names && derived->values ? make_frame(&rows, err) : error_memory(err);
     for (size_t i = 0; code == 0 && i < derived->n; i++)
-        code = derive(&table, derived, i, err);
-    frame_close(table.frame);
-    free(table.node_of);
+        code = derive(&rows, derived, i, err);
+    frame_close(rows.frame);
+    free(rows.node_of);
     if (code != 0)
         derived_fini(derived);
     return code;
@@ -193,6 +195,30 @@ void derived_put_cells(const struct derived *derived, size_t row, struct buf *ou
         out->failed |= cell.failed;
         buf_fini(&cell);
     }
+}
+
+/* --- tables --- */
+
+void derived_add_columns(const struct derived *derived, struct column_list *list)
+{
+    if (derived->n)
+        column_list_make(list, "derived", NULL, CELL_OBJECT | COLUMN_MEMBERS(derived->n));
+    for (size_t i = 0; i < derived->n; i++) {
+        struct buf name = {0};
+        printable_put(&name, derived->names[i]);
+        column_list_make(list, name.data ? name.data : "", NULL,
+                         CELL_NUMBER | COLUMN_ALL_DIGITS | COLUMN_PLACE(DERIVED_PLACE));
+        list->failed |= name.failed;
+        buf_fini(&name);
+    }
+}
+
+void derived_put_row(const struct derived *derived, size_t row, struct table *table)
+{
+    if (derived->n)
+        table_put_flag(table, true);
+    for (size_t i = 0; i < derived->n; i++)
+        table_put_number(table, value_at(derived, row, i));
 }
 
 /* --- CSV and JSON --- */

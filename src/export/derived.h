@@ -44,6 +44,14 @@ void derived_put_cells(const struct derived *derived, size_t row, struct buf *ou
 /* One number, a dash where it is missing. */
 void derived_put_cell(const struct derived *derived, size_t row, size_t column, struct buf *out);
 
+struct column_list;
+struct table;
+
+/* Their columns: an object of them in JSON, the last ones in CSV; and the cells of a row. row SIZE_MAX: all are
+ * missing. */
+void derived_add_columns(const struct derived *derived, struct column_list *list);
+void derived_put_row(const struct derived *derived, size_t row, struct table *table);
+
 /* CSV: titles and numbers behind others, nothing where a number is missing. row SIZE_MAX: all are missing. */
 void derived_put_csv_titles(const struct derived *derived, struct buf *out);
 void derived_put_csv(const struct derived *derived, size_t row, struct buf *out);

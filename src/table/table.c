@@ -11,11 +11,40 @@
 #include "fmt/csv.h"
 #include "fmt/json.h"
 
+#define COLUMN_SHIFT 16 /* of COLUMN_MEMBERS and COLUMN_PLACE */
+#define PLACES 256      /* in CSV */
+
 /* A list of words in a cell. */
 struct table_words {
     size_t n;
     uint64_t items[];
 };
+
+/* --- columns --- */
+
+void column_list_add(struct column_list *list, const struct column *columns, size_t n)
+{
+    list->failed = list->failed || !vec_reserve(&list->items, &list->cap, list->n + n, sizeof *list->items);
+    if (!list->failed && n)
+        memcpy(&list->items[list->n], columns, n * sizeof *columns);
+    list->n += list->failed ? 0 : n;
+}
+
+void column_list_make(struct column_list *list, const char *key, const char *title, unsigned kind)
+{
+    int64_t of_key = strtab_intern(&list->words, key), of_title = title ? strtab_intern(&list->words, title) : 0;
+    list->failed |= of_key < 0 || of_title < 0;
+    if (!list->failed)
+        column_list_add(
+            list, &(struct column){list->words.strings[of_key], title ? list->words.strings[of_title] : NULL, kind}, 1);
+}
+
+void column_list_fini(struct column_list *list)
+{
+    free(list->items);
+    strtab_fini(&list->words);
+    *list = (struct column_list){0};
+}
 
 /* --- filling --- */
 
@@ -84,6 +113,11 @@ void table_put_number(struct table *table, double number)
     put_cell(table, (struct table_cell){.is_known = !isnan(number), .number = number});
 }
 
+void table_put_flag(struct table *table, bool flag)
+{
+    table_put_count(table, flag);
+}
+
 void table_put_words(struct table *table, const uint64_t *words, size_t n_words)
 {
     struct table_words *copy = malloc(sizeof *copy + n_words * sizeof *words);
@@ -97,6 +131,19 @@ void table_put_words(struct table *table, const uint64_t *words, size_t n_words)
 void table_put_absent(struct table *table)
 {
     put_cell(table, (struct table_cell){.is_known = false});
+}
+
+void table_put_absents(struct table *table, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        table_put_absent(table);
+}
+
+void table_put_made(struct table *table, struct buf *text)
+{
+    table_put_text(table, text->data ? text->data : "");
+    table->failed |= text->failed;
+    buf_fini(text);
 }
 
 void table_put_if(struct table *table, bool is_known, int64_t count)
@@ -157,6 +204,8 @@ static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, st
 {
     if (!cell->is_known || kind == CELL_WORDS || kind == CELL_TABLE)
         buf_append(out, "-", 1);
+    else if (kind == CELL_FLAG)
+        buf_printf(out, cell->count ? "yes" : "no");
     else if (kind == CELL_TEXT)
         printable_put(out, cell->text);
     else if (kind == CELL_SPAN)
@@ -182,12 +231,18 @@ static void put_padded(struct buf *out, const char *text, size_t width, bool is_
         buf_printf(out, "%*s  ", is_right ? 0 : (int)n_blanks, "");
 }
 
+/* A column's title in text; NULL: it is not there. */
+static const char *title_of(const struct column *column)
+{
+    return column->kind & COLUMN_CSV_TITLE || kind_of(column) == CELL_OBJECT ? NULL : column->title;
+}
+
 /* Column of the last title that is shown. */
 static size_t last_shown(const struct table *table)
 {
     size_t last = 0;
     for (size_t i = 0; i < table->n_columns; i++)
-        last = table->columns[i].title ? i : last;
+        last = title_of(&table->columns[i]) ? i : last;
     return last;
 }
 
@@ -195,10 +250,10 @@ static bool make_widths(const struct table *table, size_t *widths)
 {
     struct buf text = {0};
     for (size_t i = 0; i < table->n_columns; i++)
-        widths[i] = table->columns[i].title ? strlen(table->columns[i].title) : 0;
+        widths[i] = title_of(&table->columns[i]) ? strlen(title_of(&table->columns[i])) : 0;
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t column = i % table->n_columns;
-        if (!table->columns[column].title)
+        if (!title_of(&table->columns[column]))
             continue;
         text.len_bytes = 0;
         put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
@@ -220,14 +275,15 @@ void table_print_text(const struct table *table, struct buf *out)
         return;
     }
     for (size_t i = 0; i < table->n_columns; i++)
-        if (table->columns[i].title)
-            put_padded(out, table->columns[i].title, widths[i], kind_of(&table->columns[i]) != CELL_TEXT, i == last);
+        if (title_of(&table->columns[i]))
+            put_padded(out, title_of(&table->columns[i]), widths[i], kind_of(&table->columns[i]) != CELL_TEXT,
+                       i == last);
     buf_append(out, "\n", 1);
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t column = i % table->n_columns;
         text.len_bytes = 0;
         buf_append(&text, "", 0);
-        if (table->columns[column].title) {
+        if (title_of(&table->columns[column])) {
             put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
             put_padded(out, text.len_bytes ? text.data : "", widths[column],
                        kind_of(&table->columns[column]) != CELL_TEXT, column == last);
@@ -251,8 +307,12 @@ static void put_csv_cell(const struct table_cell *cell, const struct column *col
                                                     : 3;
     if (!cell->is_known)
         return;
-    if (kind == CELL_TEXT)
+    if (kind == CELL_TEXT && column->kind & COLUMN_QUOTED)
+        csv_put_quoted(out, cell->text);
+    else if (kind == CELL_TEXT)
         csv_put_text(out, cell->text);
+    else if (kind == CELL_FLAG)
+        buf_printf(out, cell->count ? "yes" : "no");
     else if (kind == CELL_PERCENT || kind == CELL_NUMBER)
         buf_printf(out, column->kind & COLUMN_ALL_DIGITS ? "%.*g" : "%.*f", n_digits, cell->number);
     else if (kind == CELL_WORD || kind == CELL_ADDRESS)
@@ -261,31 +321,54 @@ static void put_csv_cell(const struct table_cell *cell, const struct column *col
         buf_printf(out, "%" PRId64, cell->count);
 }
 
+/* The place of a column in CSV; PLACES: it has none. */
+static size_t place_of(const struct column *column)
+{
+    enum cell_kind kind = kind_of(column);
+    bool is_aside = kind == CELL_WORDS || kind == CELL_TABLE || kind == CELL_OBJECT;
+    return is_aside || column->kind & COLUMN_NO_CSV ? PLACES : column->kind >> COLUMN_SHIFT;
+}
+
+/* The columns of CSV in their order; returns how many there are. order [n_columns] */
+static size_t order_columns(const struct table *table, size_t *order)
+{
+    size_t n = 0;
+    for (size_t place = 0; place < PLACES && n < table->n_columns; place++)
+        for (size_t i = 0; i < table->n_columns; i++)
+            if (place_of(&table->columns[i]) == place)
+                order[n++] = i;
+    return n;
+}
+
 void table_print_csv(const struct table *table, struct buf *out)
 {
-    size_t n_put = 0;
-    for (size_t i = 0; i < table->n_columns; i++)
-        if (!(table->columns[i].kind & COLUMN_NO_CSV))
-            buf_printf(out, "%s%s", n_put++ ? "," : "", table->columns[i].key);
-    buf_append(out, "\n", 1);
-    n_put = 0;
-    for (size_t i = 0; i < table->n_cells; i++) {
-        const struct column *column = &table->columns[i % table->n_columns];
-        if (!(column->kind & COLUMN_NO_CSV)) {
-            buf_append(out, ",", n_put++ > 0);
-            put_csv_cell(&table->cells[i], column, out);
-        }
-        if ((i + 1) % table->n_columns == 0) {
-            buf_append(out, "\n", 1);
-            n_put = 0;
-        }
+    size_t *order = calloc(table->n_columns, sizeof *order), n = order ? order_columns(table, order) : 0;
+    out->failed |= !order;
+    for (size_t k = 0; k < n; k++) {
+        const struct column *column = &table->columns[order[k]];
+        buf_append(out, ",", k > 0);
+        csv_put_text(out, column->kind & COLUMN_CSV_TITLE ? column->title : column->key);
     }
+    buf_append(out, "\n", 1);
+    for (size_t row = 0; order && row < table_rows(table); row++) {
+        for (size_t k = 0; k < n; k++) {
+            buf_append(out, ",", k > 0);
+            put_csv_cell(&table->cells[row * table->n_columns + order[k]], &table->columns[order[k]], out);
+        }
+        buf_append(out, "\n", 1);
+    }
+    free(order);
 }
 
 /* --- JSON --- */
 
-static void put_json_cell(const struct table_cell *cell, enum cell_kind kind, struct buf *out)
+static void put_json_object(const struct table_cell *cells, const struct column *columns, size_t n, struct buf *out);
+
+/* A cell of an object is followed by its members. Recursion is as deep as the columns' tables and objects are nested.
+ */
+static void put_json_cell(const struct table_cell *cell, const struct column *column, struct buf *out)
 {
+    enum cell_kind kind = kind_of(column);
     if (!cell->is_known)
         buf_printf(out, "null");
     else if (kind == CELL_TEXT)
@@ -294,32 +377,46 @@ static void put_json_cell(const struct table_cell *cell, enum cell_kind kind, st
         json_put_double(out, cell->number);
     else if (kind == CELL_WORD || kind == CELL_ADDRESS)
         json_put_word(out, cell->word);
+    else if (kind == CELL_FLAG)
+        buf_printf(out, cell->count ? "true" : "false");
     else if (kind == CELL_WORDS)
         json_put_words(out, cell->words->items, cell->words->n);
     else if (kind == CELL_TABLE)
-        table_print_json(cell->table, "", out); /* as deep as the columns' tables are nested */
+        table_print_json(cell->table,
+                         column->kind & COLUMN_INDENTED ? "\n    "
+                         : column->kind & COLUMN_LINES  ? "\n"
+                                                        : "",
+                         out);
+    else if (kind == CELL_OBJECT)
+        put_json_object(cell + 1, column + 1, column->kind >> COLUMN_SHIFT, out);
     else
         buf_printf(out, "%" PRId64, cell->count);
 }
 
-void table_print_json(const struct table *table, const char *line, struct buf *out)
+static void put_json_object(const struct table_cell *cells, const struct column *columns, size_t n, struct buf *out)
 {
     bool is_first = true;
-    buf_append(out, "[", 1);
-    for (size_t i = 0; i < table->n_cells; i++) {
-        const struct column *column = &table->columns[i % table->n_columns];
-        const struct table_cell *cell = &table->cells[i];
-        if (i % table->n_columns == 0) {
-            buf_printf(out, "%s%s{", !i ? "" : *line ? "," : ", ", line);
-            is_first = true;
-        }
-        if (!(column->kind & COLUMN_NO_JSON) && (cell->is_known || !(column->kind & COLUMN_LEFT_OUT))) {
-            json_put_key(out, column->key, is_first);
-            put_json_cell(cell, kind_of(column), out);
+    buf_append(out, "{", 1);
+    for (size_t i = 0; i < n; i++) {
+        const struct column *column = &columns[i];
+        if (!(column->kind & COLUMN_NO_JSON) && (cells[i].is_known || !(column->kind & COLUMN_LEFT_OUT))) {
+            bool is_indented = column->kind & COLUMN_INDENTED;
+            buf_printf(out, is_indented ? is_first ? "\n  " : ",\n  " : "");
+            json_put_key(out, column->key, is_first || is_indented);
+            put_json_cell(&cells[i], column, out);
             is_first = false;
         }
-        if ((i + 1) % table->n_columns == 0)
-            buf_append(out, "}", 1);
+        i += kind_of(column) == CELL_OBJECT ? column->kind >> COLUMN_SHIFT : 0;
+    }
+    buf_append(out, "}", 1);
+}
+
+void table_print_json(const struct table *table, const char *line, struct buf *out)
+{
+    buf_append(out, "[", 1);
+    for (size_t row = 0; row < table_rows(table); row++) {
+        buf_printf(out, "%s%s", !row ? "" : *line ? "," : ", ", line);
+        put_json_object(&table->cells[row * table->n_columns], table->columns, table->n_columns, out);
     }
     buf_append(out, "]", 1);
 }

@@ -19,8 +19,10 @@ enum cell_kind {
     CELL_PERCENT, /* 0 to 100 */
     CELL_SPAN,    /* nanoseconds; in text with a unit that suits them */
     CELL_TIME,    /* nanoseconds on an axis; in text as seconds */
+    CELL_FLAG,    /* yes or no; in JSON true or false */
     CELL_WORDS,   /* a list of words, in JSON only */
-    CELL_TABLE    /* rows of its own, in JSON only */
+    CELL_TABLE,   /* rows of its own, in JSON only */
+    CELL_OBJECT /* holds the next COLUMN_MEMBERS columns, in JSON only: for text and CSV these are columns as others */
 };
 
 /* What else there is to a column, beside its kind. */
@@ -29,10 +31,19 @@ enum column_flag {
     COLUMN_NO_CSV = 0x10,
     COLUMN_NO_JSON = 0x20,
     COLUMN_LEFT_OUT = 0x40,  /* of a JSON object, where it is not known */
+    COLUMN_CSV_TITLE = 0x80, /* the title is the name in CSV, and the column is not in text */
     COLUMN_4_DIGITS = 0x100, /* behind the point, in CSV; else three */
     COLUMN_6_DIGITS = 0x200,
-    COLUMN_ALL_DIGITS = 0x400 /* that are meaningful, at most 15 */
+    COLUMN_ALL_DIGITS = 0x400, /* that are meaningful, at most 15 */
+    COLUMN_QUOTED = 0x800,     /* text, in CSV always in quotes */
+    COLUMN_LINES = 0x1000,     /* CELL_TABLE: a line for each row ... */
+    COLUMN_INDENTED = 0x2000   /* ... and one for its key, both indented */
 };
+
+/* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
+ * those of a higher one, and of the same in their order; none is 0. At most 255. */
+#define COLUMN_MEMBERS(n) ((unsigned)(n) << 16)
+#define COLUMN_PLACE(place) ((unsigned)(place) << 16)
 
 /* A column. key: its name in CSV and JSON; title: in text, NULL: it is not shown there; kind: of enum cell_kind, with
  * flags. */
@@ -40,6 +51,19 @@ struct column {
     const char *key, *title;
     unsigned kind;
 };
+
+/* Columns that are chosen as a report is made. All zero is empty. */
+struct column_list {
+    struct column *items; /* [n] */
+    size_t n, cap;
+    struct strtab words; /* the keys and titles that were made */
+    bool failed;         /* out of memory: the rest was ignored */
+};
+
+/* Append columns, whose words are borrowed; and one, of whose words copies are kept. */
+void column_list_add(struct column_list *list, const struct column *columns, size_t n);
+void column_list_make(struct column_list *list, const char *key, const char *title, unsigned kind);
+void column_list_fini(struct column_list *list);
 
 /* A cell; what it points to is owned by the table. */
 struct table_cell {
@@ -64,14 +88,20 @@ struct table {
     size_t n_more; /* rows that were left out, because fewer were wanted */
 };
 
-/* Append the next cell; its kind is that of its column. _count also for spans and times, _word for addresses. What says
- * that nothing is known, text NULL and a number that is NAN, is an absent cell. */
+/* Append the next cell; its kind is that of its column. _count also for spans and times, _word for addresses, _flag for
+ * objects, which are there or not: their members have cells in any case. What says that nothing is known, text NULL and
+ * a number that is NAN, is an absent cell. */
 void table_put_text(struct table *table, const char *text);
 void table_put_count(struct table *table, int64_t count);
 void table_put_word(struct table *table, uint64_t word);
 void table_put_number(struct table *table, double number);
+void table_put_flag(struct table *table, bool flag);
 void table_put_words(struct table *table, const uint64_t *words, size_t n_words);
 void table_put_absent(struct table *table);
+void table_put_absents(struct table *table, size_t n);
+
+/* What a function appended to a buffer, as text, "" for nothing, and frees the buffer. */
+void table_put_made(struct table *table, struct buf *text);
 
 /* The number if it is known, else nothing. */
 void table_put_if(struct table *table, bool is_known, int64_t count);

@@ -92,9 +92,81 @@ static void test_json(void **state)
                        "\"places\": null}]");
 }
 
+/* Columns of a list: an object with another one in it, whose members have places of their own in CSV, and a table on
+ * lines of its own. Of the second row the inner object is not known, of the third the outer one. */
+static void fill_objects(struct table *table, struct column_list *list)
+{
+    static const struct column first[] = {{"name", "name", CELL_TEXT | COLUMN_QUOTED},
+                                          {"loop", NULL, CELL_OBJECT | COLUMN_MEMBERS(4)}};
+    static const struct column rest[] = {{"lines", NULL, CELL_TABLE | COLUMN_LINES},
+                                         {"fields", NULL, CELL_TABLE | COLUMN_INDENTED}};
+    char key[] = "a\"b,";
+    *list = (struct column_list){0};
+    column_list_add(list, first, 2);
+    column_list_make(list, "is_hot", NULL, CELL_FLAG | COLUMN_PLACE(2));
+    column_list_make(list, "of", "not in text", CELL_OBJECT | COLUMN_LEFT_OUT | COLUMN_MEMBERS(2));
+    column_list_make(list, key, NULL, CELL_NUMBER);
+    column_list_make(list, "mean", "of:mean", CELL_COUNT | COLUMN_CSV_TITLE | COLUMN_PLACE(1));
+    key[0] = 'x';
+    column_list_add(list, rest, 2);
+    assert_false(list->failed);
+    *table = (struct table){.columns = list->items, .n_columns = list->n};
+    for (int i = 0; i < 3; i++) {
+        struct buf text = {0};
+        buf_printf(&text, "n%d", i);
+        table_put_made(table, &text);
+        if (i < 2)
+            table_put_flag(table, true);
+        else
+            table_put_absent(table);
+        table_put_flag(table, i == 0);
+        if (i == 0)
+            table_put_flag(table, true);
+        else
+            table_put_absent(table);
+        table_put_number(table, 1.5);
+        table_put_count(table, 7);
+        for (int k = 0; k < 2 && i == 0; k++) {
+            struct table *inner = table_put_table(table, inner_columns, 2);
+            table_put_count(inner, 1);
+            table_put_text(inner, "x.c");
+        }
+        if (i > 0)
+            table_put_absents(table, 2);
+    }
+    assert_int_equal(table_rows(table), 3);
+}
+
+static void expect_objects(void (*print)(const struct table *, struct buf *), const char *expected)
+{
+    struct column_list list;
+    struct table table;
+    struct buf out = {0};
+    fill_objects(&table, &list);
+    print(&table, &out);
+    assert_string_equal(out.data, expected);
+    buf_fini(&out);
+    table_fini(&table);
+    column_list_fini(&list);
+}
+
+static void test_objects(void **state)
+{
+    (void)state;
+    expect_objects(table_print_text, "name\nn0\nn1\nn2\n");
+    expect_objects(table_print_csv, "name,\"a\"\"b,\",of:mean,is_hot\n"
+                                    "\"n0\",1.500,7,yes\n\"n1\",1.500,7,no\n\"n2\",1.500,7,no\n");
+    expect_objects(print_json,
+                   "[\n{\"name\": \"n0\", \"loop\": {\"is_hot\": true, \"of\": {\"a\\\"b,\": 1.5, \"mean\": 7}}, "
+                   "\"lines\": [\n{\"line\": 1, \"file\": \"x.c\"}],\n"
+                   "  \"fields\": [\n    {\"line\": 1, \"file\": \"x.c\"}]},\n"
+                   "{\"name\": \"n1\", \"loop\": {\"is_hot\": false}, \"lines\": null,\n  \"fields\": null},\n"
+                   "{\"name\": \"n2\", \"loop\": null, \"lines\": null,\n  \"fields\": null}]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_csv),
-                                       cmocka_unit_test(test_json)};
+                                       cmocka_unit_test(test_json), cmocka_unit_test(test_objects)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
