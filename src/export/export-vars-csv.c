@@ -2,10 +2,9 @@
 /* The table of variables as comma-separated values (RFC 4180). The first seven columns never change. */
 #include <math.h>
 
-#include "analysis/report/first-touch.h"
-#include "export/exporters.h"
-#include "export/vars-table.h"
+#include "export/prepared.h"
 #include "export/text-cells.h"
+#include "export/vars-table.h"
 
 static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)
 {
@@ -206,50 +205,39 @@ static void write_fields(const struct report *report, size_t n_rows, struct buf 
 
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct report report;
-    struct derived derived = {0};
-    struct first_touches touches = {0};
-    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
+    struct prepared prepared;
+    const struct report *report = &prepared.report;
+    unsigned parts = PREPARED_ORDER | PREPARED_CHOICE;
+    int code =
+        prepared_make(job, job->with_fields ? parts : parts | PREPARED_TOUCHES | PREPARED_DERIVED, &prepared, err);
     if (code != 0)
         return code;
-    if (!job->by_time)
-        report_order_by_memory(&report);
-    size_t n_shown;
-    code = report_choose(&report, job->least, job->top, &n_shown) ? 0 : error_memory(err);
-    if (code == 0)
-        code = first_touches_make(&report, &touches, err);
-    if (code == 0 && !job->with_fields)
-        code = derived_of_report(job, &report, &derived, err);
-    if (code != 0 || job->with_fields) {
-        if (code == 0)
-            write_fields(&report, n_shown, out);
-        first_touches_fini(&touches);
-        report_fini(&report);
-        return code;
+    if (job->with_fields) {
+        write_fields(report, prepared.n_rows, out);
+        prepared_fini(&prepared);
+        return 0;
     }
     buf_printf(out, "variable,class,alloc_site,size_bytes,n_blocks,samples,share,value,file,line,function,module,"
                     "max_block_bytes,inexact_samples,n_paths,top_lines,top_loops");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
-    if (touches.is_measured)
+    if (prepared.touches.is_measured)
         buf_printf(out, ",first_touch");
-    if (report.has_causes)
+    if (report->has_causes)
         buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share,memory_least,"
                         "memory_most,aside,first_touch_share");
     if (job->values)
         put_statistics_titles(out);
-    if (report.has_hardware)
+    if (report->has_hardware)
         put_hardware_titles(job->model, out);
     buf_printf(out, job->with_paths ? ",path" : "");
-    derived_put_csv_titles(&derived, out);
+    derived_put_csv_titles(&prepared.derived, out);
     buf_append(out, "\n", 1);
-    for (size_t i = 0; code == 0 && i < n_shown; i++)
-        code = put_row(job, &touches, &report.rows[i], &derived, i, out, err);
+    for (size_t i = 0; code == 0 && i < prepared.n_rows; i++)
+        code = put_row(job, &prepared.touches, &report->rows[i], &prepared.derived, i, out, err);
     if (code == 0)
-        code = put_kernel(job, &touches, &derived, out, err);
-    derived_fini(&derived);
-    first_touches_fini(&touches);
-    report_fini(&report);
+        code = put_kernel(job, &prepared.touches, &prepared.derived, out, err);
+    prepared_fini(&prepared);
     return code;
 }
 

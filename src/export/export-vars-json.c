@@ -2,9 +2,7 @@
 /* The table of variables as JSON. */
 #include <math.h>
 
-#include "analysis/report/first-touch.h"
-#include "analysis/report/patterns.h"
-#include "export/exporters.h"
+#include "export/prepared.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
 
@@ -272,58 +270,41 @@ static void put_times(const struct report *report, struct buf *out)
 
 static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct report report;
-    struct derived derived = {0};
-    struct first_touches touches = {0};
-    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
+    struct prepared prepared;
+    const struct report *report = &prepared.report;
+    unsigned parts = PREPARED_ORDER | PREPARED_CHOICE | PREPARED_TOUCHES | PREPARED_SHARED_LINES | PREPARED_DERIVED;
+    int code = prepared_make(job, parts, &prepared, err);
     if (code != 0)
         return code;
-    if (!job->by_time)
-        report_order_by_memory(&report);
-    size_t n_shown;
-    code = report_choose(&report, job->least, job->top, &n_shown) ? 0 : error_memory(err);
-    if (code == 0)
-        code = first_touches_make(&report, &touches, err);
-    if (code == 0)
-        code = shared_lines_mark(&report, job->with_paths, err);
-    if (code == 0)
-        code = derived_of_report(job, &report, &derived, err);
-    if (code != 0) {
-        first_touches_fini(&touches);
-        report_fini(&report);
-        return code;
-    }
     buf_printf(out, "{\"program\": ");
     json_put_text(out, job->model->program);
     json_put_text_at(out, "plan", job->model->plan);
     json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total_value", report.total_value);
-    json_put_double_at(out, "total_samples", report.total_samples);
-    json_put_double_at(out, "no_access_percent", report.no_access);
-    json_put_double_at(out, "recovered_percent", report.recovered);
-    json_put_double_at(out, "named_percent", report.named);
-    if (report.has_causes)
-        put_causes(&report.causes, out);
-    if (report.has_causes)
-        put_time_causes(&report, out);
-    if (report.has_fields)
-        json_put_double_at(out, "typed_percent", report.typed);
-    if (report.event)
-        put_fates(report.event, out);
-    buf_printf(out, ", \"has_too_few_samples\": %s", report.has_too_few ? "true" : "false");
-    if (report.sampled_s > 0 && report.user_s + report.system_s > 0)
-        put_times(&report, out);
-    if (report.has_hardware)
-        put_hardware(&report, out);
+    json_put_double_at(out, "total_value", report->total_value);
+    json_put_double_at(out, "total_samples", report->total_samples);
+    json_put_double_at(out, "no_access_percent", report->no_access);
+    json_put_double_at(out, "recovered_percent", report->recovered);
+    json_put_double_at(out, "named_percent", report->named);
+    if (report->has_causes)
+        put_causes(&report->causes, out);
+    if (report->has_causes)
+        put_time_causes(report, out);
+    if (report->has_fields)
+        json_put_double_at(out, "typed_percent", report->typed);
+    if (report->event)
+        put_fates(report->event, out);
+    buf_printf(out, ", \"has_too_few_samples\": %s", report->has_too_few ? "true" : "false");
+    if (report->sampled_s > 0 && report->user_s + report->system_s > 0)
+        put_times(report, out);
+    if (report->has_hardware)
+        put_hardware(report, out);
     buf_printf(out, ",\n\"variables\": [");
-    for (size_t i = 0; code == 0 && i < n_shown; i++) {
+    for (size_t i = 0; code == 0 && i < prepared.n_rows; i++) {
         buf_printf(out, i ? ",\n" : "\n");
-        code = put_row(job, &touches, &report.rows[i], &derived, out, err);
+        code = put_row(job, &prepared.touches, &report->rows[i], &prepared.derived, out, err);
     }
     buf_printf(out, "]}\n");
-    derived_fini(&derived);
-    first_touches_fini(&touches);
-    report_fini(&report);
+    prepared_fini(&prepared);
     return code;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/path.h"
 #include "export/advice/advice.h"
-#include "export/exporters.h"
+#include "export/prepared.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 
@@ -246,27 +246,19 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
 
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct report report;
-    struct first_touches touches = {0};
+    struct prepared prepared;
     struct buf advice = {0};
-    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
+    int code = prepared_make(job, PREPARED_ORDER | PREPARED_TOUCHES | PREPARED_SHARED_LINES, &prepared, err);
     if (code != 0)
         return code;
-    if (!job->by_time)
-        report_order_by_memory(&report);
-    code = first_touches_make(&report, &touches, err);
+    code = advices_put_short(job, &advice, err);
     if (code == 0)
-        code = shared_lines_mark(&report, job->with_paths, err);
-    if (code == 0)
-        code = advices_put_short(job, &advice, err);
-    if (code == 0)
-        code = put_fitting(job, &report, &touches, count_lines(&advice), out, err);
+        code = put_fitting(job, &prepared.report, &prepared.touches, count_lines(&advice), out, err);
     if (code == 0 && advice.data)
         buf_append(out, advice.data, advice.len_bytes);
     out->failed = out->failed || advice.failed;
     buf_fini(&advice);
-    first_touches_fini(&touches);
-    report_fini(&report);
+    prepared_fini(&prepared);
     return code;
 }
 

@@ -124,6 +124,17 @@ def check_rows(name, page, database):
         expect("".join(said.split()) in everything, f"{name}: the page lacks: {said[:500]}")
 
 
+def check_choice(name, database):
+    """What --top and --min leave out of JSON is not in the page either, and the order is the same."""
+    whole = len(Page(run("hpcquery", "vars", "--html", database)).data["rows"])
+    for options in (("--top", "3"), ("--min", "5"), ("--top", "2", "--min", "5"), ("--top", "3", "--order", "time")):
+        page = Page(run("hpcquery", "vars", "--html", *options, database))
+        have = [page.texts[row["name"]] for row in page.data["rows"]]
+        want = [shown(row["variable"]) for row in json.loads(run("hpcquery", "vars", "--json", *options, database))["variables"]]
+        expect(0 < len(have) < whole and have == want, f"{name} {options}: rows {have}, not {want}")
+        expect(page.data["more"] == whole - len(have), f"{name} {options}: {page.data['more']} more of {whole}")
+
+
 def ids_of(page):
     """{number in the page: number of the context}"""
     return page.data["tree"]["id"]
@@ -535,6 +546,8 @@ def main():
             check_rows(case, page, database)
             check_tree(case, page, database)
             check_advice(case, page, database)
+            if case in DATABASES:
+                check_choice(case, database)
             files[case] = scratch / f"{case}.html"
             files[case].write_text(text, encoding="utf-8")
         names = {page.texts[row["name"]] for row in page.data["rows"]}

@@ -47,7 +47,7 @@ static bool is_as_measured(const struct model *model, const char *path)
 
 static struct listing *listing_of(struct advices *advices, uint32_t module)
 {
-    const char *path = model_text(advices->report.model, module);
+    const char *path = model_text(advices->report->model, module);
     struct error ignored;
     if (!advices->code)
         advices->code = calloc(1, sizeof *advices->code);
@@ -61,7 +61,7 @@ static struct listing *listing_of(struct advices *advices, uint32_t module)
     }
     struct code_file *file = &files->items[files->n++];
     *file = (struct code_file){.module = module};
-    if (is_as_measured(advices->report.model, path) && listing_open(path, &file->listing, &ignored) != 0)
+    if (is_as_measured(advices->report->model, path) && listing_open(path, &file->listing, &ignored) != 0)
         file->listing = NULL;
     return file->listing;
 }
@@ -159,7 +159,7 @@ static void take_function(struct advices *advices, struct listing *listing, cons
  * known: the file is not there, is another one, or the machine's code cannot be read. */
 static bool facts_of(struct advices *advices, const struct code_spot *spot, struct code_facts *facts)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     const struct scope *statement = &model->scopes[spot->scope];
     uint32_t around, procedure = code_function_around(model, spot->scope, &around);
     uint64_t vaddr = model->scopes[around ? around : procedure].vaddr;
@@ -217,7 +217,7 @@ static void put_function(const struct model *model, const struct code_spot *spot
 static void put_spot(const struct advices *advices, const struct code_spot *spot, const struct report_row *row,
                      const uint8_t *is_inside, struct buf *out)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     const char *file = path_last(model_text(model, spot->file));
     if (spot->kind == SPOT_LIBRARY) {
         (void)advice_put_caller_of(advices, row, is_inside, out);
@@ -237,7 +237,7 @@ static void put_spot(const struct advices *advices, const struct code_spot *spot
 static void put_library(const struct advices *advices, const struct code_spot *spot, const struct code_facts *facts,
                         struct buf *words, struct buf *evidence)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     const char *library = code_library(model, spot->module);
     if (facts->n_insns)
         code_facts_put_evidence(facts, evidence);
@@ -267,7 +267,7 @@ static bool is_reference_blas(const char *path)
 struct code_advice advice_on_code(struct advices *advices, const struct report_row *row, bool with_words,
                                   struct buf *words, struct buf *evidence)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     struct code_advice advice = {.share = (double)NAN};
     struct code_spot spot;
     struct code_facts facts;

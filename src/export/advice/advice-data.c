@@ -94,7 +94,7 @@ struct walked {
 static struct walked walks_of(const struct advices *advices, const struct report_row *row)
 {
     bool is_known = advice_verdict(advices, row) != ROW_MAY_WAIT;
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     struct walked sum = {0};
     double most = 0;
     for (size_t i = 0; i < row->variable->n_walks; i++) {
@@ -205,7 +205,7 @@ static void advise_on_huge_pages(struct advices *advices, const struct report_ro
     struct buf evidence = {0};
     char size[16];
     enum row_verdict verdict = advice_verdict(advices, row);
-    const struct touched *touched = first_touch_of(&advices->touches, row);
+    const struct touched *touched = first_touch_of(advices->touches, row);
     if (!touched || !may_wait(verdict) || row->part || advice_has_loops(advices, row) || row->size_bytes < HUGE_LEAST ||
         report_is_turned_over(row) || row->size_bytes / (row->n_blocks ? row->n_blocks : 1) < HUGE_LEAST / 8)
         return;
@@ -214,7 +214,7 @@ static void advise_on_huge_pages(struct advices *advices, const struct report_ro
     if (walked.all <= 0 || walked.by_page <= ADVICE_PART * walked.all || small <= ADVICE_PART)
         return;
     double part =
-        first_touch_small_pages(advices->report.model, row->size_bytes, walked.chained > ADVICE_PART * walked.all);
+        first_touch_small_pages(advices->report->model, row->size_bytes, walked.chained > ADVICE_PART * walked.all);
     text_size(row->size_bytes, size);
     buf_printf(&evidence,
                "%.0f %% of %s read from another page each time; its %s lie in pages of 4 KiB "
@@ -232,7 +232,7 @@ static void advise_on_fields(struct advices *advices, const struct report_row *r
 {
     struct buf evidence = {0};
     const char *colon = row->advice && !row->advises_on_lines ? strstr(row->advice, ": ") : NULL;
-    if (!colon || (advices->report.has_causes && !may_wait(advice_verdict(advices, row))))
+    if (!colon || (advices->report->has_causes && !may_wait(advice_verdict(advices, row))))
         return;
     buf_append(&evidence, row->advice, (size_t)(colon - row->advice));
     double saved = row->element_bytes ? 1 - (double)row->hot_bytes / (double)row->element_bytes : 1;
@@ -286,7 +286,7 @@ static void advise_on_waits(struct advices *advices, const struct report_row *ro
 /* Appends how much longer the program would have to be measured until the samples of the row tell. */
 static bool put_longer(const struct advices *advices, const struct report_row *row, struct buf *words)
 {
-    double more_s = report_more_seconds(&advices->report, row);
+    double more_s = report_more_seconds(advices->report, row);
     if (!(more_s > 0) || more_s > LONGER_MOST_S)
         return false;
     if (more_s < 100)
@@ -307,7 +307,7 @@ static bool is_section(const struct report_row *row)
 void advise_on_rest(struct advices *advices, const struct report_row *row)
 {
     enum row_verdict verdict = advice_verdict(advices, row);
-    const char *meaning = report_meaning(&advices->report, row);
+    const char *meaning = report_meaning(advices->report, row);
     struct buf words = {0}, evidence = {0};
     if (row->share < ADVICE_LARGE_PERCENT || !may_wait(verdict))
         return;

@@ -17,19 +17,19 @@
 
 static const struct variable *variable_of(const struct advices *advices, const struct nest_count *count)
 {
-    return &advices->report.variables[advices->report.variable_of[count->variable]];
+    return &advices->report->variables[advices->report->variable_of[count->variable]];
 }
 
 static bool is_counted(const struct advices *advices, const struct nest_count *count)
 {
-    return report_is_of_event(&advices->report, count->event);
+    return report_is_of_event(advices->report, count->event);
 }
 
 /* The part of the row's samples that lie in nests like this one; NULL: in any. */
 static double part_in(const struct advices *advices, const struct report_row *row, const struct nest_count *like)
 {
-    const struct model *model = advices->report.model;
-    double n = 0, all = row->variable ? (double)report_samples_of(&advices->report, row->variable) : 0;
+    const struct model *model = advices->report->model;
+    double n = 0, all = row->variable ? (double)report_samples_of(advices->report, row->variable) : 0;
     for (size_t i = 0; all > 0 && !row->part && i < model->n_nest_counts; i++) {
         const struct nest_count *count = &model->nest_counts[i];
         bool is_like =
@@ -93,7 +93,7 @@ static bool may_gain(const struct advices *advices, const struct report_row *row
 static void put_words(const struct advices *advices, const struct nest_count *count, const struct nest_rows *rows,
                       struct buf *words)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     const char *file = path_last(model_text(model, count->file));
     const char *outer = path_last(model_text(model, count->outer_file));
     bool is_swap = count->verdict == NEST_SWAP;
@@ -136,7 +136,7 @@ static void add_to_row(struct advices *advices, const struct report_row *row, do
  * report. */
 static void advise_on_nest(struct advices *advices, const struct nest_count *count, double least)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     struct nest_rows rows = {0};
     struct buf words = {0};
     for (size_t i = 0; i < report->n_rows; i++) {
@@ -160,7 +160,7 @@ static void advise_on_nest(struct advices *advices, const struct nest_count *cou
 
 void advise_on_loops(struct advices *advices, double least)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     for (size_t i = 0; i < model->n_nest_counts && !advices->failed; i++) {
         const struct nest_count *count = &model->nest_counts[i];
         bool is_first = is_counted(advices, count);

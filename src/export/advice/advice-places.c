@@ -154,7 +154,7 @@ static bool count_pages(const struct advices *advices, const struct report_row *
     memset(on, 0, HOMES_MAX * sizeof *on);
     for (size_t i = 0; i < model->n_pages; i++) {
         const struct variable_pages *pages = &model->pages[i];
-        if (&advices->report.variables[advices->report.variable_of[pages->variable]] != row->variable)
+        if (&advices->report->variables[advices->report->variable_of[pages->variable]] != row->variable)
             continue;
         for (uint32_t node = 0; node < HOMES_MAX; node++)
             on[node] += pages->n_on[node];
@@ -180,13 +180,13 @@ static bool place_without_samples(const struct advices *advices, const struct re
                                   struct placement *placement)
 {
     uint32_t n = placement->n_nodes = advices->job->model->n_numa_nodes;
-    const uint64_t *faults = first_touch_nodes(&advices->touches, row, false);
+    const uint64_t *faults = first_touch_nodes(advices->touches, row, false);
     uint64_t on[HOMES_MAX];
     if (n < 2 || n > HOMES_MAX || !row->places)
         return false;
     bool is_counted = !row->part && count_pages(advices, row, on);
     placement->from = is_counted ? FROM_PAGES : FROM_TOUCHES;
-    if (!is_counted && (!faults || !first_touch_of(&advices->touches, row)))
+    if (!is_counted && (!faults || !first_touch_of(advices->touches, row)))
         return false;
     return place_at(row, is_counted ? on : faults, placement);
 }
@@ -199,9 +199,9 @@ static bool placement_of(const struct advices *advices, const struct report_row 
         if (!place_without_samples(advices, row, placement))
             return false;
     }
-    const uint64_t *faults = first_touch_nodes(&advices->touches, row, false);
+    const uint64_t *faults = first_touch_nodes(advices->touches, row, false);
     uint32_t n = advices->job->model->n_numa_nodes;
-    if (faults && first_touch_of(&advices->touches, row) && sum_of(faults, n) > 0)
+    if (faults && first_touch_of(advices->touches, row) && sum_of(faults, n) > 0)
         placement->toucher = most_of(faults, n);
     return true;
 }
@@ -223,8 +223,8 @@ static enum parts parts_of(const struct advices *advices, const struct report_ro
 {
     const struct pattern_row *pattern = pattern_of(advices, row);
     enum use_class class = pattern ? pattern->class : USE_TOO_FEW;
-    double span = row->variable && advices->touches.variables
-                      ? advices->touches.variables[row->variable - advices->report.variables].span
+    double span = row->variable && advices->touches->variables
+                      ? advices->touches->variables[row->variable - advices->report->variables].span
                       : (double)NAN;
     if (class == USE_SINGLE || class == USE_BLOCKED)
         return PARTS_OWN;
@@ -263,8 +263,8 @@ static double moved_part(const struct advices *advices, const struct placement *
     for (size_t i = 0; placement->homes && i < n; i = next) {
         const struct home_count *first = &model->home_counts[i];
         uint64_t on[HOMES_MAX] = {0};
-        bool is_here = first->variable < advices->report.model->n_variables &&
-                       &advices->report.variables[advices->report.variable_of[first->variable]] == row->variable;
+        bool is_here = first->variable < advices->report->model->n_variables &&
+                       &advices->report->variables[advices->report->variable_of[first->variable]] == row->variable;
         for (next = i; next < n && model->home_counts[next].variable == first->variable &&
                        model->home_counts[next].thread == first->thread;
              next++) {
@@ -308,7 +308,7 @@ static void put_nodes(const struct advices *advices, const struct numa_row *home
 static void put_evidence(const struct advices *advices, const struct placement *placement, const struct report_row *row,
                          double gain, struct buf *evidence)
 {
-    const struct touched *touched = first_touch_of(&advices->touches, row);
+    const struct touched *touched = first_touch_of(advices->touches, row);
     if (placement->homes)
         put_nodes(advices, placement->homes, evidence);
     else if (placement->from == FROM_PAGES)
@@ -318,7 +318,7 @@ static void put_evidence(const struct advices *advices, const struct placement *
         buf_printf(evidence, "too few samples say where its pages live: they are taken to be where they were touched "
                              "first, which a policy such as interleaving would change; ");
     if (touched) {
-        (void)first_touch_put_sentence(&advices->touches, row, evidence);
+        (void)first_touch_put_sentence(advices->touches, row, evidence);
         buf_printf(evidence, "; ");
     }
     buf_printf(evidence,
@@ -404,7 +404,7 @@ bool advise_on_places(struct advices *advices, const struct report_row *row)
 /* The hardware saw loads of lines that another core had just written. */
 static bool advise_on_modified_lines(struct advices *advices, const struct report_row *row)
 {
-    double loads, modified = report_is_seen_modified(&advices->report, row, &loads);
+    double loads, modified = report_is_seen_modified(advices->report, row, &loads);
     struct buf evidence = {0};
     if (!(modified > 0))
         return false;

@@ -28,7 +28,7 @@ struct program_line {
 /* The innermost function of the program around a scope; false when there is none: a thread of a library. */
 static bool find_program_line(const struct advices *advices, uint32_t scope, struct program_line *found)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     *found = (struct program_line){0};
     for (uint32_t at = scope; at; at = model->scopes[at].parent) {
         const struct scope *here = &model->scopes[at];
@@ -69,7 +69,7 @@ static bool add_line(struct program_line *lines, size_t *n, const struct program
 static void add_lines_of(const struct advices *advices, const struct report_row *row, const struct variable *variable,
                          const uint8_t *is_inside, struct program_line *lines, size_t *n)
 {
-    struct report *report = (struct report *)(uintptr_t)&advices->report; /* its labels of waits are a cache */
+    struct report *report = advices->report; /* its labels of waits are a cache */
     const struct model *model = report->model;
     for (size_t k = 0; k < variable->n_scopes; k++) {
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
@@ -91,7 +91,7 @@ bool advice_has_name(const char *function)
 bool advice_put_caller_of(const struct advices *advices, const struct report_row *row, const uint8_t *is_inside,
                           struct buf *out)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     struct program_line lines[PLACES_MAX];
     size_t n = 0, most = 0;
     double all = 0;
@@ -148,7 +148,7 @@ static const char *words_of(const struct advices *advices, const struct report_r
 {
     bool is_large = row->share >= ADVICE_LARGE_PERCENT;
     if (is_large && strcmp(row->name, "<address lost>") == 0)
-        return report_lost_in_jit(&advices->report) > ADVICE_PART * row->share
+        return report_lost_in_jit(advices->report) > ADVICE_PART * row->share
                    ? "accesses by code that was generated at run time: run it without JIT, as the head says"
                    : "instructions that overwrite the register of their address: see these lines for the data, or "
                      "measure where the hardware samples addresses";
@@ -239,10 +239,10 @@ static struct waited_parts waited_by_thread(const struct advices *advices)
     struct split split;
     struct error ignored;
     if (!advices->job->directory ||
-        database_values_open(advices->job->directory, advices->report.model, &values, &ignored) != 0)
+        database_values_open(advices->job->directory, advices->report->model, &values, &ignored) != 0)
         return parts;
-    if (split_variables(&advices->report, SPLIT_THREAD, &values, NULL, &split, &ignored) == 0) {
-        parts = parts_of_split(&advices->report, &split);
+    if (split_variables(advices->report, SPLIT_THREAD, &values, NULL, &split, &ignored) == 0) {
+        parts = parts_of_split(advices->report, &split);
         split_fini(&split);
     }
     values_free(&values);
@@ -411,7 +411,7 @@ struct waiting {
 
 static struct waiting sum_up_waiting(struct advices *advices)
 {
-    struct report *report = &advices->report;
+    struct report *report = advices->report;
     struct waiting waiting = {0};
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct report_row *row = &report->rows[i];
@@ -431,7 +431,7 @@ static struct waiting sum_up_waiting(struct advices *advices)
 
 static void put_waiting_place(const struct advices *advices, const struct waiting *waiting, struct buf *place)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     if (waiting->held.taken) {
         text_function(place, model_text(report->model, waiting->held.function));
         buf_printf(place, " (%s:%u)", path_last(model_text(report->model, waiting->held.file)), waiting->held.taken);
@@ -444,7 +444,7 @@ static void put_waiting_place(const struct advices *advices, const struct waitin
 
 void advise_on_waiting(struct advices *advices, double least)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     struct buf words = {0}, evidence = {0}, place = {0};
     char label[128];
     struct waiting waiting = sum_up_waiting(advices);
@@ -496,7 +496,7 @@ void advise_on_waiting(struct advices *advices, double least)
 /* A lock that is free when it is taken, but is taken so often that this takes a good part of the time. */
 static void advise_on_lock(struct advices *advices, uint32_t function, const struct lock_taker *taker)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     const struct report_row *row = NULL;
     struct held held = {0};
     struct buf evidence = {0}, place = {0};
@@ -526,8 +526,8 @@ static void advise_on_lock(struct advices *advices, uint32_t function, const str
 
 void advise_on_locks(struct advices *advices)
 {
-    const struct waits *waits = advices->report.waits;
-    for (uint32_t i = 1; waits->has_locks && i < advices->report.model->strings.n_strings; i++)
+    const struct waits *waits = advices->report->waits;
+    for (uint32_t i = 1; waits->has_locks && i < advices->report->model->strings.n_strings; i++)
         if (waits->takers[i].name && !waits->takers[i].is_contended)
             advise_on_lock(advices, i, &waits->takers[i]);
 }
@@ -560,8 +560,8 @@ void advise_on_debug_information(struct advices *advices, double least)
     uint32_t function = 0, its = 0;
     double sum = 0, most = 0;
     struct buf evidence = {0};
-    for (size_t i = 0; i < advices->report.n_rows; i++) {
-        const struct report_row *row = &advices->report.rows[i];
+    for (size_t i = 0; i < advices->report->n_rows; i++) {
+        const struct report_row *row = &advices->report->rows[i];
         double share = row->variable && !report_is_special(row) ? without_lines(row, &its) : 0;
         sum += share;
         if (share > most) {
@@ -572,7 +572,7 @@ void advise_on_debug_information(struct advices *advices, double least)
     }
     if (!at || sum < least)
         return;
-    const char *name = model_text(advices->report.model, function);
+    const char *name = model_text(advices->report->model, function);
     buf_printf(&evidence, "%.0f %% of all samples are at data in functions without source lines, most of all %s", sum,
                *name ? name : "code without a name");
     struct advice *made = advice_add(advices, at, "debug-info", (double)NAN,

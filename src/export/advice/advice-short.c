@@ -35,7 +35,7 @@ static bool is_answer(const struct advices *advices, const struct advice *advice
 {
     bool is_aside = strcmp(advice->rule, "not-worth-it") == 0 || strcmp(advice->rule, "leak") == 0 ||
                     strcmp(advice->rule, "debug-info") == 0;
-    return advices->report.has_causes && advice->share >= ADVICE_LARGE_PERCENT && !is_aside;
+    return advices->report->has_causes && advice->share >= ADVICE_LARGE_PERCENT && !is_aside;
 }
 
 /* Whether another piece says the same: the row of the kernel of system calls, and blocks that are made anew of their
@@ -149,8 +149,8 @@ static void put_place(const char *place, struct buf *out)
 
 double advice_program_part(const struct advices *advices, bool is_of_cpu_time)
 {
-    double profiler = 0, user = is_of_cpu_time ? 1 - report_kernel_percent(&advices->report) / 100 : 1;
-    for (const struct report_row *row = advices->report.rows; row < advices->report.rows + advices->report.n_rows;
+    double profiler = 0, user = is_of_cpu_time ? 1 - report_kernel_percent(advices->report) / 100 : 1;
+    for (const struct report_row *row = advices->report->rows; row < advices->report->rows + advices->report->n_rows;
          row++)
         profiler += report_aside(row) == REPORT_PROFILER ? row->share / 100 : 0;
     return fmax(PROGRAM_LEAST, 1 - user * profiler);
@@ -161,7 +161,7 @@ double advice_program_part(const struct advices *advices, bool is_of_cpu_time)
 static void put_bound(const struct advices *advices, const struct piece *piece, struct buf *out)
 {
     const struct advice *advice = piece->advice;
-    double kernel = report_kernel_percent(&advices->report);
+    double kernel = report_kernel_percent(advices->report);
     bool is_of_all = advice->is_of_cpu_time || kernel >= ADVICE_LARGE_PERCENT;
     double program = advice_program_part(advices, false), of_all = advice_program_part(advices, true);
     double factor = is_of_all && !advice->is_of_cpu_time ? (1 - kernel / 100) * program / of_all : 1;
@@ -269,7 +269,7 @@ static void put_piece(const struct advices *advices, const struct piece *piece, 
 /* Says why there is no advice, and what would give some. */
 static void put_none(const struct advices *advices, struct buf *out)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     double taken = report->event ? (double)report->event->taken : 0;
     char text[160];
     if (!report->has_too_few)
@@ -292,7 +292,7 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
     int code = advices_make(&as_usual, &advices, err);
     if (code != 0)
         return code;
-    bool is_use = !advices.report.is_leaks && strcmp(job->model->metrics[job->metric].name, FAULTS_METRIC) != 0;
+    bool is_use = !advices.report->is_leaks && strcmp(job->model->metrics[job->metric].name, FAULTS_METRIC) != 0;
     bool *is_chosen = calloc(advices.n_items + 1, sizeof *is_chosen);
     struct piece pieces[SHORT_MOST];
     size_t n = is_chosen && is_use ? choose(&advices, is_chosen, pieces) : 0;
@@ -302,7 +302,7 @@ int advices_put_short(const struct export_job *job, struct buf *out, struct erro
         put_piece(&advices, &pieces[i], i ? "" : "advice", out);
     if (n)
         text_labelled(out, job, "", "hpcquery advice says why, and what else there is");
-    else if (is_use && (advices.report.has_causes || advices.report.has_too_few))
+    else if (is_use && (advices.report->has_causes || advices.report->has_too_few))
         put_none(&advices, out);
     free(is_chosen);
     advices_fini(&advices);

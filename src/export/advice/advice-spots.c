@@ -104,14 +104,14 @@ static bool is_of_row(const struct model *model, const struct report_row *row, u
 /* The places of a row's samples [*n], to be freed; NULL: out of memory, or none. */
 static struct code_spot *list_spots(const struct advices *advices, const struct report_row *row, size_t *n)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     struct code_spot *spots = NULL;
     size_t capacity = 0;
     *n = 0;
     for (size_t k = 0; row->variable && k < row->variable->n_scopes; k++) {
         uint32_t first = row->variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; i < end; i++) {
-            double value = model->own[i * model->n_metrics + advices->report.metric];
+            double value = model->own[i * model->n_metrics + advices->report->metric];
             struct code_spot spot;
             if (value <= 0 || !is_of_row(model, row, i))
                 continue;
@@ -193,7 +193,7 @@ static bool is_call(const struct inside *inside, const struct code_line *line)
 /* Notes the line from which a function is called. */
 static void add_call(struct inside *inside, uint32_t procedure)
 {
-    const struct model *model = inside->advices->report.model;
+    const struct model *model = inside->advices->report->model;
     uint32_t call = model->scopes[procedure].parent;
     struct code_line line = code_line_of(model, call);
     if (model->scopes[call].kind == SCOPE_CALL && line.line && inside->n_calls < CALLS_MAX && !is_call(inside, &line))
@@ -239,7 +239,7 @@ static bool begins_at(const struct model *model, const struct code_spot *spot, u
 /* Marks which scopes below a variable lie in the place. */
 static void mark_scopes(struct inside *inside, uint32_t first, uint32_t end)
 {
-    const struct model *model = inside->advices->report.model;
+    const struct model *model = inside->advices->report->model;
     enum spot_kind kind = inside->of ? SPOT_NONE : inside->spots->kind;
     inside->is_inside[first] = false;
     inside->procedures[first] = 0;
@@ -259,7 +259,7 @@ static void mark_scopes(struct inside *inside, uint32_t first, uint32_t end)
 /* The samples of a variable in the place, and at lines that call it. */
 static double value_inside(const struct inside *inside, const struct variable *variable)
 {
-    const struct report *report = &inside->advices->report;
+    const struct report *report = inside->advices->report;
     const struct model *model = report->model;
     double sum = 0;
     for (size_t k = 0; k < variable->n_scopes; k++) {
@@ -283,7 +283,7 @@ static double value_inside(const struct inside *inside, const struct variable *v
  * waits for memory for certain goes on waiting. A call that is not made, or a block that is not there, saves all. */
 static double *parts_of_code(const struct inside *inside)
 {
-    const struct report *report = &inside->advices->report;
+    const struct report *report = inside->advices->report;
     double *parts = calloc(report->n_variables + 1, sizeof *parts);
     double *shares = calloc(report->n_variables + 1, sizeof *shares);
     bool is_all = inside->of || inside->spots->kind == SPOT_LIBRARY;
@@ -307,7 +307,7 @@ static double *parts_of_code(const struct inside *inside)
 double code_spots_share(struct advices *advices, const struct code_spot *spots, size_t n, const struct variable *of,
                         uint8_t *is_inside)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     struct inside inside = {.advices = advices, .spots = spots, .n_spots = n, .of = of, .is_inside = is_inside};
     double sum = 0;
     double *parts = parts_of_code(&inside);

@@ -319,8 +319,8 @@ static int wish_for(struct wishes *wishes, const struct advices *advices, const 
     (void)snprintf(action, sizeof action, "%.*s", (int)(name - 1 - asked < 31 ? name - 1 - asked : 31), asked);
     if (!trial_is_action(action))
         return error_set(err, ERR_USAGE, "--try: '%s' is no action: %s", action, TRIAL_ACTIONS);
-    for (size_t i = 0; i < advices->report.n_rows; i++) {
-        const struct report_row *row = &advices->report.rows[i];
+    for (size_t i = 0; i < advices->report->n_rows; i++) {
+        const struct report_row *row = &advices->report->rows[i];
         const struct variable *variable = row->part ? NULL : row->variable;
         if (!variable || strcmp(row->name, name) != 0)
             continue;
@@ -331,9 +331,9 @@ static int wish_for(struct wishes *wishes, const struct advices *advices, const 
         add(wishes, action, variable, row->name, row->site, predicted);
         return 0;
     }
-    for (size_t i = 0; i < advices->report.n_variables; i++) { /* no sample fell on it */
-        const struct variable *variable = &advices->report.variables[i];
-        if (strcmp(model_variable_name(advices->report.model, variable), name) != 0)
+    for (size_t i = 0; i < advices->report->n_variables; i++) { /* no sample fell on it */
+        const struct variable *variable = &advices->report->variables[i];
+        if (strcmp(model_variable_name(advices->report->model, variable), name) != 0)
             continue;
         add(wishes, action, variable, name, "", (double)NAN);
         return 0;
@@ -364,8 +364,8 @@ int advice_wishes(const char *database, const char *const *asked, size_t n_asked
         model_fini(&model);
         return code;
     }
-    struct wishes wishes = {.report = &advices.report};
-    wishes.failed = !list_paths(&advices.report, &wishes.paths);
+    struct wishes wishes = {.report = advices.report};
+    wishes.failed = !list_paths(advices.report, &wishes.paths);
     for (size_t i = 0; code == 0 && i < n_asked; i++)
         code = wish_for(&wishes, &advices, asked[i], err);
     if (!n_asked)

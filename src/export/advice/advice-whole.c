@@ -32,9 +32,9 @@
 
 static const struct report_row *row_named(const struct advices *advices, const char *name)
 {
-    for (size_t i = 0; i < advices->report.n_rows; i++)
-        if (strcmp(advices->report.rows[i].name, name) == 0)
-            return &advices->report.rows[i];
+    for (size_t i = 0; i < advices->report->n_rows; i++)
+        if (strcmp(advices->report->rows[i].name, name) == 0)
+            return &advices->report->rows[i];
     return NULL;
 }
 
@@ -42,9 +42,9 @@ static const struct report_row *row_named(const struct advices *advices, const c
 static void put_faults(const struct advices *advices, const struct variable *variable, const struct touched *touched,
                        double part, double fault_s, struct buf *words)
 {
-    const struct model *model = advices->report.model;
-    const struct touch_group *group = touched->n_groups ? &advices->touches.groups[touched->first_group] : NULL;
-    struct touch_place place = group ? advices->touches.rows[group->first].place : (struct touch_place){0};
+    const struct model *model = advices->report->model;
+    const struct touch_group *group = touched->n_groups ? &advices->touches->groups[touched->first_group] : NULL;
+    struct touch_place place = group ? advices->touches->rows[group->first].place : (struct touch_place){0};
     char size[16];
     bool is_freed =
         variable->n_blocks > 1 && (double)variable->n_blocks_freed >= FREED_PART * (double)variable->n_blocks;
@@ -65,10 +65,10 @@ static void put_faults(const struct advices *advices, const struct variable *var
 /* Sums up the page faults, and finds the variable with most of them. */
 static double count_faults(const struct advices *advices, size_t *most)
 {
-    const struct touched *of = advices->touches.variables;
+    const struct touched *of = advices->touches->variables;
     double sum = 0;
     *most = 0;
-    for (size_t i = 0; of && i < advices->report.n_variables; i++) {
+    for (size_t i = 0; of && i < advices->report->n_variables; i++) {
         sum += (double)of[i].n_faults;
         *most = of[i].n_faults > of[*most].n_faults ? i : *most;
     }
@@ -113,7 +113,7 @@ static size_t add_spot(struct code_spot *spots, size_t n, const struct code_spot
 /* Whether what is done at a place is mostly done to the blocks: with others it would go on without them. */
 static bool is_for_blocks(struct advices *advices, const struct code_spot *spot, uint8_t *is_inside)
 {
-    double own = 100 * spot->value / advices->report.total_value;
+    double own = 100 * spot->value / advices->report->total_value;
     return own >= CHURN_OWN_PART * code_spots_share(advices, spot, 1, NULL, is_inside);
 }
 
@@ -121,13 +121,13 @@ static bool is_for_blocks(struct advices *advices, const struct code_spot *spot,
 static size_t spots_of_blocks(struct advices *advices, const struct variable *variable, uint8_t *is_inside,
                               struct code_spot *spots)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     size_t n = 0, n_kept = 0;
     double all = 0;
     for (size_t k = 0; k < variable->n_scopes; k++) {
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; i < end; i++) {
-            double value = model->own[i * model->n_metrics + advices->report.metric];
+            double value = model->own[i * model->n_metrics + advices->report->metric];
             struct code_spot spot = value > 0 ? spot_of_block(model, i) : (struct code_spot){0};
             n = add_spot(spots, n, &spot, value);
             all += value;
@@ -151,7 +151,7 @@ static size_t spots_of_blocks(struct advices *advices, const struct variable *va
 /* Percent of the CPU time that the blocks take: in user mode and, as first touches and calls, in the kernel. */
 static double cost_of_blocks(struct advices *advices, const struct report_row *row)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     struct code_spot spots[CHURN_SPOTS];
     uint8_t *is_inside = calloc(report->model->n_scopes + 1, sizeof *is_inside);
     size_t most, n = is_inside ? spots_of_blocks(advices, row->variable, is_inside, spots) : 0;
@@ -160,7 +160,7 @@ static double cost_of_blocks(struct advices *advices, const struct report_row *r
     double user = is_inside ? code_spots_share(advices, spots, n, row->variable, is_inside) : 0;
     double part = mean >= MAPPED_BYTES && n_faults <= 0 ? 1 : 0;
     if (n_faults > 0)
-        part = (double)advices->touches.variables[row->variable - report->variables].n_faults / n_faults;
+        part = (double)advices->touches->variables[row->variable - report->variables].n_faults / n_faults;
     advices->failed |= !is_inside;
     free(is_inside);
     return report_kernel_alone(report) * part + (1 - kernel / 100) * user;
@@ -168,7 +168,7 @@ static double cost_of_blocks(struct advices *advices, const struct report_row *r
 
 void advise_on_churn(struct advices *advices, const struct report_row *row)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     const struct variable *variable = row->variable;
     struct buf words = {0}, evidence = {0};
     char size[16];
@@ -201,7 +201,7 @@ void advise_on_churn(struct advices *advices, const struct report_row *row)
 /* Percent of all samples in functions of libraries that call the kernel: the call belongs to what it takes there. */
 static double around_calls(const struct advices *advices, const struct report_row *calls)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     double sum = calls ? calls->share : 0;
     for (size_t i = 0; calls && i < report->n_rows; i++) {
         const struct report_row *row = &report->rows[i];
@@ -217,7 +217,7 @@ static double around_calls(const struct advices *advices, const struct report_ro
 
 void advise_on_kernel(struct advices *advices, double least)
 {
-    const struct report *report = &advices->report;
+    const struct report *report = advices->report;
     double share = report_kernel_alone(report), user = 1 - report_kernel_percent(report) / 100;
     double system_s = report->system_s - report->system_waiting_s;
     const struct report_row row = {
@@ -236,8 +236,8 @@ void advise_on_kernel(struct advices *advices, double least)
     if (n_faults > 0)
         buf_printf(&evidence, "; about %.0f page faults: %.1f us of that for each", n_faults, 1e6 * fault_s);
     if (is_by_faults) {
-        put_faults(advices, &report->variables[most], &advices->touches.variables[most],
-                   (double)advices->touches.variables[most].n_faults / n_faults, fault_s, &words);
+        put_faults(advices, &report->variables[most], &advices->touches->variables[most],
+                   (double)advices->touches->variables[most].n_faults / n_faults, fault_s, &words);
     } else {
         if (calls)
             (void)advice_put_caller(advices, calls, &place);
@@ -268,8 +268,8 @@ void advise_on_allocator(struct advices *advices)
     struct buf evidence = {0}, place = {0};
     double sum = 0;
     size_t n = 0;
-    for (size_t i = 0; i < advices->report.n_rows; i++) {
-        const struct report_row *row = &advices->report.rows[i];
+    for (size_t i = 0; i < advices->report->n_rows; i++) {
+        const struct report_row *row = &advices->report->rows[i];
         if (strcmp(row->name, ALLOCATOR_ROW) != 0)
             continue;
         sum += row->share;

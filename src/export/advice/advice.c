@@ -66,7 +66,7 @@ static void weigh_programs(const struct advices *advices, uint32_t scope, double
     const struct model *model = advices->job->model;
     uint32_t end = model_subtree_end(model, scope);
     for (uint32_t i = scope; i < end; i++) {
-        double value = model->own[i * model->n_metrics + advices->report.metric] + UNSAMPLED_VALUE;
+        double value = model->own[i * model->n_metrics + advices->report->metric] + UNSAMPLED_VALUE;
         uint32_t at = i;
         while (at && !advices->program_of[model->scopes[at].module])
             at = model->scopes[at].parent;
@@ -104,7 +104,7 @@ static bool is_verdict(const char *rule)
 
 void advice_put_place(const struct advices *advices, const struct report_row *row, struct buf *out)
 {
-    const struct model *model = advices->report.model;
+    const struct model *model = advices->report->model;
     const struct report_line *line = row->n_lines ? &row->lines[0] : NULL;
     if (line && line->loop.first) {
         buf_printf(out, "loop %s:", path_last(model_text(model, line->loop.file)));
@@ -143,8 +143,8 @@ struct advice *advice_add(struct advices *advices, const struct report_row *row,
                             .site = row->site,
                             .variable = row->variable,
                             .share = row->share,
-                            .memory = advices->report.has_causes && !special_rows_find(row->name) ? row->causes.memory
-                                                                                                  : (double)NAN,
+                            .memory = advices->report->has_causes && !special_rows_find(row->name) ? row->causes.memory
+                                                                                                   : (double)NAN,
                             .gain = gain,
                             .is_verified = advice_verdict(advices, row) != ROW_MAY_WAIT,
                             .place = place.data,
@@ -185,14 +185,14 @@ void advice_add_of_code(struct advices *advices, const struct report_row *row, c
 
 double advice_waited(const struct advices *advices, const struct report_row *row)
 {
-    return advices->report.has_causes ? row->causes.memory_high : row->share;
+    return advices->report->has_causes ? row->causes.memory_high : row->share;
 }
 
 enum row_verdict advice_verdict(const struct advices *advices, const struct report_row *row)
 {
     const struct cause_sum *sum = &row->causes;
     double most = ADVICE_PART * row->share;
-    if (!advices->report.has_causes || !row->variable || report_is_special(row))
+    if (!advices->report->has_causes || !row->variable || report_is_special(row))
         return ROW_IS_OTHER;
     if (sum->memory > most)
         return ROW_WAITS;
@@ -239,7 +239,7 @@ static void rank(struct advices *advices)
     for (struct advice *advice = advices->items; advice < advices->items + advices->n_items; advice++) {
         advice->gain /= fmax(advice->gain / 100, advice_program_part(advices, advice->is_of_cpu_time));
         advice->rank *= advice->is_verified ? 1 : NOT_VERIFIED_COUNTS;
-        advice->rank *= advice->is_of_cpu_time ? 1 : 1 - report_kernel_percent(&advices->report) / 100;
+        advice->rank *= advice->is_of_cpu_time ? 1 : 1 - report_kernel_percent(advices->report) / 100;
     }
 }
 
@@ -270,19 +270,20 @@ void advices_fini(struct advices *advices)
         numa_fini(&advices->numa);
     if (advices->has_patterns)
         patterns_fini(&advices->patterns);
-    first_touches_fini(&advices->touches);
-    report_fini(&advices->report);
+    prepared_fini(&advices->prepared);
 }
 
 /* Fills in what the rules look at. Leaks, nodes and patterns may be missing. */
 static int gather(struct advices *advices, const struct export_job *job, struct error *err)
 {
     struct error ignored;
-    int code = report_make(job->model, job->metric, false, false, &advices->report, err);
+    unsigned parts = PREPARED_USED | PREPARED_BY_SITE | PREPARED_TOUCHES;
+    int code = prepared_make(job, parts, &advices->prepared, err);
     if (code != 0)
         return code;
-    code = first_touches_make(&advices->report, &advices->touches, err);
-    if (code == 0 && !find_programs(advices))
+    advices->report = &advices->prepared.report;
+    advices->touches = &advices->prepared.touches;
+    if (!find_programs(advices))
         code = error_memory(err);
     if (code == 0) {
         code = leaks_make(job->model, job->metric, false, false, &advices->leaks, &ignored);
@@ -309,8 +310,8 @@ static void advise(struct advices *advices)
     const struct export_job *job = advices->job;
     double least = job->least < 0 ? ADVICE_SHARE_MIN : job->least;
     advise_on_loops(advices, least);
-    for (size_t i = 0; i < advices->report.n_rows; i++) {
-        const struct report_row *row = &advices->report.rows[i];
+    for (size_t i = 0; i < advices->report->n_rows; i++) {
+        const struct report_row *row = &advices->report->rows[i];
         if (row->share >= least && row->share > 0)
             advise_on_row(advices, row);
         else if (job->least < 0 && row->share >= ADVICE_WORTHLESS_PERCENT && row->variable && !report_is_special(row))
@@ -338,8 +339,8 @@ int advices_make(const struct export_job *job, struct advices *advices, struct e
         advices_fini(advices);
         return code;
     }
-    report_order_by_memory(&advices->report);
-    if (advices->report.has_too_few)
+    report_order_by_memory(advices->report);
+    if (advices->report->has_too_few)
         return 0;
     advise(advices);
     if (!advices->failed)

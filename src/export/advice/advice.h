@@ -9,11 +9,10 @@
 #ifndef LOCUS_EXPORT_ADVICE_H
 #define LOCUS_EXPORT_ADVICE_H
 
-#include "analysis/report/first-touch.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/numa.h"
 #include "analysis/report/patterns.h"
-#include "export/exporters.h"
+#include "export/prepared.h"
 #include "trial/trial.h"
 
 /* One piece of advice. */
@@ -38,8 +37,9 @@ struct code_files;
 struct advices {
     const struct export_job *job;
     struct leaks leaks;
-    struct report report;
-    struct first_touches touches;
+    struct prepared prepared;
+    struct report *report;         /* what was prepared */
+    struct first_touches *touches; /* the same */
     struct numa numa;
     struct patterns patterns;
     bool has_leaks, has_numa, has_patterns;

@@ -103,13 +103,13 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         return code;
     text_program(out, job);
     text_labelled(out, job, "metric", model->metrics[job->metric].name);
-    if (model->n_numa_nodes == 1 && advices.touches.is_measured)
+    if (model->n_numa_nodes == 1 && advices.touches->is_measured)
         text_labelled(out, job, "NUMA",
                       "the machine has one node, so where data lie is no matter here, and no advice is about that");
     if (advices.n_items == 0)
         text_labelled(out, job, "advice",
-                      advices.report.has_too_few ? "none: there are too few samples"
-                                                 : "none: the database has no evidence that is certain enough");
+                      advices.report->has_too_few ? "none: there are too few samples"
+                                                  : "none: the database has no evidence that is certain enough");
     for (size_t i = 0; i < n_shown(&advices); i++) {
         const struct advice *advice = &advices.items[i];
         struct buf text = {0};

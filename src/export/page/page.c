@@ -4,7 +4,7 @@
  *
  * Whatever the measured program chose (names, paths, sources) is data: it lies in JSON strings without '<', and the
  * script shows it as text only. The page's policy lets nothing else run, and loads nothing. Ordinary code. */
-#include "export/exporters.h"
+#include "export/prepared.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,6 +39,7 @@ struct page {
     const struct export_job *job;
     const struct model *model;
     const struct report *report;
+    size_t n_rows;       /* of the report, those that are shown */
     struct strtab texts; /* what the data refers to by number */
     uint32_t *node_of;   /* [n_scopes] number in the page's tree, PAGE_NONE = not in it */
     uint32_t *row_of;    /* [n_scopes] row that a variable's scope belongs to, PAGE_NONE = to none */
@@ -430,11 +431,8 @@ static int put_row(struct page *page, const struct report_row *row, uint32_t num
 static int put_rows(struct page *page, struct error *err)
 {
     int code = 0;
-    size_t n = page->report->n_rows;
-    if (page->job->top && page->job->top < n)
-        n = page->job->top;
     buf_append(page->out, "[", 1);
-    for (uint32_t i = 0; code == 0 && i < n; i++)
+    for (uint32_t i = 0; code == 0 && i < page->n_rows; i++)
         code = put_row(page, &page->report->rows[i], i, err);
     buf_append(page->out, "]", 1);
     return code;
@@ -704,11 +702,10 @@ static void put_head(struct page *page)
     buf_printf(page->out, "{\"form\":1,\"title\":%u,\"metric\":%u",
                text_id(page, model->command ? model->command : program), text_id(page, name));
     buf_printf(page->out, ",\"time\":%d,\"causes\":%d,\"few\":%d,\"more\":%zu", is_time,
-               report->has_causes && !report->has_too_few, report->has_too_few,
-               page->job->top && page->job->top < report->n_rows ? report->n_rows - page->job->top : 0);
+               report->has_causes && !report->has_too_few, report->has_too_few, report->n_rows - page->n_rows);
     head_put(report, &wide, &head);
     put_labelled(page, "head", head.data);
-    foot_put(report, &wide, report->n_rows, &foot);
+    foot_put(report, &wide, page->n_rows, &foot);
     put_labelled(page, "foot", foot.data);
     page->out->failed = page->out->failed || head.failed || foot.failed;
     buf_fini(&head);
@@ -795,22 +792,16 @@ static void put_page(struct buf *out, const struct buf *json)
 
 static int write_page(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct report report;
+    struct prepared prepared;
     struct buf json = {0};
     size_t n_scopes = job->model->n_scopes;
-    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
+    int code = prepared_make(job, PREPARED_ORDER | PREPARED_CHOICE | PREPARED_SHARED_LINES, &prepared, err);
     if (code != 0)
         return code;
-    if (!job->by_time)
-        report_order_by_memory(&report);
-    size_t n_shown;
-    if (!report_choose(&report, 0, job->top, &n_shown)) {
-        report_fini(&report);
-        return error_memory(err);
-    }
     struct page page = {.job = job,
                         .model = job->model,
-                        .report = &report,
+                        .report = &prepared.report,
+                        .n_rows = prepared.n_rows,
                         .node_of = malloc((n_scopes + 1) * sizeof(uint32_t)),
                         .row_of = malloc((n_scopes + 1) * sizeof(uint32_t)),
                         .out = &json};
@@ -818,8 +809,7 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
         memset(page.node_of, 0xff, (n_scopes + 1) * sizeof(uint32_t));
         memset(page.row_of, 0xff, (n_scopes + 1) * sizeof(uint32_t));
         page.node_of[0] = 0;
-        code = shared_lines_mark(&report, job->with_paths, err);
-        code = code == 0 ? put_data(&page, err) : code;
+        code = put_data(&page, err);
     } else {
         code = error_memory(err);
     }
@@ -829,7 +819,7 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
     free(page.row_of);
     strtab_fini(&page.texts);
     buf_fini(&json);
-    report_fini(&report);
+    prepared_fini(&prepared);
     return code;
 }
 

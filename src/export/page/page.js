@@ -294,7 +294,7 @@ function addRows() {
     else if (!shownRows.length)
         more.append("No variable has this in its name or place.");
     else if (data.more && !byId("search").value)
-        more.append(`${data.more} more rows were left out (--top).`);
+        more.append(`${data.more} more rows were left out (--top, --min).`);
 }
 
 function putTable() {

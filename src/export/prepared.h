@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The variables that a job asks for, and what reports show of them. Every report takes its rows from here, so that all
+ * of them, in all forms, leave out the same rows and have the same order. Ordinary code. */
+#ifndef LOCUS_EXPORT_PREPARED_H
+#define LOCUS_EXPORT_PREPARED_H
+
+#include "analysis/report/first-touch.h"
+#include "export/derived.h"
+
+/* What is made beside the rows, and where a report does not follow its job. */
+enum prepared_part {
+    PREPARED_UNUSED = 1,        /* rows without samples in any case ... */
+    PREPARED_USED = 2,          /* ... in no case */
+    PREPARED_BY_SITE = 4,       /* one row for all allocation paths of a site in any case */
+    PREPARED_ORDER = 8,         /* in the order that the job asks for; else by value */
+    PREPARED_CHOICE = 16,       /* the job's least part and top rows */
+    PREPARED_TOUCHES = 32,      /* who touched them first */
+    PREPARED_SHARED_LINES = 64, /* which of them lie on cache lines that threads share */
+    PREPARED_DERIVED = 128      /* what --derive adds */
+};
+
+struct prepared {
+    struct report report;
+    size_t n_rows; /* of the report, those that are shown: the first ones */
+    struct first_touches touches;
+    struct derived derived;
+};
+
+/* Makes the parts, of enum prepared_part; *prepared must not move.  err: ERR_MEMORY; of derived_make */
+int prepared_make(const struct export_job *job, unsigned parts, struct prepared *prepared, struct error *err);
+void prepared_fini(struct prepared *prepared);
+
+#endif
