@@ -224,12 +224,11 @@ static void put_path_words(const struct report *report, const struct report_row 
     }
 }
 
-/* table NULL: out of memory. */
 static void fill_path(struct table *table, const struct report *report, const struct report_row *row)
 {
     const struct leak_frame *frames;
     size_t n = path_of(report, row, &frames);
-    for (size_t i = 0; table && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         table_put_text(table, model_text(report->model, frames[i].function));
         table_put_text(table, model_text(report->model, frames[i].file));
         table_put_count(table, frames[i].line);
@@ -246,7 +245,7 @@ void csv_put_alloc_path(const struct report *report, const struct report_row *ro
 
 void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
 {
-    struct table path = {.columns = frame_columns, .n_columns = sizeof frame_columns / sizeof *frame_columns};
+    struct table path = TABLE_OF(frame_columns);
     fill_path(&path, report, row);
     json_put_key(out, "path", 0);
     table_print_json(&path, "", out);
@@ -293,10 +292,8 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
     table_put_number(table, leaks->has_use ? row->samples : NAN);
     table_put_number(table, leaks->has_use ? row->share : NAN);
     put_path_words(&leaks->report, row, &text);
-    table_put_text(table, text.data ? text.data : "");
-    table->failed |= text.failed;
-    buf_fini(&text);
-    fill_path(table_put_table(table, frame_columns, sizeof frame_columns / sizeof *frame_columns), &leaks->report, row);
+    table_put_made(table, &text);
+    fill_path(table_put_table(table, COLUMNS(frame_columns)), &leaks->report, row);
 }
 
 static void put_json_sum(struct buf *out, const char *key, const struct leak_sum *sum)
@@ -335,7 +332,7 @@ static void put_json_head(const struct leaks *leaks, const struct export_job *jo
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
     bool is_json = strcmp(job->form, "json") == 0;
-    struct table table = {.columns = leak_columns, .n_columns = sizeof leak_columns / sizeof *leak_columns};
+    struct table table = TABLE_OF(leak_columns);
     struct leaks leaks;
     int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
     if (code != 0)

@@ -8,8 +8,7 @@
 
 #include "export/exporters.h"
 #include "export/text-cells.h"
-#include "export/vars-table.h"
-#include "fmt/json.h"
+#include "table/table.h"
 
 #define PART_SHOWN 0.5 /* percent: below it a node is not named */
 #define MOST_NODES 12  /* with more, the matrix is left to CSV and JSON */
@@ -229,112 +228,115 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 
 const struct exporter export_numa_text = {"numa", "text", write_text};
 
-/* --- CSV --- */
+/* --- CSV and JSON --- */
 
-/* One row for each variable, node of the threads and home of the pages. */
+static const struct column count_columns[] = {{"samples", NULL, CELL_WORDS}};
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct numa numa;
-    int code = numa_make(job->model, job->metric, &numa, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "variable,class,alloc_site,thread_node,page_node,samples\n");
-    for (size_t r = 0; r < numa.n_rows && is_shown(&numa, job, r); r++) {
-        const struct numa_row *row = &numa.rows[r];
-        for (size_t i = row->first; i < row->first + row->n; i++) {
-            const struct numa_pair *pair = &numa.pairs[i];
-            csv_put_text(out, name_of(&numa, row));
-            buf_printf(out, ",%s,", row->row->class);
-            csv_put_text(out, row->row->site ? row->row->site : "");
-            buf_printf(out, ",%u,", pair->node);
-            if (pair->home != PLACE_UNKNOWN)
-                buf_printf(out, "%u", pair->home);
-            buf_printf(out, ",%llu\n", (unsigned long long)pair->n_samples);
-        }
+static const struct column pair_columns[] = {
+    {"thread_node", NULL, CELL_COUNT},
+    {"page_node", NULL, CELL_COUNT},
+    {"samples", NULL, CELL_WORD},
+};
+
+/* Those of struct numa_sum. */
+#define SUM_COLUMNS                                                                                                    \
+    {"samples", NULL, CELL_WORD | COLUMN_NO_CSV}, {"local", NULL, CELL_WORD | COLUMN_NO_CSV},                          \
+        {"remote", NULL, CELL_WORD | COLUMN_NO_CSV}, {"no_page", NULL, CELL_WORD | COLUMN_NO_CSV},                     \
+        {"remote_share", NULL, CELL_PERCENT | COLUMN_NO_CSV | COLUMN_LEFT_OUT},                                        \
+    {                                                                                                                  \
+        "mean_distance", NULL, CELL_NUMBER | COLUMN_NO_CSV | COLUMN_LEFT_OUT                                           \
     }
-    numa_fini(&numa);
-    return 0;
+
+static const struct column numa_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    SUM_COLUMNS,
+    {"moved", NULL, CELL_WORD | COLUMN_NO_CSV},
+    {"pages", NULL, CELL_WORD | COLUMN_NO_CSV | COLUMN_LEFT_OUT},
+    {"pages_asked", NULL, CELL_WORD | COLUMN_NO_CSV | COLUMN_LEFT_OUT},
+    {"pages_without_memory", NULL, CELL_WORD | COLUMN_NO_CSV | COLUMN_LEFT_OUT},
+    {"huge_bytes", NULL, CELL_WORD | COLUMN_NO_CSV | COLUMN_LEFT_OUT},
+    {"pages_on", NULL, CELL_WORDS | COLUMN_NO_CSV | COLUMN_LEFT_OUT},
+    {"pairs", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_BARE},
+};
+
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT},
+    {"metric", NULL, CELL_TEXT},
+    {"n_nodes", NULL, CELL_COUNT},
+    {"note", NULL, CELL_TEXT},
+    SUM_COLUMNS,
+    {"matrix", NULL, CELL_TABLE | COLUMN_BARE},
+};
+
+static void fill_sum(struct table *table, const struct numa_sum *sum)
+{
+    table_put_word(table, sum->n_samples);
+    table_put_word(table, sum->n_local);
+    table_put_word(table, sum->n_remote);
+    table_put_word(table, sum->n_none);
+    table_put_number(table, numa_remote_percent(sum));
+    table_put_number(table, numa_mean_distance(sum));
 }
 
-const struct exporter export_numa_csv = {"numa", "csv", write_csv};
-
-/* --- JSON --- */
-
-static void put_json_sum(struct buf *out, const struct numa_sum *sum)
+static void fill_pages(struct table *table, const struct numa *numa, const struct variable_pages *pages)
 {
-    json_put_word_at(out, "samples", sum->n_samples);
-    json_put_word_at(out, "local", sum->n_local);
-    json_put_word_at(out, "remote", sum->n_remote);
-    json_put_word_at(out, "no_page", sum->n_none);
-    if (sum->n_local + sum->n_remote)
-        json_put_double_at(out, "remote_share", numa_remote_percent(sum));
-    if (sum->n_measured)
-        json_put_double_at(out, "mean_distance", numa_mean_distance(sum));
+    bool is_asked = pages->n_asked > 0;
+    table_put_word(table, pages->n_moved);
+    table_put_word_if(table, is_asked, pages->n_pages);
+    table_put_word_if(table, is_asked, pages->n_asked);
+    table_put_word_if(table, is_asked, pages->n_none);
+    table_put_word_if(table, is_asked && pages->huge_bytes != UINT64_MAX, pages->huge_bytes);
+    if (is_asked)
+        table_put_words(table, pages->n_on, numa->n_nodes);
+    else
+        table_put_absent(table);
 }
 
-static void put_json_pages(struct buf *out, const struct numa *numa, const struct variable_pages *pages)
+/* In CSV one row for each variable, node of the threads and home of the pages. */
+static void fill_row(struct table *table, const struct numa *numa, const struct numa_row *row)
 {
-    json_put_word_at(out, "moved", pages->n_moved);
-    if (!pages->n_asked)
-        return;
-    json_put_word_at(out, "pages", pages->n_pages);
-    json_put_word_at(out, "pages_asked", pages->n_asked);
-    json_put_word_at(out, "pages_without_memory", pages->n_none);
-    if (pages->huge_bytes != UINT64_MAX)
-        json_put_word_at(out, "huge_bytes", pages->huge_bytes);
-    json_put_key(out, "pages_on", 0);
-    json_put_words(out, pages->n_on, numa->n_nodes);
-}
-
-static void put_json_row(struct buf *out, const struct numa *numa, const struct numa_row *row)
-{
-    buf_printf(out, "{\"variable\": ");
-    json_put_text(out, name_of(numa, row));
-    json_put_text_at(out, "class", row->row->class);
-    json_put_text_at(out, "alloc_site", row->row->site);
-    put_json_sum(out, &row->sum);
-    put_json_pages(out, numa, &row->pages);
-    json_put_key(out, "pairs", 0);
+    table_put_text(table, name_of(numa, row));
+    table_put_text(table, row->row->class);
+    table_put_text(table, row->row->site);
+    fill_sum(table, &row->sum);
+    fill_pages(table, numa, &row->pages);
+    struct table *pairs = table_put_table(table, COLUMNS(pair_columns));
     for (size_t i = row->first; i < row->first + row->n; i++) {
         const struct numa_pair *pair = &numa->pairs[i];
-        buf_printf(out, i == row->first ? "[[%u, " : ", [%u, ", pair->node);
-        if (pair->home == PLACE_UNKNOWN)
-            buf_printf(out, "null, ");
-        else
-            buf_printf(out, "%u, ", pair->home);
-        json_put_word(out, pair->n_samples);
-        buf_append(out, "]", 1);
+        table_put_count(pairs, pair->node);
+        table_put_if(pairs, pair->home != PLACE_UNKNOWN, pair->home);
+        table_put_word(pairs, pair->n_samples);
     }
-    buf_append(out, "]}", 2);
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static void fill_head(struct table *head, const struct numa *numa)
 {
+    const struct model *model = numa->report.model;
+    table_put_text(head, model->program);
+    table_put_text(head, model->metrics[numa->metric].name);
+    table_put_count(head, numa->n_nodes);
+    table_put_text(head, reason_for_nothing(numa));
+    fill_sum(head, &numa->sum);
+    struct table *matrix = table_put_table(head, COLUMNS(count_columns));
+    for (uint32_t node = 0; node < numa->n_nodes; node++)
+        table_put_words(matrix, &numa->matrix[(size_t)node * numa->n_nodes], numa->n_nodes);
+}
+
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct table head = TABLE_OF(head_columns), rows = TABLE_JOINED(numa_columns, pair_columns);
     struct numa numa;
     int code = numa_make(job->model, job->metric, &numa, err);
     if (code != 0)
         return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[numa.metric].name);
-    json_put_word_at(out, "n_nodes", numa.n_nodes);
-    json_put_text_at(out, "note", reason_for_nothing(&numa));
-    put_json_sum(out, &numa.sum);
-    json_put_key(out, "matrix", 0);
-    buf_append(out, "[", 1);
-    for (uint32_t node = 0; node < numa.n_nodes; node++) {
-        buf_append(out, ", ", node ? 2 : 0);
-        json_put_words(out, &numa.matrix[(size_t)node * numa.n_nodes], numa.n_nodes);
-    }
-    buf_printf(out, "],\n\"variables\": [");
-    for (size_t i = 0; i < numa.n_rows && is_shown(&numa, job, i); i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        put_json_row(out, &numa, &numa.rows[i]);
-    }
-    buf_printf(out, "]}\n");
+    fill_head(&head, &numa);
+    for (size_t i = 0; i < numa.n_rows && is_shown(&numa, job, i); i++)
+        fill_row(&rows, &numa, &numa.rows[i]);
     numa_fini(&numa);
-    return 0;
+    return export_put_answer(job, &head, "variables", &rows, out, err);
 }
 
-const struct exporter export_numa_json = {"numa", "json", write_json};
+const struct exporter export_numa_csv = {"numa", "csv", write_table};
+const struct exporter export_numa_json = {"numa", "json", write_table};

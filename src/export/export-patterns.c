@@ -215,11 +215,10 @@ static const struct column pattern_columns[] = {
     {"threads", NULL, CELL_TABLE | COLUMN_NO_CSV},
 };
 
-/* NULL rows: out of memory. */
 static void fill_threads(struct table *rows, const struct patterns *patterns, const struct pattern_row *row)
 {
     const struct model *model = patterns->report.model;
-    for (size_t i = row->first; rows && i < row->first + row->n; i++) {
+    for (size_t i = row->first; i < row->first + row->n; i++) {
         const struct pattern_thread *thread = &patterns->threads[i];
         table_put_count(rows, model->processes[thread->process].pid);
         table_put_count(rows, model->threads[thread->thread].thread_id);
@@ -254,12 +253,12 @@ static void fill_pattern(struct table *table, const struct patterns *patterns, c
     table_put_word(table, row->chunk_bytes);
     table_put_word_if(table, !isnan(row->by_chunk), row->chunk_bytes);
     table_put_word(table, UINT64_C(1) << patterns->threads[row->first].sum.shift);
-    fill_threads(table_put_table(table, thread_columns, sizeof thread_columns / sizeof *thread_columns), patterns, row);
+    fill_threads(table_put_table(table, COLUMNS(thread_columns)), patterns, row);
 }
 
 static void fill_patterns(struct table *table, const struct export_job *job, const struct patterns *patterns)
 {
-    *table = (struct table){.columns = pattern_columns, .n_columns = sizeof pattern_columns / sizeof *pattern_columns};
+    *table = (struct table)TABLE_OF(pattern_columns);
     for (size_t i = 0; i < patterns->n_rows; i++)
         if (is_shown(job, &patterns->rows[i]))
             fill_pattern(table, patterns, &patterns->rows[i]);
@@ -493,8 +492,8 @@ static void fill_side(struct table *table, const struct patterns *patterns, cons
     table_put_word_if(table, side->offset_bytes != UINT64_MAX, side->offset_bytes);
     size_t n = touch_path_of(model, side->scope, places, JSON_PATH_MOST);
     fill_place(table, model, &places[0]);
-    struct table *callers = table_put_table(table, place_columns, sizeof place_columns / sizeof *place_columns);
-    for (size_t i = 1; callers && i < n && i < JSON_PATH_MOST; i++)
+    struct table *callers = table_put_table(table, COLUMNS(place_columns));
+    for (size_t i = 1; i < n && i < JSON_PATH_MOST; i++)
         fill_place(callers, model, &places[i]);
 }
 
@@ -504,12 +503,10 @@ static void fill_sides(struct table *table, const struct patterns *patterns, con
         struct buf text = {0};
         if (line->n_most)
             put_side(patterns, &line->sides[i], &text);
-        table_put_text(table, text.data ? text.data : "");
-        table->failed |= text.failed;
-        buf_fini(&text);
+        table_put_made(table, &text);
     }
-    struct table *sides = table_put_table(table, side_columns, sizeof side_columns / sizeof *side_columns);
-    for (int i = 0; sides && line->n_most && i < 2; i++)
+    struct table *sides = table_put_table(table, COLUMNS(side_columns));
+    for (int i = 0; line->n_most && i < 2; i++)
         if (line->sides[i].row != UINT32_MAX)
             fill_side(sides, patterns, &line->sides[i], i ? "watchpoint" : "sample");
 }
@@ -537,7 +534,7 @@ static void fill_line(struct table *table, const struct patterns *patterns, cons
 
 static void fill_lines(struct table *table, const struct export_job *job, const struct patterns *patterns)
 {
-    *table = (struct table){.columns = line_columns, .n_columns = sizeof line_columns / sizeof *line_columns};
+    *table = (struct table)TABLE_OF(line_columns);
     for (size_t i = 0; i < patterns->n_lines; i++)
         if (is_line_shown(job, patterns, &patterns->lines[i]))
             fill_line(table, patterns, &patterns->lines[i]);

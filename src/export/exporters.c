@@ -84,3 +84,19 @@ int export_put_table(const struct export_job *job, const char *name, struct tabl
     }
     return export_put_rows(job, table, out, err);
 }
+
+int export_put_answer(const struct export_job *job, struct table *head, const char *name, struct table *rows,
+                      struct buf *out, struct error *err)
+{
+    bool is_json = strcmp(job->form, "json") == 0;
+    rows->failed |= head->failed;
+    if (is_json) {
+        buf_append(out, "{", 1);
+        table_print_members(head, out);
+        buf_printf(out, ",\n\"%s\": ", name);
+    }
+    table_fini(head);
+    int code = export_put_rows(job, rows, out, err);
+    buf_append(out, "}\n", is_json ? 2 : 0);
+    return code;
+}

@@ -57,4 +57,9 @@ int export_put_rows(const struct export_job *job, struct table *table, struct bu
 int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
                      struct error *err);
 
+/* Appends an answer and frees it: as CSV its rows, as JSON an object with the members of the head's row and, under the
+ * name, the rows.  err: ERR_MEMORY */
+int export_put_answer(const struct export_job *job, struct table *head, const char *name, struct table *rows,
+                      struct buf *out, struct error *err);
+
 #endif

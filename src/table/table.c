@@ -11,8 +11,7 @@
 #include "fmt/csv.h"
 #include "fmt/json.h"
 
-#define COLUMN_SHIFT 16 /* of COLUMN_MEMBERS and COLUMN_PLACE */
-#define PLACES 256      /* in CSV */
+#define COLUMN_SHIFT 24 /* of COLUMN_MEMBERS and COLUMN_PLACE */
 
 /* A list of words in a cell. */
 struct table_words {
@@ -69,13 +68,20 @@ static void free_cell(const struct table *table, size_t i)
         free(cell->words);
 }
 
+/* A table that lacks something makes those useless in whose cells it is. */
+static void fail(struct table *table)
+{
+    for (; table; table = table->parent)
+        table->failed = true;
+}
+
 /* Takes over what the cell points to. */
 static void put_cell(struct table *table, struct table_cell cell)
 {
-    bool has_room = !table->failed && vec_reserve(&table->cells, &table->cap_cells, table->n_cells + 1, sizeof cell);
-    if (has_room)
+    if (!table->failed && vec_reserve(&table->cells, &table->cap_cells, table->n_cells + 1, sizeof cell))
         table->cells[table->n_cells++] = cell;
-    table->failed |= !has_room;
+    else
+        fail(table);
 }
 
 /* The same of memory of the cell's own, which is freed if there is no room; pointer NULL: there was none to begin with.
@@ -83,7 +89,8 @@ static void put_cell(struct table *table, struct table_cell cell)
 static void put_owned(struct table *table, struct table_cell cell, void *pointer)
 {
     cell.is_known = pointer != NULL;
-    table->failed |= !pointer;
+    if (!pointer)
+        fail(table);
     put_cell(table, cell);
     if (table->failed)
         free(pointer);
@@ -141,8 +148,9 @@ void table_put_absents(struct table *table, size_t n)
 
 void table_put_made(struct table *table, struct buf *text)
 {
+    if (text->failed)
+        fail(table);
     table_put_text(table, text->data ? text->data : "");
-    table->failed |= text->failed;
     buf_fini(text);
 }
 
@@ -158,11 +166,12 @@ void table_put_word_if(struct table *table, bool is_known, uint64_t word)
 
 struct table *table_put_table(struct table *table, const struct column *columns, size_t n_columns)
 {
+    static struct table nothing = {.failed = true};
     struct table *inner = malloc(sizeof *inner);
     if (inner)
-        *inner = (struct table){.columns = columns, .n_columns = n_columns};
+        *inner = (struct table){.columns = columns, .n_columns = n_columns, .parent = table};
     put_owned(table, (struct table_cell){.table = inner}, inner);
-    return table->failed ? NULL : inner;
+    return table->failed ? &nothing : inner;
 }
 
 size_t table_rows(const struct table *table)
@@ -321,48 +330,109 @@ static void put_csv_cell(const struct table_cell *cell, const struct column *col
         buf_printf(out, "%" PRId64, cell->count);
 }
 
-/* The place of a column in CSV; PLACES: it has none. */
-static size_t place_of(const struct column *column)
+static bool is_in_csv(const struct column *column)
 {
     enum cell_kind kind = kind_of(column);
     bool is_aside = kind == CELL_WORDS || kind == CELL_TABLE || kind == CELL_OBJECT;
-    return is_aside || column->kind & COLUMN_NO_CSV ? PLACES : column->kind >> COLUMN_SHIFT;
+    return !(is_aside || column->kind & COLUMN_NO_CSV);
 }
 
-/* The columns of CSV in their order; returns how many there are. order [n_columns] */
-static size_t order_columns(const struct table *table, size_t *order)
+/* A column of CSV. */
+struct csv_column {
+    const struct column *column;
+    size_t at; /* its cell in a row */
+    unsigned place;
+    bool is_joined; /* the cell is one of the joined table */
+};
+
+/* Adds one behind those of its place and of lower ones. */
+static void add_csv_column(struct csv_column *list, size_t *n, struct csv_column added)
 {
-    size_t n = 0;
-    for (size_t place = 0; place < PLACES && n < table->n_columns; place++)
-        for (size_t i = 0; i < table->n_columns; i++)
-            if (place_of(&table->columns[i]) == place)
-                order[n++] = i;
-    return n;
+    size_t at = (*n)++;
+    for (; at && list[at - 1].place > added.place; at--)
+        list[at] = list[at - 1];
+    list[at] = added;
+}
+
+/* The columns of CSV in their order, malloc'ed, those of joined tables in the place of these; NULL when out of memory.
+ */
+static struct csv_column *make_csv_columns(const struct table *table, size_t *n)
+{
+    struct csv_column *list = calloc(table->n_columns + table->n_joined, sizeof *list);
+    *n = 0;
+    for (size_t i = 0; list && i < table->n_columns; i++) {
+        const struct column *column = &table->columns[i];
+        unsigned place = column->kind >> COLUMN_SHIFT;
+        if (is_in_csv(column))
+            add_csv_column(list, n, (struct csv_column){column, i, place, false});
+        for (size_t k = 0; column->kind & COLUMN_JOINED && k < table->n_joined; k++)
+            if (is_in_csv(&table->joined[k]))
+                add_csv_column(list, n, (struct csv_column){&table->joined[k], k, place, true});
+    }
+    return list;
+}
+
+/* The table in the cell of a row that has this flag; NULL: there is none. */
+static const struct table *inner_of(const struct table *table, size_t row, enum column_flag flag)
+{
+    const struct table_cell *cells = &table->cells[row * table->n_columns];
+    size_t i = 0;
+    while (i < table->n_columns && !(table->columns[i].kind & flag))
+        i++;
+    return i < table->n_columns && cells[i].is_known ? cells[i].table : NULL;
+}
+
+/* A line of the cells of a row and of one of its joined table; of this nothing where inner is NULL. */
+static void put_csv_line(const struct table_cell *outer, const struct table_cell *inner, const struct csv_column *list,
+                         size_t n, struct buf *out)
+{
+    for (size_t k = 0; k < n; k++) {
+        const struct table_cell *cells = list[k].is_joined ? inner : outer;
+        buf_append(out, ",", k > 0);
+        if (cells)
+            put_csv_cell(&cells[list[k].at], list[k].column, out);
+    }
+    buf_append(out, "\n", 1);
+}
+
+/* Without titles. Recursion is as deep as the columns' tables are nested. */
+static void put_csv_rows(const struct table *table, const struct csv_column *list, size_t n, struct buf *out)
+{
+    for (size_t row = 0; row < table_rows(table); row++) {
+        const struct table_cell *cells = &table->cells[row * table->n_columns];
+        const struct table *joined = inner_of(table, row, COLUMN_JOINED), *below = inner_of(table, row, COLUMN_FOLLOWS);
+        size_t n_lines = joined ? table_rows(joined) : 0, n_below = 0;
+        for (size_t line = 0; line < n_lines; line++)
+            put_csv_line(cells, &joined->cells[line * joined->n_columns], list, n, out);
+        if (!n_lines)
+            put_csv_line(cells, NULL, list, n, out);
+        struct csv_column *list_below = below ? make_csv_columns(below, &n_below) : NULL;
+        out->failed |= below && !list_below;
+        if (list_below)
+            put_csv_rows(below, list_below, n_below, out);
+        free(list_below);
+    }
 }
 
 void table_print_csv(const struct table *table, struct buf *out)
 {
-    size_t *order = calloc(table->n_columns, sizeof *order), n = order ? order_columns(table, order) : 0;
-    out->failed |= !order;
+    size_t n = 0;
+    struct csv_column *list = make_csv_columns(table, &n);
+    out->failed |= !list;
     for (size_t k = 0; k < n; k++) {
-        const struct column *column = &table->columns[order[k]];
         buf_append(out, ",", k > 0);
-        csv_put_text(out, column->kind & COLUMN_CSV_TITLE ? column->title : column->key);
+        csv_put_text(out, list[k].column->kind & COLUMN_CSV_TITLE ? list[k].column->title : list[k].column->key);
     }
     buf_append(out, "\n", 1);
-    for (size_t row = 0; order && row < table_rows(table); row++) {
-        for (size_t k = 0; k < n; k++) {
-            buf_append(out, ",", k > 0);
-            put_csv_cell(&table->cells[row * table->n_columns + order[k]], &table->columns[order[k]], out);
-        }
-        buf_append(out, "\n", 1);
-    }
-    free(order);
+    put_csv_rows(table, list, n, out);
+    free(list);
 }
 
 /* --- JSON --- */
 
-static void put_json_object(const struct table_cell *cells, const struct column *columns, size_t n, struct buf *out);
+static void put_json_members(const struct table_cell *cells, const struct column *columns, size_t n, bool is_bare,
+                             struct buf *out);
+static void put_json_rows(const struct table *table, const char *line, bool is_bare, struct buf *out);
 
 /* A cell of an object is followed by its members. Recursion is as deep as the columns' tables and objects are nested.
  */
@@ -382,41 +452,61 @@ static void put_json_cell(const struct table_cell *cell, const struct column *co
     else if (kind == CELL_WORDS)
         json_put_words(out, cell->words->items, cell->words->n);
     else if (kind == CELL_TABLE)
-        table_print_json(cell->table,
-                         column->kind & COLUMN_INDENTED ? "\n    "
-                         : column->kind & COLUMN_LINES  ? "\n"
-                                                        : "",
-                         out);
-    else if (kind == CELL_OBJECT)
-        put_json_object(cell + 1, column + 1, column->kind >> COLUMN_SHIFT, out);
-    else
+        put_json_rows(cell->table,
+                      column->kind & COLUMN_INDENTED ? "\n    "
+                      : column->kind & COLUMN_LINES  ? "\n"
+                                                     : "",
+                      column->kind & COLUMN_BARE, out);
+    else if (kind != CELL_OBJECT)
         buf_printf(out, "%" PRId64, cell->count);
+    else {
+        buf_append(out, "{", 1);
+        put_json_members(cell + 1, column + 1, column->kind >> COLUMN_SHIFT, false, out);
+        buf_append(out, "}", 1);
+    }
 }
 
-static void put_json_object(const struct table_cell *cells, const struct column *columns, size_t n, struct buf *out)
+/* The cells with their keys; bare: without. */
+static void put_json_members(const struct table_cell *cells, const struct column *columns, size_t n, bool is_bare,
+                             struct buf *out)
 {
     bool is_first = true;
-    buf_append(out, "{", 1);
     for (size_t i = 0; i < n; i++) {
         const struct column *column = &columns[i];
         if (!(column->kind & COLUMN_NO_JSON) && (cells[i].is_known || !(column->kind & COLUMN_LEFT_OUT))) {
             bool is_indented = column->kind & COLUMN_INDENTED;
             buf_printf(out, is_indented ? is_first ? "\n  " : ",\n  " : "");
-            json_put_key(out, column->key, is_first || is_indented);
+            if (!is_bare)
+                json_put_key(out, column->key, is_first || is_indented);
+            else if (!is_first)
+                buf_append(out, ", ", 2);
             put_json_cell(&cells[i], column, out);
             is_first = false;
         }
         i += kind_of(column) == CELL_OBJECT ? column->kind >> COLUMN_SHIFT : 0;
     }
-    buf_append(out, "}", 1);
+}
+
+static void put_json_rows(const struct table *table, const char *line, bool is_bare, struct buf *out)
+{
+    bool has_braces = !is_bare || table->n_columns > 1;
+    buf_append(out, "[", 1);
+    for (size_t row = 0; row < table_rows(table); row++) {
+        buf_printf(out, "%s%s", !row ? "" : *line ? "," : ", ", line);
+        buf_append(out, is_bare ? "[" : "{", has_braces);
+        put_json_members(&table->cells[row * table->n_columns], table->columns, table->n_columns, is_bare, out);
+        buf_append(out, is_bare ? "]" : "}", has_braces);
+    }
+    buf_append(out, "]", 1);
+}
+
+void table_print_members(const struct table *table, struct buf *out)
+{
+    if (table->n_cells)
+        put_json_members(table->cells, table->columns, table->n_columns, false, out);
 }
 
 void table_print_json(const struct table *table, const char *line, struct buf *out)
 {
-    buf_append(out, "[", 1);
-    for (size_t row = 0; row < table_rows(table); row++) {
-        buf_printf(out, "%s%s", !row ? "" : *line ? "," : ", ", line);
-        put_json_object(&table->cells[row * table->n_columns], table->columns, table->n_columns, out);
-    }
-    buf_append(out, "]", 1);
+    put_json_rows(table, line, false, out);
 }

@@ -21,7 +21,7 @@ enum cell_kind {
     CELL_TIME,    /* nanoseconds on an axis; in text as seconds */
     CELL_FLAG,    /* yes or no; in JSON true or false */
     CELL_WORDS,   /* a list of words, in JSON only */
-    CELL_TABLE,   /* rows of its own, in JSON only */
+    CELL_TABLE,   /* rows of its own, in JSON only unless COLUMN_JOINED or COLUMN_FOLLOWS */
     CELL_OBJECT /* holds the next COLUMN_MEMBERS columns, in JSON only: for text and CSV these are columns as others */
 };
 
@@ -37,13 +37,16 @@ enum column_flag {
     COLUMN_ALL_DIGITS = 0x400, /* that are meaningful, at most 15 */
     COLUMN_QUOTED = 0x800,     /* text, in CSV always in quotes */
     COLUMN_LINES = 0x1000,     /* CELL_TABLE: a line for each row ... */
-    COLUMN_INDENTED = 0x2000   /* ... and one for its key, both indented */
+    COLUMN_INDENTED = 0x2000,  /* ... and one for its key, both indented */
+    COLUMN_BARE = 0x4000,      /* CELL_TABLE: in JSON lists, or values if it has one column, instead of objects */
+    COLUMN_JOINED = 0x8000,    /* CELL_TABLE: in CSV each of its rows makes a line, with the other cells around it */
+    COLUMN_FOLLOWS = 0x10000   /* CELL_TABLE: in CSV its rows follow, whose columns there are the same */
 };
 
 /* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
  * those of a higher one, and of the same in their order; none is 0. At most 255. */
-#define COLUMN_MEMBERS(n) ((unsigned)(n) << 16)
-#define COLUMN_PLACE(place) ((unsigned)(place) << 16)
+#define COLUMN_MEMBERS(n) ((unsigned)(n) << 24)
+#define COLUMN_PLACE(place) ((unsigned)(place) << 24)
 
 /* A column. key: its name in CSV and JSON; title: in text, NULL: it is not shown there; kind: of enum cell_kind, with
  * flags. */
@@ -84,9 +87,25 @@ struct table {
     size_t n_columns;
     struct table_cell *cells; /* [n_cells] row by row */
     size_t n_cells, cap_cells;
-    bool failed;   /* out of memory: the rest was ignored */
-    size_t n_more; /* rows that were left out, because fewer were wanted */
+    const struct column
+        *joined; /* [n_joined] borrowed: those of the tables of its joined column, of which it has one */
+    size_t n_joined;
+    struct table *parent; /* in a cell of which it is, or NULL */
+    bool failed;          /* out of memory: the rest was ignored */
+    size_t n_more;        /* rows that were left out, because fewer were wanted */
 };
+
+/* Columns and how many; an empty table of them, and one with a joined column for tables of others. */
+#define COLUMNS(array) (array), sizeof(array) / sizeof *(array)
+#define TABLE_OF(array)                                                                                                \
+    {                                                                                                                  \
+        .columns = (array), .n_columns = sizeof(array) / sizeof *(array)                                               \
+    }
+#define TABLE_JOINED(array, of_joined)                                                                                 \
+    {                                                                                                                  \
+        .columns = (array), .n_columns = sizeof(array) / sizeof *(array), .joined = (of_joined),                       \
+        .n_joined = sizeof(of_joined) / sizeof *(of_joined)                                                            \
+    }
 
 /* Append the next cell; its kind is that of its column. _count also for spans and times, _word for addresses, _flag for
  * objects, which are there or not: their members have cells in any case. What says that nothing is known, text NULL and
@@ -107,8 +126,8 @@ void table_put_made(struct table *table, struct buf *text);
 void table_put_if(struct table *table, bool is_known, int64_t count);
 void table_put_word_if(struct table *table, bool is_known, uint64_t word);
 
-/* A table of these columns as the next cell, to be filled before its parent grows; NULL when out of memory: what is put
- * there is ignored, as the parent has failed. */
+/* A table of these columns as the next cell, valid as long as the table; when out of memory, one that ignores what is
+ * put there. */
 struct table *table_put_table(struct table *table, const struct column *columns, size_t n_columns);
 
 /* How many whole rows it has. */
@@ -119,6 +138,9 @@ size_t table_rows(const struct table *table);
 void table_print_text(const struct table *table, struct buf *out);
 void table_print_csv(const struct table *table, struct buf *out);
 void table_print_json(const struct table *table, const char *line, struct buf *out);
+
+/* Appends the members of the first row's object as JSON, without the braces around them. */
+void table_print_members(const struct table *table, struct buf *out);
 
 /* Frees the cells and makes the table empty. */
 void table_fini(struct table *table);

@@ -164,9 +164,57 @@ static void test_objects(void **state)
                    "{\"name\": \"n2\", \"loop\": null, \"lines\": null,\n  \"fields\": null}]");
 }
 
+/* Tables in cells: joined, whose rows become lines with the row around them, and rows that follow their row. */
+static void test_nested(void **state)
+{
+    static const struct column list[] = {{"value", NULL, CELL_COUNT}};
+    static const struct column pairs[] = {{"from", NULL, CELL_COUNT}, {"to", NULL, CELL_COUNT}};
+    static const struct column outer[] = {{"name", NULL, CELL_TEXT},
+                                          {"pairs", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_BARE},
+                                          {"list", NULL, CELL_TABLE | COLUMN_BARE},
+                                          {"last", NULL, CELL_COUNT | COLUMN_NO_JSON}};
+    static const struct column tree[] = {{"line", NULL, CELL_COUNT}, {"rows", NULL, CELL_TABLE | COLUMN_FOLLOWS}};
+    struct table table = TABLE_JOINED(outer, pairs), above = TABLE_OF(tree);
+    struct buf csv = {0}, json = {0}, members = {0}, lines = {0};
+    (void)state;
+    for (int n = 2; n >= 0; n -= 2) {
+        table_put_text(&table, n ? "two" : "none");
+        struct table *inner = table_put_table(&table, COLUMNS(pairs));
+        for (int i = 0; i < n; i++) {
+            table_put_count(inner, i);
+            table_put_if(inner, i > 0, 10 * i);
+        }
+        inner = table_put_table(&table, COLUMNS(list));
+        for (int i = 0; i < n; i++)
+            table_put_count(inner, i);
+        table_put_count(&table, 7);
+    }
+    table_print_csv(&table, &csv);
+    assert_string_equal(csv.data, "name,from,to,last\ntwo,0,,7\ntwo,1,10,7\nnone,,,7\n");
+    table_print_json(&table, "\n", &json);
+    assert_string_equal(json.data, "[\n{\"name\": \"two\", \"pairs\": [[0, null], [1, 10]], \"list\": [0, 1]},\n"
+                                   "{\"name\": \"none\", \"pairs\": [], \"list\": []}]");
+    table_print_members(&table, &members);
+    assert_string_equal(members.data, "\"name\": \"two\", \"pairs\": [[0, null], [1, 10]], \"list\": [0, 1]");
+    for (int i = 1; i < 3; i++) {
+        table_put_count(&above, i);
+        struct table *below = table_put_table(&above, COLUMNS(tree));
+        table_put_count(below, 10 * i);
+        table_put_absent(below);
+    }
+    table_print_csv(&above, &lines);
+    assert_string_equal(lines.data, "line\n1\n10\n2\n20\n");
+    struct buf *const all[] = {&csv, &json, &members, &lines};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        buf_fini(all[i]);
+    table_fini(&table);
+    table_fini(&above);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_csv),
-                                       cmocka_unit_test(test_json), cmocka_unit_test(test_objects)};
+                                       cmocka_unit_test(test_json), cmocka_unit_test(test_objects),
+                                       cmocka_unit_test(test_nested)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
