@@ -3,6 +3,7 @@
  * rank, CPU, core, package, NUMA node, region or function: for a terminal, as CSV and as JSON. */
 #include "export/annotation.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,10 @@
 #include "base/bytes.h"
 #include "base/path.h"
 #include "database/database.h"
-#include "export/exporters.h"
+#include "export/prepared.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
+#include "table/table.h"
 
 static void put_row(const struct export_job *job, const struct region_row *row, struct buf *out)
 {
@@ -64,134 +66,112 @@ static void put_region(const struct export_job *job, const struct region *region
         buf_printf(out, "%5.1f %%           %zu more (--top 0 shows all)\n", rest, region->n_rows - n);
 }
 
+/* Rows by region, from those of the variables. */
+static int make_regions(const struct export_job *job, struct prepared *prepared, struct region_report *regions,
+                        struct error *err)
+{
+    int code = prepared_make(job, PREPARED_USED, prepared, err);
+    if (code == 0 && (code = regions_make(&prepared->report, regions, err)) != 0)
+        prepared_fini(prepared);
+    return code;
+}
+
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct report report;
+    struct prepared prepared;
     struct region_report regions;
     char text[160];
-    int code = report_make(job->model, job->metric, false, job->with_paths, &report, err);
+    int code = make_regions(job, &prepared, &regions, err);
     if (code != 0)
         return code;
-    code = regions_make(&report, &regions, err);
-    if (code == 0) {
-        (void)snprintf(text, sizeof text, "%.0f of %.64s, by region", report.total_samples,
-                       job->model->metrics[job->metric].name);
-        text_labelled(out, job, "samples", text);
-        for (size_t i = 0; i < regions.n_regions; i++)
-            put_region(job, &regions.regions[i], out);
-        regions_fini(&regions);
-    }
-    report_fini(&report);
-    return code;
+    (void)snprintf(text, sizeof text, "%.0f of %.64s, by region", prepared.report.total_samples,
+                   job->model->metrics[job->metric].name);
+    text_labelled(out, job, "samples", text);
+    for (size_t i = 0; i < regions.n_regions; i++)
+        put_region(job, &regions.regions[i], out);
+    regions_fini(&regions);
+    prepared_fini(&prepared);
+    return 0;
 }
 
 const struct exporter export_regions_text = {"regions", "text", write_text};
 
-/* --- CSV --- */
+/* --- CSV and JSON --- */
 
-/* The table of variables by region as comma-separated values (RFC 4180): one row for a region and variable. */
+static const struct column region_columns[] = {
+    {"region", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_NUMBER | COLUMN_NO_CSV},
+    {"share", NULL, CELL_PERCENT | COLUMN_NO_CSV},
+    {"value", NULL, CELL_NUMBER | COLUMN_NO_CSV},
+    {"variables", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_LINES},
+};
 
-static void put_field(struct buf *out, const char *text)
+/* Of the variables of a region. */
+static const struct column in_region_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"share_of_region", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+    {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+};
+
+static void fill_region(const struct export_job *job, const struct region *region, struct table *table)
 {
-    csv_put_text(out, text);
-    buf_printf(out, ",");
-}
-
-static void put_csv_row(const struct export_job *job, const struct region *region, const struct region_row *row,
-                        struct buf *out)
-{
-    const struct report_row *of = row->row;
-    put_field(out, region->name);
-    put_field(out, of ? of->name : "<not data-centric>");
-    put_field(out, of ? of->class : model_class_name(CLASS_UNATTRIBUTED));
-    put_field(out, of ? of->site : "");
-    buf_printf(out, "%.15g,%.6f,%.6f,%.15g\n", model_samples(job->model, job->metric, row->value), row->share,
-               100 * row->value / region->value, row->value);
-}
-
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct report report;
-    struct region_report regions;
-    int code = report_make(job->model, job->metric, false, job->with_paths, &report, err);
-    if (code != 0)
-        return code;
-    code = regions_make(&report, &regions, err);
-    if (code == 0) {
-        buf_printf(out, "region,variable,class,alloc_site,samples,share,share_of_region,value\n");
-        for (size_t i = 0; i < regions.n_regions; i++) {
-            const struct region *region = &regions.regions[i];
-            for (size_t k = 0; k < n_shown(job, region); k++)
-                put_csv_row(job, region, &region->rows[k], out);
-        }
-        regions_fini(&regions);
-    }
-    report_fini(&report);
-    return code;
-}
-
-const struct exporter export_regions_csv = {"regions", "csv", write_csv};
-
-/* --- JSON --- */
-
-/* The table of variables by region as JSON. */
-
-static void put_json_row(const struct export_job *job, const struct region_row *row, struct buf *out)
-{
-    const struct report_row *of = row->row;
-    buf_printf(out, "{\"variable\": ");
-    json_put_text(out, of ? of->name : "<not data-centric>");
-    json_put_text_at(out, "class", of ? of->class : model_class_name(CLASS_UNATTRIBUTED));
-    json_put_text_at(out, "alloc_site", of ? of->site : "");
-    json_put_double_at(out, "samples", model_samples(job->model, job->metric, row->value));
-    json_put_double_at(out, "share", row->share);
-    json_put_double_at(out, "value", row->value);
-    buf_printf(out, "}");
-}
-
-static void put_json_region(const struct export_job *job, const struct region *region, struct buf *out)
-{
-    buf_printf(out, "{\"region\": ");
-    json_put_text(out, region->name);
-    json_put_double_at(out, "samples", model_samples(job->model, job->metric, region->value));
-    json_put_double_at(out, "share", region->share);
-    json_put_double_at(out, "value", region->value);
-    json_put_key(out, "variables", 0);
-    buf_printf(out, "[");
+    table_put_text(table, region->name);
+    table_put_number(table, model_samples(job->model, job->metric, region->value));
+    table_put_number(table, region->share);
+    table_put_number(table, region->value);
+    struct table *variables = table_put_table(table, table->joined, table->n_joined);
     for (size_t i = 0; i < n_shown(job, region); i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        put_json_row(job, &region->rows[i], out);
+        const struct region_row *row = &region->rows[i];
+        table_put_text(variables, row->row ? row->row->name : "<not data-centric>");
+        table_put_text(variables, row->row ? row->row->class : model_class_name(CLASS_UNATTRIBUTED));
+        table_put_text(variables, row->row ? row->row->site : "");
+        table_put_number(variables, model_samples(job->model, job->metric, row->value));
+        table_put_number(variables, row->share);
+        table_put_number(variables, 100 * row->value / region->value);
+        table_put_number(variables, row->value);
     }
-    buf_printf(out, "]}");
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+/* Begins the object that a report is in JSON, up to its list of rows; nothing in CSV. */
+static void put_json_head(const struct export_job *job, const char *total_key, double total, struct buf *out)
 {
-    struct report report;
+    if (strcmp(job->form, "json") != 0)
+        return;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, job->model->program);
+    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
+    json_put_double_at(out, total_key, total);
+}
+
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    bool is_json = strcmp(job->form, "json") == 0;
+    struct prepared prepared;
     struct region_report regions;
-    int code = report_make(job->model, job->metric, false, job->with_paths, &report, err);
+    struct table table = TABLE_JOINED(region_columns, in_region_columns);
+    int code = make_regions(job, &prepared, &regions, err);
     if (code != 0)
         return code;
-    code = regions_make(&report, &regions, err);
-    if (code == 0) {
-        buf_printf(out, "{\"program\": ");
-        json_put_text(out, job->model->program);
-        json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-        json_put_double_at(out, "total_value", report.total_value);
-        json_put_double_at(out, "total_samples", report.total_samples);
-        buf_printf(out, ",\n\"regions\": [");
-        for (size_t i = 0; i < regions.n_regions; i++) {
-            buf_printf(out, i ? ",\n" : "\n");
-            put_json_region(job, &regions.regions[i], out);
-        }
-        buf_printf(out, "]}\n");
-        regions_fini(&regions);
+    for (size_t i = 0; i < regions.n_regions; i++)
+        fill_region(job, &regions.regions[i], &table);
+    put_json_head(job, "total_value", prepared.report.total_value, out);
+    if (is_json) {
+        json_put_double_at(out, "total_samples", prepared.report.total_samples);
+        buf_printf(out, ",\n\"regions\": ");
     }
-    report_fini(&report);
+    regions_fini(&regions);
+    prepared_fini(&prepared);
+    code = export_put_rows(job, &table, out, err);
+    buf_append(out, "}\n", is_json ? 2 : 0);
     return code;
 }
 
-const struct exporter export_regions_json = {"regions", "json", write_json};
+const struct exporter export_regions_csv = {"regions", "csv", write_table};
+const struct exporter export_regions_json = {"regions", "json", write_table};
 
 /* --- by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
 
@@ -217,7 +197,8 @@ enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES, SUBJECT_TYPE
 struct by_report {
     const struct export_job *job;
     enum subject subject;
-    struct report report; /* of variables, or of those of the types */
+    struct prepared prepared;
+    struct report *report; /* of variables, or of those of the types */
     struct split_types types;
     struct code_table table; /* of functions and lines; of a source that of the annotation */
     struct annotation annotation;
@@ -239,7 +220,7 @@ static bool is_about_data(enum subject subject)
 static void by_fini(struct by_report *by)
 {
     if (is_about_data(by->subject))
-        report_fini(&by->report);
+        prepared_fini(&by->prepared);
     else if (by->subject == SUBJECT_SOURCE)
         annotation_fini(&by->annotation);
     else
@@ -254,7 +235,7 @@ static double value_of(const struct by_report *by, size_t row)
 {
     if (by->subject == SUBJECT_TYPES)
         return row < by->types.n ? by->types.types[row].value : by->types.fields[row - by->types.n].value;
-    return by->subject == SUBJECT_VARIABLES ? by->report.rows[row].value : by->table.rows[row].own;
+    return by->subject == SUBJECT_VARIABLES ? by->report->rows[row].value : by->table.rows[row].own;
 }
 
 static double percent(double part, double whole)
@@ -269,8 +250,8 @@ static int make_split(struct by_report *by, const struct value_source *values, s
                           : by->subject == SUBJECT_LINES ? CODE_LINE
                                                          : CODE_FUNCTION;
     if (by->subject == SUBJECT_TYPES)
-        return split_types_make(&by->report, key, values, &by->types, &by->split, err);
-    return is_about_data(by->subject) ? split_variables(&by->report, key, values, NULL, &by->split, err)
+        return split_types_make(by->report, key, values, &by->types, &by->split, err);
+    return is_about_data(by->subject) ? split_variables(by->report, key, values, NULL, &by->split, err)
                                       : split_code(&by->table, kind, key, values, &by->split, err);
 }
 
@@ -292,7 +273,7 @@ static void put_row_name(const struct by_report *by, size_t row, struct buf *nam
         return;
     }
     if (is_about_data(by->subject)) {
-        const char *words = by->subject == SUBJECT_TYPES ? by->types.types[row].name : by->report.rows[row].name;
+        const char *words = by->subject == SUBJECT_TYPES ? by->types.types[row].name : by->report->rows[row].name;
         buf_printf(name, "%s", *words ? words : "type not known");
         return;
     }
@@ -316,9 +297,9 @@ static void put_row_origin(const struct by_report *by, size_t row, struct buf *o
         return;
     }
     if (by->subject == SUBJECT_VARIABLES) {
-        const struct variable *variable = by->report.rows[row].variable;
+        const struct variable *variable = by->report->rows[row].variable;
         char size[16];
-        buf_printf(origin, "%s", by->report.rows[row].site);
+        buf_printf(origin, "%s", by->report->rows[row].site);
         bool is_heap = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
         if (by->is_twin[row] && is_heap) { /* one site may have rows by size */
             text_size(variable->size_bytes, size);
@@ -422,16 +403,16 @@ static enum subject subject_of(const char *report)
 static int by_make(struct by_report *by, const struct export_job *job, struct error *err)
 {
     enum subject subject = subject_of(job->report);
-    *by = (struct by_report){.job = job, .subject = subject};
+    *by = (struct by_report){.job = job, .subject = subject, .report = &by->prepared.report};
     enum code_kind kind = subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
-    int code = is_about_data(subject) ? report_make(job->model, job->metric, false, job->with_paths, &by->report, err)
+    int code = is_about_data(subject)      ? prepared_make(job, PREPARED_USED, &by->prepared, err)
                : subject == SUBJECT_SOURCE ? annotation_make(&by->annotation, job, job->least, 0, err)
                                            : code_table_make(job->model, job->metric, kind, NULL, &by->table, err);
     if (code != 0)
         return code;
     if (subject == SUBJECT_SOURCE)
         by->table = by->annotation.table;
-    by->total = is_about_data(subject) ? by->report.total_value : by->table.total;
+    by->total = is_about_data(subject) ? by->report->total_value : by->table.total;
     code = split_report(by, err);
     if (code == 0 && (!find_twins(by) || !choose_rows(by)))
         code = error_memory(err);
@@ -735,198 +716,166 @@ static int by_text(const struct export_job *job, struct buf *out, struct error *
     return ok ? 0 : error_memory(err);
 }
 
-/* --- CSV --- */
+/* --- CSV and JSON --- */
 
-static void put_csv_row_name(const struct by_report *by, size_t row, struct buf *out)
+#define VALUE_COLUMNS                                                                                                  \
+    {"value", NULL, CELL_NUMBER | COLUMN_NO_CSV}, {"share", NULL, CELL_PERCENT | COLUMN_NO_CSV},                       \
+        {"max_over_mean", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_NO_CSV},                                        \
+    {                                                                                                                  \
+        "cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY                                                    \
+    }
+
+static const struct column variable_columns[] = {
+    {"variable", NULL, CELL_TEXT}, {"class", NULL, CELL_TEXT}, {"alloc_site", NULL, CELL_TEXT}, VALUE_COLUMNS};
+static const struct column code_columns[] = {{"function", NULL, CELL_TEXT},
+                                             {"file", NULL, CELL_TEXT},
+                                             {"line", NULL, CELL_COUNT},
+                                             {"module", NULL, CELL_TEXT},
+                                             VALUE_COLUMNS};
+static const struct column type_columns[] = {{"type", NULL, CELL_TEXT},
+                                             {"size_bytes", NULL, CELL_WORD},
+                                             {"field", NULL, CELL_TEXT | COLUMN_NO_JSON},
+                                             VALUE_COLUMNS,
+                                             {"fields", NULL, CELL_TABLE | COLUMN_FOLLOWS | COLUMN_INDENTED}};
+static const struct column field_columns[] = {{"type", NULL, CELL_TEXT | COLUMN_NO_JSON},
+                                              {"size_bytes", NULL, CELL_WORD | COLUMN_NO_JSON},
+                                              {"field", NULL, CELL_TEXT},
+                                              {"offset_bytes", NULL, CELL_WORD | COLUMN_NO_CSV},
+                                              VALUE_COLUMNS};
+static const struct column source_columns[] = {
+    {"file", NULL, CELL_TEXT}, {"line", NULL, CELL_COUNT}, {"source", NULL, CELL_TEXT}, VALUE_COLUMNS};
+static const struct table tables[] = {
+    [SUBJECT_VARIABLES] = TABLE_OF(variable_columns), [SUBJECT_FUNCTIONS] = TABLE_OF(code_columns),
+    [SUBJECT_LINES] = TABLE_OF(code_columns),         [SUBJECT_TYPES] = TABLE_OF(type_columns),
+    [SUBJECT_SOURCE] = TABLE_OF(source_columns),
+};
+
+/* The cells that tell a row. */
+static void fill_name(const struct by_report *by, size_t row, struct table *table)
 {
     const struct model *model = by->job->model;
     if (by->subject == SUBJECT_VARIABLES) {
-        put_field(out, by->report.rows[row].name);
-        put_field(out, by->report.rows[row].class);
-        put_field(out, by->report.rows[row].site);
+        table_put_text(table, by->report->rows[row].name);
+        table_put_text(table, by->report->rows[row].class);
+        table_put_text(table, by->report->rows[row].site);
         return;
     }
     if (by->subject == SUBJECT_TYPES) {
         const struct split_field *field = row < by->types.n ? NULL : &by->types.fields[row - by->types.n];
         const struct split_type *type = &by->types.types[field ? field->type : row];
-        put_field(out, type->name);
-        buf_printf(out, "%llu,", (unsigned long long)type->element_bytes);
-        put_field(out, !field ? "" : *field->path ? field->path : "(all)");
+        table_put_text(table, type->name);
+        table_put_word(table, type->element_bytes);
+        table_put_text(table, !field ? "" : *field->path ? field->path : "(all)");
+        if (field)
+            table_put_word(table, field->offset_bytes);
         return;
     }
     const struct code_row *of = &by->table.rows[row];
-    if (by->subject == SUBJECT_SOURCE) {
-        struct buf source = source_of(by, of);
-        put_field(out, model_text(model, of->file));
-        buf_printf(out, "%u,", of->line);
-        put_field(out, source.data ? source.data : "");
-        buf_fini(&source);
-        return;
-    }
-    put_field(out, model_text(model, of->function));
-    put_field(out, model_text(model, of->file));
-    buf_printf(out, "%u,", of->line);
-    put_field(out, model_text(model, of->module));
+    struct buf source = source_of(by, of);
+    if (by->subject != SUBJECT_SOURCE)
+        table_put_text(table, model_text(model, of->function));
+    table_put_text(table, model_text(model, of->file));
+    table_put_count(table, of->line);
+    if (by->subject == SUBJECT_SOURCE)
+        table_put_made(table, &source);
+    else
+        table_put_text(table, model_text(model, of->module));
 }
 
-static void put_csv_cells(const struct by_report *by, size_t row, struct buf *out)
+/* The cells that follow. */
+static void fill_values(const struct by_report *by, size_t row, struct table *table)
 {
+    double value = value_of(by, row);
+    table_put_number(table, value);
+    table_put_number(table, percent(value, by->total));
+    table_put_number(table, by->split.is_spread ? split_spread_of(&by->split, row).imbalance : (double)NAN);
+    struct table *cells = table_put_table(table, table->joined, table->n_joined);
     for (size_t k = by->split.first[row]; k < by->split.first[row + 1]; k++) {
         const struct split_cell *cell = &by->split.cells[k];
-        put_csv_row_name(by, row, out);
-        put_field(out, column_name(by, cell->column));
-        buf_printf(out, "%.15g,%.6f,%.6f", cell->value, percent(cell->value, by->total),
-                   percent(cell->value, value_of(by, row)));
-        if (by->split.programs) {
-            buf_append(out, ",", 1);
-            csv_put_text(out, by->split.programs[cell->column]);
+        table_put_text(cells, column_name(by, cell->column));
+        table_put_number(cells, cell->value);
+        table_put_number(cells, percent(cell->value, by->total));
+        table_put_number(cells, percent(cell->value, value));
+        if (by->split.programs)
+            table_put_text(cells, by->split.programs[cell->column]);
+    }
+}
+
+/* A row, a type with its fields. */
+static void fill_by_row(const struct by_report *by, size_t row, struct table *table)
+{
+    fill_name(by, row, table);
+    fill_values(by, row, table);
+    if (by->subject != SUBJECT_TYPES)
+        return;
+    struct table *fields = table_put_table(table, COLUMNS(field_columns));
+    fields->joined = table->joined;
+    fields->n_joined = table->n_joined;
+    for (size_t i = 0; i < by->types.n_fields; i++)
+        if (by->types.fields[i].type == row) {
+            fill_name(by, by->types.n + i, fields);
+            fill_values(by, by->types.n + i, fields);
         }
-        buf_append(out, "\n", 1);
-    }
 }
 
-static int by_csv(const struct export_job *job, struct buf *out, struct error *err)
+/* What JSON has before the rows. */
+static void put_by_head(const struct by_report *by, struct buf *out)
 {
-    enum subject subject = subject_of(job->report);
-    struct by_report by;
-    int code = by_make(&by, job, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "%s,%s,value,share,share_of_row%s\n",
-               subject == SUBJECT_VARIABLES ? "variable,class,alloc_site"
-               : subject == SUBJECT_TYPES   ? "type,size_bytes,field"
-               : subject == SUBJECT_SOURCE  ? "file,line,source"
-                                            : "function,file,line,module",
-               split_by_name(by.split.by), by.split.programs ? ",program" : "");
-    for (size_t i = 0; i < by.n_rows; i++) {
-        put_csv_cells(&by, by.rows[i], out);
-        for (size_t k = 0; k < by.types.n_fields; k++)
-            if (by.types.fields[k].type == by.rows[i])
-                put_csv_cells(&by, by.types.n + k, out);
-    }
-    by_fini(&by);
-    return 0;
-}
-
-/* --- JSON --- */
-
-static void put_json_row_name(const struct by_report *by, size_t row, struct buf *out)
-{
-    const struct model *model = by->job->model;
-    if (by->subject == SUBJECT_VARIABLES) {
-        buf_printf(out, "{\"variable\": ");
-        json_put_text(out, by->report.rows[row].name);
-        json_put_text_at(out, "class", by->report.rows[row].class);
-        json_put_text_at(out, "alloc_site", by->report.rows[row].site);
-        return;
-    }
-    if (by->subject == SUBJECT_TYPES) {
-        buf_printf(out, "{\"type\": ");
-        json_put_text(out, by->types.types[row].name);
-        json_put_word_at(out, "size_bytes", by->types.types[row].element_bytes);
-        return;
-    }
-    const struct code_row *of = &by->table.rows[row];
-    if (by->subject == SUBJECT_SOURCE) {
-        struct buf source = source_of(by, of);
-        buf_printf(out, "{\"file\": ");
-        json_put_text(out, model_text(model, of->file));
-        json_put_word_at(out, "line", of->line);
-        json_put_text_at(out, "source", source.data ? source.data : "");
-        buf_fini(&source);
-        return;
-    }
-    buf_printf(out, "{\"function\": ");
-    json_put_text(out, model_text(model, of->function));
-    json_put_text_at(out, "file", model_text(model, of->file));
-    json_put_word_at(out, "line", of->line);
-    json_put_text_at(out, "module", model_text(model, of->module));
-}
-
-static void put_json_values(const struct by_report *by, size_t row, struct buf *out)
-{
-    struct split_spread spread = split_spread_of(&by->split, row);
-    json_put_double_at(out, "value", value_of(by, row));
-    json_put_double_at(out, "share", percent(value_of(by, row), by->total));
-    if (by->split.is_spread)
-        json_put_double_at(out, "max_over_mean", spread.imbalance);
-    buf_printf(out, ", \"cells\": [");
-    for (size_t k = by->split.first[row]; k < by->split.first[row + 1]; k++) {
-        const struct split_cell *cell = &by->split.cells[k];
-        buf_printf(out, k > by->split.first[row] ? ", {\"%s\": " : "{\"%s\": ", split_by_name(by->split.by));
-        json_put_text(out, column_name(by, cell->column));
-        json_put_double_at(out, "value", cell->value);
-        json_put_double_at(out, "share", percent(cell->value, by->total));
-        buf_append(out, "}", 1);
-    }
-    buf_append(out, "]", 1);
-}
-
-static void put_json_by_row(const struct by_report *by, size_t row, struct buf *out)
-{
-    size_t n = 0;
-    put_json_row_name(by, row, out);
-    put_json_values(by, row, out);
-    if (by->subject == SUBJECT_TYPES)
-        buf_printf(out, ",\n  \"fields\": [");
-    for (size_t i = 0; i < by->types.n_fields; i++) {
-        const struct split_field *field = &by->types.fields[i];
-        if (field->type != row)
-            continue;
-        buf_printf(out, n++ ? ",\n    {\"field\": " : "\n    {\"field\": ");
-        json_put_text(out, *field->path ? field->path : "(all)");
-        json_put_word_at(out, "offset_bytes", field->offset_bytes);
-        put_json_values(by, by->types.n + i, out);
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, by->subject == SUBJECT_TYPES ? "]}" : "}");
-}
-
-static int by_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct by_report by;
-    int code = by_make(&by, job, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total", by.total);
-    json_put_text_at(out, "by", split_by_name(by.split.by));
+    const struct split *split = &by->split;
+    put_json_head(by->job, "total", by->total, out);
+    json_put_text_at(out, "by", split_by_name(split->by));
     buf_printf(out, ",\n\"columns\": [");
-    for (size_t i = 0; i < by.split.columns.n_strings; i++) {
+    for (size_t i = 0; i < split->columns.n_strings; i++) {
         buf_printf(out, "%s", i ? ", " : "");
-        json_put_text(out, column_name(&by, i));
+        json_put_text(out, column_name(by, i));
     }
-    buf_append(out, "]", 1);
-    if (by.split.programs)
-        buf_printf(out, ",\n\"programs\": [");
-    for (size_t i = 0; by.split.programs && i < by.split.columns.n_strings; i++) {
+    buf_printf(out, split->programs ? "],\n\"programs\": [" : "");
+    for (size_t i = 0; split->programs && i < split->columns.n_strings; i++) {
         buf_printf(out, "%s", i ? ", " : "");
-        json_put_text(out, by.split.programs[i]);
+        json_put_text(out, split->programs[i]);
     }
-    buf_printf(out, "%s,\n\"rows\": [", by.split.programs ? "]" : "");
-    for (size_t i = 0; i < by.n_rows; i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        put_json_by_row(&by, by.rows[i], out);
-    }
-    buf_printf(out, "]}\n");
+    buf_printf(out, "],\n\"rows\": ");
+}
+
+static int by_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    bool is_json = strcmp(job->form, "json") == 0;
+    struct by_report by;
+    int code = by_make(&by, job, err);
+    if (code != 0)
+        return code;
+    const struct column cells[] = {
+        {split_by_name(by.split.by), NULL, CELL_TEXT},
+        {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+        {"program", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    };
+    struct table table = tables[by.subject];
+    table.joined = cells;
+    table.n_joined = sizeof cells / sizeof *cells - !by.split.programs;
+    for (size_t i = 0; i < by.n_rows; i++)
+        fill_by_row(&by, by.rows[i], &table);
+    if (is_json)
+        put_by_head(&by, out);
     by_fini(&by);
-    return 0;
+    code = export_put_rows(job, &table, out, err);
+    buf_append(out, "}\n", is_json ? 2 : 0);
+    return code;
 }
 
 const struct exporter export_annotate_by_text = {"annotate by", "text", by_text};
-const struct exporter export_annotate_by_csv = {"annotate by", "csv", by_csv};
-const struct exporter export_annotate_by_json = {"annotate by", "json", by_json};
+const struct exporter export_annotate_by_csv = {"annotate by", "csv", by_table};
+const struct exporter export_annotate_by_json = {"annotate by", "json", by_table};
 const struct exporter export_types_by_text = {"types by", "text", by_text};
-const struct exporter export_types_by_csv = {"types by", "csv", by_csv};
-const struct exporter export_types_by_json = {"types by", "json", by_json};
+const struct exporter export_types_by_csv = {"types by", "csv", by_table};
+const struct exporter export_types_by_json = {"types by", "json", by_table};
 const struct exporter export_vars_by_text = {"vars by", "text", by_text};
-const struct exporter export_vars_by_csv = {"vars by", "csv", by_csv};
-const struct exporter export_vars_by_json = {"vars by", "json", by_json};
+const struct exporter export_vars_by_csv = {"vars by", "csv", by_table};
+const struct exporter export_vars_by_json = {"vars by", "json", by_table};
 const struct exporter export_functions_by_text = {"functions by", "text", by_text};
-const struct exporter export_functions_by_csv = {"functions by", "csv", by_csv};
-const struct exporter export_functions_by_json = {"functions by", "json", by_json};
+const struct exporter export_functions_by_csv = {"functions by", "csv", by_table};
+const struct exporter export_functions_by_json = {"functions by", "json", by_table};
 const struct exporter export_lines_by_text = {"lines by", "text", by_text};
-const struct exporter export_lines_by_csv = {"lines by", "csv", by_csv};
-const struct exporter export_lines_by_json = {"lines by", "json", by_json};
+const struct exporter export_lines_by_csv = {"lines by", "csv", by_table};
+const struct exporter export_lines_by_json = {"lines by", "json", by_table};

@@ -373,7 +373,7 @@ static struct csv_column *make_csv_columns(const struct table *table, size_t *n)
 }
 
 /* The table in the cell of a row that has this flag; NULL: there is none. */
-static const struct table *inner_of(const struct table *table, size_t row, enum column_flag flag)
+static const struct table *inner_of(const struct table *table, size_t row, unsigned flag)
 {
     const struct table_cell *cells = &table->cells[row * table->n_columns];
     size_t i = 0;
@@ -404,7 +404,7 @@ static void put_csv_rows(const struct table *table, const struct csv_column *lis
         size_t n_lines = joined ? table_rows(joined) : 0, n_below = 0;
         for (size_t line = 0; line < n_lines; line++)
             put_csv_line(cells, &joined->cells[line * joined->n_columns], list, n, out);
-        if (!n_lines)
+        if (!n_lines && (!joined || joined != inner_of(table, row, COLUMN_NO_EMPTY)))
             put_csv_line(cells, NULL, list, n, out);
         struct csv_column *list_below = below ? make_csv_columns(below, &n_below) : NULL;
         out->failed |= below && !list_below;

@@ -40,7 +40,8 @@ enum column_flag {
     COLUMN_INDENTED = 0x2000,  /* ... and one for its key, both indented */
     COLUMN_BARE = 0x4000,      /* CELL_TABLE: in JSON lists, or values if it has one column, instead of objects */
     COLUMN_JOINED = 0x8000,    /* CELL_TABLE: in CSV each of its rows makes a line, with the other cells around it */
-    COLUMN_FOLLOWS = 0x10000   /* CELL_TABLE: in CSV its rows follow, whose columns there are the same */
+    COLUMN_FOLLOWS = 0x10000,  /* CELL_TABLE: in CSV its rows follow, whose columns there are the same */
+    COLUMN_NO_EMPTY = 0x20000  /* COLUMN_JOINED: no rows make no line; else one without them */
 };
 
 /* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
