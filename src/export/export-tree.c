@@ -12,6 +12,7 @@
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
+#include "table/table.h"
 
 /* One visible node. */
 #define COSTS_WIDTH 19 /* of the values with and without callees, in text */
@@ -532,16 +533,27 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 const struct exporter export_tree_text = {"tree", "text", write_text};
 const struct exporter export_datatree_text = {"datatree", "text", write_text};
 
-/* --- CSV --- */
+/* --- CSV and JSON --- */
 
-/* The call tree as comma-separated values (RFC 4180): a line for each node, parents first; with --by one for each
- * column that it has a value in. */
+/* A row for each node, parents first; with --by CSV has one for each column that it has a value in. */
 
-static void put_field(struct buf *out, const char *text)
-{
-    csv_put_quoted(out, text);
-    buf_append(out, ",", 1);
-}
+static const struct column node_columns[] = {
+    {"id", NULL, CELL_COUNT},
+    {"parent", NULL, CELL_COUNT},
+    {"depth", NULL, CELL_COUNT},
+    {"kind", NULL, CELL_TEXT},
+    {"inlined", NULL, CELL_COUNT | COLUMN_NO_CSV},
+    {"variable", NULL, CELL_COUNT | COLUMN_NO_CSV},
+    {"name", NULL, CELL_TEXT | COLUMN_QUOTED},
+    {"file", NULL, CELL_TEXT | COLUMN_QUOTED},
+    {"line", NULL, CELL_COUNT},
+    {"end_line", NULL, CELL_COUNT | COLUMN_PLACE(1)},
+    {"module", NULL, CELL_TEXT | COLUMN_QUOTED},
+    {"call_line", NULL, CELL_COUNT},
+    {"inclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+    {"exclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+    {"percent", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+};
 
 static const char *kind_name(const struct scope *scope)
 {
@@ -556,146 +568,102 @@ static const char *kind_name(const struct scope *scope)
     return scope->kind == SCOPE_INLINED ? "inlined" : "function";
 }
 
-static void put_csv_node(const struct export_job *job, const struct tree_node *node, double total, struct buf *out)
+static void fill_node(const struct model *model, const struct tree_node *node, double total, struct table *table)
 {
-    const struct model *model = job->model;
     const struct scope *scope = &model->scopes[node->scope];
-    buf_printf(out, "%u,%u,%u,%s,", node->scope, node->parent, node->depth, kind_name(scope));
-    put_field(out, model_text(model, scope->name));
-    put_field(out, model_text(model, scope->file));
-    buf_printf(out, "%u,", scope->line);
-    put_field(out, model_text(model, scope->module));
-    buf_printf(out, "%u,%.15g,%.15g,%.6f,%u", node->call_line, node->inclusive, node->own,
-               total > 0 ? 100 * node->inclusive / total : 0, scope->end_line);
+    table_put_count(table, node->scope);
+    table_put_count(table, node->parent);
+    table_put_count(table, node->depth);
+    table_put_text(table, kind_name(scope));
+    table_put_count(table, scope->kind == SCOPE_INLINED);
+    table_put_count(table, scope->role == ROLE_VARIABLE);
+    table_put_text(table, model_text(model, scope->name));
+    table_put_text(table, model_text(model, scope->file));
+    table_put_count(table, scope->line);
+    table_put_count(table, scope->end_line);
+    table_put_text(table, model_text(model, scope->module));
+    table_put_count(table, node->call_line);
+    table_put_number(table, node->inclusive);
+    table_put_number(table, node->own);
+    table_put_number(table, total > 0 ? 100 * node->inclusive / total : 0);
 }
 
-/* A line of the node for each column in which it has a value. */
-static void put_csv_split(const struct export_job *job, const struct split *split, const struct tree_node *node,
-                          size_t row, struct buf *out)
+/* The columns in which the node has a value. */
+static void fill_cells(const struct split *split, const struct tree_node *node, size_t row, double total,
+                       struct table *table)
 {
-    double total = tree_total(job);
+    struct table *cells = table_put_table(table, table->joined, table->n_joined);
     for (size_t at = split->first[row]; at < split->first[row + 1]; at++) {
         const struct split_cell *cell = &split->cells[at];
-        put_csv_node(job, node, total, out);
-        buf_append(out, ",", 1);
-        csv_put_quoted(out, split->columns.strings[cell->column]);
-        buf_printf(out, ",%.15g,%.6f,%.6f", cell->value, total > 0 ? 100 * cell->value / total : 0,
-                   100 * cell->value / node->inclusive);
-        if (split->programs) {
-            buf_append(out, ",", 1);
-            csv_put_text(out, split->programs[cell->column]);
-        }
-        buf_append(out, "\n", 1);
+        table_put_text(cells, split->columns.strings[cell->column]);
+        table_put_number(cells, cell->value);
+        table_put_number(cells, total > 0 ? 100 * cell->value / total : 0);
+        table_put_number(cells, 100 * cell->value / node->inclusive);
+        if (split->programs)
+            table_put_text(cells, split->programs[cell->column]);
     }
 }
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+/* Fills the table with the nodes [n_nodes] and prints it. */
+static int put_nodes_table(const struct export_job *job, const struct tree_columns *columns,
+                           const struct tree_node *nodes, size_t n_nodes, struct buf *out, struct error *err)
 {
-    bool is_data = is_datatree(job);
+    const struct column cells[] = {
+        {split_by_name(columns->split.by), NULL, CELL_TEXT | COLUMN_QUOTED},
+        {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+        {"program", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    };
+    struct column_list list = {0};
+    double total = tree_total(job);
+    column_list_add(&list, node_columns, sizeof node_columns / sizeof *node_columns);
+    if (job->by)
+        column_list_make(&list, "cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_PLACE(2));
+    derived_add_columns(&columns->derived, &list);
+    struct table table = {.columns = list.items,
+                          .n_columns = list.n,
+                          .joined = cells,
+                          .n_joined = sizeof cells / sizeof *cells - !columns->split.programs,
+                          .failed = list.failed};
+    for (size_t i = 0; i < n_nodes && !list.failed; i++) {
+        fill_node(job->model, &nodes[i], total, &table);
+        if (job->by)
+            fill_cells(&columns->split, &nodes[i], i, total, &table);
+        derived_put_row(&columns->derived, i, &table);
+    }
+    int code = export_put_rows(job, &table, out, err);
+    column_list_fini(&list);
+    return code;
+}
+
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    bool is_json = strcmp(job->form, "json") == 0;
+    struct tree_columns columns = {0};
     struct tree_node *nodes;
     size_t n_nodes;
-    int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
+    int code = list_nodes(job, is_datatree(job), &nodes, &n_nodes, err);
     if (code != 0)
         return code;
-    struct tree_columns columns = {0};
-    const struct split *split = &columns.split;
     code = split_nodes(job, nodes, n_nodes, &columns.split, err);
     if (code == 0)
         code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
-    if (code == 0)
-        buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line");
-    if (code == 0 && job->by)
-        buf_printf(out, ",%s,value,share,share_of_row%s", split_by_name(split->by), split->programs ? ",program" : "");
-    if (code == 0)
-        derived_put_csv_titles(&columns.derived, out);
-    buf_append(out, "\n", code == 0);
-    for (size_t i = 0; code == 0 && i < n_nodes; i++) {
-        if (job->by) {
-            put_csv_split(job, split, &nodes[i], i, out);
-            continue;
-        }
-        put_csv_node(job, &nodes[i], tree_total(job), out);
-        derived_put_csv(&columns.derived, i, out);
-        buf_append(out, "\n", 1);
+    if (code == 0 && is_json) {
+        buf_printf(out, "{\"metric\": ");
+        json_put_text(out, job->model->metrics[job->metric].name);
+        json_put_double_at(out, "total", tree_total(job));
+        buf_printf(out, ",\n\"nodes\": ");
     }
+    if (code == 0)
+        code = put_nodes_table(job, &columns, nodes, n_nodes, out, err);
+    buf_append(out, "}\n", code == 0 && is_json ? 2 : 0);
     tree_columns_fini(&columns);
     free(nodes);
     return code;
 }
 
-const struct exporter export_tree_csv = {"tree", "csv", write_csv};
-const struct exporter export_datatree_csv = {"datatree", "csv", write_csv};
-
-/* --- JSON --- */
-
-/* The call tree as JSON: a list of nodes, parents first. */
-
-static void put_json_node(const struct export_job *job, const struct tree_node *node, struct buf *out)
-{
-    const struct model *model = job->model;
-    const struct scope *scope = &model->scopes[node->scope];
-    buf_printf(out, "{\"id\": %u, \"parent\": %u, \"depth\": %u", node->scope, node->parent, node->depth);
-    json_put_text_at(out, "kind", kind_name(scope));
-    json_put_word_at(out, "inlined", scope->kind == SCOPE_INLINED);
-    json_put_word_at(out, "variable", scope->role == ROLE_VARIABLE);
-    json_put_text_at(out, "name", model_text(model, scope->name));
-    json_put_text_at(out, "file", model_text(model, scope->file));
-    json_put_word_at(out, "line", scope->line);
-    json_put_word_at(out, "end_line", scope->end_line);
-    json_put_text_at(out, "module", model_text(model, scope->module));
-    json_put_word_at(out, "call_line", node->call_line);
-    json_put_double_at(out, "inclusive", node->inclusive);
-    json_put_double_at(out, "exclusive", node->own);
-}
-
-/* The columns in which the node has a value. */
-static void put_json_cells(const struct split *split, size_t row, struct buf *out)
-{
-    if (!split->by)
-        return;
-    buf_printf(out, ", \"cells\": [");
-    for (size_t k = split->first[row]; k < split->first[row + 1]; k++) {
-        buf_printf(out, k > split->first[row] ? ", {\"%s\": " : "{\"%s\": ", split_by_name(split->by));
-        json_put_text(out, split->columns.strings[split->cells[k].column]);
-        json_put_double_at(out, "value", split->cells[k].value);
-        buf_append(out, "}", 1);
-    }
-    buf_append(out, "]", 1);
-}
-
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    bool is_data = is_datatree(job);
-    struct tree_node *nodes;
-    size_t n_nodes;
-    int code = list_nodes(job, is_data, &nodes, &n_nodes, err);
-    if (code != 0)
-        return code;
-    struct tree_columns columns = {0};
-    code = split_nodes(job, nodes, n_nodes, &columns.split, err);
-    if (code == 0)
-        code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
-    if (code != 0) {
-        tree_columns_fini(&columns);
-        free(nodes);
-        return code;
-    }
-    buf_printf(out, "{\"metric\": ");
-    json_put_text(out, job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total", tree_total(job));
-    buf_printf(out, ",\n\"nodes\": [");
-    for (size_t i = 0; i < n_nodes; i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        put_json_node(job, &nodes[i], out);
-        put_json_cells(&columns.split, i, out);
-        derived_put_json(&columns.derived, i, out);
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, "]}\n");
-    tree_columns_fini(&columns);
-    free(nodes);
-    return 0;
-}
-
-const struct exporter export_tree_json = {"tree", "json", write_json};
-const struct exporter export_datatree_json = {"datatree", "json", write_json};
+const struct exporter export_tree_csv = {"tree", "csv", write_table};
+const struct exporter export_datatree_csv = {"datatree", "csv", write_table};
+const struct exporter export_tree_json = {"tree", "json", write_table};
+const struct exporter export_datatree_json = {"datatree", "json", write_table};
