@@ -8,7 +8,7 @@
 
 #include "export/text-cells.h"
 #include "export/vars-table.h"
-#include "fmt/json.h"
+#include "table/table.h"
 
 static size_t n_shown(const struct advices *advices)
 {
@@ -145,105 +145,81 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-/* The cells about what came of trying a piece. */
-static void csv_put_tried(const struct trial_result *result, struct buf *out)
+/* --- CSV and JSON --- */
+
+static const struct column head_columns[] = {{"program", NULL, CELL_TEXT}, {"metric", NULL, CELL_TEXT}};
+
+static const struct column advice_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"memory_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
+    {"rule", NULL, CELL_TEXT},
+    {"advice", NULL, CELL_TEXT},
+    {"evidence", NULL, CELL_TEXT},
+    {"gain_at_most", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
+    {"program", NULL, CELL_TEXT},
+    {"bound", NULL, CELL_TEXT},
+    {"place", NULL, CELL_TEXT},
+    {"tried", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+    {"tried_as", NULL, CELL_TEXT | COLUMN_LEFT_OUT | COLUMN_NO_CSV},
+    {"tried_ratio", NULL, CELL_NUMBER | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
+    {"tried_low", NULL, CELL_NUMBER | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
+    {"tried_high", NULL, CELL_NUMBER | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
+    {"verdict", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+};
+
+/* What came of trying a piece; NULL: it has not been tried. */
+static void fill_tried(const struct trial_result *result, struct table *table)
 {
     bool is_measured = result && result->n_pairs;
-    buf_printf(out, ",%s,", result ? result->action : "");
-    if (is_measured)
-        buf_printf(out, "%.6f,%.6f,%.6f,", result->ratio, result->low, result->high);
-    else
-        buf_printf(out, ",,,");
-    buf_printf(out, "%s", result ? trial_verdict_name(result->verdict) : "");
-}
-
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct advices advices;
-    int code = advices_make(job, &advices, err);
-    if (code != 0)
-        return code;
-    buf_printf(out,
-               "variable,class,alloc_site,share,memory_share,rule,advice,evidence,gain_at_most,program,bound,place,"
-               "tried,tried_ratio,tried_low,tried_high,verdict\n");
-    for (size_t i = 0; i < n_shown(&advices); i++) {
-        const struct advice *advice = &advices.items[i];
-        csv_put_text(out, advice->name);
-        buf_printf(out, ",%s,", advice->class);
-        csv_put_text(out, advice->site);
-        buf_printf(out, ",%.6f,", advice->share);
-        if (!isnan(advice->memory))
-            buf_printf(out, "%.6f", advice->memory);
-        buf_printf(out, ",%s,", advice->rule);
-        csv_put_text(out, advice->words);
-        buf_append(out, ",", 1);
-        csv_put_text(out, advice->evidence ? advice->evidence : "");
-        buf_append(out, ",", 1);
-        if (!isnan(advice->gain))
-            buf_printf(out, "%.6f", advice->gain);
-        buf_append(out, ",", 1);
-        csv_put_text(out, advice->programs ? advice->programs : "");
-        buf_printf(out, ",%s,", bound_name(advice));
-        csv_put_text(out, advice->place ? advice->place : "");
-        csv_put_tried(advice_tried(&advices.tried, advice), out);
-        buf_append(out, "\n", 1);
-    }
-    advices_fini(&advices);
-    return 0;
-}
-
-static void json_put_tried(const struct trial_result *result, struct buf *out)
-{
     struct buf text = {0};
-    if (!result)
+    if (!result) {
+        table_put_absents(table, 6);
         return;
-    trial_put_short(result, &text);
-    json_put_text_at(out, "tried", result->action);
-    json_put_text_at(out, "tried_as", text.data);
-    if (result->n_pairs) {
-        json_put_double_at(out, "tried_ratio", result->ratio);
-        json_put_double_at(out, "tried_low", result->low);
-        json_put_double_at(out, "tried_high", result->high);
     }
-    json_put_text_at(out, "verdict", trial_verdict_name(result->verdict));
-    buf_fini(&text);
+    trial_put_short(result, &text);
+    table_put_text(table, result->action);
+    table_put_made(table, &text);
+    table_put_number(table, is_measured ? result->ratio : (double)NAN);
+    table_put_number(table, is_measured ? result->low : (double)NAN);
+    table_put_number(table, is_measured ? result->high : (double)NAN);
+    table_put_text(table, trial_verdict_name(result->verdict));
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static void fill_row(const struct advices *advices, const struct advice *advice, struct table *table)
 {
+    table_put_text(table, advice->name);
+    table_put_text(table, advice->class);
+    table_put_text(table, advice->site);
+    table_put_number(table, advice->share);
+    table_put_number(table, advice->memory);
+    table_put_text(table, advice->rule);
+    table_put_text(table, advice->words);
+    table_put_text(table, advice->evidence ? advice->evidence : "");
+    table_put_number(table, advice->gain);
+    table_put_text(table, advice->programs);
+    table_put_text(table, bound_name(advice));
+    table_put_text(table, advice->place);
+    fill_tried(advice_tried(&advices->tried, advice), table);
+}
+
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct table head = TABLE_OF(head_columns), table = TABLE_OF(advice_columns);
     struct advices advices;
     int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    buf_printf(out, ",\n\"advice\": [");
-    for (size_t i = 0; i < n_shown(&advices); i++) {
-        const struct advice *advice = &advices.items[i];
-        buf_printf(out, i ? ",\n{\"variable\": " : "\n{\"variable\": ");
-        json_put_text(out, advice->name);
-        json_put_text_at(out, "class", advice->class);
-        json_put_text_at(out, "alloc_site", advice->site);
-        json_put_double_at(out, "share", advice->share);
-        if (!isnan(advice->memory))
-            json_put_double_at(out, "memory_share", advice->memory);
-        json_put_text_at(out, "rule", advice->rule);
-        json_put_text_at(out, "advice", advice->words);
-        json_put_text_at(out, "evidence", advice->evidence ? advice->evidence : "");
-        if (!isnan(advice->gain))
-            json_put_double_at(out, "gain_at_most", advice->gain);
-        json_put_text_at(out, "program", advice->programs);
-        json_put_text_at(out, "bound", bound_name(advice));
-        json_put_text_at(out, "place", advice->place);
-        json_put_tried(advice_tried(&advices.tried, advice), out);
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, "]}\n");
+    table_put_text(&head, job->model->program);
+    table_put_text(&head, job->model->metrics[job->metric].name);
+    for (size_t i = 0; i < n_shown(&advices); i++)
+        fill_row(&advices, &advices.items[i], &table);
     advices_fini(&advices);
-    return 0;
+    return export_put_answer(job, &head, "advice", &table, out, err);
 }
 
 const struct exporter export_advice_text = {"advice", "text", write_text};
-const struct exporter export_advice_csv = {"advice", "csv", write_csv};
-const struct exporter export_advice_json = {"advice", "json", write_json};
+const struct exporter export_advice_csv = {"advice", "csv", write_table};
+const struct exporter export_advice_json = {"advice", "json", write_table};

@@ -721,6 +721,7 @@ static int put_advice(struct page *page, struct error *err)
 {
     struct export_job few = *page->job;
     few.top = ADVICE_MAX;
+    few.form = "json";
     buf_printf(page->out, ",\n\"advice\":");
     return exporters_find("advice", "json")->write(&few, page->out, err);
 }
