@@ -747,7 +747,9 @@ int database_read(const char *path, struct model *model, struct error *err)
                          "flat : table %s",
                          path, path);
     if (code == 0)
-        code = locus_db_read(text.data, text.len_bytes, name, model, err);
+        code = locus_db_read(text.data, text.len_bytes, name, DB_ALL, model, err);
+    if (code == 0)
+        code = model_sum(model, err);
     buf_fini(&text);
     free(name);
     return code;

@@ -89,8 +89,6 @@ bool sources_read(const char *directory, const char *name, struct buf *text);
  * directory of its own, because readers prefer it wherever they see an experiment.xml. A database is written under a
  * temporary name and put in place when complete. Ordinary code. */
 
-#define DATABASE_FILE "locus.db"
-
 /* The directory that path lies in; malloc'ed, NULL when out of memory. */
 char *database_parent(const char *path);
 
@@ -132,48 +130,6 @@ int database_read(const char *path, struct model *model, struct error *err);
 /* The directory of a database whose path is that of the directory or of its locus.db; malloc'ed, NULL when out of
  * memory. */
 char *database_directory(const char *path);
-
-/* locus-db.c: from a model to the bytes of locus.db, and back; name is for messages. Reading takes a small multiple of
- * the file's length of memory, whatever it holds.  err: ERR_FORMAT (with the offset), ERR_UNSUPPORTED, ERR_MEMORY */
-int locus_db_write(const struct model *model, struct buf *out, struct error *err);
-int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
-bool locus_db_is(const char *bytes, size_t len_bytes);
-
-/* --- locus.db, private part --- */
-
-/* Where writing or reading is. The first failure is remembered; after it, nothing is read or written. */
-struct pass {
-    struct buf *out;           /* writing; NULL: reading */
-    const unsigned char *data; /* [len] of the whole file */
-    size_t at, len;
-    const char *name;
-    struct error *err;
-    int code;
-};
-
-/* Each of these writes what it is given, or reads it there. what: names the field in messages. A number that is read is
- * at most most, an id or index within the model. */
-void pass_64(struct pass *pass, uint64_t *value, const char *what);
-void pass_32(struct pass *pass, uint32_t *value, uint64_t most, const char *what);
-void pass_bool(struct pass *pass, bool *value, const char *what);
-void pass_double(struct pass *pass, double *value, const char *what);
-void pass_text(struct pass *pass, char **text, const char *what); /* malloc'ed when read; NULL: there is none */
-void pass_string(struct pass *pass, const struct model *model, uint32_t *id, const char *what);
-void pass_event_index(struct pass *pass, const struct model *model, uint32_t *event);
-/* The number itself, which is value when writing. */
-uint64_t pass_number(struct pass *pass, uint64_t value, uint64_t most, const char *what);
-/* The length of a list: n when writing. When reading, *items gets as many zeroed items, malloc'ed. */
-size_t pass_list(struct pass *pass, void *items, size_t n, size_t item_bytes, const char *what);
-
-/* One direction alone. */
-void pass_put(struct buf *out, uint64_t value);
-uint64_t pass_take(struct pass *pass, const char *what);
-
-/* Remembers that the file is damaged at this place, unless something failed before. */
-void pass_refuse(struct pass *pass, const char *what, const char *why);
-
-/* locus-tables.c: the tables behind the model. */
-void pass_tables(struct pass *pass, struct model *model);
 
 /* --- values --- */
 

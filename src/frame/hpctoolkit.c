@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "fmt/locus-db.h"
 
 /* Where in the tree a procedure is. */
 enum place {
@@ -16,7 +17,7 @@ enum place {
     PLACE_DATA,     /* "<datacentric>" itself */
     PLACE_CLASS,    /* its variables come next */
     PLACE_HEAP,     /* the class, and all on the allocation paths below it */
-    PLACE_UNKNOWN,  /* what is no variable comes next */
+    PLACE_REASON,   /* what is no variable comes next */
     PLACE_VARIABLE, /* of a class */
     PLACE_ACCESS    /* access paths */
 };
@@ -32,7 +33,7 @@ static const struct placeholder {
     {"<thread-local variable>", PLACE_CLASS, "thread-local"},
     {"<stack variable>", PLACE_CLASS, "stack"},
     {"<file mapping>", PLACE_CLASS, "file"},
-    {"<unknown attribute>", PLACE_UNKNOWN, "unknown"},
+    {"<unknown attribute>", PLACE_REASON, "unknown"},
     {"<memory access call-path>", PLACE_ACCESS, NULL},
     {"<program root>", PLACE_CODE, NULL},
     {"<thread root>", PLACE_CODE, NULL},
@@ -64,11 +65,11 @@ static enum place place_of(struct hpctoolkit_node *node, enum place above)
     case PLACE_DATA:
         node->kind = FRAME_GROUP;
         node->class = known ? known->class : NULL;
-        return known && known->below != PLACE_CODE && known->below != PLACE_DATA ? known->below : PLACE_UNKNOWN;
+        return known && known->below != PLACE_CODE && known->below != PLACE_DATA ? known->below : PLACE_REASON;
     case PLACE_CLASS:
         node->kind = known ? node->kind : FRAME_VARIABLE;
         return PLACE_VARIABLE;
-    case PLACE_UNKNOWN:
+    case PLACE_REASON:
         node->kind = *node->name == '<' ? FRAME_GROUP : node->kind;
         return PLACE_ACCESS;
     case PLACE_HEAP:
@@ -116,27 +117,27 @@ bool hpctoolkit_find_kinds(struct hpctoolkit_node *nodes, size_t n)
     return true;
 }
 
-int hpctoolkit_name_variables(struct hpctoolkit_node *nodes, size_t n, const struct db_variables *variables,
+int hpctoolkit_name_variables(struct hpctoolkit_node *nodes, size_t n, const struct model *model,
                               const uint32_t *index_of, uint32_t n_ids, const char *name, struct error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (nodes[i].kind == FRAME_VARIABLE)
             nodes[i].kind = FRAME_FUNCTION;
-    for (size_t i = 0; i < variables->n; i++) {
-        const struct db_variable *variable = &variables->items[i];
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
         for (size_t k = 0; k < variable->n_scopes; k++) {
-            uint32_t id = variables->scopes[variable->first_scope + k];
+            uint32_t id = variable->scopes[k];
             uint32_t at = id < n_ids ? index_of[id] : FRAME_NONE;
             if (at == FRAME_NONE || !nodes[at].is_data)
                 return error_set(
                     err, ERR_FORMAT,
                     "%.600s: the variable with the number %zu is at context %u, which is not in the tree of data", name,
                     i, id);
-            if (variable->class < DB_CLASSES_OF_DATA)
+            if (variable->class < CLASS_UNKNOWN)
                 nodes[at].kind = FRAME_VARIABLE;
-            nodes[at].variable = variable->name;
-            nodes[at].class = db_class_name(variable->class);
-            nodes[at].type = variable->type;
+            nodes[at].variable = model_text(model, variable->name);
+            nodes[at].class = model_class_name(variable->class);
+            nodes[at].type = model_text(model, variable->type);
         }
     }
     return 0;
@@ -162,26 +163,27 @@ void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *node
     }
 }
 
-void hpctoolkit_print_site(const struct db_variable *variable, struct buf *out)
+void hpctoolkit_print_site(const char *function, const char *file, uint32_t line, struct buf *out)
 {
-    bool has_file = *variable->file, has_function = *variable->function;
+    bool has_file = *file, has_function = *function;
     out->len_bytes = 0;
-    buf_printf(out, "%s%s", variable->function, has_file && has_function ? " (" : "");
+    buf_printf(out, "%s%s", function, has_file && has_function ? " (" : "");
     if (has_file)
-        buf_printf(out, "%s", path_last(variable->file));
-    if (has_file && variable->line)
-        buf_printf(out, ":%u", variable->line);
+        buf_printf(out, "%s", path_last(file));
+    if (has_file && line)
+        buf_printf(out, ":%u", line);
     buf_printf(out, "%s", has_file && has_function ? ")" : "");
 }
 
-void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variables *variables, const uint32_t *node_of)
+void hpctoolkit_set_variables(struct frame_maker *maker, const struct model *model, const uint32_t *node_of)
 {
     struct buf site = {0};
-    for (size_t i = 0; i < variables->n; i++) {
-        const struct db_variable *variable = &variables->items[i];
-        hpctoolkit_print_site(variable, &site);
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
+        hpctoolkit_print_site(model_text(model, variable->function), model_text(model, variable->file), variable->line,
+                              &site);
         for (size_t k = 0; k < variable->n_scopes && !site.failed; k++) {
-            uint32_t number = node_of[variables->scopes[variable->first_scope + k]];
+            uint32_t number = node_of[variable->scopes[k]];
             if (number == FRAME_NONE)
                 continue;
             if (site.len_bytes)

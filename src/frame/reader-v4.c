@@ -15,6 +15,7 @@
 #include "base/input.h"
 #include "base/path.h"
 #include "fmt/hpcrun.h"
+#include "fmt/locus-db.h"
 #include "fmt/v4-map.h"
 #include "frame/make.h"
 #include "frame/readers.h"
@@ -322,7 +323,7 @@ struct tree {
     uint32_t *number_of;           /* [n] of the maker */
     size_t n;
     struct buf text;
-    struct db_variables variables; /* of our own databases */
+    struct model variables; /* of our own databases: they alone */
     bool with_fields;
 };
 
@@ -543,7 +544,7 @@ static bool add_profile(struct tree *tree, const struct v4_profile *from, const 
 
 static int add_profiles(struct tree *tree, struct error *err)
 {
-    const struct db_variables *named = &tree->variables;
+    const struct model *named = &tree->variables;
     struct database *database = tree->database;
     size_t n = database->by_profile.lists.n;
     struct strtab hosts = {0};
@@ -561,7 +562,8 @@ static int add_profiles(struct tree *tree, struct error *err)
         if (code == 0 && !is_summary) {
             size_t thread = database->n_profiles++;
             database->list_of[thread] = (uint32_t)i;
-            const char *given = thread < named->n_threads ? named->threads[thread] : "";
+            bool is_listed = named->has_thread_list && thread < named->n_threads;
+            const char *given = is_listed ? model_text(named, named->threads[thread].name) : "";
             code = add_profile(tree, &profile, given, &hosts) ? 0 : error_memory(err);
         }
         free(profile.ids);
@@ -596,14 +598,14 @@ static int read_variables(struct tree *tree, const char *directory, struct error
     uint32_t *index_of = malloc(((size_t)database->n_ids + 1) * sizeof *index_of);
     int code = index_of ? map_file(directory, "locus.db", true, &file, err) : error_memory(err);
     const char *text = file.bytes;
-    if (code == 0 && text && *text != '{')
-        code = db_variables_read(text, file.len_bytes, file.name, &tree->variables, err);
+    if (code == 0 && text && *text != '{' && (code = model_init(&tree->variables, err)) == 0)
+        code = locus_db_read(text, file.len_bytes, file.name, DB_VARIABLES, &tree->variables, err);
     for (uint32_t i = 0; code == 0 && i <= database->n_ids; i++)
         index_of[i] = FRAME_NONE;
     for (size_t i = 0; code == 0 && i < meta->n_contexts; i++)
         if (meta->contexts[i].ctx_id < database->n_ids)
             index_of[meta->contexts[i].ctx_id] = (uint32_t)(meta->n_entries + i);
-    if (code == 0 && tree->variables.n)
+    if (code == 0 && tree->variables.n_variables)
         code = hpctoolkit_name_variables(tree->nodes, tree->n, &tree->variables, index_of, database->n_ids, file.name,
                                          err);
     unmap_file(&file);
@@ -624,7 +626,7 @@ static int read_tree(struct tree *tree, const char *directory, struct error *err
     if (code == 0) {
         hpctoolkit_set_data(tree->maker, tree->nodes, tree->n, tree->number_of);
         hpctoolkit_set_variables(tree->maker, &tree->variables, tree->database->node_of);
-        if (tree->with_fields && tree->variables.n_counts) { /* the attributes are there, and filled later */
+        if (tree->with_fields && tree->variables.n_field_counts) { /* the attributes are there, and filled later */
             maker_text(tree->maker, "field", 0, "");
             maker_text(tree->maker, "field_type", 0, "");
         }
@@ -637,7 +639,7 @@ static void tree_fini(struct tree *tree)
     free(tree->nodes);
     free(tree->number_of);
     buf_fini(&tree->text);
-    db_variables_fini(&tree->variables);
+    model_fini(&tree->variables);
 }
 
 static int read_meta(const char *directory, const struct mapped *file, bool with_fields, struct frame **frame,

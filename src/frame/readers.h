@@ -5,7 +5,6 @@
 #define LOCUS_FRAME_READERS_H
 
 #include "base/vec.h"
-#include "fmt/db-variables.h"
 #include "frame/json-in.h"
 #include "frame/make.h"
 
@@ -49,6 +48,8 @@ int readers_check_size(const char *path, uint64_t n_nodes, uint64_t n_columns, s
 
 /* --- databases of HPCToolkit --- */
 
+struct model; /* fmt/locus-db.h */
+
 /* What both forms have in common: names of metrics, and the nodes that stand for data. */
 
 /* A node of a database. */
@@ -68,7 +69,7 @@ bool hpctoolkit_find_kinds(struct hpctoolkit_node *nodes, size_t n);
 /* The same from the variables that a locus.db names: index_of [n_ids] gives the node of each context id, FRAME_NONE:
  * none. Procedures that are no variable there are none. name: of the file. The texts must outlive the nodes.
  * err: ERR_FORMAT (a variable at a context that the tree does not have) */
-int hpctoolkit_name_variables(struct hpctoolkit_node *nodes, size_t n, const struct db_variables *variables,
+int hpctoolkit_name_variables(struct hpctoolkit_node *nodes, size_t n, const struct model *model,
                               const uint32_t *index_of, uint32_t n_ids, const char *name, struct error *err);
 
 /* Gives the nodes [n] of a maker their attributes: "tree" is "code" or "data"; nodes of data have "class" and, from a
@@ -78,10 +79,11 @@ void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *node
 
 /* Gives the variables themselves theirs: "size" (bytes of all blocks), "blocks", "element_size", and "site", the place
  * where a variable is declared or its blocks are allocated. node_of [n_ids]: as index_of, of the maker. */
-void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variables *variables, const uint32_t *node_of);
+void hpctoolkit_set_variables(struct frame_maker *maker, const struct model *model, const uint32_t *node_of);
 
-/* "app.c:7", "fill (app.c:7)" or "fill": whatever is known of where a variable comes from. Replaces what out holds. */
-void hpctoolkit_print_site(const struct db_variable *variable, struct buf *out);
+/* "app.c:7", "fill (app.c:7)" or "fill": whatever is known of where a variable comes from; line 0 and "" are not
+ * known. Replaces what out holds. */
+void hpctoolkit_print_site(const char *function, const char *file, uint32_t line, struct buf *out);
 
 /* Replaces each stack frame of which several local variables are known by these; with_fields: also puts the fields of
  * each variable between it and what accesses it, where the file counts them. What accesses the variable is copied for
@@ -89,8 +91,8 @@ void hpctoolkit_print_site(const struct db_variable *variable, struct buf *out);
  * that the file knows. What a fraction is missing of stays with the last local, and what has no field stays below the
  * variable. A frame that would become very much larger stays. node_of [n_ids]: as above. *frame may become another one,
  * also on failure.  err: ERR_MEMORY */
-int hpctoolkit_split_variables(struct frame **frame, const struct db_variables *variables, const uint32_t *node_of,
-                               uint32_t n_ids, bool with_fields, struct error *err);
+int hpctoolkit_split_variables(struct frame **frame, const struct model *model, const uint32_t *node_of, uint32_t n_ids,
+                               bool with_fields, struct error *err);
 
 /* The name of a metric as Hatchet has it, without a suffix: "time" for "CPUTIME (sec)" and "CPUTIME (usec)". len: of
  * metric. *scale: what the values of the file are multiplied by, so that "time" is seconds in both forms. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/locus-db.h"
 #include "frame/readers.h"
 
 #define COPIES_TIMES                                                                                                   \
@@ -164,7 +165,7 @@ struct label {
     uint32_t at, end;
     uint32_t variable;
     uint32_t part;  /* index into its parts; FRAME_NONE: it has none */
-    uint32_t field; /* index into all fields; FRAME_NONE: the part itself */
+    uint32_t field; /* index into its fields; FRAME_NONE: the part itself */
 };
 
 /* What a copy of the code below a variable is about. */
@@ -181,7 +182,7 @@ struct piece {
 
 struct splitting {
     const struct frame *frame;
-    const struct db_variables *variables;
+    const struct model *model;
     const uint32_t *node_of; /* [n_ids] */
     uint32_t n_ids;
     bool with_fields;
@@ -189,8 +190,9 @@ struct splitting {
     uint32_t *counts_of;   /* [n_nodes] 1 + the first count of the scope */
     uint32_t *new_of;      /* [n_nodes] the last copy */
     uint32_t *stamps;      /* [n_nodes] the last piece that the node was listed for */
+    size_t *first_field;   /* [n_variables + 1] where the fields of each begin in same_as */
     uint32_t *same_as;     /* [n_fields of all variables] the first of the fields that differ in their event alone */
-    uint32_t *order;       /* [n_fields] room */
+    uint32_t *order;       /* [n_fields of all variables] room */
     double *all, *here;    /* [n_events + 1] room */
     double *fractions;     /* [n_events + 1] of the part, where its scopes say nothing */
     struct copies *copies;
@@ -208,14 +210,19 @@ struct splitting {
     bool failed;     /* out of memory */
 };
 
-static const struct db_field *field_of(const struct splitting *splitting, const struct db_field_count *count)
+static const struct variable_field *field_of(const struct splitting *splitting, const struct field_count *count)
 {
-    const struct db_variable *variable = &splitting->variables->items[count->variable];
-    return &splitting->variables->fields[variable->first_field + count->field];
+    return &splitting->model->variables[count->variable].fields[count->field];
+}
+
+/* The first of the fields that differ from that of a count in their event alone. */
+static uint32_t same_as(const struct splitting *splitting, const struct field_count *count)
+{
+    return splitting->same_as[splitting->first_field[count->variable] + count->field];
 }
 
 /* The event of a column, by the name of its metric: the event's own, or what cause metrics add a word to. */
-static uint32_t event_of_column(const struct db_variables *variables, const char *name)
+static uint32_t event_of_column(const struct model *model, const char *name)
 {
     static const char *const suffixes[] = {" (inc)", FUNCTION_SUFFIX};
     size_t len = strlen(name);
@@ -227,8 +234,8 @@ static uint32_t event_of_column(const struct db_variables *variables, const char
         }
     }
     bool is_time = len == strlen("time") && memcmp(name, "time", len) == 0;
-    for (uint32_t e = 0; e < variables->n_events; e++) {
-        const char *metric = variables->events[e], *unit = strrchr(metric, '(');
+    for (uint32_t e = 0; e < model->n_events; e++) {
+        const char *metric = model->events[e].metric, *unit = strrchr(metric, '(');
         size_t len_unit = unit ? strlen(unit) : 0, len_stem = unit && unit > metric ? (size_t)(unit - metric) - 1 : 0;
         bool is_same = strlen(metric) == len && memcmp(metric, name, len) == 0;
         bool is_part = len_stem && len > len_stem + len_unit && memcmp(metric, name, len_stem + 1) == 0 &&
@@ -236,34 +243,43 @@ static uint32_t event_of_column(const struct db_variables *variables, const char
         if (is_same || is_part || (is_time && unit && (!strcmp(unit, "(usec)") || !strcmp(unit, "(sec)"))))
             return e;
     }
-    return (uint32_t)variables->n_events;
+    return (uint32_t)model->n_events;
 }
 
-/* Whether the samples of a field are of the piece. */
-static bool is_of_piece(const struct splitting *splitting, const struct piece *piece, const struct db_field *field)
+/* The counts of a node on a variable, from *first to what is returned; none: both are the same. */
+static size_t counts_at(const struct splitting *splitting, uint32_t node, uint32_t variable, size_t *first)
+{
+    uint32_t count = splitting->counts_of[node];
+    *first = count ? count - 1 : 0;
+    bool is_of_it = count && splitting->model->field_counts[*first].variable == variable;
+    return is_of_it ? model_counts_end(splitting->model, *first) : *first;
+}
+
+/* Whether counted samples are of the piece. */
+static bool is_of_piece(const struct splitting *splitting, const struct piece *piece, const struct field_count *count)
 {
     if (piece->kind == PIECE_FIELD)
-        return splitting->same_as[field - splitting->variables->fields] == piece->field;
-    return piece->kind == PIECE_PART && field->part == piece->part;
+        return same_as(splitting, count) == piece->field;
+    return piece->kind == PIECE_PART && field_of(splitting, count)->part == piece->part;
 }
 
 /* What falls on a part where the scope has no counts: as the samples of its line, in older databases, else of all. */
 static double fraction_of(const struct splitting *splitting, uint32_t node, const struct piece *piece, uint32_t event)
 {
-    const struct db_variables *variables = splitting->variables;
-    const struct db_variable *variable = &variables->items[piece->variable];
+    const struct model *model = splitting->model;
+    const struct variable *variable = &model->variables[piece->variable];
     const char *file = frame_file(splitting->frame, node);
     uint32_t line = frame_line(splitting->frame, node);
     double all = 0, here = 0;
     enum frame_kind kind = frame_kind(splitting->frame, node);
     if (piece->kind == PIECE_FIELD || piece->part == FRAME_NONE)
         return piece->kind != PIECE_FIELD;
-    for (size_t i = 0; (kind == FRAME_LINE || kind == FRAME_INSTRUCTION) && line && i < variable->n_lines; i++) {
-        const struct db_part_line *of = &variables->lines[variable->first_line + i];
-        if (of->line != line || strcmp(of->file, file) != 0)
+    for (size_t i = 0; (kind == FRAME_LINE || kind == FRAME_INSTRUCTION) && line && i < variable->n_part_lines; i++) {
+        const struct part_line *of = &variable->part_lines[i];
+        if (of->line != line || strcmp(model_text(model, of->file), file) != 0)
             continue;
-        all += (double)of->n_samples;
-        here += of->part == piece->part ? (double)of->n_samples : 0;
+        all += (double)of->samples;
+        here += of->part == piece->part ? (double)of->samples : 0;
     }
     return all > 0 ? here / all : splitting->fractions[event];
 }
@@ -272,20 +288,19 @@ static double fraction_of(const struct splitting *splitting, uint32_t node, cons
  * events without samples there, and what is of no event, as those of the first one with some. */
 static void find_factors(struct splitting *splitting, uint32_t node, const struct piece *piece, double *factors)
 {
-    const struct db_variables *variables = splitting->variables;
-    const uint32_t n = (uint32_t)variables->n_events, count = splitting->counts_of[node];
-    const struct db_field_count *counts = variables->counts;
+    const struct variable *variable = &splitting->model->variables[piece->variable];
+    const struct field_count *counts = splitting->model->field_counts;
+    const uint32_t n = (uint32_t)splitting->model->n_events;
     uint32_t first = n;
     memset(splitting->all, 0, (n + 1) * sizeof *splitting->all);
     memset(splitting->here, 0, (n + 1) * sizeof *splitting->here);
-    for (size_t i = count; i && i <= variables->n_counts && counts[i - 1].scope == counts[count - 1].scope; i++) {
-        const struct db_field *field = field_of(splitting, &counts[i - 1]);
-        bool is_left_out = piece->part != FRAME_NONE && field->part == DB_NO_PART;
-        if (counts[i - 1].variable != piece->variable || is_left_out)
+    for (size_t i, end = counts_at(splitting, node, piece->variable, &i); i < end; i++) {
+        const struct variable_field *field = field_of(splitting, &counts[i]);
+        if (!variable_shares_field(variable, field))
             continue;
-        splitting->all[field->event] += (double)counts[i - 1].n_samples;
-        if (is_of_piece(splitting, piece, field))
-            splitting->here[field->event] += (double)counts[i - 1].n_samples;
+        splitting->all[field->event] += (double)counts[i].n_samples;
+        if (is_of_piece(splitting, piece, &counts[i]))
+            splitting->here[field->event] += (double)counts[i].n_samples;
     }
     while (first > 0 && splitting->all[n - first] <= 0)
         first--;
@@ -385,23 +400,19 @@ static int compare_touched(const void *a, const void *b)
 /* The scopes of a variable within [first, end) and the fields that they touch, of one part. */
 static void list_touched(struct splitting *splitting, const struct piece *part, uint32_t first, uint32_t end)
 {
-    const struct db_variables *variables = splitting->variables;
+    const struct field_count *counts = splitting->model->field_counts;
     splitting->n_touched = 0;
     for (uint32_t node = first + 1; node < end; node++) {
-        uint32_t count = splitting->counts_of[node];
-        const struct db_field_count *counts = variables->counts;
-        for (size_t i = count; i && i <= variables->n_counts && counts[i - 1].scope == counts[count - 1].scope; i++) {
-            const struct db_field *field = field_of(splitting, &counts[i - 1]);
-            uint32_t same = splitting->same_as[field - variables->fields];
-            if (counts[i - 1].variable != part->variable || !counts[i - 1].n_samples ||
-                (part->part != FRAME_NONE && field->part != part->part))
+        for (size_t i, n = counts_at(splitting, node, part->variable, &i); i < n; i++) {
+            bool is_other = part->part != FRAME_NONE && field_of(splitting, &counts[i])->part != part->part;
+            if (!counts[i].n_samples || is_other)
                 continue;
             if (!vec_reserve(&splitting->touched, &splitting->cap_touched, splitting->n_touched + 1,
                              sizeof *splitting->touched)) {
                 splitting->failed = true;
                 return;
             }
-            splitting->touched[splitting->n_touched++] = (struct touched){same, node};
+            splitting->touched[splitting->n_touched++] = (struct touched){same_as(splitting, &counts[i]), node};
         }
     }
     if (splitting->n_touched)
@@ -411,12 +422,10 @@ static void list_touched(struct splitting *splitting, const struct piece *part, 
 /* Whether samples of the variable are counted at a node, on its parts where it has any. */
 static bool has_counts(const struct splitting *splitting, uint32_t node, const struct piece *piece)
 {
-    const struct db_variables *variables = splitting->variables;
-    const struct db_field_count *counts = variables->counts;
-    uint32_t count = splitting->counts_of[node];
-    for (size_t i = count; i && i <= variables->n_counts && counts[i - 1].scope == counts[count - 1].scope; i++)
-        if (counts[i - 1].variable == piece->variable && counts[i - 1].n_samples &&
-            (piece->part == FRAME_NONE || field_of(splitting, &counts[i - 1])->part != DB_NO_PART))
+    const struct variable *variable = &splitting->model->variables[piece->variable];
+    const struct field_count *counts = splitting->model->field_counts;
+    for (size_t i, end = counts_at(splitting, node, piece->variable, &i); i < end; i++)
+        if (counts[i].n_samples && variable_shares_field(variable, field_of(splitting, &counts[i])))
             return true;
     return false;
 }
@@ -462,33 +471,23 @@ static void copy_part(struct splitting *splitting, const struct piece *part, uin
 }
 
 /* The fractions of the values of a whole stack frame that fall on a part: as all samples of each event did. */
-static void find_fractions(struct splitting *splitting, const struct db_variable *variable, uint32_t part,
-                           double fraction)
+static void find_fractions(struct splitting *splitting, const struct variable *variable, uint32_t part, double fraction)
 {
-    const struct db_variables *variables = splitting->variables;
-    uint32_t n = (uint32_t)variables->n_events;
-    memset(splitting->all, 0, (n + 1) * sizeof *splitting->all);
-    memset(splitting->here, 0, (n + 1) * sizeof *splitting->here);
-    for (size_t i = 0; i < variable->n_fields; i++) {
-        const struct db_field *field = &variables->fields[variable->first_field + i];
-        if (field->part == DB_NO_PART)
-            continue;
-        splitting->all[field->event] += (double)field->n_samples;
-        splitting->here[field->event] += field->part == part ? (double)field->n_samples : 0;
+    for (uint32_t e = 0; e <= splitting->model->n_events; e++) {
+        double of_event = variable_part_fraction(variable, part, e);
+        splitting->fractions[e] = of_event >= 0 ? of_event : fraction;
     }
-    for (uint32_t e = 0; e <= n; e++)
-        splitting->fractions[e] = splitting->all[e] > 0 ? splitting->here[e] / splitting->all[e] : fraction;
 }
 
 static void copy_variable(struct splitting *splitting, uint32_t index, uint32_t first, uint32_t end, uint32_t parent)
 {
-    const struct db_variable *variable = &splitting->variables->items[index];
+    const struct variable *variable = &splitting->model->variables[index];
     struct piece piece = {PIECE_PART, index, FRAME_NONE, FRAME_NONE};
     double rest = 1;
     if (variable->n_parts == 0)
         copy_part(splitting, &piece, first, end, parent);
     for (size_t k = 0; k < variable->n_parts && !splitting->is_too_big && !splitting->failed; k++) {
-        double fraction = splitting->variables->parts[variable->first_part + k].fraction;
+        double fraction = variable->parts[k].fraction;
         piece.part = (uint32_t)k;
         find_fractions(splitting, variable, piece.part, k + 1 < variable->n_parts ? fraction : rest);
         copy_part(splitting, &piece, first, end, parent);
@@ -566,16 +565,16 @@ static bool name_node(struct frame_nodes *nodes, uint32_t i, enum frame_kind kin
 }
 
 /* Says what a copy of a stack frame is, and all below it. */
-static bool name_part(struct frame_nodes *nodes, const struct label *label, const struct db_variable *variable,
-                      const struct db_part *part)
+static bool name_part(struct frame_nodes *nodes, const struct label *label, const struct model *model)
 {
     struct buf site = {0};
-    const struct db_variable like = {.function = variable->function, .file = part->file, .line = part->line};
-    const char *name = *part->name ? part->name : variable->name;
-    hpctoolkit_print_site(&like, &site);
+    const struct variable *variable = &model->variables[label->variable];
+    const struct variable_part *part = &variable->parts[label->part];
+    const char *name = model_text(model, part->name ? part->name : variable->name);
+    hpctoolkit_print_site(model_text(model, variable->function), model_text(model, part->file), part->line, &site);
     bool ok = !site.failed && name_node(nodes, label->at, FRAME_VARIABLE, name) &&
               set_texts(nodes, "variable", label->at, label->end, name) &&
-              set_texts(nodes, "element_type", label->at, label->end, part->type) &&
+              set_texts(nodes, "element_type", label->at, label->end, model_text(model, part->type)) &&
               set_texts(nodes, "site", label->at, label->at + 1, site.data ? site.data : "");
     set_number(nodes, "size", label->at, part->size_bytes);
     set_number(nodes, "element_size", label->at, part->element_bytes);
@@ -584,12 +583,13 @@ static bool name_part(struct frame_nodes *nodes, const struct label *label, cons
 }
 
 /* The same of a field. */
-static bool name_field(struct frame_nodes *nodes, const struct label *label, const struct db_field *field)
+static bool name_field(struct frame_nodes *nodes, const struct label *label, const struct model *model)
 {
-    const char *name = *field->name ? field->name : WHOLE;
+    const struct variable_field *field = &model->variables[label->variable].fields[label->field];
+    const char *name = field->name ? model_text(model, field->name) : WHOLE;
     bool ok = name_node(nodes, label->at, FRAME_FIELD, name) &&
               set_texts(nodes, "field", label->at, label->end, name) &&
-              set_texts(nodes, "field_type", label->at, label->end, field->type) &&
+              set_texts(nodes, "field_type", label->at, label->end, model_text(model, field->type)) &&
               set_texts(nodes, "site", label->at, label->at + 1, "");
     set_number(nodes, "size", label->at, field->size_bytes);
     set_number(nodes, "element_size", label->at, 0);
@@ -599,15 +599,13 @@ static bool name_field(struct frame_nodes *nodes, const struct label *label, con
 
 static bool name_copies(const struct splitting *splitting, struct frame_nodes *nodes)
 {
-    const struct db_variables *variables = splitting->variables;
     bool ok = true;
     for (size_t i = 0; ok && i < splitting->n_labels; i++) {
         const struct label *label = &splitting->labels[i];
-        const struct db_variable *variable = &variables->items[label->variable];
         if (label->field != FRAME_NONE)
-            ok = name_field(nodes, label, &variables->fields[label->field]);
+            ok = name_field(nodes, label, splitting->model);
         else if (label->part != FRAME_NONE)
-            ok = name_part(nodes, label, variable, &variables->parts[variable->first_part + label->part]);
+            ok = name_part(nodes, label, splitting->model);
     }
     return ok;
 }
@@ -653,7 +651,7 @@ static int make_copied(const struct splitting *splitting, struct frame **frame, 
     for (size_t i = 0; code == 0 && i < from->n_columns; i++) {
         bool is_of_function;
         struct frame_column *own = own_of(from, i, &is_of_function);
-        uint32_t event = event_of_column(splitting->variables, frame_column_name(from, i));
+        uint32_t event = event_of_column(splitting->model, frame_column_name(from, i));
         code = frame_add_column(made, copied_column(from->columns[i], own, is_of_function, event, copies), err);
     }
     if (code == 0)
@@ -663,51 +661,52 @@ static int make_copied(const struct splitting *splitting, struct frame **frame, 
     return code;
 }
 
-/* Texts of one table are the same where their addresses are. */
 static int compare_fields(const void *a, const void *b, void *context)
 {
-    const struct db_field *fields = context, *x = &fields[*(const uint32_t *)a], *y = &fields[*(const uint32_t *)b];
-    if (x->part != y->part)
-        return x->part < y->part ? -1 : 1;
-    if (x->name != y->name)
-        return (uintptr_t)x->name < (uintptr_t)y->name ? -1 : 1;
-    return x < y ? -1 : x > y;
+    const uint32_t *x = a, *y = b;
+    const struct variable_field *fields = context, *one = &fields[*x], *other = &fields[*y];
+    if (one->part != other->part)
+        return one->part < other->part ? -1 : 1;
+    if (one->name != other->name)
+        return one->name < other->name ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
 }
 
 /* Finds the fields of a variable that differ in their event alone. */
-static void find_same(struct splitting *splitting, const struct db_variable *variable)
+static void find_same(struct splitting *splitting, size_t index)
 {
-    struct db_field *fields = splitting->variables->fields;
-    uint32_t *order = &splitting->order[variable->first_field];
-    for (size_t k = 0; k < variable->n_fields; k++)
-        order[k] = (uint32_t)(variable->first_field + k);
-    qsort_r(order, variable->n_fields, sizeof *order, compare_fields, fields);
+    const struct variable *variable = &splitting->model->variables[index];
+    const struct variable_field *fields = variable->fields;
+    uint32_t *same = &splitting->same_as[splitting->first_field[index]], *order = splitting->order;
+    for (uint32_t k = 0; k < variable->n_fields; k++)
+        order[k] = k;
+    qsort_r(order, variable->n_fields, sizeof *order, compare_fields, variable->fields);
     for (size_t k = 0; k < variable->n_fields; k++) {
-        bool is_same = k && fields[order[k]].part == fields[order[k - 1]].part &&
-                       fields[order[k]].name == fields[order[k - 1]].name;
-        splitting->same_as[order[k]] = is_same ? splitting->same_as[order[k - 1]] : order[k];
+        const struct variable_field *field = &fields[order[k]], *before = k ? &fields[order[k - 1]] : NULL;
+        bool is_same = before && field->part == before->part && field->name == before->name;
+        same[order[k]] = is_same ? same[order[k - 1]] : order[k];
     }
 }
 
 /* Finds the variables that are to be split, and the counts of each node. Returns whether there is any. */
 static bool find_variables(struct splitting *splitting)
 {
-    const struct db_variables *variables = splitting->variables;
+    const struct model *model = splitting->model;
     bool found = false;
-    for (size_t i = 0; i < variables->n; i++) {
-        const struct db_variable *variable = &variables->items[i];
+    for (size_t i = 0; i < model->n_variables; i++) {
+        const struct variable *variable = &model->variables[i];
         bool is_split = variable->n_parts > 0 || (splitting->with_fields && variable->n_fields > 0);
         for (size_t k = 0; is_split && k < variable->n_scopes; k++) {
-            uint32_t node = splitting->node_of[variables->scopes[variable->first_scope + k]];
+            uint32_t node = splitting->node_of[variable->scopes[k]];
             if (node != FRAME_NONE && !splitting->variable_of[node])
                 splitting->variable_of[node] = (uint32_t)i + 1;
             found |= node != FRAME_NONE;
         }
         if (splitting->with_fields && variable->n_fields)
-            find_same(splitting, variable);
+            find_same(splitting, i);
     }
-    for (size_t i = variables->n_counts; i-- > 0;) {
-        uint32_t scope = variables->counts[i].scope;
+    for (size_t i = model->n_field_counts; i-- > 0;) {
+        uint32_t scope = model->field_counts[i].scope;
         uint32_t node = scope < splitting->n_ids ? splitting->node_of[scope] : FRAME_NONE;
         if (node != FRAME_NONE)
             splitting->counts_of[node] = (uint32_t)i + 1;
@@ -717,7 +716,8 @@ static bool find_variables(struct splitting *splitting)
 
 static bool splitting_init(struct splitting *splitting, const struct frame *frame)
 {
-    size_t n = frame_n_nodes(frame) + 1, n_events = splitting->variables->n_events;
+    const struct model *model = splitting->model;
+    size_t n = frame_n_nodes(frame) + 1, n_events = model->n_events, n_fields = 0;
     splitting->frame = frame;
     splitting->stamp = 1;
     splitting->most = COPIES_TIMES * (uint64_t)n + COPIES_LEAST;
@@ -725,8 +725,11 @@ static bool splitting_init(struct splitting *splitting, const struct frame *fram
     splitting->counts_of = calloc(n, sizeof *splitting->counts_of);
     splitting->new_of = calloc(n, sizeof *splitting->new_of);
     splitting->stamps = calloc(n, sizeof *splitting->stamps);
-    splitting->same_as = calloc(splitting->variables->n_fields + 1, sizeof *splitting->same_as);
-    splitting->order = calloc(splitting->variables->n_fields + 1, sizeof *splitting->order);
+    splitting->first_field = calloc(model->n_variables + 1, sizeof *splitting->first_field);
+    for (size_t i = 0; splitting->first_field && i < model->n_variables; n_fields += model->variables[i++].n_fields)
+        splitting->first_field[i] = n_fields;
+    splitting->same_as = calloc(n_fields + 1, sizeof *splitting->same_as);
+    splitting->order = calloc(n_fields + 1, sizeof *splitting->order);
     splitting->all = calloc(n_events + 1, sizeof *splitting->all);
     splitting->here = calloc(n_events + 1, sizeof *splitting->here);
     splitting->fractions = calloc(n_events + 1, sizeof *splitting->fractions);
@@ -734,8 +737,8 @@ static bool splitting_init(struct splitting *splitting, const struct frame *fram
     if (splitting->copies)
         *splitting->copies = (struct copies){.n_owners = 1, .n_events = (uint32_t)n_events};
     return splitting->variable_of && splitting->counts_of && splitting->new_of && splitting->stamps &&
-           splitting->same_as && splitting->order && splitting->all && splitting->here && splitting->fractions &&
-           splitting->copies;
+           splitting->first_field && splitting->same_as && splitting->order && splitting->all && splitting->here &&
+           splitting->fractions && splitting->copies;
 }
 
 static void splitting_fini(struct splitting *splitting)
@@ -744,6 +747,7 @@ static void splitting_fini(struct splitting *splitting)
     free(splitting->counts_of);
     free(splitting->new_of);
     free(splitting->stamps);
+    free(splitting->first_field);
     free(splitting->same_as);
     free(splitting->order);
     free(splitting->all);
@@ -755,13 +759,16 @@ static void splitting_fini(struct splitting *splitting)
     copies_drop(splitting->copies);
 }
 
-int hpctoolkit_split_variables(struct frame **frame, const struct db_variables *variables, const uint32_t *node_of,
-                               uint32_t n_ids, bool with_fields, struct error *err)
+int hpctoolkit_split_variables(struct frame **frame, const struct model *model, const uint32_t *node_of, uint32_t n_ids,
+                               bool with_fields, struct error *err)
 {
     struct splitting splitting = {
-        .variables = variables, .node_of = node_of, .n_ids = n_ids, .with_fields = with_fields && variables->n_counts};
+        .model = model, .node_of = node_of, .n_ids = n_ids, .with_fields = with_fields && model->n_field_counts};
     struct frame *made = NULL;
-    if (variables->n_parts == 0 && !splitting.with_fields)
+    bool has_parts = false;
+    for (size_t i = 0; i < model->n_variables; i++)
+        has_parts |= model->variables[i].n_parts > 0;
+    if (!has_parts && !splitting.with_fields)
         return 0;
     int code = splitting_init(&splitting, *frame) ? 0 : error_memory(err);
     if (code == 0 && find_variables(&splitting)) {

@@ -8,7 +8,6 @@
 
 #include "analysis/load/load.h"
 #include "database/database.h"
-#include "fmt/db-variables.h"
 
 #include "../lib/json-database.h"
 #include "database-try.h"
@@ -16,56 +15,41 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
-/* Frames read the variables of a locus.db alone: they are those of the model. */
-static void check_variables(const struct model *model, const void *bytes, size_t len_bytes)
+/* Reads what a model was written as, and writes that: all of it, or what frames want. */
+static void write_again(const struct buf *bytes, enum db_part wanted, struct buf *again)
 {
-    struct db_variables read;
+    struct model model;
     struct error err = {0};
-    check(db_variables_read(bytes, len_bytes, "fuzz", &read, &err) == 0, "a database that is read has no variables");
-    check(read.n == model->n_variables, "there are as many variables");
-    for (size_t i = 0; i < read.n; i++) {
-        const struct variable *variable = &model->variables[i];
-        const struct db_variable *same = &read.items[i];
-        check(strcmp(same->name, model_text(model, variable->name)) == 0, "the name is another one");
-        check(strcmp(same->type, model_text(model, variable->type)) == 0, "the type is another one");
-        check(strcmp(same->file, model_text(model, variable->file)) == 0, "the file is another one");
-        check(same->class == variable->class && same->line == variable->line, "class or line is another one");
-        check(strcmp(db_class_name(same->class), model_class_name(variable->class)) == 0, "the class has another name");
-        check(same->size_bytes == variable->size_bytes && same->n_blocks == variable->n_blocks &&
-                  same->element_bytes == variable->element_bytes,
-              "a size is another one");
-        check(same->n_scopes == variable->n_scopes, "there are as many scopes");
-        check(same->n_fields == variable->n_fields, "there are as many fields");
-        for (size_t k = 0; k < same->n_fields; k++) {
-            const struct db_field *field = &read.fields[same->first_field + k];
-            const struct variable_field *known = &variable->fields[k];
-            check(strcmp(field->name, model_text(model, known->name)) == 0 && field->event == known->event &&
-                      field->part == known->part && field->n_samples == known->samples,
-                  "a field is another one");
-        }
-        for (size_t k = 0; k < same->n_scopes; k++)
-            check(read.scopes[same->first_scope + k] == variable->scopes[k], "a scope is another one");
-    }
-    check(read.n_counts == model->n_field_counts, "there are as many counts of fields");
-    for (size_t i = 0; i < read.n_counts; i++) {
-        const struct db_field_count *count = &read.counts[i];
-        const struct field_count *known = &model->field_counts[i];
-        check(count->variable == known->variable && count->scope == known->scope && count->field == known->field &&
-                  count->n_samples == known->n_samples,
-              "a count of a field is another one");
-    }
-    db_variables_fini(&read);
+    check(model_init(&model, &err) == 0, "out of memory");
+    check(locus_db_read(bytes->data, bytes->len_bytes, "fuzz", wanted, &model, &err) == 0,
+          "what is written is not read");
+    if (wanted == DB_ALL)
+        check(locus_db_write(&model, again, NULL) == 0, "a database that is read cannot be written");
+    for (size_t i = 0; i < model.n_variables; i++)
+        for (size_t k = 0; k < model.variables[i].n_scopes; k++)
+            check(model.variables[i].scopes[k] < model.n_scopes, "a scope is not in the tree");
+    model_fini(&model);
 }
 
-/* The same of the database when it is written again, and of what was read if that is no text. */
-static void try_variables(const struct model *model, const void *bytes, size_t len_bytes)
+/* What is read can be written, and that reads as the same. */
+static void try_codec(const struct model *model)
 {
-    struct buf out = {0};
-    if (bytes)
-        check_variables(model, bytes, len_bytes);
+    struct buf out = {0}, again = {0};
     check(locus_db_write(model, &out, NULL) == 0, "a database that is read cannot be written");
-    check_variables(model, out.data, out.len_bytes);
+    write_again(&out, DB_ALL, &again);
+    check(out.len_bytes == again.len_bytes && memcmp(out.data, again.data, out.len_bytes) == 0,
+          "it reads as another one");
+    write_again(&out, DB_VARIABLES, NULL);
     buf_fini(&out);
+    buf_fini(&again);
+}
+
+static int read_either(const char *bytes, size_t len_bytes, struct model *model, struct error *err)
+{
+    if (!locus_db_is(bytes, len_bytes))
+        return json_database_read(bytes, len_bytes, "fuzz", model, err);
+    int code = locus_db_read(bytes, len_bytes, "fuzz", DB_ALL, model, err);
+    return code == 0 ? model_sum(model, err) : code;
 }
 
 static void try_database(const uint8_t *data, size_t len_bytes)
@@ -73,10 +57,9 @@ static void try_database(const uint8_t *data, size_t len_bytes)
     struct model model;
     struct error err = {0};
     check(model_init(&model, &err) == 0, "out of memory");
-    bool is_binary = locus_db_is((const char *)data, len_bytes);
-    int code = (is_binary ? locus_db_read : json_database_read)((const char *)data, len_bytes, "fuzz", &model, &err);
+    int code = read_either((const char *)data, len_bytes, &model, &err);
     if (code == 0)
-        try_variables(&model, is_binary ? data : NULL, len_bytes);
+        try_codec(&model);
     if (code == 0 && database_goes_on(data, len_bytes))
         database_report(&model);
     else

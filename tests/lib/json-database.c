@@ -462,7 +462,7 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
         if (!take->code && !model_scope_fits(model, (uint32_t)take->index + 1))
             (void)json_take_fail(take, ERR_FORMAT, "kind", "an instruction is not in a statement, or has parts");
     }
-    scopes_link(model);
+    model_link_scopes(model);
     take->where = "values";
     list = json_take_array_at(take, root, "values", &n);
     model->own = zeroed(take, model->n_scopes * model->n_metrics + 1, sizeof *model->own);

@@ -7,6 +7,8 @@
 
 #define PART_LEAST 0.002 /* of all samples: variables with fewer are not looked at */
 
+_Static_assert(NEST_VERDICT_MOST == NEST_TILE && NEST_MOVE_MOST == NEST_UNKNOWN, "as in locus.db");
+
 static bool add_count(struct model *model, const struct cause_spot *spot, const struct code_nest *code)
 {
     const struct structure_nest *nest = &code->nest;

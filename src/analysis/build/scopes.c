@@ -224,18 +224,7 @@ static void move_scopes(struct model *model, struct scope *moved, const uint32_t
         moved[new_of[i]].parent = new_of[model->scopes[i].parent];
     }
     memcpy(model->scopes, moved, model->n_scopes * sizeof *moved);
-    scopes_link(model);
-}
-
-void scopes_link(struct model *model)
-{
-    for (size_t i = 0; i < model->n_scopes; i++)
-        model->scopes[i].first_child = model->scopes[i].next_sibling = 0;
-    for (size_t i = model->n_scopes; i-- > 1;) {
-        struct scope *parent = &model->scopes[model->scopes[i].parent];
-        model->scopes[i].next_sibling = parent->first_child;
-        parent->first_child = (uint32_t)i;
-    }
+    model_link_scopes(model);
 }
 
 int scopes_sort(struct model *model, uint32_t **renumber, struct error *err)

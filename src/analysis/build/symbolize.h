@@ -164,9 +164,6 @@ uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const
  * applies it to everything that refers to scopes and frees it.  err: ERR_MEMORY */
 int scopes_sort(struct model *model, uint32_t **renumber, struct error *err);
 
-/* Sets first_child and next_sibling from parent, for scopes that are already in order. */
-void scopes_link(struct model *model);
-
 /* Frees the hash table; the scopes stay with the model. */
 void scopes_builder_fini(struct scope_builder *builder);
 

@@ -856,20 +856,19 @@ static bool add_fields_of_scope(struct type_maker *maker, const uint32_t *type_o
     const struct variable *variable = &model->variables[at->variable];
     double all = 0;
     bool ok = true;
-    for (*end = first;
-         *end < model->n_field_counts && counts[*end].variable == at->variable && counts[*end].scope == at->scope;
-         ++*end) {
-        const struct variable_field *field = &variable->fields[counts[*end].field];
-        bool is_left_out = variable->n_parts && field->part == FIELD_NO_PART;
-        all += field->event == event && !is_left_out ? (double)counts[*end].n_samples : 0;
+    *end = model_counts_end(model, first);
+    for (size_t i = first; i < *end; i++) {
+        const struct variable_field *field = &variable->fields[counts[i].field];
+        bool is_shared = field->event == event && variable_shares_field(variable, field);
+        all += is_shared ? (double)counts[i].n_samples : 0;
     }
     if (report_wait(maker->report, &maker->report->variables[maker->report->variable_of[at->variable]], at->scope) !=
         REPORT_NOT_WAITING)
         return true;
     for (size_t i = first; ok && i < *end; i++) {
         const struct variable_field *field = &variable->fields[counts[i].field];
-        bool is_left_out = field->event != event || (variable->n_parts && field->part == FIELD_NO_PART);
-        uint32_t row = is_left_out ? 0 : row_of_part(maker, first_of, next_of, at->variable, field->part);
+        bool is_shared = field->event == event && variable_shares_field(variable, field);
+        uint32_t row = is_shared ? row_of_part(maker, first_of, next_of, at->variable, field->part) : 0;
         if (!row || report_is_special(&maker->report->rows[row - 1]) || all <= 0)
             continue;
         size_t index =

@@ -213,27 +213,14 @@ static uint32_t event_of_metric(const struct model *model, size_t metric)
     return UINT32_MAX;
 }
 
-/* The fraction of a frame's values of an event that falls on a part; below 0: no sample on its parts is known. */
-static double fraction_of_event(const struct variable *variable, const struct variable_part *of, uint32_t event)
-{
-    uint32_t part = (uint32_t)(of - variable->parts);
-    double all = 0, here = 0;
-    for (size_t i = 0; i < variable->n_fields; i++) {
-        const struct variable_field *field = &variable->fields[i];
-        if (field->event != event || field->part == FIELD_NO_PART)
-            continue;
-        all += (double)field->samples;
-        here += field->part == part ? (double)field->samples : 0;
-    }
-    return all > 0 ? here / all : -1;
-}
-
 double report_part_fraction(const struct report *report, const struct report_row *row, size_t metric)
 {
     const struct model *model = report->model;
     bool is_first = (int64_t)metric == model_first_metric(model);
     uint32_t event = row->part && !is_first ? event_of_metric(model, metric) : UINT32_MAX;
-    double fraction = event == UINT32_MAX ? -1 : fraction_of_event(row->variable, row->part, event);
+    double fraction = event == UINT32_MAX
+                          ? -1
+                          : variable_part_fraction(row->variable, (uint32_t)(row->part - row->variable->parts), event);
     return !row->part ? 1 : fraction >= 0 ? fraction : row->part->fraction;
 }
 
@@ -273,18 +260,17 @@ static size_t count_scope(const struct model *model, size_t first, uint32_t even
                           double *here)
 {
     const struct field_count *counts = model->field_counts;
-    size_t i = first;
+    const struct variable *variable = &model->variables[counts[first].variable];
+    size_t end = model_counts_end(model, first);
     *all = *here = 0;
-    for (; i < model->n_field_counts && counts[i].variable == counts[first].variable &&
-           counts[i].scope == counts[first].scope;
-         i++) {
-        const struct variable_field *field = &model->variables[counts[i].variable].fields[counts[i].field];
-        if (field->event != event || field->part == FIELD_NO_PART)
+    for (size_t i = first; i < end; i++) {
+        const struct variable_field *field = &variable->fields[counts[i].field];
+        if (field->event != event || !variable_shares_field(variable, field))
             continue;
         *all += (double)counts[i].n_samples;
         *here += field->part == part ? (double)counts[i].n_samples : 0;
     }
-    return i;
+    return end;
 }
 
 /* The lines of a part in a metric that is not the first: as the samples of its event are counted in each scope. */
@@ -382,7 +368,7 @@ static int add_variable(struct report *report, const struct variable *variable, 
     uint32_t event = event_of_metric(model, report->metric);
     bool is_first = (int64_t)report->metric == model_first_metric(model), is_split = variable->n_parts > 0;
     if (is_split && !is_first)
-        is_split = event != UINT32_MAX && fraction_of_event(variable, &variable->parts[0], event) >= 0;
+        is_split = event != UINT32_MAX && variable_part_fraction(variable, 0, event) >= 0;
     int code = is_split ? 0 : add_row(report, variable, NULL, value, fraction, err);
     for (size_t i = 0; is_split && code == 0 && i < variable->n_parts; i++) {
         const struct report_row like = {.variable = variable, .part = &variable->parts[i]};

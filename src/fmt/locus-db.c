@@ -2,16 +2,15 @@
 /* The file locus.db: a model as numbers of variable length, one after the other. One set of functions goes through the
  * model and either writes each field or reads it back, so that both directions agree. When reading, every index and
  * every count is checked here, and no later code needs to. doc/FORMAT.md has the layout. */
+#include "fmt/locus-db.h"
+
+#include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/build/symbolize.h"
 #include "base/access-pattern.h"
 #include "base/bytes.h"
-#include "database/database.h"
-#include "fmt/db-variables.h"
 
 #define BEGINS "LOCUS-DB"
 #define ENDS "_locusdb"
@@ -20,7 +19,13 @@
 void pass_refuse(struct pass *pass, const char *what, const char *why)
 {
     if (pass->code == 0)
-        pass->code = error_set(pass->err, ERR_FORMAT, "%s: offset %zu: %s: %s", pass->name, pass->at, what, why);
+        pass->code = error_set(pass->err, ERR_FORMAT, "%.600s: offset %zu: %s: %s", pass->name, pass->at, what, why);
+}
+
+static void fail_memory(struct pass *pass)
+{
+    if (pass->code == 0)
+        pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
 }
 
 void pass_put(struct buf *out, uint64_t value)
@@ -122,24 +127,27 @@ void pass_text(struct pass *pass, char **text, const char *what)
     *text = strndup((const char *)pass->data + pass->at, len - 1);
     pass->at += len - 1;
     if (!*text)
-        pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
+        fail_memory(pass);
 }
 
-/* A list's length. When reading, *items gets so many zeroed items, each of which takes a byte of the file at least; the
- * length is 0 after a failure. */
-size_t pass_list(struct pass *pass, void *items, size_t n, size_t item_bytes, const char *what)
+/* A list's length, whose items take a byte of the file each at least; 0 after a failure. */
+static size_t pass_length(struct pass *pass, size_t n, const char *what)
 {
     n = (size_t)pass_number(pass, n, UINT64_MAX, what);
-    if (pass->out || pass->code != 0 || n == 0)
-        return pass->code == 0 ? n : 0;
-    if (n > pass->len - pass->at) {
+    if (!pass->out && n > pass->len - pass->at)
         pass_refuse(pass, what, "the list is longer than the file");
-        return 0;
-    }
+    return pass->code == 0 ? n : 0;
+}
+
+size_t pass_list(struct pass *pass, void *items, size_t n, size_t item_bytes, const char *what)
+{
+    n = pass_length(pass, n, what);
+    if (pass->out || n == 0)
+        return n;
     void *made = calloc(n, item_bytes);
     memcpy(items, &made, sizeof made);
     if (!made)
-        pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
+        fail_memory(pass);
     return made ? n : 0;
 }
 
@@ -169,8 +177,7 @@ static void pass_head(struct pass *pass, struct model *model)
 /* The texts of a table, of which each occurs once. */
 static void pass_texts(struct pass *pass, struct strtab *table, const char *what)
 {
-    char **none = NULL;
-    size_t n = pass_list(pass, &none, table->n_strings, sizeof *none, what);
+    size_t n = pass_length(pass, table->n_strings, what);
     for (size_t i = 0; i < n && pass->code == 0; i++) {
         char *text = pass->out ? table->strings[i] : NULL;
         pass_text(pass, &text, what);
@@ -180,27 +187,24 @@ static void pass_texts(struct pass *pass, struct strtab *table, const char *what
             pass_refuse(pass, what, "a text is missing");
         int64_t id = text ? strtab_intern(table, text) : -1;
         if (pass->code == 0 && id < 0)
-            pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
+            fail_memory(pass);
         else if (pass->code == 0 && id != (int64_t)i)
             pass_refuse(pass, what, "a text occurs twice");
         free(text);
     }
-    free(none);
 }
 
 static void pass_notes(struct pass *pass, struct model *model)
 {
-    char **list = model->notes;
-    size_t n = pass_list(pass, &list, model->n_notes, sizeof *list, "notes");
+    size_t n = pass_length(pass, model->n_notes, "notes");
     for (size_t i = 0; i < n && pass->code == 0; i++) {
-        pass_text(pass, &list[i], "note");
-        if (!pass->out && list[i])
-            model_note(model, "%s", list[i]);
+        char *note = pass->out ? model->notes[i] : NULL;
+        pass_text(pass, &note, "note");
+        if (!pass->out && note)
+            model_note(model, "%s", note);
+        if (!pass->out)
+            free(note);
     }
-    for (size_t i = 0; !pass->out && i < n; i++)
-        free(list[i]);
-    if (!pass->out && n)
-        free(list);
 }
 
 static void pass_metrics(struct pass *pass, struct model *model)
@@ -327,7 +331,7 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
     pass_32(pass, &scope->line, UINT32_MAX, "line");
     pass_32(pass, &scope->end_line, UINT32_MAX, "line");
     pass_64(pass, &scope->vaddr, "address");
-    if (pass->code == 0 && !model_scope_fits(model, index))
+    if (pass->code == 0 && pass->wanted == DB_ALL && !model_scope_fits(model, index))
         pass_refuse(pass, "kind", "an instruction is not in a statement, or has parts");
 }
 
@@ -335,10 +339,9 @@ static void pass_scope(struct pass *pass, const struct model *model, uint32_t in
 static void pass_values(struct pass *pass, struct model *model)
 {
     uint64_t n_values = 0, at = 0, n_places = (uint64_t)model->n_scopes * model->n_metrics;
-    if (!pass->out)
-        model->own = calloc(n_places + 1, sizeof *model->own);
-    if (!model->own && pass->code == 0)
-        pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
+    double left_out = 0;
+    if (!pass->out && pass->wanted == DB_ALL && !(model->own = calloc(n_places + 1, sizeof *model->own)))
+        fail_memory(pass);
     for (uint64_t i = 0; pass->out && i < n_places; i++)
         n_values += model->own[i] != 0;
     n_values = pass_number(pass, n_values, n_places, "values");
@@ -351,26 +354,24 @@ static void pass_values(struct pass *pass, struct model *model)
             return;
         }
         at = next + pass_number(pass, at - next, n_places - 1 - next, "place of a value");
-        pass_double(pass, &model->own[at], "value");
+        pass_double(pass, pass->wanted == DB_ALL ? &model->own[at] : &left_out, "value");
     }
 }
 
 static void pass_tree(struct pass *pass, struct model *model)
 {
-    struct scope *scopes = model->scopes + 1;
-    size_t n = pass_list(pass, &scopes, model->n_scopes - 1, sizeof *scopes, "scopes");
-    if (!pass->out && pass->code == 0) {
-        if (!vec_reserve(&model->scopes, &model->cap_scopes, n + 1, sizeof *model->scopes))
-            pass->code = error_set(pass->err, ERR_MEMORY, "out of memory");
-        else
-            model->n_scopes = n + 1;
-        if (n)
-            free(scopes);
+    bool is_kept = pass->wanted == DB_ALL;
+    size_t n = pass_length(pass, model->n_scopes - 1, "scopes");
+    if (!pass->out && is_kept && !vec_reserve(&model->scopes, &model->cap_scopes, n + 1, sizeof *model->scopes))
+        fail_memory(pass);
+    if (pass->code == 0)
+        model->n_scopes = n + 1;
+    for (uint32_t i = 1; i <= n && pass->code == 0; i++) {
+        struct scope left_out = {0};
+        pass_scope(pass, model, i, is_kept ? &model->scopes[i] : &left_out);
     }
-    for (uint32_t i = 1; i <= n && pass->code == 0; i++)
-        pass_scope(pass, model, i, &model->scopes[i]);
-    if (!pass->out && pass->code == 0)
-        scopes_link(model);
+    if (!pass->out && is_kept && pass->code == 0)
+        model_link_scopes(model);
     pass_values(pass, model);
 }
 
@@ -560,20 +561,34 @@ bool locus_db_is(const char *bytes, size_t len_bytes)
     return len_bytes >= MARK_BYTES && memcmp(bytes, BEGINS, MARK_BYTES) == 0;
 }
 
-int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
+/* Says of another version whether it is older or newer, and what to do. */
+static void check_version(struct pass *pass)
 {
-    struct pass pass = {.data = (const unsigned char *)bytes, .at = MARK_BYTES, .name = name, .err = err};
+    uint64_t version = pass_take(pass, "version");
+    if (pass->code != 0 || version == DB_VERSION)
+        return;
+    pass->code =
+        error_set(pass->err, ERR_UNSUPPORTED, "%.600s: offset %d: version %" PRIu64 ", while this program reads %d: %s",
+                  pass->name, MARK_BYTES, version, DB_VERSION,
+                  version < DB_VERSION ? "make the database anew, with hpcprof from its measurements"
+                                       : "a newer version of Locus reads it");
+}
+
+int locus_db_read(const char *bytes, size_t len_bytes, const char *name, enum db_part wanted, struct model *model,
+                  struct error *err)
+{
+    struct pass pass = {
+        .data = (const unsigned char *)bytes, .at = MARK_BYTES, .name = name, .wanted = wanted, .err = err};
     if (!locus_db_is(bytes, len_bytes))
-        return error_set(err, ERR_FORMAT, "%s is not a database of Locus", name);
+        return error_set(err, ERR_FORMAT, "%.600s: offset 0: this is not a database of Locus", name);
     if (len_bytes < 2 * MARK_BYTES || memcmp(bytes + len_bytes - MARK_BYTES, ENDS, MARK_BYTES) != 0)
-        return error_set(err, ERR_FORMAT, "%s: offset %zu: the end is missing: the file has been cut", name, len_bytes);
+        return error_set(err, ERR_FORMAT, "%.600s: offset %zu: the end is missing: the file has been cut", name,
+                         len_bytes);
     pass.len = len_bytes - MARK_BYTES;
-    uint64_t version = pass_take(&pass, "version");
-    if (pass.code == 0)
-        pass.code = db_check_version(version, name, err);
+    check_version(&pass);
     pass_model(&pass, model);
     if (pass.code == 0 && pass.at != pass.len)
         pass_refuse(&pass, "end", "the file goes on");
     model_set_capacities(model);
-    return pass.code ? pass.code : model_sum(model, err);
+    return pass.code;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables at the end of locus.db, each with its name and length: see locus-db.c. doc/FORMAT.md has them. */
+#include "fmt/locus-db.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "analysis/build/symbolize.h"
-#include "base/access-pattern.h"
-#include "database/database.h"
 
 /* Behind the model lie tables with names and lengths. A table is there if it has rows. */
 
@@ -275,8 +273,8 @@ static void pass_nest_counts(struct pass *pass, struct model *model)
         pass_string(pass, model, &count->outer_file, "file of a nest");
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
             pass_32(pass, words[k], UINT32_MAX, "line of a nest");
-        pass_32(pass, &count->verdict, NEST_TILE, "verdict of a nest");
-        pass_32(pass, &count->move, NEST_UNKNOWN, "walk of a nest");
+        pass_32(pass, &count->verdict, NEST_VERDICT_MOST, "verdict of a nest");
+        pass_32(pass, &count->move, NEST_MOVE_MOST, "walk of a nest");
         pass_32(pass, &count->is_around, 1, "order of a nest");
         pass_64(pass, &count->stride_bytes, "stride of a nest");
         pass_64(pass, &count->outer_bytes, "stride of a nest");
