@@ -5,7 +5,7 @@
 #define LOCUS_EXPORT_ANNOTATION_H
 
 #include "analysis/report/code-table.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 
 /* --- the data of a row --- */
 
@@ -73,5 +73,8 @@ void annotation_fini(struct annotation *annotation);
 
 /* Appends the names of the functions that it is about, for a report's head; nothing for a file. */
 void annotation_put_functions(const struct annotation *annotation, struct buf *out);
+
+/* export-instructions.c: annotate --instructions. */
+extern const struct report_forms instructions_forms;
 
 #endif

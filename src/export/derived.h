@@ -5,7 +5,7 @@
 #ifndef LOCUS_EXPORT_DERIVED_H
 #define LOCUS_EXPORT_DERIVED_H
 
-#include "export/exporters.h"
+#include "answer/answer.h"
 
 /* All zero: there are no such columns, and nothing is put. */
 struct derived {

@@ -4,7 +4,7 @@
 #include "export/annotation.h"
 
 #include "base/path.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
@@ -175,6 +175,31 @@ static int annotate_json(const struct export_job *job, struct buf *out, struct e
     return 0;
 }
 
-const struct exporter export_annotate_text = {"annotate", "text", annotate_text};
-const struct exporter export_annotate_csv = {"annotate", "csv", annotate_csv};
-const struct exporter export_annotate_json = {"annotate", "json", annotate_json};
+static const struct ask_note notes[] = {
+    {ASK_ALL, "All lines."},
+    {ASK_BY,
+     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
+     "that is not zero."},
+    {ASK_MIN, "Default in text: 0.5."},
+    {0, NULL},
+};
+
+const struct report_kind answer_annotate = {
+    .name = "annotate",
+    .operands = "FILE|FUNCTION DB",
+    .summary = "the source of a file or function, or its machine code, with what each line cost",
+    .manual =
+        "annotate prints the source of a file, or of a function, as the database has a copy of it, with what each "
+        "line cost: the lines with samples and a few around them. A file goes by the end of its path, a function "
+        "by its name without parameters; FILE:FUNCTION tells apart those of the same name. With --instructions it "
+        "prints the machine code that was made from these lines, with the source between, as perf annotate does.",
+    .example = "annotate --instructions solve hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(ALL) | ASK(BY) | ASK(INSTRUCTIONS),
+    .options_by = ASK_ROWS | ASK(ALL) | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = notes,
+    .shows_all = true,
+    .forms = {.text = annotate_text, .csv = annotate_csv, .json = annotate_json},
+    .by_forms = &by_forms,
+    .instructions_forms = &instructions_forms,
+};

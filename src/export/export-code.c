@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "export/annotation.h"
 #include "export/derived.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
@@ -316,9 +316,42 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_functions_text = {"functions", "text", write_text};
-const struct exporter export_functions_csv = {"functions", "csv", write_csv};
-const struct exporter export_functions_json = {"functions", "json", write_json};
-const struct exporter export_lines_text = {"lines", "text", write_text};
-const struct exporter export_lines_csv = {"lines", "csv", write_csv};
-const struct exporter export_lines_json = {"lines", "json", write_json};
+static const struct ask_note by_notes[] = {
+    {ASK_BY,
+     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
+     "that is not zero."},
+    {0, NULL},
+};
+
+#define CODE_MANUAL                                                                                                    \
+    "by itself and with the functions that it calls, and which variables it spent that on. Recursion counts once, "    \
+    "and "                                                                                                             \
+    "an inlined function is a function."
+
+const struct report_kind answer_functions = {
+    .name = "functions",
+    .operands = "DB",
+    .summary = "what each function cost, and which variables it spent that on",
+    .manual = "functions prints what each function cost, " CODE_MANUAL,
+    .example = "functions hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(BY) | ASK(DERIVE),
+    .options_by = ASK_ROWS | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = by_notes,
+    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .by_forms = &by_forms,
+};
+
+const struct report_kind answer_lines = {
+    .name = "lines",
+    .operands = "DB",
+    .summary = "what each source line cost, and which variables it spent that on",
+    .manual = "lines prints what each source line cost, " CODE_MANUAL,
+    .example = "lines --top 20 hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(BY) | ASK(DERIVE),
+    .options_by = ASK_ROWS | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = by_notes,
+    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .by_forms = &by_forms,
+};

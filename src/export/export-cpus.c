@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/report/code-table.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
@@ -332,9 +332,6 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     return 0;
 }
 
-const struct exporter export_cpus_text = {"cpus", "text", write_text};
-const struct exporter export_cpus_csv = {"cpus", "csv", write_csv};
-
 /* --- JSON --- */
 
 static void put_json_threads(const struct cpu_report *cpus, struct buf *out)
@@ -414,4 +411,25 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     return ok ? 0 : error_memory(err);
 }
 
-const struct exporter export_cpus_json = {"cpus", "json", write_json};
+static const struct ask_note notes[] = {
+    {ASK_BY, "A row for each CPU (the default), core, package or node."},
+    {0, NULL},
+};
+
+const struct report_kind answer_cpus = {
+    .name = "cpus",
+    .operands = "DB",
+    .summary = "where threads ran while they used data",
+    .manual =
+        "cpus prints where threads ran while they used data: for each CPU, core, package or NUMA node of each host "
+        "the samples at data that were taken there, by how many threads, and at which variables. This is where "
+        "the threads were, not where the memory is. CPUs and cores without samples are left out. Cores and "
+        "packages are numbered over the whole host, as by lscpu. CSV has a row for each place, thread and "
+        "variable.",
+    .example = "cpus --by node --variable grid hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(VARIABLE),
+    .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(VARIABLE),
+    .by = BY_PLACE,
+    .notes = notes,
+    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The whole model as JSON. Scopes and values are arrays of numbers, one per line, since there are many. */
 #include "database/database.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
+#include "export/vars-table.h"
 #include "fmt/json.h"
 
 static void put_head(const struct model *model, struct buf *out)
@@ -518,4 +519,15 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
                        : 0;
 }
 
-const struct exporter export_database_json = {"export", "json", write_json};
+const struct report_kind answer_export = {
+    .name = "export",
+    .operands = "FORM INPUT",
+    .summary = "an input in a form for other tools or people",
+    .manual =
+        "export writes an input in a form for people or for other tools. For one of our databases json is all that "
+        "it holds, which doc/FORMAT.md describes, and html a page for a browser in one file, with the sources "
+        "that the database has.",
+    .example = "export folded -o app.folded hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(ALL) | ASK(PATHS) | ASK(ORDER) | ASK(DERIVE) | ASK(PROFILES) | ASK(TREE),
+    .forms = {.json = write_json, .html = write_page},
+};

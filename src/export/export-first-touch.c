@@ -8,7 +8,7 @@
 
 #include "analysis/report/code-table.h"
 #include "base/path.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
@@ -496,6 +496,16 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_first_touch_text = {"first-touch", "text", write_text};
-const struct exporter export_first_touch_csv = {"first-touch", "csv", write_csv};
-const struct exporter export_first_touch_json = {"first-touch", "json", write_json};
+const struct report_kind answer_first_touch = {
+    .name = "first-touch",
+    .operands = "DB",
+    .summary = "which threads touched the pages of each variable first, and where",
+    .manual =
+        "first-touch prints which threads touched the pages of each variable first, where in the program, when and "
+        "in which part of the block, and which threads used it: a page lies on the NUMA node of the thread that "
+        "touched it first. It takes a measurement with page faults, which hpcrun samples by default where it can "
+        "(FAULTS).",
+    .example = "first-touch hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(PATHS) | ASK(ORDER),
+    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+};

@@ -645,6 +645,5 @@ static int instructions_json(const struct export_job *job, struct buf *out, stru
     return 0;
 }
 
-const struct exporter export_instructions_text = {"annotate instructions", "text", instructions_text};
-const struct exporter export_instructions_csv = {"annotate instructions", "csv", instructions_csv};
-const struct exporter export_instructions_json = {"annotate instructions", "json", instructions_json};
+const struct report_forms instructions_forms = {
+    .text = instructions_text, .csv = instructions_csv, .json = instructions_json};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/vars-table.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -193,8 +193,6 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_leaks_text = {"leaks", "text", write_text};
-
 /* --- paths of allocations --- */
 
 static const struct column frame_columns[] = {
@@ -347,5 +345,25 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     return code;
 }
 
-const struct exporter export_leaks_csv = {"leaks", "csv", write_table};
-const struct exporter export_leaks_json = {"leaks", "json", write_table};
+static const struct ask_note notes[] = {
+    {ASK_ALL, "Also list allocation paths without live blocks."},
+    {ASK_PATHS, "Complete paths in text; CSV and JSON always have them."},
+    {ASK_MIN, "Part of the bytes that are live."},
+    {0, NULL},
+};
+
+const struct report_kind answer_leaks = {
+    .name = "leaks",
+    .operands = "DB",
+    .summary = "what was still allocated when the program ended",
+    .manual =
+        "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, "
+        "all that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
+        "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations "
+        "will do.",
+    .example = "leaks --top 0 hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(ALL) | ASK(PATHS) | ASK(MARK),
+    .no_by = "a block belongs to its process, whichever thread or function would free it",
+    .notes = notes,
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+};

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "table/table.h"
 
@@ -226,8 +226,6 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_numa_text = {"numa", "text", write_text};
-
 /* --- CSV and JSON --- */
 
 static const struct column count_columns[] = {{"samples", NULL, CELL_WORDS}};
@@ -338,5 +336,15 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     return export_put_answer(job, &head, "variables", &rows, out, err);
 }
 
-const struct exporter export_numa_csv = {"numa", "csv", write_table};
-const struct exporter export_numa_json = {"numa", "json", write_table};
+const struct report_kind answer_numa = {
+    .name = "numa",
+    .operands = "DB",
+    .summary = "on which memory nodes threads ran, and on which ones the pages that they touched were",
+    .manual =
+        "numa prints, for machines with several memory nodes, on which nodes the threads ran and on which ones the "
+        "pages were that they touched: for all samples and for each variable. hpcrun finds that out by itself for "
+        "events with data addresses.",
+    .example = "numa hpctoolkit-app-database",
+    .options = ASK_ROWS,
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+};

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 #include "table/table.h"
@@ -179,8 +179,6 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     patterns_fini(&patterns);
     return 0;
 }
-
-const struct exporter export_patterns_text = {"patterns", "text", write_text};
 
 /* --- CSV and JSON --- */
 
@@ -419,8 +417,6 @@ static int write_lines_text(const struct export_job *job, struct buf *out, struc
     return 0;
 }
 
-const struct exporter export_sharing_text = {"sharing", "text", write_lines_text};
-
 static const struct column place_columns[] = {
     {"function", NULL, CELL_TEXT},
     {"file", NULL, CELL_TEXT},
@@ -573,7 +569,31 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     return code;
 }
 
-const struct exporter export_patterns_csv = {"patterns", "csv", write_table};
-const struct exporter export_patterns_json = {"patterns", "json", write_table};
-const struct exporter export_sharing_csv = {"sharing", "csv", write_table};
-const struct exporter export_sharing_json = {"sharing", "json", write_table};
+static const struct ask_note pattern_notes[] = {
+    {ASK_VARIABLE, "Also show where in it each thread's samples lie."},
+    {0, NULL},
+};
+
+const struct report_kind answer_patterns = {
+    .name = "patterns",
+    .operands = "DB",
+    .summary = "how the threads use each variable",
+    .manual = "patterns prints how the threads use each variable: by a single owner, blocked by thread, interleaved, "
+              "shared and only read, shared and written, streaming or at random, how certain that is, and what it "
+              "follows from. doc/guide.md has the rules.",
+    .example = "patterns --variable grid hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
+    .notes = pattern_notes,
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+};
+
+const struct report_kind answer_sharing = {
+    .name = "sharing",
+    .operands = "DB",
+    .summary = "cache lines that several threads used and one of them wrote",
+    .manual = "sharing prints the cache lines that several threads of a process used and at least one of them wrote: "
+              "candidates for false sharing, where they used different bytes, and for true sharing.",
+    .example = "sharing hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
+    .forms = {.text = write_lines_text, .csv = write_table, .json = write_table},
+};

@@ -94,8 +94,6 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_regions_text = {"regions", "text", write_text};
-
 /* --- CSV and JSON --- */
 
 static const struct column region_columns[] = {
@@ -169,9 +167,6 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     buf_append(out, "}\n", is_json ? 2 : 0);
     return code;
 }
-
-const struct exporter export_regions_csv = {"regions", "csv", write_table};
-const struct exporter export_regions_json = {"regions", "json", write_table};
 
 /* --- by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
 
@@ -392,12 +387,18 @@ static bool choose_rows(struct by_report *by)
     return by->rows != NULL;
 }
 
-/* What "vars by", "types by" and so on split: the first letter tells. */
+/* What vars, types and so on split: the first letter tells. */
 static enum subject subject_of(const char *report)
 {
     static const char letters[] = "vflta";
     const char *found = strchr(letters, report[0]);
     return found ? (enum subject)(found - letters) : SUBJECT_VARIABLES;
+}
+
+/* Variables by region are lists of their own: a variable can be large in one and missing in another. */
+static bool is_of_regions(const struct export_job *job)
+{
+    return job->by == SPLIT_REGION && subject_of(job->report) == SUBJECT_VARIABLES;
 }
 
 static int by_make(struct by_report *by, const struct export_job *job, struct error *err)
@@ -681,6 +682,8 @@ static void put_head(const struct by_report *by, struct buf *out)
 
 static int by_text(const struct export_job *job, struct buf *out, struct error *err)
 {
+    if (is_of_regions(job))
+        return write_text(job, out, err);
     enum subject subject = subject_of(job->report);
     struct export_job hot = *job;
     if (subject == SUBJECT_SOURCE && job->least < 0)
@@ -839,6 +842,8 @@ static void put_by_head(const struct by_report *by, struct buf *out)
 
 static int by_table(const struct export_job *job, struct buf *out, struct error *err)
 {
+    if (is_of_regions(job))
+        return write_table(job, out, err);
     bool is_json = strcmp(job->form, "json") == 0;
     struct by_report by;
     int code = by_make(&by, job, err);
@@ -864,18 +869,4 @@ static int by_table(const struct export_job *job, struct buf *out, struct error 
     return code;
 }
 
-const struct exporter export_annotate_by_text = {"annotate by", "text", by_text};
-const struct exporter export_annotate_by_csv = {"annotate by", "csv", by_table};
-const struct exporter export_annotate_by_json = {"annotate by", "json", by_table};
-const struct exporter export_types_by_text = {"types by", "text", by_text};
-const struct exporter export_types_by_csv = {"types by", "csv", by_table};
-const struct exporter export_types_by_json = {"types by", "json", by_table};
-const struct exporter export_vars_by_text = {"vars by", "text", by_text};
-const struct exporter export_vars_by_csv = {"vars by", "csv", by_table};
-const struct exporter export_vars_by_json = {"vars by", "json", by_table};
-const struct exporter export_functions_by_text = {"functions by", "text", by_text};
-const struct exporter export_functions_by_csv = {"functions by", "csv", by_table};
-const struct exporter export_functions_by_json = {"functions by", "json", by_table};
-const struct exporter export_lines_by_text = {"lines by", "text", by_text};
-const struct exporter export_lines_by_csv = {"lines by", "csv", by_table};
-const struct exporter export_lines_by_json = {"lines by", "json", by_table};
+const struct report_forms by_forms = {.text = by_text, .csv = by_table, .json = by_table};

@@ -9,7 +9,7 @@
 #include "base/path.h"
 #include "database/database.h"
 #include "export/derived.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 #include "table/table.h"
@@ -530,9 +530,6 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return code;
 }
 
-const struct exporter export_tree_text = {"tree", "text", write_text};
-const struct exporter export_datatree_text = {"datatree", "text", write_text};
-
 /* --- CSV and JSON --- */
 
 /* A row for each node, parents first; with --by CSV has one for each column that it has a value in. */
@@ -663,7 +660,45 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     return code;
 }
 
-const struct exporter export_tree_csv = {"tree", "csv", write_table};
-const struct exporter export_datatree_csv = {"datatree", "csv", write_table};
-const struct exporter export_tree_json = {"tree", "json", write_table};
-const struct exporter export_datatree_json = {"datatree", "json", write_table};
+static const struct ask_note notes[] = {
+    {ASK_PATHS, "Complete paths in text."},
+    {ASK_BY,
+     "A column for each of these, in text of regions and functions the one with the most, in CSV a row for each "
+     "node and column."},
+    {ASK_MIN, "Default in text: 1."},
+    {0, NULL},
+};
+
+#define TREE_MANUAL                                                                                                    \
+    " In text a chain of calls without branch is one line, and of long ones the middle is left out unless --paths is " \
+    "given."
+
+const struct report_kind answer_tree = {
+    .name = "tree",
+    .operands = "DB",
+    .summary = "the call tree",
+    .manual = "tree prints the call tree. Regions that the program names (locus.h, ITT tasks, NVTX ranges) stand above "
+              "the call paths." TREE_MANUAL,
+    .example = "tree --metric FAULTS hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(DERIVE),
+    .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = notes,
+    .shows_all = true,
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+};
+
+const struct report_kind answer_datatree = {
+    .name = "datatree",
+    .operands = "DB",
+    .summary = "the tree of data: classes, allocation paths, variables, and who accesses them",
+    .manual = "datatree prints the tree of data: classes, allocation paths, variables, and below each the paths that "
+              "access it." TREE_MANUAL,
+    .example = "datatree --by node hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(DERIVE),
+    .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = notes,
+    .shows_all = true,
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+};

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "export/derived.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
@@ -403,6 +403,25 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-const struct exporter export_types_text = {"types", "text", write_text};
-const struct exporter export_types_csv = {"types", "csv", write_csv};
-const struct exporter export_types_json = {"types", "json", write_json};
+static const struct ask_note notes[] = {
+    {ASK_ALL, "Also list types without samples."},
+    {ASK_BY,
+     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
+     "that is not zero."},
+    {0, NULL},
+};
+
+const struct report_kind answer_types = {
+    .name = "types",
+    .operands = "DB",
+    .summary = "the samples in variables by the type of their elements and by field",
+    .manual = "types prints the samples in variables by the type of their elements and by field, over all variables of "
+              "the type.",
+    .example = "types --by function hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(ALL) | ASK(BY) | ASK(DERIVE),
+    .options_by = ASK_ROWS | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = notes,
+    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .by_forms = &by_forms,
+};

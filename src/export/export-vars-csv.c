@@ -203,7 +203,7 @@ static void write_fields(const struct report *report, size_t n_rows, struct buf 
         put_fields(&report->rows[i], out);
 }
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+int vars_write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct prepared prepared;
     const struct report *report = &prepared.report;
@@ -240,5 +240,3 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     prepared_fini(&prepared);
     return code;
 }
-
-const struct exporter export_vars_csv = {"vars", "csv", write_csv};

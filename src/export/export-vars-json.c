@@ -268,7 +268,7 @@ static void put_times(const struct report *report, struct buf *out)
     buf_printf(out, ", \"shares_are_of\": \"%s\"}", report->is_user_only ? "user time" : "CPU time");
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+int vars_write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct prepared prepared;
     const struct report *report = &prepared.report;
@@ -307,5 +307,3 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     prepared_fini(&prepared);
     return code;
 }
-
-const struct exporter export_vars_json = {"vars", "json", write_json};

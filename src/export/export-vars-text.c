@@ -262,4 +262,41 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return code;
 }
 
-const struct exporter export_vars_text = {"vars", "text", write_text};
+static const struct ask_note notes[] = {
+    {ASK_HTML, "A page for a browser in one file: variables with their details, flame graphs, sources (export html)."},
+    {ASK_ALL, "Also list variables without samples."},
+    {ASK_PATHS, "One row for each allocation path, even where name and site are the same, with the complete path."},
+    {ASK_BY,
+     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
+     "that is not zero."},
+    {ASK_FIELDS, "List the fields of each variable; with --csv a table of fields."},
+    {0, NULL},
+};
+
+const struct report_kind answer_vars = {
+    .name = "vars",
+    .operands = "DB",
+    .summary = "the variables that the samples fell on",
+    .manual =
+        "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, "
+        "size, number of blocks, where the variable was allocated or declared, on which NUMA nodes the accessing "
+        "threads ran, and the lines that access it with the loops around them. Samples without address and "
+        "addresses without variable are rows too, so that the shares add up to 100 percent. Where hardware "
+        "reported each access, the rows are sorted by latency and show its mean and 95th percentile, the shares "
+        "of the cache levels, and of memory of this and of other NUMA nodes. With --fields the fields that its "
+        "samples lie in follow each variable: fields of structures, of what was allocated, of local variables. "
+        "Without debug information they are offsets.\n\n"
+        "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; "
+        "with --fields they are variable, class, alloc_site, field, samples, share. Samples are as counted; values "
+        "are estimates of all events, scaled where an event shared its counter. threads_ and processes_ columns "
+        "show how the values spread over all threads and all processes: how many have a value, mean, least and "
+        "greatest value, standard deviation, and that divided by the mean (cov).",
+    .example = "vars --by thread hpctoolkit-app-database",
+    .options =
+        ASK_ROWS | ASK(HTML) | ASK(ALL) | ASK(PATHS) | ASK(BY) | ASK(ORDER) | ASK(FIELDS) | ASK(DERIVE) | ASK(VERBOSE),
+    .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY),
+    .by = BY_THREAD | BY(FUNCTION),
+    .notes = notes,
+    .forms = {.text = write_text, .csv = vars_write_csv, .json = vars_write_json, .html = write_page},
+    .by_forms = &by_forms,
+};

@@ -3,8 +3,8 @@
 #ifndef LOCUS_EXPORT_TEXT_CELLS_H
 #define LOCUS_EXPORT_TEXT_CELLS_H
 
+#include "answer/answer.h"
 #include "base/vec.h"
-#include "export/exporters.h"
 #include "fmt/csv.h"
 
 /* Appends text in exactly width characters (UTF-8), cut with an ellipsis when longer, padded with blanks when not;
@@ -75,5 +75,8 @@ void text_short_name(struct buf *out, const char *name);
 
 /* The same of a function, or of another node of a tree, whoever wrote it: without parameters and return type, too. */
 void text_short_function(struct buf *out, const char *function);
+
+/* export-regions.c: the rows of vars, functions, lines, types or annotate, split by what the job says. */
+extern const struct report_forms by_forms;
 
 #endif

@@ -7,7 +7,7 @@
 #include "analysis/report/report.h"
 #include "base/vec.h"
 #include "export/derived.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/text-cells.h"
 
 enum {
@@ -178,6 +178,13 @@ void head_put(const struct report *report, const struct export_job *job, struct 
 
 /* Appends the lines below it; n_rows: number of the report's rows that are shown. */
 void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out);
+
+/* --- forms of vars --- */
+
+report_writer vars_write_csv, vars_write_json;
+
+/* page/page.c: a page for a browser in one file. */
+report_writer write_page;
 
 /* --- the self-test --- */
 

@@ -3,7 +3,7 @@
 #include "database-try.h"
 
 #include "database/database.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 
 #include "scratch-dir.h"
 
@@ -54,7 +54,7 @@ void database_report(const struct model *model)
                                            {"tree", "text"}, {"tree", "csv"}, {"tree", "json"}};
     int64_t metric = model_choose_metric(model, NULL);
     for (size_t i = 0; metric >= 0 && i < sizeof forms / sizeof forms[0]; i++) {
-        const struct exporter *exporter = exporters_find(forms[i][0], forms[i][1]);
+        const struct report_kind *kind = report_find(forms[i][0]);
         const struct export_job job = {.model = model,
                                        .report = forms[i][0],
                                        .form = forms[i][1],
@@ -64,8 +64,8 @@ void database_report(const struct model *model)
                                        .columns = 100};
         struct buf out = {0};
         struct error err = {0};
-        check(exporter != NULL, "an exporter has gone");
-        check(exporter->write(&job, &out, &err) == 0 || err.text[0], "a refusal has no message");
+        check(kind != NULL, "a report has gone");
+        check(report_write(&kind->forms, &job, &out, &err) == 0 || err.text[0], "a refusal has no message");
         buf_fini(&out);
     }
 }

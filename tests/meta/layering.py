@@ -47,11 +47,12 @@ MAY_SEE = {
                      "structure"],
     "src/database": ["base", "arena", "fmt", "measurement", "structure", "analysis", "trial"],
     "src/table": ["base", "fmt"],
+    "src/answer": ["base", "fmt", "analysis", "table"],
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
-                   "analysis", "database", "table", "trial"],
+                   "analysis", "database", "table", "answer", "trial"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
-              "export", "trial"],
+              "answer", "export", "trial"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

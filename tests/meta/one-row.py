@@ -9,12 +9,12 @@ import tree
 KINDS = (
     ("src/sampling", r"source-(?!.*-sig)[\w-]+\.c$", "sources.c", "sample_source"),
     ("src/analysis", r"metric-[\w-]+\.c$", "metrics.c", "metric"),
-    ("src/export", r"export-[\w-]+\.c$", "exporters.c", "exporter"),
     ("src/export/frames", r"form-[\w-]+\.c$", "forms.c", "frame_form"),
     ("src/frame", r"reader-[\w-]+\.c$", "readers.c", "frame_reader"),
     ("src/streams", r"reader-[\w-]+\.c$", "readers.c", "stream_reader"),
 )
 
+REPORTS = "src/answer/reports.c"
 SCRIPTS = ("tests/e2e", "tests/explore", "tests/golden", "tests/unit")
 
 
@@ -35,6 +35,18 @@ def check_kind(texts, folder, pattern, table, struct):
     return offenders, n_found
 
 
+def check_reports(texts):
+    """The same of reports, which are where their columns are, a file for one or two of them."""
+    offenders, names = [], []
+    for path, text in texts.items():
+        for name in re.findall(r"^const struct report_kind (\w+) =", text, re.M):
+            names.append(name)
+            users = {str(p) for p, t in texts.items() if re.search(rf"\b{name}\b", t)}
+            if users != {str(path), REPORTS}:
+                offenders.append(f"{name} occurs in {', '.join(sorted(users))}, not just in {path} and {REPORTS}")
+    return offenders, len(names)
+
+
 def check_scripts():
     """(offenders, number of scripts): what nobody names never runs."""
     users = {p: tree.read(p) for p in tree.files() if p.suffix in (".am", ".sh", ".py", ".c") and p.parts[0] != "doc"}
@@ -47,6 +59,10 @@ def check_scripts():
 def main():
     offenders, checked = check_scripts()
     texts = {p: tree.without_comments(tree.read(p)) for p in tree.sources(".c")}
+    if (tree.ROOT / REPORTS).exists():
+        found, n_found = check_reports(texts)
+        offenders += found
+        checked += n_found
     for kind in KINDS:
         found, n_found = check_kind(texts, *kind)
         if not n_found and not found and (tree.ROOT / kind[0]).exists():

@@ -26,8 +26,8 @@ FILES = {
     "src/base/dead.c": LICENCE + WHAT + "#if 0\n#endif\ntypedef struct a a;\nvoid f(void)\n{\n"
                        "    /* x = f(1); */\n    exit(1);\n}\n",
     "src/base/note.c": LICENCE + WHAT + "/* TO" "DO */\n",
-    "src/export/export-a.c": LICENCE + WHAT + "const struct exporter export_a = {0};\n",
-    "src/export/exporters.c": LICENCE + WHAT + "export_a\n",
+    "src/export/export-a.c": LICENCE + WHAT + "const struct report_kind export_a = {0};\n",
+    "src/answer/reports.c": LICENCE + WHAT + "export_a\n",
     "src/export/other.c": LICENCE + WHAT + "export_a\n",
     "src/fmt/wait.c": LICENCE + WHAT + "int f(void)\n{\n    return open(path, O_RDONLY);\n}\n",
     "src/base/obj-sig.c": "int printf(const char *, ...);\nint shared;\nint entry(void) { return printf(\"\"); }\n",

@@ -19,7 +19,7 @@
 #include "base/spelling.h"
 #include "database/database.h"
 #include "export/derived.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "export/vars-table.h"
 #include "hpcquery.h"
 
@@ -486,25 +486,19 @@ static int refuse_metric(const struct model *model, const char *name)
     return status;
 }
 
-/* Of these all rows are shown in text, too, as long as they are not small. */
-static bool has_all_rows(const char *report)
-{
-    return strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0 || strcmp(report, "annotate") == 0 ||
-           strcmp(report, "annotate by") == 0;
-}
-
-static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model,
-                        const char *directory, const struct thread_values *values)
+static int print_report(const struct settings *settings, const struct report_kind *kind,
+                        const struct report_forms *forms, const struct model *model, const char *directory,
+                        const struct thread_values *values)
 {
     int64_t metric = model_choose_metric(model, settings->metric);
     if (metric < 0)
         return refuse_metric(model, settings->metric);
     bool text_form = strcmp(settings->form, "text") == 0;
-    long top = settings->top >= 0 ? settings->top : text_form && !has_all_rows(exporter->report) ? 12 : 0;
+    long top = settings->top >= 0 ? settings->top : text_form && !kind->shows_all ? 12 : 0;
     struct terminal terminal = terminal_get(settings);
     const struct export_job job = {.model = model,
-                                   .report = exporter->report,
-                                   .form = exporter->form,
+                                   .report = kind->name,
+                                   .form = settings->form,
                                    .values = values,
                                    .directory = directory,
                                    .subject = settings->variable ? settings->variable : settings->subject,
@@ -530,22 +524,12 @@ static int print_report(const struct settings *settings, const struct exporter *
     struct buf out = {0};
     struct error err = {0};
     int status = 0;
-    if (exporter->write(&job, &out, &err) != 0)
+    if (report_write(forms, &job, &out, &err) != 0)
         status = tool_error("hpcquery", "%s", err.text);
     else
         status = put_output(settings, &out);
     buf_fini(&out);
     return status;
-}
-
-static const struct exporter *find_exporter(const struct settings *settings, const char *report, enum split_by by)
-{
-    char name[64];
-    bool by_region = by == SPLIT_REGION && strcmp(report, "vars") == 0;
-    bool is_tree = strcmp(report, "tree") == 0 || strcmp(report, "datatree") == 0 || strcmp(report, "cpus") == 0;
-    const char *kind = by && !is_tree ? " by" : settings->with_instructions ? " instructions" : "";
-    (void)snprintf(name, sizeof name, "%.32s%s", report, kind);
-    return exporters_find(by_region ? "regions" : name, settings->form);
 }
 
 /* Whether a report shows what --derive adds. */
@@ -573,7 +557,10 @@ static int refuse_by(const char *report)
 static int query(const struct settings *settings, const char *report, const char *path)
 {
     enum split_by by = settings->by ? split_by_named(settings->by) : SPLIT_NONE;
-    const struct exporter *exporter = find_exporter(settings, report, by);
+    const struct report_kind *kind = report_find(report);
+    const struct report_forms *forms =
+        kind && (!by || kind->by) ? report_forms_of(kind, by != SPLIT_NONE, settings->with_instructions) : NULL;
+    bool is_there = forms && report_has_form(forms, settings->form);
     bool is_cpus = strcmp(report, "cpus") == 0;
     if (settings->by && by == SPLIT_NONE)
         return usage("--by takes thread, process, rank, cpu, core, package, node, region or function");
@@ -588,11 +575,11 @@ static int query(const struct settings *settings, const char *report, const char
     if (settings->n_derived && !is_derivable(settings, report))
         return usage("--derive goes with vars (not with --fields as CSV), functions, lines, types, tree and datatree, "
                      "without --by, and with operations and forms");
-    if (!exporter && by && strcmp(settings->form, "html") != 0)
+    if (!is_there && by && strcmp(settings->form, "html") != 0)
         return refuse_by(report);
-    if (!exporter && strcmp(settings->form, "html") == 0)
+    if (!is_there && strcmp(settings->form, "html") == 0)
         return usage("--html goes with vars only, and not with --by");
-    if (!exporter)
+    if (!is_there)
         return tool_usage("hpcquery",
                           "there is no report '%s': vars, functions, lines, annotate, types, tree, datatree, advice, "
                           "leaks, cpus, numa, first-touch, patterns, sharing, "
@@ -610,7 +597,7 @@ static int query(const struct settings *settings, const char *report, const char
     else if (database_read(path, &model, &err) != 0 || thread_values_open(directory, &model, &values, &err) != 0)
         status = tool_error("hpcquery", "%s", err.text);
     else
-        status = print_report(settings, exporter, &model, directory, values);
+        status = print_report(settings, kind, forms, &model, directory, values);
     thread_values_free(values);
     free(directory);
     model_fini(&model);
@@ -687,7 +674,7 @@ static int answer(struct settings *settings, char **words, size_t n)
     if (n > 0 && strcmp(words[0], "export") == 0) {
         if (n != 3)
             return usage("give a form and an input after export");
-        bool is_exporter = exporters_find("export", words[1]) != NULL;
+        bool is_exporter = report_has_form(&report_find("export")->forms, words[1]);
         if (!is_exporter || !is_ours(words[2]))
             return chain_export(settings, words[1], words[2]);
         settings->form = words[1];

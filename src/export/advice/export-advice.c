@@ -220,6 +220,21 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     return export_put_answer(job, &head, "advice", &table, out, err);
 }
 
-const struct exporter export_advice_text = {"advice", "text", write_text};
-const struct exporter export_advice_csv = {"advice", "csv", write_table};
-const struct exporter export_advice_json = {"advice", "json", write_table};
+static const struct ask_note notes[] = {
+    {ASK_MIN, "Default: 5."},
+    {0, NULL},
+};
+
+const struct report_kind answer_advice = {
+    .name = "advice",
+    .operands = "DB",
+    .summary = "what to do about the variables with the most of the time",
+    .manual =
+        "advice prints what to do about the variables with the most of the time (from 5 % on, or from --min), and "
+        "the figures that it follows from. Where these are missing it says nothing.",
+    .example = "advice hpctoolkit-app-database",
+    .options = ASK_ROWS,
+    .no_by = "it weighs all threads and places together; see vars --by, numa and patterns",
+    .notes = notes,
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+};

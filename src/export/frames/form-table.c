@@ -15,15 +15,15 @@
 
 extern const struct frame_form form_table, form_csv, form_json;
 
-struct table_column {
+struct shown_column {
     const char *name;
     const double *values; /* [n_nodes] */
     int width;            /* of the text */
 };
 
-struct table {
+struct shown_nodes {
     const struct frame_job *job;
-    struct table_column *columns; /* [n_columns] those that are shown */
+    struct shown_column *columns; /* [n_columns] those that are shown */
     size_t n_columns;
     uint32_t *nodes;        /* [n_nodes] the rows */
     size_t n_nodes, n_left; /* n_left: rows that --top does not allow */
@@ -60,7 +60,7 @@ static bool is_shown(const struct frame_job *job, bool is_text, size_t column)
 }
 
 /* Columns without any value are left out of a text. */
-static int take_columns(struct table *table, bool is_text, struct error *err)
+static int take_columns(struct shown_nodes *table, bool is_text, struct error *err)
 {
     const struct frame_job *job = table->job;
     size_t n = frame_n_columns(job->frame), n_nodes = frame_n_nodes(job->frame);
@@ -68,7 +68,7 @@ static int take_columns(struct table *table, bool is_text, struct error *err)
     int code =
         table->columns ? frame_values(job->frame, job->column, &job->view, &table->keys, err) : error_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
-        struct table_column *column = &table->columns[table->n_columns];
+        struct shown_column *column = &table->columns[table->n_columns];
         if (!is_shown(job, is_text, i))
             continue;
         column->name = frame_column_name(job->frame, i);
@@ -90,7 +90,7 @@ static double size_of(double value)
 static int compare_rows(const void *a, const void *b, void *context)
 {
     const uint32_t *x = a, *y = b;
-    const struct table *table = context;
+    const struct shown_nodes *table = context;
     double of_x = size_of(table->keys[*x]), of_y = size_of(table->keys[*y]);
     if (of_x != of_y)
         return of_x > of_y ? -1 : 1;
@@ -98,7 +98,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 }
 
 /* Chooses the rows and their order. */
-static int take_rows(struct table *table, bool is_ordered, struct error *err)
+static int take_rows(struct shown_nodes *table, bool is_ordered, struct error *err)
 {
     const struct frame_job *job = table->job;
     double total;
@@ -121,9 +121,9 @@ static int take_rows(struct table *table, bool is_ordered, struct error *err)
     return 0;
 }
 
-static int table_make(const struct frame_job *job, bool is_text, struct table *table, struct error *err)
+static int shown_nodes_make(const struct frame_job *job, bool is_text, struct shown_nodes *table, struct error *err)
 {
-    *table = (struct table){.job = job, .outliers = SIZE_MAX};
+    *table = (struct shown_nodes){.job = job, .outliers = SIZE_MAX};
     for (size_t i = 0; i < frame_n_attributes(job->frame); i++)
         if (strcmp(frame_attribute_name(job->frame, i), "outliers") == 0 && frame_attribute_is_text(job->frame, i))
             table->outliers = i;
@@ -131,7 +131,7 @@ static int table_make(const struct frame_job *job, bool is_text, struct table *t
     return code ? code : take_rows(table, is_text, err);
 }
 
-static void table_fini(struct table *table)
+static void shown_nodes_fini(struct shown_nodes *table)
 {
     free(table->columns);
     free(table->nodes);
@@ -154,7 +154,7 @@ static void put_place(const struct frame *frame, uint32_t node, struct buf *out)
 }
 
 /* A row; what does not fit beside its numbers goes into further lines below the name. */
-static void put_text_row(const struct table *table, const struct export_job *look, uint32_t node, struct buf *out)
+static void put_text_row(const struct shown_nodes *table, const struct export_job *look, uint32_t node, struct buf *out)
 {
     const struct frame *frame = table->job->frame;
     const char *name = frame_name(frame, node);
@@ -186,9 +186,9 @@ static void put_text_row(const struct table *table, const struct export_job *loo
 
 static int write_text(const struct frame_job *job, struct buf *out, struct error *err)
 {
-    struct table table;
+    struct shown_nodes table;
     struct export_job look = {.color = job->color, .unicode = job->unicode, .columns = job->columns};
-    int code = table_make(job, true, &table, err);
+    int code = shown_nodes_make(job, true, &table, err);
     for (size_t i = 0; code == 0 && i < table.n_columns; i++) {
         text_cell(out, &look, table.columns[i].name, (size_t)table.columns[i].width, true);
         buf_printf(out, "  ");
@@ -199,7 +199,7 @@ static int write_text(const struct frame_job *job, struct buf *out, struct error
         put_text_row(&table, &look, table.nodes[i], out);
     if (code == 0 && table.n_left)
         buf_printf(out, "%zu more (--top 0 shows all)\n", table.n_left);
-    table_fini(&table);
+    shown_nodes_fini(&table);
     return code;
 }
 
@@ -226,7 +226,7 @@ static void put_parents(const struct frame *frame, uint32_t node, const char *be
         buf_printf(out, "%s%u", i ? between : "", parents[i]);
 }
 
-static void put_csv_row(const struct table *table, uint32_t node, struct buf *out)
+static void put_csv_row(const struct shown_nodes *table, uint32_t node, struct buf *out)
 {
     const struct frame *frame = table->job->frame;
     buf_printf(out, "%u,", node);
@@ -253,8 +253,8 @@ static void put_csv_row(const struct table *table, uint32_t node, struct buf *ou
 
 static int write_csv(const struct frame_job *job, struct buf *out, struct error *err)
 {
-    struct table table;
-    int code = table_make(job, false, &table, err);
+    struct shown_nodes table;
+    int code = shown_nodes_make(job, false, &table, err);
     if (code == 0)
         buf_printf(out, "node,parents,kind,name,file,line,module");
     for (size_t i = 0; code == 0 && i < frame_n_attributes(job->frame); i++) {
@@ -269,7 +269,7 @@ static int write_csv(const struct frame_job *job, struct buf *out, struct error 
         buf_append(out, "\n", 1);
     for (size_t i = 0; code == 0 && i < table.n_nodes; i++)
         put_csv_row(&table, table.nodes[i], out);
-    table_fini(&table);
+    shown_nodes_fini(&table);
     return code;
 }
 
@@ -295,7 +295,7 @@ static void put_key(struct buf *out, const char *name, bool is_first)
     buf_fini(&text);
 }
 
-static void put_json_row(const struct table *table, uint32_t node, struct buf *out)
+static void put_json_row(const struct shown_nodes *table, uint32_t node, struct buf *out)
 {
     const struct frame *frame = table->job->frame;
     buf_printf(out, "{\"node\": %u, \"parents\": [", node);
@@ -327,8 +327,8 @@ static void put_json_row(const struct table *table, uint32_t node, struct buf *o
 
 static int write_json(const struct frame_job *job, struct buf *out, struct error *err)
 {
-    struct table table;
-    int code = table_make(job, false, &table, err);
+    struct shown_nodes table;
+    int code = shown_nodes_make(job, false, &table, err);
     if (code == 0) {
         buf_printf(out, "{\"column\": ");
         json_put_text(out, frame_column_name(job->frame, job->column));
@@ -340,7 +340,7 @@ static int write_json(const struct frame_job *job, struct buf *out, struct error
         }
         buf_printf(out, "]}\n");
     }
-    table_fini(&table);
+    shown_nodes_fini(&table);
     return code;
 }
 

@@ -723,7 +723,8 @@ static int put_advice(struct page *page, struct error *err)
     few.top = ADVICE_MAX;
     few.form = "json";
     buf_printf(page->out, ",\n\"advice\":");
-    return exporters_find("advice", "json")->write(&few, page->out, err);
+    few.form = "json";
+    return report_write(&report_find("advice")->forms, &few, page->out, err);
 }
 
 static int put_data(struct page *page, struct error *err)
@@ -791,7 +792,7 @@ static void put_page(struct buf *out, const struct buf *json)
     buf_append(out, at, strlen(at));
 }
 
-static int write_page(const struct export_job *job, struct buf *out, struct error *err)
+int write_page(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct prepared prepared;
     struct buf json = {0};
@@ -823,6 +824,3 @@ static int write_page(const struct export_job *job, struct buf *out, struct erro
     prepared_fini(&prepared);
     return code;
 }
-
-const struct exporter export_vars_html = {"vars", "html", write_page};
-const struct exporter export_html = {"export", "html", write_page};

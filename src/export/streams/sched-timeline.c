@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "table/table.h"
 #include "export/text-cells.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "export/exporters.h"
+#include "answer/answer.h"
 #include "table/table.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What can be asked, and who answers. A report is one struct report_kind in its own file and one row in reports.c; its
+ * verb, its help, its part of the man page, the completion of the shell and the refusal of options that it does not use
+ * come from that. Ordinary code. */
+#ifndef LOCUS_ANSWER_ANSWER_H
+#define LOCUS_ANSWER_ANSWER_H
+
+#include "analysis/report/code-table.h"
+#include "table/table.h"
+
+struct thread_values;
+
+/* What a question may say beside the name of its report. hpcquery's options have the same numbers. */
+enum ask {
+    ASK_CSV = 1,
+    ASK_JSON,
+    ASK_HTML,
+    ASK_TOP,
+    ASK_METRIC,
+    ASK_ALL,
+    ASK_PATHS,
+    ASK_BY,
+    ASK_VARIABLE,
+    ASK_INCREASES,
+    ASK_BEYOND_NOISE,
+    ASK_MARK,
+    ASK_ORDER,
+    ASK_FIELDS,
+    ASK_INSTRUCTIONS,
+    ASK_MIN,
+    ASK_DERIVE,
+    ASK_PROFILES,
+    ASK_TREE,
+    ASK_OUTPUT,
+    ASK_VERBOSE,
+    ASK_COUPLEBREAK,
+    ASK_TOPOLOGY,
+    ASK_VIEW,
+    ASK_OFFSET,
+    ASK_BUFFER,
+    ASK_FROM,
+    ASK_TO,
+    ASK_TASK,
+    ASK_CPU,
+    ASK_EVENT,
+    ASK_SLICES,
+    ASK_SESSION,
+    ASK_SAVE_SESSION,
+    ASKS
+};
+
+/* Such things as a set. */
+#define ASK(what) (UINT64_C(1) << (ASK_##what))
+#define ASK_ROWS (ASK(TOP) | ASK(METRIC) | ASK(MIN))
+
+/* Sets of enum split_by (analysis/report/code-table.h): what --by takes. */
+#define BY(split) (1u << (SPLIT_##split))
+#define BY_PLACE (BY(CPU) | BY(CORE) | BY(PACKAGE) | BY(NODE))
+#define BY_THREAD (BY(THREAD) | BY(PROCESS) | BY(RANK) | BY_PLACE | BY(REGION))
+
+/* What the user asked for. */
+struct export_job {
+    const struct model *model;
+    const char *report, *form;          /* its name; "text", "csv", "json" or "html" */
+    const struct thread_values *values; /* NULL = none */
+    const char *directory;              /* of the database */
+    const char *subject; /* annotate: the file or function; cpus, patterns, sharing: the variable, NULL: all */
+    size_t metric;
+    size_t top;       /* rows at most; 0 = all */
+    bool fits_screen; /* vars, text: fewer rows and words where that makes the report fit one screen */
+    bool is_tight;    /* ... and no legends, to leave the room to rows */
+    bool with_unused; /* variables without samples too; annotate: lines without samples */
+    bool with_paths;  /* heap variables by allocation path */
+    bool at_mark;     /* leaks: what was live at the mark */
+    bool by_time;     /* vars: order by all time at a variable, not by the time that waits, or may wait, for memory */
+    bool with_fields; /* vars: the fields of each variable */
+    bool is_verbose;  /* vars: also how it was measured */
+    unsigned by;      /* enum split_by of analysis/report/code-table.h: what the rows are split by, 0 = not */
+    bool color;       /* terminal escape sequences may be used */
+    bool unicode;     /* characters beyond ASCII may be used for bars */
+    unsigned columns; /* width of the terminal */
+    const char *const
+        *derived; /* [n_derived] "NAME = EXPRESSION": columns of vars, functions, lines, types and trees */
+    size_t n_derived;
+    double least; /* percent of the total below which rows are left out; negative: as the report likes it */
+};
+
+/* Appends a report in one form to out. err: ERR_MEMORY; leaks, annotate, cpus, first-touch, patterns: ERR_NOT_FOUND;
+ * errors of reading job->values */
+typedef int report_writer(const struct export_job *job, struct buf *out, struct error *err);
+
+/* The forms that a report has. */
+struct report_forms {
+    report_writer *text, *csv, *json, *html;
+};
+
+/* What an option means for one report, where that is more than its general help says. A row without text ends them. */
+struct ask_note {
+    enum ask what;
+    const char *text; /* a sentence */
+};
+
+struct report_kind {
+    const char *name;     /* the verb */
+    const char *operands; /* "DB" */
+    const char *summary;  /* what it prints, in one line: "the variables that the samples fell on" */
+    const char *manual;   /* a paragraph that begins with the name */
+    const char *example;  /* a command line behind "hpcquery " */
+    uint64_t options;     /* what it uses, without its forms and --output */
+    uint64_t options_by;  /* the same when its rows are split; 0: it has no split rows */
+    unsigned by;          /* what --by takes */
+    const char *no_by;    /* a sentence for people who would look for --by */
+    const struct ask_note *notes;
+    bool shows_all; /* text has all rows unless --top says otherwise */
+    struct report_forms forms;
+    const struct report_forms *by_forms;           /* of split rows; NULL: forms knows them, or there are none */
+    const struct report_forms *instructions_forms; /* of --instructions; NULL: there are none */
+};
+
+/* All reports on a database, in the order of the manual. */
+const struct report_kind *const *reports(size_t *n);
+
+/* NULL when no report has that name. */
+const struct report_kind *report_find(const char *name);
+
+/* The forms for a job that is split, or of instructions. */
+const struct report_forms *report_forms_of(const struct report_kind *kind, bool is_split, bool with_instructions);
+
+/* Whether there is a form of that name. */
+bool report_has_form(const struct report_forms *forms, const char *form);
+
+/* Appends a report in the job's form, which it must have.  err: as report_writer */
+int report_write(const struct report_forms *forms, const struct export_job *job, struct buf *out, struct error *err);
+
+/* Appends a report's table as its form wants it, CSV or a JSON array of rows, and frees the table.  err: ERR_MEMORY */
+int export_put_rows(const struct export_job *job, struct table *table, struct buf *out, struct error *err);
+
+/* The same; as JSON, behind the beginning of an object that holds the program and, under the name, the rows. */
+int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
+                     struct error *err);
+
+/* Appends an answer and frees it: as CSV its rows, as JSON an object with the members of the head's row and, under the
+ * name, the rows.  err: ERR_MEMORY */
+int export_put_answer(const struct export_job *job, struct table *head, const char *name, struct table *rows,
+                      struct buf *out, struct error *err);
+
+#endif
