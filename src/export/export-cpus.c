@@ -10,7 +10,7 @@
 #include "analysis/report/code-table.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
+#include "table/table.h"
 
 #define HOST_WIDTH 9
 #define PLACE_WIDTH 6 /* at least */
@@ -174,16 +174,6 @@ static const char *variable_name(const struct cpu_report *cpus, uint32_t variabl
     return model_variable_name(cpus->job->model, &cpus->report.variables[variable]);
 }
 
-static const char *variable_class(const struct cpu_report *cpus, uint32_t variable)
-{
-    return model_class_name(cpus->report.variables[variable].class);
-}
-
-static const char *variable_site(const struct cpu_report *cpus, uint32_t variable)
-{
-    return cpus->row_of[variable] ? cpus->row_of[variable]->site : "";
-}
-
 /* --- text --- */
 
 static const char *const words_of[CPU_BYS] = {"CPU", "core", "package", "NUMA node"};
@@ -288,127 +278,137 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return ok ? 0 : error_memory(err);
 }
 
-/* --- CSV: a row for each place, thread and variable --- */
+/* --- CSV and JSON --- */
 
-static void put_csv_row(const struct cpu_report *cpus, const struct cpu_cell *cell, struct buf *out)
-{
-    const struct model *model = cpus->job->model;
-    const struct cpu_row *row = &cpus->table.rows[cell->row];
-    const struct thread *thread = &model->threads[cell->thread];
-    const struct process *process = &model->processes[thread->process];
-    csv_put_text(out, cpus->table.hosts.strings[row->host]);
-    for (size_t i = 0; i < CPU_BYS; i++) {
-        if (has_column(cpus, i) && place_in(row, i) != PLACE_UNKNOWN)
-            buf_printf(out, ",%u", place_in(row, i));
-        else if (has_column(cpus, i))
-            buf_append(out, ",", 1);
-    }
-    if (model_has_ranks(model))
-        buf_printf(out, ",%u", process->rank);
-    buf_printf(out, ",%u,%u,", process->pid, thread->thread_id);
-    csv_put_text(out, variable_name(cpus, cell->variable));
-    buf_printf(out, ",%s,", variable_class(cpus, cell->variable));
-    csv_put_text(out, variable_site(cpus, cell->variable));
-    buf_printf(out, ",%llu,%.6f\n", (unsigned long long)cell->n_samples,
-               percent(cell->n_samples, cpus->table.n_samples));
-}
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT},  {"metric", NULL, CELL_TEXT},  {"by", NULL, CELL_TEXT},
+    {"variable", NULL, CELL_TEXT}, {"samples", NULL, CELL_WORD},
+};
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+static const struct column thread_columns[] = {
+    {"process", NULL, CELL_COUNT},
+    {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
+    {"thread", NULL, CELL_COUNT},
+    {"samples", NULL, CELL_WORD},
+};
+
+static const struct column variable_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_WORD},
+};
+
+/* Of a thread at a variable; without ranks from the second on. */
+static const struct column cell_columns[] = {
+    {"rank", NULL, CELL_COUNT},   {"process", NULL, CELL_COUNT},
+    {"thread", NULL, CELL_COUNT}, {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},   {"alloc_site", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_WORD}, {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+};
+
+/* Behind those of the place. */
+static const struct column row_columns[] = {
+    {"samples", NULL, CELL_WORD | COLUMN_NO_CSV},
+    {"share", NULL, CELL_PERCENT | COLUMN_NO_CSV},
+    {"cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_NO_JSON},
+    {"threads", NULL, CELL_TABLE},
+    {"variables", NULL, CELL_TABLE},
+};
+
+static void add_columns(const struct cpu_report *cpus, struct column_list *list)
 {
-    struct cpu_report cpus;
-    int code = cpus_make(&cpus, job, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "host");
+    column_list_add(list, &(struct column){"host", NULL, CELL_TEXT}, 1);
     for (size_t i = 0; i < CPU_BYS; i++)
-        if (has_column(&cpus, i))
-            buf_printf(out, ",%s", columns[i].name);
-    buf_printf(out, "%s,process,thread,variable,class,alloc_site,samples,share\n",
-               model_has_ranks(job->model) ? ",rank" : "");
-    for (size_t i = 0; i < cpus.n_rows; i++)
-        for (size_t k = cpus.table.first[cpus.rows[i]]; k < cpus.table.first[cpus.rows[i] + 1]; k++)
-            put_csv_row(&cpus, &cpus.table.cells[k], out);
-    cpus_fini(&cpus);
-    return 0;
+        if (has_column(cpus, i))
+            column_list_add(list, &(struct column){columns[i].name, NULL, CELL_COUNT}, 1);
+    column_list_add(list, COLUMNS(row_columns));
 }
 
-/* --- JSON --- */
+static void fill_variable(struct table *table, const struct cpu_report *cpus, uint32_t variable)
+{
+    table_put_text(table, variable_name(cpus, variable));
+    table_put_text(table, model_class_name(cpus->report.variables[variable].class));
+    table_put_text(table, cpus->row_of[variable] ? cpus->row_of[variable]->site : "");
+}
 
-static void put_json_threads(const struct cpu_report *cpus, struct buf *out)
+static void fill_cells(struct table *table, const struct cpu_report *cpus, uint32_t row)
 {
     const struct model *model = cpus->job->model;
-    buf_printf(out, ", \"threads\": [");
-    for (size_t i = 0; i < cpus->n_parts; i++) {
-        const struct thread *thread = &model->threads[cpus->parts[i].index];
-        buf_printf(out, "%s{\"process\": %u", i ? ", " : "", model->processes[thread->process].pid);
+    for (size_t i = cpus->table.first[row]; i < cpus->table.first[row + 1]; i++) {
+        const struct cpu_cell *cell = &cpus->table.cells[i];
+        const struct thread *thread = &model->threads[cell->thread];
         if (model_has_ranks(model))
-            json_put_word_at(out, "rank", model->processes[thread->process].rank);
-        json_put_word_at(out, "thread", thread->thread_id);
-        json_put_word_at(out, "samples", cpus->parts[i].n_samples);
-        buf_append(out, "}", 1);
+            table_put_count(table, model->processes[thread->process].rank);
+        table_put_count(table, model->processes[thread->process].pid);
+        table_put_count(table, thread->thread_id);
+        fill_variable(table, cpus, cell->variable);
+        table_put_word(table, cell->n_samples);
+        table_put_number(table, percent(cell->n_samples, cpus->table.n_samples));
     }
-    buf_append(out, "]", 1);
 }
 
-static void put_json_variables(const struct cpu_report *cpus, struct buf *out)
+/* The parts of a row, by thread or by variable. */
+static void fill_parts(struct table *table, struct cpu_report *cpus, uint32_t row, bool by_thread)
 {
-    buf_printf(out, ", \"variables\": [");
+    const struct model *model = cpus->job->model;
+    if (!make_parts(cpus, row, by_thread))
+        table_fail(table);
     for (size_t i = 0; i < cpus->n_parts; i++) {
-        uint32_t variable = cpus->parts[i].index;
-        buf_printf(out, i ? ", {\"variable\": " : "{\"variable\": ");
-        json_put_text(out, variable_name(cpus, variable));
-        json_put_text_at(out, "class", variable_class(cpus, variable));
-        json_put_text_at(out, "alloc_site", variable_site(cpus, variable));
-        json_put_word_at(out, "samples", cpus->parts[i].n_samples);
-        buf_append(out, "}", 1);
+        uint32_t index = cpus->parts[i].index;
+        if (by_thread) {
+            const struct process *process = &model->processes[model->threads[index].process];
+            table_put_count(table, process->pid);
+            table_put_if(table, model_has_ranks(model), process->rank);
+            table_put_count(table, model->threads[index].thread_id);
+        } else {
+            fill_variable(table, cpus, index);
+        }
+        table_put_word(table, cpus->parts[i].n_samples);
     }
-    buf_append(out, "]", 1);
 }
 
-static bool put_json_row(struct cpu_report *cpus, uint32_t index, struct buf *out)
+/* In CSV a row for each place, thread and variable. */
+static void fill_row(struct table *table, struct cpu_report *cpus, uint32_t index)
 {
     const struct cpu_row *row = &cpus->table.rows[index];
-    buf_printf(out, "{\"host\": ");
-    json_put_text(out, cpus->table.hosts.strings[row->host]);
-    for (size_t i = 0; i < CPU_BYS; i++) {
-        if (has_column(cpus, i) && place_in(row, i) != PLACE_UNKNOWN)
-            json_put_word_at(out, columns[i].name, place_in(row, i));
-        else if (has_column(cpus, i))
-            json_put_text_at(out, columns[i].name, NULL);
-    }
-    json_put_word_at(out, "samples", row->n_samples);
-    json_put_double_at(out, "share", percent(row->n_samples, cpus->table.n_samples));
-    bool ok = make_parts(cpus, index, true);
-    if (ok)
-        put_json_threads(cpus, out);
-    ok = ok && make_parts(cpus, index, false);
-    if (ok)
-        put_json_variables(cpus, out);
-    buf_append(out, "}", 1);
-    return ok;
+    table_put_text(table, cpus->table.hosts.strings[row->host]);
+    for (size_t i = 0; i < CPU_BYS; i++)
+        if (has_column(cpus, i))
+            table_put_if(table, place_in(row, i) != PLACE_UNKNOWN, place_in(row, i));
+    table_put_word(table, row->n_samples);
+    table_put_number(table, percent(row->n_samples, cpus->table.n_samples));
+    fill_cells(table_put_table(table, table->joined, table->n_joined), cpus, index);
+    fill_parts(table_put_table(table, COLUMNS(thread_columns)), cpus, index, true);
+    fill_parts(table_put_table(table, COLUMNS(variable_columns)), cpus, index, false);
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
+    size_t first = model_has_ranks(job->model) ? 0 : 1;
+    struct column_list list = {0};
     struct cpu_report cpus;
     int code = cpus_make(&cpus, job, err);
-    bool ok = true;
     if (code != 0)
         return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_text_at(out, "by", columns[cpus.table.by].name);
-    json_put_text_at(out, "variable", job->subject);
-    json_put_word_at(out, "samples", cpus.table.n_samples);
-    buf_printf(out, ",\n\"rows\": [");
-    for (size_t i = 0; ok && i < cpus.n_rows; i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        ok = put_json_row(&cpus, cpus.rows[i], out);
-    }
-    buf_printf(out, "]}\n");
+    add_columns(&cpus, &list);
+    struct table head = TABLE_OF(head_columns);
+    struct table rows = {.columns = list.items,
+                         .n_columns = list.n,
+                         .joined = cell_columns + first,
+                         .failed = list.failed,
+                         .n_joined = sizeof cell_columns / sizeof *cell_columns - first};
+    table_put_text(&head, job->model->program);
+    table_put_text(&head, job->model->metrics[job->metric].name);
+    table_put_text(&head, columns[cpus.table.by].name);
+    table_put_text(&head, job->subject);
+    table_put_word(&head, cpus.table.n_samples);
+    for (size_t i = 0; i < cpus.n_rows; i++)
+        fill_row(&rows, &cpus, cpus.rows[i]);
     cpus_fini(&cpus);
-    return ok ? 0 : error_memory(err);
+    code = export_put_answer(job, &head, "rows", &rows, out, err);
+    column_list_fini(&list);
+    return code;
 }
 
 static const struct ask_note notes[] = {
@@ -431,5 +431,5 @@ const struct report_kind answer_cpus = {
     .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(VARIABLE),
     .by = BY_PLACE,
     .notes = notes,
-    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
 };

@@ -10,7 +10,7 @@
 #include "export/derived.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
+#include "table/table.h"
 
 #define NAME_WIDTH 34
 #define VARIABLES_SHOWN 3
@@ -303,104 +303,113 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-/* --- CSV: a row for each type, without field, followed by one for each field --- */
+/* --- CSV and JSON --- */
 
-static void put_csv_names(const struct type_row *type, struct buf *out)
+enum { TYPE, FIELD, FIELD_TYPE, OFFSET, SIZE, TYPED, N_SHARED = 11 };
+
+static const struct column shared_columns[N_SHARED] = {
+    [TYPE] = {"type", NULL, CELL_TEXT},
+    [FIELD] = {"field", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+    [FIELD_TYPE] = {"field_type", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+    [OFFSET] = {"offset_bytes", NULL, CELL_COUNT},
+    [SIZE] = {"size_bytes", NULL, CELL_WORD},
+    [TYPED] = {"typed", NULL, CELL_FLAG},
+    {"samples", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"n_variables", NULL, CELL_COUNT | COLUMN_NO_JSON},
+    {"variables", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    {"value", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
+};
+
+static const struct column inner_columns[] = {
+    {"variables", NULL, CELL_TABLE | COLUMN_BARE},
+    {"fields", NULL, CELL_TABLE | COLUMN_INDENTED | COLUMN_FOLLOWS},
+};
+
+static const struct column name_columns[] = {{"variable", NULL, CELL_TEXT}};
+
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT},
+    {"metric", NULL, CELL_TEXT},
+    {"total_samples", NULL, CELL_NUMBER},
+};
+
+/* The columns of types and of their fields, whose rows follow in CSV: there they are the same. */
+static void add_columns(const struct types *types, struct column_list *of_types, struct column_list *of_fields)
 {
-    struct buf names = {0};
-    put_names(type, type->n_rows, "; ", &names);
-    csv_put_text(out, names.data ? names.data : "");
-    out->failed = out->failed || names.failed;
-    buf_fini(&names);
+    column_list_add(of_types, COLUMNS(shared_columns));
+    derived_add_columns(&types->derived, of_types);
+    column_list_add(of_fields, of_types->items, of_types->n);
+    column_list_add(of_types, COLUMNS(inner_columns));
+    if (of_types->failed || of_fields->failed)
+        return;
+    of_types->items[OFFSET].kind |= COLUMN_NO_JSON;
+    of_types->items[TYPED].kind |= COLUMN_NO_JSON;
+    of_fields->items[TYPE].kind |= COLUMN_NO_JSON;
+    for (size_t i = N_SHARED; i < of_fields->n; i++)
+        of_fields->items[i].kind |= COLUMN_NO_JSON;
 }
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+static void fill_field(struct table *table, const struct types *types, const struct type_row *type,
+                       const struct type_field *field)
 {
-    struct types types;
-    int code = types_make(&types, job, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "type,field,field_type,offset_bytes,size_bytes,typed,samples,share,n_variables,variables,value");
-    derived_put_csv_titles(&types.derived, out);
-    buf_append(out, "\n", 1);
-    for (size_t i = 0; i < types.n_types; i++) {
-        const struct type_row *type = &types.types[i];
-        csv_put_text(out, type->type);
-        buf_printf(out, ",,,0,%llu,%s,%.15g,%.6f,%zu,", (unsigned long long)type->element_bytes,
-                   *type->type && !type->is_special ? "yes" : "no", type->samples, type->share, n_variables(type));
-        put_csv_names(type, out);
-        buf_printf(out, ",%.15g", type->value);
-        derived_put_csv(&types.derived, i, out);
-        buf_append(out, "\n", 1);
-        for (size_t k = 0; k < type->n_fields; k++) {
-            const struct type_field *field = &type->fields[k];
-            csv_put_text(out, type->type);
-            buf_append(out, ",", 1);
-            csv_put_text(out, *field->path ? field->path : "(all)");
-            buf_append(out, ",", 1);
-            csv_put_text(out, field->type);
-            buf_printf(out, ",%lld,%llu,%s,%.15g,%.6f,,,", (long long)field->offset_bytes,
-                       (unsigned long long)field->size_bytes, field->flags & FIELD_UNTYPED ? "no" : "yes",
-                       field->samples, field->share);
-            derived_put_csv(&types.derived, SIZE_MAX, out);
-            buf_append(out, "\n", 1);
-        }
-    }
-    types_fini(&types);
-    return 0;
+    table_put_text(table, type->type);
+    table_put_text(table, *field->path ? field->path : "(all)");
+    table_put_text(table, field->type);
+    table_put_count(table, (int64_t)field->offset_bytes);
+    table_put_word(table, field->size_bytes);
+    table_put_flag(table, !(field->flags & FIELD_UNTYPED));
+    table_put_number(table, field->samples);
+    table_put_number(table, field->share);
+    table_put_absents(table, 3);
+    derived_put_row(&types->derived, SIZE_MAX, table);
 }
 
-/* --- JSON --- */
-
-static void put_json_type(const struct types *types, size_t number, struct buf *out)
+static void fill_type(struct table *table, const struct types *types, size_t number,
+                      const struct column_list *of_fields)
 {
     const struct type_row *type = &types->types[number];
-    buf_printf(out, "{\"type\": ");
-    json_put_text(out, type->type);
-    json_put_word_at(out, "size_bytes", type->element_bytes);
-    json_put_double_at(out, "samples", type->samples);
-    json_put_double_at(out, "share", type->share);
-    json_put_double_at(out, "value", type->value);
-    derived_put_json(&types->derived, number, out);
-    buf_printf(out, ", \"variables\": [");
-    for (size_t i = 0; i < n_variables(type); i++) {
-        buf_printf(out, "%s", i ? ", " : "");
-        json_put_text(out, type->rows[i]->name);
-    }
-    buf_printf(out, "],\n  \"fields\": [");
-    for (size_t i = 0; i < type->n_fields; i++) {
-        const struct type_field *field = &type->fields[i];
-        buf_printf(out, i ? ",\n    {\"field\": " : "\n    {\"field\": ");
-        json_put_text(out, *field->path ? field->path : "(all)");
-        json_put_text_at(out, "field_type", field->type);
-        buf_printf(out, ", \"offset_bytes\": %lld", (long long)field->offset_bytes);
-        json_put_word_at(out, "size_bytes", field->size_bytes);
-        buf_printf(out, ", \"typed\": %s", field->flags & FIELD_UNTYPED ? "false" : "true");
-        json_put_double_at(out, "samples", field->samples);
-        json_put_double_at(out, "share", field->share);
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, "]}");
+    struct buf names = {0};
+    put_names(type, type->n_rows, "; ", &names);
+    table_put_text(table, type->type);
+    table_put_absents(table, 2);
+    table_put_count(table, 0);
+    table_put_word(table, type->element_bytes);
+    table_put_flag(table, *type->type && !type->is_special);
+    table_put_number(table, type->samples);
+    table_put_number(table, type->share);
+    table_put_count(table, (int64_t)n_variables(type));
+    table_put_made(table, &names);
+    table_put_number(table, type->value);
+    derived_put_row(&types->derived, number, table);
+    struct table *inner = table_put_table(table, COLUMNS(name_columns));
+    for (size_t i = 0; i < n_variables(type); i++)
+        table_put_text(inner, type->rows[i]->name);
+    inner = table_put_table(table, of_fields->items, of_fields->n);
+    for (size_t i = 0; i < type->n_fields; i++)
+        fill_field(inner, types, type, &type->fields[i]);
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
+    struct column_list of_types = {0}, of_fields = {0};
     struct types types;
     int code = types_make(&types, job, err);
     if (code != 0)
         return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total_samples", types.report.total_samples);
-    buf_printf(out, ",\n\"types\": [");
-    for (size_t i = 0; i < types.n_types; i++) {
-        buf_printf(out, i ? ",\n" : "\n");
-        put_json_type(&types, i, out);
-    }
-    buf_printf(out, "]}\n");
+    add_columns(&types, &of_types, &of_fields);
+    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(of_types);
+    rows.failed |= of_fields.failed;
+    table_put_text(&head, job->model->program);
+    table_put_text(&head, job->model->metrics[job->metric].name);
+    table_put_number(&head, types.report.total_samples);
+    for (size_t i = 0; i < types.n_types; i++)
+        fill_type(&rows, &types, i, &of_fields);
     types_fini(&types);
-    return 0;
+    code = export_put_answer(job, &head, "types", &rows, out, err);
+    column_list_fini(&of_types);
+    column_list_fini(&of_fields);
+    return code;
 }
 
 static const struct ask_note notes[] = {
@@ -422,6 +431,6 @@ const struct report_kind answer_types = {
     .options_by = ASK_ROWS | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
-    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
     .by_forms = &by_forms,
 };

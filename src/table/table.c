@@ -68,8 +68,7 @@ static void free_cell(const struct table *table, size_t i)
         free(cell->words);
 }
 
-/* A table that lacks something makes those useless in whose cells it is. */
-static void fail(struct table *table)
+void table_fail(struct table *table)
 {
     for (; table; table = table->parent)
         table->failed = true;
@@ -81,7 +80,7 @@ static void put_cell(struct table *table, struct table_cell cell)
     if (!table->failed && vec_reserve(&table->cells, &table->cap_cells, table->n_cells + 1, sizeof cell))
         table->cells[table->n_cells++] = cell;
     else
-        fail(table);
+        table_fail(table);
 }
 
 /* The same of memory of the cell's own, which is freed if there is no room; pointer NULL: there was none to begin with.
@@ -90,7 +89,7 @@ static void put_owned(struct table *table, struct table_cell cell, void *pointer
 {
     cell.is_known = pointer != NULL;
     if (!pointer)
-        fail(table);
+        table_fail(table);
     put_cell(table, cell);
     if (table->failed)
         free(pointer);
@@ -149,7 +148,7 @@ void table_put_absents(struct table *table, size_t n)
 void table_put_made(struct table *table, struct buf *text)
 {
     if (text->failed)
-        fail(table);
+        table_fail(table);
     table_put_text(table, text->data ? text->data : "");
     buf_fini(text);
 }
@@ -176,7 +175,7 @@ struct table *table_put_table(struct table *table, const struct column *columns,
 
 size_t table_rows(const struct table *table)
 {
-    return table->n_cells / table->n_columns;
+    return table->n_columns ? table->n_cells / table->n_columns : 0;
 }
 
 void table_fini(struct table *table)

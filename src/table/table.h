@@ -96,11 +96,16 @@ struct table {
     size_t n_more;        /* rows that were left out, because fewer were wanted */
 };
 
-/* Columns and how many; an empty table of them, and one with a joined column for tables of others. */
+/* Columns and how many; an empty table of them, of a list of chosen ones, and one with a joined column for
+ * tables of others. */
 #define COLUMNS(array) (array), sizeof(array) / sizeof *(array)
 #define TABLE_OF(array)                                                                                                \
     {                                                                                                                  \
         .columns = (array), .n_columns = sizeof(array) / sizeof *(array)                                               \
+    }
+#define TABLE_OF_LIST(list)                                                                                            \
+    {                                                                                                                  \
+        .columns = (list).items, .n_columns = (list).n, .failed = (list).failed                                        \
     }
 #define TABLE_JOINED(array, of_joined)                                                                                 \
     {                                                                                                                  \
@@ -130,6 +135,9 @@ void table_put_word_if(struct table *table, bool is_known, uint64_t word);
 /* A table of these columns as the next cell, valid as long as the table; when out of memory, one that ignores what is
  * put there. */
 struct table *table_put_table(struct table *table, const struct column *columns, size_t n_columns);
+
+/* Notes that memory lacked for what belongs into the table: it is useless then, and those in whose cells it is. */
+void table_fail(struct table *table);
 
 /* How many whole rows it has. */
 size_t table_rows(const struct table *table);

@@ -192,11 +192,13 @@ static void test_nested(void **state)
             table_put_count(inner, i);
         table_put_count(&table, 7);
     }
+    table_put_absents(&table, 4);
     table_print_csv(&table, &csv);
-    assert_string_equal(csv.data, "name,from,to,last\ntwo,0,,7\ntwo,1,10,7\nnone,,,7\n");
+    assert_string_equal(csv.data, "name,from,to,last\ntwo,0,,7\ntwo,1,10,7\nnone,,,7\n,,,\n");
     table_print_json(&table, "\n", &json);
     assert_string_equal(json.data, "[\n{\"name\": \"two\", \"pairs\": [[0, null], [1, 10]], \"list\": [0, 1]},\n"
-                                   "{\"name\": \"none\", \"pairs\": [], \"list\": []}]");
+                                   "{\"name\": \"none\", \"pairs\": [], \"list\": []},\n"
+                                   "{\"name\": null, \"pairs\": null, \"list\": null}]");
     table_print_members(&table, &members);
     assert_string_equal(members.data, "\"name\": \"two\", \"pairs\": [[0, null], [1, 10]], \"list\": [0, 1]");
     for (int i = 1; i < 3; i++) {
@@ -209,7 +211,7 @@ static void test_nested(void **state)
     table.columns = outer_only;
     table_print_csv(&table, &lines);
     table_print_csv(&above, &lines);
-    assert_string_equal(lines.data, "name,from,to,last\ntwo,0,,7\ntwo,1,10,7\nline\n1\n10\n2\n20\n");
+    assert_string_equal(lines.data, "name,from,to,last\ntwo,0,,7\ntwo,1,10,7\n,,,\nline\n1\n10\n2\n20\n");
     struct buf *const all[] = {&csv, &json, &members, &lines};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         buf_fini(all[i]);
