@@ -11,7 +11,7 @@
 #include "answer/answer.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
-#include "fmt/json.h"
+#include "table/table.h"
 
 #define GROUPS_SAID 3       /* places in a sentence */
 #define RANGES_SAID 4       /* of threads and nodes */
@@ -362,138 +362,120 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-static void put_csv_row(const struct touch_report *made, const struct report_row *row, const struct touch_row *touch,
-                        struct buf *out)
+/* --- CSV and JSON --- */
+
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT},
+    {"metric", NULL, CELL_TEXT},
+    {"threads_are", NULL, CELL_TEXT},
+};
+
+static const struct column touch_columns[] = {
+    {"thread", NULL, CELL_TEXT | COLUMN_CSV_TITLE}, /* titled by what threads are */
+    {"node", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
+    {"function", NULL, CELL_TEXT},
+    {"file", NULL, CELL_TEXT},
+    {"line", NULL, CELL_COUNT},
+    {"samples", NULL, CELL_WORD},
+    {"faults", NULL, CELL_WORD},
+    {"faults_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"first_ns", NULL, CELL_WORD},
+    {"low_byte", NULL, CELL_WORD | COLUMN_LEFT_OUT},
+    {"high_byte", NULL, CELL_WORD | COLUMN_LEFT_OUT},
+};
+
+static const struct column user_columns[] = {{"thread", NULL, CELL_TEXT}};
+
+static const struct column row_columns[] = {
+    {"variable", NULL, CELL_TEXT},
+    {"class", NULL, CELL_TEXT},
+    {"alloc_site", NULL, CELL_TEXT},
+    {"size_bytes", NULL, CELL_WORD},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"first_touch", NULL, CELL_TEXT | COLUMN_NO_CSV},
+    {"touchers", NULL, CELL_TABLE | COLUMN_JOINED},
+    {"users", NULL, CELL_TABLE | COLUMN_BARE},
+    {"touchers", NULL, CELL_COUNT | COLUMN_NO_JSON},
+    {"users", NULL, CELL_COUNT | COLUMN_NO_JSON},
+};
+
+static void fill_thread(struct table *table, const struct touch_report *made, uint32_t thread)
 {
-    const struct model *model = made->report.model;
-    const struct touched *touched = first_touch_of(&made->touches, row);
-    csv_put_text(out, row->name);
-    buf_printf(out, ",%s,", row->class);
-    csv_put_text(out, row->site);
-    buf_printf(out, ",%llu,%.6f,", (unsigned long long)row->size_bytes, row->share);
-    if (!touch) {
-        buf_printf(out, ",,,,,,,,,,,0,0\n");
-        return;
-    }
-    split_put_thread(model, &made->naming, touch->thread, out);
-    if (touch->node == PLACE_UNKNOWN)
-        buf_append(out, ",,", 2);
-    else
-        buf_printf(out, ",%u,", touch->node);
-    csv_put_text(out, model_text(model, touch->place.function));
-    buf_append(out, ",", 1);
-    csv_put_text(out, model_text(model, touch->place.file));
-    buf_printf(out, ",%u,%llu,%llu,%.6f,%llu,", touch->place.line, (unsigned long long)touch->n_samples,
-               (unsigned long long)touch->n_faults, touch->share, (unsigned long long)touch->first_ns);
-    if (touch->low_bytes <= touch->high_bytes)
-        buf_printf(out, "%llu,%llu", (unsigned long long)touch->low_bytes, (unsigned long long)touch->high_bytes);
-    else
-        buf_append(out, ",", 1);
-    buf_printf(out, ",%zu,%zu\n", touched->n_touchers, touched->n_users);
+    struct buf name = {0};
+    split_put_thread(made->report.model, &made->naming, thread, &name);
+    table_put_made(table, &name);
 }
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+static void fill_touch(struct table *table, const struct touch_report *made, const struct touch_row *touch)
 {
+    const struct model *model = made->report.model;
+    bool has_part = touch->low_bytes <= touch->high_bytes;
+    fill_thread(table, made, touch->thread);
+    table_put_if(table, touch->node != PLACE_UNKNOWN, touch->node);
+    table_put_text(table, model_text(model, touch->place.function));
+    table_put_text(table, model_text(model, touch->place.file));
+    table_put_count(table, touch->place.line);
+    table_put_word(table, touch->n_samples);
+    table_put_word(table, touch->n_faults);
+    table_put_number(table, touch->share);
+    table_put_word(table, touch->first_ns);
+    table_put_word_if(table, has_part, touch->low_bytes);
+    table_put_word_if(table, has_part, touch->high_bytes);
+}
+
+static void fill_touches(struct table *table, const struct touch_report *made, const struct touched *touched)
+{
+    const struct touch_row *touch;
+    for (size_t i = 0; (touch = row_at(&made->touches, touched, i)); i++)
+        fill_touch(table, made, touch);
+}
+
+static void fill_row(struct table *table, const struct touch_report *made, const struct report_row *row)
+{
+    const struct touched *touched = first_touch_of(&made->touches, row);
+    size_t n_users = touched ? touched->n_users : 0;
+    struct buf text = {0};
+    bool has_sentence = first_touch_put_sentence(&made->touches, row, &text);
+    table_put_text(table, row->name);
+    table_put_text(table, row->class);
+    table_put_text(table, row->site);
+    table_put_word(table, row->size_bytes);
+    table_put_number(table, row->share);
+    if (has_sentence)
+        table_put_made(table, &text);
+    else
+        table_put_absent(table);
+    fill_touches(table_put_table(table, table->joined, table->n_joined), made, touched);
+    struct table *users = table_put_table(table, COLUMNS(user_columns));
+    for (size_t i = 0; i < n_users; i++)
+        fill_thread(users, made, made->touches.users[touched->first_user + i]);
+    table_put_count(table, touched ? (int64_t)touched->n_touchers : 0);
+    table_put_count(table, (int64_t)n_users);
+}
+
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct column columns[sizeof touch_columns / sizeof *touch_columns];
+    struct table head = TABLE_OF(head_columns), rows = TABLE_JOINED(row_columns, columns);
     struct touch_report made = {0};
+    size_t n = 0;
     int code = make(job, &made, err);
     if (code != 0)
         return code;
-    buf_printf(out,
-               "variable,class,alloc_site,size_bytes,share,%s,node,function,file,line,samples,faults,faults_share,"
-               "first_ns,low_byte,high_byte,touchers,users\n",
-               split_thread_key(&made.naming));
-    size_t n = 0;
+    memcpy(columns, touch_columns, sizeof columns);
+    columns[0].title = split_thread_key(&made.naming);
+    table_put_text(&head, job->model->program);
+    table_put_text(&head, job->model->metrics[job->metric].name);
+    table_put_text(&head, split_thread_key(&made.naming));
     for (size_t i = 0; i < made.report.n_rows && (job->top == 0 || n < job->top); i++) {
         const struct report_row *row = &made.report.rows[i];
-        const struct touch_row *touch;
-        const struct touched *touched = first_touch_of(&made.touches, row);
         if (!is_shown(&made, row) || row->share < job->least)
             continue;
-        for (size_t k = 0; (touch = row_at(&made.touches, touched, k)) || k == 0; k++)
-            put_csv_row(&made, row, touch, out);
+        fill_row(&rows, &made, row);
         n++;
     }
     touch_report_fini(&made);
-    return 0;
-}
-
-static void put_json_touch(const struct touch_report *made, const struct touch_row *touch, struct buf *out)
-{
-    const struct model *model = made->report.model;
-    struct buf name = {0};
-    split_put_thread(model, &made->naming, touch->thread, &name);
-    buf_printf(out, "{\"thread\": ");
-    json_put_text(out, name.data ? name.data : "");
-    buf_fini(&name);
-    if (touch->node != PLACE_UNKNOWN)
-        json_put_word_at(out, "node", touch->node);
-    json_put_text_at(out, "function", model_text(model, touch->place.function));
-    json_put_text_at(out, "file", model_text(model, touch->place.file));
-    json_put_word_at(out, "line", touch->place.line);
-    json_put_word_at(out, "samples", touch->n_samples);
-    json_put_word_at(out, "faults", touch->n_faults);
-    json_put_double_at(out, "faults_share", touch->share);
-    json_put_word_at(out, "first_ns", touch->first_ns);
-    if (touch->low_bytes <= touch->high_bytes) {
-        json_put_word_at(out, "low_byte", touch->low_bytes);
-        json_put_word_at(out, "high_byte", touch->high_bytes);
-    }
-    buf_append(out, "}", 1);
-}
-
-static void put_json_variable(const struct touch_report *made, const struct report_row *row, struct buf *out)
-{
-    const struct touched *touched = first_touch_of(&made->touches, row);
-    const struct touch_row *touch;
-    struct buf text = {0};
-    (void)first_touch_put_sentence(&made->touches, row, &text);
-    buf_printf(out, "{\"variable\": ");
-    json_put_text(out, row->name);
-    json_put_text_at(out, "class", row->class);
-    json_put_text_at(out, "alloc_site", row->site);
-    json_put_word_at(out, "size_bytes", row->size_bytes);
-    json_put_double_at(out, "share", row->share);
-    json_put_text_at(out, "first_touch", text.data);
-    json_put_key(out, "touchers", 0);
-    buf_append(out, "[", 1);
-    for (size_t i = 0; (touch = row_at(&made->touches, touched, i)); i++) {
-        buf_append(out, i ? ", " : "", i ? 2 : 0);
-        put_json_touch(made, touch, out);
-    }
-    buf_append(out, "]", 1);
-    json_put_key(out, "users", 0);
-    buf_append(out, "[", 1);
-    for (size_t i = 0; touched && i < touched->n_users; i++) {
-        buf_printf(out, i ? ", \"" : "\"");
-        split_put_thread(made->report.model, &made->naming, made->touches.users[touched->first_user + i], out);
-        buf_append(out, "\"", 1);
-    }
-    buf_append(out, "]}", 2);
-    buf_fini(&text);
-}
-
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct touch_report made = {0};
-    int code = make(job, &made, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_text_at(out, "threads_are", split_thread_key(&made.naming));
-    buf_printf(out, ",\n\"variables\": [");
-    size_t n = 0;
-    for (size_t i = 0; i < made.report.n_rows && (job->top == 0 || n < job->top); i++) {
-        const struct report_row *row = &made.report.rows[i];
-        if (!is_shown(&made, row) || row->share < job->least)
-            continue;
-        buf_printf(out, n++ ? ",\n" : "\n");
-        put_json_variable(&made, row, out);
-    }
-    buf_printf(out, "]}\n");
-    touch_report_fini(&made);
-    return 0;
+    return export_put_answer(job, &head, "variables", &rows, out, err);
 }
 
 const struct report_kind answer_first_touch = {
@@ -507,5 +489,5 @@ const struct report_kind answer_first_touch = {
         "(FAULTS).",
     .example = "first-touch hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(ORDER),
-    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
 };
