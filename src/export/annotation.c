@@ -9,7 +9,6 @@
 #include "base/spelling.h"
 #include "database/database.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 
 #define DATA_SHOWN 3
 #define DATA_SHARE_MIN 5 /* percent of the row, below which data is not shown */
@@ -38,26 +37,36 @@ void code_put_data(const struct code_table *table, const struct code_row *row, s
     }
 }
 
-void code_put_csv_data(const struct code_table *table, const struct code_row *row, struct buf *out)
+const struct column code_cost_columns[CODE_COSTS + CODE_DATA] = {
+    {"own", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+    {"own_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+    {"inclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+    {"inclusive_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+    {"data", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    {"data", NULL, CELL_TABLE},
+};
+
+static const struct column data_columns[] = {{"variable", NULL, CELL_TEXT}, {"value", NULL, CELL_NUMBER}};
+
+void code_fill_costs(const struct code_table *table, const struct code_row *row, struct table *rows)
 {
-    struct buf data = {0};
-    for (size_t k = 0; k < row->n_data; k++)
-        buf_printf(&data, "%s%s %.15g", k ? "; " : "", data_name(table, &row->data[k]), row->data[k].value);
-    csv_put_text(out, data.data ? data.data : "");
-    out->failed = out->failed || data.failed;
-    buf_fini(&data);
+    table_put_number(rows, row->own);
+    table_put_number(rows, code_percent(row->own, table->total));
+    table_put_number(rows, row->inclusive);
+    table_put_number(rows, code_percent(row->inclusive, table->total));
 }
 
-void code_put_json_data(const struct code_table *table, const struct code_row *row, struct buf *out)
+void code_fill_data(const struct code_table *table, const struct code_row *row, struct table *rows)
 {
-    buf_printf(out, ", \"data\": [");
+    struct buf text = {0};
+    for (size_t k = 0; k < row->n_data; k++)
+        buf_printf(&text, "%s%s %.15g", k ? "; " : "", data_name(table, &row->data[k]), row->data[k].value);
+    table_put_made(rows, &text);
+    struct table *data = table_put_table(rows, COLUMNS(data_columns));
     for (size_t k = 0; k < row->n_data; k++) {
-        buf_printf(out, k ? ", {\"variable\": " : "{\"variable\": ");
-        json_put_text(out, data_name(table, &row->data[k]));
-        json_put_double_at(out, "value", row->data[k].value);
-        buf_append(out, "}", 1);
+        table_put_text(data, data_name(table, &row->data[k]));
+        table_put_number(data, row->data[k].value);
     }
-    buf_append(out, "]", 1);
 }
 
 /* --- a source --- */

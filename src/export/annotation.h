@@ -6,6 +6,7 @@
 
 #include "analysis/report/code-table.h"
 #include "answer/answer.h"
+#include "table/table.h"
 
 /* --- the data of a row --- */
 
@@ -15,9 +16,14 @@ double code_percent(double part, double whole);
 /* Appends "62 % table, 20 % keys": the variables with the most of the row's own value. */
 void code_put_data(const struct code_table *table, const struct code_row *row, struct buf *text);
 
-/* Appends all variables with their values: in one field, or as the member "data" of an object. */
-void code_put_csv_data(const struct code_table *table, const struct code_row *row, struct buf *out);
-void code_put_json_data(const struct code_table *table, const struct code_row *row, struct buf *out);
+/* The columns of what a row costs, by itself and with what it calls, and of all variables that it spent that on. */
+#define CODE_COSTS 4
+#define CODE_DATA 2
+extern const struct column code_cost_columns[CODE_COSTS + CODE_DATA];
+
+/* The cells of the costs, and those of the variables. */
+void code_fill_costs(const struct code_table *table, const struct code_row *row, struct table *rows);
+void code_fill_data(const struct code_table *table, const struct code_row *row, struct table *rows);
 
 /* --- a source --- */
 

@@ -6,7 +6,6 @@
 #include "base/path.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 
 #define CONTEXT_LINES 3
 #define HOT_SHARE 0.5 /* percent of everything, from which a line is shown as text */
@@ -104,75 +103,65 @@ static int annotate_text(const struct export_job *job, struct buf *out, struct e
     return 0;
 }
 
-/* What a line costs that may have no samples. */
-static struct code_row costs_of(const struct annotation *annotation, const struct shown_line *shown)
+/* --- CSV and JSON --- */
+
+static const struct column name_columns[] = {{"function", NULL, CELL_TEXT}};
+
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT}, {"metric", NULL, CELL_TEXT},     {"total", NULL, CELL_NUMBER},
+    {"file", NULL, CELL_TEXT},    {"has_source", NULL, CELL_FLAG}, {"functions", NULL, CELL_TABLE | COLUMN_BARE},
+    {"own", NULL, CELL_NUMBER},
+};
+
+static const struct column place_columns[] = {{"file", NULL, CELL_TEXT}, {"line", NULL, CELL_COUNT}};
+static const struct column source_columns[] = {{"source", NULL, CELL_TEXT}};
+
+static void fill_head(struct table *head, const struct annotation *annotation)
 {
-    return shown->row ? *shown->row : (struct code_row){.file = annotation->file, .line = shown->line};
+    const struct model *model = annotation->job->model;
+    table_put_text(head, model->program);
+    table_put_text(head, model->metrics[annotation->job->metric].name);
+    table_put_number(head, annotation->table.total);
+    table_put_text(head, model_text(model, annotation->file));
+    table_put_flag(head, annotation->source.n > 0);
+    struct table *names = table_put_table(head, COLUMNS(name_columns));
+    for (size_t i = 0; i < annotation->n_names; i++)
+        table_put_text(names, model_text(model, annotation->names[i]));
+    table_put_number(head, own_of_all(annotation));
 }
 
-static int annotate_csv(const struct export_job *job, struct buf *out, struct error *err)
+/* A line that may have no samples. */
+static void fill_line(struct table *lines, const struct annotation *annotation, const struct shown_line *shown)
+{
+    const struct code_row none = {.file = annotation->file, .line = shown->line};
+    const struct code_row *row = shown->row ? shown->row : &none;
+    struct buf source = {0};
+    table_put_text(lines, model_text(annotation->job->model, row->file));
+    table_put_count(lines, row->line);
+    code_fill_costs(&annotation->table, row, lines);
+    code_fill_data(&annotation->table, row, lines);
+    source_lines_put(&annotation->source, shown->line, &source);
+    table_put_made(lines, &source);
+}
+
+static int annotate_table(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct annotation annotation;
+    struct column_list list = {0};
     int code = annotation_make(&annotation, job, job->least, 0, err);
     if (code != 0)
         return code;
-    double total = annotation.table.total;
-    buf_printf(out, "file,line,own,own_share,inclusive,inclusive_share,data,source\n");
-    for (size_t i = 0; i < annotation.n_shown; i++) {
-        const struct shown_line *shown = &annotation.shown[i];
-        struct code_row row = costs_of(&annotation, shown);
-        struct buf source = {0};
-        csv_put_text(out, model_text(job->model, row.file));
-        buf_printf(out, ",%u,%.15g,%.6f,%.15g,%.6f,", row.line, row.own, code_percent(row.own, total), row.inclusive,
-                   code_percent(row.inclusive, total));
-        code_put_csv_data(&annotation.table, &row, out);
-        buf_append(out, ",", 1);
-        source_lines_put(&annotation.source, shown->line, &source);
-        csv_put_text(out, source.data ? source.data : "");
-        buf_append(out, "\n", 1);
-        buf_fini(&source);
-    }
+    column_list_add(&list, COLUMNS(place_columns));
+    column_list_add(&list, COLUMNS(code_cost_columns));
+    column_list_add(&list, COLUMNS(source_columns));
+    struct table head = TABLE_OF(head_columns), lines = TABLE_OF_LIST(list);
+    fill_head(&head, &annotation);
+    for (size_t i = 0; i < annotation.n_shown; i++)
+        fill_line(&lines, &annotation, &annotation.shown[i]);
     annotation_fini(&annotation);
-    return 0;
-}
-
-static int annotate_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct annotation annotation;
-    int code = annotation_make(&annotation, job, job->least, 0, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total", annotation.table.total);
-    json_put_text_at(out, "file", model_text(job->model, annotation.file));
-    buf_printf(out, ", \"has_source\": %s, \"functions\": [", annotation.source.n ? "true" : "false");
-    for (size_t i = 0; i < annotation.n_names; i++) {
-        buf_printf(out, "%s", i ? ", " : "");
-        json_put_text(out, model_text(job->model, annotation.names[i]));
-    }
-    buf_append(out, "]", 1);
-    json_put_double_at(out, "own", own_of_all(&annotation));
-    buf_printf(out, ",\n\"lines\": [");
-    for (size_t i = 0; i < annotation.n_shown; i++) {
-        const struct shown_line *shown = &annotation.shown[i];
-        struct code_row row = costs_of(&annotation, shown);
-        struct buf source = {0};
-        buf_printf(out, i ? ",\n{\"file\": " : "\n{\"file\": ");
-        json_put_text(out, model_text(job->model, row.file));
-        json_put_word_at(out, "line", row.line);
-        json_put_double_at(out, "own", row.own);
-        json_put_double_at(out, "inclusive", row.inclusive);
-        code_put_json_data(&annotation.table, &row, out);
-        source_lines_put(&annotation.source, shown->line, &source);
-        json_put_text_at(out, "source", source.data ? source.data : "");
-        buf_append(out, "}", 1);
-        buf_fini(&source);
-    }
-    buf_printf(out, "]}\n");
-    annotation_fini(&annotation);
-    return 0;
+    code = export_put_answer(job, &head, "lines", &lines, out, err);
+    column_list_fini(&list);
+    return code;
 }
 
 static const struct ask_note notes[] = {
@@ -199,7 +188,7 @@ const struct report_kind answer_annotate = {
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .shows_all = true,
-    .forms = {.text = annotate_text, .csv = annotate_csv, .json = annotate_json},
+    .forms = {.text = annotate_text, .csv = annotate_table, .json = annotate_table},
     .by_forms = &by_forms,
     .instructions_forms = &instructions_forms,
 };

@@ -10,7 +10,7 @@
 #include "export/derived.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
+#include "table/table.h"
 
 #define NAME_PART 30 /* percent of the terminal's width */
 #define POSITION_PART 20
@@ -257,63 +257,54 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     return 0;
 }
 
-static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+/* --- CSV and JSON --- */
+
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT},
+    {"metric", NULL, CELL_TEXT},
+    {"total", NULL, CELL_NUMBER},
+};
+
+static const struct column place_columns[] = {
+    {"function", NULL, CELL_TEXT},
+    {"file", NULL, CELL_TEXT},
+    {"line", NULL, CELL_COUNT},
+    {"module", NULL, CELL_TEXT},
+};
+
+static void fill_row(struct table *rows, const struct code_report *report, size_t number)
 {
-    enum code_kind kind = kind_of(job);
-    struct code_report report;
-    const struct code_table *table = &report.table;
-    int code = code_report_make(job, kind, &report, err);
-    if (code != 0)
-        return code;
-    buf_printf(out, "function,file,line,module,own,own_share,inclusive,inclusive_share,data");
-    derived_put_csv_titles(&report.derived, out);
-    buf_append(out, "\n", 1);
-    for (size_t i = 0; i < table->n_rows; i++) {
-        const struct code_row *row = &table->rows[i];
-        csv_put_text(out, model_text(job->model, row->function));
-        buf_append(out, ",", 1);
-        csv_put_text(out, model_text(job->model, row->file));
-        buf_printf(out, ",%u,", row->line);
-        csv_put_text(out, model_text(job->model, row->module));
-        buf_printf(out, ",%.15g,%.6f,%.15g,%.6f,", row->own, code_percent(row->own, table->total), row->inclusive,
-                   code_percent(row->inclusive, table->total));
-        code_put_csv_data(table, row, out);
-        derived_put_csv(&report.derived, i, out);
-        buf_append(out, "\n", 1);
-    }
-    code_report_fini(&report);
-    return 0;
+    const struct code_row *row = &report->table.rows[number];
+    const struct model *model = report->table.model;
+    table_put_text(rows, model_text(model, row->function));
+    table_put_text(rows, model_text(model, row->file));
+    table_put_count(rows, row->line);
+    table_put_text(rows, model_text(model, row->module));
+    code_fill_costs(&report->table, row, rows);
+    code_fill_data(&report->table, row, rows);
+    derived_put_row(&report->derived, number, rows);
 }
 
-static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    enum code_kind kind = kind_of(job);
     struct code_report report;
-    const struct code_table *table = &report.table;
-    int code = code_report_make(job, kind, &report, err);
+    struct column_list list = {0};
+    int code = code_report_make(job, kind_of(job), &report, err);
     if (code != 0)
         return code;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total", table->total);
-    buf_printf(out, ",\n\"%s\": [", kind == CODE_FUNCTION ? "functions" : "lines");
-    for (size_t i = 0; i < table->n_rows; i++) {
-        const struct code_row *row = &table->rows[i];
-        buf_printf(out, i ? ",\n{\"function\": " : "\n{\"function\": ");
-        json_put_text(out, model_text(job->model, row->function));
-        json_put_text_at(out, "file", model_text(job->model, row->file));
-        json_put_word_at(out, "line", row->line);
-        json_put_text_at(out, "module", model_text(job->model, row->module));
-        json_put_double_at(out, "own", row->own);
-        json_put_double_at(out, "inclusive", row->inclusive);
-        code_put_json_data(table, row, out);
-        derived_put_json(&report.derived, i, out);
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, "]}\n");
+    column_list_add(&list, COLUMNS(place_columns));
+    column_list_add(&list, COLUMNS(code_cost_columns));
+    derived_add_columns(&report.derived, &list);
+    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
+    table_put_text(&head, job->model->program);
+    table_put_text(&head, job->model->metrics[job->metric].name);
+    table_put_number(&head, report.table.total);
+    for (size_t i = 0; i < report.table.n_rows; i++)
+        fill_row(&rows, &report, i);
     code_report_fini(&report);
-    return 0;
+    code = export_put_answer(job, &head, job->report, &rows, out, err);
+    column_list_fini(&list);
+    return code;
 }
 
 static const struct ask_note by_notes[] = {
@@ -338,7 +329,7 @@ const struct report_kind answer_functions = {
     .options_by = ASK_ROWS | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = by_notes,
-    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
     .by_forms = &by_forms,
 };
 
@@ -352,6 +343,6 @@ const struct report_kind answer_lines = {
     .options_by = ASK_ROWS | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = by_notes,
-    .forms = {.text = write_text, .csv = write_csv, .json = write_json},
+    .forms = {.text = write_text, .csv = write_table, .json = write_table},
     .by_forms = &by_forms,
 };

@@ -2,6 +2,7 @@
 /* annotate --instructions: the machine code of a file or of functions with the source lines between, what each
  * instruction costs and which variables it touches, as text, CSV and JSON. Functions are found by the samples in them;
  * their code is read from the modules that were measured. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,6 @@
 #include "base/path.h"
 #include "export/annotation.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 #include "structure/listing.h"
 
 #define CONTEXT_INSTRUCTIONS 3
@@ -564,86 +564,68 @@ static int instructions_text(const struct export_job *job, struct buf *out, stru
 
 /* --- CSV and JSON --- */
 
-/* The costs of an instruction; those of its line are not its own. */
-static const struct code_row *own_row(const struct machine_code *code, const struct instruction *at)
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT}, {"metric", NULL, CELL_TEXT},    {"total", NULL, CELL_NUMBER},
+    {"own", NULL, CELL_NUMBER},   {"has_costs", NULL, CELL_FLAG},
+};
+
+static const struct column place_columns[] = {
+    {"function", NULL, CELL_TEXT},
+    {"module", NULL, CELL_TEXT},
+    {"address", NULL, CELL_TEXT},
+    {"file", NULL, CELL_TEXT},
+    {"line", NULL, CELL_COUNT},
+    {"own", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
+    {"own_share", NULL, CELL_PERCENT | COLUMN_NO_JSON | COLUMN_6_DIGITS},
+    {"line_own", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
+};
+
+static const struct column text_columns[] = {{"instruction", NULL, CELL_TEXT}};
+
+static void fill_instruction(struct table *rows, const struct machine_code *code, const struct instruction *at)
 {
-    return code->has_costs ? at->row : NULL;
+    static const struct code_row none = {0};
+    const struct machine_function *of = &code->functions[at->function];
+    const struct code_row *row = at->row ? at->row : &none;
+    const char *name = of->function->scopes[0].name;
+    struct buf address = {0};
+    buf_printf(&address, "0x%llx", (unsigned long long)at->vaddr);
+    table_put_text(rows, name ? name : "");
+    table_put_text(rows, model_text(code->job->model, of->module));
+    table_put_made(rows, &address);
+    table_put_text(rows, at->file ? at->file : "");
+    table_put_count(rows, at->line);
+    table_put_number(rows, code->has_costs ? row->own : NAN);
+    table_put_number(rows, code->has_costs ? code_percent(row->own, code->table.total) : NAN);
+    table_put_number(rows, code->has_costs ? NAN : row->own);
+    code_fill_data(&code->table, code->has_costs ? row : &none, rows); /* those of a line are not its own */
+    table_put_text(rows, text_of(code, at));
 }
 
-static const char *function_name(const struct machine_code *code, const struct instruction *at)
-{
-    const char *name = code->functions[at->function].function->scopes[0].name;
-    return name ? name : "";
-}
-
-static int instructions_csv(const struct export_job *job, struct buf *out, struct error *err)
+static int instructions_table(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct machine_code code;
+    struct column_list list = {0};
     int status = machine_code_make(&code, job, job->least, 0, err);
     if (status != 0)
         return status;
-    buf_printf(out, "function,module,address,file,line,own,own_share,line_own,data,instruction\n");
-    for (size_t i = 0; i < code.n; i++) {
-        const struct instruction *at = &code.list[i];
-        const struct code_row *row = own_row(&code, at), none = {0};
-        if (!at->is_shown)
-            continue;
-        csv_put_text(out, function_name(&code, at));
-        buf_append(out, ",", 1);
-        csv_put_text(out, model_text(job->model, code.functions[at->function].module));
-        buf_printf(out, ",0x%llx,", (unsigned long long)at->vaddr);
-        csv_put_text(out, at->file ? at->file : "");
-        buf_printf(out, ",%u,", at->line);
-        if (code.has_costs)
-            buf_printf(out, "%.15g,%.6f,,", row ? row->own : 0, code_percent(row ? row->own : 0, code.table.total));
-        else
-            buf_printf(out, ",,%.15g,", at->row ? at->row->own : 0);
-        code_put_csv_data(&code.table, row ? row : &none, out);
-        buf_append(out, ",", 1);
-        csv_put_text(out, text_of(&code, at));
-        buf_append(out, "\n", 1);
-    }
+    column_list_add(&list, COLUMNS(place_columns));
+    column_list_add(&list, &code_cost_columns[CODE_COSTS], CODE_DATA);
+    column_list_add(&list, COLUMNS(text_columns));
+    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
+    table_put_text(&head, job->model->program);
+    table_put_text(&head, job->model->metrics[job->metric].name);
+    table_put_number(&head, code.table.total);
+    table_put_number(&head, code.own);
+    table_put_flag(&head, code.has_costs);
+    for (size_t i = 0; i < code.n; i++)
+        if (code.list[i].is_shown)
+            fill_instruction(&rows, &code, &code.list[i]);
     machine_code_fini(&code);
-    return 0;
-}
-
-static int instructions_json(const struct export_job *job, struct buf *out, struct error *err)
-{
-    struct machine_code code;
-    int status = machine_code_make(&code, job, job->least, 0, err);
-    if (status != 0)
-        return status;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, "total", code.table.total);
-    json_put_double_at(out, "own", code.own);
-    buf_printf(out, ", \"has_costs\": %s,\n\"instructions\": [", code.has_costs ? "true" : "false");
-    bool is_first = true;
-    for (size_t i = 0; i < code.n; i++) {
-        const struct instruction *at = &code.list[i];
-        const struct code_row *row = own_row(&code, at), none = {0};
-        if (!at->is_shown)
-            continue;
-        buf_printf(out, is_first ? "\n{\"function\": " : ",\n{\"function\": ");
-        is_first = false;
-        json_put_text(out, function_name(&code, at));
-        json_put_text_at(out, "module", model_text(job->model, code.functions[at->function].module));
-        buf_printf(out, ", \"address\": \"0x%llx\"", (unsigned long long)at->vaddr);
-        json_put_text_at(out, "file", at->file ? at->file : "");
-        json_put_word_at(out, "line", at->line);
-        if (code.has_costs)
-            json_put_double_at(out, "own", row ? row->own : 0);
-        else
-            json_put_double_at(out, "line_own", at->row ? at->row->own : 0);
-        code_put_json_data(&code.table, row ? row : &none, out);
-        json_put_text_at(out, "instruction", text_of(&code, at));
-        buf_append(out, "}", 1);
-    }
-    buf_printf(out, "]}\n");
-    machine_code_fini(&code);
-    return 0;
+    status = export_put_answer(job, &head, "instructions", &rows, out, err);
+    column_list_fini(&list);
+    return status;
 }
 
 const struct report_forms instructions_forms = {
-    .text = instructions_text, .csv = instructions_csv, .json = instructions_json};
+    .text = instructions_text, .csv = instructions_table, .json = instructions_table};
