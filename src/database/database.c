@@ -445,7 +445,7 @@ static int check_place(const char *path, struct error *err)
     if (code == 0 && !parent)
         return error_memory(err);
     if (code == 0 && access(parent, W_OK | X_OK) != 0)
-        code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
+        code = error_set(err, ERR_IO, "the database directory %s cannot be made: %s", path, strerror(errno));
     free(parent);
     return code;
 }
@@ -610,13 +610,13 @@ static int begin_building(const char *target, const struct team *team, struct bu
     int n_tries = 0;
     for (size_t len = strlen(building->temporary); mkdir(building->temporary, 0755) != 0;) {
         if (errno != EEXIST || ++n_tries == 10)
-            return error_set(err, ERR_IO, "The database directory %s cannot be made: %s", target, strerror(errno));
+            return error_set(err, ERR_IO, "the database directory %s cannot be made: %s", target, strerror(errno));
         building->temporary[len - 1] = (char)('a' + n_tries); /* it is taken: a process with this pid was killed */
     }
     scratch_note(building->temporary);
     building->fd = open(building->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (building->fd < 0 || fstat(building->fd, &info) != 0 || info.st_uid != geteuid())
-        return error_set(err, ERR_IO, "The database directory %s cannot be made: another user is moving files there",
+        return error_set(err, ERR_IO, "the database directory %s cannot be made: another user is moving files there",
                          target);
     if (!team_is_several(team) && is_parent_foreign(target))
         (void)snprintf(building->own, sizeof building->own, "/proc/self/fd/%d", building->fd);

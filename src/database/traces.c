@@ -104,7 +104,7 @@ int xml_layout_make(const struct model *model, const struct value_source *source
     if (!layout->elements || !layout->calls || !layout->statements)
         return error_memory(err);
     if (3 * (uint64_t)n > UINT32_MAX)
-        return error_set(err, ERR_RANGE, "The XML form cannot hold %zu contexts", n);
+        return error_set(err, ERR_RANGE, "the XML form cannot hold %zu contexts", n);
     int code = mark_traced(model, source, layout, err);
     layout->elements[0] = 1;
     for (uint32_t i = 1; code == 0 && i < model->n_scopes; i++) {

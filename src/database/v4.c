@@ -393,7 +393,7 @@ int v4_put_notes(const char *directory, const struct v4_meta *meta, const bool *
     if (asprintf(&path, "%s/" V4_METRICS_DIRECTORY, directory) < 0)
         return error_memory(err);
     if (mkdir(path, 0755) != 0)
-        code = error_set(err, ERR_IO, "The directory %s cannot be made: %s", path, strerror(errno));
+        code = error_set(err, ERR_IO, "the directory %s cannot be made: %s", path, strerror(errno));
     v4_export_yaml(meta, is_hidden, &yaml);
     v4_put_metrics_example(&example);
     v4_put_formats(&formats);
@@ -606,7 +606,7 @@ int v4_export(struct model *model, const struct value_source *source, const stru
     /* the numbers in these files are copied as they are in memory */
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return error_set(err, ERR_UNSUPPORTED,
-                         "Databases are written by little-endian machines only: run "
+                         "databases are written by little-endian machines only: run "
                          "hpcprof on one of those, which can read this machine's measurements");
     int code = columns_make(model, &columns, err);
     size_t n_ids = V4_IDS_PER_METRIC * columns.n_pairs;

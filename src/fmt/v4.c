@@ -540,7 +540,7 @@ static int write_cells(const struct v4_cell *cells, size_t n_cells, unsigned maj
         uint64_t minor = major_bytes == 4 ? cells[i].metric_id : cells[i].id;
         uint64_t major = major_bytes == 4 ? cells[i].id : cells[i].metric_id;
         if (i && (major << 32 | minor) <= before)
-            return error_set(err, ERR_RANGE, "The values of a database are not in ascending order");
+            return error_set(err, ERR_RANGE, "the values of a database are not in ascending order");
         n_indices += i == 0 || major != before >> 32;
         before = major << 32 | minor;
         v4_put(out, minor, minor_bytes);

@@ -235,7 +235,7 @@ static pid_t start(const struct trial_setup *setup, const char *table, const int
     int fork_errno = errno;
     (void)close(say[1]);
     if (pid < 0)
-        (void)error_set(err, ERR_IO, "No process can be started: %s", strerror(fork_errno));
+        (void)error_set(err, ERR_IO, "no process can be started: %s", strerror(fork_errno));
     else
         (void)setpgid(pid, pid);
     if (pid > 0 && read(say[0], &number, sizeof number) == (ssize_t)sizeof number) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The house style as far as a program can judge it: licence line, kebab-case names, a docstring on every public
-prototype, no typedef of structs, no dead code, no notes to self, nobody but tools ends the process."""
+prototype, no typedef of structs, no dead code, no notes to self, nobody but tools ends the process. And one voice for
+what the programs say: errors go on behind the tool's name and a colon, or are a whole sentence; no sentence has words of
+courtesy, contractions and the like."""
 import re
 
 import tree
@@ -12,6 +14,13 @@ PRIVATE = re.compile(r"(?<![\w.])/(work|tmp/wt|tmp/bld)[/-]|\bruling \d|\bissue 
 DEAD_CODE = re.compile(r"^\s*(/\*|\*|//)?\s*(\w[\w\s*>.\[\]-]* [-+|&]?= [^`]*|\w+\([^`]*\)|return\b[^`]*);\s*(\*/)?$")
 EXITS = re.compile(r"(?<![\w.>])(_?exit|_Exit|quick_exit|abort)\s*\(")
 MAY_EXIT = ("src/companion/", "src/runtime/", "src/alloc-wrap/", "src/trial/", "tools/")
+
+
+ERROR = re.compile(r"\b(?:error_set|tool_error|tool_usage)\s*\(")
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?P<text>(?:[^"\\\n]|\\.)*)"|'(?:[^'\\\n]|\\.)*'|(?P<name>[A-Za-z_]\w*)|\s+|.""", re.S)
+SENTENCE = re.compile(r"[A-Za-z]{2,}[,;:]? +[a-z]{2,}")
+NOT_SAID = re.compile(r"n't\b|\bsorry\b|\bfailed to\b|\bunable to\b|\binvalid\b|\bspecified\b|\butili[sz]e|[a-z]!|\be\.g\.|\bi\.e\.|\betc\b",
+                      re.I)
 
 
 def has_licence(text):
@@ -64,6 +73,38 @@ def check_c(path, text):
         yield f"{path} does not say in its first lines what it is for"
 
 
+def literals(code):
+    """(offset, text) of the string literals, pieces joined; a macro between two pieces is a blank."""
+    pieces, start, between = "", 0, ""
+    for token in TOKEN.finditer(code):
+        text, name = token.group("text"), token.group("name")
+        if token.group().isspace() or token.group().startswith(("//", "/*")):
+            continue
+        if text is not None:
+            start = start if pieces else token.start()
+            pieces, between = pieces + between + text, ""
+        elif name and pieces and name.isupper():
+            between += "_"
+        elif pieces:
+            yield start, pieces
+            pieces, between = "", ""
+
+
+def check_voice(path, text):
+    errors = [call.end() for call in ERROR.finditer(text)]
+    for offset, said in literals(text):
+        line = text.count("\n", 0, offset) + 1
+        if SENTENCE.search(said) and NOT_SAID.search(said):
+            yield f"{path}:{line} nothing of ours says: {NOT_SAID.search(said).group()}"
+        first = any(end <= offset and not re.search(r'["()]', text[end:offset]) for end in errors)
+        if not first or not SENTENCE.search(said):
+            continue
+        if re.match(r"(?:%[.\d*]*s: )*[A-Z][a-z]+ ", said) and not said.endswith("."):
+            yield f"{path}:{line} an error goes on in lower case: {said}"
+        if "\\n" in said or "  " in said:
+            yield f"{path}:{line} an error is one line: {said}"
+
+
 def main():
     offenders, checked = [], 0
     files = set(tree.files())
@@ -90,6 +131,7 @@ def main():
             offenders += check_header(path, text)
         if path.suffix in (".c", ".h") and path.parts[0] in ("src", "tools"):
             offenders += check_c(path, text)
+            offenders += check_voice(path, text)
     tree.finish(offenders, checked)
 
 

@@ -25,7 +25,7 @@ int perf_arena_init(struct perf_arena *arena, uint32_t pid, struct error *err)
     void *base =
         mmap(NULL, arena->size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
-        return error_set(err, ERR_MEMORY, "Out of memory for the samples of process %u", pid);
+        return error_set(err, ERR_MEMORY, "out of memory for the samples of process %u", pid);
     arena->base = base;
     struct arena_header *header = perf_arena_header(arena);
     memcpy(header->magic, ARENA_MAGIC, sizeof header->magic);

@@ -297,7 +297,7 @@ int perf_process_begin(struct perf_process *process, struct error *err)
     process->has_arena = true;
     struct arena_header *header = perf_arena_header(&process->arena);
     if (!put_placeholders(process) || perf_arena_thread(&process->arena, process->pid) == SIZE_MAX)
-        return error_set(err, ERR_MEMORY, "Out of memory for the samples of process %u", process->pid);
+        return error_set(err, ERR_MEMORY, "out of memory for the samples of process %u", process->pid);
     memcpy(header->exe, process->exe, sizeof header->exe);
     return 0;
 }
