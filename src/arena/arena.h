@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 22
+#define ARENA_VERSION 23
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -42,9 +42,10 @@
 #define ARENA_REQUESTS 1024 /* power of two */
 #define ARENA_PATH_MAX 4096
 #define ARENA_PLACE_BUCKETS 256
-#define ARENA_HOMES_MAX 64  /* memory nodes: pages on others count as of no known home */
-#define ARENA_PAGES_MAX 511 /* sampled pages that a thread keeps until the companion takes them */
-#define ARENA_EXTENTS 32    /* large variables of a process whose pages are counted */
+#define ARENA_HOMES_MAX 64    /* memory nodes: pages on others count as of no known home */
+#define ARENA_PAGES_MAX 511   /* sampled pages that a thread keeps until the companion takes them */
+#define ARENA_DEBUG_RUNS 1024 /* of lines of HPCRUN_DEBUG: 64 MiB */
+#define ARENA_EXTENTS 32      /* large variables of a process whose pages are counted */
 
 enum arena_kind {
     ARENA_FREE = 0,
@@ -63,6 +64,7 @@ enum arena_kind {
     ARENA_PAGES,       /* struct arena_pages */
     ARENA_REACHES,     /* struct arena_reach */
     ARENA_MEETINGS,    /* struct arena_meeting */
+    ARENA_DEBUG,       /* struct arena_debug */
     ARENA_KINDS
 };
 
@@ -151,8 +153,9 @@ struct arena_node {
     1u                  /* the thread's root; ip: node of the allocation tree of the thread that made it, at which its \
                          * paths go on; 0: none */
 #define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
-#define NODE_CREATED 4u /* no frame: paths through here go on, at their root, at node ip of an allocation tree
-                         * (NODE_NOWHERE: they end) and not where the root says. Of several ones the innermost counts */
+#define NODE_CREATED                                                                                                   \
+    4u /* no frame: paths through here go on, at their root, at node ip of an allocation tree                          \
+        * (NODE_NOWHERE: they end) and not where the root says. Of several ones the innermost counts */
 #define NODE_NOWHERE UINT64_MAX
 
 /* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
@@ -532,6 +535,47 @@ struct arena_thread {
                                       * with different ones what these begin with, and "*"; "": not known */
 };
 
+/* --- what HPCRUN_DEBUG asks for --- */
+
+/* What the runtime says of its own work (doc/debugging.md): the launcher reads the variable, the runtime writes lines
+ * into the arena, and the process's log has them. Domains are areas of the runtime; level 1 is what happens seldom, or
+ * says most. */
+enum debug_domain {
+    DEBUG_PROCESS = 0, /* start, fork and end of the process and its threads */
+    DEBUG_EVENTS,      /* 1: what is opened and closed on each thread; 2: each signal */
+    DEBUG_SAMPLE,      /* 1: what became of each sample */
+    DEBUG_UNWIND,      /* 1: call paths that end early, and why (enum unwind_stop); 2: all */
+    DEBUG_LOADMAP,     /* 1: modules as they come; 2: the search for their tables */
+    DEBUG_BLOCKS,      /* 1: blocks of memory that are recorded; 2: their ends, too */
+    DEBUG_DOMAINS
+};
+
+#define DEBUG_LEVEL_MOST 3
+#define DEBUG_LEVEL_BITS 4 /* of each domain in arena_header.debug */
+
+/* NULL behind the last.  ctx: any */
+static inline const char *debug_domain_name(int domain)
+{
+    static const char *const names[] = {"process", "events", "sample", "unwind", "loadmap", "blocks"};
+    return domain >= 0 && domain < DEBUG_DOMAINS ? names[domain] : (const char *)0;
+}
+
+/* The level of a domain among the levels of all, 0 = off.  ctx: any */
+static inline unsigned debug_level(uint64_t levels, enum debug_domain domain)
+{
+    return (unsigned)(levels >> (DEBUG_LEVEL_BITS * (unsigned)domain)) & ((1u << DEBUG_LEVEL_BITS) - 1);
+}
+
+/* A line. */
+struct arena_debug {
+    uint64_t t_ns;              /* CLOCK_MONOTONIC */
+    uint32_t tid;               /* as the kernel counts */
+    uint8_t domain;             /* enum debug_domain */
+    uint8_t fate;               /* 1 + enum fate, 0 = not of a sample */
+    _Atomic uint16_t len_bytes; /* of text; 0: it is being written */
+    char text[112];
+};
+
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
 enum arena_request_kind { REQUEST_NONE = 0, REQUEST_MODULE = 1, REQUEST_RECIPE = 2 };
 
@@ -734,6 +778,11 @@ struct arena_header {
     _Atomic uint32_t n_deep[DEEP_WAYS]; /* libraries that are loaded so */
     char deep_name[DEEP_WAYS][256];     /* the first of each, as given to dlopen or dlmopen */
     _Atomic uint64_t n_freed_unseen;    /* blocks in whose place another one appeared though no free was seen */
+    uint64_t debug;                     /* levels of HPCRUN_DEBUG, by domain */
+    _Atomic uint32_t debug_run;         /* 1 + index of the chunk that begins the run for its lines, 0 = none yet */
+    _Atomic uint32_t n_debug_runs;      /* begun so far; at most ARENA_DEBUG_RUNS */
+    _Atomic uint32_t n_debug_lost;      /* lines that there was no room for */
+    uint32_t debug_pad;
 };
 
 #define ARENA_LACKS_PERF 1u        /* no event of perf is opened */

@@ -683,7 +683,7 @@ int collect_write(const void *arena, size_t size_bytes, const struct collect_con
     code = process_init(&process, &view, context, err);
     if (!code) {
         result->n_samples = process.n_samples;
-        result->was_empty = !process.n_samples && !process.n_blocks;
+        result->was_empty = !process.n_samples && !process.n_blocks && !process.view->header->debug_run;
         if (!result->was_empty)
             code = write_process(&process, err);
         result->n_files = process.n_files;

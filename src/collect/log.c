@@ -25,6 +25,53 @@ static void write_messages(const struct collected_process *process, struct buf *
     }
 }
 
+static int compare_debug(const void *a, const void *b)
+{
+    const struct arena_debug *x = *(const struct arena_debug *const *)a, *y = *(const struct arena_debug *const *)b;
+    if (x->t_ns != y->t_ns)
+        return x->t_ns < y->t_ns ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static void write_debug_line(const struct collected_process *process, const struct arena_debug *line, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    const char *domain = debug_domain_name(line->domain);
+    uint32_t len = __atomic_load_n((const uint16_t *)&line->len_bytes, __ATOMIC_ACQUIRE);
+    len = len < sizeof line->text ? len : sizeof line->text;
+    double t_s = ((double)line->t_ns - (double)header->start_mono_ns) / 1e9;
+    char text[sizeof line->text + 64];
+    const struct fate_row *fate = line->fate ? fate_row(line->fate - 1) : NULL;
+    (void)snprintf(text, sizeof text, "debug %.6f %s: %.*s%s%s", t_s, domain ? domain : "?", (int)len, line->text,
+                   fate ? " fate=" : "", fate ? fate->name : "");
+    for (char *c = text; *c; c++)
+        *c = (unsigned char)*c < ' ' ? '?' : *c;
+    log_write_message(out, process->name.pid, line->tid, text);
+}
+
+/* What HPCRUN_DEBUG asked for, in the order of time. */
+static bool write_debug(const struct collected_process *process, struct buf *out)
+{
+    struct record_walk walk = {.kind = ARENA_DEBUG, .record_bytes = sizeof(struct arena_debug)};
+    const struct arena_debug **lines = NULL, *line;
+    uint32_t n_lost = __atomic_load_n((const uint32_t *)&process->view->header->n_debug_lost, __ATOMIC_RELAXED);
+    size_t n = 0, capacity = 0;
+    bool ok = true;
+    while (ok && (line = view_next(process->view, &walk)))
+        if (line->len_bytes && (ok = vec_reserve(&lines, &capacity, n + 1, sizeof(void *))))
+            lines[n++] = line;
+    if (n)
+        qsort(lines, n, sizeof(void *), compare_debug);
+    for (size_t i = 0; ok && i < n; i++)
+        write_debug_line(process, lines[i], out);
+    char text[96];
+    (void)snprintf(text, sizeof text, "debug: there was no room for %u lines more", n_lost);
+    if (n_lost)
+        log_write_message(out, process->name.pid, -1, text);
+    free(lines);
+    return ok;
+}
+
 static void write_blocks(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;
@@ -284,11 +331,12 @@ int process_write_log(struct collected_process *process, struct error *err)
     write_children(process, &text);
     write_python(process, &text);
     write_regions(process, &text);
+    bool ok = write_debug(process, &text);
     if (process->context->note && process->context->note[0])
         log_write_message(&text, process->name.pid, -1, process->context->note);
     write_thinned(process, &text);
     write_left_out(process, &text);
-    if (!path || !write_counters(process, &text) || text.failed)
+    if (!path || !ok || !write_counters(process, &text) || text.failed)
         code = error_set(err, ERR_MEMORY, "Out of memory for the log of a process.");
     if (!code)
         code = file_replace(path, text.data, text.len_bytes, err);

@@ -44,7 +44,7 @@ struct companion_setup {
     struct arena_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
     uint32_t trace, delay_sampling, trust_skid;     /* as in struct arena_header */
-    uint64_t tick_ns, test_sample_ns;               /* as in struct arena_header */
+    uint64_t tick_ns, test_sample_ns, debug;        /* as in struct arena_header */
     uint32_t start_signal, stop_signal, lifetime_s; /* as in struct arena_header */
     uint64_t delay_ns, duration_ns;   /* sampling begins so long after the first process; ends so long after that */
     double fraction;                  /* the part of the processes that is measured; 0: all */

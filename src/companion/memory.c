@@ -384,6 +384,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->trust_skid = setup->trust_skid;
     arena->tick_ns = setup->tick_ns;
     arena->test_sample_ns = setup->test_sample_ns;
+    arena->debug = setup->debug;
     arena->min_bytes = setup->min_bytes;
     arena->sample_bytes = setup->sample_bytes;
     arena->has_small_sites = setup->has_small_sites;

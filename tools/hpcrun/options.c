@@ -333,6 +333,10 @@ static const struct option_spec spec = {
         "HPCRUN_TRACE_SIZE  As --trace-size.\n"
         "HPCRUN_VERIFY_SHARING  As --verify-sharing: RATE.\n"
         "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
+        "HPCRUN_DEBUG  DOMAIN[:LEVEL],... or all[:LEVEL], for work on the profiler itself: what its library does in "
+        "the "
+        "program goes into the program's log. Domains: process, events, sample, unwind, loadmap, blocks; levels: 1 to "
+        "3.\n"
         "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
         "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
         "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
@@ -563,6 +567,36 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
     }
 }
 
+/* HPCRUN_DEBUG: DOMAIN[:LEVEL],... or "all". */
+static int parse_debug(const char *text, uint64_t *levels, struct error *err)
+{
+    *levels = 0;
+    while (*text) {
+        size_t len = strcspn(text, ",:"), n_domains = 0;
+        bool has_level = text[len] == ':';
+        unsigned level = has_level ? (unsigned)(text[len + 1] - '0') : 1;
+        const char *end = text + len + (has_level ? 2 : 0);
+        if (level < 1 || level > DEBUG_LEVEL_MOST || (*end && *end != ','))
+            return error_set(err, ERR_USAGE, "HPCRUN_DEBUG: %s: the level must be a number from 1 to %d", text,
+                             DEBUG_LEVEL_MOST);
+        for (int domain = 0; debug_domain_name(domain); domain++) {
+            bool is_all = len == strlen("all") && strncmp(text, "all", len) == 0;
+            const char *name = debug_domain_name(domain);
+            if (!is_all && (strlen(name) != len || strncmp(text, name, len) != 0))
+                continue;
+            *levels |= (uint64_t)level << (DEBUG_LEVEL_BITS * domain);
+            n_domains++;
+        }
+        if (!n_domains)
+            return error_set(err, ERR_USAGE,
+                             "HPCRUN_DEBUG: there is no domain \"%.*s\"; these are: process, events, sample, unwind, "
+                             "loadmap, blocks, all",
+                             (int)len, text);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return 0;
+}
+
 /* Static programs are started with these alone. */
 static int take_environment(struct hpcrun_options *options, struct error *err)
 {
@@ -570,7 +604,8 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
     const char *max_size = getenv("HPCRUN_MAX_SIZE"), *trace_size = getenv("HPCRUN_TRACE_SIZE");
     const char *follows = getenv("HPCRUN_DEEPBIND");
     const char *local = getenv("HPCRUN_LOCAL"), *watches = getenv("HPCRUN_VERIFY_SHARING");
-    int status = 0;
+    const char *debug = getenv("HPCRUN_DEBUG");
+    int status = debug ? parse_debug(debug, &options->debug, err) : 0;
     if (!options->local && local && local[0])
         options->local = local;
     options->delay |= getenv("HPCRUN_DELAY_SAMPLING") != NULL;

@@ -340,6 +340,7 @@ int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared
     judge_skid(prepared);
     const char *slowed = getenv("LOCUS_TEST_SAMPLE_US"); /* for tests: see struct arena_header */
     setup->test_sample_ns = slowed ? strtoull(slowed, NULL, 10) * 1000 : 0;
+    setup->debug = options->debug;
     plan_copy(&prepared->plan, options, setup);
     if (!prepared->program.binary[0] || !realpath(prepared->program.binary, setup->exe))
         setup->exe[0] = '\0';

@@ -213,6 +213,7 @@ static void record_counted(struct thread_state *self, enum var_kind kind, uintpt
         block_changes_announce_hook(self, start, start + n_bytes, var_before(self, at));
     if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
         count_alloc(self, var, n_blocks, weight_bytes);
+    DEBUG_NOTE_SIG(DEBUG_BLOCKS, 1, "block", {"at", at, NULL}, {"bytes", n_bytes, NULL}, {"path", node, NULL});
 }
 
 /* at: the address in its layer. */
@@ -317,6 +318,8 @@ static void sink_release(enum alloc_kind kind, void *p)
         !objmap_remove_hook(in_layer(kind, p), &removed))
         return;
     count_at_path(removed.var, HIT_EVENT_FREE, blocks_of(&removed), removed.weight_bytes);
+    DEBUG_NOTE_SIG(DEBUG_BLOCKS, 2, "released", {"at", removed.start, NULL},
+                   {"bytes", removed.end - removed.start, NULL});
     if (kind != ALLOC_POOL)
         cut_pools(removed.start, removed.end);
 }

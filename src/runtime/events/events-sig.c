@@ -928,6 +928,8 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
     atomic_thread_fence(memory_order_seq_cst);
     struct taking taking = enter_sig(self, entered_ns);
     int index = event_index_sig(self, info);
+    DEBUG_NOTE_SIG(DEBUG_EVENTS, 2, "signal", {"event", (uint32_t)(index + 1), NULL},
+                   {"fd", (uint32_t)info->si_fd, NULL}, {"pc", arch_pc_of_context_sig(context), NULL});
     int watchpoint = index < 0 ? watchpoint_index_sig(self, info) : -1;
     if (watchpoint >= 0)
         watchpoint_take_sig(self, (unsigned)watchpoint, context);

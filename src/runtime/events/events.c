@@ -200,6 +200,8 @@ static void event_close_own(const struct thread_event *event)
 /* Closes the event.  ctx: ordinary */
 static void event_close(struct thread_event *event)
 {
+    if (event->fd >= 0)
+        DEBUG_NOTE_SIG(DEBUG_EVENTS, 1, "closed", {"fd", (uint32_t)event->fd, NULL});
     if (event->aux)
         own_call_sig(SYS_munmap, event->aux, event->aux_bytes);
     if (event->ring)
@@ -266,6 +268,9 @@ static bool event_open(struct thread_state *self, unsigned index)
     struct thread_event *event = &self->events[index];
     bool has_leader = plan->leader && plan->leader <= index;
     open_at_random(self, event, plan, has_leader ? self->events[plan->leader - 1].fd : -1);
+    DEBUG_NOTE_SIG(DEBUG_EVENTS, 1, event->fd < 0 ? "refused" : "opened", {"event", 0, plan->name},
+                   {"fd", (uint32_t)(event->fd < 0 ? 0 : event->fd), NULL},
+                   {"errno", (uint32_t)(event->fd < 0 ? errno : 0), NULL});
     if (event->fd < 0)
         return false;
     event->id = descriptors_event_id_sig(event->fd);

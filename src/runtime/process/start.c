@@ -126,6 +126,8 @@ bool process_start_hook(void)
         attach_give_up(ENOMEM);
     if (is_started)
         zone_reserve_sig();
+    DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, is_started ? "process starts" : "process is not measured",
+                   {"pid", own_pid_sig(), NULL});
     process_set_running_sig(is_started);
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
@@ -147,6 +149,8 @@ static void end_recording(int exit_code)
     thread_end_all();
     process_set_running_sig(false);
     struct arena_header *header = arena_header_sig();
+    DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, "process ends",
+                   {"exit_code", (uint32_t)exit_code, exit_code ? NULL : "not known"});
     alloc_events_end();
     /* Where a filter does not let a process read its own pid, a child of vfork could not tell that it is not this
      * process. */
@@ -455,8 +459,9 @@ static void clear_counts(void)
             clear_hits(data, used_bytes);
         else if (chunks[i].kind == ARENA_THREADS)
             clear_threads(data, used_bytes);
-        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES || chunks[i].kind == ARENA_SKETCHES ||
-                 chunks[i].kind == ARENA_REACHES || chunks[i].kind == ARENA_MEETINGS)
+        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_DEBUG || chunks[i].kind == ARENA_PLACES ||
+                 chunks[i].kind == ARENA_SKETCHES || chunks[i].kind == ARENA_REACHES ||
+                 chunks[i].kind == ARENA_MEETINGS)
             atomic_store(&chunks[i].used_bytes, 0);
     }
 }
@@ -472,6 +477,7 @@ static void fork_child(void)
         clear_counts();
         thread_fork_child();
         control_fork_child();
+        DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, "process starts by fork", {"pid", own_pid_sig(), NULL});
     } else {
         process_set_running_sig(false);
         if (forking.has_copied)

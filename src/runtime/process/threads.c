@@ -388,6 +388,8 @@ static bool begin(struct thread_state *state)
     }
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
+    DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, "thread begins", {"number", state->record->id, NULL},
+                   {"stack", state->bounds.low, NULL}, {"end", state->bounds.high, NULL});
     events_open(state);
     waits_begin(state);
     touch(state);
@@ -452,6 +454,8 @@ static void record_end(struct thread_state *state, clockid_t cpu_clock, int *n_t
     if (!sandbox_is_entered_sig())
         thread_facts_record(state);
     state->record->end_ns = own_clock_ns_sig(CLOCK_REALTIME);
+    DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, "thread ends", {"number", state->record->id, NULL},
+                   {"cpu_ms", cpu_ns / 1000000, NULL});
 }
 
 static int last_tries(void)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "runtime/own/own-call.h"
@@ -302,4 +303,111 @@ bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t p
     atomic_store_explicit(&request->state, REQUEST_POSTED, memory_order_release);
     arena_ring_sig();
     return true;
+}
+
+/* --- lines of HPCRUN_DEBUG --- */
+
+/* All threads share a run of chunks, in which they claim lines by one addition. */
+
+#define HEX_FROM (1u << 20)
+
+_Static_assert(ARENA_RUN_BYTES % sizeof(struct arena_debug) == 0, "a run holds whole lines");
+
+bool debug_wants_sig(enum debug_domain domain, unsigned level)
+{
+    const struct arena_header *header = arena_header_sig();
+    return header && __builtin_expect(header->debug != 0, 0) && debug_level(header->debug, domain) >= level;
+}
+
+/* Adds to the text of a line of *len bytes. */
+static void put_sig(struct arena_debug *line, size_t *len, const char *text)
+{
+    size_t n = strnlen(text, sizeof line->text - *len);
+    memcpy(line->text + *len, text, n);
+    *len += n;
+}
+
+static void put_number_sig(struct arena_debug *line, size_t *len, uint64_t number)
+{
+    char digits[24];
+    unsigned at = sizeof digits - 1, base = number >= HEX_FROM ? 16 : 10;
+    digits[at] = '\0';
+    for (; number || digits[at] == '\0'; number /= base) {
+        digits[--at] = "0123456789abcdef"[number % base];
+        if (number < base)
+            break;
+    }
+    if (base == 16)
+        put_sig(line, len, "0x");
+    put_sig(line, len, digits + at);
+}
+
+/* Begins a new run in place of the one that is full, half of the arena is left to samples; *run: which, or the one that
+ * another thread has begun meanwhile. False when there is no room. */
+static bool next_run_sig(struct arena_header *header, uint32_t *run)
+{
+    struct arena_cursor all = {0};
+    const struct arena_chunk *table = (const void *)((const char *)header + header->chunk_table_offset);
+    uint32_t most = header->chunk_limit / 2 / ARENA_RUN_CHUNKS;
+    most = most < ARENA_DEBUG_RUNS ? most : ARENA_DEBUG_RUNS;
+    if (atomic_load(&header->n_debug_runs) >= most || !arena_take_sig(&all, ARENA_RUN_CHUNKS))
+        return false;
+    atomic_fetch_add(&header->n_debug_runs, 1);
+    arena_run_begin(all.chunk, ARENA_RUN_CHUNKS, ARENA_DEBUG, 0);
+    uint32_t begun = (uint32_t)(all.chunk - table) + 1;
+    if (atomic_compare_exchange_strong(&header->debug_run, run, begun))
+        *run = begun;
+    return true;
+}
+
+static struct arena_debug *claim_sig(void)
+{
+    struct arena_header *header = arena_header_sig();
+    struct arena_chunk *table = (void *)((char *)header + header->chunk_table_offset);
+    uint32_t run = atomic_load_explicit(&header->debug_run, memory_order_acquire);
+    for (;;) {
+        uint32_t at = ARENA_RUN_BYTES;
+        if (run && atomic_load_explicit(&table[run - 1].used_bytes, memory_order_relaxed) < ARENA_RUN_BYTES)
+            at =
+                atomic_fetch_add_explicit(&table[run - 1].used_bytes, sizeof(struct arena_debug), memory_order_relaxed);
+        if (at < ARENA_RUN_BYTES)
+            return (void *)((char *)header + header->chunk_data_offset + (uint64_t)(run - 1) * ARENA_CHUNK_BYTES + at);
+        if (!next_run_sig(header, &run))
+            break;
+    }
+    atomic_fetch_add_explicit(&header->n_debug_lost, 1, memory_order_relaxed);
+    return NULL;
+}
+
+static void write_sig(enum debug_domain domain, int fate, const char *what, const struct debug_word *words, unsigned n)
+{
+    struct arena_debug *line = claim_sig();
+    size_t len = 0;
+    if (!line)
+        return;
+    put_sig(line, &len, what);
+    for (unsigned i = 0; i < n; i++) {
+        put_sig(line, &len, " ");
+        put_sig(line, &len, words[i].name);
+        put_sig(line, &len, "=");
+        if (words[i].text)
+            put_sig(line, &len, words[i].text);
+        else
+            put_number_sig(line, &len, words[i].number);
+    }
+    line->t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
+    line->tid = own_tid_sig();
+    line->domain = (uint8_t)domain;
+    line->fate = (uint8_t)(fate + 1);
+    atomic_store_explicit(&line->len_bytes, (uint16_t)len, memory_order_release);
+}
+
+void debug_note_sig(enum debug_domain domain, const char *what, const struct debug_word *words, unsigned n)
+{
+    write_sig(domain, -1, what, words, n);
+}
+
+void debug_note_sample_sig(const char *what, int fate, const struct debug_word *words, unsigned n)
+{
+    write_sig(DEBUG_SAMPLE, fate, what, words, n);
 }

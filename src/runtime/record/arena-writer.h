@@ -92,4 +92,33 @@ void arena_ring_sig(void);
 void arena_set_bell_sig(int fd);
 int arena_bell_sig(void);
 
+/* --- lines of HPCRUN_DEBUG --- */
+
+/* They go into the arena as records do, without a lock, so that they can be written everywhere, and outlive the
+ * process. A word of a line, "NAME=VALUE": a number, from 2^20 on in hexadecimal, or a text where there is one. */
+struct debug_word {
+    const char *name;
+    uint64_t number;
+    const char *text;
+};
+
+/* Whether lines of a domain are wanted at this level. Off it is two loads and a branch.  ctx: any */
+bool debug_wants_sig(enum debug_domain domain, unsigned level);
+
+/* Writes a line: what happened, and n words. One that finds no room is counted, and one that is too long is cut.
+ * ctx: any */
+void debug_note_sig(enum debug_domain domain, const char *what, const struct debug_word *words, unsigned n);
+
+/* The same of a sample, with what became of it (enum fate).  ctx: any */
+void debug_note_sample_sig(const char *what, int fate, const struct debug_word *words, unsigned n);
+
+/* The two together; the words are only worked out where the line is wanted. */
+#define DEBUG_NOTE_SIG(domain, level, what, ...)                                                                       \
+    do {                                                                                                               \
+        if (__builtin_expect(debug_wants_sig(domain, level), 0)) {                                                     \
+            const struct debug_word words_[] = {__VA_ARGS__};                                                          \
+            debug_note_sig(domain, what, words_, sizeof words_ / sizeof *words_);                                      \
+        }                                                                                                              \
+    } while (0)
+
 #endif

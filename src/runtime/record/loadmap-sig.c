@@ -363,6 +363,7 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
                                           {header->open_tables, sizeof header->open_tables, true}};
     for (int i = 0; i < 2 && !table; i++)
         table = table_map_sig(&places[i], module->table_id, &is_kept_out);
+    DEBUG_NOTE_SIG(DEBUG_LOADMAP, 2, table ? "table found" : "table missing", {"module", module->id, NULL});
     if (table) {
         atomic_store_explicit(&module->code.table, table, memory_order_release);
         atomic_fetch_add(&map.generation, 1);
@@ -447,6 +448,9 @@ static void module_record_sig(struct loadmap_module *module)
             arena_header_sig()->libhpcrun_module = module->code.ref;
     }
     arena_shared_end_sig();
+    if (path)
+        DEBUG_NOTE_SIG(DEBUG_LOADMAP, 1, "module", {"id", module->id, NULL}, {"start", module->code.start, NULL},
+                       {"table", module->table_id, NULL}, {"path", 0, module->name});
 }
 
 /* The loader rounds the end of a module up to pages, dl_iterate_phdr does not: ends that differ by less than 64 KiB are

@@ -258,6 +258,10 @@ static void walk_sig(struct thread_state *self, const ucontext_t *context)
         unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->sample_path);
     atomic_fetch_add_explicit(&self->record->unwind_stops[stop], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->record->n_frames, self->sample_path.n_frames, memory_order_relaxed);
+    const struct unwind_path *path = &self->sample_path;
+    DEBUG_NOTE_SIG(DEBUG_UNWIND, stop == UNWIND_COMPLETE ? 2 : 1, "path", {"pc", path->frames[0].pc, NULL},
+                   {"frames", path->n_frames, NULL}, {"reused", path->n_reused, NULL}, {"stop", stop, NULL},
+                   {"outermost", path->frames[path->n_frames - 1].pc, NULL});
 }
 
 /* Number of the function at pc in its module's table, NO_FUNCTION when it is not known. */

@@ -168,6 +168,20 @@ bool sample_is_active_sig(void)
 static void count_fate_sig(struct thread_state *self, unsigned event, enum fate fate)
 {
     atomic_fetch_add_explicit(&self->record->fates[event][fate], 1, memory_order_relaxed);
+    if (__builtin_expect(debug_wants_sig(DEBUG_SAMPLE, 1), 0) && fate >= FATE_DROP_REENTERED)
+        debug_note_sample_sig("dropped", fate, &(struct debug_word){"event", event, NULL}, 1);
+}
+
+/* What became of a sample that is in the trees. */
+static void debug_sample_sig(const struct current_sample *taken, const struct resolved *found, enum fate fate)
+{
+    const struct arena_node *leaf = arena_record_sig(taken->leaf);
+    const struct debug_word words[] = {{"pc", leaf->ip, NULL},
+                                       {"address", taken->address, NULL},
+                                       {"kind", var_key_kind(found->var), NULL},
+                                       {"class", taken->class, NULL},
+                                       {"weight", taken->weight, NULL}};
+    debug_note_sample_sig("taken", fate, words, sizeof words / sizeof *words);
 }
 
 /* True when the leaf lies in our own code: an unknown address that it touches is then ours. */
@@ -268,6 +282,8 @@ static void record_at_sig(struct thread_state *self, const struct current_sample
         trace_sig(self, taken, hit, found->offset);
     if (arena_header_sig()->watches_per_s)
         post_sig(self, taken, found);
+    if (__builtin_expect(debug_wants_sig(DEBUG_SAMPLE, 1), 0))
+        debug_sample_sig(taken, found, fate);
     count_fate_sig(self, taken->event, fate);
 }
 
