@@ -89,6 +89,13 @@ static bool is_control(const unsigned char *s, size_t len)
 void printable_put(struct buf *out, const char *text)
 {
     while (text && *text) {
+        size_t n_plain = 0;
+        while (text[n_plain] >= ' ' && text[n_plain] < 0x7f)
+            n_plain++;
+        buf_append(out, text, n_plain);
+        text += n_plain;
+        if (!*text)
+            break;
         size_t len = printable_utf8(text), n = len ? len : 1;
         if (len && !is_control((const unsigned char *)text, len))
             buf_append(out, text, len);

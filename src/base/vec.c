@@ -73,21 +73,35 @@ int plain_compare(const char *a, const char *b, size_t n)
     return plain ? strncasecmp_l(a, b, n, plain) : strncasecmp(a, b, n);
 }
 
+#define PRINTED_BYTES 64 /* more than most numbers and words take: what is longer is formatted twice */
+
 void buf_printf(struct buf *buf, const char *format, ...)
 {
-    va_list args;
+    va_list args, again;
     va_start(args, format);
-    char *text = NULL;
+    va_copy(again, args);
     locale_t before = uselocale(plain_locale());
-    int len = vasprintf(&text, format, args);
+    bool has_room = !buf->failed && vec_reserve(&buf->data, &buf->capacity, buf->len_bytes + PRINTED_BYTES, 1);
+    int len = has_room ? vsnprintf(buf->data + buf->len_bytes, PRINTED_BYTES, format, args) : 0;
+    if (len >= PRINTED_BYTES &&
+        (has_room = vec_reserve(&buf->data, &buf->capacity, buf->len_bytes + (size_t)len + 1, 1)))
+        (void)vsnprintf(buf->data + buf->len_bytes, (size_t)len + 1, format, again);
     (void)uselocale(before);
+    va_end(again);
     va_end(args);
-    if (len < 0) {
+    if (!has_room || len < 0)
         buf->failed = !fail();
-        return;
-    }
-    buf_append(buf, text, (size_t)len);
-    free(text);
+    else
+        buf->len_bytes += (size_t)len;
+}
+
+void buf_put_word(struct buf *buf, uint64_t word)
+{
+    char digits[20], *first = digits + sizeof digits;
+    do
+        *--first = (char)('0' + word % 10);
+    while (word /= 10);
+    buf_append(buf, first, (size_t)(digits + sizeof digits - first));
 }
 
 void buf_fini(struct buf *buf)

@@ -30,6 +30,9 @@ void buf_append(struct buf *buf, const void *bytes, size_t len_bytes);
 /* Appends a printf-formatted text, with numbers as the locale C has them: a program may have another one. */
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends a number in decimal digits. */
+void buf_put_word(struct buf *buf, uint64_t word);
+
 /* Frees the data and makes the buffer empty. */
 void buf_fini(struct buf *buf);
 

@@ -11,8 +11,12 @@ void csv_put_quoted(struct buf *out, const char *text)
     struct buf plain = {0};
     printable_put(&plain, text);
     buf_append(out, "\"", 1);
-    for (const char *p = plain.data; p && *p; p++)
-        buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
+    for (const char *p = plain.data; p && *p;) {
+        size_t n = strcspn(p, "\"");
+        buf_append(out, p, n);
+        buf_append(out, "\"\"", p[n] ? 2 : 0);
+        p += n + (p[n] != 0);
+    }
     buf_append(out, "\"", 1);
     out->failed = out->failed || plain.failed;
     buf_fini(&plain);

@@ -18,9 +18,18 @@
 static bool is_utf8(const char *text)
 {
     for (size_t len; *text; text += len)
-        if ((len = printable_utf8(text)) == 0)
+        if ((len = (unsigned char)*text < 0x80 ? 1 : printable_utf8(text)) == 0)
             return false;
     return true;
+}
+
+/* How many bytes at the beginning of a text stand for themselves in a string. */
+static size_t count_plain(const char *text)
+{
+    size_t n = 0;
+    while ((unsigned char)text[n] >= ' ' && text[n] != '"' && text[n] != '\\')
+        n++;
+    return n;
 }
 
 static void put_bytes(struct buf *out, const char *text)
@@ -40,8 +49,7 @@ void json_put_text(struct buf *out, const char *text)
     else {
         buf_append(out, "\"", 1);
         for (; *text; text++) {
-            size_t n_plain = strcspn(text, "\"\\\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x11"
-                                           "\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f");
+            size_t n_plain = count_plain(text);
             buf_append(out, text, n_plain);
             text += n_plain;
             if (!*text)
@@ -54,7 +62,9 @@ void json_put_text(struct buf *out, const char *text)
 
 void json_put_word(struct buf *out, uint64_t value)
 {
-    buf_printf(out, value > MAX_EXACT_WORD ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
+    buf_append(out, "\"", value > MAX_EXACT_WORD);
+    buf_put_word(out, value);
+    buf_append(out, "\"", value > MAX_EXACT_WORD);
 }
 
 void json_double_text(double value, char *text, size_t size_bytes)

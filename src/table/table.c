@@ -11,7 +11,15 @@
 #include "fmt/csv.h"
 #include "fmt/json.h"
 
-#define COLUMN_SHIFT 24 /* of COLUMN_MEMBERS and COLUMN_PLACE */
+#define COLUMN_SHIFT 32 /* of COLUMN_MEMBERS and COLUMN_PLACE */
+
+#define BLOCK_BYTES 4072 /* with what malloc needs, a page */
+
+/* What cells point to lies in blocks of memory, the newest first. */
+struct table_block {
+    struct table_block *next;
+    size_t n_used, n_bytes; /* of those that follow */
+};
 
 /* A list of words in a cell. */
 struct table_words {
@@ -29,7 +37,7 @@ void column_list_add(struct column_list *list, const struct column *columns, siz
     list->n += list->failed ? 0 : n;
 }
 
-void column_list_make(struct column_list *list, const char *key, const char *title, unsigned kind)
+void column_list_make(struct column_list *list, const char *key, const char *title, uint64_t kind)
 {
     int64_t of_key = strtab_intern(&list->words, key), of_title = title ? strtab_intern(&list->words, title) : 0;
     list->failed |= of_key < 0 || of_title < 0;
@@ -52,22 +60,6 @@ static enum cell_kind kind_of(const struct column *column)
     return (enum cell_kind)(column->kind & COLUMN_KIND);
 }
 
-static void free_cell(const struct table *table, size_t i)
-{
-    struct table_cell *cell = &table->cells[i];
-    enum cell_kind kind = kind_of(&table->columns[i % table->n_columns]);
-    if (!cell->is_known)
-        return;
-    if (kind == CELL_TABLE)
-        table_fini(cell->table);
-    if (kind == CELL_TABLE)
-        free(cell->table);
-    else if (kind == CELL_TEXT)
-        free(cell->text);
-    else if (kind == CELL_WORDS)
-        free(cell->words);
-}
-
 void table_fail(struct table *table)
 {
     for (; table; table = table->parent)
@@ -77,31 +69,54 @@ void table_fail(struct table *table)
 /* Takes over what the cell points to. */
 static void put_cell(struct table *table, struct table_cell cell)
 {
-    if (!table->failed && vec_reserve(&table->cells, &table->cap_cells, table->n_cells + 1, sizeof cell))
-        table->cells[table->n_cells++] = cell;
-    else
-        table_fail(table);
+    if (table->n_cells == table->cap_cells) {
+        size_t wanted = table->cap_cells ? 2 * table->cap_cells : table->n_columns + 8;
+        struct table_cell *grown = table->failed ? NULL : reallocarray(table->cells, wanted, sizeof *grown);
+        if (!grown) {
+            table_fail(table);
+            return;
+        }
+        table->cells = grown;
+        table->cap_cells = wanted;
+    }
+    table->cells[table->n_cells++] = cell;
 }
 
-/* The same of memory of the cell's own, which is freed if there is no room; pointer NULL: there was none to begin with.
- */
-static void put_owned(struct table *table, struct table_cell cell, void *pointer)
+/* Memory that lives as long as the outermost table; NULL when there is none. */
+static void *take(struct table *table, size_t n_bytes)
 {
-    cell.is_known = pointer != NULL;
-    if (!pointer)
-        table_fail(table);
-    put_cell(table, cell);
+    struct table *outermost = table;
+    while (outermost->parent)
+        outermost = outermost->parent;
+    struct table_block *block = outermost->blocks;
+    size_t n = (n_bytes + 7) & ~(size_t)7;
     if (table->failed)
-        free(pointer);
+        return NULL;
+    if (!block || block->n_bytes - block->n_used < n) {
+        size_t size = n > BLOCK_BYTES ? n : BLOCK_BYTES;
+        if (!(block = malloc(sizeof *block + size))) {
+            table_fail(table);
+            return NULL;
+        }
+        *block = (struct table_block){.next = outermost->blocks, .n_bytes = size};
+        outermost->blocks = block;
+    }
+    block->n_used += n;
+    return (char *)(block + 1) + block->n_used - n;
 }
 
 void table_put_text(struct table *table, const char *text)
 {
-    char *copy = text ? strdup(text) : NULL;
-    if (!text)
-        table_put_absent(table);
-    else
-        put_owned(table, (struct table_cell){.text = copy}, copy);
+    size_t n = text ? strlen(text) + 1 : 0;
+    char *copy = text ? take(table, n) : NULL;
+    if (copy)
+        memcpy(copy, text, n);
+    put_cell(table, (struct table_cell){.is_known = text, .text = copy});
+}
+
+void table_put_borrowed(struct table *table, const char *text)
+{
+    put_cell(table, (struct table_cell){.is_known = text, .text = text});
 }
 
 void table_put_count(struct table *table, int64_t count)
@@ -126,12 +141,12 @@ void table_put_flag(struct table *table, bool flag)
 
 void table_put_words(struct table *table, const uint64_t *words, size_t n_words)
 {
-    struct table_words *copy = malloc(sizeof *copy + n_words * sizeof *words);
+    struct table_words *copy = take(table, sizeof *copy + n_words * sizeof *words);
     if (copy) {
         copy->n = n_words;
         memcpy(copy->items, words, n_words * sizeof *words);
     }
-    put_owned(table, (struct table_cell){.words = copy}, copy);
+    put_cell(table, (struct table_cell){.is_known = true, .words = copy});
 }
 
 void table_put_absent(struct table *table)
@@ -166,10 +181,10 @@ void table_put_word_if(struct table *table, bool is_known, uint64_t word)
 struct table *table_put_table(struct table *table, const struct column *columns, size_t n_columns)
 {
     static struct table nothing = {.failed = true};
-    struct table *inner = malloc(sizeof *inner);
+    struct table *inner = take(table, sizeof *inner);
     if (inner)
         *inner = (struct table){.columns = columns, .n_columns = n_columns, .parent = table};
-    put_owned(table, (struct table_cell){.table = inner}, inner);
+    put_cell(table, (struct table_cell){.is_known = true, .table = inner});
     return table->failed ? &nothing : inner;
 }
 
@@ -178,11 +193,24 @@ size_t table_rows(const struct table *table)
     return table->n_columns ? table->n_cells / table->n_columns : 0;
 }
 
+/* Also those of tables in cells: recursion is as deep as these are nested. */
+static void free_cells(const struct table *table)
+{
+    for (size_t column = 0; column < table->n_columns; column++)
+        for (size_t i = column; kind_of(&table->columns[column]) == CELL_TABLE && i < table->n_cells;
+             i += table->n_columns)
+            if (table->cells[i].is_known)
+                free_cells(table->cells[i].table);
+    free(table->cells);
+}
+
 void table_fini(struct table *table)
 {
-    for (size_t i = 0; i < table->n_cells; i++)
-        free_cell(table, i);
-    free(table->cells);
+    free_cells(table);
+    for (struct table_block *next, *block = table->blocks; block; block = next) {
+        next = block->next;
+        free(block);
+    }
     *table = (struct table){.columns = table->columns, .n_columns = table->n_columns};
 }
 
@@ -206,6 +234,20 @@ void time_put(struct buf *out, int64_t t_ns)
     buf_printf(out, "%s%" PRIu64 ".%06" PRIu64, t_ns < 0 ? "-" : "", size_ns / 1000000000, size_ns / 1000 % 1000000);
 }
 
+static void put_count(struct buf *out, int64_t count)
+{
+    buf_append(out, "-", count < 0);
+    buf_put_word(out, count < 0 ? -(uint64_t)count : (uint64_t)count);
+}
+
+static void put_word(struct buf *out, uint64_t word, enum cell_kind kind)
+{
+    if (kind == CELL_ADDRESS)
+        buf_printf(out, "0x%" PRIx64, word);
+    else
+        buf_put_word(out, word);
+}
+
 /* --- text --- */
 
 static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, struct buf *out)
@@ -225,9 +267,9 @@ static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, st
     else if (kind == CELL_NUMBER)
         json_put_double(out, cell->number);
     else if (kind == CELL_COUNT)
-        buf_printf(out, "%" PRId64, cell->count);
+        put_count(out, cell->count);
     else
-        buf_printf(out, kind == CELL_ADDRESS ? "0x%" PRIx64 : "%" PRIu64, cell->word);
+        put_word(out, cell->word, kind);
 }
 
 /* Appends text in a column of so many characters; nothing follows the last one. */
@@ -313,8 +355,10 @@ static void put_csv_cell(const struct table_cell *cell, const struct column *col
                    : column->kind & COLUMN_6_DIGITS ? 6
                    : column->kind & COLUMN_4_DIGITS ? 4
                                                     : 3;
-    if (!cell->is_known)
+    if (!cell->is_known) {
+        buf_append(out, "0", column->kind & COLUMN_ZERO ? 1 : 0);
         return;
+    }
     if (kind == CELL_TEXT && column->kind & COLUMN_QUOTED)
         csv_put_quoted(out, cell->text);
     else if (kind == CELL_TEXT)
@@ -324,9 +368,9 @@ static void put_csv_cell(const struct table_cell *cell, const struct column *col
     else if (kind == CELL_PERCENT || kind == CELL_NUMBER)
         buf_printf(out, column->kind & COLUMN_ALL_DIGITS ? "%.*g" : "%.*f", n_digits, cell->number);
     else if (kind == CELL_WORD || kind == CELL_ADDRESS)
-        buf_printf(out, kind == CELL_WORD ? "%" PRIu64 : "0x%" PRIx64, cell->word);
+        put_word(out, cell->word, kind);
     else
-        buf_printf(out, "%" PRId64, cell->count);
+        put_count(out, cell->count);
 }
 
 static bool is_in_csv(const struct column *column)
@@ -340,7 +384,7 @@ static bool is_in_csv(const struct column *column)
 struct csv_column {
     const struct column *column;
     size_t at; /* its cell in a row */
-    unsigned place;
+    uint64_t place;
     bool is_joined; /* the cell is one of the joined table */
 };
 
@@ -361,7 +405,7 @@ static struct csv_column *make_csv_columns(const struct table *table, size_t *n)
     *n = 0;
     for (size_t i = 0; list && i < table->n_columns; i++) {
         const struct column *column = &table->columns[i];
-        unsigned place = column->kind >> COLUMN_SHIFT;
+        uint64_t place = column->kind >> COLUMN_SHIFT;
         if (is_in_csv(column))
             add_csv_column(list, n, (struct csv_column){column, i, place, false});
         for (size_t k = 0; column->kind & COLUMN_JOINED && k < table->n_joined; k++)
@@ -457,7 +501,7 @@ static void put_json_cell(const struct table_cell *cell, const struct column *co
                                                      : "",
                       column->kind & COLUMN_BARE, out);
     else if (kind != CELL_OBJECT)
-        buf_printf(out, "%" PRId64, cell->count);
+        put_count(out, cell->count);
     else {
         buf_append(out, "{", 1);
         put_json_members(cell + 1, column + 1, column->kind >> COLUMN_SHIFT, false, out);

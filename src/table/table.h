@@ -41,19 +41,20 @@ enum column_flag {
     COLUMN_BARE = 0x4000,      /* CELL_TABLE: in JSON lists, or values if it has one column, instead of objects */
     COLUMN_JOINED = 0x8000,    /* CELL_TABLE: in CSV each of its rows makes a line, with the other cells around it */
     COLUMN_FOLLOWS = 0x10000,  /* CELL_TABLE: in CSV its rows follow, whose columns there are the same */
-    COLUMN_NO_EMPTY = 0x20000  /* COLUMN_JOINED: no rows make no line; else one without them */
+    COLUMN_NO_EMPTY = 0x20000, /* COLUMN_JOINED: no rows make no line; else one without them */
+    COLUMN_ZERO = 0x40000      /* in CSV 0 where it is not known */
 };
 
 /* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
- * those of a higher one, and of the same in their order; none is 0. At most 255. */
-#define COLUMN_MEMBERS(n) ((unsigned)(n) << 24)
-#define COLUMN_PLACE(place) ((unsigned)(place) << 24)
+ * those of a higher one, and of the same in their order; none is 0. Less than 2^32. */
+#define COLUMN_MEMBERS(n) ((uint64_t)(n) << 32)
+#define COLUMN_PLACE(place) ((uint64_t)(place) << 32)
 
 /* A column. key: its name in CSV and JSON; title: in text, NULL: it is not shown there; kind: of enum cell_kind, with
  * flags. */
 struct column {
     const char *key, *title;
-    unsigned kind;
+    uint64_t kind;
 };
 
 /* Columns that are chosen as a report is made. All zero is empty. */
@@ -66,7 +67,7 @@ struct column_list {
 
 /* Append columns, whose words are borrowed; and one, of whose words copies are kept. */
 void column_list_add(struct column_list *list, const struct column *columns, size_t n);
-void column_list_make(struct column_list *list, const char *key, const char *title, unsigned kind);
+void column_list_make(struct column_list *list, const char *key, const char *title, uint64_t kind);
 void column_list_fini(struct column_list *list);
 
 /* A cell; what it points to is owned by the table. */
@@ -76,13 +77,13 @@ struct table_cell {
         int64_t count;
         uint64_t word;
         double number;
-        char *text;
+        const char *text;
         struct table_words *words;
         struct table *table;
     };
 };
 
-/* All zero but for columns and n_columns is empty. */
+/* All zero but for columns and n_columns is empty. It must not move while cells hold tables. */
 struct table {
     const struct column *columns; /* [n_columns] borrowed */
     size_t n_columns;
@@ -91,9 +92,10 @@ struct table {
     const struct column
         *joined; /* [n_joined] borrowed: those of the tables of its joined column, of which it has one */
     size_t n_joined;
-    struct table *parent; /* in a cell of which it is, or NULL */
-    bool failed;          /* out of memory: the rest was ignored */
-    size_t n_more;        /* rows that were left out, because fewer were wanted */
+    struct table *parent;       /* in a cell of which it is, or NULL */
+    struct table_block *blocks; /* what cells point to, also those of the tables in them */
+    bool failed;                /* out of memory: the rest was ignored */
+    size_t n_more;              /* rows that were left out, because fewer were wanted */
 };
 
 /* Columns and how many; an empty table of them, of a list of chosen ones, and one with a joined column for
@@ -117,6 +119,9 @@ struct table {
  * objects, which are there or not: their members have cells in any case. What says that nothing is known, text NULL and
  * a number that is NAN, is an absent cell. */
 void table_put_text(struct table *table, const char *text);
+
+/* The same of a text that lives longer than the table, such as one of the model's. */
+void table_put_borrowed(struct table *table, const char *text);
 void table_put_count(struct table *table, int64_t count);
 void table_put_word(struct table *table, uint64_t word);
 void table_put_number(struct table *table, double number);
