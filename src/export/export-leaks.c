@@ -233,22 +233,12 @@ static void fill_path(struct table *table, const struct report *report, const st
     }
 }
 
-void csv_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
+void alloc_path_put_row(const struct report *report, const struct report_row *row, struct table *table)
 {
     struct buf text = {0};
     put_path_words(report, row, &text);
-    csv_put_text(out, text.data ? text.data : "");
-    buf_fini(&text);
-}
-
-void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out)
-{
-    struct table path = TABLE_OF(frame_columns);
-    fill_path(&path, report, row);
-    json_put_key(out, "path", 0);
-    table_print_json(&path, "", out);
-    out->failed |= path.failed;
-    table_fini(&path);
+    table_put_made(table, &text);
+    fill_path(table_put_table(table, COLUMNS(frame_columns)), report, row);
 }
 
 /* --- CSV and JSON --- */
@@ -275,7 +265,6 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
 {
     const struct report_row *row = leak->row;
     const struct variable *variable = row->variable;
-    struct buf text = {0};
     table_put_text(table, row->name);
     table_put_text(table, row->class);
     table_put_text(table, row->site);
@@ -289,9 +278,7 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
     table_put_word(table, variable->size_marked_bytes);
     table_put_number(table, leaks->has_use ? row->samples : NAN);
     table_put_number(table, leaks->has_use ? row->share : NAN);
-    put_path_words(&leaks->report, row, &text);
-    table_put_made(table, &text);
-    fill_path(table_put_table(table, COLUMNS(frame_columns)), &leaks->report, row);
+    alloc_path_put_row(&leaks->report, row, table);
 }
 
 static void put_json_sum(struct buf *out, const char *key, const struct leak_sum *sum)

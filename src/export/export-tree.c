@@ -571,14 +571,14 @@ static void fill_node(const struct model *model, const struct tree_node *node, d
     table_put_count(table, node->scope);
     table_put_count(table, node->parent);
     table_put_count(table, node->depth);
-    table_put_text(table, kind_name(scope));
+    table_put_borrowed(table, kind_name(scope));
     table_put_count(table, scope->kind == SCOPE_INLINED);
     table_put_count(table, scope->role == ROLE_VARIABLE);
-    table_put_text(table, model_text(model, scope->name));
-    table_put_text(table, model_text(model, scope->file));
+    table_put_borrowed(table, model_text(model, scope->name));
+    table_put_borrowed(table, model_text(model, scope->file));
     table_put_count(table, scope->line);
     table_put_count(table, scope->end_line);
-    table_put_text(table, model_text(model, scope->module));
+    table_put_borrowed(table, model_text(model, scope->module));
     table_put_count(table, node->call_line);
     table_put_number(table, node->inclusive);
     table_put_number(table, node->own);

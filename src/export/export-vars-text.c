@@ -297,6 +297,6 @@ const struct report_kind answer_vars = {
     .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
-    .forms = {.text = write_text, .csv = vars_write_csv, .json = vars_write_json, .html = write_page},
+    .forms = {.text = write_text, .csv = vars_write_table, .json = vars_write_table, .html = write_page},
     .by_forms = &by_forms,
 };

@@ -9,6 +9,7 @@
 #include "export/derived.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
+#include "table/table.h"
 
 enum {
     COLUMN_RIGHT = 1, /* aligned to the right */
@@ -161,11 +162,10 @@ void lines_put_place(const struct report *report, const struct report_row *row, 
 
 /* --- allocation paths --- */
 
-/* export-leaks.c: appends the allocation path of a row, innermost function first, nothing or an empty list for what was
- * not allocated. As a CSV cell "f (a.c:30) < main (a.c:12)": each function calls the one before it; in JSON as the key
- * "path" and a list of function, file and line. */
-void csv_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out);
-void json_put_alloc_path(const struct report *report, const struct report_row *row, struct buf *out);
+/* export-leaks.c: puts the allocation path of a row as two cells, innermost function first, nothing or an empty table
+ * for what was not allocated: a text "f (a.c:30) < main (a.c:12)", each function calls the one before it; and a table
+ * of function, file and line. */
+void alloc_path_put_row(const struct report *report, const struct report_row *row, struct table *table);
 
 /* --- the head --- */
 
@@ -181,7 +181,8 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
 
 /* --- forms of vars --- */
 
-report_writer vars_write_csv, vars_write_json;
+/* As CSV or JSON. */
+report_writer vars_write_table;
 
 /* page/page.c: a page for a browser in one file. */
 report_writer write_page;
