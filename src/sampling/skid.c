@@ -129,6 +129,7 @@ const struct skid_loop *skid_loops(void)
 #define TURNS 2000       /* between two checks of the clock */
 #define SAMPLES_MIN 20
 #define PERCENT_MIN 90
+#define ROUNDS_MAX 3 /* a machine fails only if each does: others' work can spoil one, and what it says is kept */
 #define TICK_NS 30000000 /* of CPU time for the cost of a sample */
 #define TICKS_MAX 128
 #define TICK_MOST_NS 100000000 /* of what is believed */
@@ -344,11 +345,15 @@ int skid_measure(struct skid_result *result, struct error *err)
     struct report *report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED)
         return error_set(err, ERR_IO, "no memory for the skid self-test: %s", strerror(errno));
-    int code = run_forked(report, err);
-    if (code == 0) {
+    int code = 0;
+    for (int i = 0; i < ROUNDS_MAX && code == 0 && (i == 0 || result->rule == SKID_FAILS); i++) {
+        memset(report, 0, sizeof *report);
+        code = run_forked(report, err);
         memcpy(result->kernels, report->kernels, sizeof result->kernels);
-        memcpy(result->trigger, report->trigger, sizeof result->trigger);
         result->rule = judge(result);
+    }
+    if (code == 0) {
+        memcpy(result->trigger, report->trigger, sizeof result->trigger);
         result->tick_ns = report->tick_ns;
         result->touch_ps = report->touch_ps;
         cache_curve_measure(&result->caches, CACHES_WALL_MS);
