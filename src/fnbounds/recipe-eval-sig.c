@@ -48,7 +48,9 @@ static bool index_of_sig(const struct recipe_operand *operand, const struct reci
     }
     uint64_t value;
     if (operand->index & RECIPE_INDEX_MASKED) {
-        value = regs->gpr[operand->index & 15] & regs->gpr[operand->offset & 15];
+        value = regs->gpr[operand->index & 15];
+        value = operand->offset < 0 ? recipe_field_of(value, recipe_field_unpack(operand->offset))
+                                    : value & regs->gpr[operand->offset & 15];
     } else if (operand->index >= RECIPE_VEC) {
         unsigned vec = operand->index & 31u;
         if (!(regs->vec_known >> vec & 1))

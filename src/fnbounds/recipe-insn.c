@@ -262,6 +262,31 @@ static void add_product(const struct decoded *d, struct insn *out)
     add_scale(out, reg_number(d->operands[0].reg.value), reg_number(factor->reg.value), value, 0);
 }
 
+static void add_field(struct insn *out, uint8_t reg, uint8_t source, struct recipe_field field)
+{
+    struct insn_effect *effect = new_effect(out, EFFECT_FIELD, reg);
+    effect->source = source;
+    effect->value = recipe_field_pack(field);
+}
+
+/* shr of a register by a constant. */
+static void add_shift(const struct decoded *d, struct insn *out, uint8_t reg)
+{
+    uint64_t first = d->operands[1].imm.value.u;
+    unsigned n_bits = d->operands[0].size;
+    if (d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && first > 0 && first < n_bits)
+        add_field(out, reg, reg, (struct recipe_field){(unsigned)first, n_bits - (unsigned)first, true});
+}
+
+/* movzx from the lowest bits of a register. */
+static void add_low(const struct decoded *d, struct insn *out, uint8_t reg)
+{
+    const ZydisDecodedOperand *from = &d->operands[1];
+    if (from->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        (from->reg.value < ZYDIS_REGISTER_AH || from->reg.value > ZYDIS_REGISTER_BH))
+        add_field(out, reg, reg_number(from->reg.value), (struct recipe_field){0, from->size, false});
+}
+
 static void add_lea(const struct decoded *d, struct insn *out)
 {
     const ZydisDecodedOperandMem *mem = &d->operands[1].mem;
@@ -307,11 +332,17 @@ static void add_lea(const struct decoded *d, struct insn *out)
     effect->value = (int32_t)value;
 }
 
-/* and of two whole registers. */
+/* and of two whole registers, or with a constant whose bits are neighbours. */
 static void add_mask(const struct decoded *d, struct insn *out, uint8_t reg)
 {
-    if (d->operands[0].size == 64 && d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-        reg_number(d->operands[1].reg.value) != reg)
+    if (d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        uint64_t mask = (uint64_t)d->operands[1].imm.value.s;
+        mask &= d->operands[0].size == 64 ? UINT64_MAX : UINT32_MAX;
+        unsigned first = mask ? (unsigned)__builtin_ctzll(mask) : 0, n_bits = (unsigned)__builtin_popcountll(mask);
+        if (mask && mask >> first == UINT64_MAX >> (64 - n_bits))
+            add_field(out, reg, reg, (struct recipe_field){first, n_bits, false});
+    } else if (d->operands[0].size == 64 && d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+               reg_number(d->operands[1].reg.value) != reg)
         new_effect(out, EFFECT_MASK, reg)->source = reg_number(d->operands[1].reg.value);
 }
 
@@ -389,6 +420,12 @@ static void add_register_effect(const struct decoded *d, struct insn *out)
         break;
     case ZYDIS_MNEMONIC_AND:
         add_mask(d, out, reg);
+        break;
+    case ZYDIS_MNEMONIC_SHR:
+        add_shift(d, out, reg);
+        break;
+    case ZYDIS_MNEMONIC_MOVZX:
+        add_low(d, out, reg);
         break;
     case ZYDIS_MNEMONIC_SHL:
     case ZYDIS_MNEMONIC_IMUL:

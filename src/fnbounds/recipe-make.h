@@ -86,6 +86,7 @@ enum insn_effect_kind {
     EFFECT_CONSTANT, /* reg = value */
     EFFECT_NARROW,   /* reg = lower 32 bits of source + value */
     EFFECT_MASK,     /* reg = reg & source */
+    EFFECT_FIELD,    /* reg = the field value (recipe_field_unpack) of source */
     EFFECT_STORE     /* 64-bit word at the first operand = source */
 };
 

@@ -252,11 +252,12 @@ static struct form form_of_reg(const struct strides *work, uint8_t reg, uint32_t
 
 static const struct search_key search_number = {sizeof(uint32_t), 0, sizeof(uint32_t)};
 
+/* Of a field of bits no walk is known. */
 static const struct insn_effect *effect_on(const struct insn *insn, uint8_t reg)
 {
     for (unsigned e = 0; e < insn->n_effects; e++)
         if (insn->effects[e].kind != EFFECT_STORE && insn->effects[e].reg == reg)
-            return &insn->effects[e];
+            return insn->effects[e].kind == EFFECT_FIELD ? NULL : &insn->effects[e];
     return NULL;
 }
 

@@ -30,10 +30,11 @@ struct slot {
     struct value address, value;
 };
 
-/* result = left & right */
+/* result = left & right, or, where field is not 0, that of left (recipe_field_unpack) */
 struct mask {
     uint32_t result;
     struct value left, right;
+    int16_t field;
 };
 
 /* What registers and words of the frame hold at one point of the path. */
@@ -90,7 +91,47 @@ static struct value add_mask(struct known_values *known, struct value left, stru
 {
     struct value result = fresh(known);
     if (known->n_masks < N_MASKS)
-        known->masks[known->n_masks++] = (struct mask){result.id, left, right};
+        known->masks[known->n_masks++] = (struct mask){.result = result.id, .left = left, .right = right};
+    return result;
+}
+
+/* The field of a register that is the outer field of its inner one; false where it is none. */
+static bool field_within(struct recipe_field inner, struct recipe_field outer, struct recipe_field *both)
+{
+    unsigned moved = inner.is_shifted ? inner.first : 0; /* by which the bits lie lower in the inner one */
+    unsigned first = outer.first + moved, end = outer.first + outer.n_bits + moved;
+    if (first < inner.first)
+        first = inner.first;
+    if (end > inner.first + inner.n_bits)
+        end = inner.first + inner.n_bits;
+    unsigned lowered = moved + (outer.is_shifted ? outer.first : 0);
+    if (first >= end || (lowered && lowered != first))
+        return false;
+    *both = (struct recipe_field){first, end - first, lowered != 0};
+    return true;
+}
+
+/* A field of the lower half of a register, or of a field, is one of that register. */
+static struct value add_field(struct known_values *known, struct value from, struct recipe_field field)
+{
+    struct value result = fresh(known);
+    for (unsigned i = 0; i < known->n_masks && from.offset == 0; i++) {
+        const struct mask *mask = &known->masks[i];
+        if (mask->result == from.id && mask->field && field_within(recipe_field_unpack(mask->field), field, &field)) {
+            from = mask->left;
+            break;
+        }
+    }
+    for (unsigned i = 0; i < known->n_sums && from.offset == 0; i++) {
+        const struct sum *sum = &known->sums[i];
+        if (sum->result == from.id && sum->is_extended && field.first + field.n_bits <= 32) {
+            from = (struct value){sum->right, sum->constant};
+            break;
+        }
+    }
+    if (known->n_masks < N_MASKS)
+        known->masks[known->n_masks++] =
+            (struct mask){.result = result.id, .left = from, .field = recipe_field_pack(field)};
     return result;
 }
 
@@ -162,6 +203,8 @@ static struct value effect_value(struct known_values *known, const struct insn *
         return add_sum(known, known->regs[effect->source], known->regs[effect->other], effect->scale, effect->value);
     case EFFECT_MASK:
         return add_mask(known, known->regs[effect->reg], known->regs[effect->source]);
+    case EFFECT_FIELD:
+        return add_field(known, known->regs[effect->source], recipe_field_unpack((int16_t)effect->value));
     case EFFECT_SCALE:
     case EFFECT_EXTEND:
         return add_product(known, known->regs[effect->other], effect);
@@ -238,11 +281,11 @@ static bool use_mask(const struct known_values *known, struct value value, int64
 {
     for (unsigned i = 0; i < known->n_masks; i++) {
         const struct mask *mask = &known->masks[i];
-        uint8_t left = find_same(known, mask->left), right = find_same(known, mask->right);
+        uint8_t left = find_same(known, mask->left), right = mask->field ? 0 : find_same(known, mask->right);
         if (mask->result != value.id || left == RECIPE_NO_REG || right == RECIPE_NO_REG)
             continue;
         out->index = left | RECIPE_INDEX_MASKED;
-        out->offset = right;
+        out->offset = mask->field ? mask->field : right;
         *disp += value.offset * scale;
         return true;
     }
@@ -308,6 +351,25 @@ static uint8_t scale_code(int scale)
     return (uint8_t)(scale < 0 ? -scale | RECIPE_SCALE_NEGATIVE : scale);
 }
 
+/* Base value that is the sum of a register and of what was made by a mask. */
+static bool use_masked_sum(const struct known_values *known, const struct sum *sum, struct value value,
+                           struct recipe_operand *out, int64_t *disp)
+{
+    for (int swapped = 0; swapped < 2 && !out->scale && (!swapped || sum->scale == 1); swapped++) {
+        struct recipe_operand trial = *out;
+        int64_t rest = *disp + value.offset + sum->constant;
+        struct value masked = {swapped ? sum->left : sum->right, 0}, other = {swapped ? sum->right : sum->left, 0};
+        if (sum->scale < 1 || !use_mask(known, masked, sum->scale, &trial, &rest) ||
+            !use_reg(known, other, 1, &trial.base, &rest) || trial.base >= 16)
+            continue;
+        trial.scale = (uint8_t)sum->scale;
+        *out = trial;
+        *disp = rest;
+        return true;
+    }
+    return false;
+}
+
 /* Base value from a sum one of whose parts is lost, or that is itself lost; needs the index for the other part. */
 static bool use_sum(const struct known_values *known, const struct sum *sum, struct value value,
                     struct recipe_operand *out, int64_t *disp)
@@ -340,6 +402,21 @@ static bool use_moved(const struct known_values *known, const struct sum *sum, s
     return true;
 }
 
+/* Array element whose address was a sum, and its index is gone: the start of the array, see drop_index. */
+static bool use_start(const struct known_values *known, const struct sum *sum, struct recipe_operand *out,
+                      int64_t *disp)
+{
+    int64_t rest = *disp + sum->constant;
+    bool is_found = !out->scale && sum->left != NO_VALUE &&
+                    (use_reg(known, (struct value){sum->left, 0}, 1, &out->base, &rest) ||
+                     (sum->scale == 1 && use_reg(known, (struct value){sum->right, 0}, 1, &out->base, &rest)));
+    if (!is_found || out->base >= 16)
+        return false;
+    out->flags |= RECIPE_OP_INEXACT;
+    *disp = rest < 0 ? 0 : rest;
+    return true;
+}
+
 static bool use_sums(const struct known_values *known, struct value value, struct recipe_operand *out, int64_t *disp)
 {
     for (unsigned i = 0; i < known->n_sums; i++)
@@ -347,7 +424,13 @@ static bool use_sums(const struct known_values *known, struct value value, struc
             use_sum(known, &known->sums[i], value, out, disp))
             return true;
     for (unsigned i = 0; i < known->n_sums; i++)
+        if (known->sums[i].result == value.id && use_masked_sum(known, &known->sums[i], value, out, disp))
+            return true;
+    for (unsigned i = 0; i < known->n_sums; i++)
         if (use_moved(known, &known->sums[i], value, out, disp))
+            return true;
+    for (unsigned i = 0; i < known->n_sums; i++)
+        if (known->sums[i].result == value.id && use_start(known, &known->sums[i], out, disp))
             return true;
     return false;
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECIPE_MAGIC "LOCUSRS4"
+#define RECIPE_MAGIC "LOCUSRS5"
 #define RECIPE_NO_REG 0xff
 
 /* Register numbers in operands: x86 encoding order rax rcx rdx rbx rsp rbp rsi rdi r8-r15 (0-15), 16 = rip (the
@@ -35,7 +35,8 @@ enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 1
 /* In base: a word near the register's address holds the base: base value = *(uint64_t *)(register + disp), and the
  * access is at base value + index * scale + offset. The register is rsp or rbp; read only inside known stack bounds. */
 #define RECIPE_BASE_DEREF 0x80
-/* In index: the register is masked with another one, which offset numbers; never together with RECIPE_BASE_DEREF. */
+/* In index: only some bits of the register count: those that are set in the register which offset numbers, or, where
+ * offset is negative, a field of bits (struct recipe_field); never together with RECIPE_BASE_DEREF. */
 #define RECIPE_INDEX_MASKED 0x80
 /* In scale: the index is subtracted (a stride that was added since). */
 #define RECIPE_SCALE_NEGATIVE 0x80
@@ -50,6 +51,32 @@ struct recipe_operand {
     uint16_t size_bytes; /* of the access; 0 = variable (string operations) */
     int16_t offset;      /* only with RECIPE_BASE_DEREF or RECIPE_INDEX_MASKED, else 0 */
 };
+
+/* Neighbouring bits of a register. As a number of its own, or where they are. */
+struct recipe_field {
+    unsigned first, n_bits; /* 1-64 of them */
+    bool is_shifted;        /* a number of its own */
+};
+
+/* A field as an operand's offset, which is negative.  ctx: any */
+static inline int16_t recipe_field_pack(struct recipe_field field)
+{
+    return (int16_t)(-1 - (int)((field.n_bits - 1) | field.first << 6 | (unsigned)field.is_shifted << 12));
+}
+
+/* The field that an offset stands for.  ctx: any */
+static inline struct recipe_field recipe_field_unpack(int16_t offset)
+{
+    unsigned code = (unsigned)(-1 - offset);
+    return (struct recipe_field){code >> 6 & 63, (code & 63) + 1, code >> 12 & 1};
+}
+
+/* The value of a register's field.  ctx: any */
+static inline uint64_t recipe_field_of(uint64_t value, struct recipe_field field)
+{
+    uint64_t bits = value >> field.first & UINT64_MAX >> (64 - field.n_bits);
+    return field.is_shifted ? bits : bits << field.first;
+}
 
 /* Values of recipe.class; the same numbers as enum hit_class of arena/arena.h. */
 enum recipe_class {

@@ -38,6 +38,13 @@ static void test_sums(void **state)
     assert_int_equal(
         address_of((struct recipe_operand){.base = 0, .index = 2 | RECIPE_INDEX_MASKED, .scale = 8, .offset = 5}),
         0x1000 + (0x3000 & 0x6000) * 8);
+    struct recipe_operand field = {.base = 0, .index = 2 | RECIPE_INDEX_MASKED, .scale = 8};
+    field.offset = recipe_field_pack((struct recipe_field){12, 1, false});
+    assert_int_equal(address_of(field), 0x1000 + 0x1000 * 8);
+    field.offset = recipe_field_pack((struct recipe_field){12, 52, true});
+    assert_int_equal(address_of(field), 0x1000 + 3 * 8);
+    field.offset = recipe_field_pack((struct recipe_field){0, 64, true});
+    assert_int_equal(address_of(field), 0x1000 + 0x3000 * 8);
     assert_int_equal(
         address_of((struct recipe_operand){.base = 15, .index = 1, .scale = 2 | RECIPE_SCALE_NEGATIVE, .disp = 4}),
         0x10000 - 0x4000 + 4);

@@ -109,6 +109,28 @@ static void test_index(void **state)
     assert_int_equal(recipe_at(rc_index, masked).operands[0].offset, SI);
 }
 
+static void expect_field(struct recipe recipe, unsigned base, unsigned reg, struct recipe_field field)
+{
+    struct recipe_field found = recipe_field_unpack(recipe.operands[0].offset);
+    assert_int_equal(recipe.operands[0].base, base);
+    assert_int_equal(recipe.operands[0].index, reg | RECIPE_INDEX_MASKED);
+    assert_true(recipe.operands[0].offset < 0);
+    assert_int_equal(found.first, field.first);
+    assert_int_equal(found.n_bits, field.n_bits);
+    assert_int_equal(found.is_shifted, field.is_shifted);
+    assert_false(recipe.operands[0].flags & RECIPE_OP_INEXACT);
+}
+
+static void test_field(void **state)
+{
+    (void)state;
+    expect_field(recipe_at(rc_field, mask), DI, DX, (struct recipe_field){4, 8, false});
+    expect_field(recipe_at(rc_field, shift), SI, AX, (struct recipe_field){20, 12, true});
+    expect_field(recipe_at(rc_field, sum), SI, AX, (struct recipe_field){0, 8, false});
+    expect_field(recipe_at(rc_field, within), SI, AX, (struct recipe_field){4, 8, true});
+    expect(recipe_at(rc_field, start), RECIPE_MEMORY, BX, NO, 0, 5, READ | RECIPE_OP_INEXACT);
+}
+
 static void test_stack(void **state)
 {
     (void)state;
@@ -413,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_no_access),
         cmocka_unit_test(test_undo),
         cmocka_unit_test(test_index),
+        cmocka_unit_test(test_field),
         cmocka_unit_test(test_stack),
         cmocka_unit_test(test_string),
         cmocka_unit_test(test_chase),

@@ -104,6 +104,34 @@ AT rc_index_masked
     ret
 END rc_index
 
+BEGIN rc_field
+    mov %rdx, %rcx
+    and $0xff0, %ecx
+    mov 8(%rdi,%rcx,8), %rcx
+AT rc_field_mask
+    mov %rax, %rdx
+    shr $20, %rdx
+    and $0xfff, %edx
+    mov (%rsi,%rdx,4), %edx
+AT rc_field_shift
+    mov %eax, %edx
+    movzbl %dl, %edx
+    add %rsi, %rdx
+    movzbl (%rdx), %edx
+AT rc_field_sum
+    mov %rax, %rdx
+    and $0xff0, %edx
+    shr $4, %edx
+    mov (%rsi,%rdx,4), %edx
+AT rc_field_within
+    shr %cl, %rax
+    lea 4(%rbx,%rax,2), %rcx
+    movzbl (%rcx), %eax
+    movzbl 1(%rcx), %ecx
+AT rc_field_start
+    ret
+END rc_field
+
 BEGIN rc_stack
     push %rbx
 AT rc_stack_push
