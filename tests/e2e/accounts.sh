@@ -111,7 +111,7 @@ done
 measured chain env A=1 nice -n1 ./accounts short
 expect_text chain.txt '^program .*[: ]1 process(,| that ran [23] programs)'
 measured shell bash -c './accounts short; ./accounts short; :'
-expect_text shell.txt '^program .*[: ][23] processes(,| that ran 2 programs)'
+expect_text shell.txt '^program .*[: ][23] processes(,| that ran 2 programs| \(bash, accounts\),)'
 if [ -e gomp ]; then
     OMP_WAIT_POLICY=active measured gomp ./gomp openmp
     judge gomp 'waited() and all(site.startswith("libgomp: ") for site in sites)'
