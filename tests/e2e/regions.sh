@@ -449,6 +449,109 @@ if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-lib
 else
     skip_part "there is no clang with libomp"
 fi
+# oneTBB: loops, a loop within a loop, a task group, a region that an exception leaves; and two threads with regions, of
+# which nothing is said that may be wrong.
+cat >tasks.cc <<'END'
+#include <stdexcept>
+#include <thread>
+#include <time.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_group.h>
+static volatile unsigned words[1 << 12];
+__attribute__((noinline)) static void work(double seconds)
+{
+    double now, end = 0;
+    do {
+        timespec time;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        now = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+        end = end > 0 ? end : now + seconds;
+        for (unsigned i = 0; i < 1 << 12; i++)
+            words[i] = words[i] + i;
+    } while (now < end);
+}
+__attribute__((noinline)) static void loop(int n, void (*body)(int))
+{
+    tbb::parallel_for(0, n, [=](int i) { body(i); });
+    asm("");
+}
+__attribute__((noinline)) static void work_a(int) { work(0.01); asm(""); }
+__attribute__((noinline)) static void work_b(int) { work(0.01); asm(""); }
+__attribute__((noinline)) static void throws(int i)
+{
+    if (i == 7)
+        throw std::runtime_error("7");
+}
+__attribute__((noinline)) static void first() { loop(40, work_a); asm(""); }
+__attribute__((noinline)) static void fails()
+{
+    try {
+        loop(20, throws);
+    } catch (const std::runtime_error &) {
+    }
+    asm("");
+}
+__attribute__((noinline)) static void group()
+{
+    tbb::task_group tasks;
+    for (int i = 0; i < 40; i++)
+        tasks.run([] { work(0.01); });
+    tasks.wait();
+    asm("");
+}
+__attribute__((noinline)) static void nested() { loop(4, [](int) { loop(10, work_a); }); asm(""); }
+__attribute__((noinline)) static void open_a() { loop(40, work_a); asm(""); }
+__attribute__((noinline)) static void open_b() { loop(40, work_b); asm(""); }
+int main(int argc, char **)
+{
+    tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
+    first();
+    fails();
+    group();
+    fails();
+    nested();
+    if (argc > 1) {
+        std::thread other(open_b);
+        open_a();
+        other.join();
+    }
+    return 3;
+}
+END
+if "${CXX:-g++}" -O1 -g -fno-optimize-sibling-calls -pthread tasks.cc -o tasks -ltbb 2>err; then
+    for way in one "two threads"; do
+        # shellcheck disable=SC2086 # words
+        set -- ${way#one}
+        expect_status 3 "$builddir/hpcrun" -e EADDR -o "tasks-$#.m" ./tasks "$@"
+        expect_status 0 "$builddir/hpcprof" -q -o "tasks-$#.db" "tasks-$#.m"
+        expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "tasks-$#.db"
+        python3 - out $# <<'END' || fail "oneTBB, $way: workers are not below what they worked for"
+import csv, sys
+rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+openers, found, astray, wrong, whole = ("first", "group", "nested"), {}, 0, 0, 0
+for row in rows.values():
+    value, path, up = float(row["exclusive"]) if row["kind"] == "statement" else 0, [], row
+    while value and up:
+        path.insert(0, up["name"].split("(")[0])
+        up = rows.get(up["parent"])
+    whole += value
+    if "work" not in path:
+        continue
+    opener = next((name for name in path if name in openers + ("open_a", "open_b", "fails")), None)
+    found[opener] = found.get(opener, 0) + value
+    astray += value * (opener is None)
+    wrong += value * (path[0] != "<program root>" and opener is not None)  # a region of oneTBB's own
+    wrong += value * (opener == "fails" or {"open_a", "work_b"} <= set(path) or {"open_b", "work_a"} <= set(path))
+print({name: value / whole for name, value in found.items()}, "astray", astray / whole, "wrong", wrong / whole)
+assert wrong <= 0.02 * whole and min(found[name] for name in openers) > 0.1 * whole
+assert sys.argv[2] != "0" or astray <= 0.05 * whole
+END
+    done
+else
+    skip_part "there is no oneTBB"
+fi
+
 # libgomp reads the data of a region with reductions of tasks before any thread runs it.
 cat >reductions.c <<'END'
 #include <stdio.h>

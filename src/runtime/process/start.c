@@ -221,9 +221,10 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
     if (n_open && is_in_library(start, libraries, 1)) {
         state->maker = self;
         state->maker_depth = n_open;
-    } else if (is_in_library(start, libraries + 1, 2)) {
+    } else if (is_in_library(start, libraries + 1, 3)) {
         state->maker = work_sole_sig();
         state->maker_depth = 1;
+        state->maker_is_guess = is_in_library(start, libraries + 3, 1);
     }
     alloc_wrap_guard_leave();
 }

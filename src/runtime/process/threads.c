@@ -193,6 +193,7 @@ struct thread_state *thread_prepare(void)
     state->creator = 0;
     state->creator_of = arena_header_sig();
     state->maker = NULL;
+    state->maker_is_guess = false;
     return state;
 }
 
@@ -581,6 +582,7 @@ void thread_renew(struct thread_state *self)
         state->creator = creator_of(self);
         state->maker = self->maker;
         state->maker_depth = self->maker_depth;
+        state->maker_is_guess = self->maker_is_guess;
         state->is_holding = self->is_holding;
         state->lacks_stack_room = self->lacks_stack_room;
         state->mask_exceptions = self->mask_exceptions;
@@ -643,6 +645,7 @@ void thread_fork_child(void)
     take_over(state, old);
     state->regions.working = NULL; /* the thread that opened it does not exist here */
     state->maker = NULL;
+    state->maker_is_guess = false;
     state->lacks_stack_room = lacks_stack_room;
     state->mask_exceptions = mask_exceptions;
     state->record = NULL;

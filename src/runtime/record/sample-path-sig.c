@@ -118,17 +118,25 @@ void work_set_sig(struct thread_state *self, const struct thread_work *work)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+static struct {
+    const struct thread_state *_Atomic sole;
+    atomic_bool is_shared;
+} works;
+
 const struct thread_work *work_of_sig(const struct thread_state *self)
 {
     const struct thread_regions *made_by = self->maker ? &self->maker->regions : NULL;
+    if (self->maker_is_guess && atomic_load_explicit(&works.is_shared, memory_order_relaxed))
+        return NULL;
     if (self->regions.working || !made_by || self->maker_depth > made_by->n_open || self->maker_depth > THREAD_OPEN_MAX)
         return self->regions.working;
     return &made_by->open[self->maker_depth - 1];
 }
 
-static struct {
-    const struct thread_state *_Atomic sole;
-} works;
+void work_is_shared_sig(void)
+{
+    atomic_store_explicit(&works.is_shared, true, memory_order_relaxed);
+}
 
 const struct thread_state *work_sole_sig(void)
 {

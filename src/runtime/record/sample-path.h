@@ -42,6 +42,8 @@ const struct thread_work *work_of_sig(const struct thread_state *self);
 /* Whether self, the calling thread, is the first in the process that asks: the only one whose outermost regions are
  * worked on by workers who are told of no other. _sole: that thread, NULL: none yet.  ctx: ordinary */
 bool work_is_sole_sig(struct thread_state *self);
+/* Threads that were only supposed to work for that one (maker_is_guess) do not count as such from now on.  ctx: any */
+void work_is_shared_sig(void);
 const struct thread_state *work_sole_sig(void);
 
 /* self, the calling thread, works on work from now on, or, NULL, on nothing for others.  ctx: ordinary */

@@ -194,6 +194,7 @@ struct thread_state {
     const struct thread_state
         *maker;           /* whose region number maker_depth the thread was made for, like all that it will */
     uint32_t maker_depth; /* work on; NULL: not known */
+    bool maker_is_guess;  /* maker is the only thread that is known to open regions of this kind */
     bool has_given_mask;  /* begins with the mask of its attribute, which is not translated yet */
     bool is_used;         /* a thread has had it: its memory is no longer all zero */
     bool is_touched;      /* what a sample needs of it has memory (altstack_touch) */

@@ -240,12 +240,22 @@ static struct {
     struct itt_string *_Atomic strings; /* [STRINGS_MAX] */
 } itt;
 
+/* oneTBB's own domains, "tbb" and "tbb.algorithm": their tasks are its algorithms, and no part of the program's work.
+ */
+#define ITT_SILENT "tbb"
+
+static bool is_silent(const char *domain_name)
+{
+    const size_t n = sizeof ITT_SILENT - 1;
+    return domain_name && strncmp(domain_name, ITT_SILENT, n) == 0 && (!domain_name[n] || domain_name[n] == '.');
+}
+
 WRAP_EXPORT struct itt_domain *__itt_domain_create(const char *name);
 WRAP_EXPORT struct itt_domain *__itt_domain_create(const char *name)
 {
-    static struct itt_domain all = {.is_enabled = 1, .name = ""};
-    (void)name; /* all domains share one stack of tasks per thread */
-    return &all;
+    static struct itt_domain all = {.is_enabled = 1, .name = ""}; /* they share one stack of tasks per thread */
+    static struct itt_domain silent = {.is_enabled = 0, .name = ITT_SILENT};
+    return is_silent(name) ? &silent : &all;
 }
 
 static struct itt_string *strings_map(void)
@@ -295,9 +305,10 @@ WRAP_EXPORT void __itt_task_begin(const struct itt_domain *domain, struct itt_id
 WRAP_EXPORT void __itt_task_begin(const struct itt_domain *domain, struct itt_id task, struct itt_id parent,
                                   struct itt_string *name)
 {
-    (void)domain;
     (void)task;
     (void)parent;
+    if (domain && is_silent(domain->name)) /* some versions of the static library make domains themselves, */
+        return;                            /* and oneTBB enables them whatever we say */
     /* Some versions of the static library make handles themselves. */
     if (name && !name->extra1)
         name->extra1 = (int)regions_name(name->text);
@@ -307,8 +318,8 @@ WRAP_EXPORT void __itt_task_begin(const struct itt_domain *domain, struct itt_id
 WRAP_EXPORT void __itt_task_end(const struct itt_domain *domain);
 WRAP_EXPORT void __itt_task_end(const struct itt_domain *domain)
 {
-    (void)domain;
-    regions_leave();
+    if (!domain || !is_silent(domain->name))
+        regions_leave();
 }
 
 /* --- NVTX ranges as regions --- */

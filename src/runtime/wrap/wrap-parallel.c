@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What opens a parallel region of OpenMP, wrapped: the workers of a pool work for whoever opens a region, so their
- * paths go on where that was. The opener notes where it is, which takes a few stores; its path is read from its stack
- * by the handler of a worker that has a sample. A worker of libgomp works only for the thread that made it, and most of
- * libomp's work for one thread; the others run a function of ours, which tells each what it works on. Ordinary code. */
+/* What opens a parallel region of OpenMP or oneTBB, wrapped: the workers of a pool work for whoever opens a region, so
+ * their paths go on where that was. The opener notes where it is, which takes a few stores; its path is read from its
+ * stack by the handler of a worker that has a sample. A worker of libgomp works only for the thread that made it, and
+ * most of libomp's work for one thread; the others run a function of ours, which tells each what it works on. Ordinary
+ * code. */
 #include <stdarg.h>
 #include <stdint.h>
 
@@ -368,4 +369,66 @@ WRAP_EXPORT void __kmpc_fork_teams(void *place, int n_arguments, micro_function 
     take_arguments(arguments, n_given, n_arguments, list);
     va_end(list);
     fork_region(&next, "__kmpc_fork_teams", &site, place, &region, n_arguments);
+}
+
+/* --- regions of oneTBB --- */
+
+/* Nothing tells a worker for which thread it works. As long as a single thread that is no worker has opened regions,
+ * its outermost one is what all of them work on; afterwards nothing is said. An exception leaves a region without
+ * coming back here, so one that was opened as deep in the stack as the next one has ended.
+ * src: oneTBB's detail/_task.h */
+
+static bool open_tasks(const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self || self->maker)
+        return false;
+    if (!self->regions.is_sole && !work_is_sole_sig(self)) {
+        work_is_shared_sig();
+        return false;
+    }
+    struct thread_regions *mine = &self->regions;
+    while (mine->n_open > 0 && mine->n_open <= THREAD_OPEN_MAX && mine->open[mine->n_open - 1].sp <= site->sp)
+        mine->n_open--;
+    if (mine->n_open == 0) {
+        open_at(self, site);
+        return true;
+    }
+    return false;
+}
+
+/* Both throw what a task throws. */
+typedef void tasks_function(void *a, void *b, void *c, void *d);
+
+static inline __attribute__((always_inline)) void wait_for_tasks(struct next *next, const char *name,
+                                                                 const struct alloc_site *site, void *const a[4])
+{
+    tasks_function *real = (tasks_function *)find_real(next, name, site->pc);
+    bool is_open = open_tasks(site);
+    real(a[0], a[1], a[2], a[3]);
+    if (is_open)
+        close_region();
+}
+
+/* tbb::detail::r1::execute_and_wait(task &, task_group_context &, wait_context &, task_group_context &) */
+#define EXECUTE_AND_WAIT                                                                                               \
+    _ZN3tbb6detail2r116execute_and_waitERNS0_2d14taskERNS2_18task_group_contextERNS2_12wait_contextES6_
+WRAP_EXPORT void EXECUTE_AND_WAIT(void *task, void *its_context, void *wait, void *context);
+WRAP_EXPORT void EXECUTE_AND_WAIT(void *task, void *its_context, void *wait, void *context)
+{
+    static struct next next;
+    const struct alloc_site site = alloc_site_here();
+    void *const arguments[4] = {task, its_context, wait, context};
+    wait_for_tasks(&next, __func__, &site, arguments);
+}
+
+/* tbb::detail::r1::wait(wait_context &, task_group_context &) */
+#define WAIT _ZN3tbb6detail2r14waitERNS0_2d112wait_contextERNS2_18task_group_contextE
+WRAP_EXPORT void WAIT(void *wait, void *context);
+WRAP_EXPORT void WAIT(void *wait, void *context)
+{
+    static struct next next;
+    const struct alloc_site site = alloc_site_here();
+    void *const arguments[4] = {wait, context, NULL, NULL};
+    wait_for_tasks(&next, __func__, &site, arguments);
 }
