@@ -319,11 +319,12 @@ int main(void)
     return 3;
 }
 END
-# teams PROGRAM: measures it with 2 and with 16 threads.
+# teams PROGRAM STATUS [LAUNCHER...]: measures it, which ends with this status, with 2 and with 16 threads.
 teams() {
     local n
     for n in 2 16; do
-        expect_status 3 env OMP_NUM_THREADS=$n OMP_WAIT_POLICY=passive "$builddir/hpcrun" -e EADDR -o "$1-$n.m" "./$1"
+        expect_status "$2" env OMP_NUM_THREADS=$n OMP_WAIT_POLICY=passive "${@:3}" "$builddir/hpcrun" -e EADDR \
+            -o "$1-$n.m" "./$1"
         expect_status 0 "$builddir/hpcprof" -q -o "$1-$n.db" "$1-$n.m"
         expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "$1-$n.db"
         cp out "$1-$n.csv"
@@ -340,7 +341,7 @@ for name in sys.argv[1:]:
         path = []
         up = row
         while value and up:
-            if up["name"] and not up["name"].startswith("loop at"):
+            if up["name"] and up["name"] != "teams" and not up["name"].startswith("loop at"):
                 path.insert(0, up["name"].split("(")[0])
             up = rows.get(up["parent"])
         whole += value
@@ -435,15 +436,35 @@ END
 }
 if ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp teams.c -o teams 2>err; then
     expect_status 3 ./teams
-    teams teams
+    teams teams 3
     ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp openers.c -o openers
     openers openers
+    # The same in the processes of an MPI program.
+    cat >ranks.c <<'END'
+#include <mpi.h>
+#define main teams
+#include "teams.c"
+#undef main
+int main(int argc, char **argv)
+{
+    int level;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+    int result = teams();
+    MPI_Finalize();
+    return result == 3 ? 0 : 1;
+}
+END
+    if MPICH_CC=${CC:-gcc} mpicc.mpich -O1 -g -fno-optimize-sibling-calls -fopenmp ranks.c -o ranks 2>err; then
+        teams ranks 0 mpiexec.mpich -n 2
+    else
+        skip_part "there is no MPICH"
+    fi
 else
     skip_part "the compiler has no OpenMP"
 fi
 if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-libomp 2>err; then
     expect_status 3 ./teams-libomp
-    teams teams-libomp
+    teams teams-libomp 3
     clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp openers.c -o openers-libomp
     openers openers-libomp
 else
