@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "database/database.h"
 #include "export/derived.h"
+#include "export/nodes.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -552,26 +553,13 @@ static const struct column node_columns[] = {
     {"percent", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
 };
 
-static const char *kind_name(const struct scope *scope)
-{
-    if (scope->kind == SCOPE_LINE)
-        return "statement";
-    if (scope->kind == SCOPE_LOOP)
-        return "loop";
-    if (scope->role == ROLE_VARIABLE)
-        return "variable";
-    if (scope->role != ROLE_NONE)
-        return "placeholder";
-    return scope->kind == SCOPE_INLINED ? "inlined" : "function";
-}
-
 static void fill_node(const struct model *model, const struct tree_node *node, double total, struct table *table)
 {
     const struct scope *scope = &model->scopes[node->scope];
     table_put_count(table, node->scope);
     table_put_count(table, node->parent);
     table_put_count(table, node->depth);
-    table_put_borrowed(table, kind_name(scope));
+    table_put_borrowed(table, frame_kind_name(node_kind(scope)));
     table_put_count(table, scope->kind == SCOPE_INLINED);
     table_put_count(table, scope->role == ROLE_VARIABLE);
     table_put_borrowed(table, model_text(model, scope->name));

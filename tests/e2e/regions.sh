@@ -205,7 +205,7 @@ expected = {"by_pthread": ["plain"], "by_thread": ["nested", "plain"], "by_std":
             "by_child": ["plain"]}
 found, outside = dict.fromkeys(expected, 0), 0
 for row in rows.values():
-    value = float(row["exclusive"]) if row["kind"] == "statement" else 0
+    value = float(row["exclusive"]) if row["kind"] == "line" else 0
     path = []
     up = row
     while value and up:
@@ -235,7 +235,7 @@ rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf
 below = {}
 for row in rows.values():
     path, up = [], row
-    while row["kind"] == "statement" and up:
+    while row["kind"] == "line" and up:
         path.insert(0, up["name"].split("(")[0])
         up = rows.get(up["parent"])
     if any(name.startswith("brief") for name in path):
@@ -337,7 +337,7 @@ for name in sys.argv[1:]:
     rows = {row["id"]: row for row in csv.DictReader(open(name, encoding="utf-8"))}
     found, outside, whole = dict.fromkeys(expected, 0), 0, 0
     for row in rows.values():
-        value = float(row["exclusive"]) if row["kind"] == "statement" else 0
+        value = float(row["exclusive"]) if row["kind"] == "line" else 0
         path = []
         up = row
         while value and up:
@@ -421,7 +421,7 @@ import csv, sys
 rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
 right, wrong = {"a": 0, "b": 0}, 0
 for row in rows.values():
-    value, path, up = float(row["exclusive"]) if row["kind"] == "statement" else 0, [], row
+    value, path, up = float(row["exclusive"]) if row["kind"] == "line" else 0, [], row
     while value and up:
         path.insert(0, up["name"].split("(")[0])
         up = rows.get(up["parent"])
@@ -552,7 +552,7 @@ import csv, sys
 rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
 openers, found, astray, wrong, whole = ("first", "group", "nested"), {}, 0, 0, 0
 for row in rows.values():
-    value, path, up = float(row["exclusive"]) if row["kind"] == "statement" else 0, [], row
+    value, path, up = float(row["exclusive"]) if row["kind"] == "line" else 0, [], row
     while value and up:
         path.insert(0, up["name"].split("(")[0])
         up = rows.get(up["parent"])

@@ -263,7 +263,7 @@ def nodes_of_query(database, metric):
     for report in ("tree", "datatree"):
         rows += csv.DictReader(io.StringIO(run("hpcquery", report, "--csv", "-M", metric, database).stdout))
     for row in rows:
-        kind = row["kind"] if row["kind"] in ("statement", "loop") else "function"
+        kind = row["kind"] if row["kind"] in ("line", "loop") else "function"
         del path[int(row["depth"]):]
         path.append((kind, "" if kind != "function" else row["name"], "" if kind == "function" else row["line"]))
         old = nodes.get(tuple(path), (0, 0))
@@ -292,7 +292,7 @@ def nodes_of_v4(database, metric):
         if kind == 3 or kind == 2 and identity in inner:
             continue
         name = meta["functions"][number - 1][0] if number else ""
-        paths[identity] += (("function", "loop", "statement")[kind], name, "" if kind == 0 else str(line)),
+        paths[identity] += (("function", "loop", "line")[kind], name, "" if kind == 0 else str(line)),
         add_node(nodes, paths[identity], values.get((identity, execution), 0), values.get((identity, function), 0))
     return {path: value for path, value in nodes.items() if value[0]}
 
@@ -309,7 +309,7 @@ def nodes_of_xml(database, metric):
         values = {m.get("n"): float(m.get("v")) for m in element.findall("M")}
         name, line = names.get(element.get("n"), ""), element.get("l")
         if element.tag in ("S", "L"):
-            path += ("statement" if element.tag == "S" else "loop", "", line),
+            path += ("line" if element.tag == "S" else "loop", "", line),
         elif element.tag == "PF" or element.tag == "Pr" and name:
             path += ("function", name, ""),
         if path and element.tag != "C" and (element.tag != "Pr" or name):
@@ -472,12 +472,12 @@ def check_reports(database):
     tree = trees["tree"] + trees["datatree"]
     roots = {n["name"]: n["inclusive"] for n in tree if n["parent"] == 0}
     expect(roots.get("<datacentric>") == 500000 and sum(roots.values()) == 1000000, f"roots of the tree: {roots}")
-    own = sum(n["exclusive"] for n in tree if n["kind"] == "statement")
+    own = sum(n["exclusive"] for n in tree if n["kind"] == "line")
     expect(own == 1000000, f"statements of the tree add up to {own}")
     expect("<datacentric>" not in {n["name"] for n in trees["tree"]} and trees["datatree"][0]["name"] == "<datacentric>", "two trees")
     kinds = {n["name"]: n["kind"] for n in trees["datatree"]}
     expect((kinds["<datacentric>"], kinds["<heap allocation>"], kinds["grid"], kinds["0x201f [app]"]) ==
-           ("placeholder", "placeholder", "variable", "function"), f"kinds of nodes: {kinds}")
+           ("group", "group", "variable", "function"), f"kinds of nodes: {kinds}")
     for report, nodes in trees.items():
         lines = list(csv.DictReader(io.StringIO(run("hpcquery", report, "--csv", database).stdout)))
         same = [{key: str(node[key]) for key in ("id", "parent", "depth", "kind", "name", "file", "line", "module")} for node in nodes]
@@ -683,7 +683,7 @@ def places_of_tree(database, metric):
             costs[0] += float(row["exclusive"])
             if key not in [above["key"] for above in path]:
                 costs[1] += float(row["inclusive"])
-        if row["kind"] == "statement" and not in_data:
+        if row["kind"] == "line" and not in_data:
             place = (row["file"], row["line"])
             lines[place] = lines.get(place, 0) + float(row["inclusive"])
         path.append({"name": row["name"], "key": key})

@@ -144,9 +144,17 @@ def check_tree(name, page, database):
     tree = page.data["tree"]
     nodes = [node for report in ("tree", "datatree") for node in json.loads(run("hpcquery", report, "--json", database))["nodes"]]
     want = {node["id"]: (shown(node["name"]), node["inclusive"]) for node in nodes
-            if node["kind"] not in ("statement", "loop")}
+            if node["kind"] not in ("line", "loop")}
     have = {tree["id"][i]: (page.texts[tree["name"][i]], tree["value"][i]) for i, kind in enumerate(tree["kind"]) if kind in "fivg" and i}
     expect(have.keys() == want.keys(), f"{name}: {len(have)} functions in the tree, not {len(want)}")
+    kinds = {node["id"]: node["kind"] for node in nodes}
+    for i, ident in enumerate(tree["id"]):
+        kind = tree["words"][tree["kind"][i]]
+        expect(kinds.get(ident, kind) == kind, f"{name}: node {ident} is a {kind} in the page, and a {kinds.get(ident)} in the report")
+        place = f"{page.texts[tree['file'][i]].rpartition('/')[2]}:{tree['line'][i]}"
+        if kind in ("line", "loop"):
+            expect(page.texts[tree["name"][i]] == ("Loop@" if kind == "loop" else "") + place,
+                   f"{name}: node {ident} at {place} is called {page.texts[tree['name'][i]]}")
     for ident in have.keys() & want.keys():
         (text, value), (text_wanted, value_wanted) = have[ident], want[ident]
         expect(text == text_wanted and abs(value - value_wanted) <= 1e-8 * value_wanted, f"{name}: node {ident} is {have[ident]}, not {want[ident]}")

@@ -217,7 +217,6 @@ def check_ours(scratch):
     frame = Frame(database)
     check_forms(frame, Frame(scratch / "xml"))
     by_id = {node[3].get("id"): node for node in frame.nodes}
-    kinds = {"placeholder": "group", "statement": "line"}
     n_values = 0
     for metric in ("EADDR (usec)", "FAULTS"):
         rows = []
@@ -226,7 +225,7 @@ def check_ours(scratch):
             rows += csv.DictReader(subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines())
         for row in rows:
             kind, name, _, _, values = by_id.get(row["id"], (None, None, None, None, {}))
-            expect(kind == kinds.get(row["kind"], row["kind"]), f"{row}: the frame has a {kind}")
+            expect(kind == row["kind"], f"{row}: the frame has a {kind}")
             expect(row["name"] in (name, ""), f"{row}: the frame has {name}")
             same = [math.isclose(values.get(metric + suffix, 0), float(row[key]), rel_tol=1e-9)
                     for suffix, key in ((" (inc)", "inclusive"), (" (function)", "exclusive"))]

@@ -51,7 +51,7 @@ def chain(nodes, function):
     """What is below the function on the way to its statements: loops as ("loop", line), functions by name."""
     by_id = {n["id"]: n for n in nodes}
     for node in nodes:
-        if node["kind"] != "statement" or node["inclusive"] == 0:
+        if node["kind"] != "line" or node["inclusive"] == 0:
             continue
         names = []
         while node["parent"] in by_id:

@@ -12,10 +12,10 @@
 
 #include "analysis/report/code-table.h"
 #include "analysis/report/patterns.h"
-#include "analysis/report/report.h"
 #include "base/input.h"
 #include "base/path.h"
 #include "database/database.h"
+#include "export/nodes.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
@@ -83,34 +83,11 @@ struct kept {
     uint32_t scope, depth;
 };
 
-static bool is_procedure(const struct scope *scope)
-{
-    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
-}
-
-/* One letter for the kind: variable, group, function, inlined function, loop, or statement. Call sites count as
- * statements, as they do in the database. */
-static char kind_letter(const struct scope *scope)
-{
-    if (!is_procedure(scope))
-        return scope->kind == SCOPE_LOOP ? 'l' : 's';
-    if (scope->role == ROLE_VARIABLE)
-        return 'v';
-    if (scope->role != ROLE_NONE)
-        return 'g';
-    return scope->kind == SCOPE_INLINED ? 'i' : 'f';
-}
-
-/* String id of the file of a node: of a statement or a call site that of what it lies in. */
-static uint32_t file_of(const struct model *model, uint32_t scope)
-{
-    const struct scope *at = &model->scopes[scope];
-    while (scope && !is_procedure(at) && at->kind != SCOPE_POSITION && at->kind != SCOPE_LOOP) {
-        scope = at->parent;
-        at = &model->scopes[scope];
-    }
-    return at->file;
-}
+/* One letter for each kind; call sites are lines. */
+static const char letters[FRAME_KINDS] = {
+    [FRAME_FUNCTION] = 'f', [FRAME_INLINED] = 'i',  [FRAME_LOOP] = 'l',
+    [FRAME_LINE] = 's',     [FRAME_VARIABLE] = 'v', [FRAME_GROUP] = 'g',
+};
 
 /* The nodes that have a value, in pre-order: the code first. depths [n_scopes]: as in the page. */
 static size_t choose_nodes(struct page *page, struct kept *kept)
@@ -158,20 +135,23 @@ static uint32_t id_of(struct page *page, const struct kept *node)
     return node->scope ? node->scope : (uint32_t)page->model->n_scopes;
 }
 
-/* Loops and statements are called by their places. */
 static uint32_t name_of(struct page *page, const struct kept *node)
 {
-    const struct scope *scope = &page->model->scopes[node->scope];
+    struct buf name = {0};
     if (node->scope == 0)
         return text_id(page, "main thread");
-    return is_procedure(scope) ? text_id(page, model_text(page->model, scope->name)) : 0;
+    node_put_name(page->model, node->scope, &name);
+    uint32_t number = text_id(page, name.data ? name.data : "");
+    page->out->failed |= name.failed;
+    buf_fini(&name);
+    return number;
 }
 
 static uint32_t file_text_of(struct page *page, const struct kept *node)
 {
-    const struct scope *scope = &page->model->scopes[node->scope];
-    const char *file = node->scope ? model_text(page->model, file_of(page->model, node->scope)) : "";
-    return text_id(page, *file || !node->scope || is_procedure(scope) ? file : "<unknown file>");
+    const char *file = node->scope ? model_text(page->model, node_file(page->model, node->scope)) : "";
+    bool is_place = node->scope && frame_kind_is_part(node_kind(&page->model->scopes[node->scope]));
+    return text_id(page, *file || !is_place ? file : "<unknown file>");
 }
 
 static uint32_t line_of(struct page *page, const struct kept *node)
@@ -193,10 +173,15 @@ static void put_tree(struct page *page)
     n = choose_nodes(page, kept);
     buf_printf(page->out, "{\"kind\":\"");
     for (size_t i = 0; i < n; i++) {
-        char letter = kept[i].scope ? kind_letter(&model->scopes[kept[i].scope]) : 'g';
-        buf_append(page->out, &letter, 1);
+        enum frame_kind kind = kept[i].scope ? node_kind(&model->scopes[kept[i].scope]) : FRAME_GROUP;
+        buf_append(page->out, &letters[kind], 1);
     }
-    buf_append(page->out, "\"", 1);
+    buf_printf(page->out, "\",\"words\":{");
+    for (size_t kind = 0, n_words = 0; kind < FRAME_KINDS; kind++)
+        if (letters[kind])
+            buf_printf(page->out, "%s\"%c\":\"%s\"", n_words++ ? "," : "", letters[kind],
+                       frame_kind_name((enum frame_kind)kind));
+    buf_append(page->out, "}", 1);
     put_column(page, "depth", kept, n, depth_of);
     put_column(page, "id", kept, n, id_of);
     put_column(page, "name", kept, n, name_of);

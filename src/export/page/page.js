@@ -92,9 +92,7 @@ const isHidden = (node) => tree.kind[node] === "l" || tree.kind[node] === "s";
 
 // The name that the database's frame has for a node.
 function nodeName(node) {
-    if (!isHidden(node))
-        return texts[tree.name[node]];
-    return (tree.kind[node] === "l" ? "Loop@" : "") + baseName(texts[tree.file[node]]) + ":" + tree.line[node];
+    return texts[tree.name[node]];
 }
 
 // A root of a graph: the nodes without parents, code first, data second.
@@ -666,8 +664,7 @@ function putChosen() {
     }
     const below = boxesBelow(box, flame.withLines).reduce((sum, each) => sum + each.value, 0);
     const node = box.nodes[0];
-    const kinds = {f: "function", i: "inlined function", l: "loop", s: "line", v: "variable", g: "group"};
-    const words = [kinds[box.kind], `${percent(box.value / flame.root.value)} of all`];
+    const words = [tree.words[box.kind], `${percent(box.value / flame.root.value)} of all`];
     if (box.above)
         words.push(`${percent(box.value / box.above.value)} of what is above`);
     words.push(`${percent(Math.max(box.value - below, 0) / flame.root.value)} by itself`);
