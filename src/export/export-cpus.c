@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analysis/report/code-table.h"
-#include "answer/answer.h"
+#include "export/prepared.h"
 #include "export/text-cells.h"
 #include "table/table.h"
 
@@ -39,7 +39,7 @@ struct part {
 
 struct cpu_report {
     const struct export_job *job;
-    struct report report;
+    struct prepared prepared;
     const struct report_row **row_of; /* [n_variables of the report] one of its rows, NULL: none */
     struct cpu_table table;
     struct part *parts; /* [n_parts] of the present row, most samples first */
@@ -66,7 +66,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 static void cpus_fini(struct cpu_report *cpus)
 {
-    report_fini(&cpus->report);
+    prepared_fini(&cpus->prepared);
     cpu_table_fini(&cpus->table);
     free(cpus->row_of);
     free(cpus->parts);
@@ -110,19 +110,20 @@ static int cpus_make(struct cpu_report *cpus, const struct export_job *job, stru
     static const enum cpu_by by[SPLIT_BYS] = {
         [SPLIT_CORE] = CPU_BY_CORE, [SPLIT_PACKAGE] = CPU_BY_PACKAGE, [SPLIT_NODE] = CPU_BY_NODE};
     *cpus = (struct cpu_report){.job = job};
-    int code = report_make(job->model, job->metric, true, job->with_paths, &cpus->report, err);
+    int code = prepared_make(job, PREPARED_UNUSED, &cpus->prepared, err);
     if (code != 0)
         return code;
-    code = cpu_table_make(&cpus->report, by[job->by], job->subject, &cpus->table, err);
-    size_t n = cpus->report.n_variables > job->model->n_threads ? cpus->report.n_variables : job->model->n_threads;
-    cpus->row_of = calloc(cpus->report.n_variables + 1, sizeof *cpus->row_of);
+    code = cpu_table_make(&cpus->prepared.report, by[job->by], job->subject, &cpus->table, err);
+    size_t n = cpus->prepared.report.n_variables > job->model->n_threads ? cpus->prepared.report.n_variables
+                                                                         : job->model->n_threads;
+    cpus->row_of = calloc(cpus->prepared.report.n_variables + 1, sizeof *cpus->row_of);
     cpus->parts = calloc(n + 1, sizeof *cpus->parts);
     if (code == 0 && (!cpus->row_of || !cpus->parts || !choose_rows(cpus)))
         code = error_memory(err);
-    for (size_t i = 0; code == 0 && i < cpus->report.n_rows; i++) {
-        const struct report_row *row = &cpus->report.rows[i];
+    for (size_t i = 0; code == 0 && i < cpus->prepared.report.n_rows; i++) {
+        const struct report_row *row = &cpus->prepared.report.rows[i];
         if (row->variable && !row->part)
-            cpus->row_of[row->variable - cpus->report.variables] = row;
+            cpus->row_of[row->variable - cpus->prepared.report.variables] = row;
     }
     if (code != 0)
         cpus_fini(cpus);
@@ -171,7 +172,7 @@ static bool make_parts(struct cpu_report *cpus, size_t row, bool by_thread)
 
 static const char *variable_name(const struct cpu_report *cpus, uint32_t variable)
 {
-    return model_variable_name(cpus->job->model, &cpus->report.variables[variable]);
+    return model_variable_name(cpus->job->model, &cpus->prepared.report.variables[variable]);
 }
 
 /* --- text --- */
@@ -328,7 +329,7 @@ static void add_columns(const struct cpu_report *cpus, struct column_list *list)
 static void fill_variable(struct table *table, const struct cpu_report *cpus, uint32_t variable)
 {
     table_put_text(table, variable_name(cpus, variable));
-    table_put_text(table, model_class_name(cpus->report.variables[variable].class));
+    table_put_text(table, model_class_name(cpus->prepared.report.variables[variable].class));
     table_put_text(table, cpus->row_of[variable] ? cpus->row_of[variable]->site : "");
 }
 

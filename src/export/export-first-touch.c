@@ -8,7 +8,7 @@
 
 #include "analysis/report/code-table.h"
 #include "base/path.h"
-#include "answer/answer.h"
+#include "export/prepared.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "table/table.h"
@@ -219,8 +219,7 @@ bool first_touch_matters(const struct first_touches *touches, const struct repor
 /* --- the report --- */
 
 struct touch_report {
-    struct report report;
-    struct first_touches touches;
+    struct prepared prepared;
     struct split_naming naming;
 };
 
@@ -231,24 +230,16 @@ static int make(const struct export_job *job, struct touch_report *made, struct 
         return error_set(err, ERR_NOT_FOUND,
                          "the database does not say who touched its variables first: no page faults were sampled "
                          "(hpcrun -e FAULTS), or an older version made it");
-    int code = report_make(model, job->metric, true, job->with_paths, &made->report, err);
+    int code = prepared_make(job, PREPARED_UNUSED | PREPARED_ORDER | PREPARED_TOUCHES, &made->prepared, err);
     if (code != 0)
         return code;
-    code = first_touches_make(&made->report, &made->touches, err);
-    if (code != 0) {
-        report_fini(&made->report);
-        return code;
-    }
-    if (!job->by_time)
-        report_order_by_memory(&made->report);
     made->naming = split_naming_of(model);
     return 0;
 }
 
 static void touch_report_fini(struct touch_report *made)
 {
-    first_touches_fini(&made->touches);
-    report_fini(&made->report);
+    prepared_fini(&made->prepared);
 }
 
 /* Whether a row is shown: memory of its own that was touched, or that is too large for nobody to have touched it. */
@@ -257,7 +248,7 @@ static bool is_shown(const struct touch_report *made, const struct report_row *r
     bool is_memory = row->variable && !row->part && row->variable->class != CLASS_STACK && !report_is_special(row) &&
                      row->variable->class <= CLASS_FILE;
     return is_memory && row->size_bytes >= SMALL_BYTES &&
-           (first_touch_of(&made->touches, row) || row->size_bytes >= LARGE_BYTES);
+           (first_touch_of(&made->prepared.touches, row) || row->size_bytes >= LARGE_BYTES);
 }
 
 /* The rows of a variable, group by group; NULL behind the last. */
@@ -309,7 +300,7 @@ static uint64_t block_bytes(const struct report_row *row)
 static void put_variable(const struct touch_report *made, const struct export_job *job, const struct report_row *row,
                          struct buf *out)
 {
-    const struct touched *touched = first_touch_of(&made->touches, row);
+    const struct touched *touched = first_touch_of(&made->prepared.touches, row);
     struct buf text = {0};
     char size[16];
     text_size(row->size_bytes, size);
@@ -324,10 +315,10 @@ static void put_variable(const struct touch_report *made, const struct export_jo
         text_cut(out, job, row->site, 40);
     }
     buf_printf(out, "\n%9s", "");
-    (void)first_touch_put_sentence(&made->touches, row, &text);
+    (void)first_touch_put_sentence(&made->prepared.touches, row, &text);
     text_wrapped(out, job, text.data ? text.data : "", 9, 9);
-    const struct touch_row *touch = row_at(&made->touches, touched, 1);
-    for (size_t i = 0; touch && (i < 8 || job->top == 0) && (touch = row_at(&made->touches, touched, i)); i++)
+    const struct touch_row *touch = row_at(&made->prepared.touches, touched, 1);
+    for (size_t i = 0; touch && (i < 8 || job->top == 0) && (touch = row_at(&made->prepared.touches, touched, i)); i++)
         put_toucher(made, job, touch, block_bytes(row), out);
     buf_fini(&text);
 }
@@ -342,14 +333,14 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     text_program(out, job);
     text_labelled(
         out, job, "note",
-        made.touches.is_complete
+        made.prepared.touches.is_complete
             ? "Every page fault was taken. Those in system calls, such as read(), are not seen, and a huge page "
               "has one for all of it. What calloc or memset do, their callers do."
             : "Page faults were sampled at a limited rate: shares and parts of blocks are rough where many pages "
               "are touched in a short time (FAULTS@1 takes every one). Those in system calls, such as read(), are "
               "not seen, and a huge page has one for all of it. What calloc or memset do, their callers do.");
-    for (size_t i = 0; i < made.report.n_rows; i++) {
-        const struct report_row *row = &made.report.rows[i];
+    for (size_t i = 0; i < made.prepared.report.n_rows; i++) {
+        const struct report_row *row = &made.prepared.report.rows[i];
         if (!is_shown(&made, row) || row->share < job->least)
             continue;
         if (job->top == 0 || n < job->top)
@@ -402,13 +393,13 @@ static const struct column row_columns[] = {
 static void fill_thread(struct table *table, const struct touch_report *made, uint32_t thread)
 {
     struct buf name = {0};
-    split_put_thread(made->report.model, &made->naming, thread, &name);
+    split_put_thread(made->prepared.report.model, &made->naming, thread, &name);
     table_put_made(table, &name);
 }
 
 static void fill_touch(struct table *table, const struct touch_report *made, const struct touch_row *touch)
 {
-    const struct model *model = made->report.model;
+    const struct model *model = made->prepared.report.model;
     bool has_part = touch->low_bytes <= touch->high_bytes;
     fill_thread(table, made, touch->thread);
     table_put_if(table, touch->node != PLACE_UNKNOWN, touch->node);
@@ -426,16 +417,16 @@ static void fill_touch(struct table *table, const struct touch_report *made, con
 static void fill_touches(struct table *table, const struct touch_report *made, const struct touched *touched)
 {
     const struct touch_row *touch;
-    for (size_t i = 0; (touch = row_at(&made->touches, touched, i)); i++)
+    for (size_t i = 0; (touch = row_at(&made->prepared.touches, touched, i)); i++)
         fill_touch(table, made, touch);
 }
 
 static void fill_row(struct table *table, const struct touch_report *made, const struct report_row *row)
 {
-    const struct touched *touched = first_touch_of(&made->touches, row);
+    const struct touched *touched = first_touch_of(&made->prepared.touches, row);
     size_t n_users = touched ? touched->n_users : 0;
     struct buf text = {0};
-    bool has_sentence = first_touch_put_sentence(&made->touches, row, &text);
+    bool has_sentence = first_touch_put_sentence(&made->prepared.touches, row, &text);
     table_put_text(table, row->name);
     table_put_text(table, row->class);
     table_put_text(table, row->site);
@@ -448,7 +439,7 @@ static void fill_row(struct table *table, const struct touch_report *made, const
     fill_touches(table_put_table(table, table->joined, table->n_joined), made, touched);
     struct table *users = table_put_table(table, COLUMNS(user_columns));
     for (size_t i = 0; i < n_users; i++)
-        fill_thread(users, made, made->touches.users[touched->first_user + i]);
+        fill_thread(users, made, made->prepared.touches.users[touched->first_user + i]);
     table_put_count(table, touched ? (int64_t)touched->n_touchers : 0);
     table_put_count(table, (int64_t)n_users);
 }
@@ -467,8 +458,8 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     table_put_text(&head, job->model->program);
     table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_text(&head, split_thread_key(&made.naming));
-    for (size_t i = 0; i < made.report.n_rows && (job->top == 0 || n < job->top); i++) {
-        const struct report_row *row = &made.report.rows[i];
+    for (size_t i = 0; i < made.prepared.report.n_rows && (job->top == 0 || n < job->top); i++) {
+        const struct report_row *row = &made.prepared.report.rows[i];
         if (!is_shown(&made, row) || row->share < job->least)
             continue;
         fill_row(&rows, &made, row);

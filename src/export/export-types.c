@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "export/derived.h"
-#include "answer/answer.h"
+#include "export/prepared.h"
 #include "export/text-cells.h"
 #include "table/table.h"
 
@@ -37,7 +36,7 @@ struct type_row {
 };
 
 struct types {
-    struct report report;
+    struct prepared prepared;
     struct type_row *types; /* [n_types] by share, highest first */
     size_t n_types, cap_types;
     size_t n_left;
@@ -53,7 +52,7 @@ static void types_fini(struct types *types)
     }
     free(types->types);
     derived_fini(&types->derived);
-    report_fini(&types->report);
+    prepared_fini(&types->prepared);
 }
 
 static uint64_t hash_of_type(const void *item)
@@ -177,7 +176,7 @@ static double metric_of_type(const void *context, size_t row, size_t metric, boo
     double value = 0;
     (void)is_inclusive;
     for (size_t i = 0; i < type->n_rows; i++)
-        value += report_value(&types->report, type->rows[i], metric);
+        value += report_value(&types->prepared.report, type->rows[i], metric);
     return value;
 }
 
@@ -185,12 +184,12 @@ static int types_make(struct types *types, const struct export_job *job, struct 
 {
     *types = (struct types){0};
     struct slots slots = {0};
-    int code = report_make(job->model, job->metric, job->with_unused, false, &types->report, err);
+    int code = prepared_make(job, PREPARED_BY_SITE, &types->prepared, err);
     if (code != 0)
         return code;
     bool ok = true;
-    for (size_t i = 0; ok && i < types->report.n_rows; i++) {
-        const struct report_row *row = &types->report.rows[i];
+    for (size_t i = 0; ok && i < types->prepared.report.n_rows; i++) {
+        const struct report_row *row = &types->prepared.report.rows[i];
         struct type_row *type = find_type(types, &slots, row);
         ok = type && add_row(type, row);
     }
@@ -402,7 +401,7 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     rows.failed |= of_fields.failed;
     table_put_text(&head, job->model->program);
     table_put_text(&head, job->model->metrics[job->metric].name);
-    table_put_number(&head, types.report.total_samples);
+    table_put_number(&head, types.prepared.report.total_samples);
     for (size_t i = 0; i < types.n_types; i++)
         fill_type(&rows, &types, i, &of_fields);
     types_fini(&types);
