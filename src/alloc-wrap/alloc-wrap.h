@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Allocation wrappers: the malloc family, operator new and delete, mmap and shm, forwarded to the program's own
  * allocator and reported upwards. This folder knows no object map, no call tree and no arena: it passes events to the
- * sink that it was given, and works without one (it then only forwards calls), so that it can be tested alone. */
+ * sink that it was given, and works without one (it then only forwards calls), so that it can be tested alone.
+ *
+ * The room: wrap-malloc-hook.c and wrap-mmap-hook.c are what the program calls, annotate-hook.c what its pools call.
+ * They call scope-hook.c (the sink, brackets around real calls) and real-hook.c (the real functions, found by
+ * real-next-hook.c, or real-static-hook.c in a static program), never each other. */
 #ifndef LOCUS_ALLOC_WRAP_H
 #define LOCUS_ALLOC_WRAP_H
 

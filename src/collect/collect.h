@@ -2,6 +2,10 @@
 /* The collector: turns an arena (arena.h), of a process that has ended or still runs, into the files of its threads:
  * a profile, a log of its samples with a trace, a side file, and one log for the process. It trusts nothing in the
  * arena: every reference is checked against the published lengths, and links only lead to older records. Ordinary code.
+ *
+ * The room: collect.c may call all others, and does so in the order in which files are written: view.c checks the
+ * arena, tree.c makes a thread's nodes, offsets.c and homes.c what is known of their addresses, variables.c the side
+ * file, events.c the log of samples, log.c the process's log. live.c looks into a running process for hpcrun --status.
  */
 #ifndef LOCUS_COLLECT_COLLECT_H
 #define LOCUS_COLLECT_COLLECT_H

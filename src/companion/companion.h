@@ -2,7 +2,12 @@
 /* The companion: one process per launched program, in a session of its own, that holds the arenas of the program and of
  * all processes it starts, answers their requests and writes their measurements. It never prints: its messages go into
  * a file of the measurement directory. Ordinary code, single-threaded; long work runs in forked workers, so that a
- * large module or profile never delays an answer and a crash over a corrupt file loses nothing else. */
+ * large module or profile never delays an answer and a crash over a corrupt file loses nothing else.
+ *
+ * The room: companion.c is the loop and may call all others: talk.c answers messages, process.c and memory.c keep
+ * processes and their arenas, jobs.c starts workers, of which write.c writes measurements and recipes.c makes recipes;
+ * homes.c and watchdog.c look at running processes, detour.c at other places for files, log.c has the messages.
+ * sched-recorder.c is a process of its own. What they share is in state.h. */
 #ifndef LOCUS_HPCRUN_COMPANION_H
 #define LOCUS_HPCRUN_COMPANION_H
 

@@ -313,8 +313,9 @@ static bool count_large(struct companion *c, const struct companion_process *pro
 
 /* --- when --- */
 
-/* Whether there is something to ask, and the memory is still that of the program in the arena. */
-static bool is_asked(struct companion_process *process)
+/* Makes what a process's pages are noted in. False when there is nothing to ask, or the memory is no longer that of the
+ * program in the arena. */
+static bool begin_homes(struct companion_process *process)
 {
     if (process->state != PROCESS_LIVE || !process->n_homes || process->is_gone || process->replaced_ms ||
         !atomic_load(&process->arena->pages) || atomic_load(&process->arena->is_replaced))
@@ -331,7 +332,7 @@ int64_t companion_homes_due(const struct companion_process *process)
 
 void companion_homes_look(struct companion *c, struct companion_process *process, int64_t now_ms)
 {
-    if ((process->homes && now_ms < process->homes->due_ms) || !is_asked(process))
+    if ((process->homes && now_ms < process->homes->due_ms) || !begin_homes(process))
         return;
     struct companion_homes *homes = process->homes;
     uint64_t most = take_rings(c, process);
@@ -350,7 +351,7 @@ void companion_homes_look(struct companion *c, struct companion_process *process
 
 void companion_homes_end(struct companion *c, struct companion_process *process)
 {
-    if (!is_asked(process))
+    if (!begin_homes(process))
         return;
     (void)take_rings(c, process);
     if (count_large(c, process, COUNTED_PAGES_LAST))

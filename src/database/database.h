@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Databases. First the metric columns of the XML form and the values of a thread in them: an inclusive and an exclusive
- * column for each metric. Ordinary code. */
+ * column for each metric. Ordinary code.
+ *
+ * The room: database.c may call all others: v4.c (with v4-by-profile.c, v4-by-context.c and v4-team.c) and experiment.c
+ * write the two forms, sources.c copies sources, traces.c and values.c read and write what threads did, notes.c has the
+ * texts for people. locus.db itself is fmt/locus-db.c. */
 #ifndef LOCUS_DATABASE_DATABASE_H
 #define LOCUS_DATABASE_DATABASE_H
 

@@ -393,7 +393,7 @@ static int16_t saved_register(struct modtab_row *row, struct modtab_rule rule, i
 }
 
 /* The expression that the linker writes for PLT entries: rsp + 8 + ((rip & 15) >= N ? 8 : 0). */
-static bool is_plt(const Dwarf_Op *ops, size_t n, struct modtab_row *row)
+static bool make_plt_row(const Dwarf_Op *ops, size_t n, struct modtab_row *row)
 {
     static const uint8_t atoms[] = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
                                     DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,   DW_OP_plus};
@@ -430,7 +430,7 @@ static void set_cfa_x86_64(struct modtab_row *row, Dwarf_Frame *frame)
     Dwarf_Op *ops;
     size_t n;
     row->kind = MODTAB_BAD;
-    if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0 || is_plt(ops, n, row) || !base_register(&ops[0], row))
+    if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0 || make_plt_row(ops, n, row) || !base_register(&ops[0], row))
         return;
     if (n == 1)
         row->kind = row->reg == REG_RSP   ? MODTAB_CFA_RSP

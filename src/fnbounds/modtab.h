@@ -4,7 +4,12 @@
  * name and renamed, so that a reader sees it whole or not at all. Native byte order; all offsets are in bytes from the
  * start of the file; all addresses are ELF virtual addresses (subtract the load bias first).
  *
- * Declarations and lookups only; the inline functions are signal-safe. */
+ * Declarations and lookups only; the inline functions are signal-safe.
+ *
+ * The room: modtab-make.c may call all others for a table: modtab-elf.c reads the file, modtab-rows.c (with
+ * modtab-height.c) makes unwind rows; modtab-cache.c keeps tables, modtab-check-sig.c judges one that is mapped.
+ * Recipes are made by recipe-make.c, which goes through recipe-rules.c, -flow.c, -value.c, -stride.c, -insn.c and
+ * -skim.c, and evaluated in the program by recipe-eval-sig.c. */
 #ifndef LOCUS_FNBOUNDS_MODTAB_H
 #define LOCUS_FNBOUNDS_MODTAB_H
 

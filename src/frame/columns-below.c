@@ -111,7 +111,7 @@ static bool components_init(struct components *components, const struct frame_gr
     return ok;
 }
 
-static bool has_components(struct summed_column *summed)
+static bool make_components(struct summed_column *summed)
 {
     struct components *made = summed->components ? NULL : calloc(1, sizeof *made);
     if (made && components_init(made, summed->graph))
@@ -236,7 +236,7 @@ static int inclusive_values(struct frame_column *column, const struct frame_view
         return 0;
     }
     struct totals totals = {0};
-    bool ok = has_components(summed) && totals_init(&totals, summed->components, own);
+    bool ok = make_components(summed) && totals_init(&totals, summed->components, own);
     for (uint32_t node = 0; ok && node < column->n_nodes; node++)
         values[node] = total_of(summed, &totals, node);
     totals_fini(&totals);
@@ -316,7 +316,7 @@ static bool add_reached(struct summed_column *summed, uint32_t n_first, struct c
 
 static int component_row(struct summed_column *summed, uint32_t node, struct cells *row, struct error *err)
 {
-    int code = !has_components(summed)   ? error_memory(err)
+    int code = !make_components(summed)  ? error_memory(err)
                : summed->components->own ? 0
                                          : make_component_rows(summed, err);
     if (code != 0)

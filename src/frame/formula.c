@@ -435,7 +435,7 @@ static double run(struct formula *formula)
     return top->number;
 }
 
-static bool has_room(struct formula *formula)
+static bool make_room(struct formula *formula)
 {
     size_t depth = formula->program->max_depth + 1;
     if (!formula->loaded) {
@@ -451,8 +451,7 @@ static union formula_value attribute_of(const struct formula *formula, const str
 {
     const struct frame_nodes *nodes = formula->nodes;
     char *const *texts = nodes->strings->table.strings;
-    const struct frame_attribute *further =
-        slot->from == FROM_ATTRIBUTE ? &nodes->attributes[slot->attribute] : NULL;
+    const struct frame_attribute *further = slot->from == FROM_ATTRIBUTE ? &nodes->attributes[slot->attribute] : NULL;
     switch (slot->from) {
     case FROM_NAME:
         return (union formula_value){.text = texts[nodes->names[node]]};
@@ -481,7 +480,7 @@ static union formula_value attribute_of(const struct formula *formula, const str
 /* Gets ready what the slots take their values from; view NULL: rows. */
 static int prepare(struct formula *formula, const struct frame_view *view, struct error *err)
 {
-    if (!has_room(formula))
+    if (!make_room(formula))
         return error_memory(err);
     for (size_t i = 0; i < formula->n_slots; i++) {
         struct formula_slot *slot = &formula->slots[i];
@@ -542,7 +541,7 @@ static union formula_value of_profile(const struct frame_profile *profile, uint3
 
 int formula_of_profiles(struct formula *formula, double *values, struct error *err)
 {
-    if (!has_room(formula))
+    if (!make_room(formula))
         return error_memory(err);
     for (uint32_t profile = 0; profile < formula->profiles->n; profile++) {
         for (size_t i = 0; i < formula->n_slots; i++)

@@ -4,7 +4,12 @@
  * somebody asks for them, and kept. Ordinary code; a frame is used by one thread at a time.
  *
  * Numbers of nodes run from 0 in pre-order of the first visit: in a tree every parent precedes its children. Where a
- * graph has nodes with several parents, or cycles, each function here says what it does with them. */
+ * graph has nodes with several parents, or cycles, each function here says what it does with them.
+ *
+ * The room: ops.c is the table of operations and alone names all of them (op-x.c); readers.c is the table of readers
+ * and names all of those (reader-x.c). Both stand on make.c (a frame node by node), graph.c, columns.c (values,
+ * lazily), formula.c with expression.c, and query.c with pattern.c. What operations share is in op-shape.c and
+ * op-match.c. */
 #ifndef LOCUS_FRAME_FRAME_H
 #define LOCUS_FRAME_FRAME_H
 

@@ -112,7 +112,7 @@ static void renumber(struct frame_graph *graph, const uint32_t *starts, const ui
     list_edges(edges, at, graph->n, true, graph->parent_starts, graph->parents);
 }
 
-static bool has_room(struct frame_graph *graph, uint32_t n, size_t n_edges)
+static bool make_room(struct frame_graph *graph, uint32_t n, size_t n_edges)
 {
     *graph = (struct frame_graph){.n_owners = 1, .n = n};
     graph->child_starts = numbers((size_t)n + 1);
@@ -174,7 +174,7 @@ int graph_make(uint32_t n, const struct frame_edge *edges, size_t n_edges, struc
 {
     struct numbering work;
     struct frame_graph *made = malloc(sizeof *made);
-    bool ok = made && has_room(made, n, n_edges);
+    bool ok = made && make_room(made, n, n_edges);
     ok = numbering_init(&work, n, n_edges) && ok;
     if (ok) {
         number_nodes(made, &work, edges, n_edges);
@@ -197,7 +197,7 @@ int graph_make(uint32_t n, const struct frame_edge *edges, size_t n_edges, struc
 int graph_make_tree(uint32_t n, const uint32_t *parents, struct frame_graph **graph, struct error *err)
 {
     struct frame_graph *made = malloc(sizeof *made);
-    if (!made || !has_room(made, n, n)) {
+    if (!made || !make_room(made, n, n)) {
         graph_drop(made);
         return error_memory(err);
     }

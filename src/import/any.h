@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A file of any of our kinds, for tools that take whatever they are given: recognised by its content, dumped as text or
- * JSON, and made again from JSON. One row per kind in any.c. Ordinary code. */
+ * JSON, and made again from JSON. One row per kind in any.c. Ordinary code.
+ *
+ * The room: any.c is the table of kinds and may call all others: perf-data.c with its records and text, and topology.c.
+ */
 #ifndef LOCUS_IMPORT_ANY_H
 #define LOCUS_IMPORT_ANY_H
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names: measurement directories, and the files in them, <exe>-RANK-THREAD-HOST-PID-GEN.suffix, as HPCToolkit names
  * them. Many processes on many hosts write into one directory without talking to each other; names_claim gives each a
- * name of its own, even when process ids are used again. Ordinary code. */
+ * name of its own, even when process ids are used again. Ordinary code.
+ *
+ * The room: names.c has the names, and the others stand on it: pending.c knows what is being written or waits
+ * elsewhere, runs.c moves files together and may call both. */
 #ifndef LOCUS_MEASUREMENT_NAMES_H
 #define LOCUS_MEASUREMENT_NAMES_H
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sample sources: the hardware and software that can make samples. One file per source (source-x.c: launcher side,
  * probe and attributes) and one row in sources.c. The launcher resolves the user's events into a plan; the runtime only
- * opens what the plan says. */
+ * opens what the plan says.
+ *
+ * The room: sources.c is the table and alone names all sources; plan.c goes from the user's events to a plan and calls
+ * event.c (their syntax), probe.c and trial.c (what works here), pmu.c and pmu-encode.c (what the kernel describes),
+ * machine.c and perf-names.c. A source calls these, never another source. skid.c and caches.c measure the machine. */
 #ifndef LOCUS_SAMPLING_SOURCE_H
 #define LOCUS_SAMPLING_SOURCE_H
 

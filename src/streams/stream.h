@@ -2,7 +2,11 @@
 /* Streams: the events of one host on one time line, whoever recorded them. Opening a file reads what all events have
  * (time, CPU, task, type) into one array; fields and texts are taken from the recorded bytes when somebody asks for
  * them. Names, numbers and texts are those that libkshark gives. Ordinary code; a stream belongs to one thread at a
- * time. */
+ * time.
+ *
+ * The room: readers.c is the table of readers and alone names all of them (reader-x.c). These fill stream.c;
+ * stream-text.c and stream-filter.c answer what an event says and which are shown; schedule.c, busy.c, couplebreak.c
+ * and topology.c make views of streams, and know no reader. */
 #ifndef LOCUS_STREAMS_STREAM_H
 #define LOCUS_STREAMS_STREAM_H
 

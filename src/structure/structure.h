@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Program structure of a load module: its functions, what was inlined into them, their loops by their place in the
  * source, and the line of every instruction. One function is made at a time, when it is asked for; hpcstruct asks for
- * all. Loops are found on x86-64. All addresses are ELF virtual addresses. Ordinary code, untrusted input. */
+ * all. Loops are found on x86-64. All addresses are ELF virtual addresses. Ordinary code, untrusted input.
+ *
+ * The room: structure.c makes a function and may call all others: structure-dwarf.c (lines, inlining),
+ * structure-loops.c (loops), and the subrooms elf, cfg, types and names; structure-module.c goes over all functions,
+ * listing.c and insn-text.c print code. */
 #ifndef LOCUS_STRUCTURE_STRUCTURE_H
 #define LOCUS_STRUCTURE_STRUCTURE_H
 

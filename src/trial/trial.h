@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Advice, tried: a program runs in turns as it is and with an action (src/runtime/actions) on one variable, without
  * sampling. run.c runs it once, trial.c in turns, results.c says what came of it and keeps it in the database. Ordinary
- * code. */
+ * code.
+ *
+ * The room: trial.c may call the other two: run.c runs the program once, results.c says what came of it. */
 #ifndef LOCUS_TRIAL_TRIAL_H
 #define LOCUS_TRIAL_TRIAL_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the merged tree of addresses to the source-level tree and its variables. Ordinary code. */
+/* From the merged tree of addresses to the source-level tree and its variables. Ordinary code.
+ *
+ * The room: build.c makes one pass over the merged tree and may call all others: symbolize.c (code), scopes.c (the
+ * source-level tree), placeholders.c, variables.c with frame-parts.c and heap-*.c (names of data), causes.c, nests.c
+ * and waits.c (what its time went into). */
 #ifndef LOCUS_ANALYSIS_BUILD_BUILD_H
 #define LOCUS_ANALYSIS_BUILD_BUILD_H
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From measurement directories to a model: all profiles with their side files, merged and symbolized, and added to what
- * an older database has. Ordinary code. */
+ * an older database has. Ordinary code.
+ *
+ * The room: load.c may call all others: profile-list.c says which profiles there are, ingest.c merges their trees,
+ * sides.c reads side files (with cpus.c, homes.c and touches.c), values.c keeps values by thread, team.c does the same
+ * with several processes. perf-import.c makes a measurement of a file of perf first. */
 #ifndef LOCUS_ANALYSIS_LOAD_LOAD_H
 #define LOCUS_ANALYSIS_LOAD_LOAD_H
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables for one metric, which several exporters print: rows with their shares and the lines that
- * access them, and the sums of the fates. Ordinary code. */
+ * access them, and the sums of the fates. Ordinary code.
+ *
+ * The room: report.c makes the table of variables; parts.c adds to its rows what the other chapters know
+ * (shared-lines.c, first-touch.c, layout.c) and may call them all. patterns.c says how threads use a variable. split.c,
+ * code-table.c, cpu-table.c, leaks.c and numa.c make tables of their own. */
 #ifndef LOCUS_ANALYSIS_REPORT_REPORT_H
 #define LOCUS_ANALYSIS_REPORT_REPORT_H
 

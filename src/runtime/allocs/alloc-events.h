@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Allocation events on their way from the wrappers into the object map and the allocation trees. */
+/* Allocation events on their way from the wrappers into the object map and the allocation trees.
+ *
+ * The room: alloc-events-hook.c is the sink of alloc-wrap and may call all others: small-hook.c (sites of small
+ * blocks), python-hook.c with python-find.c (frames of Python). */
 #ifndef LOCUS_RUNTIME_ALLOCS_ALLOC_EVENTS_H
 #define LOCUS_RUNTIME_ALLOCS_ALLOC_EVENTS_H
 

@@ -492,7 +492,7 @@ static bool is_open_sig(const struct thread_event *event)
     return event->fd >= 0 || event->drain_fd >= 0 || event->has_timer;
 }
 
-bool events_send_signals_sig(const struct thread_state *self)
+bool events_can_signal_sig(const struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++)
@@ -655,14 +655,14 @@ static bool first_ends_sig(struct thread_event *event, const struct arena_event 
     return is_sample;
 }
 
-/* Whether the overflow of an event is a sample. One that is not counts as none. */
-static bool is_due_sig(struct thread_state *self, unsigned index)
+/* Counts the overflow of an event; true when it is a sample. One that is not counts as none. */
+static bool count_overflow_sig(struct thread_state *self, unsigned index)
 {
     struct thread_event *event = &self->events[index];
     struct ring_news news;
     event_count_enter_sig(event);
     if (event->count.cell.period
-            ? event_count_is_due_sig(event)
+            ? event_count_overflow_sig(event)
             : !event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index]))
         return true;
     if (event->ring) {
@@ -696,7 +696,7 @@ static bool take_sig(struct thread_state *self, unsigned index, uint64_t entered
             events_drain_sig(self, index);
         return true;
     }
-    if (!is_due_sig(self, index))
+    if (!count_overflow_sig(self, index))
         return false;
     if (event->ring) {
         take_newest_sig(self, index, n_periods, context);
@@ -727,7 +727,7 @@ static void take_others_sig(struct thread_state *self, unsigned index, const uco
         const struct thread_event *event = &self->events[i];
         uint32_t n_periods = event->governor.stands_for;
         if (i != index && event->ring && !(header->events[i].flags & EVENT_DRAINED) &&
-            ring_head_sig(event->ring) != event->seen && is_due_sig(self, i))
+            ring_head_sig(event->ring) != event->seen && count_overflow_sig(self, i))
             take_newest_sig(self, i, n_periods, context);
     }
 }
@@ -835,8 +835,8 @@ static uint64_t time_on_cpu_sig(const struct thread_state *self)
 /* A sample that seems to have cost too much may only have waited for the processor: then the next ones are timed by a
  * clock that knows, which takes a system call. Only what that says slows an event down. False when there is nothing to
  * judge. */
-static bool cost_is_known_sig(struct thread_state *self, const struct governor *governor,
-                              const struct governor_plan *governed, const struct taking *taking, uint64_t *cost_ns)
+static bool find_cost_sig(struct thread_state *self, const struct governor *governor,
+                          const struct governor_plan *governed, const struct taking *taking, uint64_t *cost_ns)
 {
     if (taking->is_timed) {
         uint64_t now_ns = time_on_cpu_sig(self);
@@ -859,7 +859,7 @@ static void govern_sig(struct thread_state *self, unsigned index, const struct t
     const struct governor_plan governed = events_governed_sig(plan);
     const struct governor before = event->governor;
     uint64_t cost_ns = now_ns > taking->entered_ns ? now_ns - taking->entered_ns : 0;
-    if (event->first || !cost_is_known_sig(self, &event->governor, &governed, taking, &cost_ns) ||
+    if (event->first || !find_cost_sig(self, &event->governor, &governed, taking, &cost_ns) ||
         !governor_judge_sig(&event->governor, &governed, cost_ns, taking->got_ns))
         return;
     if (!rearm_sig(event, plan)) {

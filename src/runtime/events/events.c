@@ -521,8 +521,9 @@ bool events_check_handler(void)
     return false;
 }
 
-/* Each timer uses up one of the signals that may be pending; most of them must be left for the program. */
-static bool may_have_timer(void)
+/* Each timer uses up one of the signals that may be pending: takes one; false where most of them must be left for the
+ * program. */
+static bool reserve_timer(void)
 {
     struct rlimit limit;
     uint32_t n = atomic_fetch_add(&timers.n, 1);
@@ -535,7 +536,7 @@ static bool may_have_timer(void)
 /* index: of the event, or EVENTS_TIMER_OF_WATCH. */
 static bool open_timer(struct thread_event *event, unsigned index, clockid_t clock, struct governor governor)
 {
-    if (!may_have_timer())
+    if (!reserve_timer())
         return false;
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
     notify.sigev_value.sival_ptr = events_timer_value_sig(index);
@@ -580,9 +581,9 @@ static bool may_be_thinned(const struct arena_event *plan)
            !(plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY)) && !event_clock_period_sig(plan);
 }
 
-/* Of each eight threads in a row one is chosen, by chance: so that in all as many are as should be, and threads that do
- * the same in turn all have theirs. */
-static bool is_next_chosen(const struct thread_state *self, unsigned index)
+/* Whether the thread is chosen, which is the next in the row: of each eight one is, by chance: so that in all as many
+ * are as should be, and threads that do the same in turn all have theirs. */
+static bool choose_next(const struct thread_state *self, unsigned index)
 {
     uint64_t n_before = atomic_fetch_add_explicit(&many.n_met[index], 1, memory_order_relaxed), seed = 0;
     uint64_t mine = events_random_sig(self) | 1;
@@ -598,7 +599,7 @@ static bool is_chosen(const struct thread_state *self, unsigned index, uint32_t 
     if (!is_one_of_many(self) || !may_be_thinned(&arena_header_sig()->events[index]))
         return true;
     *n_threads = THINNED_TO;
-    return is_next_chosen(self, index);
+    return choose_next(self, index);
 }
 
 static bool open_one(struct thread_state *self, unsigned index)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The events of a thread: opening, starting, draining and closing them; when the sampling is on; and announcements of
- * blocks that come and go while records wait in rings. */
+ * blocks that come and go while records wait in rings.
+ *
+ * The room: events.c opens and closes a thread's events and may call all others: events-sig.c has the handler, where
+ * each sample begins, watch-sig.c counted events and watchpoints, signals-sig.c the program's own actions and masks,
+ * block-changes-hook.c what other threads must hear of blocks. */
 #ifndef LOCUS_RUNTIME_EVENTS_EVENTS_H
 #define LOCUS_RUNTIME_EVENTS_EVENTS_H
 
@@ -122,7 +126,7 @@ void events_drain_all_sig(struct thread_state *self);
 bool events_see_faults_sig(const struct thread_state *self);
 
 /* Whether any event or timer that was opened for self can send it a signal.  ctx: any */
-bool events_send_signals_sig(const struct thread_state *self);
+bool events_can_signal_sig(const struct thread_state *self);
 
 /* Starts or stops a thread's events, except replays.  ctx: any; self is the calling thread or registered, with the
  * lists of threads locked */
@@ -220,9 +224,9 @@ uint64_t event_count_begin_sig(const struct thread_state *self, struct thread_ev
 /* Reads the count of an event when it has one and it is not known yet.  ctx: signal handler of the event's thread */
 void event_count_enter_sig(struct thread_event *event);
 
-/* Whether the overflow that the handler runs for is a sample. What the profiler itself has caused is none.  ctx: after
- * event_count_enter_sig */
-bool event_count_is_due_sig(struct thread_event *event);
+/* Counts the overflow that the handler runs for; true when it is a sample. What the profiler itself has caused is none.
+ * ctx: after event_count_enter_sig */
+bool event_count_overflow_sig(struct thread_event *event);
 
 /* The handler ends: decides on the next samples of those events whose counts were read, without what the handler itself
  * has caused.  ctx: signal handler of self */

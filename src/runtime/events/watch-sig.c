@@ -74,7 +74,7 @@ void event_count_enter_sig(struct thread_event *event)
         event->count.entered = count;
 }
 
-bool event_count_is_due_sig(struct thread_event *event)
+bool event_count_overflow_sig(struct thread_event *event)
 {
     struct thread_count *count = &event->count;
     if (count->entered == THREAD_COUNT_UNKNOWN) { /* a sandbox forbids reading it */

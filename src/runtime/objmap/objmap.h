@@ -14,7 +14,11 @@
  *                                           objmap_record: start, end, var, flags  <-- the splay trees hold the same
  *
  * The handler goes down from the top within its epoch; the lowest record on the way that holds the address is the
- * answer. While a list is changed, each of its states gives the right answer. */
+ * answer. While a list is changed, each of its states gives the right answer.
+ *
+ * The room: objmap-hook.c may call all others, when blocks come and go: pagemap-hook.c (the page map), memory-hook.c
+ * and retire-hook.c (records, and when they are used again). The handler calls objmap-find-sig.c, which changes
+ * nothing. Small blocks without a record: small-sig.c, small-shadow-hook.c. */
 #ifndef LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 #define LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* System calls of the runtime: how it makes them, what a seccomp sandbox allows, functions of libc, shields against
- * signals, and its file descriptors. */
+ * signals, and its file descriptors.
+ *
+ * The room: the base of the runtime: nothing here calls another room. own-call-sig.c makes all system calls, zone-sig.c
+ * has our memory, own-libc.c the functions of libc, arch-CPU-sig.c the processor. */
 #ifndef LOCUS_RUNTIME_OWN_OWN_CALL_H
 #define LOCUS_RUNTIME_OWN_OWN_CALL_H
 

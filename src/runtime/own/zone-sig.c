@@ -160,8 +160,8 @@ __attribute__((noinline, cold)) static void refuse_sig(void)
                  "the program, and what needs more memory for its record is not recorded");
 }
 
-/* Whether this request is refused without asking. */
-static bool is_skipped_sig(void)
+/* Uses up one of the requests that are refused without asking; false when none is left. */
+static bool use_skip_sig(void)
 {
     unsigned n_skips = atomic_load_explicit(&zone.n_skips, memory_order_relaxed);
     if (n_skips)
@@ -174,7 +174,7 @@ static bool may_map_sig(uint64_t n_bytes, bool is_data)
 {
     if (!zone.page_bytes || takes_reserve_sig(n_bytes))
         return true;
-    if (is_skipped_sig())
+    if (use_skip_sig())
         return false;
     uint64_t room = room_sig(is_data);
     bool may = room >= ZONE_LEFT_BYTES && n_bytes <= room - ZONE_LEFT_BYTES;
@@ -360,7 +360,7 @@ bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
         return n_bytes <= mapped || !file->base;
     if (n_bytes + AHEAD_BYTES <= mapped)
         return true;
-    if (n_bytes <= size && !is_skipped_sig())
+    if (n_bytes <= size && !use_skip_sig())
         grow_once_sig(file, n_bytes);
     return n_bytes <= atomic_load_explicit(&file->mapped_bytes, memory_order_acquire);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the process starts, forks and ends, and its messages to the companion. The functions that the rest of the runtime
- * needs are in own/process.h. */
+ * needs are in own/process.h.
+ *
+ * The room: start.c begins, forks and ends the process, and may call all others: attach.c (the companion), threads.c
+ * with threads-sig.c and thread-facts.c, placeholders.c, waits.c. */
 #ifndef LOCUS_RUNTIME_PROCESS_START_H
 #define LOCUS_RUNTIME_PROCESS_START_H
 

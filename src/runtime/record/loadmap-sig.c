@@ -378,14 +378,14 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     return table;
 }
 
-bool loadmap_is_complete_sig(bool only_needed)
+bool loadmap_ask_tables_sig(bool only_needed)
 {
-    bool is_complete = true;
+    bool has_all = true;
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
     for (uint32_t i = 0; i < n_modules; i++)
         if (!only_needed || map.modules[i].is_needed)
-            is_complete &= !map.modules[i].table_id || loadmap_table_sig(&map.modules[i]);
-    return is_complete;
+            has_all &= !map.modules[i].table_id || loadmap_table_sig(&map.modules[i]);
+    return has_all;
 }
 
 /* Sleeps for a part of the time that is left; false when it is used up. */
@@ -411,7 +411,7 @@ bool loadmap_await_table_sig(const struct unwind_module *code)
 
 void loadmap_await_tables_sig(bool only_needed)
 {
-    while (!loadmap_is_complete_sig(only_needed) && wait_sig())
+    while (!loadmap_ask_tables_sig(only_needed) && wait_sig())
         ;
 }
 

@@ -92,12 +92,13 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *modul
  * code and hooks, never the handler */
 bool loadmap_await_table_sig(const struct unwind_module *code);
 
-/* Waits until loadmap_is_complete_sig, with what is left of that time.  ctx: ordinary, as the load map is set up */
+/* Waits until loadmap_ask_tables_sig finds them all, with what is left of that time.  ctx: ordinary, as the load map is
+ * set up */
 void loadmap_await_tables_sig(bool only_needed);
 
-/* Whether all modules, or those that are needed from the start, have their tables if they can have one; asks for the
- * missing ones.  ctx: any */
-bool loadmap_is_complete_sig(bool only_needed);
+/* Asks for the tables that are missing, of all modules or of those that are needed from the start; true when none is.
+ * ctx: any */
+bool loadmap_ask_tables_sig(bool only_needed);
 
 /* Writes a pseudo module, which has no file, into the arena. Returns its reference, 0 when there is no room. start: its
  * lowest address, from which it reaches to the end of the address space; 0: it has no addresses.  ctx: any, between

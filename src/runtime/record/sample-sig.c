@@ -576,7 +576,7 @@ void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate)
 }
 
 /* True when the sample cannot be recorded at all; its fate has been counted. */
-static bool is_refused_sig(struct thread_state *self, unsigned event)
+static bool refuse_sig(struct thread_state *self, unsigned event)
 {
     atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
     if (!sample_is_active_sig() || self->ending) {
@@ -596,7 +596,7 @@ static struct arena_node *node_of_sig(uint32_t ref)
 }
 
 /* The first sample of a thread begins its tree. False when the arena is full. */
-static bool has_tree_sig(struct thread_state *self)
+static bool need_tree_sig(struct thread_state *self)
 {
     struct cct_tree *tree = &self->samples;
     struct arena_cursor chunks = {0};
@@ -728,13 +728,13 @@ static void leaf_sig(struct thread_state *self, struct current_sample *taken, co
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
 {
     struct current_sample taken;
-    if (is_refused_sig(self, event->index))
+    if (refuse_sig(self, event->index))
         return;
     taken_start_sig(self, &taken, event);
     taken.is_fresh = true;
     if (arena_header_sig()->trace)
         taken.t_ns = event->t_ns ? event->t_ns : own_clock_ns_sig(CLOCK_MONOTONIC);
-    if (has_tree_sig(self))
+    if (need_tree_sig(self))
         leaf_sig(self, &taken, event, context);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
@@ -748,7 +748,7 @@ void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *w
 {
     struct current_sample taken = {.event = wait->event, .weight = wait->ns, .class = HIT_PLAIN};
     atomic_fetch_add_explicit(&self->record->taken[wait->event], 1, memory_order_relaxed);
-    if (has_tree_sig(self))
+    if (need_tree_sig(self))
         taken.leaf = wait->start ? leaf_of_start_sig(self, wait->start) : self->samples.root;
     const struct unwind_module *module = loadmap_find_code_sig(wait->function);
     if (taken.leaf)
@@ -761,7 +761,7 @@ void sample_take_plain_sig(struct thread_state *self, const struct sample_event 
     struct current_sample taken;
     atomic_fetch_add_explicit(&self->record->taken[event->index], 1, memory_order_relaxed);
     taken_start_sig(self, &taken, event);
-    if (has_tree_sig(self))
+    if (need_tree_sig(self))
         taken.leaf = leaf_of_pc_sig(self, (uintptr_t)event->access.ip, &taken.is_own_code);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);

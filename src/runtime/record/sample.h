@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking one sample: from the overflow signal to the records in the arena. */
+/* Taking one sample: from the overflow signal to the records in the arena.
+ *
+ * The room: sample-sig.c may call all others, for one sample after the other: sample-path-sig.c (its call path;
+ * loadmap-sig.c and the unwinder), resolve-sig.c (its variable), cct-sig.c (the trees), trace-sig.c and meeting-sig.c;
+ * they write through arena-writer-sig.c. ring-sig.c reads the kernel's records, governor-sig.c says how often,
+ * python-*.c has frames of Python, thread-sig.c the thread's state. */
 #ifndef LOCUS_RUNTIME_RECORD_SAMPLE_H
 #define LOCUS_RUNTIME_RECORD_SAMPLE_H
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Table unwinder: from the registers of an interrupted or calling frame to the full call path. It reads only the stack
- * of this thread (inside known bounds) and mapped module tables. No lock, no allocation, no libc. */
+ * of this thread (inside known bounds) and mapped module tables. No lock, no allocation, no libc.
+ *
+ * The room: unwind-sig.c (unwind-link-sig.c where calls leave the return address in a register, unwind-libunwind-sig.c
+ * where there is no walker of ours) is the walker and may call unwind-cache-sig.c. */
 #ifndef LOCUS_RUNTIME_UNWIND_UNWIND_H
 #define LOCUS_RUNTIME_UNWIND_UNWIND_H
 

@@ -176,7 +176,7 @@ bool altstack_begin_quickly(const struct shield *shield)
     if (!shield->is_up || shield->blocked & MASK_OURS || self->has_given_mask || !atomic_load(&altstacks.is_begun))
         return false;
     self->begins_blocked = false;
-    if (!events_send_signals_sig(self))
+    if (!events_can_signal_sig(self))
         return true;
     if (!set_own(self, &old))
         return false;

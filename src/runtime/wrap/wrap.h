@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the wrappers of libc functions share. */
+/* What the wrappers of libc functions share.
+ *
+ * The room: wrap-x.c is what the program calls, a file for each kind of call; those of signals and masks
+ * (wrap-signal.c, wrap-mask.c, wrap-altstack.c) help the others. link-preloaded.c (or link-static.c in a static
+ * program) finds the real functions for all of them. api.c is what the program calls on purpose. */
 #ifndef LOCUS_RUNTIME_WRAP_WRAP_H
 #define LOCUS_RUNTIME_WRAP_WRAP_H
 
