@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/invariant.h"
+
 #define GAP_BYTES_MIN 16 /* smaller ones are alignment */
 
 static void add_range(const struct modtab_elf *m, struct modtab_vec *ranges, struct modtab_range range)
@@ -536,6 +538,8 @@ int modtab_make_table(const struct modtab_elf *m, char **table, size_t *n_bytes,
         lay_out(&d);
         *table = assemble(&d);
         *n_bytes = d.header.file_bytes;
+        INVARIANT(!*table || !modtab_check_sig((const void *)*table, *n_bytes));
+        INVARIANT(!*table || !modtab_check_code_sig((const void *)*table));
     }
     draft_fini(&d);
     return *table ? 0 : error_set(err, ERR_MEMORY, "%s: out of memory for the module's table.", m->path);

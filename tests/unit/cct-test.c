@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unit tests of the arena writer and the call trees (runtime/record/arena-writer.h, runtime/record/cct.h). */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -331,6 +333,32 @@ static void test_full_arena_keeps_few_offsets(void **state)
     arena_drop(header);
 }
 
+/* In builds for tests, whoever writes beyond a run of the arena is stopped on the spot. */
+static void test_a_broken_invariant_stops(void **state)
+{
+    (void)state;
+#ifdef LOCUS_ASSERTS
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct arena_cursor cursor = {0};
+    assert_non_null(arena_reserve_sig(&cursor, ARENA_HITS, 0, sizeof(struct arena_hit)));
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)signal(SIGILL, SIG_DFL); /* cmocka has handlers */
+        (void)signal(SIGTRAP, SIG_DFL);
+        cursor.position = cursor.end + ARENA_UNIT;
+        arena_publish_sig(&cursor);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    arena_publish_sig(&cursor);
+    arena_drop(header);
+#else
+    skip();
+#endif
+}
+
 static void test_full_arena_refuses(void **state)
 {
     (void)state;
@@ -417,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_lines_of_all_samples_are_kept),
         cmocka_unit_test(test_reaches_of_a_block),
         cmocka_unit_test(test_reaches_of_blocks_of_two_sizes),
+        cmocka_unit_test(test_a_broken_invariant_stops),
         cmocka_unit_test(test_full_arena_refuses),
         cmocka_unit_test(test_full_arena_keeps_few_offsets),
         cmocka_unit_test(test_strings_are_published),

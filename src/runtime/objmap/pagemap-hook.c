@@ -3,6 +3,8 @@
  * malloc under the locks of the slots' domains. */
 #include "runtime/objmap/objmap.h"
 
+#include "base/invariant.h"
+
 /* --- one slot --- */
 
 /* Changes of one slot of the page map: 0, one record, a list, or a split granule. Readers may look at any moment, so
@@ -83,6 +85,18 @@ static uint32_t list_position(const struct objmap_list *list, unsigned offset)
     return low;
 }
 
+/* Whether the items are in order, and as many different ones as the list says: what the readers' search rests on. */
+static bool list_is_sound(const struct objmap_list *list)
+{
+    uint32_t n = 1;
+    for (uint32_t i = 1; i < list->capacity; i++) {
+        if (objmap_item_offset(item_load(list, i - 1)) > objmap_item_offset(item_load(list, i)))
+            return false;
+        n += item_load(list, i - 1) != item_load(list, i);
+    }
+    return n == list->n;
+}
+
 /* Readers that have already begun their search and find nothing see by this that they must search again. */
 static void list_change(struct objmap_list *list)
 {
@@ -108,6 +122,7 @@ static bool list_add_in_place(struct objmap_list *list, uint32_t at, uint64_t it
     }
     if (added)
         list->n++;
+    INVARIANT(list_is_sound(list));
     return added;
 }
 
@@ -128,6 +143,7 @@ static bool list_add_copy(struct objmap_cache *cache, _Atomic uintptr_t *slot, s
     if (at == list->capacity)
         atomic_store_explicit(&copy->items[n++], item, memory_order_relaxed);
     list_fill_rest(copy, n);
+    INVARIANT(list_is_sound(copy));
     slot_store(slot, (uintptr_t)copy + OBJMAP_TAG_LIST);
     list_retire(cache, list);
     return true;
@@ -184,6 +200,7 @@ static enum objmap_result pair_add(const struct objmap_edit *edit, _Atomic uintp
     atomic_store_explicit(&list->items[0], swap ? second : first, memory_order_relaxed);
     atomic_store_explicit(&list->items[1], swap ? first : second, memory_order_relaxed);
     list_fill_rest(list, 2);
+    INVARIANT(list_is_sound(list));
     slot_store(slot, (uintptr_t)list + OBJMAP_TAG_LIST);
     return OBJMAP_OK;
 }
@@ -309,6 +326,7 @@ static void list_remove(const struct objmap_edit *edit, _Atomic uintptr_t *slot,
             item_store(list, i, item_load(list, after));
     }
     list->n--;
+    INVARIANT(list_is_sound(list));
 }
 
 static void objmap_slot_remove_hook(const struct objmap_edit *edit, _Atomic uintptr_t *slot, uintptr_t base,

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/zone.h"
 #include "base/sigsafe.h"
@@ -49,6 +50,7 @@ struct arena_header *arena_header_sig(void)
 
 uint32_t arena_ref_sig(const void *record)
 {
+    INVARIANT(((uintptr_t)record - (uintptr_t)writer.base) % ARENA_UNIT == 0);
     return arena_ref(writer.base, record);
 }
 
@@ -142,6 +144,7 @@ void arena_part_sig(struct arena_cursor *all, struct arena_cursor *part, enum ar
     size_t n_bytes = (size_t)n_chunks * ARENA_CHUNK_BYTES;
     if (n_bytes > (size_t)(all->end - all->position))
         return;
+    INVARIANT((all->position - all->start) % ARENA_CHUNK_BYTES == 0);
     part->chunk = all->chunk + (all->position - all->start) / ARENA_CHUNK_BYTES;
     part->start = part->position = all->position;
     part->end = all->position += n_bytes;
@@ -156,12 +159,15 @@ void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint3
     if (size > (size_t)(cursor->end - cursor->position) && !cursor_next_run_sig(cursor, kind, thread, size))
         return NULL;
     void *record = cursor->position;
+    INVARIANT(cursor->position >= cursor->start && size <= (size_t)(cursor->end - cursor->position));
     cursor->position += size;
     return record;
 }
 
 void arena_publish_sig(struct arena_cursor *cursor)
 {
+    INVARIANT(cursor->position >= cursor->start && cursor->position <= cursor->end);
+    INVARIANT(cursor->end - cursor->start <= ARENA_RUN_BYTES);
     if (cursor->chunk)
         atomic_store_explicit(&cursor->chunk->used_bytes, (uint32_t)(cursor->position - cursor->start),
                               memory_order_release);
@@ -189,6 +195,7 @@ void arena_shared_end_sig(void)
     for (int kind = 0; kind < ARENA_KINDS; kind++)
         arena_publish_sig(&writer.shared[kind]);
     struct shield shield = writer.shield;
+    INVARIANT(atomic_load(&writer.shared_lock));
     atomic_store_explicit(&writer.shared_lock, 0, memory_order_release);
     shield_lower_sig(&shield);
 }

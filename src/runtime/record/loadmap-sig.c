@@ -18,6 +18,7 @@
 
 #include "arena/arena.h"
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "runtime/own/arch.h"
 #include "runtime/own/own-call.h"
 #include "runtime/record/arena-writer.h"
@@ -443,6 +444,7 @@ static void module_record_sig(struct loadmap_module *module)
         record->table_id = module->table_id;
         record->inode = module->inode;
         module->id = record->id;
+        INVARIANT(module->code.start < module->code.end);
         atomic_store_explicit(&module->code.ref, arena_ref_sig(record), memory_order_release);
         if (module->has_runtime)
             arena_header_sig()->libhpcrun_module = module->code.ref;
@@ -514,6 +516,7 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
     if (atomic_exchange(&map.lock, 1))
         return NULL;
     uint32_t index = atomic_load(&map.n_modules);
+    INVARIANT(start < end && index <= LOADMAP_MODULES_MAX);
     module = module_known_sig(start, end, name);
     char *copy = !module && index < LOADMAP_MODULES_MAX ? name_copy_sig(name) : NULL;
     if (copy) {
@@ -610,6 +613,7 @@ const struct loadmap_module *loadmap_find_sig(uintptr_t address)
     _Atomic uint64_t *entry = &map.cache[page & (PAGE_CACHE - 1)];
     uint64_t cached = atomic_load_explicit(entry, memory_order_acquire);
     if (cached >> 12 == word >> 12 && cached != word) {
+        INVARIANT((cached & 0xfff) - 1 < atomic_load_explicit(&map.n_modules, memory_order_acquire));
         const struct loadmap_module *module = &map.modules[(cached & 0xfff) - 1];
         bool is_there = is_there_sig(module, address);
         if (is_there && (module->code.table || !module->table_id))
