@@ -111,11 +111,15 @@ struct report_kind {
     unsigned by;          /* what --by takes */
     const char *no_by;    /* a sentence for people who would look for --by */
     const struct ask_note *notes;
-    bool shows_all; /* text has all rows unless --top says otherwise */
+    const uint64_t *apart; /* sets of what does not go together; 0 ends them. NULL: none */
+    bool shows_all;        /* text has all rows unless --top says otherwise */
     struct report_forms forms;
     const struct report_forms *by_forms;           /* of split rows; NULL: forms knows them, or there are none */
     const struct report_forms *instructions_forms; /* of --instructions; NULL: there are none */
 };
+
+/* All of a database at once: json and html (src/export). */
+extern const struct report_forms database_forms;
 
 /* All reports on a database, in the order of the manual. */
 const struct report_kind *const *reports(size_t *n);

@@ -20,8 +20,7 @@
     ROW(answer_numa)                                                                                                   \
     ROW(answer_first_touch)                                                                                            \
     ROW(answer_patterns)                                                                                               \
-    ROW(answer_sharing)                                                                                                \
-    ROW(answer_export)
+    ROW(answer_sharing)
 
 #define DECLARE(name) extern const struct report_kind name;
 #define ADDRESS(name) &name,

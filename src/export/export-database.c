@@ -519,15 +519,4 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
                        : 0;
 }
 
-const struct report_kind answer_export = {
-    .name = "export",
-    .operands = "FORM INPUT",
-    .summary = "an input in a form for other tools or people",
-    .manual =
-        "export writes an input in a form for people or for other tools. For one of our databases json is all that "
-        "it holds, which doc/FORMAT.md describes, and html a page for a browser in one file, with the sources "
-        "that the database has.",
-    .example = "export folded -o app.folded hpctoolkit-app-database",
-    .options = ASK_ROWS | ASK(ALL) | ASK(PATHS) | ASK(ORDER) | ASK(DERIVE) | ASK(PROFILES) | ASK(TREE),
-    .forms = {.json = write_json, .html = write_page},
-};
+const struct report_forms database_forms = {.json = write_json, .html = write_page};

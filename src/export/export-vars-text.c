@@ -273,6 +273,8 @@ static const struct ask_note notes[] = {
     {0, NULL},
 };
 
+static const uint64_t apart[] = {ASK(HTML) | ASK(DERIVE), ASK(CSV) | ASK(FIELDS) | ASK(DERIVE), 0};
+
 const struct report_kind answer_vars = {
     .name = "vars",
     .operands = "DB",
@@ -297,6 +299,7 @@ const struct report_kind answer_vars = {
     .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
+    .apart = apart,
     .forms = {.text = write_text, .csv = vars_write_table, .json = vars_write_table, .html = write_page},
     .by_forms = &by_forms,
 };

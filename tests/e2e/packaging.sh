@@ -43,7 +43,7 @@ offers() {
     [ "$(cat "$scratch/offered")" = "$wanted" ] || fail "bash offers '$(cat "$scratch/offered")' for $*, not '$wanted'"
 }
 complete_bash hpcquery '' >"$scratch/offered"
-for word in vars functions lines annotate tree leaks export diff $(hpcquery --help | sed -n '/^Operations:/,/^Examples:/s/^  \([a-z]\+\) .*/\1/p'); do
+for word in vars functions lines annotate tree leaks export diff $(hpcquery filter --help | sed -n '/^Operations:/,/^Examples:/s/^  \([a-z]\+\) .*/\1/p'); do
     grep -qx "$word" "$scratch/offered" || fail "bash does not offer $word of hpcquery"
 done
 grep -qx union "$scratch/offered" && grep -qx folded "$scratch/offered" || fail "bash does not offer operations and forms"

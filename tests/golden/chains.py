@@ -183,11 +183,11 @@ def check_grammar(scratch):
     refused(2, "there is no form 'flat'", "export", "flat", a)
     refused(2, "give a form and an input after export", "export", "folded")
     refused(2, "--csv and folded do not go together", "folded", "--csv", a)
-    refused(2, "--paths goes with reports", "flat", "--paths", a)
+    refused(2, "--paths goes with vars, ", "flat", "--paths", a)
     refused(1, "the fields that its code touches are not known", "flat", "--fields", a)
-    refused(2, "--by goes with reports", "flat", "--by", "region", a)
+    refused(2, "--by goes with vars, ", "flat", "--by", "region", a)
     refused(2, "--derive takes a name", "flat", "--derive", "x + 1", a)
-    refused(2, "--html goes with vars only", "flat", "--html", a)
+    refused(2, "--html goes with vars, not with operations and forms", "flat", "--html", a)
     refused(1, "step 2, add: add works on 2 profiles, not on 1", "union", ":", "add", a, b)
     same_words = [run("flat", "--json", a), run("flat", ":", "json", a), run("flat", ":", "--json", a), run("flat", ":", "json", ":", a)]
     expect(len({done.stdout for done in same_words}) == 1, "a : before the inputs changes something")
@@ -646,7 +646,7 @@ def check_databases(scratch):
              for words in ('tree = "code"', 'tree = "data"', 'tree = "code" and not (name = "nowhere")')}
     expect([round(s / 1000) for s in trees.values()] == [50, 50, 50], f"a condition that names the tree chooses it: {trees}")
     refused(2, "--tree takes code, data or both", "--tree", "x", "flat", ours)
-    refused(2, "--profiles goes with operations and forms", "vars", "--profiles", "rank = 1", ours)
+    refused(2, "--profiles goes with export, diff and operations and forms, not with vars", "vars", "--profiles", "rank = 1", ours)
 
 
 def check_processes(scratch):

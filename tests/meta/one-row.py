@@ -15,6 +15,8 @@ KINDS = (
 )
 
 REPORTS = "src/answer/reports.c"
+REPORT_ROOMS = ("src/answer", "src/table", "src/base", "tools/hpcquery")
+COMMON = ("lines", "types", "functions", "numa", "advice")  # words of sentences
 SCRIPTS = ("tests/e2e", "tests/explore", "tests/golden", "tests/unit")
 
 
@@ -35,15 +37,26 @@ def check_kind(texts, folder, pattern, table, struct):
     return offenders, n_found
 
 
+def named_in(text, word):
+    """Whether a literal of a source names a report: has its word, or is no more than it where people use the word, too."""
+    literals = re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)
+    return any(word == literal or word not in COMMON and re.search(rf"(?<![\w-]){word}(?![\w-])", literal) for literal in literals)
+
+
 def check_reports(texts):
-    """The same of reports, which are where their columns are, a file for one or two of them."""
+    """The same of reports, which are where their columns are, a file for one or two of them. What prints any report, and
+    the tool that asks for it, do not know its word either."""
     offenders, names = [], []
-    for path, text in texts.items():
-        for name in re.findall(r"^const struct report_kind (\w+) =", text, re.M):
+    said = {p: re.sub(r"/\*.*?\*/", "", tree.read(p), flags=re.S) for p in texts}
+    for path, text in said.items():
+        for name, word in re.findall(r'^const struct report_kind (answer_\w+) = \{(?:\s*\.name = "([\w-]+)")?', text, re.M):
             names.append(name)
             users = {str(p) for p, t in texts.items() if re.search(rf"\b{name}\b", t)}
             if users != {str(path), REPORTS}:
                 offenders.append(f"{name} occurs in {', '.join(sorted(users))}, not just in {path} and {REPORTS}")
+            is_form = (tree.ROOT / f"src/export/frames/form-{word}.c").exists()
+            offenders += [f"{p} names the report {word}: reports.c has the list" for p, t in said.items() if word and not is_form
+                          and str(p.parent) in REPORT_ROOMS and p != path and named_in(t, word)]
     return offenders, len(names)
 
 

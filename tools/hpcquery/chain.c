@@ -72,31 +72,26 @@ bool chain_knows(const char *word)
 
 static int unknown_step(const char *name)
 {
-    static const char *const reports[] = {"vars",     "functions", "lines",  "annotate", "types", "tree",
-                                          "datatree", "advice",    "leaks",  "cpus",     "numa",  "first-touch",
-                                          "patterns", "sharing",   "export", "diff",     "save",  "events"};
-    size_t n = sizeof reports / sizeof *reports, n_operations, n_forms;
-    const struct frame_operation *operations = frame_operations(&n_operations);
-    const struct frame_form *const *forms = frame_forms(&n_forms);
-    const char **names = malloc((n + n_operations + n_forms) * sizeof *names);
-    struct buf text = {0};
-    if (!names)
-        return out_of_memory();
-    memcpy(names, reports, sizeof reports);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(name, reports[i]) == 0) {
-            free(names);
-            return tool_usage("hpcquery", "%s is a report and no step of a chain; group, hierarchy and flat are steps, "
-                              "tree and table show what comes of them", name);
-        }
-    for (size_t i = 0; i < n_operations; i++)
-        names[n++] = operations[i].name;
-    for (size_t i = 0; i < n_forms; i++)
-        names[n++] = forms[i]->name;
-    spelling_suggest(&text, name, names, n);
-    int status = tool_usage("hpcquery", "there is no report or operation '%.100s'%s", name, text.data ? text.data : "");
-    buf_fini(&text);
-    free(names);
+    char text[512];
+    const char *names[128], *found;
+    struct buf like = {0};
+    struct verb verb;
+    size_t n = 0;
+    for (; n < 64 && verb_at(n, &verb); n++) {
+        if (strcmp(name, verb.kind->name) == 0)
+            return tool_usage("hpcquery",
+                              "%s is a report and no step of a chain; group, hierarchy and flat are steps, "
+                              "tree and table show what comes of them",
+                              name);
+        names[n] = verb.kind->name;
+    }
+    for (size_t i = 0; n < 128 && chain_describe_operation(i, &found, text, sizeof text); i++)
+        names[n++] = found;
+    for (size_t i = 0; n < 128 && chain_describe_form(i, &found, text, sizeof text); i++)
+        names[n++] = found;
+    spelling_suggest(&like, name, names, n);
+    int status = tool_usage("hpcquery", "there is no report or operation '%.100s'%s", name, like.data ? like.data : "");
+    buf_fini(&like);
     return status;
 }
 
@@ -250,12 +245,13 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
     int status = input_path(path, of_pipe);
     if (status != 0)
         return status;
-    if ((settings->with_fields ? frame_open_fields : frame_open)(*of_pipe ? of_pipe : path, frame, &err) != 0) {
+    if ((settings_ask(settings, ASK_FIELDS) ? frame_open_fields : frame_open)(*of_pipe ? of_pipe : path, frame, &err) !=
+        0) {
         size_t len = strlen(of_pipe); /* people gave it another name */
         bool is_named = len && strncmp(err.text, of_pipe, len) == 0;
         return tool_error("hpcquery", "%s%s", is_named ? path : "", err.text + (is_named ? len : 0));
     }
-    if (settings->profiles && replace(frame, "choose", &settings->profiles, 1, &err) != 0)
+    if (settings->values[ASK_PROFILES] && replace(frame, "choose", &settings->values[ASK_PROFILES], 1, &err) != 0)
         status = tool_error("hpcquery", "%s: --profiles: %s", path, err.text);
     else if (derive(settings, frame, &err) != 0)
         status = tool_error("hpcquery", "%s: --derive: %s", path, err.text);
@@ -309,13 +305,13 @@ static bool names_fields(const struct chain *chain)
 /* The tree of a database that the operations are about, "code" or "data"; NULL: both, as the operations say which. */
 static const char *choose_tree(const struct settings *settings, const struct chain *chain)
 {
-    if (settings->tree)
-        return strcmp(settings->tree, "both") == 0 ? NULL : settings->tree;
+    if (settings->values[ASK_TREE])
+        return strcmp(settings->values[ASK_TREE], "both") == 0 ? NULL : settings->values[ASK_TREE];
     if (!has_operation(chain) ||
         operands_name(chain, attributes_of_trees, sizeof attributes_of_trees / sizeof *attributes_of_trees))
         return NULL;
     bool of_data = operands_name(chain, attributes_of_data, sizeof attributes_of_data / sizeof *attributes_of_data);
-    return of_data || settings->with_fields || names_fields(chain) ? "data" : "code";
+    return of_data || settings_ask(settings, ASK_FIELDS) || names_fields(chain) ? "data" : "code";
 }
 
 /* Keeps that tree alone, where a frame has both: they hold the same costs. */
@@ -356,7 +352,7 @@ static int open_inputs(const struct settings *settings, struct chain *chain)
 {
     int status = 0;
     struct settings how = *settings;
-    how.with_fields = settings->with_fields || names_fields(chain);
+    how.given |= names_fields(chain) ? ASK(FIELDS) : 0;
     chain->frames = calloc(chain->n_inputs, sizeof(struct frame *));
     if (!chain->frames)
         return out_of_memory();
@@ -442,9 +438,9 @@ static int print(const struct settings *settings, const struct chain *chain, con
                             .columns = terminal.columns};
     struct buf out = {0};
     int status = 0;
-    job.column =
-        settings->metric ? frame_find_column(job.frame, settings->metric, err) : frame_default_column(job.frame);
-    if (job.column == SIZE_MAX && !settings->metric)
+    job.column = settings->values[ASK_METRIC] ? frame_find_column(job.frame, settings->values[ASK_METRIC], err)
+                                              : frame_default_column(job.frame);
+    if (job.column == SIZE_MAX && !settings->values[ASK_METRIC])
         (void)error_set(err, ERR_NOT_FOUND, "there is no column to show");
     int code = job.column == SIZE_MAX ? ERR_NOT_FOUND : write_named(settings, form, &job, &out, err);
     if (code == 0 && out.failed)
@@ -481,27 +477,52 @@ int chain_export(const struct settings *settings, const char *form, char *input)
     char *words[] = {(char *)(uintptr_t)form, input};
     if (is_save(form)) {
         struct settings without_output = *settings;
-        char *saving[] = {words[0], (char *)(uintptr_t)settings->output, input};
-        without_output.output = NULL;
-        if (!settings->output)
+        char *saving[] = {words[0], (char *)(uintptr_t)settings->values[ASK_OUTPUT], input};
+        without_output.values[ASK_OUTPUT] = NULL;
+        if (!settings->values[ASK_OUTPUT])
             return tool_usage("hpcquery", "export save: give the new directory with -o DIR");
-        return chain_run(&without_output, saving, 3);
+        return chain_run(&without_output, &chain_kind, saving, 3);
     }
     if (!frame_form_find(form, &err))
         return tool_usage("hpcquery", "export: %s", err.text);
-    return chain_run(settings, words, 2);
+    return chain_run(settings, &chain_kind, words, 2);
 }
 
-int chain_run(const struct settings *settings, char **words, size_t n_words)
+static const struct ask_note notes[] = {
+    {ASK_METRIC, "A table shows every metric that is named, and what is derived; its default is all."},
+    {ASK_MIN, "Default in text: 1 for trees."},
+    {ASK_FIELDS, "Put the fields of each variable between it and what accesses it, as is done where an operand names "
+                 "field or field_type."},
+    {0, NULL},
+};
+
+const struct report_kind chain_kind = {
+    .name = "operations and forms",
+    .operands = "STEP [: STEP]... [options] INPUT...",
+    .summary = "filter, join, compare and convert profiles, step by step",
+    .manual =
+        "Steps are operations with their operands, one after the other, each of them on the result of the one "
+        "before; between steps stands a : that is a word of its own. The last step may be a form; without one the "
+        "result is printed as a tree, or as --csv or --json say. An operation on one input is done on each, until "
+        "one on several (add, union, ...) makes one of them. A : may stand before the inputs as well. Conditions, "
+        "expressions and queries are described in doc/guide.md.\n\n"
+        "An input is one of our databases, one of HPCToolkit (version 4 or experiment.xml), or a file of callgrind, "
+        "Caliper (json-split), Hatchet (a literal) or gprof2dot (DOT). For operations and forms a file may come "
+        "through a pipe: - is the standard input.",
+    .example = "filter 'time > 5' : flat : table hpctoolkit-app-database",
+    .options = ASK_ROWS | ASK(DERIVE) | ASK(PROFILES) | ASK(TREE) | ASK(FIELDS) | ASK(CSV) | ASK(JSON),
+    .notes = notes,
+};
+
+int chain_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
+    (void)kind;
     struct chain chain = {.steps = calloc(n_words + 1, sizeof(struct step))};
     int status = chain.steps ? parse(&chain, words, n_words) : out_of_memory();
     const struct step *last = status == 0 ? &chain.steps[chain.n_steps - 1] : NULL;
-    if (status == 0 && strcmp(settings->form, "html") == 0 && !frame_form_find("html", NULL))
-        status = tool_usage("hpcquery", "--html goes with vars only");
     if (status == 0 && strcmp(settings->form, "text") != 0 && !last->operation && !(last->form && is_text(last->form)))
         status = tool_usage("hpcquery", "--%s and %s do not go together", settings->form, last->name);
-    if (status == 0 && settings->output && is_save(last->name))
+    if (status == 0 && settings->values[ASK_OUTPUT] && is_save(last->name))
         status = tool_usage("hpcquery", "--output and save do not go together");
     if (status == 0)
         status = work(settings, &chain);

@@ -56,17 +56,17 @@ static int cost_of_sample(const char *path, const char *column, double *cost, st
 static int compare(const struct settings *settings, struct frame *const *frames, char **paths)
 {
     size_t shown = frame_default_column(frames[0]);
-    const char *column = settings->metric    ? settings->metric
-                         : shown == SIZE_MAX ? ""
-                                             : frame_column_name(frames[0], shown);
+    const char *column = settings->values[ASK_METRIC] ? settings->values[ASK_METRIC]
+                         : shown == SIZE_MAX          ? ""
+                                                      : frame_column_name(frames[0], shown);
     struct diff_job job = {.before = frames[0],
                            .after = frames[1],
-                           .column = settings->metric,
-                           .by = settings->by ? settings->by : "function",
+                           .column = settings->values[ASK_METRIC],
+                           .by = settings->values[ASK_BY] ? settings->values[ASK_BY] : "function",
                            .form = settings->form,
                            .threshold = settings->min_percent >= 0 ? settings->min_percent : THRESHOLD_DEFAULT,
-                           .increases = settings->increases,
-                           .beyond_noise = settings->beyond_noise,
+                           .increases = settings_ask(settings, ASK_INCREASES),
+                           .beyond_noise = settings_ask(settings, ASK_BEYOND_NOISE),
                            .top = settings->top > 0 ? (size_t)settings->top : 0,
                            .color = terminal_get(settings).color};
     struct buf out = {0};
@@ -77,7 +77,7 @@ static int compare(const struct settings *settings, struct frame *const *frames,
         code = cost_of_sample(paths[i], column, &job.sample_costs[i], &err);
     if (code == 0)
         code = frames_diff(&job, &out, &n_found, &err);
-    if (code == ERR_USAGE && settings->by)
+    if (code == ERR_USAGE && settings->values[ASK_BY])
         status = tool_usage("hpcquery", "%s", err.text);
     else
         status = code != 0 ? tool_error("hpcquery", "diff: %s", err.text) : put_output(settings, &out);
@@ -85,18 +85,35 @@ static int compare(const struct settings *settings, struct frame *const *frames,
     return status == 0 && n_found ? STATUS_DIFFERENT : status;
 }
 
-int diff_run(const struct settings *settings, char **words, size_t n_words)
+static const struct ask_note notes[] = {
+    {ASK_BY, "function (default), line or variable."},
+    {ASK_MIN, "How much a change has to be, of all that there was before (default 1)."},
+    {0, NULL},
+};
+
+const struct report_kind diff_kind = {
+    .name = "diff",
+    .operands = "INPUT INPUT",
+    .summary = "two inputs, compared by function, line or variable",
+    .manual =
+        "diff compares two inputs by function, line or variable, which are the same when they have the same name, "
+        "and prints what has become more or less, the largest change first.",
+    .example = "diff --threshold 2 before-database after-database || echo slower or faster",
+    .options =
+        ASK_ROWS | ASK(BY) | ASK(INCREASES) | ASK(BEYOND_NOISE) | ASK(DERIVE) | ASK(PROFILES) | ASK(CSV) | ASK(JSON),
+    .notes = notes,
+};
+
+int diff_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
     struct frame *frames[2] = {NULL, NULL};
-    if (n_words != 2)
-        return tool_usage("hpcquery", "diff compares two inputs, not %zu", n_words);
-    if (strcmp(settings->form, "html") == 0)
-        return tool_usage("hpcquery", "--html goes with vars only");
+    if (n_words != 3)
+        return tool_usage("hpcquery", "%s compares two inputs, not %zu", kind->name, n_words - 1);
     int status = 0;
-    for (size_t i = 0; status == 0 && i < n_words; i++)
-        status = input_open_frame(settings, words[i], &frames[i]);
+    for (size_t i = 0; status == 0 && i < 2; i++)
+        status = input_open_frame(settings, words[i + 1], &frames[i]);
     if (status == 0)
-        status = compare(settings, frames, words);
+        status = compare(settings, frames, words + 1);
     frame_close(frames[0]);
     frame_close(frames[1]);
     return status;

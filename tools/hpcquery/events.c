@@ -183,14 +183,25 @@ static int print_logs(const struct settings *settings, const struct logs *logs)
     return status;
 }
 
-int events_run(const struct settings *settings, const char *directory)
+const struct report_kind events_kind = {
+    .name = "events",
+    .operands = "MEASUREMENT",
+    .summary = "the log of samples of a measurement, in the order of time",
+    .manual =
+        "events prints the log of samples of a measurement that hpcrun -t recorded, of all threads and hosts in the "
+        "order of time: when and on which CPU a sample was taken, and which byte of which variable it touched.",
+    .example = "events --top 20 hpctoolkit-app-measurements",
+    .options = ASK(TOP) | ASK(CSV),
+};
+
+int events_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
     struct logs logs = {0};
     struct error err = {0};
-    if (strcmp(settings->form, "text") != 0 && strcmp(settings->form, "csv") != 0)
-        return tool_usage("hpcquery", "events are printed as text or, with --csv, as comma-separated values");
+    if (n_words != 2)
+        return tool_usage("hpcquery", "give one measurement directory after %s", kind->name);
     int status =
-        read_logs(directory, &logs, &err) ? tool_error("hpcquery", "%s", err.text) : print_logs(settings, &logs);
+        read_logs(words[1], &logs, &err) ? tool_error("hpcquery", "%s", err.text) : print_logs(settings, &logs);
     logs_fini(&logs);
     return status;
 }

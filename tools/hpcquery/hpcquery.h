@@ -3,50 +3,83 @@
 #ifndef LOCUS_TOOLS_HPCQUERY_H
 #define LOCUS_TOOLS_HPCQUERY_H
 
-#include "base/vec.h"
+#include "answer/answer.h"
 #include "frame/frame.h"
 #include "streams/axis.h"
 #include "streams/schedule.h"
 #include "streams/topology.h"
 
 /* An option of a stream, and how many operands came before it. */
-enum stream_option_kind {
-    STREAM_OPTION_COUPLEBREAK,
-    STREAM_OPTION_TOPOLOGY,
-    STREAM_OPTION_VIEW,
-    STREAM_OPTION_OFFSET,
-    STREAM_OPTION_BUFFER
-};
 struct stream_option {
-    int kind;
+    enum ask what;
     const char *value; /* NULL of a flag */
     size_t operand;
 };
 
 /* The command line without its operands. */
 struct settings {
-    const char *form, *metric; /* form: "text", "csv", "json", "html" */
-    const char *subject;       /* of annotate; NULL: none */
-    const char *variable;      /* of cpus; NULL: all */
-    const char *by;            /* NULL: not given */
-    const char *profiles;      /* a condition; NULL: all */
-    const char *tree;          /* "code", "data", "both"; NULL: not given */
-    const char *output;        /* a file; NULL: standard output */
-    const char **metrics;      /* [n_metrics] all that were given; metric is the last one */
+    uint64_t given;           /* enum ask, a bit for each that was given */
+    const char *values[ASKS]; /* by enum ask: the last one; NULL: not given, or a flag */
+    const char *form;         /* "text", "csv", "json", "html" */
+    const char **metrics;     /* [n_metrics] all that were given */
     size_t n_metrics, cap_metrics;
     const char **derived; /* [n_derived] "name = expression" */
     size_t n_derived, cap_derived;
     struct stream_option *stream_options; /* [n_stream_options] */
     size_t n_stream_options, cap_stream_options;
-    const char *from, *to, *tasks, *cpus, *events; /* of streams; NULL: not given */
-    const char *session, *save_session;            /* files; NULL: not given */
-    size_t slices;                                 /* 0: not given */
-    const char *report_option;                     /* one that only reports know was given; NULL: none */
-    long top;                                      /* -1: not given */
-    double min_percent;                            /* below 0: not given */
-    bool by_time, with_unused, with_paths, with_fields, with_instructions, at_mark, is_verbose, lists_metrics,
-        increases, beyond_noise;
+    size_t slices;      /* 0: not given */
+    long top;           /* -1: not given */
+    double min_percent; /* below 0: not given */
 };
+
+/* Whether an option was given. */
+bool settings_ask(const struct settings *settings, enum ask what);
+
+/* Does what a verb is asked; words [n_words] begin with it. Returns the exit status. */
+typedef int verb_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words);
+
+/* What the first word can be: a report on a database, or one of the kinds below. */
+struct verb {
+    const struct report_kind *kind;
+    verb_run *run;
+};
+
+/* Verb i, reports first; false behind the last one. */
+bool verb_at(size_t i, struct verb *verb);
+
+/* The options that it has, as a set of enum ask. */
+uint64_t verb_options(const struct report_kind *kind);
+
+/* All options; what their help says is true for every verb that has them. */
+extern const struct option_row option_rows[];
+
+/* hpcquery.c's own files: what is no report on a database. The kind of operations and forms has no word for a name. */
+extern const struct report_kind events_kind, sched_kind, topo_kind, export_kind, diff_kind, chain_kind;
+verb_run report_run, events_run, sched_run, topo_run, export_run, diff_run, chain_run;
+
+/* Prints what a standard option (base/options.h) asks for, OPTION_HELP of one kind unless it is NULL. Returns the exit
+ * status. */
+int help_print(int id, const struct report_kind *kind);
+
+/* Prints all words that can come first, one a line; returns 0. */
+int help_list_verbs(void);
+
+/* Appends the words of a set of enum split_by: "cpu, core or node". */
+void by_put_words(unsigned set, struct buf *out);
+
+/* Prints the metrics of the first word that is a database, for the completion of the shell. Returns the exit status. */
+int list_metrics(char **words);
+
+/* Whether a name that is one of a report and of a form of frames means the report, of the input at path. */
+bool report_is_meant(const struct settings *settings, const char *path);
+
+/* Those of all streams, and of the one that follows. */
+#define ASK_OF_STREAMS                                                                                                 \
+    (ASK(COUPLEBREAK) | ASK(TOPOLOGY) | ASK(VIEW) | ASK(OFFSET) | ASK(BUFFER) | ASK(FROM) | ASK(TO) | ASK(TASK) |      \
+     ASK(CPU) | ASK(EVENT))
+
+/* The long name of an option, and what follows it in its row. */
+const char *option_name(enum ask what);
 
 /* What the terminal shows: colours, characters beyond ASCII, and its width. */
 struct terminal {
@@ -83,12 +116,6 @@ bool chain_knows(const char *word);
  * after a failure. Returns the exit status. */
 int input_open_frame(const struct settings *settings, const char *path, struct frame **frame);
 
-/* Compares two inputs. Returns the exit status: 3 for differences beyond the threshold. */
-int diff_run(const struct settings *settings, char **words, size_t n_words);
-
-/* Prints the logs of samples in a measurement directory. Returns the exit status. */
-int events_run(const struct settings *settings, const char *directory);
-
 /* Streams, opened and on one axis, and their topologies by their places. All zero is none. */
 struct opened_streams {
     struct axis_stream *all; /* [n] */
@@ -98,7 +125,7 @@ struct opened_streams {
 };
 
 /* Notes an option of a stream that comes behind n_operands operands; false when out of memory. */
-bool streams_take_option(struct settings *settings, int kind, const char *value, int n_operands);
+bool streams_take_option(struct settings *settings, enum ask what, const char *value, int n_operands);
 
 /* Opens the streams words[first .. n_words - 1] as their options say; namer: as in struct stream_options. Returns the
  * exit status; streams_close frees what there is after a failure as well. */
@@ -116,18 +143,8 @@ struct sched_job;
  * what is wrong.  err: ERR_NOT_FOUND, with what they have instead */
 int streams_find(const struct sched_job *job, struct error *err);
 
-/* Reports of scheduling: words are sched, a report or none, and streams. Returns the exit status. */
-int sched_run(const struct settings *settings, char **words, size_t n_words);
-
-/* Topologies, of recordings with how busy their parts were: words are topo, and streams or none. Returns the exit
- * status. */
-int topo_run(const struct settings *settings, char **words, size_t n_words);
-
 /* Section of the man page: the reports of sched. */
 bool sched_describe(size_t i, const char **name, char *text, size_t n_text);
-
-/* Runs a chain of operations: words [n_words] are steps separated by ":" and then inputs. Returns the exit status. */
-int chain_run(const struct settings *settings, char **words, size_t n_words);
 
 /* Writes one input in a form. Returns the exit status. */
 int chain_export(const struct settings *settings, const char *form, char *input);

@@ -36,7 +36,8 @@ static unsigned terminal_columns(void)
 struct terminal terminal_get(const struct settings *settings)
 {
     const char *no_color = getenv("NO_COLOR");
-    return (struct terminal){.color = !settings->output && isatty(STDOUT_FILENO) && !(no_color && *no_color),
+    return (struct terminal){.color =
+                                 !settings->values[ASK_OUTPUT] && isatty(STDOUT_FILENO) && !(no_color && *no_color),
                              .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                              .columns = terminal_columns()};
 }
@@ -74,8 +75,8 @@ int put_output(const struct settings *settings, const struct buf *out)
 {
     if (out->failed || vec_has_failed())
         return tool_error("hpcquery", "out of memory");
-    if (settings->output)
-        return put_file(settings->output, out);
+    if (settings->values[ASK_OUTPUT])
+        return put_file(settings->values[ASK_OUTPUT], out);
     if (fwrite(out->data ? out->data : "", 1, out->len_bytes, stdout) != out->len_bytes || fflush(stdout) != 0)
         return tool_error("hpcquery", "the report cannot be written: %s", strerror(errno));
     return 0;

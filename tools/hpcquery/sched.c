@@ -11,21 +11,10 @@
 
 enum { TOP_IN_TEXT = 40 };
 
-/* Of these text shows all rows as well. */
-static bool shows_all(const struct sched_report *report)
-{
-    static const char *const names[] = {"events", "runs", "migrations", "cpus", "timeline", "chrome", "trace-dat"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(report->name, names[i]) == 0)
-            return true;
-    return false;
-}
-
 /* A trace.dat cannot say which tasks it does not know. */
 static void warn_of_tier(const struct sched_report *report, const struct stream *stream)
 {
-    if (strcmp(report->name, "trace-dat") == 0 &&
-        (stream->tier == STREAM_TIER_PROGRAM || stream->tier == STREAM_TIER_OWN))
+    if ((report->flags & SCHED_NO_GAPS) && (stream->tier == STREAM_TIER_PROGRAM || stream->tier == STREAM_TIER_OWN))
         (void)tool_error("hpcquery", "%s: warning: knows only %s; readers of trace.dat cannot learn that", stream->path,
                          stream_tier_name(stream->tier));
 }
@@ -39,12 +28,14 @@ static int print_report(const struct settings *settings, const struct sched_repo
                             .n_streams = opened->n,
                             .views = &opened->views,
                             .form = settings->form,
-                            .tasks = settings->tasks,
-                            .cpus = settings->cpus,
-                            .events = settings->events,
+                            .tasks = settings->values[ASK_TASK],
+                            .cpus = settings->values[ASK_CPU],
+                            .events = settings->values[ASK_EVENT],
                             .columns = terminal.columns,
                             .unicode = terminal.unicode};
-    job.top = settings->top >= 0 ? (size_t)settings->top : is_text && !shows_all(report) ? TOP_IN_TEXT : 0;
+    job.top = settings->top >= 0                             ? (size_t)settings->top
+              : is_text && !(report->flags & SCHED_ALL_ROWS) ? TOP_IN_TEXT
+                                                             : 0;
     struct buf out = {0};
     struct error err = {0};
     int status = streams_window(settings, opened, &job.window);
@@ -77,20 +68,34 @@ static int no_such_report(const char *word)
     return status;
 }
 
-int sched_run(const struct settings *settings, char **words, size_t n_words)
+const struct report_kind sched_kind = {
+    .name = "sched",
+    .operands = "sched [REPORT] [options] [STREAM-OPTIONS] STREAM...",
+    .summary = "what tasks and CPUs did, from recordings of the kernel's scheduler",
+    .manual = "sched prints what tasks and CPUs did, from recordings of the kernel's scheduler: files of trace-cmd "
+              "(trace.dat) and of perf (perf.data, with tracepoints or with the records of perf record "
+              "--switch-events), and measurements with logs of samples. The report is tasks unless another one is "
+              "named. Several recordings stand on one axis of time, and the head of each report says how they got "
+              "there, and what a recording can know: what it cannot know is \"-\", nothing in CSV and null in JSON, "
+              "never zero. --couplebreak, --topology, --view, --offset and --buffer are about the stream that follows "
+              "them.",
+    .example = "sched latencies --task 'app*' --from +1.5 perf.data",
+    .options = ASK_OF_STREAMS | ASK(TOP) | ASK(CSV) | ASK(JSON),
+};
+
+int sched_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
+    (void)kind;
     const struct sched_report *report = n_words > 1 ? sched_report_find(words[1]) : NULL;
     size_t first = report ? 2 : 1;
     struct opened_streams opened;
     if (n_words <= first)
         return tool_usage("hpcquery", "give a recording after sched%s%s", report ? " " : "",
                           report ? report->name : "");
-    if (strcmp(settings->form, "html") == 0)
-        return tool_usage("hpcquery", "--html goes with vars only");
     if (!report && n_words > 2 && !strchr(words[1], '/') && access(words[1], F_OK) != 0)
         return no_such_report(words[1]);
     report = report ? report : sched_report_at(0);
-    struct sched_names *names = report->uses_names ? sched_names_new() : NULL;
+    struct sched_names *names = report->flags & SCHED_NAMES ? sched_names_new() : NULL;
     const struct stream_namer namer = sched_namer(names);
     int status = streams_open(settings, words, n_words, first, names ? &namer : NULL, &opened);
     if (!status)

@@ -16,13 +16,13 @@
 #include "streams/couplebreak.h"
 #include "streams/topology.h"
 
-bool streams_take_option(struct settings *settings, int kind, const char *value, int n_operands)
+bool streams_take_option(struct settings *settings, enum ask what, const char *value, int n_operands)
 {
     if (!vec_reserve(&settings->stream_options, &settings->cap_stream_options, settings->n_stream_options + 1,
                      sizeof *settings->stream_options))
         return false;
     settings->stream_options[settings->n_stream_options++] =
-        (struct stream_option){kind, value, n_operands > 0 ? (size_t)n_operands : 0};
+        (struct stream_option){what, value, n_operands > 0 ? (size_t)n_operands : 0};
     return true;
 }
 
@@ -48,17 +48,17 @@ static bool take_seconds(const char *text, int64_t *ns)
 /* err: ERR_USAGE */
 static int take_wish(const struct stream_option *option, struct wishes *wishes, struct error *err)
 {
-    switch (option->kind) {
-    case STREAM_OPTION_COUPLEBREAK:
+    switch (option->what) {
+    case ASK_COUPLEBREAK:
         wishes->options.couplebreak = true;
         return 0;
-    case STREAM_OPTION_TOPOLOGY:
+    case ASK_TOPOLOGY:
         wishes->topology = option->value;
         return 0;
-    case STREAM_OPTION_BUFFER:
+    case ASK_BUFFER:
         wishes->options.buffer = option->value;
         return 0;
-    case STREAM_OPTION_OFFSET:
+    case ASK_OFFSET:
         wishes->has_offset = true;
         return take_seconds(option->value, &wishes->offset_ns)
                    ? 0
@@ -70,16 +70,6 @@ static int take_wish(const struct stream_option *option, struct wishes *wishes, 
                    ? 0
                    : error_set(err, ERR_USAGE, "--view takes numatree or default");
     }
-}
-
-static const char *option_name(int kind)
-{
-    static const char *const names[] = {[STREAM_OPTION_COUPLEBREAK] = "--couplebreak",
-                                        [STREAM_OPTION_TOPOLOGY] = "--topology",
-                                        [STREAM_OPTION_VIEW] = "--view",
-                                        [STREAM_OPTION_OFFSET] = "--offset",
-                                        [STREAM_OPTION_BUFFER] = "--buffer"};
-    return names[kind];
 }
 
 /* The options of the stream that is operand number operand; those before the first stream are its own.
@@ -144,7 +134,7 @@ int streams_open(const struct settings *settings, char *const *words, size_t n_w
     for (size_t i = 0; i < settings->n_stream_options && !code; i++)
         if (settings->stream_options[i].operand >= n_words)
             code = error_set(&err, ERR_USAGE, "%s precedes the stream that it is about",
-                             option_name(settings->stream_options[i].kind));
+                             option_name(settings->stream_options[i].what));
     for (size_t i = first; i < n_words && !code; i++)
         code = open_one(settings, words, i, first, namer, opened, &err);
     code = code ? code : axis_align(opened->all, opened->n, &err);
@@ -194,8 +184,8 @@ int streams_window(const struct settings *settings, const struct opened_streams 
     int64_t begin_ns = 0, end_ns = 0;
     *window = (struct schedule_window){INT64_MIN, INT64_MAX};
     (void)extent(opened, &begin_ns, &end_ns);
-    if ((settings->from && !take_time(settings->from, begin_ns, &window->from_ns)) ||
-        (settings->to && !take_time(settings->to, begin_ns, &window->to_ns)))
+    if ((settings->values[ASK_FROM] && !take_time(settings->values[ASK_FROM], begin_ns, &window->from_ns)) ||
+        (settings->values[ASK_TO] && !take_time(settings->values[ASK_TO], begin_ns, &window->to_ns)))
         return tool_usage("hpcquery", "--from and --to take seconds on the axis, or +SECONDS from its beginning");
     if (window->from_ns > window->to_ns)
         return tool_usage("hpcquery", "--from is later than --to");

@@ -19,9 +19,9 @@ static struct sched_job job_of(const struct settings *settings)
 {
     struct terminal terminal = terminal_get(settings);
     return (struct sched_job){.form = settings->form,
-                              .tasks = settings->tasks,
-                              .cpus = settings->cpus,
-                              .events = settings->events,
+                              .tasks = settings->values[ASK_TASK],
+                              .cpus = settings->values[ASK_CPU],
+                              .events = settings->values[ASK_EVENT],
                               .slices = settings->slices,
                               .columns = terminal.columns,
                               .unicode = terminal.unicode};
@@ -33,7 +33,7 @@ static int print_machine(const struct settings *settings)
     char here[] = "this machine", *path = NULL;
     for (size_t i = 0; i < settings->n_stream_options; i++) {
         const struct stream_option *option = &settings->stream_options[i];
-        if (option->kind != STREAM_OPTION_TOPOLOGY)
+        if (option->what != ASK_TOPOLOGY)
             return tool_usage("hpcquery", "without a recording, topo takes --topology alone");
         path = (char *)option->value;
     }
@@ -65,7 +65,7 @@ static int save_session(const struct settings *settings, const struct opened_str
         code = session_add(&session, stream->path, stream->couplebreak_on, view ? view->view : TOPOLOGY_VIEW_DEFAULT,
                            view ? view->path : NULL, &err);
     }
-    code = code ? code : session_write(settings->save_session, &session, &err);
+    code = code ? code : session_write(settings->values[ASK_SAVE_SESSION], &session, &err);
     session_fini(&session);
     return code ? tool_error("hpcquery", "%s", err.text) : 0;
 }
@@ -84,7 +84,7 @@ static int print_streams(const struct settings *settings, const struct opened_st
     int code = status ? 0 : streams_find(&job, &err);
     if (!status)
         status = finish(settings, code ? code : topo_write(&job, &out, &err), &out, &err);
-    if (!status && settings->save_session)
+    if (!status && settings->values[ASK_SAVE_SESSION])
         status = save_session(settings, opened);
     buf_fini(&out);
     return status ? status : opened->n_refused > 0;
@@ -109,7 +109,7 @@ static int run_session(const struct settings *settings)
     struct error err = {0};
     if (settings->n_stream_options)
         return tool_usage("hpcquery", "a session has the options of its streams");
-    if (session_read(settings->session, &session, &err) != 0)
+    if (session_read(settings->values[ASK_SESSION], &session, &err) != 0)
         return tool_error("hpcquery", "%s", err.text);
     char **words = calloc(session.n_streams + 1, sizeof *words);
     bool ok = words != NULL;
@@ -120,28 +120,45 @@ static int run_session(const struct settings *settings)
         int operand = (int)i + 1;
         words[operand] = stream->file;
         if (stream->has_couplebreak)
-            ok = streams_take_option(&own, STREAM_OPTION_COUPLEBREAK, NULL, operand);
+            ok = streams_take_option(&own, ASK_COUPLEBREAK, NULL, operand);
         if (ok && stream->topology)
-            ok = streams_take_option(&own, STREAM_OPTION_TOPOLOGY, stream->topology, operand) &&
-                 streams_take_option(&own, STREAM_OPTION_VIEW, view_names[stream->view], operand);
+            ok = streams_take_option(&own, ASK_TOPOLOGY, stream->topology, operand) &&
+                 streams_take_option(&own, ASK_VIEW, view_names[stream->view], operand);
     }
-    int status = !ok                 ? tool_error("hpcquery", "out of memory")
-                 : session.n_streams ? run_streams(&own, words, session.n_streams + 1)
-                                     : tool_error("hpcquery", "%s: the session has no streams", settings->session);
+    int status = !ok ? tool_error("hpcquery", "out of memory")
+                 : session.n_streams
+                     ? run_streams(&own, words, session.n_streams + 1)
+                     : tool_error("hpcquery", "%s: the session has no streams", settings->values[ASK_SESSION]);
     free(own.stream_options);
     free(words);
     session_fini(&session);
     return status;
 }
 
-int topo_run(const struct settings *settings, char **words, size_t n_words)
+const struct report_kind topo_kind = {
+    .name = "topo",
+    .operands = "topo [options] [[STREAM-OPTIONS] STREAM...]",
+    .summary = "the CPUs of a machine as a tree, and how busy each of them was in recordings",
+    .manual = "topo prints the machine as a tree of NUMA nodes (NN), cores (C) and CPUs, and how busy each of them was "
+              "in recordings of its scheduler, over all and in slices of time: which node worked more. Nodes and cores "
+              "have hwloc's logical numbers, CPUs those of the operating system. Rows of packages (P), and of memory "
+              "that CPUs have beside their own node, stand above the tree. Busy is the time in which a task other than "
+              "the idle one ran, as a share of the time for which that is known. Without --topology the rows are CPUs "
+              "alone; without a recording it prints the tree of FILE, or of this machine. A topology that cannot be "
+              "read, or that has another number of CPUs than the recording, is left out with a message, and the exit "
+              "status is 1.",
+    .example = "topo --topology a.xml a.dat --topology b.xml b.dat --slices 4 --csv",
+    .options = ASK_OF_STREAMS | ASK(SLICES) | ASK(SESSION) | ASK(SAVE_SESSION) | ASK(CSV) | ASK(JSON),
+};
+
+int topo_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
-    if (strcmp(settings->form, "html") == 0)
-        return tool_usage("hpcquery", "--html goes with vars only");
-    if (settings->session)
+    (void)kind;
+    if (settings->values[ASK_SESSION])
         return n_words == 1 ? run_session(settings)
                             : tool_usage("hpcquery", "--session goes without recordings: it has them");
-    if (n_words == 1 && (settings->save_session || settings->from || settings->to || settings->slices))
+    if (n_words == 1 && (settings->values[ASK_SAVE_SESSION] || settings->values[ASK_FROM] || settings->values[ASK_TO] ||
+                         settings->slices))
         return tool_usage("hpcquery", "--save-session, --from, --to and --slices go with recordings");
     return n_words == 1 ? print_machine(settings) : run_streams(settings, words, n_words);
 }

@@ -39,12 +39,18 @@ void sched_names_free(struct sched_names *names);
 /* What streams ask; names must live as long. */
 struct stream_namer sched_namer(struct sched_names *names);
 
+enum sched_report_flag {
+    SCHED_NAMES = 1,    /* it shows those of samples: their streams are opened with a namer */
+    SCHED_ALL_ROWS = 2, /* in text, too, unless --top says otherwise */
+    SCHED_NO_GAPS = 4   /* it cannot say what a recording does not know */
+};
+
 struct sched_report {
     const char *name, *summary;
     /* Appends the report.  err: ERR_MEMORY, ERR_USAGE (a form that it has not), ERR_FORMAT (a library has failed on the
      * file) */
     int (*write)(const struct sched_job *job, struct buf *out, struct error *err);
-    bool uses_names; /* of samples: their streams are opened with a namer */
+    unsigned flags; /* of enum sched_report_flag */
 };
 
 /* The report with a name, NULL: none; the one at index i, NULL behind the last. */
