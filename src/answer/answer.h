@@ -100,6 +100,10 @@ struct ask_note {
     const char *text; /* a sentence */
 };
 
+/* The rule of --top and --min: whether a row with this share of the total, in percent, is shown behind so many others,
+ * in whatever form. */
+bool job_shows(const struct export_job *job, double share, size_t n_before);
+
 struct report_kind {
     const char *name;     /* the verb */
     const char *operands; /* "DB" */

@@ -64,6 +64,11 @@ bool report_has_form(const struct report_forms *forms, const char *form)
     return writer_of(forms, form) != NULL;
 }
 
+bool job_shows(const struct export_job *job, double share, size_t n_before)
+{
+    return (job->top == 0 || n_before < job->top) && (job->least <= 0 || share >= job->least);
+}
+
 int report_write(const struct report_forms *forms, const struct export_job *job, struct buf *out, struct error *err)
 {
     return writer_of(forms, job->form)(job, out, err);

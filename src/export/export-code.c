@@ -51,7 +51,7 @@ static size_t leave_out(struct code_table *table, const struct export_job *job, 
     for (size_t i = 0; i < n_all; i++) {
         struct code_row *row = &table->rows[i];
         double most = row->own > row->inclusive ? row->own : row->inclusive;
-        if (code_percent(most, table->total) >= job->least && (job->top == 0 || n < job->top)) {
+        if (job_shows(job, code_percent(most, table->total), n)) {
             table->rows[n++] = *row;
             continue;
         }

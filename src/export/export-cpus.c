@@ -95,7 +95,7 @@ static bool choose_rows(struct cpu_report *cpus)
     const struct export_job *job = cpus->job;
     cpus->rows = calloc(table->n_rows + 1, sizeof *cpus->rows);
     for (uint32_t i = 0; cpus->rows && i < table->n_rows; i++)
-        if (percent(table->rows[i].n_samples, table->n_samples) >= job->least)
+        if (job_shows(job, percent(table->rows[i].n_samples, table->n_samples), 0))
             cpus->rows[cpus->n_rows++] = i;
     if (!cpus->rows || job->top == 0 || cpus->n_rows <= job->top)
         return cpus->rows != NULL;

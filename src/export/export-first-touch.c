@@ -341,9 +341,9 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
               "not seen, and a huge page has one for all of it. What calloc or memset do, their callers do.");
     for (size_t i = 0; i < made.prepared.report.n_rows; i++) {
         const struct report_row *row = &made.prepared.report.rows[i];
-        if (!is_shown(&made, row) || row->share < job->least)
+        if (!is_shown(&made, row) || !job_shows(job, row->share, 0))
             continue;
-        if (job->top == 0 || n < job->top)
+        if (job_shows(job, row->share, n))
             put_variable(&made, job, row, out);
         n++;
     }
@@ -458,9 +458,9 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     table_put_text(&head, job->model->program);
     table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_text(&head, split_thread_key(&made.naming));
-    for (size_t i = 0; i < made.prepared.report.n_rows && (job->top == 0 || n < job->top); i++) {
+    for (size_t i = 0; i < made.prepared.report.n_rows; i++) {
         const struct report_row *row = &made.prepared.report.rows[i];
-        if (!is_shown(&made, row) || row->share < job->least)
+        if (!is_shown(&made, row) || !job_shows(job, row->share, n))
             continue;
         fill_row(&rows, &made, row);
         n++;

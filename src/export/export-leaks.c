@@ -29,8 +29,7 @@ static size_t n_shown(const struct leaks *leaks, const struct export_job *job)
 {
     double all = (double)(leaks->is_at_mark ? leaks->marked.bytes : leaks->live.bytes);
     size_t n = 0;
-    while (n < leaks->n_rows && (job->top == 0 || n < job->top) &&
-           (job->least <= 0 || 100 * (double)leaks->rows[n].live_bytes >= job->least * all))
+    while (n < leaks->n_rows && job_shows(job, all > 0 ? 100 * (double)leaks->rows[n].live_bytes / all : 0, n))
         n++;
     return n;
 }

@@ -198,9 +198,7 @@ static void put_row(const struct numa *numa, const struct export_job *job, const
 static bool is_shown(const struct numa *numa, const struct export_job *job, size_t i)
 {
     const struct numa_sum *sum = &numa->rows[i].sum;
-    return (job->top == 0 || i < job->top) &&
-           (job->least <= 0 ||
-            percent(sum->n_local + sum->n_remote, numa->sum.n_local + numa->sum.n_remote) >= job->least);
+    return job_shows(job, percent(sum->n_local + sum->n_remote, numa->sum.n_local + numa->sum.n_remote), i);
 }
 
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)

@@ -22,9 +22,10 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-static bool is_shown(const struct export_job *job, const struct pattern_row *row)
+/* Whether a row is shown behind n others; all are of one variable, if that is what was asked for. */
+static bool is_shown(const struct export_job *job, const struct pattern_row *row, size_t n)
 {
-    return job->subject ? strcmp(row->row->name, job->subject) == 0 : row->row->share >= job->least;
+    return job->subject ? strcmp(row->row->name, job->subject) == 0 : job_shows(job, row->row->share, n);
 }
 
 static const char *order_words(const struct pattern_row *row)
@@ -158,10 +159,8 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     else
         buf_printf(out, "  share  variable                  used as           confidence because\n");
     for (size_t i = 0; i < patterns.n_rows; i++) {
-        if (!is_shown(job, &patterns.rows[i]))
-            continue;
-        if (!job->subject && job->top && n == job->top) {
-            n_left++;
+        if (!is_shown(job, &patterns.rows[i], n)) {
+            n_left += !job->subject && job_shows(job, patterns.rows[i].row->share, 0);
             continue;
         }
         n++;
@@ -257,9 +256,11 @@ static void fill_pattern(struct table *table, const struct patterns *patterns, c
 static void fill_patterns(struct table *table, const struct export_job *job, const struct patterns *patterns)
 {
     *table = (struct table)TABLE_OF(pattern_columns);
-    for (size_t i = 0; i < patterns->n_rows; i++)
-        if (is_shown(job, &patterns->rows[i]))
+    for (size_t i = 0, n = 0; i < patterns->n_rows; i++)
+        if (is_shown(job, &patterns->rows[i], n)) {
             fill_pattern(table, patterns, &patterns->rows[i]);
+            n++;
+        }
 }
 
 /* --- lines --- */
@@ -271,10 +272,14 @@ static const char *name_of(const struct patterns *patterns, uint32_t row)
     return patterns->report.rows[row].name;
 }
 
-static bool is_line_shown(const struct export_job *job, const struct patterns *patterns, const struct shared_line *line)
+/* Whether a line is of the variable that was asked for, if any, and shown behind n others. */
+static bool is_line_shown(const struct export_job *job, const struct patterns *patterns, const struct shared_line *line,
+                          size_t n)
 {
-    return !job->subject || strcmp(name_of(patterns, line->row), job->subject) == 0 ||
-           strcmp(name_of(patterns, line->other_row), job->subject) == 0;
+    double all = patterns->report.total_samples;
+    bool is_meant = !job->subject || strcmp(name_of(patterns, line->row), job->subject) == 0 ||
+                    strcmp(name_of(patterns, line->other_row), job->subject) == 0;
+    return is_meant && job_shows(job, all > 0 ? 100 * (double)line->n_samples / all : 0, n);
 }
 
 /* "reads", for one side of a meeting. */
@@ -393,10 +398,8 @@ static int write_lines_text(const struct export_job *job, struct buf *out, struc
     if (code != 0)
         return code;
     for (size_t i = 0; i < patterns.n_lines; i++) {
-        if (!is_line_shown(job, &patterns, &patterns.lines[i]))
-            continue;
-        if (job->top && n == job->top) {
-            n_left++;
+        if (!is_line_shown(job, &patterns, &patterns.lines[i], n)) {
+            n_left += is_line_shown(job, &patterns, &patterns.lines[i], 0);
             continue;
         }
         if (!n++)
@@ -531,9 +534,11 @@ static void fill_line(struct table *table, const struct patterns *patterns, cons
 static void fill_lines(struct table *table, const struct export_job *job, const struct patterns *patterns)
 {
     *table = (struct table)TABLE_OF(line_columns);
-    for (size_t i = 0; i < patterns->n_lines; i++)
-        if (is_line_shown(job, patterns, &patterns->lines[i]))
+    for (size_t i = 0, n = 0; i < patterns->n_lines; i++)
+        if (is_line_shown(job, patterns, &patterns->lines[i], n)) {
             fill_line(table, patterns, &patterns->lines[i]);
+            n++;
+        }
 }
 
 /* --- both --- */

@@ -37,7 +37,7 @@ static void put_row(const struct export_job *job, const struct region_row *row, 
 static size_t n_shown(const struct export_job *job, const struct region *region)
 {
     size_t n = 0;
-    while (n < region->n_rows && (job->top == 0 || n < job->top) && region->rows[n].share >= job->least)
+    while (n < region->n_rows && job_shows(job, region->rows[n].share, n))
         n++;
     return n;
 }
@@ -378,7 +378,7 @@ static bool choose_rows(struct by_report *by)
     }
     for (size_t i = 0; by->rows && i < n; i++) {
         double share = percent(value_of(by, i), by->total);
-        bool is_shown = value_of(by, i) != 0 && share >= job->least && (job->top == 0 || by->n_rows < job->top);
+        bool is_shown = value_of(by, i) != 0 && job_shows(job, share, by->n_rows);
         if (is_shown)
             by->rows[by->n_rows++] = i;
         by->n_left += !is_shown && value_of(by, i) != 0;

@@ -157,7 +157,7 @@ static void leave_out(struct types *types, const struct export_job *job)
     size_t n = 0, n_all = types->n_types;
     for (size_t i = 0; i < n_all; i++) {
         struct type_row *type = &types->types[i];
-        if (type->share >= job->least && (job->top == 0 || n < job->top)) {
+        if (job_shows(job, type->share, n)) {
             types->types[n++] = *type;
             continue;
         }

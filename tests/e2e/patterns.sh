@@ -57,6 +57,7 @@ for report in patterns sharing; do
     "$builddir/hpcquery" $report --json as-json >twice.json || fail "$report: JSON is not read"
     expect_same once.json twice.json
 done
+python3 "$LOCUS_SRCDIR/tests/lib/choice.py" "$builddir/hpcquery" db4 patterns >out || fail "$(cat out)"
 expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
 expect_text out '^  1 +\|[^ ]{8}.* {40,}\| [0-9]+$'
 expect_text out '^  4 +\| {40,}.*[.:=+*#%@-].*\| [0-9]+$'
@@ -113,6 +114,7 @@ for kind in false true padded unshared; do
     case $kind in
         false | true)
             expect_text out "  $kind sharing .*words"
+            python3 "$LOCUS_SRCDIR/tests/lib/choice.py" "$builddir/hpcquery" "db-$kind" sharing >choice || fail "$(cat choice)"
             [ "$("$builddir/hpcquery" sharing --csv "db-$kind" | grep -c '^words,.*,'"$kind sharing")" = 1 ] || fail "$kind: CSV"
             "$builddir/hpcquery" sharing --json "db-$kind" | grep -q '"sharing": "'"$kind sharing"'"' || fail "$kind: JSON"
             ;;

@@ -12,6 +12,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import choice  # noqa: E402
 import measurement as m  # noqa: E402
 from measurement import expect, failures, run  # noqa: E402
 
@@ -220,6 +221,7 @@ def main():
         check_csv(scratch / "db")
         check_sentences(scratch / "db")
         check_advice(scratch / "db")
+        failures.extend(choice.problems(pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcquery", scratch / "db", ("first-touch",)))
         check_policies(scratch)
         check_one_node(scratch)
         check_nothing(scratch)

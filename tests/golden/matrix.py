@@ -17,6 +17,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import choice  # noqa: E402
 import measurement as m  # noqa: E402
 
 APP, LIBRARY = "/nowhere/app", "/nowhere/libmore.so"
@@ -239,6 +240,8 @@ def main():
             check_unsplit(report, database)
             check_derived(report, database)
         check_levels(database)
+        for sentence in choice.problems(BUILD / "hpcquery", database, (*REPORTS, "advice", "leaks", "cpus")):
+            expect(False, sentence)
         for arguments in (("annotate", "func", "--derive", RATIO), ("leaks", "--derive", RATIO), ("advice", "--derive", RATIO),
                           ("vars", "--by", "rank", "--derive", RATIO), ("vars", "--csv", "--fields", "--derive", RATIO),
                           ("vars", "--html", "--derive", RATIO)):

@@ -13,6 +13,7 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import choice  # noqa: E402
 import measurement as m  # noqa: E402
 from measurement import expect, failures, run  # noqa: E402
 
@@ -186,6 +187,7 @@ def main():
         check_csv(scratch / "db", truth)
         check_pages(check_json(scratch / "db", truth), 1)
         check_text(scratch / "db", truth)
+        failures.extend(choice.problems(pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcquery", scratch / "db", ("numa",)))
         exported = run("hpcquery", "export", "json", scratch / "db").stdout
         m.write_database(scratch / "text", exported)
         for form in ("--csv", "--json"):
