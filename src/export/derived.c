@@ -11,7 +11,6 @@
 #include "database/database.h"
 #include "database/v4.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 #include "frame/make.h"
 #include "frame/ops.h"
 #include "table/table.h"
@@ -219,44 +218,4 @@ void derived_put_row(const struct derived *derived, size_t row, struct table *ta
         table_put_flag(table, true);
     for (size_t i = 0; i < derived->n; i++)
         table_put_number(table, value_at(derived, row, i));
-}
-
-/* --- CSV and JSON --- */
-
-void derived_put_csv_titles(const struct derived *derived, struct buf *out)
-{
-    for (size_t i = 0; i < derived->n; i++) {
-        buf_append(out, ",", 1);
-        csv_put_text(out, derived->names[i]);
-    }
-}
-
-void derived_put_csv(const struct derived *derived, size_t row, struct buf *out)
-{
-    for (size_t i = 0; i < derived->n; i++) {
-        double value = value_at(derived, row, i);
-        buf_append(out, ",", 1);
-        if (!isnan(value))
-            buf_printf(out, "%.15g", value);
-    }
-}
-
-void derived_put_json(const struct derived *derived, size_t row, struct buf *out)
-{
-    if (derived->n == 0)
-        return;
-    buf_printf(out, ", \"derived\": {");
-    for (size_t i = 0; i < derived->n; i++) {
-        struct buf name = {0};
-        printable_put(&name, derived->names[i]);
-        json_put_key(out, name.data ? name.data : "", i == 0);
-        double value = value_at(derived, row, i);
-        if (isnan(value))
-            buf_printf(out, "null");
-        else
-            json_put_double(out, value);
-        out->failed |= name.failed;
-        buf_fini(&name);
-    }
-    buf_append(out, "}", 1);
 }

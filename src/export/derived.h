@@ -52,11 +52,4 @@ struct table;
 void derived_add_columns(const struct derived *derived, struct column_list *list);
 void derived_put_row(const struct derived *derived, size_t row, struct table *table);
 
-/* CSV: titles and numbers behind others, nothing where a number is missing. row SIZE_MAX: all are missing. */
-void derived_put_csv_titles(const struct derived *derived, struct buf *out);
-void derived_put_csv(const struct derived *derived, size_t row, struct buf *out);
-
-/* JSON: the key "derived" with an object of them behind other keys; null where a number is missing. */
-void derived_put_json(const struct derived *derived, size_t row, struct buf *out);
-
 #endif
