@@ -168,6 +168,21 @@ bool model_is_lexical(const struct scope *scope)
            scope->kind == SCOPE_LOOP || scope->kind == SCOPE_INSTRUCTION;
 }
 
+bool model_is_procedure(const struct scope *scope)
+{
+    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
+}
+
+uint32_t model_file_of(const struct model *model, uint32_t scope)
+{
+    const struct scope *at = &model->scopes[scope];
+    while (scope && !model_is_procedure(at) && at->kind != SCOPE_POSITION && at->kind != SCOPE_LOOP) {
+        scope = at->parent;
+        at = &model->scopes[scope];
+    }
+    return at->file;
+}
+
 uint32_t model_subtree_end(const struct model *model, uint32_t scope)
 {
     while (scope && !model->scopes[scope].next_sibling)

@@ -67,6 +67,12 @@ bool model_add_build(struct model *model, uint32_t module, uint64_t build);
  * or place in another file. What it costs without calls is also exclusive cost of the scope above it. */
 bool model_is_lexical(const struct scope *scope);
 
+/* Whether it is a function, or one that was inlined, also one that stands for data. */
+bool model_is_procedure(const struct scope *scope);
+
+/* String id of the file of a scope: of a statement, an instruction or a call site that of what it lies in. */
+uint32_t model_file_of(const struct model *model, uint32_t scope);
+
 /* First scope after the subtree of a scope. */
 uint32_t model_subtree_end(const struct model *model, uint32_t scope);
 

@@ -70,20 +70,6 @@ static void *make(struct meta_maker *maker, size_t n_items, size_t item_bytes)
     return memory;
 }
 
-static bool is_procedure(const struct scope *scope)
-{
-    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
-}
-
-/* String id of the file that a line context lies in. */
-static uint32_t file_of(const struct model *model, uint32_t i)
-{
-    while (i && !is_procedure(&model->scopes[i]) && model->scopes[i].kind != SCOPE_POSITION &&
-           model->scopes[i].kind != SCOPE_LOOP)
-        i = model->scopes[i].parent;
-    return model->scopes[i].file;
-}
-
 static void make_general(struct meta_maker *maker, const struct columns *columns, const char *title)
 {
     struct v4_meta *meta = maker->meta;
@@ -146,13 +132,13 @@ static void make_tables(struct meta_maker *maker)
     const struct model *model = maker->model;
     for (uint32_t i = 1; i < model->n_scopes; i++) {
         const struct scope *scope = &model->scopes[i];
-        if (is_procedure(scope)) {
+        if (model_is_procedure(scope)) {
             maker->modules[scope->module] |= scope->module != 0;
             maker->files[scope->file] |= scope->file != 0;
         } else if (scope->kind == SCOPE_INSTRUCTION) {
             maker->modules[scope->module] = 1;
         } else {
-            maker->files[file_of(model, i)] = 1;
+            maker->files[model_file_of(model, i)] = 1;
         }
     }
     make_paths(maker, maker->modules, "", NULL, &maker->meta->modules, &maker->meta->n_modules);
@@ -193,7 +179,7 @@ static void make_functions(struct meta_maker *maker)
     uint32_t *scopes = make(maker, model->n_scopes, sizeof *scopes), n = 0;
     meta->functions = make(maker, model->n_scopes, sizeof *meta->functions);
     for (uint32_t i = 1; !maker->failed && i < model->n_scopes; i++)
-        if (is_procedure(&model->scopes[i]))
+        if (model_is_procedure(&model->scopes[i]))
             scopes[n++] = i;
     if (n)
         qsort_r(scopes, n, sizeof *scopes, compare_functions, (void *)(uintptr_t)model);
@@ -223,7 +209,7 @@ static uint32_t add_children(struct meta_maker *maker, uint32_t scope, uint32_t 
         if (scope == 0 && i == data)
             continue;
         *context = (struct v4_context){.ctx_id = i, .parent = parent};
-        if (is_procedure(child)) {
+        if (model_is_procedure(child)) {
             context->flags = V4_HAS_FUNCTION;
             context->relation = child->kind == SCOPE_INLINED ? V4_INLINED : V4_CALL;
             context->lexical = V4_FUNCTION;
@@ -238,7 +224,7 @@ static uint32_t add_children(struct meta_maker *maker, uint32_t scope, uint32_t 
             context->flags = V4_HAS_SOURCE;
             context->lexical = child->kind == SCOPE_LOOP ? V4_LOOP : V4_LINE;
             context->propagation = 1;
-            context->file = maker->files[file_of(model, i)];
+            context->file = maker->files[model_file_of(model, i)];
             context->line = child->line;
         }
         maker->scope_of[meta->n_contexts++] = i;

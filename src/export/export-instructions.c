@@ -143,11 +143,6 @@ static int add_function(struct machine_code *code, uint32_t module, uint64_t vad
     return 0;
 }
 
-static bool is_procedure(const struct scope *scope)
-{
-    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
-}
-
 static bool is_named(const struct annotation *subject, const struct scope *function)
 {
     bool is_one = false;
@@ -162,7 +157,7 @@ static int visit_scope(struct machine_code *code, uint32_t scope, struct error *
     const struct scope *scopes = code->job->model->scopes, *at = &scopes[scope];
     const struct annotation *subject = &code->subject;
     uint32_t inner = scope;
-    while (inner && !is_procedure(&scopes[inner]))
+    while (inner && !model_is_procedure(&scopes[inner]))
         inner = scopes[inner].parent;
     uint32_t outer = inner;
     while (outer && scopes[outer].kind != SCOPE_PROC)

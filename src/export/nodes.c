@@ -4,14 +4,9 @@
 
 #include "frame/readers.h"
 
-static bool is_procedure(const struct scope *scope)
-{
-    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
-}
-
 enum frame_kind node_kind(const struct scope *scope)
 {
-    if (!is_procedure(scope))
+    if (!model_is_procedure(scope))
         return scope->kind == SCOPE_LOOP ? FRAME_LOOP : FRAME_LINE;
     if (scope->role == ROLE_VARIABLE)
         return FRAME_VARIABLE;
@@ -20,22 +15,12 @@ enum frame_kind node_kind(const struct scope *scope)
     return scope->kind == SCOPE_INLINED ? FRAME_INLINED : FRAME_FUNCTION;
 }
 
-uint32_t node_file(const struct model *model, uint32_t scope)
-{
-    const struct scope *at = &model->scopes[scope];
-    while (scope && !is_procedure(at) && at->kind != SCOPE_POSITION && at->kind != SCOPE_LOOP) {
-        scope = at->parent;
-        at = &model->scopes[scope];
-    }
-    return at->file;
-}
-
 void node_put_name(const struct model *model, uint32_t scope, struct buf *name)
 {
     const struct scope *of = &model->scopes[scope];
-    const char *file = model_text(model, node_file(model, scope));
+    const char *file = model_text(model, model_file_of(model, scope));
     struct buf place = {0};
-    if (is_procedure(of)) {
+    if (model_is_procedure(of)) {
         buf_printf(name, "%s", model_text(model, of->name));
         return;
     }

@@ -10,9 +10,6 @@
 /* Its kind; frame_kind_name says the word. Call sites count as lines, as they do in the database. */
 enum frame_kind node_kind(const struct scope *scope);
 
-/* The string id of its file: of a line or a call site that of what it lies in. */
-uint32_t node_file(const struct model *model, uint32_t scope);
-
 /* Appends its name: loops and lines are called by their places, "Loop@a.c:7". */
 void node_put_name(const struct model *model, uint32_t scope, struct buf *name);
 

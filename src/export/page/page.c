@@ -149,7 +149,7 @@ static uint32_t name_of(struct page *page, const struct kept *node)
 
 static uint32_t file_text_of(struct page *page, const struct kept *node)
 {
-    const char *file = node->scope ? model_text(page->model, node_file(page->model, node->scope)) : "";
+    const char *file = node->scope ? model_text(page->model, model_file_of(page->model, node->scope)) : "";
     bool is_place = node->scope && frame_kind_is_part(node_kind(&page->model->scopes[node->scope]));
     return text_id(page, *file || !is_place ? file : "<unknown file>");
 }
