@@ -111,7 +111,7 @@ void table_put_text(struct table *table, const char *text)
     char *copy = text ? take(table, n) : NULL;
     if (copy)
         memcpy(copy, text, n);
-    put_cell(table, (struct table_cell){.is_known = text, .text = copy});
+    put_cell(table, (struct table_cell){.is_known = copy != NULL, .text = copy});
 }
 
 void table_put_borrowed(struct table *table, const char *text)
@@ -146,7 +146,7 @@ void table_put_words(struct table *table, const uint64_t *words, size_t n_words)
         copy->n = n_words;
         memcpy(copy->items, words, n_words * sizeof *words);
     }
-    put_cell(table, (struct table_cell){.is_known = true, .words = copy});
+    put_cell(table, (struct table_cell){.is_known = copy != NULL, .words = copy});
 }
 
 void table_put_absent(struct table *table)
@@ -184,7 +184,7 @@ struct table *table_put_table(struct table *table, const struct column *columns,
     struct table *inner = take(table, sizeof *inner);
     if (inner)
         *inner = (struct table){.columns = columns, .n_columns = n_columns, .parent = table};
-    put_cell(table, (struct table_cell){.is_known = true, .table = inner});
+    put_cell(table, (struct table_cell){.is_known = inner != NULL, .table = inner});
     return table->failed ? &nothing : inner;
 }
 

@@ -52,6 +52,10 @@ tree|--json|ours
 leaks|ours
 vars|--html|ours
 vars|--by|package|--csv|ours
+vars|--json|--paths|ours
+vars|--csv|--derive|a=2*time|ours
+types|--by|function|--json|ours
+advice|--json|ours
 cpus|ours
 cpus|--csv|ours
 cpus|--json|--by|node|--variable|grid|ours
