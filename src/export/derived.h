@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What --derive adds to a report: columns that expressions over its metrics compute for each row. A row's value follows
- * from the row's own sums, so that a ratio of a function, file, module or variable is that of their sums, and not a sum
- * of ratios. Ordinary code. */
+/* What reports have from frames: what --derive adds to them, and what nodes are called.
+ *
+ * --derive adds columns that expressions over a report's metrics compute for each row. A row's value follows from the
+ * row's own sums, so that a ratio of a function, file, module or variable is that of their sums, and not a sum of
+ * ratios. Ordinary code. */
 #ifndef LOCUS_EXPORT_DERIVED_H
 #define LOCUS_EXPORT_DERIVED_H
 
 #include "answer/answer.h"
+#include "frame/frame.h"
 
 /* All zero: there are no such columns, and nothing is put. */
 struct derived {
@@ -51,5 +54,16 @@ struct table;
  * missing. */
 void derived_add_columns(const struct derived *derived, struct column_list *list);
 void derived_put_row(const struct derived *derived, size_t row, struct table *table);
+
+/* --- what nodes are called --- */
+
+/* The nodes of a model's trees in the words that a frame of its database has for them (frame/frame.h), so that what a
+ * report or the page shows can be asked for in a query. */
+
+/* Its kind; frame_kind_name says the word. Call sites count as lines, as they do in the database. */
+enum frame_kind node_kind(const struct scope *scope);
+
+/* Appends its name: loops and lines are called by their places, "Loop@a.c:7". */
+void node_put_name(const struct model *model, uint32_t scope, struct buf *name);
 
 #endif

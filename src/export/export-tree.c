@@ -9,7 +9,6 @@
 #include "base/path.h"
 #include "database/database.h"
 #include "export/derived.h"
-#include "export/nodes.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"

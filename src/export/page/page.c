@@ -15,7 +15,6 @@
 #include "base/input.h"
 #include "base/path.h"
 #include "database/database.h"
-#include "export/nodes.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
