@@ -85,17 +85,6 @@ int export_put_rows(const struct export_job *job, struct table *table, struct bu
     return code;
 }
 
-int export_put_table(const struct export_job *job, const char *name, struct table *table, struct buf *out,
-                     struct error *err)
-{
-    if (strcmp(job->form, "json") == 0) {
-        buf_printf(out, "{\"program\": ");
-        json_put_text(out, job->model->program);
-        json_put_key(out, name, 0);
-    }
-    return export_put_rows(job, table, out, err);
-}
-
 int export_put_answer(const struct export_job *job, struct table *head, const char *name, struct table *rows,
                       struct buf *out, struct error *err)
 {

@@ -38,12 +38,9 @@ void code_put_data(const struct code_table *table, const struct code_row *row, s
 }
 
 const struct column code_cost_columns[CODE_COSTS + CODE_DATA] = {
-    {"own", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
-    {"own_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
-    {"inclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
-    {"inclusive_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
-    {"data", NULL, CELL_TEXT | COLUMN_NO_JSON},
-    {"data", NULL, CELL_TABLE},
+    {"own", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},       {"own_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"inclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS}, {"inclusive_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"data", NULL, CELL_TEXT | COLUMN_NO_JSON},           {"data", NULL, CELL_TABLE},
 };
 
 static const struct column data_columns[] = {{"variable", NULL, CELL_TEXT}, {"value", NULL, CELL_NUMBER}};

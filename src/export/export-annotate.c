@@ -122,7 +122,7 @@ static void fill_head(struct table *head, const struct annotation *annotation)
     table_put_text(head, model->program);
     table_put_text(head, model->metrics[annotation->job->metric].name);
     table_put_number(head, annotation->table.total);
-    table_put_text(head, model_text(model, annotation->file));
+    table_put_name(head, model_text(model, annotation->file));
     table_put_flag(head, annotation->source.n > 0);
     struct table *names = table_put_table(head, COLUMNS(name_columns));
     for (size_t i = 0; i < annotation->n_names; i++)
@@ -136,8 +136,8 @@ static void fill_line(struct table *lines, const struct annotation *annotation, 
     const struct code_row none = {.file = annotation->file, .line = shown->line};
     const struct code_row *row = shown->row ? shown->row : &none;
     struct buf source = {0};
-    table_put_text(lines, model_text(annotation->job->model, row->file));
-    table_put_count(lines, row->line);
+    table_put_name(lines, model_text(annotation->job->model, row->file));
+    table_put_if(lines, row->line > 0, row->line);
     code_fill_costs(&annotation->table, row, lines);
     code_fill_data(&annotation->table, row, lines);
     source_lines_put(&annotation->source, shown->line, &source);

@@ -276,10 +276,8 @@ static void fill_row(struct table *rows, const struct code_report *report, size_
 {
     const struct code_row *row = &report->table.rows[number];
     const struct model *model = report->table.model;
-    table_put_text(rows, model_text(model, row->function));
-    table_put_text(rows, model_text(model, row->file));
-    table_put_count(rows, row->line);
-    table_put_text(rows, model_text(model, row->module));
+    table_put_place(rows, model_text(model, row->function), model_text(model, row->file), row->line);
+    table_put_name(rows, model_text(model, row->module));
     code_fill_costs(&report->table, row, rows);
     code_fill_data(&report->table, row, rows);
     derived_put_row(&report->derived, number, rows);

@@ -330,7 +330,7 @@ static void fill_variable(struct table *table, const struct cpu_report *cpus, ui
 {
     table_put_text(table, variable_name(cpus, variable));
     table_put_text(table, model_class_name(cpus->prepared.report.variables[variable].class));
-    table_put_text(table, cpus->row_of[variable] ? cpus->row_of[variable]->site : "");
+    table_put_name(table, cpus->row_of[variable] ? cpus->row_of[variable]->site : NULL);
 }
 
 static void fill_cells(struct table *table, const struct cpu_report *cpus, uint32_t row)

@@ -403,13 +403,12 @@ static void fill_touch(struct table *table, const struct touch_report *made, con
     bool has_part = touch->low_bytes <= touch->high_bytes;
     fill_thread(table, made, touch->thread);
     table_put_if(table, touch->node != PLACE_UNKNOWN, touch->node);
-    table_put_text(table, model_text(model, touch->place.function));
-    table_put_text(table, model_text(model, touch->place.file));
-    table_put_count(table, touch->place.line);
+    table_put_place(table, model_text(model, touch->place.function), model_text(model, touch->place.file),
+                    touch->place.line);
     table_put_word(table, touch->n_samples);
     table_put_word(table, touch->n_faults);
     table_put_number(table, touch->share);
-    table_put_word(table, touch->first_ns);
+    table_put_word_if(table, touch->first_ns > 0, touch->first_ns);
     table_put_word_if(table, has_part, touch->low_bytes);
     table_put_word_if(table, has_part, touch->high_bytes);
 }
@@ -424,24 +423,27 @@ static void fill_touches(struct table *table, const struct touch_report *made, c
 static void fill_row(struct table *table, const struct touch_report *made, const struct report_row *row)
 {
     const struct touched *touched = first_touch_of(&made->prepared.touches, row);
-    size_t n_users = touched ? touched->n_users : 0;
     struct buf text = {0};
     bool has_sentence = first_touch_put_sentence(&made->prepared.touches, row, &text);
     table_put_text(table, row->name);
     table_put_text(table, row->class);
-    table_put_text(table, row->site);
+    table_put_name(table, row->site);
     table_put_word(table, row->size_bytes);
     table_put_number(table, row->share);
     if (has_sentence)
         table_put_made(table, &text);
     else
         table_put_absent(table);
+    if (!touched) {
+        table_put_absents(table, 4);
+        return;
+    }
     fill_touches(table_put_table(table, table->joined, table->n_joined), made, touched);
     struct table *users = table_put_table(table, COLUMNS(user_columns));
-    for (size_t i = 0; i < n_users; i++)
+    for (size_t i = 0; i < touched->n_users; i++)
         fill_thread(users, made, made->prepared.touches.users[touched->first_user + i]);
-    table_put_count(table, touched ? (int64_t)touched->n_touchers : 0);
-    table_put_count(table, (int64_t)n_users);
+    table_put_count(table, (int64_t)touched->n_touchers);
+    table_put_count(table, (int64_t)touched->n_users);
 }
 
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)

@@ -571,7 +571,7 @@ static const struct column place_columns[] = {
     {"file", NULL, CELL_TEXT},
     {"line", NULL, CELL_COUNT},
     {"own", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
-    {"own_share", NULL, CELL_PERCENT | COLUMN_NO_JSON | COLUMN_6_DIGITS},
+    {"own_share", NULL, CELL_PERCENT | COLUMN_LEFT_OUT | COLUMN_6_DIGITS},
     {"line_own", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
 };
 
@@ -582,14 +582,13 @@ static void fill_instruction(struct table *rows, const struct machine_code *code
     static const struct code_row none = {0};
     const struct machine_function *of = &code->functions[at->function];
     const struct code_row *row = at->row ? at->row : &none;
-    const char *name = of->function->scopes[0].name;
     struct buf address = {0};
     buf_printf(&address, "0x%llx", (unsigned long long)at->vaddr);
-    table_put_text(rows, name ? name : "");
-    table_put_text(rows, model_text(code->job->model, of->module));
+    table_put_name(rows, of->function->scopes[0].name);
+    table_put_name(rows, model_text(code->job->model, of->module));
     table_put_made(rows, &address);
-    table_put_text(rows, at->file ? at->file : "");
-    table_put_count(rows, at->line);
+    table_put_name(rows, at->file);
+    table_put_if(rows, at->line > 0, at->line);
     table_put_number(rows, code->has_costs ? row->own : NAN);
     table_put_number(rows, code->has_costs ? code_percent(row->own, code->table.total) : NAN);
     table_put_number(rows, code->has_costs ? NAN : row->own);

@@ -67,17 +67,6 @@ static void put_head(const struct leaks *leaks, const struct export_job *job, st
     buf_fini(&text);
 }
 
-static void put_json_notes(const struct model *model, struct buf *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < model->n_notes; i++)
-        if (leaks_is_of_blocks(model->notes[i])) {
-            buf_printf(out, n++ ? ", " : ",\n\"notes\": [");
-            json_put_text(out, model->notes[i]);
-        }
-    buf_printf(out, n ? "]" : "");
-}
-
 /* Explains what the figures leave out. */
 static void put_notes(const struct leaks *leaks, const struct export_job *job, struct buf *out)
 {
@@ -226,9 +215,8 @@ static void fill_path(struct table *table, const struct report *report, const st
     const struct leak_frame *frames;
     size_t n = path_of(report, row, &frames);
     for (size_t i = 0; i < n; i++) {
-        table_put_text(table, model_text(report->model, frames[i].function));
-        table_put_text(table, model_text(report->model, frames[i].file));
-        table_put_count(table, frames[i].line);
+        table_put_place(table, model_text(report->model, frames[i].function), model_text(report->model, frames[i].file),
+                        frames[i].line);
     }
 }
 
@@ -257,7 +245,7 @@ static const struct column leak_columns[] = {
     {"samples", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
     {"share", NULL, CELL_PERCENT | COLUMN_LEFT_OUT | COLUMN_6_DIGITS},
     {"path", NULL, CELL_TEXT | COLUMN_NO_JSON},
-    {"path", NULL, CELL_TABLE | COLUMN_NO_CSV},
+    {"path", NULL, CELL_TABLE},
 };
 
 static void fill_row(struct table *table, const struct leaks *leaks, const struct leak_row *leak)
@@ -266,7 +254,7 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
     const struct variable *variable = row->variable;
     table_put_text(table, row->name);
     table_put_text(table, row->class);
-    table_put_text(table, row->site);
+    table_put_name(table, row->site);
     table_put_word(table, leak->n_live);
     table_put_word(table, leak->live_bytes);
     table_put_word(table, variable->n_blocks);
@@ -280,55 +268,78 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
     alloc_path_put_row(&leaks->report, row, table);
 }
 
-static void put_json_sum(struct buf *out, const char *key, const struct leak_sum *sum)
+/* A sum of blocks: an object of two numbers. */
+#define SUM_COLUMNS(name, flags)                                                                                       \
+    {name, NULL, CELL_OBJECT | COLUMN_MEMBERS(2) | (flags)}, {"blocks", NULL, CELL_WORD},                              \
+    {                                                                                                                  \
+        "bytes", NULL, CELL_WORD                                                                                       \
+    }
+
+static const struct column head_columns[] = {
+    {"program", NULL, CELL_TEXT},
+    {"moment", NULL, CELL_TEXT},
+    {"min_bytes", NULL, CELL_WORD},
+    {"sample_bytes", NULL, CELL_WORD},
+    {"start_ns", NULL, CELL_WORD},
+    {"mark_ns", NULL, CELL_WORD},
+    {"n_killed", NULL, CELL_WORD},
+    SUM_COLUMNS("allocated", 0),
+    SUM_COLUMNS("freed", 0),
+    SUM_COLUMNS("live_at_end", 0),
+    SUM_COLUMNS("live_at_mark", 0),
+    {"metric", NULL, CELL_TEXT},
+    {"live_share", NULL, CELL_PERCENT | COLUMN_LEFT_OUT},
+    SUM_COLUMNS("live_without_samples", COLUMN_LEFT_OUT),
+    {"notes", NULL, CELL_TABLE | COLUMN_BARE},
+};
+
+static const struct column note_columns[] = {{"note", NULL, CELL_TEXT}};
+
+static void fill_sum(struct table *head, const struct leak_sum *sum, bool is_known)
 {
-    json_put_key(out, key, 0);
-    buf_printf(out, "{\"blocks\": ");
-    json_put_word(out, sum->n_blocks);
-    json_put_word_at(out, "bytes", sum->bytes);
-    buf_append(out, "}", 1);
+    if (is_known)
+        table_put_flag(head, true);
+    else
+        table_put_absent(head);
+    table_put_word(head, sum->n_blocks);
+    table_put_word(head, sum->bytes);
 }
 
-static void put_json_head(const struct leaks *leaks, const struct export_job *job, struct buf *out)
+static void fill_head(struct table *head, const struct leaks *leaks, const struct export_job *job)
 {
     const struct model *model = job->model;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, model->program);
-    json_put_text_at(out, "moment", leaks->is_at_mark ? "mark" : "end");
-    json_put_word_at(out, "min_bytes", model->min_bytes);
-    json_put_word_at(out, "sample_bytes", model->sample_bytes);
-    json_put_word_at(out, "start_ns", model->start_ns);
-    json_put_word_at(out, "mark_ns", model->mark_ns);
-    json_put_word_at(out, "n_killed", model->n_killed);
-    put_json_sum(out, "allocated", &leaks->allocated);
-    put_json_sum(out, "freed", &leaks->freed);
-    put_json_sum(out, "live_at_end", &leaks->live);
-    put_json_sum(out, "live_at_mark", &leaks->marked);
-    json_put_text_at(out, "metric", leaks->has_use ? model->metrics[job->metric].name : NULL);
-    if (leaks->has_use) {
-        json_put_double_at(out, "live_share", leaks->share);
-        put_json_sum(out, "live_without_samples", &leaks->unused);
-    }
-    put_json_notes(model, out);
-    buf_printf(out, ",\n\"paths\": ");
+    table_put_text(head, model->program);
+    table_put_text(head, leaks->is_at_mark ? "mark" : "end");
+    table_put_word(head, model->min_bytes);
+    table_put_word(head, model->sample_bytes);
+    table_put_word_if(head, model->start_ns > 0, model->start_ns);
+    table_put_word_if(head, model->mark_ns > 0, model->mark_ns);
+    table_put_word(head, model->n_killed);
+    fill_sum(head, &leaks->allocated, true);
+    fill_sum(head, &leaks->freed, true);
+    fill_sum(head, &leaks->live, true);
+    fill_sum(head, &leaks->marked, true);
+    table_put_text(head, leaks->has_use ? model->metrics[job->metric].name : NULL);
+    table_put_number(head, leaks->has_use ? leaks->share : NAN);
+    fill_sum(head, &leaks->unused, leaks->has_use);
+    struct table *notes = table_put_table(head, COLUMNS(note_columns));
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (leaks_is_of_blocks(model->notes[i]))
+            table_put_text(notes, model->notes[i]);
 }
 
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    bool is_json = strcmp(job->form, "json") == 0;
-    struct table table = TABLE_OF(leak_columns);
+    struct table head = TABLE_OF(head_columns), rows = TABLE_OF(leak_columns);
     struct leaks leaks;
     int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
     if (code != 0)
         return code;
+    fill_head(&head, &leaks, job);
     for (size_t i = 0; i < n_shown(&leaks, job); i++)
-        fill_row(&table, &leaks, &leaks.rows[i]);
-    if (is_json)
-        put_json_head(&leaks, job, out);
+        fill_row(&rows, &leaks, &leaks.rows[i]);
     leaks_fini(&leaks);
-    code = export_put_rows(job, &table, out, err);
-    buf_append(out, "}\n", is_json ? 2 : 0);
-    return code;
+    return export_put_answer(job, &head, "paths", &rows, out, err);
 }
 
 static const struct ask_note notes[] = {

@@ -295,7 +295,7 @@ static void fill_row(struct table *table, const struct numa *numa, const struct 
 {
     table_put_text(table, name_of(numa, row));
     table_put_text(table, row->row->class);
-    table_put_text(table, row->row->site);
+    table_put_name(table, row->row->site);
     fill_sum(table, &row->sum);
     fill_pages(table, numa, &row->pages);
     struct table *pairs = table_put_table(table, COLUMNS(pair_columns));

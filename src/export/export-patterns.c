@@ -11,7 +11,6 @@
 #include "base/path.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 #include "table/table.h"
 
 #define CALLERS_MOST 5 /* of an access, in text */
@@ -199,17 +198,16 @@ static const struct column pattern_columns[] = {
     {"loads", NULL, CELL_WORD},
     {"stores", NULL, CELL_WORD},
     {"order", NULL, CELL_TEXT},
-    {"step_bytes", NULL, CELL_WORD | COLUMN_LEFT_OUT | COLUMN_NO_CSV},
+    {"step_bytes", NULL, CELL_WORD | COLUMN_LEFT_OUT},
     {"first_offset", NULL, CELL_WORD},
     {"last_offset", NULL, CELL_WORD},
-    {"owner", NULL, CELL_NUMBER | COLUMN_4_DIGITS},
+    {"owner", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"by_block", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
     {"by_place", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
     {"by_chunk", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
-    {"chunk_bytes", NULL, CELL_WORD | COLUMN_NO_JSON},
-    {"chunk_bytes", NULL, CELL_WORD | COLUMN_LEFT_OUT | COLUMN_NO_CSV},
-    {"bin_bytes", NULL, CELL_WORD | COLUMN_NO_CSV},
-    {"threads", NULL, CELL_TABLE | COLUMN_NO_CSV},
+    {"chunk_bytes", NULL, CELL_WORD | COLUMN_LEFT_OUT},
+    {"bin_bytes", NULL, CELL_WORD},
+    {"threads", NULL, CELL_TABLE},
 };
 
 static void fill_threads(struct table *rows, const struct patterns *patterns, const struct pattern_row *row)
@@ -231,7 +229,7 @@ static void fill_pattern(struct table *table, const struct patterns *patterns, c
 {
     table_put_text(table, row->row->name);
     table_put_text(table, row->row->class);
-    table_put_text(table, row->row->site);
+    table_put_name(table, row->row->site);
     table_put_number(table, row->row->share);
     table_put_text(table, use_class_name(row->class));
     table_put_text(table, use_confidence_name(row->confidence));
@@ -243,24 +241,37 @@ static void fill_pattern(struct table *table, const struct patterns *patterns, c
     table_put_word_if(table, row->step_bytes > 0, row->step_bytes);
     table_put_word(table, row->first_offset);
     table_put_word(table, row->last_offset);
-    table_put_number(table, row->owner);
+    table_put_number(table, 100 * row->owner);
     table_put_number(table, row->by_block);
     table_put_number(table, row->by_place);
     table_put_number(table, row->by_chunk);
-    table_put_word(table, row->chunk_bytes);
     table_put_word_if(table, !isnan(row->by_chunk), row->chunk_bytes);
     table_put_word(table, UINT64_C(1) << patterns->threads[row->first].sum.shift);
     fill_threads(table_put_table(table, COLUMNS(thread_columns)), patterns, row);
 }
 
-static void fill_patterns(struct table *table, const struct export_job *job, const struct patterns *patterns)
+static const struct column head_columns[] = {{"program", NULL, CELL_TEXT}};
+
+static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    *table = (struct table)TABLE_OF(pattern_columns);
-    for (size_t i = 0, n = 0; i < patterns->n_rows; i++)
-        if (is_shown(job, &patterns->rows[i], n)) {
-            fill_pattern(table, patterns, &patterns->rows[i]);
+    struct table head = TABLE_OF(head_columns), rows = TABLE_OF(pattern_columns);
+    struct patterns patterns;
+    size_t n = 0;
+    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
+    if (code != 0)
+        return code;
+    table_put_text(&head, job->model->program);
+    for (size_t i = 0; i < patterns.n_rows; i++)
+        if (is_shown(job, &patterns.rows[i], n)) {
+            fill_pattern(&rows, &patterns, &patterns.rows[i]);
             n++;
         }
+    if (job->subject && !n) {
+        table_fini(&head);
+        return no_variable(job, &patterns, err);
+    }
+    patterns_fini(&patterns);
+    return export_put_answer(job, &head, "variables", &rows, out, err);
 }
 
 /* --- lines --- */
@@ -455,21 +466,19 @@ static const struct column line_columns[] = {
     {"threads", NULL, CELL_COUNT},
     {"writers", NULL, CELL_COUNT},
     {"same_places", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_4_DIGITS},
-    {"seen_modified", NULL, CELL_COUNT},
+    {"seen_modified", NULL, CELL_FLAG},
     {"verified", NULL, CELL_TEXT},
     {"same_traps", NULL, CELL_WORD},
     {"beside_traps", NULL, CELL_WORD},
     {"no_traps", NULL, CELL_WORD},
     {"sample_place", NULL, CELL_TEXT | COLUMN_NO_JSON},
     {"trap_place", NULL, CELL_TEXT | COLUMN_NO_JSON},
-    {"accesses", NULL, CELL_TABLE | COLUMN_NO_CSV},
+    {"accesses", NULL, CELL_TABLE},
 };
 
 static void fill_place(struct table *table, const struct model *model, const struct touch_place *place)
 {
-    table_put_text(table, model_text(model, place->function));
-    table_put_text(table, model_text(model, place->file));
-    table_put_count(table, place->line);
+    table_put_place(table, model_text(model, place->function), model_text(model, place->file), place->line);
 }
 
 /* One of the two accesses, with the path of calls that led there, innermost first. */
@@ -523,7 +532,7 @@ static void fill_line(struct table *table, const struct patterns *patterns, cons
     table_put_count(table, (int64_t)line->n_threads);
     table_put_count(table, (int64_t)line->n_writers);
     table_put_number(table, line->in_common);
-    table_put_count(table, line->is_seen_modified);
+    table_put_flag(table, line->is_seen_modified);
     table_put_text(table, line_verdict_name(line->verdict));
     table_put_word(table, line->n_same);
     table_put_word(table, line->n_beside);
@@ -531,47 +540,29 @@ static void fill_line(struct table *table, const struct patterns *patterns, cons
     fill_sides(table, patterns, line);
 }
 
-static void fill_lines(struct table *table, const struct export_job *job, const struct patterns *patterns)
-{
-    *table = (struct table)TABLE_OF(line_columns);
-    for (size_t i = 0, n = 0; i < patterns->n_lines; i++)
-        if (is_line_shown(job, patterns, &patterns->lines[i], n)) {
-            fill_line(table, patterns, &patterns->lines[i]);
-            n++;
-        }
-}
+static const struct column note_columns[] = {{"note", NULL, CELL_TEXT}};
+static const struct column lines_head_columns[] = {
+    {"program", NULL, CELL_TEXT},
+    {"notes", NULL, CELL_TABLE | COLUMN_BARE},
+};
 
-/* --- both --- */
-
-static void put_json_notes(const struct model *model, struct buf *out)
+static int write_lines_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    size_t n = 0;
-    buf_printf(out, ",\n\"notes\": [");
-    for (size_t i = 0; i < model->n_notes; i++) {
-        if (strncmp(model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) != 0)
-            continue;
-        buf_printf(out, n++ ? ", " : "");
-        json_put_text(out, model->notes[i]);
-    }
-    buf_append(out, "]", 1);
-}
-
-/* As CSV and as JSON. */
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
-{
-    bool is_lines = strcmp(job->report, "sharing") == 0, is_json = strcmp(job->form, "json") == 0;
+    struct table head = TABLE_OF(lines_head_columns), rows = TABLE_OF(line_columns);
     struct patterns patterns;
-    struct table table;
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
         return code;
-    (is_lines ? fill_lines : fill_patterns)(&table, job, &patterns);
+    table_put_text(&head, job->model->program);
+    struct table *notes = table_put_table(&head, COLUMNS(note_columns));
+    for (size_t i = 0; i < job->model->n_notes; i++)
+        if (strncmp(job->model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) == 0)
+            table_put_text(notes, job->model->notes[i]);
+    for (size_t i = 0; i < patterns.n_lines; i++)
+        if (is_line_shown(job, &patterns, &patterns.lines[i], table_rows(&rows)))
+            fill_line(&rows, &patterns, &patterns.lines[i]);
     patterns_fini(&patterns);
-    code = export_put_table(job, is_lines ? "lines" : "variables", &table, out, err);
-    if (is_lines && is_json)
-        put_json_notes(job->model, out);
-    buf_append(out, "}\n", is_json ? 2 : 0);
-    return code;
+    return export_put_answer(job, &head, "lines", &rows, out, err);
 }
 
 static const struct ask_note pattern_notes[] = {
@@ -600,5 +591,5 @@ const struct report_kind answer_sharing = {
               "candidates for false sharing, where they used different bytes, and for true sharing.",
     .example = "sharing hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
-    .forms = {.text = write_lines_text, .csv = write_table, .json = write_table},
+    .forms = {.text = write_lines_text, .csv = write_lines_table, .json = write_lines_table},
 };

@@ -111,7 +111,7 @@ static const struct column in_region_columns[] = {
     {"alloc_site", NULL, CELL_TEXT},
     {"samples", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-    {"share_of_region", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+    {"share_of_region", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
 };
 
@@ -126,7 +126,7 @@ static void fill_region(const struct export_job *job, const struct region *regio
         const struct region_row *row = &region->rows[i];
         table_put_text(variables, row->row ? row->row->name : "<not data-centric>");
         table_put_text(variables, row->row ? row->row->class : model_class_name(CLASS_UNATTRIBUTED));
-        table_put_text(variables, row->row ? row->row->site : "");
+        table_put_name(variables, row->row ? row->row->site : NULL);
         table_put_number(variables, model_samples(job->model, job->metric, row->value));
         table_put_number(variables, row->share);
         table_put_number(variables, 100 * row->value / region->value);
@@ -760,15 +760,15 @@ static void fill_name(const struct by_report *by, size_t row, struct table *tabl
     if (by->subject == SUBJECT_VARIABLES) {
         table_put_text(table, by->report->rows[row].name);
         table_put_text(table, by->report->rows[row].class);
-        table_put_text(table, by->report->rows[row].site);
+        table_put_name(table, by->report->rows[row].site);
         return;
     }
     if (by->subject == SUBJECT_TYPES) {
         const struct split_field *field = row < by->types.n ? NULL : &by->types.fields[row - by->types.n];
         const struct split_type *type = &by->types.types[field ? field->type : row];
-        table_put_text(table, type->name);
-        table_put_word(table, type->element_bytes);
-        table_put_text(table, !field ? "" : *field->path ? field->path : "(all)");
+        table_put_name(table, type->name);
+        table_put_word_if(table, type->element_bytes > 0, type->element_bytes);
+        table_put_text(table, !field ? NULL : *field->path ? field->path : "(all)");
         if (field)
             table_put_word(table, field->offset_bytes);
         return;
@@ -776,13 +776,13 @@ static void fill_name(const struct by_report *by, size_t row, struct table *tabl
     const struct code_row *of = &by->table.rows[row];
     struct buf source = source_of(by, of);
     if (by->subject != SUBJECT_SOURCE)
-        table_put_text(table, model_text(model, of->function));
-    table_put_text(table, model_text(model, of->file));
-    table_put_count(table, of->line);
+        table_put_name(table, model_text(model, of->function));
+    table_put_name(table, model_text(model, of->file));
+    table_put_if(table, of->line > 0, of->line);
     if (by->subject == SUBJECT_SOURCE)
         table_put_made(table, &source);
     else
-        table_put_text(table, model_text(model, of->module));
+        table_put_name(table, model_text(model, of->module));
 }
 
 /* The cells that follow. */
@@ -853,8 +853,8 @@ static int by_table(const struct export_job *job, struct buf *out, struct error 
         {split_by_name(by.split.by), NULL, CELL_TEXT},
         {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
         {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
-        {"program", NULL, CELL_TEXT | COLUMN_NO_JSON},
+        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+        {"program", NULL, CELL_TEXT},
     };
     struct table table = tables[by.subject];
     table.joined = cells;

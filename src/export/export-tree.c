@@ -539,8 +539,8 @@ static const struct column node_columns[] = {
     {"parent", NULL, CELL_COUNT},
     {"depth", NULL, CELL_COUNT},
     {"kind", NULL, CELL_TEXT},
-    {"inlined", NULL, CELL_COUNT | COLUMN_NO_CSV},
-    {"variable", NULL, CELL_COUNT | COLUMN_NO_CSV},
+    {"inlined", NULL, CELL_FLAG | COLUMN_NO_CSV},
+    {"variable", NULL, CELL_FLAG | COLUMN_NO_CSV},
     {"name", NULL, CELL_TEXT | COLUMN_QUOTED},
     {"file", NULL, CELL_TEXT | COLUMN_QUOTED},
     {"line", NULL, CELL_COUNT},
@@ -549,7 +549,7 @@ static const struct column node_columns[] = {
     {"call_line", NULL, CELL_COUNT},
     {"inclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
     {"exclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
-    {"percent", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
+    {"percent", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
 };
 
 static void fill_node(const struct model *model, const struct tree_node *node, double total, struct table *table)
@@ -559,14 +559,12 @@ static void fill_node(const struct model *model, const struct tree_node *node, d
     table_put_count(table, node->parent);
     table_put_count(table, node->depth);
     table_put_borrowed(table, frame_kind_name(node_kind(scope)));
-    table_put_count(table, scope->kind == SCOPE_INLINED);
-    table_put_count(table, scope->role == ROLE_VARIABLE);
-    table_put_borrowed(table, model_text(model, scope->name));
-    table_put_borrowed(table, model_text(model, scope->file));
-    table_put_count(table, scope->line);
-    table_put_count(table, scope->end_line);
-    table_put_borrowed(table, model_text(model, scope->module));
-    table_put_count(table, node->call_line);
+    table_put_flag(table, scope->kind == SCOPE_INLINED);
+    table_put_flag(table, scope->role == ROLE_VARIABLE);
+    table_put_place(table, model_text(model, scope->name), model_text(model, scope->file), scope->line);
+    table_put_if(table, scope->end_line > 0, scope->end_line);
+    table_put_name(table, model_text(model, scope->module));
+    table_put_if(table, node->call_line > 0, node->call_line);
     table_put_number(table, node->inclusive);
     table_put_number(table, node->own);
     table_put_number(table, total > 0 ? 100 * node->inclusive / total : 0);
@@ -595,9 +593,9 @@ static int put_nodes_table(const struct export_job *job, const struct tree_colum
     const struct column cells[] = {
         {split_by_name(columns->split.by), NULL, CELL_TEXT | COLUMN_QUOTED},
         {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
-        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
-        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_NO_JSON},
-        {"program", NULL, CELL_TEXT | COLUMN_NO_JSON},
+        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+        {"program", NULL, CELL_TEXT},
     };
     struct column_list list = {0};
     double total = tree_total(job);

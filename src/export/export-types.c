@@ -304,25 +304,24 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 
 /* --- CSV and JSON --- */
 
-enum { TYPE, FIELD, FIELD_TYPE, OFFSET, SIZE, TYPED, N_SHARED = 11 };
-
-static const struct column shared_columns[N_SHARED] = {
-    [TYPE] = {"type", NULL, CELL_TEXT},
-    [FIELD] = {"field", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
-    [FIELD_TYPE] = {"field_type", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
-    [OFFSET] = {"offset_bytes", NULL, CELL_COUNT},
-    [SIZE] = {"size_bytes", NULL, CELL_WORD},
-    [TYPED] = {"typed", NULL, CELL_FLAG},
+/* Of types and of their fields, whose rows follow in CSV. */
+static const struct column first_columns[] = {
+    {"type", NULL, CELL_TEXT},
+    {"field", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+    {"field_type", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+    {"offset_bytes", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
+    {"size_bytes", NULL, CELL_WORD},
+    {"typed", NULL, CELL_FLAG},
     {"samples", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-    {"n_variables", NULL, CELL_COUNT | COLUMN_NO_JSON},
+    {"n_variables", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
     {"variables", NULL, CELL_TEXT | COLUMN_NO_JSON},
     {"value", NULL, CELL_NUMBER | COLUMN_LEFT_OUT | COLUMN_ALL_DIGITS},
 };
 
-static const struct column inner_columns[] = {
-    {"variables", NULL, CELL_TABLE | COLUMN_BARE},
-    {"fields", NULL, CELL_TABLE | COLUMN_INDENTED | COLUMN_FOLLOWS},
+static const struct column last_columns[] = {
+    {"variables", NULL, CELL_TABLE | COLUMN_BARE | COLUMN_LEFT_OUT},
+    {"fields", NULL, CELL_TABLE | COLUMN_INDENTED | COLUMN_FOLLOWS | COLUMN_LEFT_OUT},
 };
 
 static const struct column name_columns[] = {{"variable", NULL, CELL_TEXT}};
@@ -333,28 +332,12 @@ static const struct column head_columns[] = {
     {"total_samples", NULL, CELL_NUMBER},
 };
 
-/* The columns of types and of their fields, whose rows follow in CSV: there they are the same. */
-static void add_columns(const struct types *types, struct column_list *of_types, struct column_list *of_fields)
-{
-    column_list_add(of_types, COLUMNS(shared_columns));
-    derived_add_columns(&types->derived, of_types);
-    column_list_add(of_fields, of_types->items, of_types->n);
-    column_list_add(of_types, COLUMNS(inner_columns));
-    if (of_types->failed || of_fields->failed)
-        return;
-    of_types->items[OFFSET].kind |= COLUMN_NO_JSON;
-    of_types->items[TYPED].kind |= COLUMN_NO_JSON;
-    of_fields->items[TYPE].kind |= COLUMN_NO_JSON;
-    for (size_t i = N_SHARED; i < of_fields->n; i++)
-        of_fields->items[i].kind |= COLUMN_NO_JSON;
-}
-
 static void fill_field(struct table *table, const struct types *types, const struct type_row *type,
                        const struct type_field *field)
 {
-    table_put_text(table, type->type);
+    table_put_name(table, type->type);
     table_put_text(table, *field->path ? field->path : "(all)");
-    table_put_text(table, field->type);
+    table_put_name(table, field->type);
     table_put_count(table, (int64_t)field->offset_bytes);
     table_put_word(table, field->size_bytes);
     table_put_flag(table, !(field->flags & FIELD_UNTYPED));
@@ -362,18 +345,17 @@ static void fill_field(struct table *table, const struct types *types, const str
     table_put_number(table, field->share);
     table_put_absents(table, 3);
     derived_put_row(&types->derived, SIZE_MAX, table);
+    table_put_absents(table, 2);
 }
 
-static void fill_type(struct table *table, const struct types *types, size_t number,
-                      const struct column_list *of_fields)
+static void fill_type(struct table *table, const struct types *types, size_t number)
 {
     const struct type_row *type = &types->types[number];
     struct buf names = {0};
     put_names(type, type->n_rows, "; ", &names);
-    table_put_text(table, type->type);
-    table_put_absents(table, 2);
-    table_put_count(table, 0);
-    table_put_word(table, type->element_bytes);
+    table_put_name(table, type->type);
+    table_put_absents(table, 3);
+    table_put_word_if(table, type->element_bytes > 0, type->element_bytes);
     table_put_flag(table, *type->type && !type->is_special);
     table_put_number(table, type->samples);
     table_put_number(table, type->share);
@@ -384,30 +366,30 @@ static void fill_type(struct table *table, const struct types *types, size_t num
     struct table *inner = table_put_table(table, COLUMNS(name_columns));
     for (size_t i = 0; i < n_variables(type); i++)
         table_put_text(inner, type->rows[i]->name);
-    inner = table_put_table(table, of_fields->items, of_fields->n);
+    inner = table_put_table(table, table->columns, table->n_columns);
     for (size_t i = 0; i < type->n_fields; i++)
         fill_field(inner, types, type, &type->fields[i]);
 }
 
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct column_list of_types = {0}, of_fields = {0};
+    struct column_list list = {0};
     struct types types;
     int code = types_make(&types, job, err);
     if (code != 0)
         return code;
-    add_columns(&types, &of_types, &of_fields);
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(of_types);
-    rows.failed |= of_fields.failed;
+    column_list_add(&list, COLUMNS(first_columns));
+    derived_add_columns(&types.derived, &list);
+    column_list_add(&list, COLUMNS(last_columns));
+    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
     table_put_text(&head, job->model->program);
     table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_number(&head, types.prepared.report.total_samples);
     for (size_t i = 0; i < types.n_types; i++)
-        fill_type(&rows, &types, i, &of_fields);
+        fill_type(&rows, &types, i);
     types_fini(&types);
     code = export_put_answer(job, &head, "types", &rows, out, err);
-    column_list_fini(&of_types);
-    column_list_fini(&of_fields);
+    column_list_fini(&list);
     return code;
 }
 

@@ -68,12 +68,12 @@ static const struct column variable_columns[] = {
     {"n_blocks", NULL, CELL_WORD | COLUMN_PLACE(PLACE_SIZE)},
     {"size_freed_bytes", NULL, COUNT_CELL | COLUMN_NO_CSV},
     {"n_blocks_freed", NULL, COUNT_CELL | COLUMN_NO_CSV},
-    {"max_block_bytes", NULL, COUNT_CELL | COLUMN_ZERO | COLUMN_PLACE(PLACE_BLOCKS)},
-    {"inexact_samples", NULL, COUNT_CELL | COLUMN_ZERO | COLUMN_PLACE(PLACE_BLOCKS)},
-    {"n_paths", NULL, COUNT_CELL | COLUMN_ZERO | COLUMN_PLACE(PLACE_BLOCKS)},
+    {"max_block_bytes", NULL, COUNT_CELL | COLUMN_PLACE(PLACE_BLOCKS)},
+    {"inexact_samples", NULL, COUNT_CELL | COLUMN_PLACE(PLACE_BLOCKS)},
+    {"n_paths", NULL, COUNT_CELL | COLUMN_PLACE(PLACE_BLOCKS)},
     {"function", NULL, CELL_TEXT | COLUMN_LEFT_OUT | COLUMN_PLACE(PLACE_FUNCTION)},
     {"file", NULL, CELL_TEXT | COLUMN_LEFT_OUT | COLUMN_PLACE(PLACE_FILE)},
-    {"line", NULL, COUNT_CELL | COLUMN_ZERO | COLUMN_PLACE(PLACE_FILE)},
+    {"line", NULL, COUNT_CELL | COLUMN_PLACE(PLACE_FILE)},
     {"module", NULL, CELL_TEXT | COLUMN_LEFT_OUT | COLUMN_PLACE(PLACE_FUNCTION)},
     {"top_lines", NULL, CELL_TEXT | COLUMN_NO_JSON | COLUMN_PLACE(PLACE_LINES)},
     {"top_loops", NULL, CELL_TEXT | COLUMN_NO_JSON | COLUMN_PLACE(PLACE_LINES)},
@@ -206,9 +206,10 @@ static void add_columns(struct column_list *list, const struct export_job *job, 
 
 /* --- rows --- */
 
+/* Where too much is unverified, what is known to have waited for memory says nothing: it is as unknown as in text. */
 static void fill_causes(const struct cause_sum *sum, struct table *table)
 {
-    table_put_number(table, sum->memory);
+    table_put_number(table, report_is_memory_unknown(sum) ? (double)NAN : sum->memory);
     table_put_number(table, sum->memory_low);
     table_put_number(table, sum->memory_high);
     table_put_number(table, sum->execution);
@@ -262,9 +263,7 @@ static void fill_lines(const struct report *report, const struct report_row *row
     const struct model *model = report->model;
     for (size_t i = 0; i < n; i++) {
         const struct report_line *line = &row->lines[i];
-        table_put_borrowed(table, model_text(model, line->function));
-        table_put_borrowed(table, model_text(model, line->file));
-        table_put_count(table, line->line);
+        table_put_place(table, model_text(model, line->function), model_text(model, line->file), line->line);
         table_put_number(table, line->value);
         if (!line->loop.first) {
             table_put_absents(table, 4);
@@ -286,7 +285,7 @@ static void fill_type(const struct report_row *row, struct table *table)
 {
     table_put_borrowed(table, not_empty(row->type));
     table_put_borrowed(table, not_empty(row->type) ? row->type_source : NULL);
-    table_put_word(table, row->element_bytes);
+    table_put_word_if(table, row->element_bytes > 0, row->element_bytes);
     table_put_borrowed(table, row->advice);
     struct table *fields = table_put_table(table, COLUMNS(field_columns));
     for (size_t i = 0; i < row->n_fields; i++) {
@@ -346,21 +345,20 @@ static int fill_statistics(const struct export_job *job, const struct report *re
 static void fill_variable(const struct report *report, const struct report_row *row, struct table *table)
 {
     const struct variable *variable = row->variable;
-    table_put_word(table, row->size_bytes);
-    table_put_word(table, row->n_blocks);
     if (!variable) {
-        table_put_absents(table, 9);
+        table_put_absents(table, 11);
         return;
     }
+    table_put_word_if(table, !report_is_special(row), row->size_bytes);
+    table_put_word_if(table, !report_is_special(row), row->n_blocks);
     table_put_word(table, variable->size_freed_bytes);
     table_put_word(table, variable->n_blocks_freed);
     table_put_word(table, variable->max_block_bytes);
     table_put_word(table, variable->n_inexact);
     table_put_word(table, row->n_paths);
-    table_put_borrowed(table, model_text(report->model, variable->function));
-    table_put_borrowed(table, model_text(report->model, variable->file));
-    table_put_word(table, variable->line);
-    table_put_borrowed(table, model_text(report->model, variable->module));
+    table_put_place(table, model_text(report->model, variable->function), model_text(report->model, variable->file),
+                    variable->line);
+    table_put_name(table, model_text(report->model, variable->module));
 }
 
 /* Samples by NUMA node, and what a thread waited for. */
@@ -381,7 +379,7 @@ static void fill_nodes(const struct report *report, const struct report_row *row
         table_put_absent(table);
     }
     for (uint32_t i = 0; i < n; i++)
-        table_put_word(table, row->places ? row->places[i] : 0);
+        table_put_word_if(table, row->places, row->places ? row->places[i] : 0);
 }
 
 /* Who touched it first, if that is known. */
@@ -404,7 +402,7 @@ static int fill_row(const struct export_job *job, const struct prepared *prepare
     bool is_json = strcmp(job->form, "json") == 0; /* CSV has no lists, which are most of the work */
     table_put_borrowed(table, row->name);
     table_put_borrowed(table, row->class);
-    table_put_borrowed(table, row->site);
+    table_put_borrowed(table, not_empty(row->site));
     table_put_number(table, row->samples);
     table_put_number(table, row->share);
     table_put_number(table, row->value);
@@ -431,16 +429,14 @@ static int fill_row(const struct export_job *job, const struct prepared *prepare
     return job->values ? fill_statistics(job, report, row, table, err) : 0;
 }
 
-/* Time in the kernel, for which there are no samples: in CSV a row that has a value but no share. */
-static int fill_kernel(const struct export_job *job, const struct prepared *prepared, struct table *table,
-                       struct error *err)
+/* Time in the kernel, for which there are no samples: a row that has a value but no share, if there was any. */
+static bool make_kernel_row(const struct report *report, struct report_row *row)
 {
-    const struct report_row row = {.name = SPECIAL_KERNEL,
-                                   .class = "kernel",
-                                   .site = (char *)(uintptr_t) "system calls and page faults",
-                                   .value = 1e6 * prepared->report.system_s};
-    bool is_shown = strcmp(job->form, "csv") == 0 && report_kernel_percent(&prepared->report) > 0;
-    return is_shown ? fill_row(job, prepared, &row, SIZE_MAX, table, err) : 0;
+    *row = (struct report_row){.name = SPECIAL_KERNEL,
+                               .class = "kernel",
+                               .site = (char *)(uintptr_t) "system calls and page faults",
+                               .value = 1e6 * report->system_s};
+    return report_kernel_percent(report) > 0;
 }
 
 /* --- fields as CSV --- */
@@ -462,16 +458,16 @@ static void fill_fields(const struct report_row *row, struct table *table)
         const struct report_field *field = row->n_fields ? &row->fields[i] : NULL;
         table_put_borrowed(table, row->name);
         table_put_borrowed(table, row->class);
-        table_put_borrowed(table, row->site);
-        table_put_borrowed(table, field ? field->name : "");
+        table_put_borrowed(table, not_empty(row->site));
+        table_put_borrowed(table, field ? field->name : NULL);
         table_put_number(table, field ? field->samples : row->samples);
         table_put_number(table, field ? field->share : row->share);
-        table_put_borrowed(table, field ? field->type : "");
-        table_put_count(table, field ? (int64_t)field->offset_bytes : 0);
-        table_put_word(table, field ? field->size_bytes : 0);
-        table_put_flag(table, field && !(field->flags & FIELD_UNTYPED));
-        table_put_borrowed(table, row->type);
-        table_put_word(table, row->element_bytes);
+        table_put_borrowed(table, field ? not_empty(field->type) : NULL);
+        table_put_if(table, field, field ? (int64_t)field->offset_bytes : 0);
+        table_put_word_if(table, field, field ? field->size_bytes : 0);
+        table_put_if(table, field, field && !(field->flags & FIELD_UNTYPED));
+        table_put_borrowed(table, not_empty(row->type));
+        table_put_word_if(table, row->element_bytes > 0, row->element_bytes);
         table_put_borrowed(table, not_empty(row->type) ? row->type_source : NULL);
     }
 }
@@ -479,12 +475,15 @@ static void fill_fields(const struct report_row *row, struct table *table)
 static int write_fields(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct table table = TABLE_OF(csv_field_columns);
+    struct report_row kernel;
     struct prepared prepared;
     int code = prepared_make(job, PREPARED_ORDER | PREPARED_CHOICE, &prepared, err);
     if (code != 0)
         return code;
     for (size_t i = 0; i < prepared.n_rows; i++)
         fill_fields(&prepared.report.rows[i], &table);
+    if (make_kernel_row(&prepared.report, &kernel))
+        fill_fields(&kernel, &table);
     code = export_put_rows(job, &table, out, err);
     prepared_fini(&prepared);
     return code;
@@ -629,6 +628,7 @@ static void fill_head(const struct export_job *job, const struct report *report,
 int vars_write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct column_list columns = {0};
+    struct report_row kernel;
     struct prepared prepared;
     struct head head = {0};
     unsigned parts = PREPARED_ORDER | PREPARED_CHOICE | PREPARED_TOUCHES | PREPARED_SHARED_LINES | PREPARED_DERIVED;
@@ -641,8 +641,8 @@ int vars_write_table(const struct export_job *job, struct buf *out, struct error
     struct table table = {.columns = columns.items, .n_columns = columns.n, .failed = columns.failed};
     for (size_t i = 0; code == 0 && i < prepared.n_rows; i++)
         code = fill_row(job, &prepared, &prepared.report.rows[i], i, &table, err);
-    if (code == 0)
-        code = fill_kernel(job, &prepared, &table, err);
+    if (code == 0 && make_kernel_row(&prepared.report, &kernel))
+        code = fill_row(job, &prepared, &kernel, SIZE_MAX, &table, err);
     fill_head(job, &prepared.report, &head);
     if (code == 0)
         code = export_put_answer(job, &head.row, "variables", &table, out, err);

@@ -119,6 +119,18 @@ void table_put_borrowed(struct table *table, const char *text)
     put_cell(table, (struct table_cell){.is_known = text, .text = text});
 }
 
+void table_put_name(struct table *table, const char *name)
+{
+    table_put_text(table, name && *name ? name : NULL);
+}
+
+void table_put_place(struct table *table, const char *function, const char *file, uint32_t line)
+{
+    table_put_borrowed(table, *function ? function : NULL);
+    table_put_borrowed(table, *file ? file : NULL);
+    table_put_if(table, line > 0, line);
+}
+
 void table_put_count(struct table *table, int64_t count)
 {
     put_cell(table, (struct table_cell){.is_known = true, .count = count});
@@ -355,16 +367,12 @@ static void put_csv_cell(const struct table_cell *cell, const struct column *col
                    : column->kind & COLUMN_6_DIGITS ? 6
                    : column->kind & COLUMN_4_DIGITS ? 4
                                                     : 3;
-    if (!cell->is_known) {
-        buf_append(out, "0", column->kind & COLUMN_ZERO ? 1 : 0);
+    if (!cell->is_known)
         return;
-    }
     if (kind == CELL_TEXT && column->kind & COLUMN_QUOTED)
         csv_put_quoted(out, cell->text);
     else if (kind == CELL_TEXT)
         csv_put_text(out, cell->text);
-    else if (kind == CELL_FLAG)
-        buf_printf(out, cell->count ? "yes" : "no");
     else if (kind == CELL_PERCENT || kind == CELL_NUMBER)
         buf_printf(out, column->kind & COLUMN_ALL_DIGITS ? "%.*g" : "%.*f", n_digits, cell->number);
     else if (kind == CELL_WORD || kind == CELL_ADDRESS)

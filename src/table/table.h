@@ -19,7 +19,7 @@ enum cell_kind {
     CELL_PERCENT, /* 0 to 100 */
     CELL_SPAN,    /* nanoseconds; in text with a unit that suits them */
     CELL_TIME,    /* nanoseconds on an axis; in text as seconds */
-    CELL_FLAG,    /* yes or no; in JSON true or false */
+    CELL_FLAG,    /* yes or no; in JSON true or false, in CSV 1 or 0 */
     CELL_WORDS,   /* a list of words, in JSON only */
     CELL_TABLE,   /* rows of its own, in JSON only unless COLUMN_JOINED or COLUMN_FOLLOWS */
     CELL_OBJECT /* holds the next COLUMN_MEMBERS columns, in JSON only: for text and CSV these are columns as others */
@@ -41,8 +41,7 @@ enum column_flag {
     COLUMN_BARE = 0x4000,      /* CELL_TABLE: in JSON lists, or values if it has one column, instead of objects */
     COLUMN_JOINED = 0x8000,    /* CELL_TABLE: in CSV each of its rows makes a line, with the other cells around it */
     COLUMN_FOLLOWS = 0x10000,  /* CELL_TABLE: in CSV its rows follow, whose columns there are the same */
-    COLUMN_NO_EMPTY = 0x20000, /* COLUMN_JOINED: no rows make no line; else one without them */
-    COLUMN_ZERO = 0x40000      /* in CSV 0 where it is not known */
+    COLUMN_NO_EMPTY = 0x20000  /* COLUMN_JOINED: no rows make no line; else one without them */
 };
 
 /* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
@@ -129,6 +128,11 @@ void table_put_flag(struct table *table, bool flag);
 void table_put_words(struct table *table, const uint64_t *words, size_t n_words);
 void table_put_absent(struct table *table);
 void table_put_absents(struct table *table, size_t n);
+
+/* A text that is not known if it is empty, such as a name; and three cells of a place in the program, whose texts live
+ * longer than the table, and of which line 0 is not known. */
+void table_put_name(struct table *table, const char *name);
+void table_put_place(struct table *table, const char *function, const char *file, uint32_t line);
 
 /* What a function appended to a buffer, as text, "" for nothing, and frees the buffer. */
 void table_put_made(struct table *table, struct buf *text);

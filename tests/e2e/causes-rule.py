@@ -41,15 +41,15 @@ def check_order(loop, database):
     the order of what waits, or may wait, at variables, and of all time at other rows; before them stands one row with most of
     the largest cause."""
     by_memory, by_time = table(database), table(database, "--order", "time")
-    stakes = [float(row["share"]) if row["class"] in NO_VARIABLES else float(row["memory_share"]) + float(row["unverified_share"])
+    stakes = [float(row["share"]) if row["class"] in NO_VARIABLES else float(row["memory_share"] or 0) + float(row["unverified_share"])
               for row in by_memory if row["class"] != "kernel"]
     wrong = [f"{loop}: {what}" for what, is_wrong in (
         ("no rows", not by_memory),
         ("the rows are not in order", stakes[1:] != sorted(stakes[1:], reverse=True)),
         ("--order time is not in order", not is_down(by_time))) if is_wrong]
     for row in by_memory:
-        parts = sum(float(row[part]) for part in PARTS)
-        if parts > 0 and abs(parts - float(row["share"])) > 0.01:
+        parts = sum(float(row[part] or 0) for part in PARTS)
+        if row["memory_share"] and parts > 0 and abs(parts - float(row["share"])) > 0.01:
             wrong.append(f"{loop}: {row['variable']} has {row['share']} %, and its parts are {parts}")
     return wrong
 
@@ -61,7 +61,7 @@ def check(loop, variable, part, folder):
     if done.returncode != 0 or run(BUILD / "hpcprof", "-o", database, measurement).returncode != 0 or not truth:
         return [f"{loop}: cannot be measured: {done.stderr}"]
     rows = table(database)
-    memory, low, high = (sum(float(row[key]) for row in rows)
+    memory, low, high = (sum(float(row[key] or 0) for row in rows)
                          for key in ("memory_share", "memory_low", "memory_high"))
     true_low, true_high = float(truth[3]), float(truth[4])
     print(f"{loop}: memory {memory:.1f} ({low:.1f}-{high:.1f}), truth {truth[2]} ({true_low}-{true_high})")
@@ -69,7 +69,7 @@ def check(loop, variable, part, folder):
     if abs(memory - float(truth[2])) > 20 and not (low - 2 <= true_high and true_low <= high + 2):
         wrong.append(f"{loop}: memory {memory:.1f} ({low:.1f}-{high:.1f}), and in truth {truth[2]}")
     found = [row for row in rows if row["variable"].split("::")[-1] == variable]
-    if variable and (not found or float(found[0][part]) < 0.5 * float(found[0]["share"])):
+    if variable and (not found or float(found[0][part] or 0) < 0.5 * float(found[0]["share"])):
         wrong.append(f"{loop}: of {variable} too little is {part}: {found}")
     head = run(BUILD / "hpcquery", "vars", database).stdout
     causes = re.search(r"^causes +((?:.|\n {10})*)", head, re.M)

@@ -70,7 +70,7 @@ def has_name(row, names):
 def add_up(rows):
     """The sums; a report that knows of no instruction how it walks has no such columns, and verifies nothing."""
     nothing = {"unverified_share": "share", "memory_high": "share", "memory_most": "share"}
-    return Cause(*(sum(float(row.get(column, row.get(nothing.get(column), 0))) for row in rows)
+    return Cause(*(sum(float(row.get(column, row.get(nothing.get(column), 0)) or 0) for row in rows)
                    for column in ("share",) + COLUMNS))
 
 

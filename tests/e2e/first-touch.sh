@@ -186,7 +186,7 @@ wrong = []
 for way in sys.argv[3:]:
     part = float((scratch / f"{compiler}-{way}.part").read_text())
     report = json.loads((scratch / f"{compiler}-{way}.json").read_text())
-    said, memory, low, high = (report[key] for key in ("first_touch_share", "memory_share", "memory_low", "memory_high"))
+    said, memory, low, high = (report[key] or 0 for key in ("first_touch_share", "memory_share", "memory_low", "memory_high"))
     if way in ("kept", "reused"):
         print(f"{compiler} {way}: the pages are there, by the report {said:.0f} % are first touches")
         is_right = said <= 5

@@ -79,7 +79,7 @@ def measured(directory):
 
 
 def key_of(report, row):
-    return tuple(row[name] for name in REPORTS[report][0])
+    return tuple("" if row[name] is None else str(row[name]) for name in REPORTS[report][0])
 
 
 def unsplit(report, database, *options):
@@ -108,7 +108,7 @@ def split_rows(report, by, database, *options):
         for row in rows:
             if not row.get("field"):
                 cells.setdefault(key_of(report, row), {})[row[by]] = float(row["value"])
-        of_json = {tuple(str(row[name]) for name in REPORTS[report][0]): {cell[by]: cell["value"] for cell in row["cells"]}
+        of_json = {key_of(report, row): {cell[by]: cell["value"] for cell in row["cells"]}
                    for row in data["rows"]}
     of_json = {key: row for key, row in of_json.items() if row}
     expect(cells == of_json, f"{report} --by {by} {options}: CSV has {cells}, JSON {of_json}")
@@ -152,7 +152,7 @@ def check_unsplit(report, database):
         rows = unsplit(report, database, *options)
         data = json.loads(query(report, "--json", *options, database))
         listed = next(data[key] for key in ("variables", "functions", "lines", "types", "nodes") if key in data)
-        of_json = [(tuple(str(row[name]) for name in names), row[value]) for row in listed]
+        of_json = [(tuple("" if row[name] is None else str(row[name]) for name in names), row[value]) for row in listed]
         expect([(key, v) for key, v, _ in rows] == of_json, f"{report} {options}: CSV has {rows}, JSON {of_json}")
         enough = [row for row in everything if row[2] >= (least or 0)]
         largest = sorted((v for _, v, _ in enough), reverse=True)[:top or None] # reports are in order of their value

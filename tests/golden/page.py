@@ -105,7 +105,7 @@ def shown(text):
     """A name as the page has it: what is not UTF-8 as '?'."""
     if isinstance(text, dict):
         text = bytes.fromhex(text["bytes"]).decode(errors="surrogateescape")
-    return re.sub("[\udc80-\udcff]", "?", text)
+    return re.sub("[\udc80-\udcff]", "?", text or "")
 
 
 def check_rows(name, page, database):
@@ -130,7 +130,8 @@ def check_choice(name, database):
     for options in (("--top", "3"), ("--min", "5"), ("--top", "2", "--min", "5"), ("--top", "3", "--order", "time")):
         page = Page(run("hpcquery", "vars", "--html", *options, database))
         have = [page.texts[row["name"]] for row in page.data["rows"]]
-        want = [shown(row["variable"]) for row in json.loads(run("hpcquery", "vars", "--json", *options, database))["variables"]]
+        want = [shown(row["variable"]) for row in json.loads(run("hpcquery", "vars", "--json", *options, database))["variables"]
+                if row["class"] != "kernel"]
         expect(0 < len(have) < whole and have == want, f"{name} {options}: rows {have}, not {want}")
         expect(page.data["more"] == whole - len(have), f"{name} {options}: {page.data['more']} more of {whole}")
 

@@ -278,7 +278,7 @@ def check_variables(database, frame):
         expect(kinds == {"group" if row["class"] == "unattributed" else "variable"}, f"{row}: {kinds}")
         for i in tops:
             known = [named[i][k] or "0" for k in (3, 4)]
-            expect(known == [row["size_bytes"], row["n_blocks"]], f"{row}: size and blocks are {known}")
+            expect(known == [row["size_bytes"] or "0", row["n_blocks"] or "0"], f"{row}: size and blocks are {known}")
     expect(len(rows) == 4 and sum(found is not None for found in named) > 20, f"{len(rows)} variables")
 
 

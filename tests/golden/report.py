@@ -333,6 +333,8 @@ def part_of(row, cause):
     """Percent of all samples that a row has of a cause."""
     if row["aside"]:
         return float(row["share"]) if row["aside"] == cause else 0
+    if cause == "memory" and row["memory_share"] is None:  # where it is too little of what is unverified: what remains
+        return row["share"] - sum(row[f"{other}_share"] for other in ("execution", "unverified", "first_touch"))
     return float(row[f"{cause}_share"]) if cause in ("memory", "execution", "unverified") else 0
 
 
@@ -349,7 +351,7 @@ def check_causes(database):
     largest = max(causes, key=causes.get)
     parts = [part_of(row, largest) for row in rows]
     expect(parts[0] == max(parts), f"{database.name}: first is {rows[0]['variable']}, and most is {largest}")
-    stakes = [row["share"] if row["variable"].startswith("<") else row["memory_share"] + row["unverified_share"] for row in rows[1:]]
+    stakes = [row["share"] if row["variable"].startswith("<") else part_of(row, "memory") + row["unverified_share"] for row in rows[1:]]
     expect(stakes == sorted(stakes, reverse=True), f"{database.name}: order: {stakes}")
     for columns in (80, 100, 180):
         head = " ".join(report(database, columns).split("\n\n")[0].split()).split("causes ")[1]
@@ -443,7 +445,7 @@ def check_gains(database, rows):
         low, high = bounds[row["variable"]]
         other = (1 - int(part.group(1)) / 100) * low if part else 0
         expect(abs(float(row["gain_at_most"]) - (high - other)) <= 0.006 * low + 1e-5, f"gain: {row}, of {low} to {high}")
-        expect(float(row["gain_at_most"]) >= float(row["memory_share"]) * (int(part.group(1)) / 100 if part else 1) - 0.006 * high, f"gain: {row}")
+        expect(float(row["gain_at_most"]) >= float(row["memory_share"] or 0) * (int(part.group(1)) / 100 if part else 1) - 0.006 * high, f"gain: {row}")
         n_checked += 1
     expect(n_checked > 0, "no gain was checked")
 
@@ -651,35 +653,37 @@ def check_types(database):
         return result.stdout
     types, fields, variables = {}, {}, {}
     for row in csv.DictReader(io.StringIO(table("vars", "--fields", "--csv"))):
+        if row["class"] == "kernel":  # without samples
+            continue
         if row["variable"].startswith("<"):  # no variable, but a row of its own
             types[row["variable"], 0] = types.get((row["variable"], 0), 0) + float(row["share"])
             variables[row["variable"], 0] = {""}
             continue
-        key = row["element_type"], int(row["element_bytes"]) if row["element_type"] else 0
+        key = row["element_type"], int(row["element_bytes"] or 0) if row["element_type"] else 0
         variables.setdefault(key, set()).add(row["variable"])
         types[key] = types.get(key, 0) + float(row["share"])
         path = row["field"][len(row["variable"]):]
-        if row["typed"] == "yes":
+        if row["typed"] == "1":
             path = re.sub(r"^(\[[^]]*\]|\([^)]*\))+", "", path)
         if row["field"]:
             place = (*key, path.strip() or "(all)", int(row["offset_bytes"]))
             fields[place] = fields.get(place, 0) + float(row["samples"])
     rows = list(csv.DictReader(io.StringIO(table("types", "--csv"))))
-    found = {(r["type"], int(r["size_bytes"])): float(r["share"]) for r in rows if not r["field"]}
+    found = {(r["type"], int(r["size_bytes"] or 0)): float(r["share"]) for r in rows if not r["field"]}
     expect(abs(sum(found.values()) - 100) < 1e-3, f"types add up to {sum(found.values())} %")
     expect(found.keys() == types.keys() and all(abs(found[k] - types[k]) < 1e-3 for k in types), f"types: {found}, not {types}")
-    expect(all(set(r["variables"].split("; ")) == variables[r["type"], int(r["size_bytes"])] for r in rows if not r["field"]), "variables")
+    expect(all(set(r["variables"].split("; ")) == variables[r["type"], int(r["size_bytes"] or 0)] for r in rows if not r["field"]), "variables")
     sizes = iter(rows)
     found, size = {}, 0
     for row in sizes:
-        size = int(row["size_bytes"]) if not row["field"] else size
+        size = int(row["size_bytes"] or 0) if not row["field"] else size
         if row["field"]:
             place = row["type"], size, row["field"].strip(), int(row["offset_bytes"])
             found[place] = found.get(place, 0) + float(row["samples"])
     expect(found == fields and (len(fields) > 3 or database.name == "hardware"), f"fields: {found}, not {fields}")
     data = json.loads(table("types", "--json"))["types"]
     same = [{key: row[key] for key in ("type", "size_bytes", "samples", "share")} for row in data]
-    wanted = [{"type": r["type"], "size_bytes": int(r["size_bytes"]), "samples": float(r["samples"])} for r in rows if not r["field"]]
+    wanted = [{"type": r["type"] or None, "size_bytes": int(r["size_bytes"] or 0) or None, "samples": float(r["samples"])} for r in rows if not r["field"]]
     expect([{k: v for k, v in row.items() if k != "share"} for row in same] == wanted, f"types as JSON: {same}")
     expect(sum(len(row["fields"]) for row in data) == len(fields), "fields as JSON")
     text, top = table("types", "--top", "0"), table("types", "--top", "1", "--csv")
@@ -726,7 +730,7 @@ def check_advice(database):
         wanted = []
         for row in csv_of("vars"):
             name, share = row["variable"], float(row["share"])
-            nodes = [float(row[key]) for key in sorted(row) if re.fullmatch(r"node\d+_samples", key)]
+            nodes = [float(row[key] or 0) for key in sorted(row) if re.fullmatch(r"node\d+_samples", key)]
             if share < least or share <= 0:
                 continue
             if name.startswith("<"):
@@ -772,7 +776,7 @@ def check_advice(database):
         expect(all(row["evidence"] and float(row["share"]) >= least for row in rows if row["rule"] != "leak"), f"evidence: {rows}")
     result = subprocess.run([str(BUILD / "hpcquery"), "advice", "--json", "--min", "5", str(database)], capture_output=True, check=True,
                             text=True)
-    same = [{key: row[key] for key in ("variable", "class", "alloc_site", "rule", "advice", "evidence")} for row in rows]
+    same = [{key: row[key] or None for key in ("variable", "class", "alloc_site", "rule", "advice", "evidence")} for row in rows]
     data = json.loads(result.stdout)["advice"]
     expect([{key: row[key] for key in same[0]} for row in data] == same if same else not data, f"advice as JSON: {data}")
     text = subprocess.run([str(BUILD / "hpcquery"), "advice", "--top", "0", str(database)], capture_output=True, check=True, text=True).stdout
@@ -842,4 +846,5 @@ def main():
     sys.exit(1 if failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

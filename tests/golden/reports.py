@@ -209,6 +209,8 @@ def check_annotated(program, database, subject, name, wanted, own):
              "data": data_of(row["data"]), "source": row["source"]} for row in rows]
     for row in data["lines"]:
         row["data"] = {d["variable"]: d["value"] for d in row["data"]}
+        for share in ("own", "inclusive"):
+            expect(abs(row.pop(f"{share}_share") - 100 * row[share] / data["total"]) < 1e-9, f"annotate {subject} as JSON: {row}")
     expect(data["lines"] == same, f"annotate {subject}: JSON {data['lines']} is not CSV {same}")
 
 
@@ -294,7 +296,7 @@ def sums_by(program, by):
 
 def check_split(program, database, report, by, wanted):
     key = {"vars": lambda row: row["variable"], "functions": lambda row: (row["function"], row["file"]),
-           "lines": lambda row: (row["file"], str(row["line"])), "types": lambda row: row["type"]}[report]
+           "lines": lambda row: (row["file"], str(row["line"])), "types": lambda row: row["type"] or ""}[report]
     rows = table(report, "--by", by, database)
     found = {(key(row), row[by]): float(row["value"]) for row in rows}
     expect(found == wanted and len(rows) == len(wanted), f"{report} --by {by}: {found}, not {wanted}")
@@ -318,7 +320,7 @@ def check_by(program, database):
             check_split(program, database, report, by, wanted)
     for report in ("vars", "types"):
         check_split(program, database, report, "function", sums_by(program, "function")[report])
-    expect({row["size_bytes"] for row in table("types", "--by", "rank", database)} == {"0"}, "bytes of no type")
+    expect({row["size_bytes"] for row in table("types", "--by", "rank", database)} == {""}, "bytes of no type")
     wanted = sums_by(program, "thread")["vars"]
     total = sum(wanted.values())
     text = run("hpcquery", "vars", "--by", "thread", database)  # 12 threads: the extremes
@@ -1063,4 +1065,5 @@ def main():
     sys.exit(1 if failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

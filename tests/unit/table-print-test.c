@@ -156,7 +156,7 @@ static void test_objects(void **state)
     (void)state;
     expect_objects(table_print_text, "name\nn0\nn1\nn2\n");
     expect_objects(table_print_csv, "name,\"a\"\"b,\",of:mean,is_hot\n"
-                                    "\"n0\",1.500,7,yes\n\"n1\",1.500,7,no\n\"n2\",1.500,7,no\n");
+                                    "\"n0\",1.500,7,1\n\"n1\",1.500,7,0\n\"n2\",1.500,7,0\n");
     expect_objects(print_json,
                    "[\n{\"name\": \"n0\", \"loop\": {\"is_hot\": true, \"of\": {\"a\\\"b,\": 1.5, \"mean\": 7}}, "
                    "\"lines\": [\n{\"line\": 1, \"file\": \"x.c\"}],\n"

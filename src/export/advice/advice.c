@@ -136,6 +136,8 @@ struct advice *advice_add(struct advices *advices, const struct report_row *row,
         return NULL;
     }
     struct advice *made = &advices->items[advices->n_items];
+    bool is_known =
+        advices->report->has_causes && !special_rows_find(row->name) && !report_is_memory_unknown(&row->causes);
     *made = (struct advice){.rule = rule,
                             .number = advices->n_items,
                             .name = row->name,
@@ -143,8 +145,7 @@ struct advice *advice_add(struct advices *advices, const struct report_row *row,
                             .site = row->site,
                             .variable = row->variable,
                             .share = row->share,
-                            .memory = advices->report->has_causes && !special_rows_find(row->name) ? row->causes.memory
-                                                                                                   : (double)NAN,
+                            .memory = is_known ? row->causes.memory : (double)NAN,
                             .gain = gain,
                             .is_verified = advice_verdict(advices, row) != ROW_MAY_WAIT,
                             .place = place.data,

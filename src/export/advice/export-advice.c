@@ -192,16 +192,16 @@ static void fill_row(const struct advices *advices, const struct advice *advice,
 {
     table_put_text(table, advice->name);
     table_put_text(table, advice->class);
-    table_put_text(table, advice->site);
+    table_put_name(table, advice->site);
     table_put_number(table, advice->share);
     table_put_number(table, advice->memory);
     table_put_text(table, advice->rule);
     table_put_text(table, advice->words);
-    table_put_text(table, advice->evidence ? advice->evidence : "");
+    table_put_name(table, advice->evidence);
     table_put_number(table, advice->gain);
-    table_put_text(table, advice->programs);
-    table_put_text(table, bound_name(advice));
-    table_put_text(table, advice->place);
+    table_put_name(table, advice->programs);
+    table_put_name(table, bound_name(advice));
+    table_put_name(table, advice->place);
     fill_tried(advice_tried(&advices->tried, advice), table);
 }
 
