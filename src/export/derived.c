@@ -234,17 +234,13 @@ enum frame_kind node_kind(const struct scope *scope)
     return scope->kind == SCOPE_INLINED ? FRAME_INLINED : FRAME_FUNCTION;
 }
 
-void node_put_name(const struct model *model, uint32_t scope, struct buf *name)
+void node_name(const struct model *model, uint32_t scope, struct buf *name)
 {
     const struct scope *of = &model->scopes[scope];
-    const char *file = model_text(model, model_file_of(model, scope));
-    struct buf place = {0};
-    if (model_is_procedure(of)) {
-        buf_printf(name, "%s", model_text(model, of->name));
-        return;
-    }
-    hpctoolkit_place_name(node_kind(of), *file ? file : "<unknown file>", of->line, &place);
-    buf_append(name, place.data ? place.data : "", place.len_bytes);
-    name->failed |= place.failed;
-    buf_fini(&place);
+    const char *file = model_text(model, model_file_of(model, scope)), *text = model_text(model, of->name);
+    name->len_bytes = 0;
+    if (model_is_procedure(of))
+        buf_append(name, text, strlen(text));
+    else
+        hpctoolkit_place_name(node_kind(of), *file ? file : "<unknown file>", of->line, name);
 }

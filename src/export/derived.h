@@ -63,7 +63,7 @@ void derived_put_row(const struct derived *derived, size_t row, struct table *ta
 /* Its kind; frame_kind_name says the word. Call sites count as lines, as they do in the database. */
 enum frame_kind node_kind(const struct scope *scope);
 
-/* Appends its name: loops and lines are called by their places, "Loop@a.c:7". */
-void node_put_name(const struct model *model, uint32_t scope, struct buf *name);
+/* Replaces what name holds by the node's name: loops and lines are called by their places, "Loop@a.c:7". */
+void node_name(const struct model *model, uint32_t scope, struct buf *name);
 
 #endif

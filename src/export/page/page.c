@@ -42,6 +42,7 @@ struct page {
     struct strtab texts; /* what the data refers to by number */
     uint32_t *node_of;   /* [n_scopes] number in the page's tree, PAGE_NONE = not in it */
     uint32_t *row_of;    /* [n_scopes] row that a variable's scope belongs to, PAGE_NONE = to none */
+    struct buf name;     /* of a node, scratch */
     struct buf *out;     /* the JSON text */
 };
 
@@ -136,14 +137,10 @@ static uint32_t id_of(struct page *page, const struct kept *node)
 
 static uint32_t name_of(struct page *page, const struct kept *node)
 {
-    struct buf name = {0};
     if (node->scope == 0)
         return text_id(page, "main thread");
-    node_put_name(page->model, node->scope, &name);
-    uint32_t number = text_id(page, name.data ? name.data : "");
-    page->out->failed |= name.failed;
-    buf_fini(&name);
-    return number;
+    node_name(page->model, node->scope, &page->name);
+    return text_id(page, page->name.data ? page->name.data : "");
 }
 
 static uint32_t file_text_of(struct page *page, const struct kept *node)
@@ -804,6 +801,8 @@ int write_page(const struct export_job *job, struct buf *out, struct error *err)
     free(page.node_of);
     free(page.row_of);
     strtab_fini(&page.texts);
+    out->failed |= page.name.failed;
+    buf_fini(&page.name);
     buf_fini(&json);
     prepared_fini(&prepared);
     return code;
