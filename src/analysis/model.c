@@ -330,4 +330,3 @@ size_t model_count_threads(const struct model *model)
     strtab_fini(&births);
     return n;
 }
-
