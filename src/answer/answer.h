@@ -143,9 +143,12 @@ int report_write(const struct report_forms *forms, const struct export_job *job,
 /* Appends a report's table as its form wants it, CSV or a JSON array of rows, and frees the table.  err: ERR_MEMORY */
 int export_put_rows(const struct export_job *job, struct table *table, struct buf *out, struct error *err);
 
-/* Appends an answer and frees it: as CSV its rows, as JSON an object with the members of the head's row and, under the
- * name, the rows.  err: ERR_MEMORY */
-int export_put_answer(const struct export_job *job, struct table *head, const char *name, struct table *rows,
-                      struct buf *out, struct error *err);
+/* Appends an answer and frees it: as CSV its rows, as JSON an object with the program, the metric, the members of the
+ * head's row and, under the name, the rows. metric: NULL: none; head: NULL: nothing else.  err: ERR_MEMORY */
+int export_put_answer(const struct export_job *job, const char *metric, struct table *head, const char *name,
+                      struct table *rows, struct buf *out, struct error *err);
+
+/* The name of the job's metric. */
+const char *export_metric(const struct export_job *job);
 
 #endif

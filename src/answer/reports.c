@@ -85,17 +85,28 @@ int export_put_rows(const struct export_job *job, struct table *table, struct bu
     return code;
 }
 
-int export_put_answer(const struct export_job *job, struct table *head, const char *name, struct table *rows,
-                      struct buf *out, struct error *err)
+const char *export_metric(const struct export_job *job)
+{
+    return job->model->metrics[job->metric].name;
+}
+
+int export_put_answer(const struct export_job *job, const char *metric, struct table *head, const char *name,
+                      struct table *rows, struct buf *out, struct error *err)
 {
     bool is_json = strcmp(job->form, "json") == 0;
-    rows->failed |= head->failed;
     if (is_json) {
-        buf_append(out, "{", 1);
-        table_print_members(head, out);
+        buf_printf(out, "{\"program\": ");
+        json_put_text(out, job->model->program);
+        json_put_text_at(out, "metric", metric);
+        buf_append(out, ", ", head ? 2 : 0);
+        if (head)
+            table_print_members(head, out);
         buf_printf(out, ",\n\"%s\": ", name);
     }
-    table_fini(head);
+    if (head) {
+        rows->failed |= head->failed;
+        table_fini(head);
+    }
     int code = export_put_rows(job, rows, out, err);
     buf_append(out, "}\n", is_json ? 2 : 0);
     return code;

@@ -23,15 +23,10 @@ static const char *data_name(const struct code_table *table, const struct code_d
     return model_variable_name(table->model, &table->model->variables[data->variable]);
 }
 
-double code_percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : 0;
-}
-
 void code_put_data(const struct code_table *table, const struct code_row *row, struct buf *text)
 {
     for (size_t i = 0; i < row->n_data && i < DATA_SHOWN; i++) {
-        double share = code_percent(row->data[i].value, row->own);
+        double share = percent_of(row->data[i].value, row->own);
         if (share >= DATA_SHARE_MIN)
             buf_printf(text, "%s%.0f %% %s", i ? ", " : "", share < 100 ? share : 100, data_name(table, &row->data[i]));
     }
@@ -48,9 +43,9 @@ static const struct column data_columns[] = {{"variable", NULL, CELL_TEXT}, {"va
 void code_fill_costs(const struct code_table *table, const struct code_row *row, struct table *rows)
 {
     table_put_number(rows, row->own);
-    table_put_number(rows, code_percent(row->own, table->total));
+    table_put_number(rows, percent_of(row->own, table->total));
     table_put_number(rows, row->inclusive);
-    table_put_number(rows, code_percent(row->inclusive, table->total));
+    table_put_number(rows, percent_of(row->inclusive, table->total));
 }
 
 void code_fill_data(const struct code_table *table, const struct code_row *row, struct table *rows)
@@ -377,7 +372,7 @@ static bool find_hot(struct annotation *annotation, double least, bool *is_hot)
         const struct code_row *row = by_cost[i];
         double most = row->own > row->inclusive ? row->own : row->inclusive;
         bool is_shown =
-            code_percent(most, table->total) >= least && (annotation->job->top == 0 || n < annotation->job->top);
+            percent_of(most, table->total) >= least && (annotation->job->top == 0 || n < annotation->job->top);
         is_hot[row - table->rows] = is_shown;
         n += is_shown;
         annotation->n_left += !is_shown;

@@ -10,9 +10,6 @@
 
 /* --- the data of a row --- */
 
-/* Part of the whole in percent; 0 without a whole. */
-double code_percent(double part, double whole);
-
 /* Appends "62 % table, 20 % keys": the variables with the most of the row's own value. */
 void code_put_data(const struct code_table *table, const struct code_row *row, struct buf *text);
 

@@ -19,8 +19,8 @@ static void put_shown(const struct annotation *annotation, const struct shown_li
     size_t without_data = of_source + of_data + 2;
     struct buf text = {0}, data = {0};
     if (row)
-        buf_printf(out, "%5.1f %%  %5.1f %%  ", code_percent(row->own, table->total),
-                   code_percent(row->inclusive, table->total));
+        buf_printf(out, "%5.1f %%  %5.1f %%  ", percent_of(row->own, table->total),
+                   percent_of(row->inclusive, table->total));
     else
         buf_printf(out, "%18s", "");
     if (shown->line)
@@ -41,9 +41,7 @@ static void put_shown(const struct annotation *annotation, const struct shown_li
     text_style(out, job, TEXT_PLAIN);
     buf_printf(out, "  ");
     text_cut(out, job, data.data ? data.data : "", of_data);
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
+    text_end_line(out);
     buf_fini(&text);
     buf_fini(&data);
 }
@@ -72,9 +70,9 @@ static void put_annotation_head(const struct annotation *annotation, struct buf 
                annotation->source.n ? "" : ": the database has no copy of it, so that only its lines' numbers follow");
     text_labelled(out, job, "file", text.data ? text.data : "");
     buf_fini(&text);
-    buf_printf(&text, "%.1f %% of %s", code_percent(own_of_all(annotation), total), model->metrics[job->metric].name);
+    buf_printf(&text, "%.1f %% of %s", percent_of(own_of_all(annotation), total), model->metrics[job->metric].name);
     if (annotation->n_names == 1)
-        buf_printf(&text, ", %.1f %% with what it calls", code_percent(annotation->inclusive, total));
+        buf_printf(&text, ", %.1f %% with what it calls", percent_of(annotation->inclusive, total));
     text_labelled(out, job, "share", text.data ? text.data : "");
     buf_fini(&text);
 }
@@ -98,7 +96,7 @@ static int annotate_text(const struct export_job *job, struct buf *out, struct e
     }
     if (annotation.n_left)
         buf_printf(out, "%5.1f %%  %zu more lines with samples (--%s 0 shows all)\n",
-                   code_percent(annotation.rest, annotation.table.total), annotation.n_left, job->top ? "top" : "min");
+                   percent_of(annotation.rest, annotation.table.total), annotation.n_left, job->top ? "top" : "min");
     annotation_fini(&annotation);
     return 0;
 }
@@ -108,8 +106,8 @@ static int annotate_text(const struct export_job *job, struct buf *out, struct e
 static const struct column name_columns[] = {{"function", NULL, CELL_TEXT}};
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT}, {"metric", NULL, CELL_TEXT},     {"total", NULL, CELL_NUMBER},
-    {"file", NULL, CELL_TEXT},    {"has_source", NULL, CELL_FLAG}, {"functions", NULL, CELL_TABLE | COLUMN_BARE},
+    {"total", NULL, CELL_NUMBER},    {"file", NULL, CELL_TEXT},
+    {"has_source", NULL, CELL_FLAG}, {"functions", NULL, CELL_TABLE | COLUMN_BARE},
     {"own", NULL, CELL_NUMBER},
 };
 
@@ -119,8 +117,6 @@ static const struct column source_columns[] = {{"source", NULL, CELL_TEXT}};
 static void fill_head(struct table *head, const struct annotation *annotation)
 {
     const struct model *model = annotation->job->model;
-    table_put_text(head, model->program);
-    table_put_text(head, model->metrics[annotation->job->metric].name);
     table_put_number(head, annotation->table.total);
     table_put_name(head, model_text(model, annotation->file));
     table_put_flag(head, annotation->source.n > 0);
@@ -159,7 +155,7 @@ static int annotate_table(const struct export_job *job, struct buf *out, struct 
     for (size_t i = 0; i < annotation.n_shown; i++)
         fill_line(&lines, &annotation, &annotation.shown[i]);
     annotation_fini(&annotation);
-    code = export_put_answer(job, &head, "lines", &lines, out, err);
+    code = export_put_answer(job, export_metric(job), &head, "lines", &lines, out, err);
     column_list_fini(&list);
     return code;
 }

@@ -51,7 +51,7 @@ static size_t leave_out(struct code_table *table, const struct export_job *job, 
     for (size_t i = 0; i < n_all; i++) {
         struct code_row *row = &table->rows[i];
         double most = row->own > row->inclusive ? row->own : row->inclusive;
-        if (job_shows(job, code_percent(most, table->total), n)) {
+        if (job_shows(job, percent_of(most, table->total), n)) {
             table->rows[n++] = *row;
             continue;
         }
@@ -198,8 +198,8 @@ static void put_text_row(const struct code_report *report, const struct export_j
     struct buf name = {0}, position = {0}, data = {0};
     put_labels(report, number, &name, &position);
     code_put_data(table, row, &data);
-    buf_printf(out, "%5.1f %%  %5.1f %%  ", code_percent(row->own, table->total),
-               code_percent(row->inclusive, table->total));
+    buf_printf(out, "%5.1f %%  %5.1f %%  ", percent_of(row->own, table->total),
+               percent_of(row->inclusive, table->total));
     derived_put_cells(&report->derived, number, out);
     text_style(out, job, TEXT_BOLD);
     text_cell(out, job, kind == CODE_FUNCTION ? name.data : position.data,
@@ -210,9 +210,7 @@ static void put_text_row(const struct code_report *report, const struct export_j
               kind == CODE_FUNCTION ? of_position : of_name, false);
     buf_printf(out, "  ");
     text_cut(out, job, data.data ? data.data : "", job->columns > used + 2 ? job->columns - used - 2 : 0);
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
+    text_end_line(out);
     buf_fini(&name);
     buf_fini(&position);
     buf_fini(&data);
@@ -251,7 +249,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     for (size_t i = 0; i < report.table.n_rows; i++)
         put_text_row(&report, job, kind, i, out);
     if (report.n_left)
-        buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", code_percent(report.rest, report.table.total),
+        buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", percent_of(report.rest, report.table.total),
                    report.n_left);
     code_report_fini(&report);
     return 0;
@@ -260,15 +258,11 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 /* --- CSV and JSON --- */
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT},
-    {"metric", NULL, CELL_TEXT},
     {"total", NULL, CELL_NUMBER},
 };
 
 static const struct column place_columns[] = {
-    {"function", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},
-    {"line", NULL, CELL_COUNT},
+    PLACE_COLUMNS,
     {"module", NULL, CELL_TEXT},
 };
 
@@ -294,13 +288,11 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     column_list_add(&list, COLUMNS(code_cost_columns));
     derived_add_columns(&report.derived, &list);
     struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
-    table_put_text(&head, job->model->program);
-    table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_number(&head, report.table.total);
     for (size_t i = 0; i < report.table.n_rows; i++)
         fill_row(&rows, &report, i);
     code_report_fini(&report);
-    code = export_put_answer(job, &head, job->report, &rows, out, err);
+    code = export_put_answer(job, export_metric(job), &head, job->report, &rows, out, err);
     column_list_fini(&list);
     return code;
 }

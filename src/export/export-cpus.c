@@ -59,11 +59,6 @@ static uint32_t place_in(const struct cpu_row *row, size_t column)
     return places[column];
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole ? 100 * (double)part / (double)whole : 0;
-}
-
 static void cpus_fini(struct cpu_report *cpus)
 {
     prepared_fini(&cpus->prepared);
@@ -95,7 +90,7 @@ static bool choose_rows(struct cpu_report *cpus)
     const struct export_job *job = cpus->job;
     cpus->rows = calloc(table->n_rows + 1, sizeof *cpus->rows);
     for (uint32_t i = 0; cpus->rows && i < table->n_rows; i++)
-        if (job_shows(job, percent(table->rows[i].n_samples, table->n_samples), 0))
+        if (job_shows(job, percent_of_counts(table->rows[i].n_samples, table->n_samples), 0))
             cpus->rows[cpus->n_rows++] = i;
     if (!cpus->rows || job->top == 0 || cpus->n_rows <= job->top)
         return cpus->rows != NULL;
@@ -220,10 +215,10 @@ static void put_variables(const struct cpu_report *cpus, const struct cpu_row *r
 {
     size_t n = 0;
     while (n < cpus->n_parts && n < VARIABLES_SHOWN &&
-           (n == 0 || percent(cpus->parts[n].n_samples, row->n_samples) >= VARIABLE_SHARE)) {
+           (n == 0 || percent_of_counts(cpus->parts[n].n_samples, row->n_samples) >= VARIABLE_SHARE)) {
         const struct part *part = &cpus->parts[n];
         buf_printf(text, "%s%s %.0f %%", n ? ", " : "", variable_name(cpus, part->index),
-                   percent(part->n_samples, row->n_samples));
+                   percent_of_counts(part->n_samples, row->n_samples));
         n++;
     }
     if (n < cpus->n_parts)
@@ -234,7 +229,7 @@ static void put_row(const struct cpu_report *cpus, const struct cpu_row *row, st
 {
     struct buf text = {0};
     char place[16];
-    buf_printf(&text, "%5.1f %% ", percent(row->n_samples, cpus->table.n_samples));
+    buf_printf(&text, "%5.1f %% ", percent_of_counts(row->n_samples, cpus->table.n_samples));
     if (cpus->table.hosts.n_strings > 1) {
         buf_append(&text, " ", 1);
         text_cell(&text, cpus->job, cpus->table.hosts.strings[row->host], HOST_WIDTH - 1, false);
@@ -282,8 +277,9 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 /* --- CSV and JSON --- */
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT},  {"metric", NULL, CELL_TEXT},  {"by", NULL, CELL_TEXT},
-    {"variable", NULL, CELL_TEXT}, {"samples", NULL, CELL_WORD},
+    {"by", NULL, CELL_TEXT},
+    {"variable", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_WORD},
 };
 
 static const struct column thread_columns[] = {
@@ -294,18 +290,14 @@ static const struct column thread_columns[] = {
 };
 
 static const struct column variable_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"samples", NULL, CELL_WORD},
 };
 
 /* Of a thread at a variable; without ranks from the second on. */
 static const struct column cell_columns[] = {
-    {"rank", NULL, CELL_COUNT},   {"process", NULL, CELL_COUNT},
-    {"thread", NULL, CELL_COUNT}, {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},   {"alloc_site", NULL, CELL_TEXT},
-    {"samples", NULL, CELL_WORD}, {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"rank", NULL, CELL_COUNT}, {"process", NULL, CELL_COUNT}, {"thread", NULL, CELL_COUNT},
+    VARIABLE_COLUMNS,           {"samples", NULL, CELL_WORD},  {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
 };
 
 /* Behind those of the place. */
@@ -328,9 +320,9 @@ static void add_columns(const struct cpu_report *cpus, struct column_list *list)
 
 static void fill_variable(struct table *table, const struct cpu_report *cpus, uint32_t variable)
 {
-    table_put_text(table, variable_name(cpus, variable));
-    table_put_text(table, model_class_name(cpus->prepared.report.variables[variable].class));
-    table_put_name(table, cpus->row_of[variable] ? cpus->row_of[variable]->site : NULL);
+    table_put_variable(table, variable_name(cpus, variable),
+                       model_class_name(cpus->prepared.report.variables[variable].class),
+                       cpus->row_of[variable] ? cpus->row_of[variable]->site : NULL);
 }
 
 static void fill_cells(struct table *table, const struct cpu_report *cpus, uint32_t row)
@@ -345,7 +337,7 @@ static void fill_cells(struct table *table, const struct cpu_report *cpus, uint3
         table_put_count(table, thread->thread_id);
         fill_variable(table, cpus, cell->variable);
         table_put_word(table, cell->n_samples);
-        table_put_number(table, percent(cell->n_samples, cpus->table.n_samples));
+        table_put_number(table, percent_of_counts(cell->n_samples, cpus->table.n_samples));
     }
 }
 
@@ -378,7 +370,7 @@ static void fill_row(struct table *table, struct cpu_report *cpus, uint32_t inde
         if (has_column(cpus, i))
             table_put_if(table, place_in(row, i) != PLACE_UNKNOWN, place_in(row, i));
     table_put_word(table, row->n_samples);
-    table_put_number(table, percent(row->n_samples, cpus->table.n_samples));
+    table_put_number(table, percent_of_counts(row->n_samples, cpus->table.n_samples));
     fill_cells(table_put_table(table, table->joined, table->n_joined), cpus, index);
     fill_parts(table_put_table(table, COLUMNS(thread_columns)), cpus, index, true);
     fill_parts(table_put_table(table, COLUMNS(variable_columns)), cpus, index, false);
@@ -399,15 +391,13 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
                          .joined = cell_columns + first,
                          .failed = list.failed,
                          .n_joined = sizeof cell_columns / sizeof *cell_columns - first};
-    table_put_text(&head, job->model->program);
-    table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_text(&head, columns[cpus.table.by].name);
     table_put_text(&head, job->subject);
     table_put_word(&head, cpus.table.n_samples);
     for (size_t i = 0; i < cpus.n_rows; i++)
         fill_row(&rows, &cpus, cpus.rows[i]);
     cpus_fini(&cpus);
-    code = export_put_answer(job, &head, "rows", &rows, out, err);
+    code = export_put_answer(job, export_metric(job), &head, "rows", &rows, out, err);
     column_list_fini(&list);
     return code;
 }

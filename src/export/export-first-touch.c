@@ -356,17 +356,13 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 /* --- CSV and JSON --- */
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT},
-    {"metric", NULL, CELL_TEXT},
     {"threads_are", NULL, CELL_TEXT},
 };
 
 static const struct column touch_columns[] = {
     {"thread", NULL, CELL_TEXT | COLUMN_CSV_TITLE}, /* titled by what threads are */
     {"node", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
-    {"function", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},
-    {"line", NULL, CELL_COUNT},
+    PLACE_COLUMNS,
     {"samples", NULL, CELL_WORD},
     {"faults", NULL, CELL_WORD},
     {"faults_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
@@ -378,9 +374,7 @@ static const struct column touch_columns[] = {
 static const struct column user_columns[] = {{"thread", NULL, CELL_TEXT}};
 
 static const struct column row_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"size_bytes", NULL, CELL_WORD},
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"first_touch", NULL, CELL_TEXT | COLUMN_NO_CSV},
@@ -425,9 +419,7 @@ static void fill_row(struct table *table, const struct touch_report *made, const
     const struct touched *touched = first_touch_of(&made->prepared.touches, row);
     struct buf text = {0};
     bool has_sentence = first_touch_put_sentence(&made->prepared.touches, row, &text);
-    table_put_text(table, row->name);
-    table_put_text(table, row->class);
-    table_put_name(table, row->site);
+    table_put_variable(table, row->name, row->class, row->site);
     table_put_word(table, row->size_bytes);
     table_put_number(table, row->share);
     if (has_sentence)
@@ -457,8 +449,6 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
         return code;
     memcpy(columns, touch_columns, sizeof columns);
     columns[0].title = split_thread_key(&made.naming);
-    table_put_text(&head, job->model->program);
-    table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_text(&head, split_thread_key(&made.naming));
     for (size_t i = 0; i < made.prepared.report.n_rows; i++) {
         const struct report_row *row = &made.prepared.report.rows[i];
@@ -468,7 +458,7 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
         n++;
     }
     touch_report_fini(&made);
-    return export_put_answer(job, &head, "variables", &rows, out, err);
+    return export_put_answer(job, export_metric(job), &head, "variables", &rows, out, err);
 }
 
 const struct report_kind answer_first_touch = {

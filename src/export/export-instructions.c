@@ -314,7 +314,7 @@ static bool find_hot(struct machine_code *code, double least, bool *is_hot)
         qsort(rows, n, sizeof *rows, compare_costs);
     for (size_t i = 0; i < n; i++) {
         bool is_shown =
-            code_percent(rows[i]->own, table->total) >= least && (code->job->top == 0 || n_hot < code->job->top);
+            percent_of(rows[i]->own, table->total) >= least && (code->job->top == 0 || n_hot < code->job->top);
         is_hot[rows[i] - table->rows] = is_shown || code->job->with_unused;
         n_hot += is_shown;
         code->own += rows[i]->own;
@@ -414,7 +414,7 @@ static void put_head(const struct machine_code *code, struct buf *out)
     for (size_t i = 0; i < code->n_files; i++)
         text_labelled(out, job, i ? "" : "module", model_text(model, code->files[i].module));
     buf_fini(&text);
-    buf_printf(&text, "%.1f %% of %s", code_percent(code->own, code->table.total), model->metrics[job->metric].name);
+    buf_printf(&text, "%.1f %% of %s", percent_of(code->own, code->table.total), model->metrics[job->metric].name);
     if (!code->has_costs)
         buf_printf(&text, ", known by line only: hpcprof --instructions keeps what each instruction costs");
     text_labelled(out, job, "share", text.data ? text.data : "");
@@ -438,7 +438,7 @@ static int address_width(const struct machine_code *code)
 static void put_share(const struct machine_code *code, const struct code_row *row, struct buf *out)
 {
     if (row)
-        buf_printf(out, "%5.1f %%  ", code_percent(row->own, code->table.total));
+        buf_printf(out, "%5.1f %%  ", percent_of(row->own, code->table.total));
     else
         buf_printf(out, "%9s", "");
 }
@@ -459,9 +459,7 @@ static void put_cells(const struct machine_code *code, const char *text, const s
     } else {
         text_cut(out, job, text, left);
     }
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
+    text_end_line(out);
     buf_fini(&data);
 }
 
@@ -549,8 +547,8 @@ static int instructions_text(const struct export_job *job, struct buf *out, stru
     if (is_seen)
         put_list(&code, is_seen, out);
     if (code.n_left)
-        buf_printf(out, "%5.1f %%  %zu more with samples (--%s 0 shows all)\n",
-                   code_percent(code.rest, code.table.total), code.n_left, job->top ? "top" : "min");
+        buf_printf(out, "%5.1f %%  %zu more with samples (--%s 0 shows all)\n", percent_of(code.rest, code.table.total),
+                   code.n_left, job->top ? "top" : "min");
     status = !is_seen || out->failed ? error_memory(err) : 0;
     free(is_seen);
     machine_code_fini(&code);
@@ -560,8 +558,9 @@ static int instructions_text(const struct export_job *job, struct buf *out, stru
 /* --- CSV and JSON --- */
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT}, {"metric", NULL, CELL_TEXT},    {"total", NULL, CELL_NUMBER},
-    {"own", NULL, CELL_NUMBER},   {"has_costs", NULL, CELL_FLAG},
+    {"total", NULL, CELL_NUMBER},
+    {"own", NULL, CELL_NUMBER},
+    {"has_costs", NULL, CELL_FLAG},
 };
 
 static const struct column place_columns[] = {
@@ -590,7 +589,7 @@ static void fill_instruction(struct table *rows, const struct machine_code *code
     table_put_name(rows, at->file);
     table_put_if(rows, at->line > 0, at->line);
     table_put_number(rows, code->has_costs ? row->own : NAN);
-    table_put_number(rows, code->has_costs ? code_percent(row->own, code->table.total) : NAN);
+    table_put_number(rows, code->has_costs ? percent_of(row->own, code->table.total) : NAN);
     table_put_number(rows, code->has_costs ? NAN : row->own);
     code_fill_data(&code->table, code->has_costs ? row : &none, rows); /* those of a line are not its own */
     table_put_text(rows, text_of(code, at));
@@ -607,8 +606,6 @@ static int instructions_table(const struct export_job *job, struct buf *out, str
     column_list_add(&list, &code_cost_columns[CODE_COSTS], CODE_DATA);
     column_list_add(&list, COLUMNS(text_columns));
     struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
-    table_put_text(&head, job->model->program);
-    table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_number(&head, code.table.total);
     table_put_number(&head, code.own);
     table_put_flag(&head, code.has_costs);
@@ -616,7 +613,7 @@ static int instructions_table(const struct export_job *job, struct buf *out, str
         if (code.list[i].is_shown)
             fill_instruction(&rows, &code, &code.list[i]);
     machine_code_fini(&code);
-    status = export_put_answer(job, &head, "instructions", &rows, out, err);
+    status = export_put_answer(job, export_metric(job), &head, "instructions", &rows, out, err);
     column_list_fini(&list);
     return status;
 }

@@ -184,9 +184,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 /* --- paths of allocations --- */
 
 static const struct column frame_columns[] = {
-    {"function", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},
-    {"line", NULL, CELL_COUNT},
+    PLACE_COLUMNS,
 };
 
 /* Its functions, innermost first; 0: it is no block. The frames are valid until the next call. */
@@ -231,9 +229,7 @@ void alloc_path_put_row(const struct report *report, const struct report_row *ro
 /* --- CSV and JSON --- */
 
 static const struct column leak_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"live_blocks", NULL, CELL_WORD},
     {"live_bytes", NULL, CELL_WORD},
     {"allocated_blocks", NULL, CELL_WORD},
@@ -252,9 +248,7 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
 {
     const struct report_row *row = leak->row;
     const struct variable *variable = row->variable;
-    table_put_text(table, row->name);
-    table_put_text(table, row->class);
-    table_put_name(table, row->site);
+    table_put_variable(table, row->name, row->class, row->site);
     table_put_word(table, leak->n_live);
     table_put_word(table, leak->live_bytes);
     table_put_word(table, variable->n_blocks);
@@ -276,7 +270,6 @@ static void fill_row(struct table *table, const struct leaks *leaks, const struc
     }
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT},
     {"moment", NULL, CELL_TEXT},
     {"min_bytes", NULL, CELL_WORD},
     {"sample_bytes", NULL, CELL_WORD},
@@ -287,7 +280,6 @@ static const struct column head_columns[] = {
     SUM_COLUMNS("freed", 0),
     SUM_COLUMNS("live_at_end", 0),
     SUM_COLUMNS("live_at_mark", 0),
-    {"metric", NULL, CELL_TEXT},
     {"live_share", NULL, CELL_PERCENT | COLUMN_LEFT_OUT},
     SUM_COLUMNS("live_without_samples", COLUMN_LEFT_OUT),
     {"notes", NULL, CELL_TABLE | COLUMN_BARE},
@@ -308,7 +300,6 @@ static void fill_sum(struct table *head, const struct leak_sum *sum, bool is_kno
 static void fill_head(struct table *head, const struct leaks *leaks, const struct export_job *job)
 {
     const struct model *model = job->model;
-    table_put_text(head, model->program);
     table_put_text(head, leaks->is_at_mark ? "mark" : "end");
     table_put_word(head, model->min_bytes);
     table_put_word(head, model->sample_bytes);
@@ -319,7 +310,6 @@ static void fill_head(struct table *head, const struct leaks *leaks, const struc
     fill_sum(head, &leaks->freed, true);
     fill_sum(head, &leaks->live, true);
     fill_sum(head, &leaks->marked, true);
-    table_put_text(head, leaks->has_use ? model->metrics[job->metric].name : NULL);
     table_put_number(head, leaks->has_use ? leaks->share : NAN);
     fill_sum(head, &leaks->unused, leaks->has_use);
     struct table *notes = table_put_table(head, COLUMNS(note_columns));
@@ -335,11 +325,12 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
     if (code != 0)
         return code;
+    const char *metric = leaks.has_use ? export_metric(job) : NULL;
     fill_head(&head, &leaks, job);
     for (size_t i = 0; i < n_shown(&leaks, job); i++)
         fill_row(&rows, &leaks, &leaks.rows[i]);
     leaks_fini(&leaks);
-    return export_put_answer(job, &head, "paths", &rows, out, err);
+    return export_put_answer(job, metric, &head, "paths", &rows, out, err);
 }
 
 static const struct ask_note notes[] = {

@@ -19,11 +19,6 @@ static const char *name_of(const struct numa *numa, const struct numa_row *row)
     return row->row->part ? model_variable_name(numa->report.model, row->row->variable) : row->row->name;
 }
 
-static double percent(uint64_t part, uint64_t all)
-{
-    return all ? 100 * (double)part / (double)all : 0;
-}
-
 static uint64_t n_asked(const struct numa_sum *sum)
 {
     return sum->n_local + sum->n_remote + sum->n_none;
@@ -66,7 +61,7 @@ static void put_head(const struct numa *numa, const struct export_job *job, stru
     buf_printf(&text, "%s: of %llu samples on variables, the node of the page is known for %llu (%.0f %%)",
                model->metrics[numa->metric].name, (unsigned long long)sum->n_samples,
                (unsigned long long)(sum->n_local + sum->n_remote),
-               percent(sum->n_local + sum->n_remote, sum->n_samples));
+               percent_of_counts(sum->n_local + sum->n_remote, sum->n_samples));
     text_labelled(out, job, "samples", text.data ? text.data : "");
     text.len_bytes = 0;
     buf_printf(&text, "%.1f %% on pages of another node than the thread's, %.1f %% on pages of its own",
@@ -117,10 +112,11 @@ static void put_matrix(const struct numa *numa, const struct export_job *job, st
         (void)snprintf(text, sizeof text, is_sum ? "all" : "node %u", node);
         text_cell(out, job, text, 21, false);
         for (uint32_t home = 0; home < numa->n_nodes; home++)
-            buf_printf(
-                out, " %7.1f %%",
-                percent(is_sum ? sum_of_column(numa, home) : numa->matrix[(size_t)node * numa->n_nodes + home], all));
-        buf_printf(out, " %7.1f %%\n", percent(is_sum ? all : sum_of_row(numa, node), all));
+            buf_printf(out, " %7.1f %%",
+                       percent_of_counts(is_sum ? sum_of_column(numa, home)
+                                                : numa->matrix[(size_t)node * numa->n_nodes + home],
+                                         all));
+        buf_printf(out, " %7.1f %%\n", percent_of_counts(is_sum ? all : sum_of_row(numa, node), all));
     }
 }
 
@@ -143,14 +139,16 @@ static void put_where(const struct numa *numa, const struct numa_row *row, struc
         on_node += pages->n_on[i];
     buf_printf(text, on_node ? "pages live on" : "sampled pages live on");
     for (uint32_t i = 0; i < numa->n_nodes; i++)
-        put_node(text, i, on_node ? percent(pages->n_on[i], on_node) : percent(numa_row_at(numa, row, i), known),
+        put_node(text, i,
+                 on_node ? percent_of_counts(pages->n_on[i], on_node)
+                         : percent_of_counts(numa_row_at(numa, row, i), known),
                  &n_put);
     if (!n_put)
         buf_printf(text, " no node");
     buf_printf(text, "; threads ran on");
     n_put = 0;
     for (uint32_t i = 0; i < numa->n_nodes; i++)
-        put_node(text, i, percent(numa_row_on(numa, row, i), n_asked(&row->sum)), &n_put);
+        put_node(text, i, percent_of_counts(numa_row_on(numa, row, i), n_asked(&row->sum)), &n_put);
     if (known)
         buf_printf(text, "; remote %.0f %%", numa_remote_percent(&row->sum));
     put_distance(&row->sum, "", text);
@@ -163,8 +161,8 @@ static void put_pages(const struct numa_row *row, struct buf *text)
     char size[16];
     if (pages->n_pages)
         buf_printf(text, "; %llu pages", (unsigned long long)pages->n_pages);
-    if (pages->n_asked && percent(pages->n_none, pages->n_asked) >= PART_SHOWN)
-        buf_printf(text, ", %.0f %% of them never written", percent(pages->n_none, pages->n_asked));
+    if (pages->n_asked && percent_of_counts(pages->n_none, pages->n_asked) >= PART_SHOWN)
+        buf_printf(text, ", %.0f %% of them never written", percent_of_counts(pages->n_none, pages->n_asked));
     if (pages->huge_bytes && pages->huge_bytes != UINT64_MAX) {
         text_size(pages->huge_bytes, size);
         buf_printf(text, ", %s around it in huge pages", size);
@@ -198,7 +196,7 @@ static void put_row(const struct numa *numa, const struct export_job *job, const
 static bool is_shown(const struct numa *numa, const struct export_job *job, size_t i)
 {
     const struct numa_sum *sum = &numa->rows[i].sum;
-    return job_shows(job, percent(sum->n_local + sum->n_remote, numa->sum.n_local + numa->sum.n_remote), i);
+    return job_shows(job, percent_of_counts(sum->n_local + sum->n_remote, numa->sum.n_local + numa->sum.n_remote), i);
 }
 
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
@@ -244,9 +242,7 @@ static const struct column pair_columns[] = {
     }
 
 static const struct column numa_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     SUM_COLUMNS,
     {"moved", NULL, CELL_WORD | COLUMN_NO_CSV},
     {"pages", NULL, CELL_WORD | COLUMN_NO_CSV | COLUMN_LEFT_OUT},
@@ -258,8 +254,6 @@ static const struct column numa_columns[] = {
 };
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT},
-    {"metric", NULL, CELL_TEXT},
     {"n_nodes", NULL, CELL_COUNT},
     {"note", NULL, CELL_TEXT},
     SUM_COLUMNS,
@@ -293,9 +287,7 @@ static void fill_pages(struct table *table, const struct numa *numa, const struc
 /* In CSV one row for each variable, node of the threads and home of the pages. */
 static void fill_row(struct table *table, const struct numa *numa, const struct numa_row *row)
 {
-    table_put_text(table, name_of(numa, row));
-    table_put_text(table, row->row->class);
-    table_put_name(table, row->row->site);
+    table_put_variable(table, name_of(numa, row), row->row->class, row->row->site);
     fill_sum(table, &row->sum);
     fill_pages(table, numa, &row->pages);
     struct table *pairs = table_put_table(table, COLUMNS(pair_columns));
@@ -309,9 +301,6 @@ static void fill_row(struct table *table, const struct numa *numa, const struct 
 
 static void fill_head(struct table *head, const struct numa *numa)
 {
-    const struct model *model = numa->report.model;
-    table_put_text(head, model->program);
-    table_put_text(head, model->metrics[numa->metric].name);
     table_put_count(head, numa->n_nodes);
     table_put_text(head, reason_for_nothing(numa));
     fill_sum(head, &numa->sum);
@@ -327,11 +316,12 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     int code = numa_make(job->model, job->metric, &numa, err);
     if (code != 0)
         return code;
+    const char *metric = job->model->metrics[numa.metric].name;
     fill_head(&head, &numa);
     for (size_t i = 0; i < numa.n_rows && is_shown(&numa, job, i); i++)
         fill_row(&rows, &numa, &numa.rows[i]);
     numa_fini(&numa);
-    return export_put_answer(job, &head, "variables", &rows, out, err);
+    return export_put_answer(job, metric, &head, "variables", &rows, out, err);
 }
 
 const struct report_kind answer_numa = {

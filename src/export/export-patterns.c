@@ -16,11 +16,6 @@
 #define CALLERS_MOST 5 /* of an access, in text */
 #define JSON_PATH_MOST 256
 
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole ? 100 * (double)part / (double)whole : 0;
-}
-
 /* Whether a row is shown behind n others; all are of one variable, if that is what was asked for. */
 static bool is_shown(const struct export_job *job, const struct pattern_row *row, size_t n)
 {
@@ -42,7 +37,7 @@ static void put_evidence(const struct pattern_row *row, struct buf *out)
     if (row->n > 1)
         buf_printf(out, ", %.0f %% of one", 100 * row->owner);
     if (known)
-        buf_printf(out, "; %.0f %% stores", percent(row->n_stores, known));
+        buf_printf(out, "; %.0f %% stores", percent_of_counts(row->n_stores, known));
     if (row->order != ORDER_UNKNOWN)
         buf_printf(out, "; %s", order_words(row));
     if (row->step_bytes)
@@ -187,9 +182,7 @@ static const struct column thread_columns[] = {
 };
 
 static const struct column pattern_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"used_as", NULL, CELL_TEXT},
     {"confidence", NULL, CELL_TEXT},
@@ -227,9 +220,7 @@ static void fill_threads(struct table *rows, const struct patterns *patterns, co
 
 static void fill_pattern(struct table *table, const struct patterns *patterns, const struct pattern_row *row)
 {
-    table_put_text(table, row->row->name);
-    table_put_text(table, row->row->class);
-    table_put_name(table, row->row->site);
+    table_put_variable(table, row->row->name, row->row->class, row->row->site);
     table_put_number(table, row->row->share);
     table_put_text(table, use_class_name(row->class));
     table_put_text(table, use_confidence_name(row->confidence));
@@ -250,28 +241,23 @@ static void fill_pattern(struct table *table, const struct patterns *patterns, c
     fill_threads(table_put_table(table, COLUMNS(thread_columns)), patterns, row);
 }
 
-static const struct column head_columns[] = {{"program", NULL, CELL_TEXT}};
-
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF(pattern_columns);
+    struct table rows = TABLE_OF(pattern_columns);
     struct patterns patterns;
     size_t n = 0;
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
         return code;
-    table_put_text(&head, job->model->program);
     for (size_t i = 0; i < patterns.n_rows; i++)
         if (is_shown(job, &patterns.rows[i], n)) {
             fill_pattern(&rows, &patterns, &patterns.rows[i]);
             n++;
         }
-    if (job->subject && !n) {
-        table_fini(&head);
+    if (job->subject && !n)
         return no_variable(job, &patterns, err);
-    }
     patterns_fini(&patterns);
-    return export_put_answer(job, &head, "variables", &rows, out, err);
+    return export_put_answer(job, export_metric(job), NULL, "variables", &rows, out, err);
 }
 
 /* --- lines --- */
@@ -371,7 +357,7 @@ static void put_line(const struct export_job *job, const struct patterns *patter
         text_style(out, job, TEXT_PLAIN);
         if (!isnan(line->in_common))
             buf_printf(out, "%4zu threads, %zu write; %3.0f %% stores; same places %.2f; ", line->n_threads,
-                       line->n_writers, percent(line->n_stores, line->n_samples), line->in_common);
+                       line->n_writers, percent_of_counts(line->n_stores, line->n_samples), line->in_common);
         if (line->is_seen_modified)
             buf_printf(out, "found modified by the hardware; %s", line->line == LINE_ALL ? "lines of " : "");
     } else {
@@ -432,9 +418,7 @@ static int write_lines_text(const struct export_job *job, struct buf *out, struc
 }
 
 static const struct column place_columns[] = {
-    {"function", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},
-    {"line", NULL, CELL_COUNT},
+    PLACE_COLUMNS,
 };
 
 static const struct column side_columns[] = {
@@ -448,9 +432,7 @@ static const struct column side_columns[] = {
     {"address", NULL, CELL_WORD},
     {"bytes", NULL, CELL_WORD},
     {"offset", NULL, CELL_WORD | COLUMN_LEFT_OUT},
-    {"function", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},
-    {"line", NULL, CELL_COUNT},
+    PLACE_COLUMNS,
     {"called_by", NULL, CELL_TABLE},
 };
 
@@ -542,7 +524,6 @@ static void fill_line(struct table *table, const struct patterns *patterns, cons
 
 static const struct column note_columns[] = {{"note", NULL, CELL_TEXT}};
 static const struct column lines_head_columns[] = {
-    {"program", NULL, CELL_TEXT},
     {"notes", NULL, CELL_TABLE | COLUMN_BARE},
 };
 
@@ -553,7 +534,6 @@ static int write_lines_table(const struct export_job *job, struct buf *out, stru
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
         return code;
-    table_put_text(&head, job->model->program);
     struct table *notes = table_put_table(&head, COLUMNS(note_columns));
     for (size_t i = 0; i < job->model->n_notes; i++)
         if (strncmp(job->model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) == 0)
@@ -562,7 +542,7 @@ static int write_lines_table(const struct export_job *job, struct buf *out, stru
         if (is_line_shown(job, &patterns, &patterns.lines[i], table_rows(&rows)))
             fill_line(&rows, &patterns, &patterns.lines[i]);
     patterns_fini(&patterns);
-    return export_put_answer(job, &head, "lines", &rows, out, err);
+    return export_put_answer(job, export_metric(job), &head, "lines", &rows, out, err);
 }
 
 static const struct ask_note pattern_notes[] = {

@@ -14,7 +14,6 @@
 #include "database/database.h"
 #include "export/prepared.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 #include "table/table.h"
 
 static void put_row(const struct export_job *job, const struct region_row *row, struct buf *out)
@@ -28,9 +27,7 @@ static void put_row(const struct export_job *job, const struct region_row *row, 
     text_cell(out, job, of ? of->class : model_class_name(CLASS_UNATTRIBUTED), 14, false);
     if (of && strcmp(of->site, of->name) != 0)
         text_cut(out, job, of->site, job->columns - 60);
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
+    text_end_line(out);
 }
 
 /* The rows of a region that are shown: the first ones, if they have the least part; lower ones have less. */
@@ -106,9 +103,7 @@ static const struct column region_columns[] = {
 
 /* Of the variables of a region. */
 static const struct column in_region_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"samples", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"share_of_region", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
@@ -124,9 +119,9 @@ static void fill_region(const struct export_job *job, const struct region *regio
     struct table *variables = table_put_table(table, table->joined, table->n_joined);
     for (size_t i = 0; i < n_shown(job, region); i++) {
         const struct region_row *row = &region->rows[i];
-        table_put_text(variables, row->row ? row->row->name : "<not data-centric>");
-        table_put_text(variables, row->row ? row->row->class : model_class_name(CLASS_UNATTRIBUTED));
-        table_put_name(variables, row->row ? row->row->site : NULL);
+        table_put_variable(variables, row->row ? row->row->name : "<not data-centric>",
+                           row->row ? row->row->class : model_class_name(CLASS_UNATTRIBUTED),
+                           row->row ? row->row->site : NULL);
         table_put_number(variables, model_samples(job->model, job->metric, row->value));
         table_put_number(variables, row->share);
         table_put_number(variables, 100 * row->value / region->value);
@@ -134,38 +129,26 @@ static void fill_region(const struct export_job *job, const struct region *regio
     }
 }
 
-/* Begins the object that a report is in JSON, up to its list of rows; nothing in CSV. */
-static void put_json_head(const struct export_job *job, const char *total_key, double total, struct buf *out)
-{
-    if (strcmp(job->form, "json") != 0)
-        return;
-    buf_printf(out, "{\"program\": ");
-    json_put_text(out, job->model->program);
-    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
-    json_put_double_at(out, total_key, total);
-}
+static const struct column region_head_columns[] = {
+    {"total_value", NULL, CELL_NUMBER},
+    {"total_samples", NULL, CELL_NUMBER},
+};
 
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    bool is_json = strcmp(job->form, "json") == 0;
     struct prepared prepared;
     struct region_report regions;
-    struct table table = TABLE_JOINED(region_columns, in_region_columns);
+    struct table head = TABLE_OF(region_head_columns), table = TABLE_JOINED(region_columns, in_region_columns);
     int code = make_regions(job, &prepared, &regions, err);
     if (code != 0)
         return code;
+    table_put_number(&head, prepared.report.total_value);
+    table_put_number(&head, prepared.report.total_samples);
     for (size_t i = 0; i < regions.n_regions; i++)
         fill_region(job, &regions.regions[i], &table);
-    put_json_head(job, "total_value", prepared.report.total_value, out);
-    if (is_json) {
-        json_put_double_at(out, "total_samples", prepared.report.total_samples);
-        buf_printf(out, ",\n\"regions\": ");
-    }
     regions_fini(&regions);
     prepared_fini(&prepared);
-    code = export_put_rows(job, &table, out, err);
-    buf_append(out, "}\n", is_json ? 2 : 0);
-    return code;
+    return export_put_answer(job, export_metric(job), &head, "regions", &table, out, err);
 }
 
 /* --- by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
@@ -231,11 +214,6 @@ static double value_of(const struct by_report *by, size_t row)
     if (by->subject == SUBJECT_TYPES)
         return row < by->types.n ? by->types.types[row].value : by->types.fields[row - by->types.n].value;
     return by->subject == SUBJECT_VARIABLES ? by->report->rows[row].value : by->table.rows[row].own;
-}
-
-static double percent(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : 0;
 }
 
 static int make_split(struct by_report *by, const struct value_source *values, struct error *err)
@@ -363,7 +341,7 @@ static void choose_lines(struct by_report *by)
         if (annotation->shown[i].row && annotation->shown[i].row->own != 0)
             by->rows[by->n_rows++] = (size_t)(annotation->shown[i].row - annotation->table.rows);
     by->n_left = annotation->n_left;
-    by->rest = percent(annotation->rest, by->total);
+    by->rest = percent_of(annotation->rest, by->total);
 }
 
 /* Chooses the rows that are shown: not those below the least part, and the first ones. */
@@ -377,7 +355,7 @@ static bool choose_rows(struct by_report *by)
         return true;
     }
     for (size_t i = 0; by->rows && i < n; i++) {
-        double share = percent(value_of(by, i), by->total);
+        double share = percent_of(value_of(by, i), by->total);
         bool is_shown = value_of(by, i) != 0 && job_shows(job, share, by->n_rows);
         if (is_shown)
             by->rows[by->n_rows++] = i;
@@ -437,13 +415,6 @@ static const char *column_words(const struct by_report *by, size_t column)
     return *name ? name : by->split.by == SPLIT_REGION ? "outside of all regions" : "no function";
 }
 
-static void end_line(struct buf *out)
-{
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
-}
-
 /* Of all samples that are in a column. */
 static double sum_of(const struct by_report *by)
 {
@@ -460,7 +431,7 @@ static void put_beginning(const struct by_report *by, size_t row, struct buf *ou
     bool is_sum = row == by->split.n_rows;
     if (!is_sum)
         put_row_name(by, row, &name);
-    buf_printf(out, "%5.1f %%  ", percent(is_sum ? sum_of(by) : value_of(by, row), by->total));
+    buf_printf(out, "%5.1f %%  ", percent_of(is_sum ? sum_of(by) : value_of(by, row), by->total));
     text_style(out, by->job, is_sum ? TEXT_PLAIN : TEXT_BOLD);
     text_cell(out, by->job, is_sum ? "all" : name.data ? name.data : "", by->name_width - 1, false);
     buf_append(out, " ", 1);
@@ -516,12 +487,12 @@ static void put_matrix_row(const struct by_report *by, size_t row, struct buf *o
     for (uint32_t column = 0; column < split->columns.n_strings; column++) {
         bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
         if (has_cell)
-            buf_printf(out, "%*.1f %%", (int)by->cell_width - 2, percent(split->cells[at++].value, by->total));
+            buf_printf(out, "%*.1f %%", (int)by->cell_width - 2, percent_of(split->cells[at++].value, by->total));
         else
             buf_printf(out, "%*s", (int)by->cell_width, "-");
     }
     put_imbalance(&spread, out);
-    end_line(out);
+    text_end_line(out);
     put_twin(by, row, out);
 }
 
@@ -531,14 +502,14 @@ static void put_extremes_row(const struct by_report *by, size_t row, struct buf 
     const struct split_spread spread = split_spread_of(&by->split, row);
     struct buf text = {0};
     put_beginning(by, row, out);
-    buf_printf(&text, "%6zu%8.3f %%%8.3f %% ", spread.n_with_value, percent(spread.mean, by->total),
-               percent(spread.least, by->total));
+    buf_printf(&text, "%6zu%8.3f %%%8.3f %% ", spread.n_with_value, percent_of(spread.mean, by->total),
+               percent_of(spread.least, by->total));
     put_label(by, spread.least_at, &text);
-    buf_printf(&text, "%8.3f %% ", percent(spread.most, by->total));
+    buf_printf(&text, "%8.3f %% ", percent_of(spread.most, by->total));
     put_label(by, spread.most_at, &text);
     put_imbalance(&spread, &text);
     text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
-    end_line(out);
+    text_end_line(out);
     put_twin(by, row, out);
     buf_fini(&text);
 }
@@ -571,7 +542,7 @@ static bool put_parts_row(const struct by_report *by, size_t row, struct buf *ou
     bool is_below = row < split->n_rows && by->is_twin[row] && text_width(origin.data ? origin.data : "") > room;
     text_cut(out, by->job, is_below || !origin.data ? "" : origin.data, room);
     buf_fini(&origin);
-    end_line(out);
+    text_end_line(out);
     if (is_below)
         put_twin(by, row, out);
     for (size_t i = 0; i < n; i++)
@@ -584,14 +555,14 @@ static bool put_parts_row(const struct by_report *by, size_t row, struct buf *ou
             text_function(&name, column_words(by, cells[n_shown].column));
         else
             buf_printf(&name, "%s", column_words(by, cells[n_shown].column));
-        buf_printf(out, "%13.1f %%  ", percent(cells[n_shown].value, by->total));
+        buf_printf(out, "%13.1f %%  ", percent_of(cells[n_shown].value, by->total));
         text_cut(out, by->job, name.data ? name.data : "", by->job->columns - 17);
         buf_append(out, "\n", 1);
         shown += cells[n_shown].value;
         buf_fini(&name);
     }
     if (n_shown < n)
-        buf_printf(out, "%13.1f %%  %zu more\n", percent(all - shown, by->total), n - n_shown);
+        buf_printf(out, "%13.1f %%  %zu more\n", percent_of(all - shown, by->total), n - n_shown);
     free(cells);
     return true;
 }
@@ -614,7 +585,7 @@ static bool put_fields(const struct by_report *by, size_t row, bool is_matrix, s
     bool ok = true;
     for (size_t i = 0; by->subject == SUBJECT_TYPES && row < by->types.n && ok && i < by->types.n_fields; i++) {
         const struct split_field *field = &by->types.fields[i];
-        double share = percent(field->value, by->total);
+        double share = percent_of(field->value, by->total);
         bool is_shown = field->type == row && *field->path && *by->types.types[row].name && share >= FIELD_SHARE_MIN &&
                         share >= by->job->least;
         ok = !is_shown || put_by_row(by, by->types.n + i, is_matrix, out);
@@ -632,7 +603,7 @@ static void put_programs(const struct by_report *by, struct buf *out)
         buf_append(out, " ", 1);
         text_cell(out, by->job, by->split.programs[column], by->cell_width - 1, true);
     }
-    end_line(out);
+    text_end_line(out);
 }
 
 static void put_titles(const struct by_report *by, bool is_matrix, struct buf *out)
@@ -656,7 +627,7 @@ static void put_titles(const struct by_report *by, bool is_matrix, struct buf *o
     text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
     buf_fini(&text);
     text_style(out, by->job, TEXT_PLAIN);
-    end_line(out);
+    text_end_line(out);
 }
 
 static void put_head(const struct by_report *by, struct buf *out)
@@ -728,13 +699,8 @@ static int by_text(const struct export_job *job, struct buf *out, struct error *
         "cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY                                                    \
     }
 
-static const struct column variable_columns[] = {
-    {"variable", NULL, CELL_TEXT}, {"class", NULL, CELL_TEXT}, {"alloc_site", NULL, CELL_TEXT}, VALUE_COLUMNS};
-static const struct column code_columns[] = {{"function", NULL, CELL_TEXT},
-                                             {"file", NULL, CELL_TEXT},
-                                             {"line", NULL, CELL_COUNT},
-                                             {"module", NULL, CELL_TEXT},
-                                             VALUE_COLUMNS};
+static const struct column variable_columns[] = {VARIABLE_COLUMNS, VALUE_COLUMNS};
+static const struct column code_columns[] = {PLACE_COLUMNS, {"module", NULL, CELL_TEXT}, VALUE_COLUMNS};
 static const struct column type_columns[] = {{"type", NULL, CELL_TEXT},
                                              {"size_bytes", NULL, CELL_WORD},
                                              {"field", NULL, CELL_TEXT | COLUMN_NO_JSON},
@@ -758,9 +724,7 @@ static void fill_name(const struct by_report *by, size_t row, struct table *tabl
 {
     const struct model *model = by->job->model;
     if (by->subject == SUBJECT_VARIABLES) {
-        table_put_text(table, by->report->rows[row].name);
-        table_put_text(table, by->report->rows[row].class);
-        table_put_name(table, by->report->rows[row].site);
+        table_put_variable(table, by->report->rows[row].name, by->report->rows[row].class, by->report->rows[row].site);
         return;
     }
     if (by->subject == SUBJECT_TYPES) {
@@ -790,15 +754,15 @@ static void fill_values(const struct by_report *by, size_t row, struct table *ta
 {
     double value = value_of(by, row);
     table_put_number(table, value);
-    table_put_number(table, percent(value, by->total));
+    table_put_number(table, percent_of(value, by->total));
     table_put_number(table, by->split.is_spread ? split_spread_of(&by->split, row).imbalance : (double)NAN);
     struct table *cells = table_put_table(table, table->joined, table->n_joined);
     for (size_t k = by->split.first[row]; k < by->split.first[row + 1]; k++) {
         const struct split_cell *cell = &by->split.cells[k];
         table_put_text(cells, column_name(by, cell->column));
         table_put_number(cells, cell->value);
-        table_put_number(cells, percent(cell->value, by->total));
-        table_put_number(cells, percent(cell->value, value));
+        table_put_number(cells, percent_of(cell->value, by->total));
+        table_put_number(cells, percent_of(cell->value, value));
         if (by->split.programs)
             table_put_text(cells, by->split.programs[cell->column]);
     }
@@ -821,30 +785,36 @@ static void fill_by_row(const struct by_report *by, size_t row, struct table *ta
         }
 }
 
-/* What JSON has before the rows. */
-static void put_by_head(const struct by_report *by, struct buf *out)
+static const struct column word_columns[] = {{"word", NULL, CELL_TEXT}};
+static const struct column by_head_columns[] = {
+    {"total", NULL, CELL_NUMBER},
+    {"by", NULL, CELL_TEXT},
+    {"columns", NULL, CELL_TABLE | COLUMN_BARE},
+    {"programs", NULL, CELL_TABLE | COLUMN_BARE | COLUMN_LEFT_OUT},
+};
+
+static void fill_by_head(const struct by_report *by, struct table *head)
 {
     const struct split *split = &by->split;
-    put_json_head(by->job, "total", by->total, out);
-    json_put_text_at(out, "by", split_by_name(split->by));
-    buf_printf(out, ",\n\"columns\": [");
-    for (size_t i = 0; i < split->columns.n_strings; i++) {
-        buf_printf(out, "%s", i ? ", " : "");
-        json_put_text(out, column_name(by, i));
+    table_put_number(head, by->total);
+    table_put_text(head, split_by_name(split->by));
+    struct table *words = table_put_table(head, COLUMNS(word_columns));
+    for (size_t i = 0; i < split->columns.n_strings; i++)
+        table_put_text(words, column_name(by, i));
+    if (!split->programs) {
+        table_put_absent(head);
+        return;
     }
-    buf_printf(out, split->programs ? "],\n\"programs\": [" : "");
-    for (size_t i = 0; split->programs && i < split->columns.n_strings; i++) {
-        buf_printf(out, "%s", i ? ", " : "");
-        json_put_text(out, split->programs[i]);
-    }
-    buf_printf(out, "],\n\"rows\": ");
+    words = table_put_table(head, COLUMNS(word_columns));
+    for (size_t i = 0; i < split->columns.n_strings; i++)
+        table_put_text(words, split->programs[i]);
 }
 
 static int by_table(const struct export_job *job, struct buf *out, struct error *err)
 {
     if (is_of_regions(job))
         return write_table(job, out, err);
-    bool is_json = strcmp(job->form, "json") == 0;
+    struct table head = TABLE_OF(by_head_columns);
     struct by_report by;
     int code = by_make(&by, job, err);
     if (code != 0)
@@ -861,12 +831,9 @@ static int by_table(const struct export_job *job, struct buf *out, struct error 
     table.n_joined = sizeof cells / sizeof *cells - !by.split.programs;
     for (size_t i = 0; i < by.n_rows; i++)
         fill_by_row(&by, by.rows[i], &table);
-    if (is_json)
-        put_by_head(&by, out);
+    fill_by_head(&by, &head);
     by_fini(&by);
-    code = export_put_rows(job, &table, out, err);
-    buf_append(out, "}\n", is_json ? 2 : 0);
-    return code;
+    return export_put_answer(job, export_metric(job), &head, "rows", &table, out, err);
 }
 
 const struct report_forms by_forms = {.text = by_text, .csv = by_table, .json = by_table};

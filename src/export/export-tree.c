@@ -11,7 +11,6 @@
 #include "export/derived.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
-#include "fmt/json.h"
 #include "table/table.h"
 
 /* One visible node. */
@@ -586,6 +585,8 @@ static void fill_cells(const struct split *split, const struct tree_node *node, 
     }
 }
 
+static const struct column head_columns[] = {{"total", NULL, CELL_NUMBER}};
+
 /* Fills the table with the nodes [n_nodes] and prints it. */
 static int put_nodes_table(const struct export_job *job, const struct tree_columns *columns,
                            const struct tree_node *nodes, size_t n_nodes, struct buf *out, struct error *err)
@@ -597,9 +598,11 @@ static int put_nodes_table(const struct export_job *job, const struct tree_colum
         {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
         {"program", NULL, CELL_TEXT},
     };
+    struct table head = TABLE_OF(head_columns);
     struct column_list list = {0};
     double total = tree_total(job);
-    column_list_add(&list, node_columns, sizeof node_columns / sizeof *node_columns);
+    table_put_number(&head, total);
+    column_list_add(&list, COLUMNS(node_columns));
     if (job->by)
         column_list_make(&list, "cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_PLACE(2));
     derived_add_columns(&columns->derived, &list);
@@ -614,14 +617,13 @@ static int put_nodes_table(const struct export_job *job, const struct tree_colum
             fill_cells(&columns->split, &nodes[i], i, total, &table);
         derived_put_row(&columns->derived, i, &table);
     }
-    int code = export_put_rows(job, &table, out, err);
+    int code = export_put_answer(job, export_metric(job), &head, "nodes", &table, out, err);
     column_list_fini(&list);
     return code;
 }
 
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    bool is_json = strcmp(job->form, "json") == 0;
     struct tree_columns columns = {0};
     struct tree_node *nodes;
     size_t n_nodes;
@@ -631,15 +633,8 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     code = split_nodes(job, nodes, n_nodes, &columns.split, err);
     if (code == 0)
         code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
-    if (code == 0 && is_json) {
-        buf_printf(out, "{\"metric\": ");
-        json_put_text(out, job->model->metrics[job->metric].name);
-        json_put_double_at(out, "total", tree_total(job));
-        buf_printf(out, ",\n\"nodes\": ");
-    }
     if (code == 0)
         code = put_nodes_table(job, &columns, nodes, n_nodes, out, err);
-    buf_append(out, "}\n", code == 0 && is_json ? 2 : 0);
     tree_columns_fini(&columns);
     free(nodes);
     return code;

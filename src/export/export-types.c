@@ -223,13 +223,6 @@ static void put_names(const struct type_row *type, size_t most, const char *betw
 
 /* --- text --- */
 
-static void end_line(struct buf *out)
-{
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
-}
-
 static void put_bytes(uint64_t bytes, struct buf *out)
 {
     if (bytes)
@@ -254,7 +247,7 @@ static void put_type(const struct export_job *job, const struct types *types, si
     put_bytes(type->element_bytes, out);
     derived_put_cells(&types->derived, i, out);
     text_cut(out, job, names.data ? names.data : "", job->columns > used ? job->columns - used : 1);
-    end_line(out);
+    text_end_line(out);
     buf_fini(&names);
 }
 
@@ -274,7 +267,7 @@ static void put_type_fields(const struct export_job *job, const struct type_row 
         buf_printf(out, "%*s", (int)of_derived, "");
         text_cut(out, job, field->flags & FIELD_PADDING ? "padding" : field->type,
                  job->columns > used ? job->columns - used : 1);
-        end_line(out);
+        text_end_line(out);
     }
 }
 
@@ -327,8 +320,6 @@ static const struct column last_columns[] = {
 static const struct column name_columns[] = {{"variable", NULL, CELL_TEXT}};
 
 static const struct column head_columns[] = {
-    {"program", NULL, CELL_TEXT},
-    {"metric", NULL, CELL_TEXT},
     {"total_samples", NULL, CELL_NUMBER},
 };
 
@@ -382,13 +373,11 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     derived_add_columns(&types.derived, &list);
     column_list_add(&list, COLUMNS(last_columns));
     struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
-    table_put_text(&head, job->model->program);
-    table_put_text(&head, job->model->metrics[job->metric].name);
     table_put_number(&head, types.prepared.report.total_samples);
     for (size_t i = 0; i < types.n_types; i++)
         fill_type(&rows, &types, i);
     types_fini(&types);
-    code = export_put_answer(job, &head, "types", &rows, out, err);
+    code = export_put_answer(job, export_metric(job), &head, "types", &rows, out, err);
     column_list_fini(&list);
     return code;
 }

@@ -38,9 +38,7 @@ enum csv_place {
 #define VALUE_CELL (CELL_NUMBER | COLUMN_ALL_DIGITS)
 
 static const struct column first_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"samples", NULL, VALUE_CELL | COLUMN_PLACE(PLACE_SAMPLES)},
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_PLACE(PLACE_SAMPLES)},
     {"value", NULL, VALUE_CELL | COLUMN_PLACE(PLACE_SAMPLES)},
@@ -89,9 +87,7 @@ static const struct column path_columns[] = {
 };
 
 static const struct column line_columns[] = {
-    {"function", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},
-    {"line", NULL, CELL_COUNT},
+    PLACE_COLUMNS,
     {"value", NULL, CELL_NUMBER},
     {"loop", NULL, CELL_OBJECT | COLUMN_MEMBERS(3)},
     {"file", NULL, CELL_TEXT},
@@ -400,9 +396,7 @@ static int fill_row(const struct export_job *job, const struct prepared *prepare
 {
     const struct report *report = &prepared->report;
     bool is_json = strcmp(job->form, "json") == 0; /* CSV has no lists, which are most of the work */
-    table_put_borrowed(table, row->name);
-    table_put_borrowed(table, row->class);
-    table_put_borrowed(table, not_empty(row->site));
+    table_put_variable(table, row->name, row->class, row->site);
     table_put_number(table, row->samples);
     table_put_number(table, row->share);
     table_put_number(table, row->value);
@@ -442,12 +436,16 @@ static bool make_kernel_row(const struct report *report, struct report_row *row)
 /* --- fields as CSV --- */
 
 static const struct column csv_field_columns[] = {
-    {"variable", NULL, CELL_TEXT},     {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},   {"field", NULL, CELL_TEXT},
-    {"samples", NULL, VALUE_CELL},     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-    {"type", NULL, CELL_TEXT},         {"offset_bytes", NULL, CELL_COUNT},
-    {"size_bytes", NULL, CELL_WORD},   {"typed", NULL, CELL_FLAG},
-    {"element_type", NULL, CELL_TEXT}, {"element_bytes", NULL, CELL_WORD},
+    VARIABLE_COLUMNS,
+    {"field", NULL, CELL_TEXT},
+    {"samples", NULL, VALUE_CELL},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"type", NULL, CELL_TEXT},
+    {"offset_bytes", NULL, CELL_COUNT},
+    {"size_bytes", NULL, CELL_WORD},
+    {"typed", NULL, CELL_FLAG},
+    {"element_type", NULL, CELL_TEXT},
+    {"element_bytes", NULL, CELL_WORD},
     {"type_source", NULL, CELL_TEXT},
 };
 
@@ -456,9 +454,7 @@ static void fill_fields(const struct report_row *row, struct table *table)
 {
     for (size_t i = 0; i < (row->n_fields ? row->n_fields : 1); i++) {
         const struct report_field *field = row->n_fields ? &row->fields[i] : NULL;
-        table_put_borrowed(table, row->name);
-        table_put_borrowed(table, row->class);
-        table_put_borrowed(table, not_empty(row->site));
+        table_put_variable(table, row->name, row->class, row->site);
         table_put_borrowed(table, field ? field->name : NULL);
         table_put_number(table, field ? field->samples : row->samples);
         table_put_number(table, field ? field->share : row->share);
@@ -600,9 +596,7 @@ static void head_hardware(struct head *head, const struct report *report)
 
 static void fill_head(const struct export_job *job, const struct report *report, struct head *head)
 {
-    head_text(head, "program", job->model->program);
     head_text(head, "plan", job->model->plan);
-    head_text(head, "metric", job->model->metrics[job->metric].name);
     head_number(head, "total_value", report->total_value);
     head_number(head, "total_samples", report->total_samples);
     head_number(head, "no_access_percent", report->no_access);
@@ -645,7 +639,7 @@ int vars_write_table(const struct export_job *job, struct buf *out, struct error
         code = fill_row(job, &prepared, &kernel, SIZE_MAX, &table, err);
     fill_head(job, &prepared.report, &head);
     if (code == 0)
-        code = export_put_answer(job, &head.row, "variables", &table, out, err);
+        code = export_put_answer(job, export_metric(job), &head.row, "variables", &table, out, err);
     prepared_fini(&prepared);
     table_fini(&table);
     table_fini(&head.row);

@@ -51,6 +51,23 @@ void text_cell(struct buf *out, const struct export_job *job, const char *text, 
     buf_fini(&plain);
 }
 
+void text_end_line(struct buf *out)
+{
+    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
+        out->data[--out->len_bytes] = 0;
+    buf_append(out, "\n", 1);
+}
+
+double percent_of(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+double percent_of_counts(uint64_t part, uint64_t whole)
+{
+    return percent_of((double)part, (double)whole);
+}
+
 void text_bar(struct buf *out, const struct export_job *job, double share, size_t width)
 {
     static const char *const eighths[] = {"",

@@ -14,6 +14,13 @@ void text_cell(struct buf *out, const struct export_job *job, const char *text, 
 /* Same, cut but not padded. */
 void text_cut(struct buf *out, const struct export_job *job, const char *text, size_t width);
 
+/* Ends a line without the blanks that it ends with. */
+void text_end_line(struct buf *out);
+
+/* Part of the whole in percent; 0 without a whole. */
+double percent_of(double part, double whole);
+double percent_of_counts(uint64_t part, uint64_t whole);
+
 /* Appends a bar of width characters for 0 <= share <= 100 percent. */
 void text_bar(struct buf *out, const struct export_job *job, double share, size_t width);
 

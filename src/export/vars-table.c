@@ -406,13 +406,6 @@ void vars_table_init(struct vars_table *table, const struct report *report, cons
     }
 }
 
-static void end_line(struct buf *out)
-{
-    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
-        out->data[--out->len_bytes] = 0;
-    buf_append(out, "\n", 1);
-}
-
 void vars_table_put_titles(const struct vars_table *table, struct buf *out)
 {
     out->failed = out->failed || table->failed;
@@ -424,7 +417,7 @@ void vars_table_put_titles(const struct vars_table *table, struct buf *out)
         text_cell(out, table->job, title_of(table, i), table->shown[i].width,
                   table->shown[i].column->flags & COLUMN_RIGHT);
     }
-    end_line(out);
+    text_end_line(out);
     text_style(out, table->job, TEXT_PLAIN);
 }
 
@@ -446,7 +439,7 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
             text_style(out, job, TEXT_PLAIN);
         free(line);
     }
-    end_line(out);
+    text_end_line(out);
 }
 
 /* Puts what has no room beside the name, if the terminal is narrow or the numbers from the hardware take the room. */
@@ -544,7 +537,7 @@ void vars_table_put_words(const struct vars_table *table, double share, const ch
     }
     bool has_room = at + text_width(words) <= table->job->columns || at + WORDS_WIDTH <= table->job->columns;
     if (!has_room)
-        end_line(out);
+        text_end_line(out);
     at = has_room ? at : table->indent;
     buf_printf(out, "%*s", has_room ? (int)table->gap : (int)at, "");
     text_wrapped(out, table->job, words, at, table->indent);

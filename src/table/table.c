@@ -124,6 +124,13 @@ void table_put_name(struct table *table, const char *name)
     table_put_text(table, name && *name ? name : NULL);
 }
 
+void table_put_variable(struct table *table, const char *name, const char *class, const char *site)
+{
+    table_put_text(table, name);
+    table_put_borrowed(table, class);
+    table_put_name(table, site);
+}
+
 void table_put_place(struct table *table, const char *function, const char *file, uint32_t line)
 {
     table_put_borrowed(table, *function ? function : NULL);

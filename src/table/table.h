@@ -129,9 +129,23 @@ void table_put_words(struct table *table, const uint64_t *words, size_t n_words)
 void table_put_absent(struct table *table);
 void table_put_absents(struct table *table, size_t n);
 
-/* A text that is not known if it is empty, such as a name; and three cells of a place in the program, whose texts live
- * longer than the table, and of which line 0 is not known. */
+/* A text that is not known if it is empty, such as a name. */
 void table_put_name(struct table *table, const char *name);
+
+/* Columns that tell a variable, and a place in the program. */
+#define VARIABLE_COLUMNS                                                                                               \
+    {"variable", NULL, CELL_TEXT}, {"class", NULL, CELL_TEXT},                                                         \
+    {                                                                                                                  \
+        "alloc_site", NULL, CELL_TEXT                                                                                  \
+    }
+#define PLACE_COLUMNS                                                                                                  \
+    {"function", NULL, CELL_TEXT}, {"file", NULL, CELL_TEXT},                                                          \
+    {                                                                                                                  \
+        "line", NULL, CELL_COUNT                                                                                       \
+    }
+
+/* Their cells: the class, and the texts of a place, live longer than the table; line 0 is not known. */
+void table_put_variable(struct table *table, const char *name, const char *class, const char *site);
 void table_put_place(struct table *table, const char *function, const char *file, uint32_t line);
 
 /* What a function appended to a buffer, as text, "" for nothing, and frees the buffer. */

@@ -21,11 +21,6 @@
 #define LINE_BYTES 64
 #define PAGE_BYTES 4096 /* a part of a variable that is smaller has no page of its own */
 
-static double percent(double part, double all)
-{
-    return all > 0 ? 100 * part / all : 0;
-}
-
 /* --- what the hardware says --- */
 
 /* The value of a derived metric, NAN when it is not known. */
@@ -291,14 +286,14 @@ static void put_nodes(const struct advices *advices, const struct numa_row *home
     unsigned n_put = 0;
     buf_printf(text, "its sampled pages live on");
     for (uint32_t i = 0; i < advices->numa.n_nodes; i++) {
-        double part = percent((double)numa_row_at(&advices->numa, homes, i), known);
+        double part = percent_of((double)numa_row_at(&advices->numa, homes, i), known);
         if (part >= NAMED_PERCENT)
             buf_printf(text, "%s node %u: %.0f %%", n_put++ ? "," : "", i, part);
     }
     buf_printf(text, ", threads ran on");
     n_put = 0;
     for (uint32_t i = 0; i < advices->numa.n_nodes; i++) {
-        double part = percent((double)numa_row_on(&advices->numa, homes, i), all);
+        double part = percent_of((double)numa_row_on(&advices->numa, homes, i), all);
         if (part >= NAMED_PERCENT)
             buf_printf(text, "%s node %u: %.0f %%", n_put++ ? "," : "", i, part);
     }

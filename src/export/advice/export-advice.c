@@ -147,12 +147,8 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 
 /* --- CSV and JSON --- */
 
-static const struct column head_columns[] = {{"program", NULL, CELL_TEXT}, {"metric", NULL, CELL_TEXT}};
-
 static const struct column advice_columns[] = {
-    {"variable", NULL, CELL_TEXT},
-    {"class", NULL, CELL_TEXT},
-    {"alloc_site", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
     {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"memory_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
     {"rule", NULL, CELL_TEXT},
@@ -190,9 +186,7 @@ static void fill_tried(const struct trial_result *result, struct table *table)
 
 static void fill_row(const struct advices *advices, const struct advice *advice, struct table *table)
 {
-    table_put_text(table, advice->name);
-    table_put_text(table, advice->class);
-    table_put_name(table, advice->site);
+    table_put_variable(table, advice->name, advice->class, advice->site);
     table_put_number(table, advice->share);
     table_put_number(table, advice->memory);
     table_put_text(table, advice->rule);
@@ -207,17 +201,15 @@ static void fill_row(const struct advices *advices, const struct advice *advice,
 
 static int write_table(const struct export_job *job, struct buf *out, struct error *err)
 {
-    struct table head = TABLE_OF(head_columns), table = TABLE_OF(advice_columns);
+    struct table table = TABLE_OF(advice_columns);
     struct advices advices;
     int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
-    table_put_text(&head, job->model->program);
-    table_put_text(&head, job->model->metrics[job->metric].name);
     for (size_t i = 0; i < n_shown(&advices); i++)
         fill_row(&advices, &advices.items[i], &table);
     advices_fini(&advices);
-    return export_put_answer(job, &head, "advice", &table, out, err);
+    return export_put_answer(job, export_metric(job), NULL, "advice", &table, out, err);
 }
 
 static const struct ask_note notes[] = {
