@@ -20,7 +20,8 @@
     ROW(answer_numa)                                                                                                   \
     ROW(answer_first_touch)                                                                                            \
     ROW(answer_patterns)                                                                                               \
-    ROW(answer_sharing)
+    ROW(answer_sharing)                                                                                                \
+    ROW(answer_alignment)
 
 #define DECLARE(name) extern const struct report_kind name;
 #define ADDRESS(name) &name,

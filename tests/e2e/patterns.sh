@@ -58,6 +58,23 @@ for report in patterns sharing; do
     expect_same once.json twice.json
 done
 python3 "$LOCUS_SRCDIR/tests/lib/choice.py" "$builddir/hpcquery" db4 patterns >out || fail "$(cat out)"
+# Where the arrays begin, as the linker has put them: offsets in a page, and the largest power of two from another one.
+python3 "$LOCUS_SRCDIR/tests/lib/choice.py" "$builddir/hpcquery" db4 alignment >out || fail "$(cat out)"
+"$builddir/hpcquery" alignment --csv --top 0 db4 >alignment.csv || fail "no alignment"
+nm patterns >symbols
+python3 - >out 2>&1 <<'PYTHON' || fail "alignment: $(cat out)"
+import csv
+starts = {words[2]: int(words[0], 16) for words in map(str.split, open("symbols", encoding="utf-8")) if len(words) == 3}
+rows = {row["variable"]: row for row in csv.DictReader(open("alignment.csv", encoding="utf-8")) if row["variable"] in starts}
+assert len(rows) >= 7, rows
+large = [name for name, row in rows.items() if int(row["block_bytes"]) >= 4096]
+for name, row in rows.items():
+    distances = [abs(starts[name] - starts[other]) for other in large if other != name and name in large]
+    power = max((distance & -distance for distance in distances), default=0)
+    print(row, starts[name] % 4096, power)
+    assert int(row["page_offset"]) == starts[name] % 4096 and int(row["line_offset"]) == starts[name] % 64
+    assert int(row["apart_bytes"] or 0) == (power if power >= 4096 else 0)
+PYTHON
 expect_status 0 "$builddir/hpcquery" patterns --variable blocked db4
 expect_text out '^  1 +\|[^ ]{8}.* {40,}\| [0-9]+$'
 expect_text out '^  4 +\| {40,}.*[.:=+*#%@-].*\| [0-9]+$'

@@ -25,6 +25,7 @@ REPORTS = {
     "numa": (("variable", "class", "alloc_site"), "variables", False),
     "first-touch": (("variable", "class", "alloc_site"), "variables", True),
     "patterns": (("variable", "class", "alloc_site"), "variables", True),
+    "alignment": (("variable", "class", "alloc_site"), "variables", True),
     "sharing": (("variable", "other_variable", "line_address", "offset", "process"), "lines", False),
 }
 # Rows that are about all of the CPU time, and are there whatever is chosen.
