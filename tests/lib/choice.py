@@ -68,7 +68,8 @@ def problems(hpcquery, database, reports=tuple(REPORTS)):
             yield f"{report} has no rows"
         for choice in CHOICES:
             chosen = rows_of_csv(ask(hpcquery, report, "--csv", *choice, database), names)
-            in_json = json.loads(ask(hpcquery, report, "--json", *choice, database))[key]
+            in_json = [row for row in json.loads(ask(hpcquery, report, "--json", *choice, database))[key]
+                       if row.get("variable") not in ALWAYS]
             in_text = rows_of_text(ask(hpcquery, report, *choice, *(() if "--top" in choice else ("--top", "0")), database))
             where = f"{report} {' '.join(choice)}"
             if len(in_json) != len(chosen):
