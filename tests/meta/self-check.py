@@ -25,6 +25,8 @@ FILES = {
     "src/base/undocumented.h": LICENCE + WHAT + "#ifndef LOCUS_A_H\n#define LOCUS_A_H\n\nint f(void);\n#endif\n",
     "src/base/dead.c": LICENCE + WHAT + "#if 0\n#endif\ntypedef struct a a;\nvoid f(void)\n{\n"
                        "    /* x = f(1); */\n    exit(1);\n}\n",
+    "src/base/voice.c": LICENCE + WHAT + "int f(void)\n{\n    return error_set(err, 1, \"%s: The file has gone\", p) +\n"
+                        "           error_set(err, 1, \"failed to open the file\");\n}\n",
     "src/base/note.c": LICENCE + WHAT + "/* TO" "DO */\n",
     "src/export/export-a.c": LICENCE + WHAT + "const struct report_kind answer_a = {\n    .name = \"apples\",\n};\n",
     "src/answer/reports.c": LICENCE + WHAT + "answer_a\n",
@@ -56,7 +58,7 @@ MUST_SAY = {
     "sizes.py": ["long.c has", "f has 101 lines", "columns, at most 120", "holds a tab", "tracked files: "],
     "style.py": ["bare.c has no SPDX", "silent.c does not say", "Camel_case.c: names", "f has no docstring",
                  "switched off", "typedef of a struct", "code in a comment", "ends the process", "note.c:3",
-                 "calls.sh has the same log"],
+                 "calls.sh has the same log", "voice.c:5 an error goes on in lower case", "nothing of ours says: failed to"],
     "opens.py": ["wait.c opens by open(path, O_RDONLY)"],
     "one-row.py": ["answer_a occurs in", "tools/hpcquery/list.c names the report apples", "nothing runs tests/e2e/calls.sh"],
     "symbols.py": ["refers to printf", "refers to malloc", "global variable shared", "entry point entry of"],
