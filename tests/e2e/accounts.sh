@@ -82,7 +82,7 @@ expect_text <(tr -s ' \n' ' ' <kernel.txt) 'the samples stand for .* of the CPU 
 measured allocate ./accounts allocate
 judge allocate 'sum(row["share"] for row in r["variables"] if row["variable"] == "<profiler>") > 2'
 judge allocate 'not [row["variable"] for row in r["variables"] if row["variable"] != "<profiler>" and any("/src/alloc-wrap/" in
-    line["file"] or "/src/runtime/" in line["file"] for line in row["lines"])]'
+    (line["file"] or "") or "/src/runtime/" in (line["file"] or "") for line in row["lines"])]'
 expect_text <(tr -s ' \n' ' ' <allocate.txt) " are the profiler's own work|the profiler took [0-9]+ % of the CPU time"
 "$builddir/hpcquery" tree --csv --threshold 0 d-allocate >allocate.csv
 grep -q '"<profiler>"' allocate.csv || fail "the tree says nothing of the profiler's own work"

@@ -248,7 +248,7 @@ def check_touches(scratch, run_name):
     rows = {name_of(row): row for row in report["variables"]}
     for name, nodes in TOUCHED_ON.items():
         said = (rows.get(name) or {}).get("first_touch") or ""
-        touchers = [touch for touch in (rows.get(name) or {}).get("touchers", []) if touch["function"].startswith("touch")]
+        touchers = [touch for touch in (rows.get(name) or {}).get("touchers") or [] if (touch["function"] or "").startswith("touch")]
         expect(touchers and {touch["thread"] for touch in touchers} == {"0"}, f"{run_name}: {name}: touched by {touchers}")
         expect(f"on {nodes}" in said.split(", used by")[0] and "touch (numa-homes.c:" in said, f"{run_name}: {name}: {said}")
 

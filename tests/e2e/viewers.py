@@ -184,7 +184,7 @@ def check_lines(case, path, function):
         if cells and number(cells[1]):
             found[int(cells[3])] = number(cells[1])
             expect(cells[4].strip(), f"{case.name}: pprof -list: no source in {line}")
-    compare(f"{case.name}: pprof -list {function}", found, added((int(row["line"]), float(row["own"])) for row in rows), .5)
+    compare(f"{case.name}: pprof -list {function}", found, added((int(row["line"] or 0), float(row["own"])) for row in rows), .5)
 
 
 def check_pprof(case):
