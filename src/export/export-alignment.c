@@ -150,7 +150,9 @@ static void fill_row(struct table *table, const struct placed *placed)
     table_put_count(table, (int64_t)placed->n_known);
     table_put_count(table, (int64_t)placed->n_lines);
     table_put_count(table, (int64_t)placed->n_pages);
-    table_put_made(table, &finding);
+    table_put_text(table, finding.data);
+    table->failed |= finding.failed;
+    buf_fini(&finding);
 }
 
 static int write_all(const struct export_job *job, struct buf *out, struct error *err)

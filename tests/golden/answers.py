@@ -75,6 +75,7 @@ OPTIONS = {
     "first-touch": ["--paths", "--order time"],
     "patterns": ["--variable grid"],
     "sharing": ["--variable grid"],
+    "alignment": ["--variable grid"],
 }
 SUBJECTS = ("main", "app.c", "leaf", "solver.c", "solve", "util.c")
 
@@ -277,6 +278,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         found = databases(pathlib.Path(name).resolve())
         metrics = {path: [metric["name"] for metric in json.loads(run("hpcquery", "export", "json", path).stdout)["metrics"]] for path in found}
+        listed = run("hpcquery", "--list-commands").stdout.split()
+        reports = set(listed[:listed.index("events")])  # those on a database come first
+        expect(set(OPTIONS) == reports, f"the reports are {sorted(reports)}, not {sorted(OPTIONS)}")
         for _ in range(n_requests):
             database = rng.choice(found)
             n = check(database, request(rng, metrics[database]))
