@@ -497,6 +497,7 @@ static int write_values(struct v4_values *values, const char *directory, struct 
     return team_agree(team, code, err);
 }
 
+/* The values of all threads, by profile and by context; in a team each member writes those of its own threads. */
 static int put_values(struct model *model, const struct columns *columns, const struct value_source *source,
                       const struct job *job, const char *directory, struct error *err)
 {

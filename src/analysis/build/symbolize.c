@@ -278,6 +278,7 @@ bool symbolizer_is_build(const char *path, uint64_t build)
     return is_same;
 }
 
+/* Whether the file that is there now is the one that was measured, where that is known. */
 static bool is_same_build(const struct code_module *module)
 {
     return !module->build || symbolizer_is_build(module->path, module->is_mixed ? 0 : module->build);

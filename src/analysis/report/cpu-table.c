@@ -131,6 +131,7 @@ static uint32_t place_of(enum cpu_by by, const struct machine_cpu *at)
     return places[by];
 }
 
+/* A place that is not the same for all is not known for them together. */
 static void forget_unless_same(uint32_t *place, uint32_t other)
 {
     if (*place != other)
