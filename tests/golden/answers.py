@@ -69,7 +69,6 @@ OPTIONS = {
     "tree": ["--derive twice=2*time", "--by thread", "--by rank"],
     "datatree": ["--by thread", "--by node"],
     "advice": [],
-    "alignment": ["--variable grid"],
     "leaks": ["-a", "--mark"],
     "cpus": ["--by core", "--by package", "--by node", "--variable grid"],
     "numa": [],
