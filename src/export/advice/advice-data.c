@@ -74,9 +74,14 @@ static void put_walked(const struct report_row *row, enum row_verdict verdict, d
 {
     char size[16];
     bool is_turned_over = report_is_turned_over(row);
+    uint64_t most = is_turned_over ? row->variable->max_block_bytes : 0;
     put_waited(row, verdict, part, how, evidence);
-    text_size(is_turned_over ? row->variable->max_block_bytes : row->size_bytes, size);
-    buf_printf(evidence, is_turned_over ? "; blocks of up to %s" : "; it has %s", size);
+    text_size(most ? most : is_turned_over ? row->size_bytes / row->n_blocks : row->size_bytes, size);
+    buf_printf(evidence,
+               most             ? "; blocks of up to %s"
+               : is_turned_over ? "; blocks of %s on average"
+                                : "; it has %s",
+               size);
     if (row->n_blocks > 1 && !is_turned_over)
         buf_printf(evidence, " in %llu blocks", (unsigned long long)row->n_blocks);
     if (row->element_bytes)
