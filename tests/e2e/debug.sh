@@ -107,6 +107,8 @@ cat >killed.c <<'END'
 #include <signal.h>
 int main(void)
 {
+    for (volatile int i = 0; i < 100000000; i++) /* long enough for a sample: without one nothing is kept */
+        ;
     return raise(SIGKILL);
 }
 END

@@ -61,7 +61,8 @@ expect_one_report() {
     n_starts=$(grep -c '^hpcrun: datacentric: ' err)
     [ "$n_reports $n_starts" = "1 1" ] || fail "$n_reports reports and $n_starts first lines: $(cat err)"
     tr -s ' \n' ' ' <err >words
-    expect_text words "$1 processes"
+    # Without page faults a process that does little has no sample, and then it is not in the report.
+    if works rings; then expect_text words "$1 processes"; else expect_text words '[0-9] processes'; fi
 }
 
 # Ranks of a launcher that names the launch: the last to end is not the last to begin, and all are in its report.

@@ -2,13 +2,17 @@
 # shellcheck shell=bash disable=SC2154 # srcdir is common.sh's
 # After common.sh: a program's ways of living, run natively and under hpcrun. $program runs them, $hpcrun measures.
 
+# Page faults too, where they can be sampled.
+live_events=(-e EADDR)
+! works rings || live_events+=(-e FAULTS)
+
 # live WAY PROCESSES THREADS [STATE]: one way natively and measured. PROCESSES and THREADS (profiles): - is any number.
 live() {
     local way=$1 native=0 measured=0 arguments=(--state "${4:-complete}")
     [ "$2" = - ] || arguments+=(--processes "$2")
     [ "$3" = - ] || arguments+=(--threads "$3")
     (exec "${program:-./life}" "$way") >"$way.native" 2>"$way.native.err" || native=$?
-    (exec "$hpcrun" -e EADDR -e FAULTS -o "$way.m" "${program:-./life}" "$way") >"$way.out" 2>"$way.err" || measured=$?
+    (exec "$hpcrun" "${live_events[@]}" -o "$way.m" "${program:-./life}" "$way") >"$way.out" 2>"$way.err" || measured=$?
     [ "$native" = "$measured" ] || fail "$way: status $measured instead of $native"
     expect_same "$way.native" "$way.out"
     expect_same "$way.native.err" "$way.err"
