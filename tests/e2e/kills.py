@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-# needs: memfd
+# needs: memfd rings
 """SIGKILL at random moments of a busy program with several threads. Killed alone, its measurement is complete up to the
 last sample, and every sample has its fate. Killed together with its companion, there is what the last checkpoint wrote,
 which is no older than the interval of checkpoints. hpcprof reads each of them without being told.
