@@ -138,7 +138,8 @@ static void fill_row(struct table *table, const struct placed *placed)
     table_put_text(table, row->name);
     table_put_text(table, row->class);
     table_put_text(table, row->site);
-    table_put_word(table, placed->block_bytes);
+    bool has_size = placed->block_bytes > 0;
+    table_put_word_if(table, has_size, placed->block_bytes);
     table_put_word_if(table, row->element_bytes > 0, row->element_bytes);
     table_put_word(table, placed->start);
     table_put_word(table, placed->start % LINE_BYTES);
@@ -148,8 +149,8 @@ static void fill_row(struct table *table, const struct placed *placed)
     table_put_word_if(table, placed->row_bytes > 0, placed->row_bytes);
     table_put_number(table, placed->two_lines);
     table_put_count(table, (int64_t)placed->n_known);
-    table_put_count(table, (int64_t)placed->n_lines);
-    table_put_count(table, (int64_t)placed->n_pages);
+    table_put_if(table, has_size, (int64_t)placed->n_lines);
+    table_put_if(table, has_size, (int64_t)placed->n_pages);
     table_put_text(table, finding.data);
     table->failed |= finding.failed;
     buf_fini(&finding);
