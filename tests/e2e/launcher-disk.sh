@@ -136,17 +136,21 @@ if mount -t tmpfs -o size=256k locus-test full 2>/dev/null; then
 
     # The records of the scheduler have no other place: the terminal says where they end, and why. With --strict a
     # program does not run if they cannot even begin.
-    rm -rf full/kept
-    cat /dev/zero 2>/dev/null >full/filler || true
-    truncate -s $(($(stat -c %s full/filler) - 40960)) full/filler
-    # shellcheck disable=SC2016 # for the shell that is measured
-    expect_status 4 "$hpcrun" --report -e sched -o full/s sh -c 'for i in $(seq 600); do /bin/true; done; exit 4'
-    expect_text "$scratch/err" '^hpcrun: What the scheduler does is not recorded any more: .*[.]sched: cannot write: No space left'
-    [ "$(grep -c 'No space left' "$scratch/err")" = 1 ] || fail "sched: not one line: $(cat "$scratch/err")"
-    cat /dev/zero 2>/dev/null >>full/filler || true
-    expect_status 1 "$hpcrun" --strict --append -e sched -o full/s sh -c 'touch has-run'
-    expect_text "$scratch/err" 'No space left'
-    [ ! -e has-run ] || fail "the program ran in spite of --strict"
+    if works rings; then
+        rm -rf full/kept
+        cat /dev/zero 2>/dev/null >full/filler || true
+        truncate -s $(($(stat -c %s full/filler) - 40960)) full/filler
+        # shellcheck disable=SC2016 # for the shell that is measured
+        expect_status 4 "$hpcrun" --report -e sched -o full/s sh -c 'for i in $(seq 600); do /bin/true; done; exit 4'
+        expect_text "$scratch/err" '^hpcrun: What the scheduler does is not recorded any more: .*[.]sched: cannot write: No space left'
+        [ "$(grep -c 'No space left' "$scratch/err")" = 1 ] || fail "sched: not one line: $(cat "$scratch/err")"
+        cat /dev/zero 2>/dev/null >>full/filler || true
+        expect_status 1 "$hpcrun" --strict --append -e sched -o full/s sh -c 'touch has-run'
+        expect_text "$scratch/err" 'No space left'
+        [ ! -e has-run ] || fail "the program ran in spite of --strict"
+    else
+        skip_part "the scheduler's records need rings: $why"
+    fi
     await umount full 2>/dev/null # the companion of the program that did not run has ended
 else
     skip_part "no file system may be mounted here"

@@ -9,10 +9,12 @@ need_runtime
 cd "$scratch"
 ${CC:-cc} -O2 -g -pthread -o try "$srcdir/tests/e2e/programs/try.c"
 hpcquery=$builddir/hpcquery
+events=(-e EADDR)
+! works rings || events+=(-e FAULTS)
 
 # measure MODE [N]: its database is MODE-db.
 measure() {
-    expect_status 0 "$hpcrun" -e EADDR -e FAULTS -o "$1-m" ./try "$1" "${2:-0}"
+    expect_status 0 "$hpcrun" "${events[@]}" -o "$1-m" ./try "$1" "${2:-0}"
     expect_status 0 "$builddir/hpcprof" -q -o "$1-db" "$1-m"
 }
 
