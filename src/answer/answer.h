@@ -62,7 +62,8 @@ enum ask {
 struct export_job {
     const struct model *model;
     const char *report, *form;          /* its name; "text", "csv", "json" or "html" */
-    const struct thread_values *values; /* NULL = none */
+    const struct thread_values *values; /* by context, for statistics over threads; NULL = none. All values of threads:
+                                         * database_values_open */
     const char *directory;              /* of the database */
     const char *subject; /* annotate: the file or function; cpus, patterns, sharing: the variable, NULL: all */
     size_t metric;
