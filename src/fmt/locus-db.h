@@ -108,7 +108,7 @@ enum variable_class {
     CLASS_STATIC,
     CLASS_TLS,
     CLASS_STACK,
-    CLASS_FILE,
+    CLASS_FILE, /* the last one that says which memory it is */
     CLASS_UNKNOWN,
     CLASS_UNATTRIBUTED,
     CLASS_WAITING, /* for other threads or processes, in loops */

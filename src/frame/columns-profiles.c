@@ -132,6 +132,7 @@ struct moving {
     struct profile_map *map;
 };
 
+/* column_change.of: the column with its profiles where the map has them. */
 static struct frame_column *move(struct column_change *change, struct frame_column *column)
 {
     return mapped_column(&moved_class, column, ((struct moving *)change)->map, column->name);

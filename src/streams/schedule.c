@@ -214,7 +214,9 @@ static void take_waking(struct schedule *sched, int32_t number, int64_t t_ns)
     task->woken_ns = t_ns;
 }
 
-/* The CPU that a task leaves has run it until now; false when it ran another one. */
+/* Ends what a CPU has done until now, when a task leaves it (NULL: the idle one, or one that is not known). A CPU of
+ * which nothing is known has run that task all the time, where the recording has all tasks. False when it ran another
+ * one, or when who ran there is not known. */
 static bool cpu_leave(struct schedule *sched, struct schedule_cpu *cpu, struct schedule_task *task,
                       const struct schedule_step *step)
 {

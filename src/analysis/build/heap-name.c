@@ -76,7 +76,9 @@ static bool split_expression(const char *expression, struct rooted *parts)
     return true;
 }
 
-/* Replaces the parameter that an expression begins with by the caller's argument. */
+/* Replaces the parameter that an expression begins with by the caller's argument: "out->cells" is "grid.cells" for
+ * "&grid", and "(*out)->cells" is "grid->cells" for it; "out->cells" is "mesh->grid->cells" for "mesh->grid".
+ * is_pointer: of the parameter, which else is a reference or one of Fortran. False where more would be needed. */
 static bool replace_root(const struct rooted *parts, const char *argument, bool is_pointer, char *text, size_t size)
 {
     const char *rest = parts->rest, *before = "", *behind = "";

@@ -211,7 +211,7 @@ static void add_cell(struct v4_saving *saving, struct saved_cell cell)
 /* What a node has in a profile, with the lines and loops in it. */
 struct saved_sum {
     uint32_t profile;
-    double own, direct; /* with and without those of the loops in it */
+    double own, direct; /* with and without what the loops in it have */
 };
 
 /* Of one node, from what lies below it on. */
@@ -269,7 +269,7 @@ static void put_sums(struct v4_saving *saving, uint32_t node, const struct saved
     }
 }
 
-/* Adds what lines and loops have to what is around them. */
+/* Adds what lines and loops have to what is around them; to its direct part, nothing of a loop. */
 static void hand_up(struct v4_saving *saving, uint32_t node, const struct saved_sums *from, struct saved_sums *sums)
 {
     size_t n_parents;

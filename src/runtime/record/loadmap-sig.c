@@ -601,7 +601,8 @@ unsigned loadmap_find_gone_sig(struct loadmap_gone *gone)
     return n;
 }
 
-/* The word that the page cache would hold for the page now, without the module. */
+/* The word that the page cache would hold for the page now (see map.cache), with 0 in its lowest 12 bits, where the
+ * module's index + 1 belongs. */
 static uint64_t cache_word_sig(uint64_t page)
 {
     return page >> PAGE_CACHE_BITS << 29 | (uint64_t)(loadmap_generation_sig() & 0x1ffff) << 12;
