@@ -524,6 +524,8 @@ __attribute__((noinline)) static void group()
 __attribute__((noinline)) static void nested() { loop(4, [](int) { loop(10, work_a); }); asm(""); }
 __attribute__((noinline)) static void open_a() { loop(40, work_a); asm(""); }
 __attribute__((noinline)) static void open_b() { loop(40, work_b); asm(""); }
+__attribute__((noinline)) static void work_c(int) { work(0.01); asm(""); }
+__attribute__((noinline)) static void last() { loop(40, work_c); asm(""); }
 int main(int argc, char **)
 {
     tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
@@ -536,6 +538,7 @@ int main(int argc, char **)
         std::thread other(open_b);
         open_a();
         other.join();
+        last();
     }
     return 3;
 }
@@ -559,11 +562,13 @@ for row in rows.values():
     whole += value
     if "work" not in path:
         continue
-    opener = next((name for name in path if name in openers + ("open_a", "open_b", "fails")), None)
+    opener = next((name for name in path if name in openers + ("open_a", "open_b", "last", "fails")), None)
     found[opener] = found.get(opener, 0) + value
     astray += value * (opener is None)
     wrong += value * (path[0] != "<program root>" and opener is not None)  # a region of oneTBB's own
-    wrong += value * (opener == "fails" or {"open_a", "work_b"} <= set(path) or {"open_b", "work_a"} <= set(path))
+    wrong += value * (opener == "fails" or {"open_a", "work_b"} <= set(path) or {"open_b", "work_a"} <= set(path) or
+                      ("work_b" in path and opener not in (None, "open_b")) or
+                      ("work_c" in path and opener not in (None, "last")))
 print({name: value / whole for name, value in found.items()}, "astray", astray / whole, "wrong", wrong / whole)
 assert wrong <= 0.02 * whole and min(found[name] for name in openers) > 0.1 * whole
 assert sys.argv[2] != "0" or astray <= 0.05 * whole

@@ -216,7 +216,8 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
     static const char *const libraries[] = {"libgomp", "libomp", "libiomp", "libtbb"};
     uint32_t n_open = self->regions.n_open;
     bool is_for_many = is_in_library(start, libraries, sizeof libraries / sizeof *libraries);
-    state->creator = n_open || !is_for_many ? alloc_events_creator(self, site) : 0;
+    bool is_for_any = is_in_library(start, libraries + 3, 1); /* also if it was made in a region */
+    state->creator = !is_for_many || (n_open && !is_for_any) ? alloc_events_creator(self, site) : 0;
     /* In libgomp each thread that opens regions has a pool of its own, and nested regions have theirs. */
     if (n_open && is_in_library(start, libraries, 1)) {
         state->maker = self;
@@ -224,7 +225,7 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
     } else if (is_in_library(start, libraries + 1, 3)) {
         state->maker = work_sole_sig();
         state->maker_depth = 1;
-        state->maker_is_guess = is_in_library(start, libraries + 3, 1);
+        state->maker_is_guess = is_for_any;
     }
     alloc_wrap_guard_leave();
 }

@@ -174,13 +174,19 @@ static bool is_called_back_sig(const struct unwind_path *path)
     return i > 0 && !is_frame_of_sig(&path->frames[i - 1], c_library);
 }
 
-/* Whether self, whose path has been walked, is seen working on another region of its maker than at its last sample; its
- * paths are entered below that from now on, and its path has to be walked again. */
+/* Whether self, whose path has been walked, is seen working on another region of its maker than at its last sample, or,
+ * where that is a guess, on none; its paths are entered below that from now on, and its path has to be walked again. */
 static bool follow_maker_sig(struct thread_state *self)
 {
     struct thread_regions *mine = &self->regions;
-    const struct thread_work *work = self->maker && is_called_back_sig(&self->sample_path) ? work_of_sig(self) : NULL;
-    bool is_early = false;
+    bool is_working = self->maker && is_called_back_sig(&self->sample_path), is_early = false;
+    const struct thread_work *work = is_working ? work_of_sig(self) : NULL;
+    if (is_working && !work && self->maker_is_guess && mine->seen) {
+        mine->top = mine->top_of = self->samples.root;
+        mine->seen = NULL;
+        mine->version++;
+        return true;
+    }
     if (!work || (work == mine->seen && work->serial == mine->seen_serial && mine->top_of == self->samples.root))
         return false;
     mine->top = work_node_sig(self, work, &self->samples, &self->sample_path, &is_early);
