@@ -530,16 +530,17 @@ static void end_object(struct head *head, size_t first)
         head->columns.items[first - 1].kind |= COLUMN_MEMBERS(head->columns.n - first);
 }
 
-/* Percent of all CPU time, where that is known; they add up to 100. */
+/* Percent of all CPU time, where that is known; they add up to 100, where memory is not left out as not known. */
 static void head_causes(struct head *head, const struct report *report)
 {
     double percents[REPORT_CAUSES];
+    bool is_unknown = report_is_memory_unknown(&report->causes);
     report_time_causes(report, percents);
     column_list_add(&head->columns, COLUMNS(cause_columns));
     fill_causes(&report->causes, &head->row);
     size_t first = begin_object(head, "causes");
     for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++)
-        head_number(head, report_cause_name(cause), percents[cause]);
+        head_number(head, report_cause_name(cause), is_unknown && cause == REPORT_MEMORY ? NAN : percents[cause]);
     end_object(head, first);
 }
 

@@ -408,6 +408,8 @@ const char *report_meaning(const struct report *report, const struct report_row 
                "(hpcquery sharing)";
     if (row->on_shared_lines > RESIDENT_PART * row->share)
         return "its cache lines may go from core to core: threads share them, and one writes (hpcquery sharing)";
+    if (report_is_memory_unknown(sum))
+        return why_unverified(report, variable);
     if (sum->resident > RESIDENT_PART * row->share)
         return "resident in the core's caches: change the arithmetic, not the data";
     if (sum->execution > RESIDENT_PART * row->share)

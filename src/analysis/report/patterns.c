@@ -33,7 +33,7 @@ const char *use_confidence_name(enum use_confidence confidence)
 
 /* --- threads --- */
 
-/* The report's rows by scope, NO_ROW for none: [n_scopes], to be freed; NULL when out of memory. */
+/* The report's rows of data by scope, NO_ROW for none: [n_scopes], to be freed; NULL when out of memory. */
 static uint32_t *rows_by_scope(const struct report *report)
 {
     size_t n = report->model->n_scopes;
@@ -42,7 +42,8 @@ static uint32_t *rows_by_scope(const struct report *report)
         row_of[i] = NO_ROW;
     for (uint32_t r = 0; row_of && r < report->n_rows; r++) {
         const struct variable *variable = report->rows[r].is_waiting ? NULL : report->rows[r].variable;
-        for (size_t i = 0; variable && i < variable->n_scopes; i++)
+        bool is_data = variable && variable->class < CLASS_UNATTRIBUTED;
+        for (size_t i = 0; is_data && i < variable->n_scopes; i++)
             if (row_of[variable->scopes[i]] == NO_ROW)
                 row_of[variable->scopes[i]] = r;
     }
