@@ -568,6 +568,7 @@ def main():
         refused = subprocess.run([str(BUILD / "hpcquery"), "tree", "--html", str(cases["minicg"])], capture_output=True,
                                  check=False, text=True)
         expect(refused.returncode == 2 and "--html" in refused.stderr, f"tree --html: {refused.returncode} {refused.stderr}")
+        run("hpcquery", "export", "html", "--csv", cases["minicg"], status=2)
     for failure in failures[:20]:
         print("FAIL:", failure[:1500])
     sys.exit(1 if failures else 0)

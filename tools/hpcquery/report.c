@@ -222,5 +222,7 @@ int export_run(const struct settings *settings, const struct report_kind *kind, 
     own.form = words[1];
     if (!report_has_form(&whole.forms, words[1]) || !is_ours(words[2]))
         return chain_export(settings, words[1], words[2]);
+    if (strcmp(settings->form, "text") != 0 && strcmp(settings->form, words[1]) != 0)
+        return tool_usage("hpcquery", "--%s and export %s do not go together", settings->form, words[1]);
     return query(&own, &whole, NULL, words[2]);
 }
