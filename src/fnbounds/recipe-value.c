@@ -111,24 +111,32 @@ static bool field_within(struct recipe_field inner, struct recipe_field outer, s
     return true;
 }
 
+static const struct sum *find_product(const struct known_values *known, uint32_t id)
+{
+    for (unsigned i = 0; i < known->n_sums; i++)
+        if (known->sums[i].result == id && known->sums[i].left == NO_VALUE)
+            return &known->sums[i];
+    return NULL;
+}
+
+static const struct mask *find_mask(const struct known_values *known, uint32_t id)
+{
+    for (unsigned i = 0; i < known->n_masks; i++)
+        if (known->masks[i].result == id)
+            return &known->masks[i];
+    return NULL;
+}
+
 /* A field of the lower half of a register, or of a field, is one of that register. */
 static struct value add_field(struct known_values *known, struct value from, struct recipe_field field)
 {
     struct value result = fresh(known);
-    for (unsigned i = 0; i < known->n_masks && from.offset == 0; i++) {
-        const struct mask *mask = &known->masks[i];
-        if (mask->result == from.id && mask->field && field_within(recipe_field_unpack(mask->field), field, &field)) {
-            from = mask->left;
-            break;
-        }
-    }
-    for (unsigned i = 0; i < known->n_sums && from.offset == 0; i++) {
-        const struct sum *sum = &known->sums[i];
-        if (sum->result == from.id && sum->is_extended && field.first + field.n_bits <= 32) {
-            from = (struct value){sum->right, sum->constant};
-            break;
-        }
-    }
+    const struct mask *mask = from.offset == 0 ? find_mask(known, from.id) : NULL;
+    if (mask && mask->field && field_within(recipe_field_unpack(mask->field), field, &field))
+        from = mask->left;
+    const struct sum *half = from.offset == 0 ? find_product(known, from.id) : NULL;
+    if (half && half->is_extended && field.first + field.n_bits <= 32)
+        from = (struct value){half->right, half->constant};
     if (known->n_masks < N_MASKS)
         known->masks[known->n_masks++] =
             (struct mask){.result = result.id, .left = from, .field = recipe_field_pack(field)};
@@ -279,25 +287,15 @@ static uint8_t find_same(const struct known_values *known, struct value value)
 static bool use_mask(const struct known_values *known, struct value value, int64_t scale, struct recipe_operand *out,
                      int64_t *disp)
 {
-    for (unsigned i = 0; i < known->n_masks; i++) {
-        const struct mask *mask = &known->masks[i];
-        uint8_t left = find_same(known, mask->left), right = mask->field ? 0 : find_same(known, mask->right);
-        if (mask->result != value.id || left == RECIPE_NO_REG || right == RECIPE_NO_REG)
-            continue;
-        out->index = left | RECIPE_INDEX_MASKED;
-        out->offset = mask->field ? mask->field : right;
-        *disp += value.offset * scale;
-        return true;
-    }
-    return false;
-}
-
-static const struct sum *find_product(const struct known_values *known, uint32_t id)
-{
-    for (unsigned i = 0; i < known->n_sums; i++)
-        if (known->sums[i].result == id && known->sums[i].left == NO_VALUE)
-            return &known->sums[i];
-    return NULL;
+    const struct mask *mask = find_mask(known, value.id);
+    uint8_t left = mask ? find_same(known, mask->left) : RECIPE_NO_REG;
+    uint8_t right = mask && !mask->field ? find_same(known, mask->right) : 0;
+    if (left == RECIPE_NO_REG || right == RECIPE_NO_REG)
+        return false;
+    out->index = left | RECIPE_INDEX_MASKED;
+    out->offset = mask->field ? mask->field : right;
+    *disp += value.offset * scale;
+    return true;
 }
 
 /* Index value in a register, or as a multiple of one: sets index, scale and INDEX32 of *out. */
