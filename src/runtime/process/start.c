@@ -197,35 +197,43 @@ void process_end_for_good(int exit_code)
 /* Workers of a pool that a library makes at the first parallel region belong to no one place of the program: each
  * region that they work for begins elsewhere. What opens one is wrapped for some of these libraries: a worker then
  * learns what it works for, and until it begins, it waits for what made it. */
-static bool is_in_library(uintptr_t start, const char *const *libraries, size_t n_libraries)
+enum pool { POOL_NONE, POOL_LIBGOMP, POOL_LIBOMP, POOL_TBB };
+
+/* The library that a thread begins in, if its threads are such workers. */
+static enum pool pool_of(uintptr_t start)
 {
+    static const struct {
+        const char *name; /* a file's name begins so */
+        enum pool pool;
+    } libraries[] = {
+        {"libgomp", POOL_LIBGOMP}, {"libomp", POOL_LIBOMP}, {"libiomp", POOL_LIBOMP}, {"libtbb", POOL_TBB}};
     const struct loadmap_module *module = loadmap_find_sig(start);
     const char *name = module && module->name ? module->name : "";
     for (const char *p = name; *p; p++)
         name = *p == '/' ? p + 1 : name;
-    for (size_t i = 0; i < n_libraries; i++)
-        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(name, libraries[i].name, strlen(libraries[i].name)) == 0)
+            return libraries[i].pool;
+    return POOL_NONE;
 }
 
 void process_note_creator(struct thread_state *state, struct thread_state *self, uintptr_t start,
                           const struct alloc_site *site)
 {
     alloc_wrap_guard_enter();
-    static const char *const libraries[] = {"libgomp", "libomp", "libiomp", "libtbb"};
     uint32_t n_open = self->regions.n_open;
-    bool is_for_many = is_in_library(start, libraries, sizeof libraries / sizeof *libraries);
-    bool is_for_any = is_in_library(start, libraries + 3, 1); /* also if it was made in a region */
-    state->creator = !is_for_many || (n_open && !is_for_any) ? alloc_events_creator(self, site) : 0;
+    enum pool pool = pool_of(start);
+    /* oneTBB's workers work for any region, not only for the one in which they were made. */
+    bool is_creator_known = pool == POOL_NONE || (n_open && pool != POOL_TBB);
+    state->creator = is_creator_known ? alloc_events_creator(self, site) : 0;
     /* In libgomp each thread that opens regions has a pool of its own, and nested regions have theirs. */
-    if (n_open && is_in_library(start, libraries, 1)) {
+    if (n_open && pool == POOL_LIBGOMP) {
         state->maker = self;
         state->maker_depth = n_open;
-    } else if (is_in_library(start, libraries + 1, 3)) {
+    } else if (pool == POOL_LIBOMP || pool == POOL_TBB) {
         state->maker = work_sole_sig();
         state->maker_depth = 1;
-        state->maker_is_guess = is_for_any;
+        state->maker_is_guess = pool == POOL_TBB;
     }
     alloc_wrap_guard_leave();
 }

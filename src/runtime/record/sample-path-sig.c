@@ -133,7 +133,7 @@ const struct thread_work *work_of_sig(const struct thread_state *self)
     return &made_by->open[self->maker_depth - 1];
 }
 
-void work_is_shared_sig(void)
+void work_share_sig(void)
 {
     atomic_store_explicit(&works.is_shared, true, memory_order_relaxed);
 }
@@ -143,7 +143,7 @@ const struct thread_state *work_sole_sig(void)
     return atomic_load_explicit(&works.sole, memory_order_relaxed);
 }
 
-bool work_is_sole_sig(struct thread_state *self)
+bool work_claim_sole_sig(struct thread_state *self)
 {
     const struct thread_state *none = NULL;
     if (!work_sole_sig())

@@ -39,11 +39,14 @@ uint32_t work_node_sig(struct thread_state *self, const struct thread_work *work
 /* What self works on for another thread, NULL: nothing that is known.  ctx: any, of self */
 const struct thread_work *work_of_sig(const struct thread_state *self);
 
-/* Whether self, the calling thread, is the first in the process that asks: the only one whose outermost regions are
- * worked on by workers who are told of no other. _sole: that thread, NULL: none yet.  ctx: ordinary */
-bool work_is_sole_sig(struct thread_state *self);
+/* Makes self, the calling thread, the only one whose outermost regions are worked on by workers who are told of no
+ * other, unless there is one; returns whether it is self.  ctx: ordinary */
+bool work_claim_sole_sig(struct thread_state *self);
+
 /* Threads that were only supposed to work for that one (maker_is_guess) do not count as such from now on.  ctx: any */
-void work_is_shared_sig(void);
+void work_share_sig(void);
+
+/* The thread that was made the only one; NULL: none yet.  ctx: any */
 const struct thread_state *work_sole_sig(void);
 
 /* self, the calling thread, works on work from now on, or, NULL, on nothing for others.  ctx: ordinary */

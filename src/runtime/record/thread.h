@@ -110,7 +110,7 @@ struct thread_regions {
      * are. */
     struct thread_work open[THREAD_OPEN_MAX];
     volatile uint32_t n_open, n_opened; /* now; ever. n_open may be more than THREAD_OPEN_MAX */
-    bool is_sole;                       /* it is known to be (work_is_sole_sig) */
+    bool is_sole;                       /* it is known to be (work_claim_sole_sig) */
     const struct thread_work *seen;     /* what the thread was seen working on last, with this serial */
     uint32_t seen_serial;
 };

@@ -328,7 +328,7 @@ static void fork_region(struct next *next, const char *name, const struct alloc_
         return;
     }
     uint32_t depth = self ? self->regions.n_open : 0;
-    bool is_plain = self && depth == 0 && (self->regions.is_sole || work_is_sole_sig(self));
+    bool is_plain = self && depth == 0 && (self->regions.is_sole || work_claim_sole_sig(self));
     if (self)
         open_at(self, site);
     if (is_plain) {
@@ -383,8 +383,8 @@ static bool open_tasks(const struct alloc_site *site)
     struct thread_state *self = thread_self_sig();
     if (!self || self->maker)
         return false;
-    if (!self->regions.is_sole && !work_is_sole_sig(self)) {
-        work_is_shared_sig();
+    if (!self->regions.is_sole && !work_claim_sole_sig(self)) {
+        work_share_sig();
         return false;
     }
     struct thread_regions *mine = &self->regions;
