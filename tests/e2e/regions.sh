@@ -8,6 +8,19 @@ need_runtime
 perf_works || skip "perf is refused here, and timers are too slow"
 need python3
 cd "$scratch"
+cat >paths.py <<'END'
+import csv
+def paths(name):
+    """The own value of each line of a tree, and the names from the root to it, functions without their parameters."""
+    rows = {row["id"]: row for row in csv.DictReader(open(name, encoding="utf-8"))}
+    for row in rows.values():
+        path, up = [], row
+        while row["kind"] == "line" and up:
+            path.insert(0, up["name"].split("(")[0])
+            up = rows.get(up["parent"])
+        if path:
+            yield float(row["exclusive"]), path
+END
 
 for api in 1 2 3; do
     $CC -O1 -g -w -pthread -DAPI=$api -I"$srcdir/src" "$srcdir/tests/e2e/regions.c" -o "regions$api" -ldl
@@ -199,18 +212,12 @@ for event in EADDR CPUTIME; do
     expect_status 0 "$builddir/hpcprof" -q -o "creators-$event.db" "creators-$event.m"
     expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "creators-$event.db"
     python3 - out <<'END' || fail "$event: threads are not below the calls that made them"
-import csv, sys
-rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+import sys
+from paths import paths
 expected = {"by_pthread": ["plain"], "by_thread": ["nested", "plain"], "by_std": [], "by_async": [], "by_c11": ["c11"],
             "by_child": ["plain"]}
 found, outside = dict.fromkeys(expected, 0), 0
-for row in rows.values():
-    value = float(row["exclusive"]) if row["kind"] == "line" else 0
-    path = []
-    up = row
-    while value and up:
-        path.insert(0, up["name"].split("(")[0])
-        up = rows.get(up["parent"])
+for value, path in paths(sys.argv[1]):
     if not any(name.startswith("work") for name in path):
         continue
     creator = next((name for name in path if name in expected), None)
@@ -230,17 +237,13 @@ expect_status 0 "$builddir/hpcrun" -e EADDR -o merged.m ./creators many
 expect_status 0 "$builddir/hpcprof" -q -o merged.db merged.m
 expect_status 0 "$builddir/hpcquery" tree --csv --min 0 merged.db
 python3 - out <<'END' || fail "threads that share a record stand below a call that did not make them"
-import csv, sys
-rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+import sys
+from paths import paths
 below = {}
-for row in rows.values():
-    path, up = [], row
-    while row["kind"] == "line" and up:
-        path.insert(0, up["name"].split("(")[0])
-        up = rows.get(up["parent"])
+for value, path in paths(sys.argv[1]):
     if any(name.startswith("brief") for name in path):
         creator = next((name for name in path if name in ("one_path", "other_path")), "none")
-        below[creator] = below.get(creator, 0) + float(row["exclusive"])
+        below[creator] = below.get(creator, 0) + value
 print(below)
 sys.exit(not (below.get("one_path", 0) > 0 and below.get("other_path", 0) > 0 and below.get("none", 0) > 0))
 END
@@ -330,20 +333,14 @@ teams() {
         cp out "$1-$n.csv"
     done
     python3 - "$1-2.csv" "$1-16.csv" <<'END' || fail "$1: workers are not below what opened their region"
-import csv, re, sys
+import re, sys
+from paths import paths
 expected = {"first": ["team"], "second": ["team"], "loop": [], "nested": ["inner"]}
 shares = []
 for name in sys.argv[1:]:
-    rows = {row["id"]: row for row in csv.DictReader(open(name, encoding="utf-8"))}
     found, outside, whole = dict.fromkeys(expected, 0), 0, 0
-    for row in rows.values():
-        value = float(row["exclusive"]) if row["kind"] == "line" else 0
-        path = []
-        up = row
-        while value and up:
-            if up["name"] and up["name"] != "teams" and not up["name"].startswith("loop at"):
-                path.insert(0, up["name"].split("(")[0])
-            up = rows.get(up["parent"])
+    for value, path in paths(name):
+        path = [up for up in path if up and up != "teams" and not up.startswith("loop at")]
         whole += value
         outside += value * (path[:2] != ["<program root>", "main"])
         if "work" not in path:
@@ -417,14 +414,10 @@ openers() {
     expect_status 0 "$builddir/hpcprof" -q -o "$1.db" "$1.m"
     expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "$1.db"
     python3 - out <<'END' || fail "$1: workers are below a thread for which they did not work"
-import csv, sys
-rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+import sys
+from paths import paths
 right, wrong = {"a": 0, "b": 0}, 0
-for row in rows.values():
-    value, path, up = float(row["exclusive"]) if row["kind"] == "line" else 0, [], row
-    while value and up:
-        path.insert(0, up["name"].split("(")[0])
-        up = rows.get(up["parent"])
+for value, path in paths(sys.argv[1]):
     for which in right:
         if f"work_{which}" in path:
             is_right = f"open_{which}" in path[:path.index(f"work_{which}")]
@@ -551,14 +544,10 @@ if "${CXX:-g++}" -O1 -g -fno-optimize-sibling-calls -pthread tasks.cc -o tasks -
         expect_status 0 "$builddir/hpcprof" -q -o "tasks-$#.db" "tasks-$#.m"
         expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "tasks-$#.db"
         python3 - out $# <<'END' || fail "oneTBB, $way: workers are not below what they worked for"
-import csv, sys
-rows = {row["id"]: row for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))}
+import sys
+from paths import paths
 openers, found, astray, wrong, whole = ("first", "group", "nested"), {}, 0, 0, 0
-for row in rows.values():
-    value, path, up = float(row["exclusive"]) if row["kind"] == "line" else 0, [], row
-    while value and up:
-        path.insert(0, up["name"].split("(")[0])
-        up = rows.get(up["parent"])
+for value, path in paths(sys.argv[1]):
     whole += value
     if "work" not in path:
         continue
