@@ -170,9 +170,11 @@ static int write_all(const struct export_job *job, struct buf *out, struct error
     if (all)
         find_apart(all, n_all);
     rows.failed = !all;
+    bool is_found = !job->subject || !all;
     for (size_t i = 0; all && i < n_all; i++) {
         const struct report_row *row = all[i].row->row;
         bool is_meant = !job->subject || strcmp(row->name, job->subject) == 0;
+        is_found |= is_meant;
         if (is_meant && job_shows(job, row->share, n)) {
             fill_row(&rows, &all[i]);
             n++;
@@ -181,6 +183,10 @@ static int write_all(const struct export_job *job, struct buf *out, struct error
         }
     }
     free(all);
+    if (!is_found) {
+        table_fini(&rows);
+        return patterns_refuse_variable(&patterns, job->subject, err);
+    }
     patterns_fini(&patterns);
     if (strcmp(job->form, "text") != 0)
         return export_put_answer(job, export_metric(job), NULL, "variables", &rows, out, err);

@@ -131,12 +131,6 @@ static const char *why_none(const struct report *report)
     return "No sample of this metric lies in a variable, other than in threads' own stacks.";
 }
 
-static int no_variable(const struct export_job *job, struct patterns *patterns, struct error *err)
-{
-    patterns_fini(patterns);
-    return error_set(err, ERR_NOT_FOUND, "no variable '%s' has places in memory that were sampled", job->subject);
-}
-
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct patterns patterns;
@@ -159,7 +153,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
             put_map(&patterns, &patterns.rows[i], out);
     }
     if (job->subject && !n)
-        return no_variable(job, &patterns, err);
+        return patterns_refuse_variable(&patterns, job->subject, err);
     if (n_left)
         buf_printf(out, "%zu more variables (--top 0 shows all)\n", n_left);
     if (patterns.n_lines && !job->subject)
@@ -251,7 +245,7 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
             n++;
         }
     if (job->subject && !n)
-        return no_variable(job, &patterns, err);
+        return patterns_refuse_variable(&patterns, job->subject, err);
     patterns_fini(&patterns);
     return export_put_answer(job, export_metric(job), NULL, "variables", &rows, out, err);
 }

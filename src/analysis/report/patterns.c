@@ -526,6 +526,12 @@ int patterns_make(const struct model *model, size_t metric, bool with_paths, str
     return error_memory(err);
 }
 
+int patterns_refuse_variable(struct patterns *patterns, const char *name, struct error *err)
+{
+    patterns_fini(patterns);
+    return error_set(err, ERR_NOT_FOUND, "no variable '%s' has places in memory that were sampled", name);
+}
+
 void patterns_fini(struct patterns *patterns)
 {
     report_fini(&patterns->report);

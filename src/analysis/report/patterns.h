@@ -147,6 +147,9 @@ struct patterns {
 /* Fills *patterns with the variables of the report about a metric. It must not outlive the model.  err: ERR_MEMORY */
 int patterns_make(const struct model *model, size_t metric, bool with_paths, struct patterns *patterns,
                   struct error *err);
+
+/* The error of a name that no row has; frees *patterns. Returns ERR_NOT_FOUND.  ctx: ordinary */
+int patterns_refuse_variable(struct patterns *patterns, const char *name, struct error *err);
 void patterns_fini(struct patterns *patterns);
 
 /* "blocked by thread", "low", "false sharing". Static storage. */
