@@ -105,6 +105,13 @@ struct ask_note {
  * in whatever form. */
 bool job_shows(const struct export_job *job, double share, size_t n_before);
 
+/* Of --by, of a report whose split rows have a value each. */
+#define NOTE_BY_EXTREMES                                                                                               \
+    {                                                                                                                  \
+        ASK_BY, "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON "  \
+                "have all that is not zero."                                                                           \
+    }
+
 struct report_kind {
     const char *name;     /* the verb */
     const char *operands; /* "DB" */

@@ -162,9 +162,7 @@ static int annotate_table(const struct export_job *job, struct buf *out, struct 
 
 static const struct ask_note notes[] = {
     {ASK_ALL, "All lines."},
-    {ASK_BY,
-     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
-     "that is not zero."},
+    NOTE_BY_EXTREMES,
     {ASK_MIN, "Default in text: 0.5."},
     {0, NULL},
 };

@@ -124,13 +124,19 @@ static void put_line(const struct export_job *job, const struct patterns *patter
         put_verdict(job, patterns, line, out);
 }
 
+/* Whether a note says why lines were not watched though the user asked for it. */
+static bool is_about_watching(const char *note)
+{
+    return strncmp(note, SHARING_NOTE, strlen(SHARING_NOTE)) == 0;
+}
+
 /* Why lines were not watched though the user asked for it; false: they were, or nobody asked. */
 static bool put_sharing_notes(const struct export_job *job, struct buf *out)
 {
     bool is_any = false;
     for (size_t i = 0; i < job->model->n_notes; i++) {
         const char *note = job->model->notes[i];
-        if (strncmp(note, SHARING_NOTE, strlen(SHARING_NOTE)) != 0)
+        if (!is_about_watching(note))
             continue;
         text_labelled(out, job, "note", note);
         is_any = true;
@@ -287,7 +293,7 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
         return code;
     struct table *notes = table_put_table(&head, COLUMNS(note_columns));
     for (size_t i = 0; i < job->model->n_notes; i++)
-        if (strncmp(job->model->notes[i], SHARING_NOTE, strlen(SHARING_NOTE)) == 0)
+        if (is_about_watching(job->model->notes[i]))
             table_put_text(notes, job->model->notes[i]);
     for (size_t i = 0; i < patterns.n_lines; i++)
         if (is_line_shown(job, &patterns, &patterns.lines[i], table_rows(&rows)))

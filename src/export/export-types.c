@@ -384,9 +384,7 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
 
 static const struct ask_note notes[] = {
     {ASK_ALL, "Also list types without samples."},
-    {ASK_BY,
-     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
-     "that is not zero."},
+    NOTE_BY_EXTREMES,
     {0, NULL},
 };
 

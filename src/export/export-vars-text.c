@@ -266,9 +266,7 @@ static const struct ask_note notes[] = {
     {ASK_HTML, "A page for a browser in one file: variables with their details, flame graphs, sources (export html)."},
     {ASK_ALL, "Also list variables without samples."},
     {ASK_PATHS, "One row for each allocation path, even where name and site are the same, with the complete path."},
-    {ASK_BY,
-     "In text, threads, processes, ranks and places show the extremes where there are many; CSV and JSON have all "
-     "that is not zero."},
+    NOTE_BY_EXTREMES,
     {ASK_FIELDS, "List the fields of each variable; with --csv a table of fields."},
     {0, NULL},
 };
