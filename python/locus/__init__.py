@@ -21,6 +21,7 @@ import os
 import pathlib
 import weakref
 
+from locus import _abi as abi
 from locus import _library as library
 from locus._library import Error
 
@@ -31,12 +32,11 @@ except ImportError:
 
 __all__ = ["Error", "Frame", "Profile", "operations"]
 
-NO_NODE = 0xFFFFFFFF
 Profile = collections.namedtuple("Profile", "name rank thread process node")
 Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."
 Difference = collections.namedtuple("Difference", "node before after")
-_AGGREGATES = ("sum", "mean", "min", "max", "std", "count", "percentile")
-_SUMS = ("plain", "exclusive", "inclusive")
+_AGGREGATES, _SUMS, _SELECTED_BY = (tuple(value.removeprefix(prefix).lower() for value in abi.ENUMS[name]) for name, prefix in (
+    ("frame_aggregate", "FRAME_"), ("frame_sums", "FRAME_"), ("query_by", "QUERY_BY_")))
 
 
 def _array(code, pointer, n):
@@ -147,7 +147,7 @@ class Frame:
         """The values of a further attribute: texts, or an array of numbers with nan where there is none."""
         names = self.attributes
         if name not in names:
-            raise Error(library.NOT_FOUND, f"there is no attribute '{name}'; there are: {', '.join(names) or 'none'}")
+            raise Error(abi.ERR_NOT_FOUND, f"there is no attribute '{name}'; there are: {', '.join(names) or 'none'}")
         at = names.index(name)
         if self._call("frame_attribute_is_text", at):
             return [library.text(self._call("frame_attribute_text", at, i)) for i in range(len(self))]
@@ -198,9 +198,9 @@ class Frame:
         if name is None:
             at = self._call("frame_default_column")
             if at == library.NO_COLUMN:
-                raise Error(library.NOT_FOUND, "the frame has no column")
+                raise Error(abi.ERR_NOT_FOUND, "the frame has no column")
             return at
-        error = library.ErrorText()
+        error = abi.Error()
         at = self._call("frame_find_column", library.data(name), error)
         if at == library.NO_COLUMN:
             raise Error.of(error)
@@ -226,7 +226,7 @@ class Frame:
         given. aggregate: sum, mean, min, max, std, count or percentile."""
         if aggregate not in _AGGREGATES:
             raise ValueError(f"'{aggregate}' is none of {', '.join(_AGGREGATES)}")
-        view = library.View(None, 0, _AGGREGATES.index(aggregate), percentile)
+        view = abi.FrameView(None, 0, _AGGREGATES.index(aggregate), percentile)
         if profiles is not None:
             chosen = sorted(set(self.find_profiles(profiles) if isinstance(profiles, str) else profiles))
             view.profiles, view.n_profiles = (ctypes.c_uint32 * (len(chosen) or 1))(*chosen), len(chosen)
@@ -236,7 +236,7 @@ class Frame:
 
     def cells(self, column=None):
         """The values of every node in every profile that has one: arrays of nodes, profiles and values."""
-        at, pointer, n = self._column(column), ctypes.POINTER(library.Cell)(), ctypes.c_size_t()
+        at, pointer, n = self._column(column), ctypes.POINTER(abi.FrameCell)(), ctypes.c_size_t()
         nodes, profiles, values = array.array("I"), array.array("I"), array.array("d")
         for node in range(len(self)):
             self._check("frame_cells", at, node, pointer, n)
@@ -286,7 +286,7 @@ class Frame:
 
     def paths(self, query, most=1000, longest=True):
         """The paths that a pattern matches, as lists of nodes; longest: not those that go on to another match."""
-        made = library.Paths()
+        made = abi.QueryPaths()
         self._check("query_paths", library.data(query), None, most, longest, made)
         found = [[made.nodes[k] for k in range(p.first, p.first + p.n)] for p in made.items[:made.n]]
         library.call("query_paths_fini", made)
@@ -298,7 +298,7 @@ class Frame:
         text = ctypes.c_void_p()
         for node in nodes:
             self._known(node)
-        self._check("query_select", (ctypes.c_uint32 * (len(nodes) or 1))(*nodes), len(nodes), ("path", "node").index(by), text)
+        self._check("query_select", (ctypes.c_uint32 * (len(nodes) or 1))(*nodes), len(nodes), _SELECTED_BY.index(by), text)
         made = library.text(ctypes.string_at(text.value))
         library.free(text)
         return made
@@ -337,7 +337,7 @@ class Frame:
 
     def diff(self, after, column=None, threshold=0.0):
         """(frame, differences): the nodes whose value changes by more than threshold percent of the total, largest first."""
-        handle, pointer, n = ctypes.c_void_p(), ctypes.POINTER(library.FoundDifference)(), ctypes.c_size_t()
+        handle, pointer, n = ctypes.c_void_p(), ctypes.POINTER(abi.FrameDifference)(), ctypes.c_size_t()
         name = self.all_columns[self._column(column)]
         self._check("frame_diff", after._open(), library.data(name), threshold, handle, pointer, n)
         found = [Difference(pointer[i].node, pointer[i].before, pointer[i].after) for i in range(n.value)]
@@ -351,7 +351,7 @@ class Frame:
         pair = self._call("frame_column_pair", at)
         if column is None and _SUMS[self._call("frame_column_sums", at)] == "exclusive" and pair != library.NO_COLUMN:
             at = pair
-        self._check("frame_hot_path", at, None, NO_NODE if start is None else self._known(start), share, pointer, n)
+        self._check("frame_hot_path", at, None, abi.FRAME_NONE if start is None else self._known(start), share, pointer, n)
         return library.taken(pointer, n.value)
 
     def save(self, path):

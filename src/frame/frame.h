@@ -83,6 +83,10 @@ struct frame_cell {
     double value;
 };
 
+/* The size of a struct of these headers by its name, "frame_view", as the library was built; 0: it knows none. For who
+ * has declared it in another language. */
+size_t locus_struct_size(const char *name);
+
 /* Opens whatever a reader of readers.h knows: a database, or a file of another tool. *frame is the caller's.
  * An exclusive column holds the cost of each node alone, whatever the file calls so: in a database of HPCToolkit (and
  * ours) a function's "X" is what its lines and loops do not have, and mostly nothing. What hpcviewer and Hatchet show

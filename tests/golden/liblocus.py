@@ -15,7 +15,7 @@ if os.environ.get("LOCUS_SANITIZER"):
     print("SKIP: a program without the sanitizer cannot load a library that has it")
     sys.exit(77)
 LIBRARY = BUILD / ".libs" / "liblocus.so"
-HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in ("frame", "ops", "query")]
+HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in ("error", "frame", "ops", "query")]
 NOT_USED = re.compile(r"exit|_Exit|_exit|quick_exit|abort|raise|kill|v?f?printf|v?dprintf|puts|fputs|putchar|fputc|fwrite|perror|write|"
                       r"__v?f?printf_chk|__v?dprintf_chk|std(out|err)|system|popen|err|errx|warn|warnx|__assert_fail")
 CODE = """
