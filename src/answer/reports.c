@@ -21,7 +21,8 @@
     ROW(answer_first_touch)                                                                                            \
     ROW(answer_patterns)                                                                                               \
     ROW(answer_sharing)                                                                                                \
-    ROW(answer_alignment)
+    ROW(answer_alignment)                                                                                              \
+    ROW(answer_items)
 
 #define DECLARE(name) extern const struct report_kind name;
 #define ADDRESS(name) &name,

@@ -76,14 +76,18 @@ OPTIONS = {
     "patterns": ["--variable grid"],
     "sharing": ["--variable grid"],
     "alignment": ["--variable grid"],
+    "items": [],
 }
-SUBJECTS = ("main", "app.c", "leaf", "solver.c", "solve", "util.c")
+SUBJECTS = {
+    "annotate": ("main", "app.c", "leaf", "solver.c", "solve", "util.c"),
+    "items": ("variable", "variable:grid", "function", "function:leaf", "line", "line:app.c:14", "node", "node:5", "thread", "type", "field"),
+}
 
 
 def request(rng, metrics):
     """Words of a random request."""
     verb = rng.choice(sorted(OPTIONS))
-    words = [verb] + ([rng.choice(SUBJECTS)] if verb == "annotate" else [])
+    words = [verb] + ([rng.choice(SUBJECTS[verb])] if verb in SUBJECTS else [])
     if OPTIONS[verb] and rng.random() < 0.6:
         words += rng.choice(OPTIONS[verb]).split()
     words += ["--top", str(rng.choice((0, 0, 1, 2, 5)))]

@@ -12,6 +12,7 @@ FILE_MAX, FUNCTION_MAX, MAX_COLUMNS, SHORT_LINES = 1000, 80, 120, 60
 BELOW = (
     "files: the goal was set before there were frames, the browser's page and streams, whose readers, operations and\n"
     "forms for other tools are rows of tables, a file each. These rooms are counted apart, and have a limit of their own.\n"
+    "Things that can be looked at took six: what finds them, their kinds by data, code and place, and their report.\n"
     "Samples in Python took three: the reader of its frames serves a handler and a hook, each of which is a file.",
     "extern functions with one client: a function of a handler's file (-sig), of a hook's or of a file that the build\n"
     "chooses cannot be static in the ordinary file that calls it; and a room with two or three chapters, each the other's\n"
@@ -26,7 +27,7 @@ BELOW = (
 # name, before, limit, goal as people say it
 ROWS = {
     "files": ("files in src and tools, rooms of that time", 752, 449, "<= 430"),
-    "later": ("files in rooms that came later", 0, 146, "-"),
+    "later": ("files in rooms that came later", 0, 152, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
@@ -37,7 +38,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1236, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1242, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 LATER = ("src/frame/", "src/streams/", "src/export/frames/", "src/export/page/", "src/export/streams/", "src/export/advice/",

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of kinds, and how things are found in it: see item.h. */
+#include "answer/item.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spelling.h"
+
+#define KINDS(ROW)                                                                                                     \
+    ROW(item_variable)                                                                                                 \
+    ROW(item_field)                                                                                                    \
+    ROW(item_type)                                                                                                     \
+    ROW(item_site)                                                                                                     \
+    ROW(item_function)                                                                                                 \
+    ROW(item_loop)                                                                                                     \
+    ROW(item_line)                                                                                                     \
+    ROW(item_instruction)                                                                                              \
+    ROW(item_file)                                                                                                     \
+    ROW(item_module)                                                                                                   \
+    ROW(item_region)                                                                                                   \
+    ROW(item_node)                                                                                                     \
+    ROW(item_thread)                                                                                                   \
+    ROW(item_process)                                                                                                  \
+    ROW(item_rank)                                                                                                     \
+    ROW(item_cpu)                                                                                                      \
+    ROW(item_numa)                                                                                                     \
+    ROW(item_event)
+
+#define DECLARE(name) extern const struct item_kind name;
+#define ADDRESS(name) &name,
+
+KINDS(DECLARE)
+
+static const struct item_kind *const kinds[] = {KINDS(ADDRESS)};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+const struct item_kind *item_kind_at(size_t i)
+{
+    return i < N_KINDS ? kinds[i] : NULL;
+}
+
+/* Number of the kind with a name of n bytes, N_KINDS when there is none. */
+static size_t kind_number(const char *name, size_t n)
+{
+    size_t i = 0;
+    while (i < N_KINDS && !(strlen(kinds[i]->name) == n && memcmp(kinds[i]->name, name, n) == 0))
+        i++;
+    return i;
+}
+
+static size_t number_of(const struct item_kind *kind)
+{
+    return kind_number(kind->name, strlen(kind->name));
+}
+
+const struct item_kind *item_kind_find(const char *name)
+{
+    return item_kind_at(kind_number(name, strlen(name)));
+}
+
+int items_init(struct items *items, const struct model *model, size_t metric, struct error *err)
+{
+    *items = (struct items){.model = model,
+                            .metric = metric,
+                            .lists = calloc(N_KINDS, sizeof *items->lists),
+                            .is_made = calloc(N_KINDS, sizeof *items->is_made)};
+    if (items->lists && items->is_made)
+        return 0;
+    items_fini(items);
+    return error_memory(err);
+}
+
+void items_fini(struct items *items)
+{
+    for (size_t i = 0; items->lists && i < N_KINDS; i++) {
+        free(items->lists[i].items);
+        strtab_fini(&items->lists[i].names);
+    }
+    free(items->lists);
+    free(items->is_made);
+    if (items->has_report)
+        report_fini(&items->report);
+    if (items->has_functions)
+        code_table_fini(&items->functions);
+    if (items->has_lines)
+        code_table_fini(&items->lines);
+    free(items->first_of);
+    *items = (struct items){0};
+}
+
+/* --- lists --- */
+
+void item_list_add(struct item_list *list, const struct item *item, struct buf *name)
+{
+    size_t n = list->names.n_strings;
+    int64_t id = name->failed || list->failed ? -1 : strtab_intern(&list->names, name->data ? name->data : "");
+    buf_fini(name);
+    if (id < 0 || !vec_reserve(&list->items, &list->cap, list->n + 1, sizeof *list->items)) {
+        list->failed = true;
+        return;
+    }
+    if ((size_t)id < n) {
+        list->items[id].value += item->value;
+        return;
+    }
+    list->items[list->n] = *item;
+    list->items[list->n++].name = list->names.strings[id];
+}
+
+size_t item_list_find(const struct item_list *list, const char *name)
+{
+    int64_t id = strtab_find(&list->names, name);
+    return id < 0 ? ITEM_NONE : (size_t)id;
+}
+
+static const struct item_list *list_of(struct items *items, size_t number, struct error *err)
+{
+    struct item_list *list = &items->lists[number];
+    if (!items->is_made[number]) {
+        int code = kinds[number]->make(items, list, err);
+        if (code == 0 && list->failed)
+            code = error_memory(err);
+        if (code != 0)
+            return NULL;
+        items->is_made[number] = true;
+    }
+    return list;
+}
+
+const struct item_list *items_list(struct items *items, const struct item_kind *kind, struct error *err)
+{
+    return list_of(items, number_of(kind), err);
+}
+
+size_t items_position(struct items *items, const char *kind, struct buf *name, struct error *err)
+{
+    const struct item_list *list = name->failed ? NULL : list_of(items, kind_number(kind, strlen(kind)), err);
+    size_t position = list ? item_list_find(list, name->data ? name->data : "") : ITEM_NONE;
+    if (name->failed)
+        (void)error_memory(err);
+    buf_fini(name);
+    return position;
+}
+
+/* --- identities --- */
+
+static int refuse_kind(const char *identity, size_t n, struct error *err)
+{
+    const char *names[N_KINDS];
+    struct buf text = {0}, word = {0};
+    for (size_t i = 0; i < N_KINDS; i++)
+        names[i] = kinds[i]->name;
+    buf_printf(&word, "%.*s", (int)n, identity);
+    spelling_suggest(&text, word.data ? word.data : "", names, N_KINDS);
+    int code = text.failed || word.failed ? error_memory(err)
+                                          : error_set(err, ERR_NOT_FOUND, "'%.100s' is no kind of thing%.600s",
+                                                      word.data ? word.data : "", text.data ? text.data : "");
+    buf_fini(&text);
+    buf_fini(&word);
+    return code;
+}
+
+static int refuse_name(const struct item_kind *kind, const struct item_list *list, const char *name, struct error *err)
+{
+    struct buf text = {0};
+    spelling_suggest(&text, name, (const char *const *)list->names.strings, list->n);
+    int code = text.failed ? error_memory(err)
+                           : error_set(err, ERR_NOT_FOUND, "the database has no %s '%.300s'%.600s", kind->name, name,
+                                       text.data ? text.data : "");
+    buf_fini(&text);
+    return code;
+}
+
+/* The one thing whose name ends with a slash and these words: a place without the directories of its file. */
+static size_t find_end(const struct item_list *list, const char *words)
+{
+    size_t found = ITEM_NONE, len = strlen(words);
+    for (size_t i = 0; i < list->n; i++) {
+        const char *name = list->items[i].name;
+        size_t n = strlen(name);
+        if (n <= len || name[n - len - 1] != '/' || strcmp(name + n - len, words) != 0)
+            continue;
+        if (found != ITEM_NONE)
+            return ITEM_NONE;
+        found = i;
+    }
+    return found;
+}
+
+int items_find(struct items *items, const char *identity, const struct item_kind **kind, const struct item **item,
+               struct error *err)
+{
+    size_t n = strcspn(identity, ":"), number = kind_number(identity, n);
+    if (number == N_KINDS)
+        return refuse_kind(identity, n, err);
+    if (!identity[n])
+        return error_set(err, ERR_NOT_FOUND, "which %s? Write %s:NAME", kinds[number]->name, kinds[number]->name);
+    const struct item_list *list = list_of(items, number, err);
+    if (!list)
+        return ERR_MEMORY;
+    size_t position = item_list_find(list, identity + n + 1);
+    if (position == ITEM_NONE)
+        position = find_end(list, identity + n + 1);
+    if (position == ITEM_NONE)
+        return refuse_name(kinds[number], list, identity + n + 1, err);
+    *kind = kinds[number];
+    *item = &list->items[position];
+    return 0;
+}
+
+/* --- what stands for a thing --- */
+
+/* How a search came to each kind: the thing there, and the kinds in the order in which they were reached. */
+struct search {
+    const struct item *at[N_KINDS];
+    size_t queue[N_KINDS], n;
+};
+
+/* Sets reaches [N_KINDS]: from which kinds there are links to the target, directly or by others. */
+static void find_reaching(size_t target, bool *reaches)
+{
+    bool is_new = true;
+    reaches[target] = true;
+    while (is_new) {
+        is_new = false;
+        for (size_t i = 0; i < N_KINDS; i++)
+            for (const struct item_link *link = kinds[i]->links; !reaches[i] && link && link->kind; link++)
+                is_new |= reaches[i] = reaches[kind_number(link->kind, strlen(link->kind))];
+    }
+}
+
+/* Goes on from a kind to those that its links lead to.  err: ERR_MEMORY */
+static int follow(struct items *items, struct search *search, size_t from, struct error *err)
+{
+    for (const struct item_link *link = kinds[from]->links; link && link->kind; link++) {
+        size_t to = kind_number(link->kind, strlen(link->kind));
+        struct error failure = {0};
+        if (search->at[to])
+            continue;
+        const struct item_list *list = list_of(items, to, &failure);
+        size_t position = list ? link->find(items, search->at[from], &failure) : ITEM_NONE;
+        if (failure.code == ERR_MEMORY)
+            return error_memory(err);
+        if (position == ITEM_NONE)
+            continue;
+        search->at[to] = &list->items[position];
+        search->queue[search->n++] = to;
+    }
+    return 0;
+}
+
+/* Why a search did not come to the target: of the links that lead there, the last one on the way that had nothing. */
+static int say_missing(const struct search *search, size_t from, size_t target, struct error *err)
+{
+    const char *missing = NULL;
+    bool reaches[N_KINDS] = {0};
+    find_reaching(target, reaches);
+    for (size_t i = 0; i < search->n && !missing; i++)
+        for (const struct item_link *link = kinds[search->queue[i]]->links; link && link->kind; link++)
+            if (strcmp(link->kind, kinds[target]->name) == 0)
+                missing = link->missing;
+    for (size_t i = 0; i < search->n && !missing; i++)
+        for (const struct item_link *link = kinds[search->queue[i]]->links; link && link->kind && !missing; link++) {
+            size_t to = kind_number(link->kind, strlen(link->kind));
+            missing = reaches[to] && !search->at[to] ? link->missing : NULL;
+        }
+    if (missing)
+        return error_set(err, ERR_NOT_FOUND, "%s", missing);
+    return error_set(err, ERR_UNSUPPORTED, "a %s has no %s", kinds[from]->name, kinds[target]->name);
+}
+
+const struct item *items_stand_in(struct items *items, const struct item_kind *kind, const struct item *item,
+                                  const struct item_kind *wanted, struct error *err)
+{
+    size_t from = number_of(kind), target = number_of(wanted);
+    struct search search = {.queue = {from}, .n = 1};
+    search.at[from] = item;
+    for (size_t i = 0; i < search.n && !search.at[target]; i++)
+        if (follow(items, &search, search.queue[i], err) != 0)
+            return NULL;
+    if (!search.at[target])
+        (void)say_missing(&search, from, target, err);
+    return search.at[target];
+}
+
+/* --- tables that kinds share --- */
+
+struct report *items_report(struct items *items, struct error *err)
+{
+    if (!items->has_report)
+        items->has_report = report_make(items->model, items->metric, false, false, &items->report, err) == 0;
+    return items->has_report ? &items->report : NULL;
+}
+
+struct code_table *items_functions(struct items *items, struct error *err)
+{
+    struct code_table *table = &items->functions;
+    if (items->has_functions)
+        return table;
+    if (code_table_make(items->model, items->metric, CODE_FUNCTION, NULL, table, err) != 0)
+        return NULL;
+    items->has_functions = true;
+    items->first_of = calloc(items->model->strings.n_strings + 1, sizeof *items->first_of);
+    for (size_t i = table->n_rows; items->first_of && i-- > 0;)
+        items->first_of[table->rows[i].function] = (uint32_t)i + 1;
+    if (!items->first_of)
+        (void)error_memory(err);
+    return items->first_of ? table : NULL;
+}
+
+struct code_table *items_lines(struct items *items, struct error *err)
+{
+    if (!items->has_lines)
+        items->has_lines = code_table_make(items->model, items->metric, CODE_PLACE, NULL, &items->lines, err) == 0;
+    return items->has_lines ? &items->lines : NULL;
+}
+
+/* --- names --- */
+
+void item_put_function(struct items *items, uint32_t function, uint32_t file, uint32_t module, struct buf *out)
+{
+    uint32_t first = items->first_of ? items->first_of[function] : 0;
+    const struct code_row *other = first ? &items->functions.rows[first - 1] : NULL;
+    buf_printf(out, "%s", model_text(items->model, function));
+    if (other && other->module != module)
+        buf_printf(out, "@%s", model_text(items->model, module));
+    if (other && other->file != file)
+        buf_printf(out, "@%s", model_text(items->model, file));
+}
+
+void item_put_line(const struct items *items, uint32_t file, uint32_t line, struct buf *out)
+{
+    buf_printf(out, "%s:%u", model_text(items->model, file), line);
+}
+
+void item_put_row(const struct report_row *row, struct buf *out)
+{
+    buf_printf(out, "%s%s%s", row->name, row->is_twin && row->site && *row->site ? " from " : "",
+               row->is_twin && row->site ? row->site : "");
+}

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Things that can be looked at (hpcquery items): on a program whose answers are known, what stands for a variable, line,
+function, thread as another kind, and why nothing does; on the databases of other tests, every thing is found again by its
+name, only once, and costs what the reports say."""
+import csv
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "golden"))
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import answers  # noqa: E402
+import reports  # noqa: E402
+from measurement import expect, failures, run  # noqa: E402
+
+KINDS = ("variable", "field", "type", "site", "function", "loop", "line", "instruction", "file", "module", "region", "node",
+         "thread", "process", "rank", "cpu", "numa-node", "event")
+SEVERAL = 12  # of a kind are looked at in each database
+
+
+def ask(database, thing, *words):
+    return json.loads(run("hpcquery", "items", thing, *words, "--json", database).stdout)["items"]
+
+
+def stand_ins(database, thing):
+    """{kind: name, or why there is none} of a thing."""
+    return {row["kind"]: row["item"].partition(":")[2] if row["item"] else f"none: {row['missing']}" for row in ask(database, thing)}
+
+
+def check_known(database, program):
+    """What stands for what, by the samples that reports.py puts at marks."""
+    app, line = str(program.folder / "app.c"), {mark: f"{file}:{number}" for mark, (file, number) in program.places.items()}
+    wanted = {
+        "variable:grid": {"line": line["leaf_grid"], "function": "leaf", "file": app, "module": str(program.path),
+                          "loop": "none: the line that uses it most is in no loop that is known", "instruction":
+                          "none: the database has no instructions (hpcprof --instructions)"},
+        "variable:<compute>": {"line": line["solve_own"], "type": "none: the type of its elements is not known"},
+        f"line:{line['solve_own']}": {"function": "solve", "variable": "table", "file": app},
+        f"line:{line['touch']}": {"function": "touch", "variable": "grid"},
+        f"line:{line['main_use']}": {"function": "main", "variable": "none: it used no variable"},
+        "function:leaf": {"line": line["leaf_grid"], "variable": "grid"},
+        "function:use": {"line": line["usecall"], "variable": "none: it used no variable", "loop": "none: it has no loops that are known"},
+        f"file:{program.folder}/a/util.c": {"function": f"helper@{program.folder}/a/util.c", "line": line["usehelper"], "variable": "table"},
+        "rank:1": {"process": "101", "thread": "1.0"},
+        "thread:2.3": {"process": "102", "rank": "2"},
+    }
+    for thing, kinds in wanted.items():
+        found = stand_ins(database, thing)
+        for kind, name in kinds.items():
+            expect(found.get(kind) == name, f"{thing} as {kind}: {found.get(kind)}, not {name}")
+    for thing, kind in (("rank:1", "variable"), ("variable:grid", "thread"), ("event:" + reports.METRIC, "line")):
+        expect(kind not in stand_ins(database, thing), f"{thing} has a row for {kind}")
+    names = {name for name in (row["item"] for row in ask(database, "function")) if name.startswith("function:helper")}
+    expect(len(names) == 2, f"two functions helper: {names}")
+    for name, mark in ((name, "use_more" if "/b/" in name or "@" not in name else "use") for name in names):
+        expect(stand_ins(database, name).get("line") == line[mark + "helper"], f"{name}: {stand_ins(database, name)}")
+    expect(stand_ins(database, f"line:app.c:{program.places['solve_own'][1]}").get("function") == "solve", "a file without directories")
+
+
+def check_refusals(database):
+    for thing, words in (("nothing:x", "'nothing' is no kind of thing"), ("variable:gird", "the database has no variable 'gird'; did you mean 'grid'?"),
+                         ("line:util.c:4", "the database has no line 'util.c:4'"), ("", "'' is no kind of thing"),
+                         ("line:", "the database has no line ''")):
+        for form in ((), ("--csv",), ("--json",)):
+            done = run("hpcquery", "items", thing, *form, database, status=None)
+            expect(done.returncode == 1 and not done.stdout and words in done.stderr and done.stderr.count("\n") == 1,
+                   f"items '{thing}': status {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def shares(database, report, key, name):
+    """{name: percent} by a report."""
+    rows = list(csv.DictReader(io.StringIO(run("hpcquery", report, "--csv", database).stdout)))
+    sums = {}
+    for row in rows:
+        sums[name(row)] = sums.get(name(row), 0) + float(row[key] or 0)
+    return sums
+
+
+def check_any(database):
+    """Of any database: names are unique, each is found, stands for itself, and its share is that of the report. Returns
+    how many things were looked at."""
+    n = 0
+    for kind in KINDS:
+        rows = ask(database, kind)
+        names = [row["item"] for row in rows]
+        expect(len(set(names)) == len(names), f"{database.name}: {kind}: a name twice: {names}")
+        for row in rows[:SEVERAL]:
+            one = ask(database, row["item"])
+            expect(one[0] == {**row, "kind": kind, "missing": None}, f"{database.name}: {row['item']}: {one[0]}, not {row}")
+            expect(all((other["item"] is None) != (other["missing"] is None) for other in one), f"{database.name}: {row['item']}: {one}")
+            n += 1
+    for kind, report, key, name in (("line", "lines", "own_share", lambda row: f"line:{row['file']}:{row['line']}"),
+                                    ("variable", "vars", "share", lambda row: "variable:" + row["variable"])):
+        by_report = {k: v for k, v in shares(database, report, key, name).items() if not k.endswith(":") and "<kernel>" not in k}
+        by_item = {row["item"]: row["share"] for row in ask(database, kind)}
+        for item, share in by_item.items():
+            expect(item not in by_report or abs((share or 0) - by_report[item]) < 0.01, f"{database.name}: {item}: {share}, not {by_report.get(item)}")
+        lost = [item for item in by_report if item not in by_item and not any(other.startswith(item + " from ") for other in by_item)]
+        expect(not lost or kind == "variable", f"{database.name}: {kind} lacks {lost[:5]}")
+    return n
+
+
+def main():
+    n = 0
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name).resolve()
+        found = answers.databases(scratch)
+        database = scratch / "code"
+        program = reports.Program(scratch)
+        check_known(database, program)
+        check_refusals(database)
+        for other in found:
+            n += check_any(other)
+    for failure in failures[:20]:
+        print(f"FAIL: {failure[:1500]}")
+    print(f"{len(found)} databases, {n} things")
+    return 1 if failures or n < 300 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
