@@ -157,6 +157,7 @@ FUNCTIONS = {
     "frame_cells": (c_int, c_void_p, c_size_t, c_uint32, POINTER(POINTER(FrameCell)), POINTER(c_size_t), POINTER(Error)),
     "frame_squash": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_trees": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
+    "frame_choose_tree": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "frame_filter": (c_int, c_void_p, c_char_p, POINTER(FrameView), POINTER(c_void_p), POINTER(Error)),
     "frame_mask": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_derive": (c_int, c_void_p, c_char_p, c_char_p, POINTER(c_void_p), POINTER(Error)),

@@ -86,13 +86,27 @@ struct export_job {
     double least; /* percent of the total below which rows are left out; negative: as the report likes it */
 };
 
-/* Appends a report in one form to out. err: ERR_MEMORY; leaks, annotate, cpus, first-touch, patterns: ERR_NOT_FOUND;
- * errors of reading job->values */
+/* What a report answers: rows, and one row of what stands before them. Its texts are the answer's or the model's, so it
+ * lives no longer than the model. All zero is empty; it must not move once it is filled. */
+struct answer {
+    const char *program, *metric;      /* metric NULL: it is about none */
+    const char *name;                  /* what the rows are: "variables" */
+    struct table head, rows;           /* head without columns: there is none */
+    struct column_list head_columns;   /* those of head, rows, and what rows joins, where they are chosen as the ... */
+    struct column_list columns, cells; /* ... answer is made */
+};
+
+/* Fills an answer, whose program and metric are set.  err: ERR_MEMORY; leaks, annotate, cpus, first-touch, patterns:
+ * ERR_NOT_FOUND; errors of reading job->values */
+typedef int report_maker(const struct export_job *job, struct answer *answer, struct error *err);
+
+/* Appends a report in one form to out.  err: as report_maker */
 typedef int report_writer(const struct export_job *job, struct buf *out, struct error *err);
 
-/* The forms that a report has. */
+/* The forms that a report has: CSV and JSON are printed from its answer, and text, if there is no writer. */
 struct report_forms {
-    report_writer *text, *csv, *json, *html;
+    report_maker *make;
+    report_writer *text, *json, *html;
 };
 
 /* What an option means for one report, where that is more than its general help says. A row without text ends them. */
@@ -148,15 +162,21 @@ bool report_has_form(const struct report_forms *forms, const char *form);
 /* Appends a report in the job's form, which it must have.  err: as report_writer */
 int report_write(const struct report_forms *forms, const struct export_job *job, struct buf *out, struct error *err);
 
-/* Appends a report's table as its form wants it, CSV or a JSON array of rows, and frees the table.  err: ERR_MEMORY */
-int export_put_rows(const struct export_job *job, struct table *table, struct buf *out, struct error *err);
+/* Makes the answer of a report to a job. answer_fini frees it, unless this fails.  err: as report_maker */
+int report_answer(const struct report_forms *forms, const struct export_job *job, struct answer *answer,
+                  struct error *err);
+void answer_fini(struct answer *answer);
 
-/* Appends an answer and frees it: as CSV its rows, as JSON an object with the program, the metric, the members of the
- * head's row and, under the name, the rows. metric: NULL: none; head: NULL: nothing else.  err: ERR_MEMORY */
-int export_put_answer(const struct export_job *job, const char *metric, struct table *head, const char *name,
-                      struct table *rows, struct buf *out, struct error *err);
+/* Sets the rows of an answer: what they are, and of which columns; without columns, those of answer->columns. */
+void answer_begin(struct answer *answer, const char *name, const struct column *columns, size_t n_columns);
 
-/* The name of the job's metric. */
-const char *export_metric(const struct export_job *job);
+/* Sets the columns of what rows joins, behind answer_begin where these are not those of answer->cells; and those of the
+ * head, NULL: of answer->head_columns. Returns the head, for one row. */
+void answer_join(struct answer *answer, const struct column *columns, size_t n_columns);
+struct table *answer_set_head(struct answer *answer, const struct column *columns, size_t n_columns);
+
+/* Appends an answer as JSON: an object with the program, the metric, the members of the head's row and, under their
+ * name, the rows. */
+void answer_print_json(const struct answer *answer, struct buf *out);
 
 #endif

@@ -89,29 +89,16 @@ static int fill_one(struct items *items, const char *identity, struct table *tab
     return 0;
 }
 
-static int write_all(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct items items;
-    struct table rows = TABLE_OF(columns);
     const struct item_kind *kind = item_kind_find(job->subject);
-    if (kind)
-        rows.n_columns = COLUMNS_OF_KIND;
     int code = items_init(&items, job->model, job->metric, err);
     if (code != 0)
         return code;
-    code = kind ? fill_kind(job, &items, kind, &rows, err) : fill_one(&items, job->subject, &rows, err);
+    answer_begin(answer, "items", columns, kind ? COLUMNS_OF_KIND : sizeof columns / sizeof *columns);
+    code = kind ? fill_kind(job, &items, kind, &answer->rows, err) : fill_one(&items, job->subject, &answer->rows, err);
     items_fini(&items);
-    if (code != 0) {
-        table_fini(&rows);
-        return code;
-    }
-    if (strcmp(job->form, "text") != 0)
-        return export_put_answer(job, export_metric(job), NULL, "items", &rows, out, err);
-    table_print_text(&rows, out);
-    if (rows.n_more)
-        buf_printf(out, "%zu more (--top 0 shows all)\n", rows.n_more);
-    code = rows.failed ? error_memory(err) : 0;
-    table_fini(&rows);
     return code;
 }
 
@@ -128,5 +115,5 @@ const struct report_kind answer_items = {
         "nothing does, it says why. These names are also those of a kept state and of links.",
     .example = "items variable:grid hpctoolkit-app-database",
     .options = ASK_ROWS,
-    .forms = {.text = write_all, .csv = write_all, .json = write_all},
+    .forms = {.make = make_answer},
 };

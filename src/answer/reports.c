@@ -52,10 +52,16 @@ const struct report_forms *report_forms_of(const struct report_kind *kind, bool 
                                                            : &kind->forms;
 }
 
+/* Whether the form is printed from the answer. */
+static bool is_of_answer(const struct report_forms *forms, const char *form)
+{
+    return forms->make && (strcmp(form, "csv") == 0 || (strcmp(form, "json") == 0 && !forms->json) ||
+                           (strcmp(form, "text") == 0 && !forms->text));
+}
+
 static report_writer *writer_of(const struct report_forms *forms, const char *form)
 {
     return strcmp(form, "text") == 0   ? forms->text
-           : strcmp(form, "csv") == 0  ? forms->csv
            : strcmp(form, "json") == 0 ? forms->json
            : strcmp(form, "html") == 0 ? forms->html
                                        : NULL;
@@ -63,7 +69,7 @@ static report_writer *writer_of(const struct report_forms *forms, const char *fo
 
 bool report_has_form(const struct report_forms *forms, const char *form)
 {
-    return writer_of(forms, form) != NULL;
+    return is_of_answer(forms, form) || writer_of(forms, form);
 }
 
 bool job_shows(const struct export_job *job, double share, size_t n_before)
@@ -71,45 +77,92 @@ bool job_shows(const struct export_job *job, double share, size_t n_before)
     return (job->top == 0 || n_before < job->top) && (job->least <= 0 || share >= job->least);
 }
 
+int report_answer(const struct report_forms *forms, const struct export_job *job, struct answer *answer,
+                  struct error *err)
+{
+    const struct model *model = job->model;
+    *answer = (struct answer){.program = model->program, .metric = model->metrics[job->metric].name};
+    int code = forms->make(job, answer, err);
+    if (code == 0 && (answer->head.failed || answer->rows.failed))
+        code = error_memory(err);
+    if (code != 0)
+        answer_fini(answer);
+    return code;
+}
+
+static void answer_print_text(const struct answer *answer, struct buf *out)
+{
+    table_print_text(&answer->rows, out);
+    if (answer->rows.n_more)
+        buf_printf(out, "%zu more (--top 0 shows all)\n", answer->rows.n_more);
+}
+
 int report_write(const struct report_forms *forms, const struct export_job *job, struct buf *out, struct error *err)
 {
-    return writer_of(forms, job->form)(job, out, err);
-}
-
-int export_put_rows(const struct export_job *job, struct table *table, struct buf *out, struct error *err)
-{
+    struct answer answer;
+    if (!is_of_answer(forms, job->form))
+        return writer_of(forms, job->form)(job, out, err);
+    int code = report_answer(forms, job, &answer, err);
+    if (code != 0)
+        return code;
     if (strcmp(job->form, "json") == 0)
-        table_print_json(table, "\n", out);
+        answer_print_json(&answer, out);
+    else if (strcmp(job->form, "csv") == 0)
+        table_print_csv(&answer.rows, out);
     else
-        table_print_csv(table, out);
-    int code = table->failed ? error_memory(err) : 0;
-    table_fini(table);
-    return code;
+        answer_print_text(&answer, out);
+    answer_fini(&answer);
+    return 0;
 }
 
-const char *export_metric(const struct export_job *job)
+/* --- answers --- */
+
+struct table *answer_set_head(struct answer *answer, const struct column *columns, size_t n_columns)
 {
-    return job->model->metrics[job->metric].name;
+    const struct column_list *list = &answer->head_columns;
+    answer->head.columns = columns ? columns : list->items;
+    answer->head.n_columns = columns ? n_columns : list->n;
+    answer->head.failed |= list->failed;
+    return &answer->head;
 }
 
-int export_put_answer(const struct export_job *job, const char *metric, struct table *head, const char *name,
-                      struct table *rows, struct buf *out, struct error *err)
+void answer_begin(struct answer *answer, const char *name, const struct column *columns, size_t n_columns)
 {
-    bool is_json = strcmp(job->form, "json") == 0;
-    if (is_json) {
-        buf_printf(out, "{\"program\": ");
-        json_put_text(out, job->model->program);
-        json_put_text_at(out, "metric", metric);
-        buf_append(out, ", ", head ? 2 : 0);
-        if (head)
-            table_print_members(head, out);
-        buf_printf(out, ",\n\"%s\": ", name);
+    const struct column_list *list = &answer->columns;
+    answer->name = name;
+    answer->rows = (struct table){.columns = columns ? columns : list->items,
+                                  .n_columns = columns ? n_columns : list->n,
+                                  .joined = answer->cells.items,
+                                  .n_joined = answer->cells.n,
+                                  .failed = list->failed || answer->cells.failed};
+}
+
+void answer_join(struct answer *answer, const struct column *columns, size_t n_columns)
+{
+    answer->rows.joined = columns;
+    answer->rows.n_joined = n_columns;
+}
+
+void answer_fini(struct answer *answer)
+{
+    table_fini(&answer->head);
+    table_fini(&answer->rows);
+    column_list_fini(&answer->head_columns);
+    column_list_fini(&answer->columns);
+    column_list_fini(&answer->cells);
+    *answer = (struct answer){0};
+}
+
+void answer_print_json(const struct answer *answer, struct buf *out)
+{
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, answer->program);
+    json_put_text_at(out, "metric", answer->metric);
+    if (answer->head.n_columns) {
+        buf_append(out, ", ", 2);
+        table_print_members(&answer->head, out);
     }
-    if (head) {
-        rows->failed |= head->failed;
-        table_fini(head);
-    }
-    int code = export_put_rows(job, rows, out, err);
-    buf_append(out, "}\n", is_json ? 2 : 0);
-    return code;
+    buf_printf(out, ",\n\"%s\": ", answer->name);
+    table_print_json(&answer->rows, "\n", out);
+    buf_append(out, "}\n", 2);
 }

@@ -156,10 +156,9 @@ static void fill_row(struct table *table, const struct placed *placed)
     buf_fini(&finding);
 }
 
-static int write_all(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct patterns patterns;
-    struct table rows = TABLE_OF(columns);
     size_t n_all = 0, n = 0;
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
@@ -169,33 +168,25 @@ static int write_all(const struct export_job *job, struct buf *out, struct error
         n_all += place(&patterns, &patterns.rows[i], &all[n_all]);
     if (all)
         find_apart(all, n_all);
-    rows.failed = !all;
+    answer_begin(answer, "variables", COLUMNS(columns));
+    answer->rows.failed = !all;
     bool is_found = !job->subject || !all;
     for (size_t i = 0; all && i < n_all; i++) {
         const struct report_row *row = all[i].row->row;
         bool is_meant = !job->subject || strcmp(row->name, job->subject) == 0;
         is_found |= is_meant;
         if (is_meant && job_shows(job, row->share, n)) {
-            fill_row(&rows, &all[i]);
+            fill_row(&answer->rows, &all[i]);
             n++;
         } else {
-            rows.n_more += is_meant && job_shows(job, row->share, 0);
+            answer->rows.n_more += is_meant && job_shows(job, row->share, 0);
         }
     }
     free(all);
-    if (!is_found) {
-        table_fini(&rows);
+    if (!is_found)
         return patterns_refuse_variable(&patterns, job->subject, err);
-    }
     patterns_fini(&patterns);
-    if (strcmp(job->form, "text") != 0)
-        return export_put_answer(job, export_metric(job), NULL, "variables", &rows, out, err);
-    table_print_text(&rows, out);
-    if (rows.n_more)
-        buf_printf(out, "%zu more (--top 0 shows all)\n", rows.n_more);
-    code = rows.failed ? error_memory(err) : 0;
-    table_fini(&rows);
-    return code;
+    return 0;
 }
 
 const struct report_kind answer_alignment = {
@@ -209,5 +200,5 @@ const struct report_kind answer_alignment = {
         "samples fell on; rows are known where a walk goes on by as many bytes each time.",
     .example = "alignment --variable grid hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
-    .forms = {.text = write_all, .csv = write_all, .json = write_all},
+    .forms = {.make = make_answer},
 };

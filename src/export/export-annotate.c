@@ -140,24 +140,22 @@ static void fill_line(struct table *lines, const struct annotation *annotation, 
     table_put_made(lines, &source);
 }
 
-static int annotate_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct annotation annotation;
-    struct column_list list = {0};
     int code = annotation_make(&annotation, job, job->least, 0, err);
     if (code != 0)
         return code;
-    column_list_add(&list, COLUMNS(place_columns));
-    column_list_add(&list, COLUMNS(code_cost_columns));
-    column_list_add(&list, COLUMNS(source_columns));
-    struct table head = TABLE_OF(head_columns), lines = TABLE_OF_LIST(list);
-    fill_head(&head, &annotation);
+    column_list_add(&answer->columns, COLUMNS(place_columns));
+    column_list_add(&answer->columns, COLUMNS(code_cost_columns));
+    column_list_add(&answer->columns, COLUMNS(source_columns));
+    answer_begin(answer, "lines", NULL, 0);
+    answer->rows.n_more = annotation.n_left;
+    fill_head(answer_set_head(answer, COLUMNS(head_columns)), &annotation);
     for (size_t i = 0; i < annotation.n_shown; i++)
-        fill_line(&lines, &annotation, &annotation.shown[i]);
+        fill_line(&answer->rows, &annotation, &annotation.shown[i]);
     annotation_fini(&annotation);
-    code = export_put_answer(job, export_metric(job), &head, "lines", &lines, out, err);
-    column_list_fini(&list);
-    return code;
+    return 0;
 }
 
 static const struct ask_note notes[] = {
@@ -182,7 +180,7 @@ const struct report_kind answer_annotate = {
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .shows_all = true,
-    .forms = {.text = annotate_text, .csv = annotate_table, .json = annotate_table},
+    .forms = {.make = make_answer, .text = annotate_text},
     .by_forms = &by_forms,
     .instructions_forms = &instructions_forms,
 };

@@ -277,24 +277,22 @@ static void fill_row(struct table *rows, const struct code_report *report, size_
     derived_put_row(&report->derived, number, rows);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct code_report report;
-    struct column_list list = {0};
     int code = code_report_make(job, kind_of(job), &report, err);
     if (code != 0)
         return code;
-    column_list_add(&list, COLUMNS(place_columns));
-    column_list_add(&list, COLUMNS(code_cost_columns));
-    derived_add_columns(&report.derived, &list);
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
-    table_put_number(&head, report.table.total);
+    column_list_add(&answer->columns, COLUMNS(place_columns));
+    column_list_add(&answer->columns, COLUMNS(code_cost_columns));
+    derived_add_columns(&report.derived, &answer->columns);
+    answer_begin(answer, job->report, NULL, 0);
+    answer->rows.n_more = report.n_left;
+    table_put_number(answer_set_head(answer, COLUMNS(head_columns)), report.table.total);
     for (size_t i = 0; i < report.table.n_rows; i++)
-        fill_row(&rows, &report, i);
+        fill_row(&answer->rows, &report, i);
     code_report_fini(&report);
-    code = export_put_answer(job, export_metric(job), &head, job->report, &rows, out, err);
-    column_list_fini(&list);
-    return code;
+    return 0;
 }
 
 static const struct ask_note by_notes[] = {
@@ -317,7 +315,7 @@ const struct report_kind answer_functions = {
     .options_by = ASK_ROWS | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = by_notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
     .by_forms = &by_forms,
 };
 
@@ -331,6 +329,6 @@ const struct report_kind answer_lines = {
     .options_by = ASK_ROWS | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = by_notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
     .by_forms = &by_forms,
 };

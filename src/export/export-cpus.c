@@ -376,30 +376,25 @@ static void fill_row(struct table *table, struct cpu_report *cpus, uint32_t inde
     fill_parts(table_put_table(table, COLUMNS(variable_columns)), cpus, index, false);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     size_t first = model_has_ranks(job->model) ? 0 : 1;
-    struct column_list list = {0};
     struct cpu_report cpus;
     int code = cpus_make(&cpus, job, err);
     if (code != 0)
         return code;
-    add_columns(&cpus, &list);
-    struct table head = TABLE_OF(head_columns);
-    struct table rows = {.columns = list.items,
-                         .n_columns = list.n,
-                         .joined = cell_columns + first,
-                         .failed = list.failed,
-                         .n_joined = sizeof cell_columns / sizeof *cell_columns - first};
-    table_put_text(&head, columns[cpus.table.by].name);
-    table_put_text(&head, job->subject);
-    table_put_word(&head, cpus.table.n_samples);
+    add_columns(&cpus, &answer->columns);
+    answer_begin(answer, "rows", NULL, 0);
+    answer_join(answer, cell_columns + first, sizeof cell_columns / sizeof *cell_columns - first);
+    answer->rows.n_more = cpus.table.n_rows - cpus.n_rows;
+    struct table *head = answer_set_head(answer, COLUMNS(head_columns));
+    table_put_text(head, columns[cpus.table.by].name);
+    table_put_text(head, job->subject);
+    table_put_word(head, cpus.table.n_samples);
     for (size_t i = 0; i < cpus.n_rows; i++)
-        fill_row(&rows, &cpus, cpus.rows[i]);
+        fill_row(&answer->rows, &cpus, cpus.rows[i]);
     cpus_fini(&cpus);
-    code = export_put_answer(job, export_metric(job), &head, "rows", &rows, out, err);
-    column_list_fini(&list);
-    return code;
+    return 0;
 }
 
 static const struct ask_note notes[] = {
@@ -422,5 +417,5 @@ const struct report_kind answer_cpus = {
     .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(VARIABLE),
     .by = BY_PLACE,
     .notes = notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

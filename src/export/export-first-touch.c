@@ -359,8 +359,8 @@ static const struct column head_columns[] = {
     {"threads_are", NULL, CELL_TEXT},
 };
 
+/* Behind the thread. */
 static const struct column touch_columns[] = {
-    {"thread", NULL, CELL_TEXT | COLUMN_CSV_TITLE}, /* titled by what threads are */
     {"node", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
     PLACE_COLUMNS,
     {"samples", NULL, CELL_WORD},
@@ -438,27 +438,28 @@ static void fill_row(struct table *table, const struct touch_report *made, const
     table_put_count(table, (int64_t)touched->n_users);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct column columns[sizeof touch_columns / sizeof *touch_columns];
-    struct table head = TABLE_OF(head_columns), rows = TABLE_JOINED(row_columns, columns);
     struct touch_report made = {0};
     size_t n = 0;
     int code = make(job, &made, err);
     if (code != 0)
         return code;
-    memcpy(columns, touch_columns, sizeof columns);
-    columns[0].title = split_thread_key(&made.naming);
-    table_put_text(&head, split_thread_key(&made.naming));
+    column_list_make(&answer->cells, "thread", split_thread_key(&made.naming), CELL_TEXT | COLUMN_CSV_TITLE);
+    column_list_add(&answer->cells, COLUMNS(touch_columns));
+    answer_begin(answer, "variables", COLUMNS(row_columns));
+    table_put_text(answer_set_head(answer, COLUMNS(head_columns)), split_thread_key(&made.naming));
     for (size_t i = 0; i < made.prepared.report.n_rows; i++) {
         const struct report_row *row = &made.prepared.report.rows[i];
-        if (!is_shown(&made, row) || !job_shows(job, row->share, n))
+        if (!is_shown(&made, row) || !job_shows(job, row->share, 0))
             continue;
-        fill_row(&rows, &made, row);
-        n++;
+        if (job_shows(job, row->share, n++))
+            fill_row(&answer->rows, &made, row);
+        else
+            answer->rows.n_more++;
     }
     touch_report_fini(&made);
-    return export_put_answer(job, export_metric(job), &head, "variables", &rows, out, err);
+    return 0;
 }
 
 const struct report_kind answer_first_touch = {
@@ -472,5 +473,5 @@ const struct report_kind answer_first_touch = {
         "(FAULTS).",
     .example = "first-touch hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(ORDER),
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

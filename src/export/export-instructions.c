@@ -595,28 +595,26 @@ static void fill_instruction(struct table *rows, const struct machine_code *code
     table_put_text(rows, text_of(code, at));
 }
 
-static int instructions_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct machine_code code;
-    struct column_list list = {0};
     int status = machine_code_make(&code, job, job->least, 0, err);
     if (status != 0)
         return status;
-    column_list_add(&list, COLUMNS(place_columns));
-    column_list_add(&list, &code_cost_columns[CODE_COSTS], CODE_DATA);
-    column_list_add(&list, COLUMNS(text_columns));
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
-    table_put_number(&head, code.table.total);
-    table_put_number(&head, code.own);
-    table_put_flag(&head, code.has_costs);
+    column_list_add(&answer->columns, COLUMNS(place_columns));
+    column_list_add(&answer->columns, &code_cost_columns[CODE_COSTS], CODE_DATA);
+    column_list_add(&answer->columns, COLUMNS(text_columns));
+    answer_begin(answer, "instructions", NULL, 0);
+    answer->rows.n_more = code.n_left;
+    struct table *head = answer_set_head(answer, COLUMNS(head_columns));
+    table_put_number(head, code.table.total);
+    table_put_number(head, code.own);
+    table_put_flag(head, code.has_costs);
     for (size_t i = 0; i < code.n; i++)
         if (code.list[i].is_shown)
-            fill_instruction(&rows, &code, &code.list[i]);
+            fill_instruction(&answer->rows, &code, &code.list[i]);
     machine_code_fini(&code);
-    status = export_put_answer(job, export_metric(job), &head, "instructions", &rows, out, err);
-    column_list_fini(&list);
-    return status;
+    return 0;
 }
 
-const struct report_forms instructions_forms = {
-    .text = instructions_text, .csv = instructions_table, .json = instructions_table};
+const struct report_forms instructions_forms = {.make = make_answer, .text = instructions_text};

@@ -293,8 +293,8 @@ static void fill_sum(struct table *head, const struct leak_sum *sum, bool is_kno
         table_put_flag(head, true);
     else
         table_put_absent(head);
-    table_put_word(head, sum->n_blocks);
-    table_put_word(head, sum->bytes);
+    table_put_word_if(head, is_known, sum->n_blocks);
+    table_put_word_if(head, is_known, sum->bytes);
 }
 
 static void fill_head(struct table *head, const struct leaks *leaks, const struct export_job *job)
@@ -318,19 +318,22 @@ static void fill_head(struct table *head, const struct leaks *leaks, const struc
             table_put_text(notes, model->notes[i]);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF(leak_columns);
     struct leaks leaks;
     int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
     if (code != 0)
         return code;
-    const char *metric = leaks.has_use ? export_metric(job) : NULL;
-    fill_head(&head, &leaks, job);
-    for (size_t i = 0; i < n_shown(&leaks, job); i++)
-        fill_row(&rows, &leaks, &leaks.rows[i]);
+    size_t n = n_shown(&leaks, job);
+    answer_begin(answer, "paths", COLUMNS(leak_columns));
+    answer->rows.n_more = leaks.n_rows - n;
+    if (!leaks.has_use)
+        answer->metric = NULL;
+    fill_head(answer_set_head(answer, COLUMNS(head_columns)), &leaks, job);
+    for (size_t i = 0; i < n; i++)
+        fill_row(&answer->rows, &leaks, &leaks.rows[i]);
     leaks_fini(&leaks);
-    return export_put_answer(job, metric, &head, "paths", &rows, out, err);
+    return 0;
 }
 
 static const struct ask_note notes[] = {
@@ -353,5 +356,5 @@ const struct report_kind answer_leaks = {
     .options = ASK_ROWS | ASK(ALL) | ASK(PATHS) | ASK(MARK),
     .no_by = "a block belongs to its process, whichever thread or function would free it",
     .notes = notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

@@ -309,19 +309,20 @@ static void fill_head(struct table *head, const struct numa *numa)
         table_put_words(matrix, &numa->matrix[(size_t)node * numa->n_nodes], numa->n_nodes);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct table head = TABLE_OF(head_columns), rows = TABLE_JOINED(numa_columns, pair_columns);
     struct numa numa;
     int code = numa_make(job->model, job->metric, &numa, err);
     if (code != 0)
         return code;
-    const char *metric = job->model->metrics[numa.metric].name;
-    fill_head(&head, &numa);
+    answer_begin(answer, "variables", COLUMNS(numa_columns));
+    answer_join(answer, COLUMNS(pair_columns));
+    answer->metric = job->model->metrics[numa.metric].name;
+    fill_head(answer_set_head(answer, COLUMNS(head_columns)), &numa);
     for (size_t i = 0; i < numa.n_rows && is_shown(&numa, job, i); i++)
-        fill_row(&rows, &numa, &numa.rows[i]);
+        fill_row(&answer->rows, &numa, &numa.rows[i]);
     numa_fini(&numa);
-    return export_put_answer(job, metric, &head, "variables", &rows, out, err);
+    return 0;
 }
 
 const struct report_kind answer_numa = {
@@ -334,5 +335,5 @@ const struct report_kind answer_numa = {
         "events with data addresses.",
     .example = "numa hpctoolkit-app-database",
     .options = ASK_ROWS,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

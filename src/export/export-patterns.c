@@ -231,23 +231,25 @@ static void fill_pattern(struct table *table, const struct patterns *patterns, c
     fill_threads(table_put_table(table, COLUMNS(thread_columns)), patterns, row);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct table rows = TABLE_OF(pattern_columns);
     struct patterns patterns;
     size_t n = 0;
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
         return code;
+    answer_begin(answer, "variables", COLUMNS(pattern_columns));
     for (size_t i = 0; i < patterns.n_rows; i++)
         if (is_shown(job, &patterns.rows[i], n)) {
-            fill_pattern(&rows, &patterns, &patterns.rows[i]);
+            fill_pattern(&answer->rows, &patterns, &patterns.rows[i]);
             n++;
+        } else {
+            answer->rows.n_more += is_shown(job, &patterns.rows[i], 0);
         }
     if (job->subject && !n)
         return patterns_refuse_variable(&patterns, job->subject, err);
     patterns_fini(&patterns);
-    return export_put_answer(job, export_metric(job), NULL, "variables", &rows, out, err);
+    return 0;
 }
 
 static const struct ask_note pattern_notes[] = {
@@ -265,5 +267,5 @@ const struct report_kind answer_patterns = {
     .example = "patterns --variable grid hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
     .notes = pattern_notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

@@ -134,21 +134,23 @@ static const struct column region_head_columns[] = {
     {"total_samples", NULL, CELL_NUMBER},
 };
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_of_regions(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct prepared prepared;
     struct region_report regions;
-    struct table head = TABLE_OF(region_head_columns), table = TABLE_JOINED(region_columns, in_region_columns);
     int code = make_regions(job, &prepared, &regions, err);
     if (code != 0)
         return code;
-    table_put_number(&head, prepared.report.total_value);
-    table_put_number(&head, prepared.report.total_samples);
+    answer_begin(answer, "regions", COLUMNS(region_columns));
+    answer_join(answer, COLUMNS(in_region_columns));
+    struct table *head = answer_set_head(answer, COLUMNS(region_head_columns));
+    table_put_number(head, prepared.report.total_value);
+    table_put_number(head, prepared.report.total_samples);
     for (size_t i = 0; i < regions.n_regions; i++)
-        fill_region(job, &regions.regions[i], &table);
+        fill_region(job, &regions.regions[i], &answer->rows);
     regions_fini(&regions);
     prepared_fini(&prepared);
-    return export_put_answer(job, export_metric(job), &head, "regions", &table, out, err);
+    return 0;
 }
 
 /* --- by thread, process, rank, CPU, core, package, NUMA node, region or function --- */
@@ -756,16 +758,7 @@ static void fill_values(const struct by_report *by, size_t row, struct table *ta
     table_put_number(table, value);
     table_put_number(table, percent_of(value, by->total));
     table_put_number(table, by->split.is_spread ? split_spread_of(&by->split, row).imbalance : (double)NAN);
-    struct table *cells = table_put_table(table, table->joined, table->n_joined);
-    for (size_t k = by->split.first[row]; k < by->split.first[row + 1]; k++) {
-        const struct split_cell *cell = &by->split.cells[k];
-        table_put_text(cells, column_name(by, cell->column));
-        table_put_number(cells, cell->value);
-        table_put_number(cells, percent_of(cell->value, by->total));
-        table_put_number(cells, percent_of(cell->value, value));
-        if (by->split.programs)
-            table_put_text(cells, by->split.programs[cell->column]);
-    }
+    split_fill_cells(&by->split, row, by->total, value, table);
 }
 
 /* A row, a type with its fields. */
@@ -810,30 +803,22 @@ static void fill_by_head(const struct by_report *by, struct table *head)
         table_put_text(words, split->programs[i]);
 }
 
-static int by_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     if (is_of_regions(job))
-        return write_table(job, out, err);
-    struct table head = TABLE_OF(by_head_columns);
+        return make_of_regions(job, answer, err);
     struct by_report by;
     int code = by_make(&by, job, err);
     if (code != 0)
         return code;
-    const struct column cells[] = {
-        {split_by_name(by.split.by), NULL, CELL_TEXT},
-        {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
-        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-        {"program", NULL, CELL_TEXT},
-    };
-    struct table table = tables[by.subject];
-    table.joined = cells;
-    table.n_joined = sizeof cells / sizeof *cells - !by.split.programs;
+    split_add_columns(&by.split, 0, &answer->cells);
+    answer_begin(answer, "rows", tables[by.subject].columns, tables[by.subject].n_columns);
+    answer->rows.n_more = by.n_left;
     for (size_t i = 0; i < by.n_rows; i++)
-        fill_by_row(&by, by.rows[i], &table);
-    fill_by_head(&by, &head);
+        fill_by_row(&by, by.rows[i], &answer->rows);
+    fill_by_head(&by, answer_set_head(answer, COLUMNS(by_head_columns)));
     by_fini(&by);
-    return export_put_answer(job, export_metric(job), &head, "rows", &table, out, err);
+    return 0;
 }
 
-const struct report_forms by_forms = {.text = by_text, .csv = by_table, .json = by_table};
+const struct report_forms by_forms = {.make = make_answer, .text = by_text};

@@ -284,22 +284,24 @@ static const struct column head_columns[] = {
     {"notes", NULL, CELL_TABLE | COLUMN_BARE},
 };
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF(line_columns);
     struct patterns patterns;
     int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
     if (code != 0)
         return code;
-    struct table *notes = table_put_table(&head, COLUMNS(note_columns));
+    answer_begin(answer, "lines", COLUMNS(line_columns));
+    struct table *notes = table_put_table(answer_set_head(answer, COLUMNS(head_columns)), COLUMNS(note_columns));
     for (size_t i = 0; i < job->model->n_notes; i++)
         if (is_about_watching(job->model->notes[i]))
             table_put_text(notes, job->model->notes[i]);
     for (size_t i = 0; i < patterns.n_lines; i++)
-        if (is_line_shown(job, &patterns, &patterns.lines[i], table_rows(&rows)))
-            fill_line(&rows, &patterns, &patterns.lines[i]);
+        if (is_line_shown(job, &patterns, &patterns.lines[i], table_rows(&answer->rows)))
+            fill_line(&answer->rows, &patterns, &patterns.lines[i]);
+        else
+            answer->rows.n_more += is_line_shown(job, &patterns, &patterns.lines[i], 0);
     patterns_fini(&patterns);
-    return export_put_answer(job, export_metric(job), &head, "lines", &rows, out, err);
+    return 0;
 }
 
 const struct report_kind answer_sharing = {
@@ -310,5 +312,5 @@ const struct report_kind answer_sharing = {
               "candidates for false sharing, where they used different bytes, and for true sharing.",
     .example = "sharing hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

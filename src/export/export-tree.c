@@ -8,7 +8,7 @@
 
 #include "base/path.h"
 #include "database/database.h"
-#include "export/derived.h"
+#include "export/prepared.h"
 #include "answer/answer.h"
 #include "export/text-cells.h"
 #include "table/table.h"
@@ -569,60 +569,31 @@ static void fill_node(const struct model *model, const struct tree_node *node, d
     table_put_number(table, total > 0 ? 100 * node->inclusive / total : 0);
 }
 
-/* The columns in which the node has a value. */
-static void fill_cells(const struct split *split, const struct tree_node *node, size_t row, double total,
-                       struct table *table)
-{
-    struct table *cells = table_put_table(table, table->joined, table->n_joined);
-    for (size_t at = split->first[row]; at < split->first[row + 1]; at++) {
-        const struct split_cell *cell = &split->cells[at];
-        table_put_text(cells, split->columns.strings[cell->column]);
-        table_put_number(cells, cell->value);
-        table_put_number(cells, total > 0 ? 100 * cell->value / total : 0);
-        table_put_number(cells, 100 * cell->value / node->inclusive);
-        if (split->programs)
-            table_put_text(cells, split->programs[cell->column]);
-    }
-}
-
 static const struct column head_columns[] = {{"total", NULL, CELL_NUMBER}};
 
-/* Fills the table with the nodes [n_nodes] and prints it. */
-static int put_nodes_table(const struct export_job *job, const struct tree_columns *columns,
-                           const struct tree_node *nodes, size_t n_nodes, struct buf *out, struct error *err)
+/* Fills the rows with the nodes [n_nodes]. */
+static void fill_nodes(const struct export_job *job, const struct tree_columns *columns, const struct tree_node *nodes,
+                       size_t n_nodes, struct answer *answer)
 {
-    const struct column cells[] = {
-        {split_by_name(columns->split.by), NULL, CELL_TEXT | COLUMN_QUOTED},
-        {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
-        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
-        {"program", NULL, CELL_TEXT},
-    };
-    struct table head = TABLE_OF(head_columns);
-    struct column_list list = {0};
     double total = tree_total(job);
-    table_put_number(&head, total);
-    column_list_add(&list, COLUMNS(node_columns));
-    if (job->by)
-        column_list_make(&list, "cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_PLACE(2));
-    derived_add_columns(&columns->derived, &list);
-    struct table table = {.columns = list.items,
-                          .n_columns = list.n,
-                          .joined = cells,
-                          .n_joined = sizeof cells / sizeof *cells - !columns->split.programs,
-                          .failed = list.failed};
-    for (size_t i = 0; i < n_nodes && !list.failed; i++) {
-        fill_node(job->model, &nodes[i], total, &table);
-        if (job->by)
-            fill_cells(&columns->split, &nodes[i], i, total, &table);
-        derived_put_row(&columns->derived, i, &table);
+    column_list_add(&answer->columns, COLUMNS(node_columns));
+    if (job->by) {
+        column_list_make(&answer->columns, "cells", NULL,
+                         CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_PLACE(2));
+        split_add_columns(&columns->split, COLUMN_QUOTED, &answer->cells);
     }
-    int code = export_put_answer(job, export_metric(job), &head, "nodes", &table, out, err);
-    column_list_fini(&list);
-    return code;
+    derived_add_columns(&columns->derived, &answer->columns);
+    answer_begin(answer, "nodes", NULL, 0);
+    table_put_number(answer_set_head(answer, COLUMNS(head_columns)), total);
+    for (size_t i = 0; i < n_nodes && !answer->rows.failed; i++) {
+        fill_node(job->model, &nodes[i], total, &answer->rows);
+        if (job->by)
+            split_fill_cells(&columns->split, i, total, nodes[i].inclusive, &answer->rows);
+        derived_put_row(&columns->derived, i, &answer->rows);
+    }
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct tree_columns columns = {0};
     struct tree_node *nodes;
@@ -634,7 +605,7 @@ static int write_table(const struct export_job *job, struct buf *out, struct err
     if (code == 0)
         code = derive_nodes(job, nodes, n_nodes, &columns.derived, err);
     if (code == 0)
-        code = put_nodes_table(job, &columns, nodes, n_nodes, out, err);
+        fill_nodes(job, &columns, nodes, n_nodes, answer);
     tree_columns_fini(&columns);
     free(nodes);
     return code;
@@ -665,7 +636,7 @@ const struct report_kind answer_tree = {
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .shows_all = true,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };
 
 const struct report_kind answer_datatree = {
@@ -680,5 +651,5 @@ const struct report_kind answer_datatree = {
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .shows_all = true,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

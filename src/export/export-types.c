@@ -362,24 +362,22 @@ static void fill_type(struct table *table, const struct types *types, size_t num
         fill_field(inner, types, type, &type->fields[i]);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct column_list list = {0};
     struct types types;
     int code = types_make(&types, job, err);
     if (code != 0)
         return code;
-    column_list_add(&list, COLUMNS(first_columns));
-    derived_add_columns(&types.derived, &list);
-    column_list_add(&list, COLUMNS(last_columns));
-    struct table head = TABLE_OF(head_columns), rows = TABLE_OF_LIST(list);
-    table_put_number(&head, types.prepared.report.total_samples);
+    column_list_add(&answer->columns, COLUMNS(first_columns));
+    derived_add_columns(&types.derived, &answer->columns);
+    column_list_add(&answer->columns, COLUMNS(last_columns));
+    answer_begin(answer, "types", NULL, 0);
+    answer->rows.n_more = types.n_left;
+    table_put_number(answer_set_head(answer, COLUMNS(head_columns)), types.prepared.report.total_samples);
     for (size_t i = 0; i < types.n_types; i++)
-        fill_type(&rows, &types, i);
+        fill_type(&answer->rows, &types, i);
     types_fini(&types);
-    code = export_put_answer(job, export_metric(job), &head, "types", &rows, out, err);
-    column_list_fini(&list);
-    return code;
+    return 0;
 }
 
 static const struct ask_note notes[] = {
@@ -399,6 +397,6 @@ const struct report_kind answer_types = {
     .options_by = ASK_ROWS | ASK(BY),
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
     .by_forms = &by_forms,
 };

@@ -298,6 +298,6 @@ const struct report_kind answer_vars = {
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .apart = apart,
-    .forms = {.text = write_text, .csv = vars_write_table, .json = vars_write_table, .html = write_page},
+    .forms = {.make = vars_make_answer, .text = write_text, .html = write_page},
     .by_forms = &by_forms,
 };

@@ -282,11 +282,11 @@ static void fill_type(const struct report_row *row, struct table *table)
     table_put_borrowed(table, not_empty(row->type));
     table_put_borrowed(table, not_empty(row->type) ? row->type_source : NULL);
     table_put_word_if(table, row->element_bytes > 0, row->element_bytes);
-    table_put_borrowed(table, row->advice);
+    table_put_text(table, row->advice);
     struct table *fields = table_put_table(table, COLUMNS(field_columns));
     for (size_t i = 0; i < row->n_fields; i++) {
         const struct report_field *field = &row->fields[i];
-        table_put_borrowed(fields, field->name);
+        table_put_text(fields, field->name);
         table_put_borrowed(fields, not_empty(field->type));
         table_put_count(fields, (int64_t)field->offset_bytes);
         table_put_word(fields, field->size_bytes);
@@ -368,7 +368,7 @@ static void fill_nodes(const struct report *report, const struct report_row *row
     if (row->n_constructs) {
         struct table *constructs = table_put_table(table, COLUMNS(construct_columns));
         for (size_t i = 0; i < row->n_constructs; i++) {
-            table_put_borrowed(constructs, row->constructs[i].name);
+            table_put_text(constructs, row->constructs[i].name);
             table_put_number(constructs, row->constructs[i].value);
         }
     } else {
@@ -395,7 +395,7 @@ static int fill_row(const struct export_job *job, const struct prepared *prepare
                     size_t number, struct table *table, struct error *err)
 {
     const struct report *report = &prepared->report;
-    bool is_json = strcmp(job->form, "json") == 0; /* CSV has no lists, which are most of the work */
+    bool has_lists = strcmp(job->form, "csv") != 0; /* CSV has no lists, which are most of the work */
     table_put_variable(table, row->name, row->class, row->site);
     table_put_number(table, row->samples);
     table_put_number(table, row->share);
@@ -417,7 +417,7 @@ static int fill_row(const struct export_job *job, const struct prepared *prepare
     if (job->with_paths)
         alloc_path_put_row(report, row, table);
     derived_put_row(&prepared->derived, number, table);
-    fill_lines(report, row, is_json ? row->n_lines : 0, table_put_table(table, COLUMNS(line_columns)));
+    fill_lines(report, row, has_lists ? row->n_lines : 0, table_put_table(table, COLUMNS(line_columns)));
     if (report->has_fields)
         fill_type(row, table);
     return job->values ? fill_statistics(job, report, row, table, err) : 0;
@@ -455,7 +455,7 @@ static void fill_fields(const struct report_row *row, struct table *table)
     for (size_t i = 0; i < (row->n_fields ? row->n_fields : 1); i++) {
         const struct report_field *field = row->n_fields ? &row->fields[i] : NULL;
         table_put_variable(table, row->name, row->class, row->site);
-        table_put_borrowed(table, field ? field->name : NULL);
+        table_put_text(table, field ? field->name : NULL);
         table_put_number(table, field ? field->samples : row->samples);
         table_put_number(table, field ? field->share : row->share);
         table_put_borrowed(table, field ? not_empty(field->type) : NULL);
@@ -468,83 +468,76 @@ static void fill_fields(const struct report_row *row, struct table *table)
     }
 }
 
-static int write_fields(const struct export_job *job, struct buf *out, struct error *err)
+static int make_fields(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct table table = TABLE_OF(csv_field_columns);
     struct report_row kernel;
     struct prepared prepared;
     int code = prepared_make(job, PREPARED_ORDER | PREPARED_CHOICE, &prepared, err);
     if (code != 0)
         return code;
+    answer_begin(answer, "fields", COLUMNS(csv_field_columns));
     for (size_t i = 0; i < prepared.n_rows; i++)
-        fill_fields(&prepared.report.rows[i], &table);
+        fill_fields(&prepared.report.rows[i], &answer->rows);
     if (make_kernel_row(&prepared.report, &kernel))
-        fill_fields(&kernel, &table);
-    code = export_put_rows(job, &table, out, err);
+        fill_fields(&kernel, &answer->rows);
     prepared_fini(&prepared);
-    return code;
+    return 0;
 }
 
 /* --- what JSON has before the rows --- */
 
-/* A table of one row, and its columns as they come. */
-struct head {
-    struct column_list columns;
-    struct table row;
-};
-
-static void add_key(struct head *head, const char *key, uint64_t kind)
+static void add_key(struct answer *head, const char *key, uint64_t kind)
 {
-    column_list_add(&head->columns, &(struct column){key, NULL, kind}, 1);
+    column_list_add(&head->head_columns, &(struct column){key, NULL, kind}, 1);
 }
 
-static void head_text(struct head *head, const char *key, const char *text)
+static void head_text(struct answer *head, const char *key, const char *text)
 {
     add_key(head, key, CELL_TEXT);
-    table_put_borrowed(&head->row, text);
+    table_put_borrowed(&head->head, text);
 }
 
-static void head_number(struct head *head, const char *key, double number)
+static void head_number(struct answer *head, const char *key, double number)
 {
     add_key(head, key, CELL_NUMBER);
-    table_put_number(&head->row, number);
+    table_put_number(&head->head, number);
 }
 
-static void head_word(struct head *head, const char *key, uint64_t word)
+static void head_word(struct answer *head, const char *key, uint64_t word)
 {
     add_key(head, key, CELL_WORD);
-    table_put_word(&head->row, word);
+    table_put_word(&head->head, word);
 }
 
 /* Begins an object; returns where, for end_object. */
-static size_t begin_object(struct head *head, const char *key)
+static size_t begin_object(struct answer *head, const char *key)
 {
     add_key(head, key, CELL_OBJECT);
-    table_put_flag(&head->row, true);
-    return head->columns.n;
+    table_put_flag(&head->head, true);
+    return head->head_columns.n;
 }
 
-static void end_object(struct head *head, size_t first)
+static void end_object(struct answer *head, size_t first)
 {
-    if (!head->columns.failed)
-        head->columns.items[first - 1].kind |= COLUMN_MEMBERS(head->columns.n - first);
+    if (!head->head_columns.failed)
+        head->head_columns.items[first - 1].kind |= COLUMN_MEMBERS(head->head_columns.n - first);
 }
 
 /* Percent of all CPU time, where that is known; they add up to 100, where memory is not left out as not known. */
-static void head_causes(struct head *head, const struct report *report)
+static void head_causes(struct answer *head, const struct report *report)
 {
     double percents[REPORT_CAUSES];
     bool is_unknown = report_is_memory_unknown(&report->causes);
     report_time_causes(report, percents);
-    column_list_add(&head->columns, COLUMNS(cause_columns));
-    fill_causes(&report->causes, &head->row);
+    column_list_add(&head->head_columns, COLUMNS(cause_columns));
+    fill_causes(&report->causes, &head->head);
     size_t first = begin_object(head, "causes");
     for (enum report_cause cause = 0; cause < REPORT_CAUSES; cause++)
         head_number(head, report_cause_name(cause), is_unknown && cause == REPORT_MEMORY ? NAN : percents[cause]);
     end_object(head, first);
 }
 
-static void head_fates(struct head *head, const struct event_sum *event)
+static void head_fates(struct answer *head, const struct event_sum *event)
 {
     head_word(head, "taken", event->taken);
     head_word(head, "overflows", event->overflows);
@@ -568,7 +561,7 @@ static void head_fates(struct head *head, const struct event_sum *event)
 }
 
 /* The times that the shares refer to. */
-static void head_times(struct head *head, const struct report *report)
+static void head_times(struct answer *head, const struct report *report)
 {
     size_t first = begin_object(head, "cpu_time");
     head_number(head, "user_s", report->user_s);
@@ -586,16 +579,16 @@ static void head_times(struct head *head, const struct report *report)
 }
 
 /* What the remote costs are relative to, and the derived metrics of all accesses. */
-static void head_hardware(struct head *head, const struct report *report)
+static void head_hardware(struct answer *head, const struct report *report)
 {
     size_t first = begin_object(head, "hardware");
     head_text(head, "remote_cost_per", report->is_work_counted ? "instruction" : "load");
-    add_hardware(&head->columns);
-    fill_derived(report->derived, &head->row);
+    add_hardware(&head->head_columns);
+    fill_derived(report->derived, &head->head);
     end_object(head, first);
 }
 
-static void fill_head(const struct export_job *job, const struct report *report, struct head *head)
+static void fill_head(const struct export_job *job, const struct report *report, struct answer *head)
 {
     head_text(head, "plan", job->model->plan);
     head_number(head, "total_value", report->total_value);
@@ -610,41 +603,32 @@ static void fill_head(const struct export_job *job, const struct report *report,
     if (report->event)
         head_fates(head, report->event);
     add_key(head, "has_too_few_samples", CELL_FLAG);
-    table_put_flag(&head->row, report->has_too_few);
+    table_put_flag(&head->head, report->has_too_few);
     if (report->sampled_s > 0 && report->user_s + report->system_s > 0)
         head_times(head, report);
     if (report->has_hardware)
         head_hardware(head, report);
-    head->row.columns = head->columns.items;
-    head->row.n_columns = head->columns.n;
-    head->row.failed |= head->columns.failed;
+    (void)answer_set_head(head, NULL, 0);
 }
 
-int vars_write_table(const struct export_job *job, struct buf *out, struct error *err)
+int vars_make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct column_list columns = {0};
     struct report_row kernel;
     struct prepared prepared;
-    struct head head = {0};
     unsigned parts = PREPARED_ORDER | PREPARED_CHOICE | PREPARED_TOUCHES | PREPARED_SHARED_LINES | PREPARED_DERIVED;
     if (job->with_fields && strcmp(job->form, "csv") == 0)
-        return write_fields(job, out, err);
+        return make_fields(job, answer, err);
     int code = prepared_make(job, parts, &prepared, err);
     if (code != 0)
         return code;
-    add_columns(&columns, job, &prepared);
-    struct table table = {.columns = columns.items, .n_columns = columns.n, .failed = columns.failed};
+    add_columns(&answer->columns, job, &prepared);
+    answer_begin(answer, "variables", NULL, 0);
+    answer->rows.n_more = prepared.n_left;
     for (size_t i = 0; code == 0 && i < prepared.n_rows; i++)
-        code = fill_row(job, &prepared, &prepared.report.rows[i], i, &table, err);
+        code = fill_row(job, &prepared, &prepared.report.rows[i], i, &answer->rows, err);
     if (code == 0 && make_kernel_row(&prepared.report, &kernel))
-        code = fill_row(job, &prepared, &kernel, SIZE_MAX, &table, err);
-    fill_head(job, &prepared.report, &head);
-    if (code == 0)
-        code = export_put_answer(job, export_metric(job), &head.row, "variables", &table, out, err);
+        code = fill_row(job, &prepared, &kernel, SIZE_MAX, &answer->rows, err);
+    fill_head(job, &prepared.report, answer);
     prepared_fini(&prepared);
-    table_fini(&table);
-    table_fini(&head.row);
-    column_list_fini(&columns);
-    column_list_fini(&head.columns);
     return code;
 }

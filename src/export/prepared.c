@@ -2,8 +2,9 @@
 /* The variables of a report: see prepared.h. */
 #include "export/prepared.h"
 
+#include "analysis/report/code-table.h"
 #include "analysis/report/patterns.h"
-#include "analysis/report/report.h"
+#include "export/text-cells.h"
 
 int prepared_make(const struct export_job *job, unsigned parts, struct prepared *prepared, struct error *err)
 {
@@ -19,6 +20,7 @@ int prepared_make(const struct export_job *job, unsigned parts, struct prepared 
     prepared->n_rows = report->n_rows;
     if (parts & PREPARED_CHOICE && !report_choose(report, job->least, job->top, &prepared->n_rows))
         code = error_memory(err);
+    prepared->n_left = report->n_rows - prepared->n_rows;
     if (code == 0 && parts & PREPARED_TOUCHES)
         code = first_touches_make(report, &prepared->touches, err);
     if (code == 0 && parts & PREPARED_SHARED_LINES)
@@ -35,4 +37,30 @@ void prepared_fini(struct prepared *prepared)
     derived_fini(&prepared->derived);
     first_touches_fini(&prepared->touches);
     report_fini(&prepared->report);
+}
+
+void split_add_columns(const struct split *split, uint64_t flags, struct column_list *list)
+{
+    static const struct column columns[] = {
+        {"value", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},
+        {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+        {"share_of_row", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+        {"program", NULL, CELL_TEXT},
+    };
+    column_list_make(list, split_by_name(split->by), NULL, CELL_TEXT | flags);
+    column_list_add(list, columns, sizeof columns / sizeof *columns - !split->programs);
+}
+
+void split_fill_cells(const struct split *split, size_t row, double total, double of_row, struct table *table)
+{
+    struct table *cells = table_put_table(table, table->joined, table->n_joined);
+    for (size_t i = split->first[row]; i < split->first[row + 1]; i++) {
+        const struct split_cell *cell = &split->cells[i];
+        table_put_text(cells, split->columns.strings[cell->column]);
+        table_put_number(cells, cell->value);
+        table_put_number(cells, percent_of(cell->value, total));
+        table_put_number(cells, percent_of(cell->value, of_row));
+        if (split->programs)
+            table_put_text(cells, split->programs[cell->column]);
+    }
 }

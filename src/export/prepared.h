@@ -22,6 +22,7 @@ enum prepared_part {
 struct prepared {
     struct report report;
     size_t n_rows; /* of the report, those that are shown: the first ones */
+    size_t n_left; /* those that are not */
     struct first_touches touches;
     struct derived derived;
 };
@@ -29,5 +30,12 @@ struct prepared {
 /* Makes the parts, of enum prepared_part; *prepared must not move.  err: ERR_MEMORY; of derived_make */
 int prepared_make(const struct export_job *job, unsigned parts, struct prepared *prepared, struct error *err);
 void prepared_fini(struct prepared *prepared);
+
+struct split;
+
+/* Of rows that are split: the columns of a cell, the first of which has flags of enum column_flag beside its kind; and
+ * those cells of a row, as a table that is joined. total and of_row: what their shares refer to. */
+void split_add_columns(const struct split *split, uint64_t flags, struct column_list *list);
+void split_fill_cells(const struct split *split, size_t row, double total, double of_row, struct table *table);
 
 #endif

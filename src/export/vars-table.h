@@ -182,7 +182,7 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
 /* --- forms of vars --- */
 
 /* As CSV or JSON. */
-report_writer vars_write_table;
+report_maker vars_make_answer;
 
 /* page/page.c: a page for a browser in one file. */
 report_writer write_page;

@@ -175,6 +175,26 @@ int frame_trees(const struct frame *frame, const bool *keep, struct frame **resu
     return code;
 }
 
+int frame_choose_tree(const struct frame *frame, const char *tree, struct frame **result, struct error *err)
+{
+    size_t n = frame_n_nodes(frame), n_kept = 0, attribute = 0;
+    while (attribute < frame_n_attributes(frame) &&
+           (strcmp(frame_attribute_name(frame, attribute), "tree") != 0 || !frame_attribute_is_text(frame, attribute)))
+        attribute++;
+    bool *keep = malloc(n + 1);
+    if (!keep)
+        return error_memory(err);
+    for (uint32_t i = 0; attribute < frame_n_attributes(frame) && i < n; i++)
+        n_kept += keep[i] = strcmp(frame_attribute_text(frame, attribute, i), tree) == 0;
+    int code = 0;
+    if (n_kept && n_kept < n)
+        code = frame_trees(frame, keep, result, err);
+    else
+        *result = frame_keep(frame);
+    free(keep);
+    return code;
+}
+
 int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
                  struct error *err)
 {

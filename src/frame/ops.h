@@ -31,6 +31,10 @@ int frame_squash(const struct frame *frame, const bool *keep, struct frame **res
  */
 int frame_trees(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
 
+/* Of a database, which has two trees that hold the same costs, the one that "tree" names, "code" or "data"; other
+ * frames as they are.  err: ERR_MEMORY */
+int frame_choose_tree(const struct frame *frame, const char *tree, struct frame **result, struct error *err);
+
 /* The same as frame_squash for the nodes for which a condition is true (liblocus(3)), with the values of a view (NULL:
  * sums). */
 int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,

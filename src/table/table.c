@@ -11,20 +11,12 @@
 #include "fmt/csv.h"
 #include "fmt/json.h"
 
-#define COLUMN_SHIFT 32 /* of COLUMN_MEMBERS and COLUMN_PLACE */
-
 #define BLOCK_BYTES 4072 /* with what malloc needs, a page */
 
 /* What cells point to lies in blocks of memory, the newest first. */
 struct table_block {
     struct table_block *next;
     size_t n_used, n_bytes; /* of those that follow */
-};
-
-/* A list of words in a cell. */
-struct table_words {
-    size_t n;
-    uint64_t items[];
 };
 
 /* --- columns --- */
@@ -205,11 +197,6 @@ struct table *table_put_table(struct table *table, const struct column *columns,
         *inner = (struct table){.columns = columns, .n_columns = n_columns, .parent = table};
     put_cell(table, (struct table_cell){.is_known = inner != NULL, .table = inner});
     return table->failed ? &nothing : inner;
-}
-
-size_t table_rows(const struct table *table)
-{
-    return table->n_columns ? table->n_cells / table->n_columns : 0;
 }
 
 /* Also those of tables in cells: recursion is as deep as these are nested. */

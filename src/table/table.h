@@ -4,26 +4,8 @@
 #ifndef LOCUS_TABLE_TABLE_H
 #define LOCUS_TABLE_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/vec.h"
-
-enum cell_kind {
-    CELL_TEXT,
-    CELL_COUNT,
-    CELL_WORD,    /* 64 bits without a sign; in JSON a text where a double cannot hold it (fmt/json.h) */
-    CELL_ADDRESS, /* the same; in CSV with 0x */
-    CELL_NUMBER,
-    CELL_PERCENT, /* 0 to 100 */
-    CELL_SPAN,    /* nanoseconds; in text with a unit that suits them */
-    CELL_TIME,    /* nanoseconds on an axis; in text as seconds */
-    CELL_FLAG,    /* yes or no; in JSON true or false, in CSV 1 or 0 */
-    CELL_WORDS,   /* a list of words, in JSON only */
-    CELL_TABLE,   /* rows of its own, in JSON only unless COLUMN_JOINED or COLUMN_FOLLOWS */
-    CELL_OBJECT /* holds the next COLUMN_MEMBERS columns, in JSON only: for text and CSV these are columns as others */
-};
+#include "table/columns.h"
 
 /* What else there is to a column, beside its kind. */
 enum column_flag {
@@ -46,8 +28,9 @@ enum column_flag {
 
 /* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
  * those of a higher one, and of the same in their order; none is 0. Less than 2^32. */
-#define COLUMN_MEMBERS(n) ((uint64_t)(n) << 32)
-#define COLUMN_PLACE(place) ((uint64_t)(place) << 32)
+#define COLUMN_SHIFT 32
+#define COLUMN_MEMBERS(n) ((uint64_t)(n) << COLUMN_SHIFT)
+#define COLUMN_PLACE(place) ((uint64_t)(place) << COLUMN_SHIFT)
 
 /* A column. key: its name in CSV and JSON; title: in text, NULL: it is not shown there; kind: of enum cell_kind, with
  * flags. */
@@ -68,6 +51,12 @@ struct column_list {
 void column_list_add(struct column_list *list, const struct column *columns, size_t n);
 void column_list_make(struct column_list *list, const char *key, const char *title, uint64_t kind);
 void column_list_fini(struct column_list *list);
+
+/* A list of words in a cell. */
+struct table_words {
+    size_t n;
+    uint64_t items[];
+};
 
 /* A cell; what it points to is owned by the table. */
 struct table_cell {
@@ -161,9 +150,6 @@ struct table *table_put_table(struct table *table, const struct column *columns,
 
 /* Notes that memory lacked for what belongs into the table: it is useless then, and those in whose cells it is. */
 void table_fail(struct table *table);
-
-/* How many whole rows it has. */
-size_t table_rows(const struct table *table);
 
 /* Append all rows: as aligned lines with a head, as CSV with a head, as a JSON array of objects, each after `line`,
  * such as a line feed and blanks. */

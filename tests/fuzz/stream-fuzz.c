@@ -13,7 +13,7 @@
 #include "streams/couplebreak.h"
 #include "streams/formats.h"
 #include "streams/schedule.h"
-#include "streams/session.h"
+#include "streams/recordings.h"
 #include "streams/topology.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
@@ -161,12 +161,12 @@ static void try_topology(const char *path)
 
 static void try_session(const char *path)
 {
-    struct session session = {0};
+    struct recordings session = {0};
     struct error err = {0};
-    check(session_read(path, &session, &err) == 0 || err.text[0] != '\0', "a refusal has no message");
+    check(recordings_read(path, &session, &err) == 0 || err.text[0] != '\0', "a refusal has no message");
     for (size_t i = 0; i < session.n_streams; i++)
         check(session.streams[i].file != NULL, "a stream of a session has no file");
-    session_fini(&session);
+    recordings_fini(&session);
 }
 
 static void try_stream(const char *path)

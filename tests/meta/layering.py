@@ -50,9 +50,10 @@ MAY_SEE = {
     "src/answer": ["base", "fmt", "analysis", "table"],
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
                    "analysis", "database", "table", "answer", "trial"],
+    "src/session": ["base", "fmt", "frame", "analysis", "database", "table", "answer", "export"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
-              "answer", "export", "trial"],
+              "answer", "export", "session", "trial"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of streams/topology.h, session.h and import/topology.h: the requirements on NUMA topology views by their
+/* Unit tests of streams/topology.h, recordings.h, import/topology.h: the requirements on NUMA topology views by their
  * numbers in doc/streams.md. Machines are described in hwloc's words, and become XML here. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "fmt/file.h"
-#include "streams/session.h"
+#include "streams/recordings.h"
 #include "streams/topology.h"
 
 static char directory[64], path_of_xml[4][96];
@@ -530,16 +530,16 @@ static void beyond_n06_offline_cpus(void **state)
 
 static void n10_session(void **state)
 {
-    struct session session = {0}, again = {0};
+    struct recordings session = {0}, again = {0};
     struct error err = {0};
     char path[96];
     (void)state;
     const char *xml = make_xml(0, "numa:2 core:2 pu:1"), *stream = make_text(1, "not read here");
     (void)snprintf(path, sizeof path, "%s/session.json", directory);
-    assert_int_equal(session_add(&session, stream, true, TOPOLOGY_VIEW_NUMATREE, xml, &err), 0);
-    assert_int_equal(session_add(&session, stream, false, TOPOLOGY_VIEW_DEFAULT, NULL, &err), 0);
-    assert_int_equal(session_write(path, &session, &err), 0);
-    assert_int_equal(session_read(path, &again, &err), 0);
+    assert_int_equal(recordings_add(&session, stream, true, TOPOLOGY_VIEW_NUMATREE, xml, &err), 0);
+    assert_int_equal(recordings_add(&session, stream, false, TOPOLOGY_VIEW_DEFAULT, NULL, &err), 0);
+    assert_int_equal(recordings_write(path, &session, &err), 0);
+    assert_int_equal(recordings_read(path, &again, &err), 0);
     assert_int_equal(again.n_streams, 2);
     assert_int_equal(again.streams[0].file[0], '/');
     assert_true(again.streams[0].has_couplebreak);
@@ -547,27 +547,27 @@ static void n10_session(void **state)
     assert_non_null(strstr(again.streams[0].topology, "/0.xml"));
     assert_false(again.streams[1].has_couplebreak);
     assert_null(again.streams[1].topology);
-    session_fini(&again);
+    recordings_fini(&again);
     assert_int_equal(unlink(xml), 0); /* a topology that is gone is left out */
-    assert_int_equal(session_read(path, &again, &err), 0);
+    assert_int_equal(recordings_read(path, &again, &err), 0);
     assert_null(again.streams[0].topology);
     assert_int_equal(again.streams[0].view, TOPOLOGY_VIEW_DEFAULT);
-    session_fini(&again);
-    session_fini(&session);
+    recordings_fini(&again);
+    recordings_fini(&session);
 }
 
 static void n10_and_c19_what_is_missing_is_off(void **state)
 {
-    struct session session = {0};
+    struct recordings session = {0};
     struct error err = {0};
     (void)state;
     const char *path = make_text(
         0, "{\"format\": \"locus-session\", \"version\": 1, \"streams\": [{\"stream_id\": 0, \"file\": \"x\"}]}");
-    assert_int_equal(session_read(path, &session, &err), 0);
+    assert_int_equal(recordings_read(path, &session, &err), 0);
     assert_false(session.streams[0].has_couplebreak);
     assert_int_equal(session.streams[0].view, TOPOLOGY_VIEW_DEFAULT);
     assert_null(session.streams[0].topology);
-    session_fini(&session);
+    recordings_fini(&session);
 }
 
 static void n10_damaged_sessions(void **state)
@@ -590,9 +590,9 @@ static void n10_damaged_sessions(void **state)
         ONE "\"NUMA TV\": {\"type\": \"kshark.config.topology\", \"topologies\": [{\"stream_id\": 0, \"view\": 1}]}}"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct session session = {0};
+        struct recordings session = {0};
         struct error err = {0};
-        assert_int_equal(session_read(make_text(0, texts[i]), &session, &err), ERR_FORMAT);
+        assert_int_equal(recordings_read(make_text(0, texts[i]), &session, &err), ERR_FORMAT);
         assert_null(session.streams);
     }
 }

@@ -317,24 +317,12 @@ static const char *choose_tree(const struct settings *settings, const struct cha
 /* Keeps that tree alone, where a frame has both: they hold the same costs. */
 static int keep_tree(struct frame **frame, const char *tree, struct error *err)
 {
-    size_t n = frame_n_nodes(*frame), n_kept = 0, attribute = 0;
-    while (attribute < frame_n_attributes(*frame) && (strcmp(frame_attribute_name(*frame, attribute), "tree") != 0 ||
-                                                      !frame_attribute_is_text(*frame, attribute)))
-        attribute++;
-    if (attribute == frame_n_attributes(*frame))
-        return 0;
-    bool *keep = malloc(n + 1);
-    if (!keep)
-        return error_memory(err);
-    for (uint32_t i = 0; i < n; i++)
-        n_kept += keep[i] = strcmp(frame_attribute_text(*frame, attribute, i), tree) == 0;
     struct frame *result;
-    int code = n_kept && n_kept < n ? frame_trees(*frame, keep, &result, err) : 0;
-    if (code == 0 && n_kept && n_kept < n) {
+    int code = frame_choose_tree(*frame, tree, &result, err);
+    if (code == 0) {
         frame_close(*frame);
         *frame = result;
     }
-    free(keep);
     return code;
 }
 

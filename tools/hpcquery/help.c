@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "database/database.h"
 #include "hpcquery.h"
+#include "session/face.h"
 
 enum { ROWS_MAX = 64 };
 
@@ -128,9 +129,9 @@ static void add_rows(struct pages *pages, const struct report_kind *kind, bool i
     size_t n_kinds;
     const struct report_kind *const *kinds = reports(&n_kinds);
     for (size_t i = 0; i < n_kinds; i++)
-        common &= verb_options(kinds[i]);
+        common &= kind_options(kinds[i]);
     for (const struct option_row *row = option_rows; row->names && n + 1 < ROWS_MAX; row++) {
-        uint64_t wanted = kind ? verb_options(kind) : is_short ? common : ~UINT64_C(0);
+        uint64_t wanted = kind ? kind_options(kind) : is_short ? common : ~UINT64_C(0);
         if (row->id < ASKS && !(wanted >> row->id & 1))
             continue;
         pages->rows[n] = *row;

@@ -9,6 +9,7 @@
 
 #include "base/options.h"
 #include "hpcquery.h"
+#include "session/face.h"
 
 enum { OPT_LIST_METRICS = ASKS, OPT_LIST_COMMANDS };
 
@@ -207,16 +208,6 @@ static int take_option(int id, const char *value, int n_operands, struct setting
 
 /* --- which options a verb has --- */
 
-static uint64_t forms_of(const struct report_forms *forms)
-{
-    return (forms->csv ? ASK(CSV) : 0) | (forms->json ? ASK(JSON) : 0) | (forms->html ? ASK(HTML) : 0);
-}
-
-uint64_t verb_options(const struct report_kind *kind)
-{
-    return kind->options | forms_of(&kind->forms) | ASK(OUTPUT);
-}
-
 const char *option_name(enum ask what)
 {
     const struct option_row *row = option_rows;
@@ -225,70 +216,10 @@ const char *option_name(enum ask what)
     return row->names ? strstr(row->names, "--") : "";
 }
 
-/* Appends the names of a set of options. */
-static void put_names(uint64_t set, struct buf *out)
+static const struct report_kind *kind_at(size_t i)
 {
-    bool is_first = true;
-    for (unsigned what = 1; what < ASKS; set &= ~(UINT64_C(1) << what++)) {
-        if (!(set >> what & 1))
-            continue;
-        const char *name = option_name((enum ask)what);
-        bool is_last = !(set >> what >> 1);
-        buf_printf(out, "%s%.*s", is_first ? "" : is_last ? " and " : ", ", (int)strcspn(name, " "), name);
-        is_first = false;
-    }
-}
-
-/* Refuses options that are all given, but do not go together. */
-static int refuse_set(uint64_t set)
-{
-    struct buf text = {0};
-    put_names(set, &text);
-    int status = tool_usage("hpcquery", "%s do not go together", text.data ? text.data : "");
-    buf_fini(&text);
-    return status;
-}
-
-/* Refuses an option that a verb does not have: which ones have it. */
-static int refuse(const struct report_kind *kind, enum ask what)
-{
-    const char *name = option_name(what);
-    int len = (int)strcspn(name, " ");
-    struct buf text = {0};
     struct verb verb;
-    const char *pending = NULL;
-    if (what == ASK_BY && kind->no_by)
-        return tool_usage("hpcquery", "%s has no --by: %s", kind->name, kind->no_by);
-    if (verb_options(kind) >> what & 1)
-        return tool_usage("hpcquery", "%.*s does not go with --by", len, name);
-    for (size_t i = 0; verb_at(i, &verb); i++) {
-        if (!(verb_options(verb.kind) >> what & 1))
-            continue;
-        if (pending)
-            buf_printf(&text, "%s%s", text.len_bytes ? ", " : "", pending);
-        pending = verb.kind->name;
-    }
-    int status = tool_usage("hpcquery", "%.*s goes with %s%s%s, not with %s", len, name, text.data ? text.data : "",
-                            text.data ? " and " : "", pending ? pending : "nothing", kind->name);
-    buf_fini(&text);
-    return status;
-}
-
-/* Refuses what a verb does not have, or not where its rows are split. Returns the exit status. */
-static int refuse_options(const struct settings *settings, const struct report_kind *kind)
-{
-    uint64_t left = settings->given & ~verb_options(kind);
-    if (left & ASK(BY))
-        return refuse(kind, ASK_BY);
-    if (!left && kind->by && settings_ask(settings, ASK_BY))
-        left = settings->given & ~(kind->options_by | forms_of(report_forms_of(kind, true, false)) | ASK(OUTPUT));
-    for (unsigned what = 1; what < ASKS; what++)
-        if (left >> what & 1)
-            return refuse(kind, (enum ask)what);
-    for (const uint64_t *set = kind->apart; set && *set; set++)
-        if ((settings->given & *set) == *set)
-            return refuse_set(*set);
-    return 0;
+    return verb_at(i, &verb) ? verb.kind : NULL;
 }
 
 /* --- the answer --- */
@@ -311,6 +242,8 @@ static int no_verb(void)
  * ours, unless an option says otherwise. */
 static int answer(const struct settings *settings, char **words, size_t n)
 {
+    static const struct asker asker = {kind_at, option_name};
+    struct error err;
     struct verb verb;
     bool is_verb = n > 0 && find_verb(words[0], &verb);
     bool is_form = is_verb && chain_knows(words[0]) && (n != 2 || !report_is_meant(settings, words[1]));
@@ -319,8 +252,8 @@ static int answer(const struct settings *settings, char **words, size_t n)
             return no_verb();
         verb = (struct verb){&chain_kind, chain_run};
     }
-    int status = refuse_options(settings, verb.kind);
-    return status ? status : verb.run(settings, verb.kind, words, n);
+    return asks_check(&asker, verb.kind, settings->given, &err) == 0 ? verb.run(settings, verb.kind, words, n)
+                                                                     : usage(err.text);
 }
 
 /* Prints the help of the first word behind it or before it, or of all. */

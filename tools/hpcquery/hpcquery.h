@@ -47,9 +47,6 @@ struct verb {
 /* Verb i, reports first; false behind the last one. */
 bool verb_at(size_t i, struct verb *verb);
 
-/* The options that it has, as a set of enum ask. */
-uint64_t verb_options(const struct report_kind *kind);
-
 /* All options; what their help says is true for every verb that has them. */
 extern const struct option_row option_rows[];
 
@@ -63,9 +60,6 @@ int help_print(int id, const struct report_kind *kind);
 
 /* Prints all words that can come first, one a line; returns 0. */
 int help_list_verbs(void);
-
-/* Appends the words of a set of enum split_by: "cpu, core or node". */
-void by_put_words(unsigned set, struct buf *out);
 
 /* Prints the metrics of the first word that is a database, for the completion of the shell. Returns the exit status. */
 int list_metrics(char **words);

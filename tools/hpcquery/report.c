@@ -9,124 +9,70 @@
 
 #include "base/input.h"
 #include "base/options.h"
-#include "base/spelling.h"
 #include "database/database.h"
 #include "export/derived.h"
-#include "export/vars-table.h"
+#include "fmt/locus-db.h"
 #include "hpcquery.h"
+#include "session/face.h"
 
 enum { TOP_IN_TEXT = 12 };
 
-/* Says which metrics there are, or which the name is like. */
-static int refuse_metric(const struct model *model, const char *name)
+/* What the options ask for. */
+static struct request request_of(const struct settings *settings, const struct report_kind *kind, const char *subject)
 {
-    struct buf text = {0};
-    const char **names = calloc(model->n_metrics + 1, sizeof *names);
-    for (size_t i = 0; names && i < model->n_metrics; i++)
-        names[i] = model->metrics[i].name;
-    buf_printf(&text, name ? "the database has no metric '%s'" : "the database has no metric%.0s", name ? name : "");
-    if (names)
-        spelling_suggest(&text, name ? name : "", names, model->n_metrics);
-    int status = tool_error("hpcquery", "%s", text.data && names ? text.data : "out of memory");
-    free(names);
-    buf_fini(&text);
-    return status;
-}
-
-static int print_report(const struct settings *settings, const struct report_kind *kind, const char *subject,
-                        const struct model *model, const char *directory, const struct thread_values *values)
-{
-    const char *name = settings->values[ASK_METRIC], *by = settings->values[ASK_BY];
-    const uint64_t full = ASK(TOP) | ASK(MIN) | ASK(VERBOSE) | ASK(FIELDS) | ASK(PATHS) | ASK(ALL) | ASK(DERIVE);
-    int64_t metric = model_choose_metric(model, name);
-    if (metric < 0)
-        return refuse_metric(model, name);
     bool is_text = strcmp(settings->form, "text") == 0;
-    struct terminal terminal = terminal_get(settings);
-    const char *order = settings->values[ASK_ORDER];
-    const struct export_job job = {.model = model,
-                                   .report = kind->name,
-                                   .form = settings->form,
-                                   .values = values,
-                                   .directory = directory,
-                                   .subject =
-                                       settings_ask(settings, ASK_VARIABLE) ? settings->values[ASK_VARIABLE] : subject,
-                                   .metric = (size_t)metric,
-                                   .top = settings->top >= 0            ? (size_t)settings->top
-                                          : is_text && !kind->shows_all ? TOP_IN_TEXT
-                                                                        : 0,
-                                   .fits_screen = !(settings->given & full),
-                                   .by_time = order && strcmp(order, "time") == 0,
-                                   .with_unused = settings_ask(settings, ASK_ALL),
-                                   .with_paths = settings_ask(settings, ASK_PATHS),
-                                   .by = by ? split_by_named(by) : SPLIT_NONE,
-                                   .at_mark = settings_ask(settings, ASK_MARK),
-                                   .with_fields = settings_ask(settings, ASK_FIELDS),
-                                   .is_verbose = settings_ask(settings, ASK_VERBOSE),
-                                   .color = terminal.color,
-                                   .unicode = terminal.unicode,
-                                   .columns = terminal.columns,
-                                   .derived = settings->derived,
-                                   .n_derived = settings->n_derived,
-                                   .least = settings->min_percent};
-    struct buf out = {0};
-    struct error err = {0};
-    int code = report_write(report_forms_of(kind, by, settings_ask(settings, ASK_INSTRUCTIONS)), &job, &out, &err);
-    int status = code == 0 ? put_output(settings, &out) : tool_error("hpcquery", "%s", err.text);
-    buf_fini(&out);
-    return status;
+    return (struct request){.size = sizeof(struct request),
+                            .report = kind->name,
+                            .subject = settings_ask(settings, ASK_VARIABLE) ? settings->values[ASK_VARIABLE] : subject,
+                            .metric = settings->values[ASK_METRIC],
+                            .by = settings->values[ASK_BY],
+                            .order = settings->values[ASK_ORDER],
+                            .derived = settings->derived,
+                            .n_derived = settings->n_derived,
+                            .top = settings->top >= 0            ? (uint64_t)settings->top
+                                   : is_text && !kind->shows_all ? TOP_IN_TEXT
+                                                                 : 0,
+                            .least = settings->min_percent,
+                            .has_least = settings->min_percent >= 0,
+                            .with_paths = settings_ask(settings, ASK_PATHS),
+                            .with_fields = settings_ask(settings, ASK_FIELDS),
+                            .with_unused = settings_ask(settings, ASK_ALL),
+                            .with_instructions = settings_ask(settings, ASK_INSTRUCTIONS),
+                            .at_mark = settings_ask(settings, ASK_MARK)};
 }
 
-/* Reads the database and prints the report. */
+/* Opens the database and prints the report. */
 static int query(const struct settings *settings, const struct report_kind *kind, const char *subject, const char *path)
 {
-    struct model model;
+    const uint64_t full = ASK(TOP) | ASK(MIN) | ASK(VERBOSE) | ASK(FIELDS) | ASK(PATHS) | ASK(ALL) | ASK(DERIVE);
+    const struct request request = request_of(settings, kind, subject);
+    const struct terminal terminal = terminal_get(settings);
+    const struct face face = {.form = settings->form,
+                              .fits_screen = !(settings->given & full),
+                              .is_verbose = settings_ask(settings, ASK_VERBOSE),
+                              .color = terminal.color,
+                              .unicode = terminal.unicode,
+                              .columns = terminal.columns};
+    struct session *session;
+    struct buf out = {0};
     struct error err = {0};
-    if (model_init(&model, &err) != 0)
-        return tool_error("hpcquery", "%s", err.text);
-    struct thread_values *values = NULL;
-    int status = 0;
-    char *directory = database_directory(path);
-    if (!directory)
-        status = tool_error("hpcquery", "out of memory");
-    else if (database_read(path, &model, &err) != 0 || thread_values_open(directory, &model, &values, &err) != 0)
-        status = tool_error("hpcquery", "%s", err.text);
-    else
-        status = print_report(settings, kind, subject, &model, directory, values);
-    thread_values_free(values);
-    free(directory);
-    model_fini(&model);
+    int code = session_open(&path, 1, &session, &err);
+    if (code == 0)
+        code = session_write(session, kind, &request, &face, &out, &err);
+    int status = code == 0 ? put_output(settings, &out) : tool_error("hpcquery", "%s", err.text);
+    buf_fini(&out);
+    session_close(session);
     return status;
-}
-
-void by_put_words(unsigned set, struct buf *out)
-{
-    const char *pending = NULL;
-    bool is_first = true;
-    for (unsigned by = SPLIT_NONE + 1; by < SPLIT_BYS; by++) {
-        if (!(set >> by & 1))
-            continue;
-        if (pending)
-            buf_printf(out, "%s%s", is_first ? "" : ", ", pending);
-        is_first = is_first && !pending;
-        pending = split_by_name((enum split_by)by);
-    }
-    buf_printf(out, "%s%s", is_first ? "" : " or ", pending ? pending : "");
 }
 
 int report_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n)
 {
-    const char *by = settings->values[ASK_BY];
+    struct error err;
     bool has_subject = strchr(kind->operands, ' ') != NULL;
     if (n != 2 + (size_t)has_subject)
         return tool_usage("hpcquery", "give %s after %s", has_subject ? kind->operands : "one database", kind->name);
-    if (by && !(kind->by >> split_by_named(by) & 1)) {
-        struct buf text = {0};
-        by_put_words(kind->by, &text);
-        int status = tool_usage("hpcquery", "%s --by takes %s", kind->name, text.data ? text.data : "");
-        buf_fini(&text);
-        return status;
-    }
+    if (by_check(kind, settings->values[ASK_BY], &err) != 0)
+        return tool_usage("hpcquery", "%s", err.text);
     return query(settings, kind, has_subject ? words[1] : NULL, words[n - 1]);
 }
 
@@ -178,17 +124,14 @@ bool report_is_meant(const struct settings *settings, const char *path)
 int list_metrics(char **words)
 {
     for (; *words; words++) {
-        struct model model;
-        struct error err;
-        if (model_init(&model, &err) != 0)
-            return tool_error("hpcquery", "%s", err.text);
-        bool is_read = database_read(*words, &model, &err) == 0;
-        for (size_t i = 0; is_read && i < model.n_metrics; i++)
-            if (!model.metrics[i].hidden)
-                (void)puts(model.metrics[i].name);
-        model_fini(&model);
-        if (is_read)
-            break;
+        struct session *session;
+        if (session_open((const char *const *)words, 1, &session, NULL) != 0)
+            continue;
+        const char *name;
+        for (size_t i = 0; (name = session_metric(session, i)); i++)
+            (void)puts(name);
+        session_close(session);
+        break;
     }
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "base/options.h"
 #include "export/streams/sched-report.h"
 #include "hpcquery.h"
-#include "streams/session.h"
+#include "streams/recordings.h"
 
 /* Prints what is in out, or says why it is not there. */
 static int finish(const struct settings *settings, int code, const struct buf *out, const struct error *err)
@@ -56,17 +56,17 @@ static int print_machine(const struct settings *settings)
 
 static int save_session(const struct settings *settings, const struct opened_streams *opened)
 {
-    struct session session = {0};
+    struct recordings session = {0};
     struct error err = {0};
     int code = 0;
     for (size_t i = 0; code == 0 && i < opened->n; i++) {
         const struct stream *stream = opened->all[i].stream;
         const struct stream_view *view = stream_views_find(&opened->views, (uint32_t)i);
-        code = session_add(&session, stream->path, stream->couplebreak_on, view ? view->view : TOPOLOGY_VIEW_DEFAULT,
-                           view ? view->path : NULL, &err);
+        code = recordings_add(&session, stream->path, stream->couplebreak_on, view ? view->view : TOPOLOGY_VIEW_DEFAULT,
+                              view ? view->path : NULL, &err);
     }
-    code = code ? code : session_write(settings->values[ASK_SAVE_SESSION], &session, &err);
-    session_fini(&session);
+    code = code ? code : recordings_write(settings->values[ASK_SAVE_SESSION], &session, &err);
+    recordings_fini(&session);
     return code ? tool_error("hpcquery", "%s", err.text) : 0;
 }
 
@@ -105,18 +105,18 @@ static int run_session(const struct settings *settings)
 {
     static char view_names[][16] = {"default", "numatree"};
     struct settings own = *settings;
-    struct session session = {0};
+    struct recordings session = {0};
     struct error err = {0};
     if (settings->n_stream_options)
         return tool_usage("hpcquery", "a session has the options of its streams");
-    if (session_read(settings->values[ASK_SESSION], &session, &err) != 0)
+    if (recordings_read(settings->values[ASK_SESSION], &session, &err) != 0)
         return tool_error("hpcquery", "%s", err.text);
     char **words = calloc(session.n_streams + 1, sizeof *words);
     bool ok = words != NULL;
     own.stream_options = NULL;
     own.cap_stream_options = 0;
     for (size_t i = 0; ok && i < session.n_streams; i++) {
-        const struct session_stream *stream = &session.streams[i];
+        const struct recording *stream = &session.streams[i];
         int operand = (int)i + 1;
         words[operand] = stream->file;
         if (stream->has_couplebreak)
@@ -131,7 +131,7 @@ static int run_session(const struct settings *settings)
                      : tool_error("hpcquery", "%s: the session has no streams", settings->values[ASK_SESSION]);
     free(own.stream_options);
     free(words);
-    session_fini(&session);
+    recordings_fini(&session);
     return status;
 }
 

@@ -199,17 +199,18 @@ static void fill_row(const struct advices *advices, const struct advice *advice,
     fill_tried(advice_tried(&advices->tried, advice), table);
 }
 
-static int write_table(const struct export_job *job, struct buf *out, struct error *err)
+static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
-    struct table table = TABLE_OF(advice_columns);
     struct advices advices;
     int code = advices_make(job, &advices, err);
     if (code != 0)
         return code;
+    answer_begin(answer, "advice", COLUMNS(advice_columns));
+    answer->rows.n_more = advices.n_items - n_shown(&advices);
     for (size_t i = 0; i < n_shown(&advices); i++)
-        fill_row(&advices, &advices.items[i], &table);
+        fill_row(&advices, &advices.items[i], &answer->rows);
     advices_fini(&advices);
-    return export_put_answer(job, export_metric(job), NULL, "advice", &table, out, err);
+    return 0;
 }
 
 static const struct ask_note notes[] = {
@@ -228,5 +229,5 @@ const struct report_kind answer_advice = {
     .options = ASK_ROWS,
     .no_by = "it weighs all threads and places together; see vars --by, numa and patterns",
     .notes = notes,
-    .forms = {.text = write_text, .csv = write_table, .json = write_table},
+    .forms = {.make = make_answer, .text = write_text},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions as JSON: see session.h. The views are in a document with the name, type and keys of the original design. */
-#include "streams/session.h"
+/* Sessions as JSON: see recordings.h. Views are in a document with the name, type and keys of the original design. */
+#include "streams/recordings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,25 +17,26 @@
 
 enum { SESSION_VERSION = 1, STREAMS_MAX = 1 << 16 };
 
-int session_add(struct session *session, const char *file, bool has_couplebreak, enum topology_view view,
-                const char *topology, struct error *err)
+int recordings_add(struct recordings *recordings, const char *file, bool has_couplebreak, enum topology_view view,
+                   const char *topology, struct error *err)
 {
-    if (!vec_reserve(&session->streams, &session->capacity, session->n_streams + 1, sizeof *session->streams))
+    if (!vec_reserve(&recordings->streams, &recordings->capacity, recordings->n_streams + 1,
+                     sizeof *recordings->streams))
         return error_memory(err);
-    struct session_stream *stream = &session->streams[session->n_streams];
-    *stream = (struct session_stream){strdup(file), has_couplebreak, view, topology ? strdup(topology) : NULL};
-    session->n_streams++;
+    struct recording *stream = &recordings->streams[recordings->n_streams];
+    *stream = (struct recording){strdup(file), has_couplebreak, view, topology ? strdup(topology) : NULL};
+    recordings->n_streams++;
     return stream->file && (!topology || stream->topology) ? 0 : error_memory(err);
 }
 
-void session_fini(struct session *session)
+void recordings_fini(struct recordings *recordings)
 {
-    for (size_t i = 0; i < session->n_streams; i++) {
-        free(session->streams[i].file);
-        free(session->streams[i].topology);
+    for (size_t i = 0; i < recordings->n_streams; i++) {
+        free(recordings->streams[i].file);
+        free(recordings->streams[i].topology);
     }
-    free(session->streams);
-    *session = (struct session){0};
+    free(recordings->streams);
+    *recordings = (struct recordings){0};
 }
 
 /* --- writing --- */
@@ -50,27 +51,27 @@ static int put_path(struct buf *out, const char *key, const char *path, struct e
     return 0;
 }
 
-static int put_streams(const struct session *session, struct buf *out, struct error *err)
+static int put_streams(const struct recordings *recordings, struct buf *out, struct error *err)
 {
     int code = 0;
-    for (size_t i = 0; code == 0 && i < session->n_streams; i++) {
+    for (size_t i = 0; code == 0 && i < recordings->n_streams; i++) {
         buf_printf(out, "%s\n  {\"stream_id\": %zu", i ? "," : "", i);
-        code = put_path(out, "file", session->streams[i].file, err);
+        code = put_path(out, "file", recordings->streams[i].file, err);
         json_put_key(out, "couplebreak", 0);
-        buf_printf(out, "%s}", session->streams[i].has_couplebreak ? "true" : "false");
+        buf_printf(out, "%s}", recordings->streams[i].has_couplebreak ? "true" : "false");
     }
     return code;
 }
 
-static int put_views(const struct session *session, struct buf *out, struct error *err)
+static int put_views(const struct recordings *recordings, struct buf *out, struct error *err)
 {
     int code = 0;
     const char *between = "";
-    for (size_t i = 0; code == 0 && i < session->n_streams; i++) {
-        if (!session->streams[i].topology)
+    for (size_t i = 0; code == 0 && i < recordings->n_streams; i++) {
+        if (!recordings->streams[i].topology)
             continue;
-        buf_printf(out, "%s\n  {\"stream_id\": %zu, \"view\": %d", between, i, (int)session->streams[i].view);
-        code = put_path(out, "topology_xml_fpath", session->streams[i].topology, err);
+        buf_printf(out, "%s\n  {\"stream_id\": %zu, \"view\": %d", between, i, (int)recordings->streams[i].view);
+        code = put_path(out, "topology_xml_fpath", recordings->streams[i].topology, err);
         buf_append(out, "}", 1);
         between = ",";
     }
@@ -81,26 +82,26 @@ static int put_views(const struct session *session, struct buf *out, struct erro
 static int check_place(const char *path, struct error *err)
 {
     struct stat info;
-    struct session there = {0};
+    struct recordings there = {0};
     struct error why;
     if (lstat(path, &info) != 0)
         return 0;
-    bool is_session = S_ISREG(info.st_mode) && (info.st_size == 0 || session_read(path, &there, &why) == 0);
-    session_fini(&there);
+    bool is_session = S_ISREG(info.st_mode) && (info.st_size == 0 || recordings_read(path, &there, &why) == 0);
+    recordings_fini(&there);
     return is_session ? 0 : error_set(err, ERR_IO, "%s: is no session, and is not replaced; give another name", path);
 }
 
-int session_write(const char *path, const struct session *session, struct error *err)
+int recordings_write(const char *path, const struct recordings *recordings, struct error *err)
 {
     struct buf out = {0};
     int code = check_place(path, err);
     if (code != 0)
         return code;
     buf_printf(&out, "{\"format\": \"" FORMAT "\", \"version\": %d, \"streams\": [", SESSION_VERSION);
-    code = put_streams(session, &out, err);
+    code = put_streams(recordings, &out, err);
     buf_printf(&out, "],\n \"" VIEWS "\": {\"type\": \"" VIEWS_TYPE "\", \"topologies\": [");
     if (code == 0)
-        code = put_views(session, &out, err);
+        code = put_views(recordings, &out, err);
     buf_printf(&out, "]}}\n");
     if (code == 0 && out.failed)
         code = error_memory(err);
@@ -112,7 +113,7 @@ int session_write(const char *path, const struct session *session, struct error 
 
 /* --- reading --- */
 
-static void take_streams(struct json_take *take, const json_t *root, struct session *session)
+static void take_streams(struct json_take *take, const json_t *root, struct recordings *recordings)
 {
     size_t n;
     const json_t *list = json_take_array_at(take, root, "streams", &n);
@@ -126,12 +127,13 @@ static void take_streams(struct json_take *take, const json_t *root, struct sess
             (void)json_take_fail(take, ERR_FORMAT, "couplebreak", "true or false is expected");
         char *file = json_take_text_needed_at(take, item, "file");
         if (take->code == 0)
-            take->code = session_add(session, file, json_is_true(couplebreak), TOPOLOGY_VIEW_DEFAULT, NULL, take->err);
+            take->code =
+                recordings_add(recordings, file, json_is_true(couplebreak), TOPOLOGY_VIEW_DEFAULT, NULL, take->err);
         free(file);
     }
 }
 
-static void take_views(struct json_take *take, const json_t *root, struct session *session)
+static void take_views(struct json_take *take, const json_t *root, struct recordings *recordings)
 {
     size_t n;
     const json_t *views = json_object_get(root, VIEWS);
@@ -149,8 +151,8 @@ static void take_views(struct json_take *take, const json_t *root, struct sessio
         uint64_t number = json_take_word_at(take, item, "stream_id", STREAMS_MAX);
         uint64_t view = json_take_word_at(take, item, "view", TOPOLOGY_VIEW_NUMATREE);
         char *path = json_take_text_needed_at(take, item, "topology_xml_fpath");
-        if (take->code == 0 && number < session->n_streams && access(path, F_OK) == 0) {
-            struct session_stream *stream = &session->streams[number];
+        if (take->code == 0 && number < recordings->n_streams && access(path, F_OK) == 0) {
+            struct recording *stream = &recordings->streams[number];
             free(stream->topology);
             stream->topology = path;
             stream->view = (enum topology_view)view;
@@ -160,7 +162,7 @@ static void take_views(struct json_take *take, const json_t *root, struct sessio
     }
 }
 
-int session_read(const char *path, struct session *session, struct error *err)
+int recordings_read(const char *path, struct recordings *recordings, struct error *err)
 {
     struct buf text = {0};
     struct json_take take = {.name = path, .err = err};
@@ -175,11 +177,11 @@ int session_read(const char *path, struct session *session, struct error *err)
         (void)json_take_fail(&take, ERR_FORMAT, "version", "only version 1 can be read");
     free(format);
     if (take.code == 0)
-        take_streams(&take, root, session);
-    take_views(&take, root, session);
+        take_streams(&take, root, recordings);
+    take_views(&take, root, recordings);
     json_decref(root);
     buf_fini(&text);
     if (take.code != 0)
-        session_fini(session);
+        recordings_fini(recordings);
     return take.code;
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What our own tools need of a session beside session.h: reports in the forms of a terminal, a file or a page, and the
+ * check of what goes with a report before anything is opened. Ordinary code. */
+#ifndef LOCUS_SESSION_FACE_H
+#define LOCUS_SESSION_FACE_H
+
+#include "answer/answer.h"
+#include "session/session.h"
+
+/* Where a report is shown. */
+struct face {
+    const char *form; /* "text", "csv", "json" or "html" */
+    bool fits_screen, is_verbose;
+    bool color, unicode;
+    unsigned columns;
+};
+
+/* Appends a report in a form, which it must have. kind: a report, or what is like one (NULL: the one that the request
+ * names); nothing of the request is refused but its metric.  err: as session_ask */
+int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
+                  const struct face *face, struct buf *out, struct error *err);
+
+/* Who checks a question: the kinds of questions that it knows, NULL behind the last one; and what it calls the long
+ * form of an option, which may be followed by other names. */
+struct asker {
+    const struct report_kind *(*kind_at)(size_t i);
+    const char *(*name_of)(enum ask what);
+};
+
+/* The options that a kind has, as a set of enum ask. */
+uint64_t kind_options(const struct report_kind *kind);
+
+/* Refuses what a kind does not have, or not where its rows are split, and what does not go together.  err: ERR_USAGE */
+int asks_check(const struct asker *asker, const struct report_kind *kind, uint64_t given, struct error *err);
+
+/* Refuses what --by does not take; by NULL: nothing.  err: ERR_USAGE */
+int by_check(const struct report_kind *kind, const char *by, struct error *err);
+
+/* Appends the words of a set of enum split_by: "cpu, core or node". */
+void by_put_words(unsigned set, struct buf *out);
+
+/* Checks a request, whose fields are all known; *kind: its report.  err: ERR_USAGE */
+int request_check(const struct request *request, const struct report_kind **kind, struct error *err);
+
+/* A request as text; the request borrows from the rest. */
+struct request_text {
+    struct request request;
+    void *json;
+    const char **derived;
+};
+
+/* Parses the JSON of session_ask_json. request_text_fini frees it, also after a failure.
+ * err: ERR_FORMAT, ERR_USAGE, ERR_MEMORY */
+int request_of_json(const char *text, struct request_text *parsed, struct error *err);
+void request_text_fini(struct request_text *parsed);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An open database: its model, the values of its threads and its frames, each read once. */
+#include "session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spelling.h"
+#include "database/database.h"
+#include "export/vars-table.h"
+#include "fmt/json.h"
+#include "frame/ops.h"
+#include "session/face.h"
+
+struct session {
+    char *path, *directory;
+    struct model model;
+    struct thread_values *values;
+    struct frame *frames[SESSION_FIELDS + 1]; /* by enum session_tree; NULL: not opened yet */
+};
+
+int session_open(const char *const *paths, size_t n_paths, struct session **session, struct error *err)
+{
+    *session = NULL;
+    if (n_paths != 1)
+        return error_set(err, ERR_UNSUPPORTED, "a session has one database, not %zu", n_paths);
+    struct session *made = calloc(1, sizeof *made);
+    int code = made ? model_init(&made->model, err) : error_memory(err);
+    if (code != 0) {
+        free(made);
+        return code;
+    }
+    made->path = strdup(paths[0]);
+    made->directory = database_directory(paths[0]);
+    code = made->path && made->directory ? database_read(made->path, &made->model, err) : error_memory(err);
+    if (code == 0)
+        code = thread_values_open(made->directory, &made->model, &made->values, err);
+    if (code == 0)
+        *session = made;
+    else
+        session_close(made);
+    return code;
+}
+
+void session_close(struct session *session)
+{
+    if (!session)
+        return;
+    for (size_t i = 0; i < sizeof session->frames / sizeof *session->frames; i++)
+        frame_close(session->frames[i]);
+    thread_values_free(session->values);
+    model_fini(&session->model);
+    free(session->directory);
+    free(session->path);
+    free(session);
+}
+
+const char *session_report(size_t i)
+{
+    size_t n;
+    const struct report_kind *const *all = reports(&n);
+    return i < n ? all[i]->name : NULL;
+}
+
+const char *session_report_summary(size_t i)
+{
+    size_t n;
+    const struct report_kind *const *all = reports(&n);
+    return i < n ? all[i]->summary : NULL;
+}
+
+const char *session_metric(const struct session *session, size_t i)
+{
+    const struct model *model = &session->model;
+    for (size_t m = 0; m < model->n_metrics; m++)
+        if (!model->metrics[m].hidden && i-- == 0)
+            return model->metrics[m].name;
+    return NULL;
+}
+
+const char *session_note(const struct session *session, size_t i)
+{
+    return i < session->model.n_notes ? session->model.notes[i] : NULL;
+}
+
+/* --- reports --- */
+
+/* Says which metrics there are, or which the name is like. */
+static int refuse_metric(const struct model *model, const char *name, struct error *err)
+{
+    struct buf text = {0};
+    const char **names = calloc(model->n_metrics + 1, sizeof *names);
+    for (size_t i = 0; names && i < model->n_metrics; i++)
+        names[i] = model->metrics[i].name;
+    buf_printf(&text, name ? "the database has no metric '%s'" : "the database has no metric%.0s", name ? name : "");
+    if (names)
+        spelling_suggest(&text, name ? name : "", names, model->n_metrics);
+    int code = text.data && names ? error_set(err, ERR_NOT_FOUND, "%s", text.data) : error_memory(err);
+    free(names);
+    buf_fini(&text);
+    return code;
+}
+
+/* What a request asks of the session. */
+static int make_job(const struct session *session, const struct report_kind *kind, const struct request *request,
+                    struct export_job *job, struct error *err)
+{
+    int64_t metric = model_choose_metric(&session->model, request->metric);
+    if (metric < 0)
+        return refuse_metric(&session->model, request->metric, err);
+    *job = (struct export_job){.model = &session->model,
+                               .report = kind->name,
+                               .form = "json",
+                               .values = session->values,
+                               .directory = session->directory,
+                               .subject = request->subject,
+                               .metric = (size_t)metric,
+                               .top = request->top,
+                               .by_time = request->order && strcmp(request->order, "time") == 0,
+                               .with_unused = request->with_unused,
+                               .with_paths = request->with_paths,
+                               .with_fields = request->with_fields,
+                               .at_mark = request->at_mark,
+                               .by = request->by ? split_by_named(request->by) : SPLIT_NONE,
+                               .derived = request->derived,
+                               .n_derived = request->n_derived,
+                               .least = request->has_least ? request->least : -1};
+    return 0;
+}
+
+static const struct report_forms *forms_of(const struct report_kind *kind, const struct request *request)
+{
+    return report_forms_of(kind, request->by, request->with_instructions);
+}
+
+int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
+                  const struct face *face, struct buf *out, struct error *err)
+{
+    struct export_job job;
+    int code = make_job(session, kind, request, &job, err);
+    if (code != 0)
+        return code;
+    job.form = face->form;
+    job.fits_screen = face->fits_screen;
+    job.is_verbose = face->is_verbose;
+    job.color = face->color;
+    job.unicode = face->unicode;
+    job.columns = face->columns;
+    return report_write(forms_of(kind, request), &job, out, err);
+}
+
+int session_ask(struct session *session, const struct request *request, struct answer **answer, struct error *err)
+{
+    const struct report_kind *kind;
+    struct request known = {0};
+    struct export_job job;
+    *answer = NULL;
+    memcpy(&known, request, request->size < sizeof known ? request->size : sizeof known);
+    int code = request_check(&known, &kind, err);
+    if (code == 0)
+        code = make_job(session, kind, &known, &job, err);
+    if (code != 0)
+        return code;
+    struct answer *made = calloc(1, sizeof *made);
+    code = made ? report_answer(forms_of(kind, &known), &job, made, err) : error_memory(err);
+    if (code == 0)
+        *answer = made;
+    else
+        free(made);
+    return code;
+}
+
+int session_ask_json(struct session *session, const char *request, char **text, struct error *err)
+{
+    struct request_text parsed;
+    struct answer *answer = NULL;
+    struct buf out = {0};
+    *text = NULL;
+    int code = request_of_json(request, &parsed, err);
+    if (code == 0)
+        code = session_ask(session, &parsed.request, &answer, err);
+    if (code == 0)
+        answer_print_json(answer, &out);
+    if (code == 0 && out.failed)
+        code = error_memory(err);
+    if (code == 0)
+        *text = out.data;
+    else
+        buf_fini(&out);
+    answer_free(answer);
+    request_text_fini(&parsed);
+    return code;
+}
+
+/* --- answers --- */
+
+const char *answer_program(const struct answer *answer)
+{
+    return answer->program;
+}
+
+const char *answer_metric(const struct answer *answer)
+{
+    return answer->metric;
+}
+
+const char *answer_name(const struct answer *answer)
+{
+    return answer->name;
+}
+
+const struct table *answer_rows(const struct answer *answer)
+{
+    return &answer->rows;
+}
+
+const struct table *answer_head(const struct answer *answer)
+{
+    return &answer->head;
+}
+
+uint64_t answer_n_left(const struct answer *answer)
+{
+    return answer->rows.n_more;
+}
+
+void answer_free(struct answer *answer)
+{
+    if (answer)
+        answer_fini(answer);
+    free(answer);
+}
+
+/* --- frames --- */
+
+int session_frame(struct session *session, enum session_tree tree, struct frame **frame, struct error *err)
+{
+    struct frame **kept = &session->frames[tree];
+    *frame = NULL;
+    int code = 0;
+    if (!*kept && tree >= SESSION_BOTH)
+        code = (tree == SESSION_FIELDS ? frame_open_fields : frame_open)(session->path, kept, err);
+    if (!*kept && tree < SESSION_BOTH) {
+        struct frame *both;
+        code = session_frame(session, SESSION_BOTH, &both, err);
+        if (code == 0)
+            code = frame_choose_tree(both, tree == SESSION_CODE ? "code" : "data", kept, err);
+        if (code == 0)
+            frame_close(both);
+    }
+    if (code == 0)
+        *frame = frame_keep(*kept);
+    return code;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: a database is opened once and asked for reports, those of hpcquery, whose answers are tables. What is asked
+ * is a request; the words of an error are hpcquery's. Ordinary code; a session, its answers and its frames are used by
+ * one thread at a time. All that crosses the library is opaque or begins with its size.
+ *
+ * The room: session.c may call all others; request.c has what a request may say; face.h is for our own tools. */
+#ifndef LOCUS_SESSION_SESSION_H
+#define LOCUS_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct session;
+struct answer;
+struct table;
+struct frame;
+
+/* What is asked; all but size and report may be zero. Options that a report does not use are refused. */
+struct request {
+    size_t size;                /* sizeof(struct request): what a caller does not know is as if zero */
+    const char *report;         /* "vars" */
+    const char *subject;        /* annotate: the file or function; others: the variable, NULL: all */
+    const char *metric;         /* NULL: latency where the hardware reported it, else the first with data addresses */
+    const char *by;             /* what rows are split by: "thread"; NULL: not */
+    const char *order;          /* "time": by all time; NULL or "memory": by the time that waits for memory */
+    const char *const *derived; /* [n_derived] columns "NAME = EXPRESSION" */
+    size_t n_derived;
+    uint64_t top;   /* the largest rows, 0: all */
+    double least;   /* if has_least: percent of the total, 0 to 100, below which rows are left out */
+    bool has_least; /* else as the report likes: most have all rows */
+    bool with_paths, with_fields, with_unused; /* hpcquery's --paths, --fields and -a */
+    bool with_instructions, at_mark;           /* --instructions and --mark */
+};
+
+/* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.
+ * err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED, ERR_MEMORY */
+int session_open(const char *const *paths, size_t n_paths, struct session **session, struct error *err);
+
+/* Frees it; answers are freed before. NULL is allowed. */
+void session_close(struct session *session);
+
+/* The name of report i, in the order of the manual, and in one line what it says; NULL behind the last one. */
+const char *session_report(size_t i);
+const char *session_report_summary(size_t i);
+
+/* The name of metric i that can be asked for, and a note on the measurement; NULL behind the last one. */
+const char *session_metric(const struct session *session, size_t i);
+const char *session_note(const struct session *session, size_t i);
+
+/* Answers a request. *answer is the caller's, who frees it before the session.
+ * err: ERR_USAGE (what a report does not take), ERR_NOT_FOUND (metric, variable, function: which ones there are),
+ * ERR_UNSUPPORTED, ERR_IO, ERR_FORMAT, ERR_MEMORY */
+int session_ask(struct session *session, const struct request *request, struct answer **answer, struct error *err);
+
+/* The same as texts: the request is a JSON object whose keys are "report", "subject" and hpcquery's long options
+ * without dashes ("metric", "by", "order", "variable", "derive": texts or a list of them, "top", "min", "paths",
+ * "fields", "all", "instructions", "mark"), and *text, malloc'ed, what hpcquery --json prints. err: ERR_FORMAT (no
+ * JSON), ERR_USAGE also for keys that there are not */
+int session_ask_json(struct session *session, const char *request, char **text, struct error *err);
+
+/* Which trees of the database are in a frame: what is called, what is accessed (the same costs once more), both, or
+ * both with the fields of variables as nodes. */
+enum session_tree { SESSION_CODE, SESSION_DATA, SESSION_BOTH, SESSION_FIELDS };
+
+/* The frame of the database. It is kept by the session, and *frame is one owner's more: frame_close ends that.
+ * err: as frame_open */
+int session_frame(struct session *session, enum session_tree tree, struct frame **frame, struct error *err);
+
+/* --- answers --- */
+
+/* What an answer is about: the program, the metric (NULL: none), and what its rows are ("variables"). */
+const char *answer_program(const struct answer *answer);
+const char *answer_metric(const struct answer *answer);
+const char *answer_name(const struct answer *answer);
+
+/* Its rows; the one row of what is true of all of it, such as totals, a table without rows where there is nothing; and
+ * how many rows were left out because the request said so, as far as the report counts them. */
+const struct table *answer_rows(const struct answer *answer);
+const struct table *answer_head(const struct answer *answer);
+uint64_t answer_n_left(const struct answer *answer);
+
+/* NULL is allowed. */
+void answer_free(struct answer *answer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
