@@ -53,6 +53,26 @@ FRAME_DIVIDE = 3
 QUERY_BY_PATH = 0
 QUERY_BY_NODE = 1
 
+# enum session_tree
+SESSION_CODE = 0
+SESSION_DATA = 1
+SESSION_BOTH = 2
+SESSION_FIELDS = 3
+
+# enum cell_kind
+CELL_TEXT = 0
+CELL_COUNT = 1
+CELL_WORD = 2
+CELL_ADDRESS = 3
+CELL_NUMBER = 4
+CELL_PERCENT = 5
+CELL_SPAN = 6
+CELL_TIME = 7
+CELL_FLAG = 8
+CELL_WORDS = 9
+CELL_TABLE = 10
+CELL_OBJECT = 11
+
 # The values of the enums that count from 0, in order.
 ENUMS = {
     "frame_kind": ("FRAME_OTHER", "FRAME_FUNCTION", "FRAME_INLINED", "FRAME_LOOP", "FRAME_LINE", "FRAME_CALL",
@@ -61,6 +81,9 @@ ENUMS = {
     "frame_aggregate": ("FRAME_SUM", "FRAME_MEAN", "FRAME_MIN", "FRAME_MAX", "FRAME_STD", "FRAME_COUNT", "FRAME_PERCENTILE"),
     "frame_arithmetic": ("FRAME_ADD", "FRAME_SUBTRACT", "FRAME_MULTIPLY", "FRAME_DIVIDE"),
     "query_by": ("QUERY_BY_PATH", "QUERY_BY_NODE"),
+    "session_tree": ("SESSION_CODE", "SESSION_DATA", "SESSION_BOTH", "SESSION_FIELDS"),
+    "cell_kind": ("CELL_TEXT", "CELL_COUNT", "CELL_WORD", "CELL_ADDRESS", "CELL_NUMBER", "CELL_PERCENT", "CELL_SPAN", "CELL_TIME",
+        "CELL_FLAG", "CELL_WORDS", "CELL_TABLE", "CELL_OBJECT"),
 }
 
 
@@ -105,6 +128,14 @@ class QueryPaths(Structure):
                 ("n", c_size_t), ("cap_items", c_size_t), ("is_cut", c_bool)]
 
 
+class Request(Structure):
+    """struct request"""
+    _fields_ = [("size", c_size_t), ("report", c_char_p), ("subject", c_char_p), ("metric", c_char_p), ("by", c_char_p),
+                ("order", c_char_p), ("derived", POINTER(c_char_p)), ("n_derived", c_size_t), ("top", c_uint64),
+                ("least", c_double), ("has_least", c_bool), ("with_paths", c_bool), ("with_fields", c_bool),
+                ("with_unused", c_bool), ("with_instructions", c_bool), ("at_mark", c_bool)]
+
+
 STRUCTS = {
     "error": Error,
     "frame_view": FrameView,
@@ -114,6 +145,7 @@ STRUCTS = {
     "frame_operation": FrameOperation,
     "query_path": QueryPath,
     "query_paths": QueryPaths,
+    "request": Request,
 }
 # name: (result, operand, ...)
 FUNCTIONS = {
@@ -191,4 +223,32 @@ FUNCTIONS = {
     "query_paths": (c_int, c_void_p, c_char_p, POINTER(FrameView), c_size_t, c_bool, POINTER(QueryPaths), POINTER(Error)),
     "query_paths_fini": (None, POINTER(QueryPaths)),
     "query_select": (c_int, c_void_p, POINTER(c_uint32), c_size_t, c_int, POINTER(c_void_p), POINTER(Error)),
+    "session_open": (c_int, POINTER(c_char_p), c_size_t, POINTER(c_void_p), POINTER(Error)),
+    "session_close": (None, c_void_p),
+    "session_report": (c_char_p, c_size_t),
+    "session_report_summary": (c_char_p, c_size_t),
+    "session_metric": (c_char_p, c_void_p, c_size_t),
+    "session_note": (c_char_p, c_void_p, c_size_t),
+    "session_ask": (c_int, c_void_p, POINTER(Request), POINTER(c_void_p), POINTER(Error)),
+    "session_ask_json": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "session_frame": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(Error)),
+    "answer_program": (c_char_p, c_void_p),
+    "answer_metric": (c_char_p, c_void_p),
+    "answer_name": (c_char_p, c_void_p),
+    "answer_rows": (c_void_p, c_void_p),
+    "answer_head": (c_void_p, c_void_p),
+    "answer_n_left": (c_uint64, c_void_p),
+    "answer_free": (None, c_void_p),
+    "table_rows": (c_size_t, c_void_p),
+    "table_columns": (c_size_t, c_void_p),
+    "table_key": (c_char_p, c_void_p, c_size_t),
+    "table_kind": (c_int, c_void_p, c_size_t),
+    "table_members": (c_size_t, c_void_p, c_size_t),
+    "table_is_for_csv": (c_bool, c_void_p, c_size_t),
+    "table_get_numbers": (c_bool, c_void_p, c_size_t, POINTER(c_double)),
+    "table_get_counts": (c_bool, c_void_p, c_size_t, POINTER(c_int64), POINTER(c_bool)),
+    "table_get_words": (c_bool, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_bool)),
+    "table_get_texts": (c_bool, c_void_p, c_size_t, POINTER(c_char_p)),
+    "table_get_tables": (c_bool, c_void_p, c_size_t, POINTER(c_void_p)),
+    "table_get_lists": (c_bool, c_void_p, c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)),
 }

@@ -161,8 +161,13 @@ int session_ask(struct session *session, const struct request *request, struct a
         code = make_job(session, kind, &known, &job, err);
     if (code != 0)
         return code;
+    bool has_failed = vec_has_failed();
     struct answer *made = calloc(1, sizeof *made);
     code = made ? report_answer(forms_of(kind, &known), &job, made, err) : error_memory(err);
+    if (code == 0 && vec_has_failed() && !has_failed) { /* in a small text on the way */
+        answer_fini(made);
+        code = error_memory(err);
+    }
     if (code == 0)
         *answer = made;
     else

@@ -67,7 +67,7 @@ bool table_get_numbers(const struct table *table, size_t column, double *numbers
     return true;
 }
 
-bool table_get_counts(const struct table *table, size_t column, int64_t *counts, unsigned char *known)
+bool table_get_counts(const struct table *table, size_t column, int64_t *counts, bool *known)
 {
     if (!is_of(table, column, WHOLES))
         return false;
@@ -79,7 +79,7 @@ bool table_get_counts(const struct table *table, size_t column, int64_t *counts,
     return true;
 }
 
-bool table_get_words(const struct table *table, size_t column, uint64_t *words, unsigned char *known)
+bool table_get_words(const struct table *table, size_t column, uint64_t *words, bool *known)
 {
     if (!is_of(table, column, WORDS))
         return false;

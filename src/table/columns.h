@@ -51,10 +51,10 @@ bool table_get_numbers(const struct table *table, size_t column, double *numbers
 
 /* Counts, nanoseconds, flags and objects (0 or 1) as they are, 0 where absent; known [table_rows] receives whether they
  * are there. False for other kinds. */
-bool table_get_counts(const struct table *table, size_t column, int64_t *counts, unsigned char *known);
+bool table_get_counts(const struct table *table, size_t column, int64_t *counts, bool *known);
 
 /* The same for words and addresses. */
-bool table_get_words(const struct table *table, size_t column, uint64_t *words, unsigned char *known);
+bool table_get_words(const struct table *table, size_t column, uint64_t *words, bool *known);
 
 /* Texts, tables, and lists of words with their lengths; NULL where absent, and false for other kinds. */
 bool table_get_texts(const struct table *table, size_t column, const char **texts);

@@ -111,7 +111,7 @@ def camel(name):
 def paths():
     """The public headers, in the order of the Makefile."""
     text = (BUILD / "Makefile").read_text(encoding="utf-8")
-    return [BUILD / word for word in re.search(r"^nodist_locusinclude_HEADERS = (.*)$", text, re.M)[1].replace("\\", " ").split()]
+    return [BUILD / word for word in re.search(r"^nodist_locusinclude_HEADERS = ((?:.*\\\n)*.*)$", text, re.M)[1].replace("\\", " ").split()]
 
 
 def read():

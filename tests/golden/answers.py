@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reports say the same in every form: random requests over databases of the other tests, each as text, CSV and JSON. Every
 value of a row of CSV must be in JSON, and text must show the same rows with the same shares. A request that one form refuses
-is refused by all of them, with the same words.
+is refused by all of them, with the same words. liblocus answers and refuses the same requests in the same words.
 
 usage: answers.py [N_REQUESTS [SEED]]"""
 import csv
+import ctypes
 import importlib.util
 import io
 import json
@@ -261,13 +262,67 @@ def kind_of(words):
     return f"{words[0]} --fields" if "--fields" in words else words[0]
 
 
-def check(database, words):
+# What the values of requests are that are no texts, and the keys of short options.
+VALUES = {"top": int, "min": float}
+SHORT = {"-a": "all"}
+
+
+def request_of(words):
+    """The words as a request to the library."""
+    asked, at = {"report": words[0]}, 1
+    while at < len(words):
+        if not words[at].startswith("-"):
+            asked["subject"] = words[at]
+        else:
+            key, has_value = SHORT.get(words[at], words[at].lstrip("-")), at + 1 < len(words) and not words[at + 1].startswith("-")
+            asked[key] = VALUES.get(key, str)(words[at + 1]) if has_value else True
+            at += has_value
+        at += 1
+    return json.dumps(asked)
+
+
+class Library:
+    """Sessions of liblocus, one for each database."""
+
+    def __init__(self):
+        build = pathlib.Path(os.environ["LOCUS_BUILDDIR"]).resolve()
+        self.library, self.sessions, self.error = ctypes.CDLL(str(build / ".libs" / "liblocus.so")), {}, ctypes.create_string_buffer(1028)
+        self.free = ctypes.CDLL(None).free
+        self.free.argtypes = self.library.session_close.argtypes = (ctypes.c_void_p,)
+
+    def session(self, database):
+        if database not in self.sessions:
+            made, paths = ctypes.c_void_p(), (ctypes.c_char_p * 1)(os.fsencode(database))
+            code = self.library.session_open(paths, ctypes.c_size_t(1), ctypes.byref(made), self.error)
+            expect(code == 0, f"{database}: {self.error.raw[4:]}")
+            self.sessions[database] = made
+        return self.sessions[database]
+
+    def ask(self, database, words):
+        """(the answer, what is refused)."""
+        text = ctypes.c_void_p()
+        code = self.library.session_ask_json(self.session(database), request_of(words).encode(), ctypes.byref(text), self.error)
+        answer = ctypes.string_at(text).decode("utf-8", "replace") if code == 0 else None
+        self.free(text)
+        return answer, None if code == 0 else self.error.raw[4:].split(b"\0")[0].decode()
+
+    def close(self):
+        for session in self.sessions.values():
+            self.library.session_close(session)
+
+
+def check(database, words, library):
     """Asks in all forms; returns how many values were compared."""
     what, report = f"{database.name}: {' '.join(words)}", kind_of(words)
     answers = [run("hpcquery", *words, *form, database, status=None, columns=400) for form in ((), ("--csv",), ("--json",))]
     states = {(answer.returncode, answer.stderr) for answer in answers}
     if len(states) > 1:
         expect(False, f"{what}: {[(answer.returncode, answer.stderr) for answer in answers]}")
+    if library:
+        said, refused = library.ask(database, words)
+        expect(said == (answers[2].stdout if answers[2].returncode == 0 else None), f"{what}: the library says {said}")
+        expect(answers[2].returncode == 0 or refused and answers[2].stderr.split("\n")[0] == f"hpcquery: {refused}",
+               f"{what}: the library refuses with '{refused}', hpcquery with {answers[2].stderr}")
     if any(answer.returncode for answer in answers):
         return 0
     table, answer = list(csv.DictReader(io.StringIO(answers[1].stdout))), json.loads(answers[2].stdout)
@@ -286,10 +341,13 @@ def main():
         reports = set(listed[:listed.index("events")])  # those on a database come first
         expect(not reports - set(OPTIONS), f"OPTIONS of answers.py lacks the reports {sorted(reports - set(OPTIONS))}")
         expect(not set(OPTIONS) - reports, f"OPTIONS of answers.py has {sorted(set(OPTIONS) - reports)}, which hpcquery has not")
+        library = None if os.environ.get("LOCUS_SANITIZER") else Library()  # which this process could not load
         for _ in range(n_requests):
             database = rng.choice(found)
-            n = check(database, request(rng, metrics[database]))
+            n = check(database, request(rng, metrics[database]), library)
             n_values, n_answered = n_values + n, n_answered + (n > 0)
+        if library:
+            library.close()
     for failure in failures[:20]:
         print(f"FAIL: {failure[:2000]}")
     print(f"{n_answered} of {n_requests} requests had rows, {n_values} values were compared")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """liblocus from outside: it exports the functions of its headers and nothing else, has a name with a version, refers to nothing that
-prints or ends the process, and programs in C and C++ that know the installed headers alone get the values that list-frame prints."""
+prints or ends the process, and programs in C and C++ that know the installed headers alone get the values that list-frame prints.
+The examples of doc/examples, one for each header, are built with an installed copy, and say what hpcquery says."""
+import json
 import os
 import pathlib
 import re
@@ -15,7 +17,11 @@ if os.environ.get("LOCUS_SANITIZER"):
     print("SKIP: a program without the sanitizer cannot load a library that has it")
     sys.exit(77)
 LIBRARY = BUILD / ".libs" / "liblocus.so"
-HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in ("error", "frame", "ops", "query")]
+HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in ("error", "frame", "ops", "query", "session", "table")]
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
+import measurement  # noqa: E402
+
 NOT_USED = re.compile(r"exit|_Exit|_exit|quick_exit|abort|raise|kill|v?f?printf|v?dprintf|puts|fputs|putchar|fputc|fwrite|perror|write|"
                       r"__v?f?printf_chk|__v?dprintf_chk|std(out|err)|system|popen|err|errx|warn|warnx|__assert_fail")
 CODE = """
@@ -112,6 +118,48 @@ def check_programs(scratch):
                f"{compiler}: {bad}")
 
 
+def install(scratch):
+    """The library and its headers in a place of their own: (include, lib)."""
+    made = run("make", "-s", "-C", BUILD, "install-libLTLIBRARIES", "install-nodist_locusincludeHEADERS", "install-nodist_pkgconfigDATA",
+               f"DESTDIR={scratch}")
+    expect(made.returncode == 0, f"make install: {made.stdout}{made.stderr}")
+    told = dict(re.findall(r"^(\w+)=(.*)$", next(scratch.rglob("liblocus.pc")).read_text(encoding="ascii"), re.M))
+    told = {key: value.replace("${prefix}", told["prefix"]).replace("${exec_prefix}", told["prefix"]) for key, value in told.items()}
+    return [f"{scratch}{told[key]}" for key in ("includedir", "libdir")]
+
+
+def said_of(database, name):
+    """What the example says of a report: what hpcquery's JSON has."""
+    answer = json.loads(measurement.run("hpcquery", name, "--json", "--top", "1", database).stdout)
+    key, rows = list(answer.items())[-1]
+    return [f"{key} of {answer['program']} by {answer['metric']}: {len(rows)} rows, ",
+            *(f"{key}: {value:g}" if isinstance(value, (int, float)) else f"{key}: {value}" for key, value in rows[0].items()
+              if value is not None and not isinstance(value, (list, dict, bool)))]
+
+
+def check_examples(scratch):
+    include, library = install(scratch / "installed")
+    profile, database = scratch / "good.json", scratch / "database"
+    measurement.write_database(database, (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8"))
+    told = {"frame": [((profile,), "1.5 main (function)\n")],
+            "operation": [((profile, "time > 1.8"), "f\ng\n"), ((profile, "tim > 2"), "character")],
+            "query": [((profile, '[{"name": "f"}]'), "f\n")],
+            "report": [((database, "types"), said_of(database, "types")), ((database, "vars"), said_of(database, "vars")),
+                       ((database, "var"), "there is no report 'var'; did you mean 'vars'"), ((profile, "vars"), "good.json")]}
+    found = {path.stem for path in (SOURCE / "doc" / "examples").glob("*.c")}
+    expect(found == set(told), f"doc/examples has {sorted(found)}, and {sorted(told)} are checked")
+    for name in sorted(found & set(told)):
+        built = run(os.environ.get("CC", "gcc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-o", scratch / name,
+                    SOURCE / "doc" / "examples" / f"{name}.c", "-L", library, "-llocus")
+        expect(built.returncode == 0, f"{name}.c: {built.stderr}")
+        if built.returncode:
+            continue
+        for words, sentences in told[name]:
+            ran = run(scratch / name, *words, env=dict(os.environ, LD_LIBRARY_PATH=library))
+            missing = [sentence for sentence in ([sentences] if isinstance(sentences, str) else sentences) if sentence not in ran.stdout]
+            expect(not missing and not ran.stderr, f"{name} {words}: {missing[:3]} is not in {ran}")
+
+
 def check_page():
     """The example of the man page is a program, and the names in the page are exported."""
     page = (SOURCE / "doc" / "liblocus.3").read_text(encoding="ascii")
@@ -127,10 +175,11 @@ def main():
     check_symbols()
     with tempfile.TemporaryDirectory() as name:
         check_programs(pathlib.Path(name))
+        check_examples(pathlib.Path(name))
     check_page()
-    for sentence in failures:
+    for sentence in failures + measurement.failures:
         print("FAIL:", sentence)
-    sys.exit(1 if failures else 0)
+    sys.exit(1 if failures or measurement.failures else 0)
 
 
 main()
