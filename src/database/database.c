@@ -748,6 +748,8 @@ int database_read(const char *path, struct model *model, struct error *err)
                          path, path);
     if (code == 0)
         code = locus_db_read(text.data, text.len_bytes, name, DB_ALL, model, err);
+    if (code == 0 && S_ISDIR(info.st_mode))
+        code = v4_check_files(path, err);
     if (code == 0)
         code = model_sum(model, err);
     buf_fini(&text);

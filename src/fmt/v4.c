@@ -2,13 +2,18 @@
 /* Version 4 files: which of the four one is, reading and freeing it, checked fields, and the writers. */
 #include "fmt/v4.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/input.h"
 
 /* How often a file's length may be read in all: only few texts and lists are shared. */
 #define BUDGET_FACTOR 16
@@ -45,7 +50,8 @@ static enum v4_kind kind_of(struct v4_in *in)
     return V4_KINDS;
 }
 
-int v4_check_head(struct v4_in *in, enum v4_kind kind)
+/* Checks its beginning, of 24 bytes. */
+static int check_begin(struct v4_in *in, enum v4_kind kind)
 {
     enum v4_kind found = kind_of(in);
     if (in->code)
@@ -56,10 +62,61 @@ int v4_check_head(struct v4_in *in, enum v4_kind kind)
     if (in->bytes[14] != 4)
         return v4_fail(in, 14, ERR_UNSUPPORTED, "version %u of %s is not supported (4 is)", in->bytes[14],
                        kinds[kind].name);
-    if (memcmp(in->bytes + in->len_bytes - 8, kinds[kind].footer, 8) != 0)
-        return v4_fail(in, in->len_bytes - 8, ERR_FORMAT, "the end mark %s is missing: the file is truncated",
-                       kinds[kind].footer);
     return 0;
+}
+
+/* Checks the last 8 bytes, which are at an offset in the file. */
+static int check_end(struct v4_in *in, enum v4_kind kind, const void *end, uint64_t offset)
+{
+    if (memcmp(end, kinds[kind].footer, 8) != 0)
+        return v4_fail(in, offset, ERR_FORMAT, "the end mark %s is missing: the file is truncated", kinds[kind].footer);
+    return 0;
+}
+
+int v4_check_head(struct v4_in *in, enum v4_kind kind)
+{
+    int code = check_begin(in, kind);
+    return code ? code : check_end(in, kind, in->bytes + in->len_bytes - 8, in->len_bytes - 8);
+}
+
+/* Checks the ends of a file, and reads no more; *is_there: whether there is one. */
+static int check_ends(const char *directory, enum v4_kind kind, bool *is_there, struct error *err)
+{
+    unsigned char begin[24];
+    char end[8];
+    struct stat info = {0};
+    struct buf path = {0};
+    buf_printf(&path, "%s/%s", directory, kinds[kind].name);
+    if (path.failed)
+        return error_memory(err);
+    int fd = input_open(AT_FDCWD, path.data, 0, &info), reason = errno;
+    *is_there = fd >= 0 || reason != ENOENT;
+    ssize_t n = fd >= 0 ? pread(fd, begin, sizeof begin, 0) : -1;
+    struct v4_in in = {.bytes = begin, .len_bytes = n > 0 ? (size_t)n : 0, .name = path.data, .err = err};
+    if (*is_there && n < 0)
+        in.code = error_set(err, ERR_IO, "%s: cannot be read: %s", path.data, input_reason(fd < 0 ? reason : errno));
+    else if (*is_there && check_begin(&in, kind) == 0) {
+        n = pread(fd, end, sizeof end, info.st_size - (off_t)sizeof end);
+        (void)check_end(&in, kind, n == sizeof end ? end : "        ", (uint64_t)info.st_size - sizeof end);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    buf_fini(&path);
+    return in.code;
+}
+
+int v4_check_files(const char *directory, struct error *err)
+{
+    bool is_there[V4_KINDS];
+    int code = 0;
+    for (enum v4_kind kind = V4_META; code == 0 && kind < V4_KINDS; kind++)
+        code = check_ends(directory, kind, &is_there[kind], err);
+    bool any = code == 0 && (is_there[V4_META] || is_there[V4_PROFILE] || is_there[V4_CCT]);
+    for (enum v4_kind kind = V4_META; any && code == 0 && kind < V4_TRACE; kind++)
+        if (!is_there[kind])
+            code = error_set(err, ERR_NOT_FOUND, "%s/%s is missing: the database is not complete", directory,
+                             kinds[kind].name);
+    return code;
 }
 
 int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct v4_file *file, struct error *err)

@@ -156,6 +156,11 @@ struct v4_file {
 /* Name of the file in a database directory: "meta.db", ... */
 const char *v4_file_name(enum v4_kind kind);
 
+/* Checks that the directory has meta.db, profile.db and cct.db or none of them, that they and trace.db, which need not
+ * be there, are what their names say, and that none has lost its end. Looks at both ends of each file alone.
+ * err: ERR_NOT_FOUND (one is missing), ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED */
+int v4_check_files(const char *directory, struct error *err);
+
 /* Reads a file; *file must be empty and is left empty on failure. name is used in messages. Memory stays within a small
  * multiple of the file's length whatever it says.
  * err: ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (another version), ERR_MEMORY */

@@ -738,6 +738,18 @@ def check_damaged_database(database, scratch):
     for path in database.glob("*.db"):
         if path.name != "locus.db":
             shutil.copy(path, damaged)
+    (damaged / "locus.db").write_bytes(content)
+    for name in ("meta.db", "profile.db", "cct.db"):
+        whole = (damaged / name).read_bytes()
+        for content_now, words in ((None, "is missing"), (b"", "does not begin"), (whole[:23], "does not begin"), (whole[:-1], "end mark"),
+                                   (whole[:len(whole) // 2], "end mark"), (content, "does not begin")):
+            (damaged / name).unlink()
+            if content_now is not None:
+                (damaged / name).write_bytes(content_now)
+            for query in (("vars",), ("vars", "--by", "thread"), ("functions", "--json"), ("tree",)):
+                result = run("hpcquery", *query, damaged, status=1)
+                expect(result.stderr.count("\n") == 1 and name in result.stderr and words in result.stderr, f"{name}, {words}: {result.stderr}")
+            (damaged / name).write_bytes(whole)
     for version, words in ((1, "make the database anew"), (6, "make the database anew"), (8, "a newer version of Locus")):
         (damaged / "locus.db").write_bytes(content[:8] + bytes([version]) + content[9:])
         for query in (("vars",), ("flat", ":", "table")):

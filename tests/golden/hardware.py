@@ -347,7 +347,7 @@ def main():
             expect(text == known, f"{file} is not the committed one:\n{text[:3000]}")
         committed = scratch / "committed"
         m.write_database(committed, (GOLDEN / "locus.json").read_text(encoding="utf-8"))
-        for name in ("cct.db", "meta.db"):
+        for name in ("cct.db", "meta.db", "profile.db"):
             shutil.copy(database / name, committed)
         for file, text in outputs(committed):
             expect((GOLDEN / file).read_text(encoding="utf-8") == text, f"{file} of the committed database differs")
