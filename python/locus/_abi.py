@@ -231,6 +231,8 @@ FUNCTIONS = {
     "session_note": (c_char_p, c_void_p, c_size_t),
     "session_ask": (c_int, c_void_p, POINTER(Request), POINTER(c_void_p), POINTER(Error)),
     "session_ask_json": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "session_ask_state": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "session_state_line": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_frame": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(Error)),
     "answer_program": (c_char_p, c_void_p),
     "answer_metric": (c_char_p, c_void_p),

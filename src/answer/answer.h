@@ -126,16 +126,22 @@ bool job_shows(const struct export_job *job, double share, size_t n_before);
                 "have all that is not zero."                                                                           \
     }
 
+#define ABOUT_ANY "*"
+extern const char *const about_variable[], *const about_code[];
+
 struct report_kind {
-    const char *name;     /* the verb */
-    const char *operands; /* "DB" */
-    const char *summary;  /* what it prints, in one line: "the variables that the samples fell on" */
-    const char *manual;   /* a paragraph that begins with the name */
-    const char *example;  /* a command line behind "hpcquery " */
-    uint64_t options;     /* what it uses, without its forms and --output */
-    uint64_t options_by;  /* the same when its rows are split; 0: it has no split rows */
-    unsigned by;          /* what --by takes */
-    const char *no_by;    /* a sentence for people who would look for --by */
+    const char *name;         /* the verb */
+    const char *operands;     /* "DB" */
+    const char *summary;      /* what it prints, in one line: "the variables that the samples fell on" */
+    const char *manual;       /* a paragraph that begins with the name */
+    const char *example;      /* a command line behind "hpcquery " */
+    uint64_t options;         /* what it uses, without its forms and --output */
+    uint64_t options_by;      /* the same when its rows are split; 0: it has no split rows */
+    const char *const *about; /* the kinds of things (item.h) that it can be about, by --variable or the operand before
+                               * DB, NULL at the end; the first that stands for the active one. ABOUT_ANY: all. NULL:
+                               * it is about all of the database */
+    unsigned by;              /* what --by takes */
+    const char *no_by;        /* a sentence for people who would look for --by */
     const struct ask_note *notes;
     const uint64_t *apart; /* sets of what does not go together; 0 ends them. NULL: none */
     bool shows_all;        /* text has all rows unless --top says otherwise */

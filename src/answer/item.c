@@ -340,3 +340,12 @@ void item_put_row(const struct report_row *row, struct buf *out)
     buf_printf(out, "%s%s%s", row->name, row->is_twin && row->site && *row->site ? " from " : "",
                row->is_twin && row->site ? row->site : "");
 }
+
+void item_put_subject(const struct items *items, const struct item_kind *kind, const struct item *item, struct buf *out)
+{
+    bool is_variable = items->has_report && kind == &item_variable, is_function = kind == &item_function;
+    buf_printf(out, "%s",
+               is_variable   ? items->report.rows[item->ref].name
+               : is_function ? model_text(items->model, item->function)
+                             : item->name);
+}

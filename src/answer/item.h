@@ -96,6 +96,10 @@ struct report *items_report(struct items *items, struct error *err);
 struct code_table *items_functions(struct items *items, struct error *err);
 struct code_table *items_lines(struct items *items, struct error *err);
 
+/* Appends what a report that is about a thing calls it: a variable and a function by their names alone. */
+void item_put_subject(const struct items *items, const struct item_kind *kind, const struct item *item,
+                      struct buf *out);
+
 /* Append the name of a function, of a line, and of a row of the report: what kinds and links have in common. Of several
  * functions of one name the largest has the name alone, the others add their module or file. */
 void item_put_function(struct items *items, uint32_t function, uint32_t file, uint32_t module, struct buf *out);

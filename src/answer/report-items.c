@@ -102,9 +102,12 @@ static int make_answer(const struct export_job *job, struct answer *answer, stru
     return code;
 }
 
+static const char *const about[] = {ABOUT_ANY, NULL};
+
 const struct report_kind answer_items = {
     .name = "items",
     .operands = "THING DB",
+    .about = about,
     .summary = "a variable, function, line, thread ...: where it is, and what stands for it as another kind",
     .manual =
         "items prints the things that can be looked at. THING is a kind (variable, field, type, site, function, loop, "

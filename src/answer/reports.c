@@ -31,6 +31,8 @@ REPORTS(DECLARE)
 
 static const struct report_kind *const all[] = {REPORTS(ADDRESS)};
 
+const char *const about_variable[] = {"variable", NULL}, *const about_code[] = {"function", "file", NULL};
+
 const struct report_kind *const *reports(size_t *n)
 {
     *n = sizeof all / sizeof *all;

@@ -200,5 +200,6 @@ const struct report_kind answer_alignment = {
         "samples fell on; rows are known where a walk goes on by as many bytes each time.",
     .example = "alignment --variable grid hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
+    .about = about_variable,
     .forms = {.make = make_answer},
 };

@@ -168,6 +168,7 @@ static const struct ask_note notes[] = {
 const struct report_kind answer_annotate = {
     .name = "annotate",
     .operands = "FILE|FUNCTION DB",
+    .about = about_code,
     .summary = "the source of a file or function, or its machine code, with what each line cost",
     .manual =
         "annotate prints the source of a file, or of a function, as the database has a copy of it, with what each "

@@ -414,6 +414,7 @@ const struct report_kind answer_cpus = {
         "variable.",
     .example = "cpus --by node --variable grid hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(VARIABLE),
+    .about = about_variable,
     .options_by = ASK_ROWS | ASK(PATHS) | ASK(BY) | ASK(VARIABLE),
     .by = BY_PLACE,
     .notes = notes,

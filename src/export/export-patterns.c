@@ -266,6 +266,7 @@ const struct report_kind answer_patterns = {
               "follows from. doc/guide.md has the rules.",
     .example = "patterns --variable grid hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
+    .about = about_variable,
     .notes = pattern_notes,
     .forms = {.make = make_answer, .text = write_text},
 };

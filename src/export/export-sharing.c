@@ -312,5 +312,6 @@ const struct report_kind answer_sharing = {
               "candidates for false sharing, where they used different bytes, and for true sharing.",
     .example = "sharing hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(PATHS) | ASK(VARIABLE),
+    .about = about_variable,
     .forms = {.make = make_answer, .text = write_text},
 };

@@ -5,6 +5,7 @@
 #define LOCUS_SESSION_FACE_H
 
 #include "answer/answer.h"
+#include "answer/state.h"
 #include "session/session.h"
 
 /* Where a report is shown. */
@@ -19,6 +20,10 @@ struct face {
  * names); nothing of the request is refused but its metric.  err: as session_ask */
 int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
                   const struct face *face, struct buf *out, struct error *err);
+
+/* Fills *words with what stands behind "hpcquery" and before the database for what a state shows.
+ * err: as session_state_line */
+int session_state_words(struct session *session, const char *state, struct state_words *words, struct error *err);
 
 /* Who checks a question: the kinds of questions that it knows, NULL behind the last one; and what it calls the long
  * form of an option, which may be followed by other names. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/state.h"
 #include "base/spelling.h"
 #include "database/database.h"
 #include "export/vars-table.h"
@@ -17,6 +18,8 @@ struct session {
     struct model model;
     struct thread_values *values;
     struct frame *frames[SESSION_FIELDS + 1]; /* by enum session_tree; NULL: not opened yet */
+    struct items items;                       /* of the metric that a state named last */
+    bool has_items;
 };
 
 int session_open(const char *const *paths, size_t n_paths, struct session **session, struct error *err)
@@ -48,6 +51,8 @@ void session_close(struct session *session)
         return;
     for (size_t i = 0; i < sizeof session->frames / sizeof *session->frames; i++)
         frame_close(session->frames[i]);
+    if (session->has_items)
+        items_fini(&session->items);
     thread_values_free(session->values);
     model_fini(&session->model);
     free(session->directory);
@@ -194,6 +199,94 @@ int session_ask_json(struct session *session, const char *request, char **text, 
         buf_fini(&out);
     answer_free(answer);
     request_text_fini(&parsed);
+    return code;
+}
+
+/* --- states --- */
+
+/* The things of the database, for a metric. */
+static int keep_items(struct session *session, const char *metric, struct error *err)
+{
+    int64_t number = model_choose_metric(&session->model, metric);
+    if (number < 0)
+        return refuse_metric(&session->model, metric, err);
+    if (session->has_items && session->items.metric == (size_t)number)
+        return 0;
+    if (session->has_items)
+        items_fini(&session->items);
+    int code = items_init(&session->items, &session->model, (size_t)number, err);
+    session->has_items = code == 0;
+    return code;
+}
+
+/* Reads a state and finds what it shows. state_fini and state_query_fini free them, also after a failure. */
+static int resolve(struct session *session, const char *text, struct state *state, struct state_query *query,
+                   struct error *err)
+{
+    *query = (struct state_query){0};
+    int code = state_of_text(text, state, err);
+    if (code == 0)
+        code = keep_items(session, state_get(state, "metric"), err);
+    return code ? code : state_resolve(state, &session->items, query, err);
+}
+
+int session_state_words(struct session *session, const char *text, struct state_words *words, struct error *err)
+{
+    struct state state;
+    struct state_query query;
+    *words = (struct state_words){0};
+    int code = resolve(session, text, &state, &query, err);
+    if (code == 0)
+        code = state_put_words(&state, &query, words, err);
+    state_query_fini(&query);
+    state_fini(&state);
+    return code;
+}
+
+int session_state_line(struct session *session, const char *text, char **line, struct error *err)
+{
+    char tool[] = "hpcquery", *before[] = {tool}, *behind[] = {session->path};
+    const struct state_words first = {.words = before, .n = 1}, last = {.words = behind, .n = 1};
+    struct state_words words;
+    struct buf out = {0};
+    *line = NULL;
+    int code = session_state_words(session, text, &words, err);
+    if (code != 0)
+        return code;
+    state_put_line(&first, &out);
+    buf_append(&out, " ", 1);
+    state_put_line(&words, &out);
+    buf_append(&out, " ", 1);
+    state_put_line(&last, &out);
+    state_words_fini(&words);
+    if (out.failed) {
+        buf_fini(&out);
+        return error_memory(err);
+    }
+    *line = out.data;
+    return 0;
+}
+
+int session_ask_state(struct session *session, const char *text, struct answer **answer, struct error *err)
+{
+    struct state state;
+    struct state_query query;
+    struct request_text parsed = {0};
+    struct buf request = {0};
+    *answer = NULL;
+    int code = resolve(session, text, &state, &query, err);
+    if (code == 0)
+        code = state_put_request(&state, &query, &request, err);
+    if (code == 0 && request.failed)
+        code = error_memory(err);
+    if (code == 0)
+        code = request_of_json(request.data, &parsed, err);
+    if (code == 0)
+        code = session_ask(session, &parsed.request, answer, err);
+    request_text_fini(&parsed);
+    buf_fini(&request);
+    state_query_fini(&query);
+    state_fini(&state);
     return code;
 }
 

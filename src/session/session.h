@@ -65,6 +65,15 @@ int session_ask(struct session *session, const struct request *request, struct a
  * JSON), ERR_USAGE also for keys that there are not */
 int session_ask_json(struct session *session, const char *request, char **text, struct error *err);
 
+/* Answers what a state (answer/state.h) shows, "view=annotate&active=line:cg.c:52": the report that is its view, about
+ * what stands for its active thing there.  err: as session_ask; ERR_USAGE (what is wrong in the text), ERR_NOT_FOUND
+ * (the thing, or why the view cannot show it), ERR_UNSUPPORTED (it has steps of a trail) */
+int session_ask_state(struct session *session, const char *state, struct answer **answer, struct error *err);
+
+/* The command line that prints the same, "hpcquery annotate spmv app-database"; *line is malloc'ed.
+ * err: as session_ask_state */
+int session_state_line(struct session *session, const char *state, char **line, struct error *err);
+
 /* Which trees of the database are in a frame: what is called, what is accessed (the same costs once more), both, or
  * both with the fields of variables as nodes. */
 enum session_tree { SESSION_CODE, SESSION_DATA, SESSION_BOTH, SESSION_FIELDS };

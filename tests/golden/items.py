@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Things that can be looked at (hpcquery items): on a program whose answers are known, what stands for a variable, line,
 function, thread as another kind, and why nothing does; on the databases of other tests, every thing is found again by its
-name, only once, and costs what the reports say."""
+name, only once, and costs what the reports say. States of a viewer print what their command lines print."""
 import csv
 import io
 import json
 import os
 import pathlib
+import random
+import shlex
 import sys
 import tempfile
+import urllib.parse
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "golden"))
@@ -20,6 +23,7 @@ from measurement import expect, failures, run  # noqa: E402
 KINDS = ("variable", "field", "type", "site", "function", "loop", "line", "instruction", "file", "module", "region", "node",
          "thread", "process", "rank", "cpu", "numa-node", "event")
 SEVERAL = 12  # of a kind are looked at in each database
+N_STATES = 25  # in each database
 
 
 def ask(database, thing, *words):
@@ -104,8 +108,51 @@ def check_any(database):
     return n
 
 
-def main():
+VIEWS = ("vars", "functions", "lines", "annotate", "types", "tree", "datatree", "advice", "leaks", "cpus", "numa", "first-touch",
+         "patterns", "sharing", "alignment", "items")
+
+
+def check_states(rng, database):
+    """Random states: what --at prints is what its command line prints, and what a view cannot show has a reason. Returns how
+    many were answered."""
+    things = [row["item"] for kind in ("variable", "function", "line", "file", "thread", "type") for row in ask(database, kind)[:4]]
     n = 0
+    for _ in range(N_STATES):
+        pairs = {"view": rng.choice(VIEWS), "active": rng.choice(things), "by": rng.choice(("", "thread", "rank", "cpu", "function")),
+                 "top": rng.choice(("", "1", "3")), "min": rng.choice(("", "2.5")), "paths": rng.choice(("", "1")),
+                 "filter": rng.choice(("", "a & b = 100 %")), "selected": rng.choice(things), "order": rng.choice(("", "time"))}
+        state = "#" + urllib.parse.urlencode({key: value for key, value in pairs.items() if value}, quote_via=rng.choice((urllib.parse.quote, urllib.parse.quote_plus)))
+        line, at = (run("hpcquery", "--at", state, *options, database, status=None) for options in (("--command",), ("--json",)))
+        what = f"{database.name}: {state}"
+        if line.returncode:
+            expect(line.returncode == 1 and pairs["view"] in ("annotate", "cpus", "patterns", "sharing", "alignment") and
+                   (line.stderr.startswith(f"hpcquery: {pairs['view']} cannot show {pairs['active']}: ")), f"{what}: {line.stderr}")
+            expect((at.returncode, at.stderr) == (1, line.stderr), f"{what}: {at.stderr}, not {line.stderr}")
+            continue
+        words = shlex.split(line.stdout)
+        same = run(*words[:-1], "--json", words[-1], status=None)
+        expect(words[0] == "hpcquery" and (same.returncode, same.stdout, same.stderr) == (at.returncode, at.stdout, at.stderr), f"{what}: {words} prints something else")
+        n += same.returncode == 0
+    return n
+
+
+def check_state_refusals(database):
+    for state, status, words in (("viw=vars", 2, "a state has no 'viw'; did you mean 'view'"), ("view=var", 1, "there is no view 'var'; did you mean 'vars'"),
+                                 ("active=variable:gird&view=patterns", 1, "no variable 'gird'"), ("view=annotate", 1, "annotate shows one thing, and none is active"),
+                                 ("view=vars&top=x", 2, "--top takes a number"), ("view=vars&filter=%e", 2, "two hexadecimal digits"),
+                                 ("view=annotate&active=thread:0.0", 1, "annotate cannot show thread:0.0: a thread has no f")):
+        done = run("hpcquery", "--at", state, database, status=None)
+        expect(done.returncode == status and not done.stdout and words in done.stderr and done.stderr.count("\n") == 1,
+               f"{state}: status {done.returncode}: {done.stdout[:200]}{done.stderr}")
+    for arguments in (("--at", "", "vars", database), ("--at", ""), ("--command", database), ("--at", "", database, database)):
+        expect(run("hpcquery", *arguments, status=None).returncode == 2, f"{arguments} is taken")
+    wanted = run("hpcquery", "functions", "--csv", "--top", "2", database).stdout
+    expect(run("hpcquery", "--at", "view=functions&top=1", "--csv", "--top", "2", database).stdout == wanted, "an option does not stand over the state")
+
+
+def main():
+    n = n_states = 0
+    rng = random.Random(31)
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name).resolve()
         found = answers.databases(scratch)
@@ -115,10 +162,12 @@ def main():
         check_refusals(database)
         for other in found:
             n += check_any(other)
+            n_states += check_states(rng, other)
+        check_state_refusals(database)
     for failure in failures[:20]:
         print(f"FAIL: {failure[:1500]}")
-    print(f"{len(found)} databases, {n} things")
-    return 1 if failures or n < 300 else 0
+    print(f"{len(found)} databases, {n} things, {n_states} states")
+    return 1 if failures or n < 300 or n_states < N_STATES * len(found) // 2 else 0
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1254, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1257, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 LATER = ("src/frame/", "src/streams/", "src/export/frames/", "src/export/page/", "src/export/streams/", "src/export/advice/",

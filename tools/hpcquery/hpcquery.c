@@ -11,7 +11,7 @@
 #include "hpcquery.h"
 #include "session/face.h"
 
-enum { OPT_LIST_METRICS = ASKS, OPT_LIST_COMMANDS };
+enum { OPT_LIST_METRICS = ASKS, OPT_LIST_COMMANDS, OPT_AT, OPT_COMMAND };
 
 /* What an option means for one verb alone, its report_kind says. */
 const struct option_row option_rows[] = {
@@ -83,6 +83,11 @@ const struct option_row option_rows[] = {
      "The recordings, their topologies, views and --couplebreak as --save-session kept them. A topology that is gone "
      "is left out."},
     {ASK_SAVE_SESSION, "--save-session", "FILE", "Also write a session with what is shown."},
+    {OPT_AT, "--at", "STATE",
+     "Print what a state of a viewer shows, in place of a report: hpcquery --at "
+     "'view=REPORT&active=line:cg.c:52' DB. "
+     "The guide has its keys; options that follow stand over it."},
+    {OPT_COMMAND, "--command", NULL, "With --at: print the command line that prints the same, instead."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     {OPT_LIST_COMMANDS, "--list-commands", NULL, NULL},
     OPTION_ROWS_STANDARD,
@@ -270,33 +275,104 @@ static int help(struct option_scan *scan, int argc, char **argv)
     return 0;
 }
 
-static int run_tool(int argc, char **argv)
+/* What the command line asks for, beside reports. */
+struct asked {
+    bool lists_metrics, prints_command;
+    const char *at; /* NULL: no state */
+};
+
+/* Takes options up to the operands; -1 when the program goes on, else its exit status. asked NULL: words of a state,
+ * which give way to what was given before. */
+static int take_options(struct option_scan *scan, int argc, char **argv, struct settings *settings, struct asked *asked)
 {
-    struct option_scan scan = {0};
-    struct settings settings = {.form = "text", .top = -1, .min_percent = -1};
     struct error err = {0};
-    bool lists_metrics = false;
+    const uint64_t given = asked ? 0 : settings->given;
     int id, status = -1;
-    (void)setlocale(LC_CTYPE, "");
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error, and is removed */
-    while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END) {
+    while (status < 0 && (id = options_next(&spec, scan, argc, argv, &err)) != OPTIONS_END) {
         if (id == OPTIONS_BAD)
             status = usage(err.text);
+        else if (id < ASKS && given >> id & 1)
+            continue;
+        else if (id < ASKS)
+            status = take_option(id, scan->value, scan->n_operands, settings) - 1;
+        else if (!asked)
+            status = usage("a state has options of reports alone");
         else if (id == OPTION_HELP)
-            status = help(&scan, argc, argv);
+            status = help(scan, argc, argv);
         else if (id >= OPTION_HELP)
             status = help_print(id, NULL);
         else if (id == OPT_LIST_COMMANDS)
             status = help_list_verbs();
-        else if (id == OPT_LIST_METRICS)
-            lists_metrics = true;
+        else if (id == OPT_AT)
+            asked->at = scan->value;
         else
-            status = take_option(id, scan.value, scan.n_operands, &settings) - 1;
+            *(id == OPT_COMMAND ? &asked->prints_command : &asked->lists_metrics) = true;
     }
+    return status;
+}
+
+/* Answers what the words of a state ask for. */
+static int answer_words(struct state_words *words, char *path, struct settings *settings)
+{
+    struct option_scan scan = {0};
+    char name[] = "hpcquery", **argv = calloc(words->n + 3, sizeof *argv);
+    if (!argv)
+        return tool_error("hpcquery", "out of memory");
+    argv[0] = name;
+    memcpy(argv + 1, words->words, words->n * sizeof *argv);
+    argv[words->n + 1] = path;
+    int status = take_options(&scan, (int)words->n + 2, argv, settings, NULL);
     if (status < 0)
-        status = lists_metrics ? list_metrics(argv + scan.index)
-                               : answer(&settings, argv + scan.index, (size_t)scan.n_operands);
+        status = answer(settings, argv + scan.index, (size_t)scan.n_operands);
+    free(argv);
+    return status;
+}
+
+/* Prints what a state shows of the database that is the only operand, or the command line for it. */
+static int answer_state(const struct asked *asked, char **words, size_t n, struct settings *settings)
+{
+    struct session *session;
+    struct state_words found = {0};
+    struct buf line = {0};
+    char *text = NULL;
+    struct error err = {0};
+    if (n != 1)
+        return usage("give one database, and no report, with --at");
+    const char *path = words[0];
+    int code = session_open(&path, 1, &session, &err);
+    if (code == 0)
+        code = asked->prints_command ? session_state_line(session, asked->at, &text, &err)
+                                     : session_state_words(session, asked->at, &found, &err);
+    session_close(session);
+    int status = code == ERR_USAGE ? usage(err.text) : code ? tool_error("hpcquery", "%s", err.text) : 0;
+    if (code == 0 && text) {
+        buf_printf(&line, "%s\n", text);
+        status = put_output(settings, &line);
+    } else if (code == 0) {
+        status = answer_words(&found, words[0], settings);
+    }
+    buf_fini(&line);
+    free(text);
+    state_words_fini(&found);
+    return status;
+}
+
+static int run_tool(int argc, char **argv)
+{
+    struct option_scan scan = {0};
+    struct settings settings = {.form = "text", .top = -1, .min_percent = -1};
+    struct asked asked = {0};
+    (void)setlocale(LC_CTYPE, "");
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error, and is removed */
+    int status = take_options(&scan, argc, argv, &settings, &asked);
+    char **words = argv + scan.index;
+    if (status < 0 && asked.prints_command && !asked.at)
+        status = usage("--command goes with --at");
+    if (status < 0)
+        status = asked.lists_metrics ? list_metrics(words)
+                 : asked.at          ? answer_state(&asked, words, (size_t)scan.n_operands, &settings)
+                                     : answer(&settings, words, (size_t)scan.n_operands);
     free(settings.metrics);
     free(settings.derived);
     free(settings.stream_options);
