@@ -13,8 +13,8 @@ static void print_column(const struct table *table, size_t column)
     double *numbers = malloc((n + 1) * sizeof *numbers);
     const char **texts = malloc((n + 1) * sizeof *texts);
     bool is_wanted = numbers && texts && !table_is_for_csv(table, column);
-    bool is_text = is_wanted && table_get_texts(table, column, texts);
-    bool is_number = is_wanted && table_get_numbers(table, column, numbers);
+    bool is_text = is_wanted && table_get_texts(table, column, 0, n, texts);
+    bool is_number = is_wanted && table_get_numbers(table, column, 0, n, numbers);
     for (size_t i = 0; i < n; i++)
         if (is_text && texts[i])
             printf("%s: %s\n", table_key(table, column), texts[i]);

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Profiles of Locus, HPCToolkit, Hatchet, Caliper, callgrind and gprof2dot as frames: opened, queried, changed and compared by
-liblocus, with values as arrays (of numpy where it is there) or as tables of pandas.
+"""Databases of Locus, asked for the reports of hpcquery; and profiles of Locus, HPCToolkit, Hatchet, Caliper, callgrind and gprof2dot
+as frames: opened, queried, changed and compared. Both by liblocus, with values as arrays (of numpy where it is there) or as tables of
+pandas.
 
     import locus
-    frame = locus.Frame.open("database")
+    session = locus.Session("database")
+    answer = session.ask("vars", by="thread", top=10)
+    answer["share"], answer[0], answer.to_pandas()    a column, a row, a table
+
+    frame = session.frame()                 or locus.Frame.open("profile"), of any tool
     frame.values("time")                    one number for each node
     frame.filter('time > 1 and name =~ "^MPI_"').flat().to_pandas()
     frame.query('MATCH (".", p)->("*") WHERE p."name" = "solve"')
@@ -24,13 +29,15 @@ import weakref
 from locus import _abi as abi
 from locus import _library as library
 from locus._library import Error
+from locus._session import Answer, Report, Session, reports
+from locus._tables import Table
 
 try:
     import numpy
 except ImportError:
     numpy = None
 
-__all__ = ["Error", "Frame", "Profile", "operations"]
+__all__ = ["Answer", "Error", "Frame", "Profile", "Report", "Session", "Table", "operations", "reports"]
 
 Profile = collections.namedtuple("Profile", "name rank thread process node")
 Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the headers of liblocus say. Made by tests/golden/abi.py --write: do not edit."""
-from ctypes import (POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int16, c_int32, c_int64, c_int8, c_size_t, c_uint,
-                    c_uint16, c_uint32, c_uint64, c_uint8, c_void_p)
+from ctypes import (POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int, c_int16, c_int32, c_int64, c_int8, c_size_t, c_ubyte,
+                    c_uint, c_uint16, c_uint32, c_uint64, c_uint8, c_void_p)
 
 FRAME_FILE = 'frame.db'
 FRAME_NONE = 4294967295
@@ -227,10 +227,14 @@ FUNCTIONS = {
     "session_close": (None, c_void_p),
     "session_report": (c_char_p, c_size_t),
     "session_report_summary": (c_char_p, c_size_t),
+    "session_key": (c_char_p, c_size_t),
+    "session_report_takes": (c_bool, c_size_t, c_size_t),
+    "session_report_by": (c_char_p, c_size_t, c_size_t),
     "session_metric": (c_char_p, c_void_p, c_size_t),
     "session_note": (c_char_p, c_void_p, c_size_t),
     "session_ask": (c_int, c_void_p, POINTER(Request), POINTER(c_void_p), POINTER(Error)),
     "session_ask_json": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "session_ask_text": (c_int, c_void_p, POINTER(Request), c_uint, POINTER(c_void_p), POINTER(Error)),
     "session_ask_state": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_state_line": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_frame": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(Error)),
@@ -247,10 +251,10 @@ FUNCTIONS = {
     "table_kind": (c_int, c_void_p, c_size_t),
     "table_members": (c_size_t, c_void_p, c_size_t),
     "table_is_for_csv": (c_bool, c_void_p, c_size_t),
-    "table_get_numbers": (c_bool, c_void_p, c_size_t, POINTER(c_double)),
-    "table_get_counts": (c_bool, c_void_p, c_size_t, POINTER(c_int64), POINTER(c_bool)),
-    "table_get_words": (c_bool, c_void_p, c_size_t, POINTER(c_uint64), POINTER(c_bool)),
-    "table_get_texts": (c_bool, c_void_p, c_size_t, POINTER(c_char_p)),
-    "table_get_tables": (c_bool, c_void_p, c_size_t, POINTER(c_void_p)),
-    "table_get_lists": (c_bool, c_void_p, c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)),
+    "table_get_numbers": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double)),
+    "table_get_counts": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_int64), POINTER(c_ubyte)),
+    "table_get_words": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_uint64), POINTER(c_ubyte)),
+    "table_get_texts": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_char_p)),
+    "table_get_tables": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_void_p)),
+    "table_get_lists": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)),
 }

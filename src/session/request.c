@@ -171,6 +171,30 @@ static const struct report_kind *kind_at(size_t i)
     return i < n ? all[i] : NULL;
 }
 
+const char *session_key(size_t i)
+{
+    return i + 1 < N_FIELDS ? fields[i + 1].option + 2 : NULL;
+}
+
+bool session_report_takes(size_t report, size_t key)
+{
+    const struct report_kind *kind = kind_at(report);
+    if (!kind || !session_key(key))
+        return false;
+    bool has_subject = strchr(kind->operands, ' ') != NULL;
+    enum ask what = fields[key + 1].what;
+    return what == ASKS ? has_subject : kind->options >> what & 1 && !(what == ASK_VARIABLE && has_subject);
+}
+
+const char *session_report_by(size_t report, size_t i)
+{
+    const struct report_kind *kind = kind_at(report);
+    for (unsigned by = SPLIT_NONE + 1; kind && by < SPLIT_BYS; by++)
+        if (kind->by >> by & 1 && i-- == 0)
+            return split_by_name((enum split_by)by);
+    return NULL;
+}
+
 static const char *name_of(enum ask what)
 {
     size_t i = 0;

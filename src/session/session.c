@@ -154,13 +154,20 @@ int session_write(struct session *session, const struct report_kind *kind, const
     return report_write(forms_of(kind, request), &job, out, err);
 }
 
+/* What a caller of any version says. */
+static struct request request_known(const struct request *request)
+{
+    struct request known = {0};
+    memcpy(&known, request, request->size < sizeof known ? request->size : sizeof known);
+    return known;
+}
+
 int session_ask(struct session *session, const struct request *request, struct answer **answer, struct error *err)
 {
     const struct report_kind *kind;
-    struct request known = {0};
+    struct request known = request_known(request);
     struct export_job job;
     *answer = NULL;
-    memcpy(&known, request, request->size < sizeof known ? request->size : sizeof known);
     int code = request_check(&known, &kind, err);
     if (code == 0)
         code = make_job(session, kind, &known, &job, err);
@@ -199,6 +206,28 @@ int session_ask_json(struct session *session, const char *request, char **text, 
         buf_fini(&out);
     answer_free(answer);
     request_text_fini(&parsed);
+    return code;
+}
+
+int session_ask_text(struct session *session, const struct request *request, unsigned columns, char **text,
+                     struct error *err)
+{
+    const struct report_kind *kind;
+    struct request known = request_known(request);
+    const struct face face = {.form = "text", .unicode = true, .columns = columns};
+    struct buf out = {0};
+    *text = NULL;
+    int code = request_check(&known, &kind, err);
+    if (code == 0)
+        code = session_write(session, kind, &known, &face, &out, err);
+    if (code == 0)
+        buf_append(&out, "", 0); /* a text of nothing is one, too */
+    if (code == 0 && out.failed)
+        code = error_memory(err);
+    if (code == 0)
+        *text = out.data;
+    else
+        buf_fini(&out);
     return code;
 }
 

@@ -50,6 +50,12 @@ void session_close(struct session *session);
 const char *session_report(size_t i);
 const char *session_report_summary(size_t i);
 
+/* Key i of a request as JSON (session_ask_json), but for "report", and whether a report takes it; and the i-th word
+ * that its key "by" takes. Reports and keys by their numbers; NULL and false behind the last one. */
+const char *session_key(size_t i);
+bool session_report_takes(size_t report, size_t key);
+const char *session_report_by(size_t report, size_t i);
+
 /* The name of metric i that can be asked for, and a note on the measurement; NULL behind the last one. */
 const char *session_metric(const struct session *session, size_t i);
 const char *session_note(const struct session *session, size_t i);
@@ -64,6 +70,11 @@ int session_ask(struct session *session, const struct request *request, struct a
  * "fields", "all", "instructions", "mark"), and *text, malloc'ed, what hpcquery --json prints. err: ERR_FORMAT (no
  * JSON), ERR_USAGE also for keys that there are not */
 int session_ask_json(struct session *session, const char *request, char **text, struct error *err);
+
+/* The same as hpcquery prints it for a terminal of so many columns, without colors; *text, malloc'ed.  err: as
+ * session_ask */
+int session_ask_text(struct session *session, const struct request *request, unsigned columns, char **text,
+                     struct error *err);
 
 /* Answers what a state (answer/state.h) shows, "view=annotate&active=line:cg.c:52": the report that is its view, about
  * what stands for its active thing there.  err: as session_ask; ERR_USAGE (what is wrong in the text), ERR_NOT_FOUND

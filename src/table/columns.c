@@ -36,87 +36,79 @@ bool table_is_for_csv(const struct table *table, size_t column)
     return column < table->n_columns && table->columns[column].kind & COLUMN_NO_JSON;
 }
 
-/* Whether there is a column, of a kind in the set. */
-static bool is_of(const struct table *table, size_t column, unsigned kinds)
-{
-    return column < table->n_columns && kinds >> table_kind(table, column) & 1;
-}
-
 #define KIND(kind) (1u << (CELL_##kind))
 #define REALS (KIND(NUMBER) | KIND(PERCENT))
 #define WHOLES (KIND(COUNT) | KIND(SPAN) | KIND(TIME) | KIND(FLAG) | KIND(OBJECT))
 #define WORDS (KIND(WORD) | KIND(ADDRESS))
 
-static const struct table_cell *cell_at(const struct table *table, size_t row, size_t column)
+/* The first cell of n in a column of a kind in the set; NULL: there is none. The next one is a row's cells behind it.
+ */
+static const struct table_cell *find(const struct table *table, size_t column, size_t first, size_t n, unsigned kinds)
 {
-    return &table->cells[row * table->n_columns + column];
+    static const struct table_cell none;
+    size_t n_rows = table_rows(table);
+    if (column >= table->n_columns || !(kinds >> table_kind(table, column) & 1) || first > n_rows || n > n_rows - first)
+        return NULL;
+    return n ? &table->cells[first * table->n_columns + column] : &none;
 }
 
-bool table_get_numbers(const struct table *table, size_t column, double *numbers)
+bool table_get_numbers(const struct table *table, size_t column, size_t first, size_t n, double *numbers)
 {
-    bool is_real = is_of(table, column, REALS), is_word = is_of(table, column, WORDS);
-    if (!is_of(table, column, REALS | WHOLES | WORDS))
-        return false;
-    for (size_t row = 0; row < table_rows(table); row++) {
-        const struct table_cell *cell = cell_at(table, row, column);
-        numbers[row] = !cell->is_known ? (double)NAN
-                       : is_real       ? cell->number
-                       : is_word       ? (double)cell->word
-                                       : (double)cell->count;
+    const struct table_cell *cell = find(table, column, first, n, REALS | WHOLES | WORDS);
+    unsigned kind = 1u << table_kind(table, column);
+    for (size_t i = 0; cell && i < n; i++, cell += table->n_columns)
+        numbers[i] = !cell->is_known ? (double)NAN
+                     : kind & REALS  ? cell->number
+                     : kind & WORDS  ? (double)cell->word
+                                     : (double)cell->count;
+    return cell;
+}
+
+bool table_get_counts(const struct table *table, size_t column, size_t first, size_t n, int64_t *counts,
+                      unsigned char *known)
+{
+    const struct table_cell *cell = find(table, column, first, n, WHOLES);
+    for (size_t i = 0; cell && i < n; i++, cell += table->n_columns) {
+        known[i] = cell->is_known;
+        counts[i] = cell->is_known ? cell->count : 0;
     }
-    return true;
+    return cell;
 }
 
-bool table_get_counts(const struct table *table, size_t column, int64_t *counts, bool *known)
+bool table_get_words(const struct table *table, size_t column, size_t first, size_t n, uint64_t *words,
+                     unsigned char *known)
 {
-    if (!is_of(table, column, WHOLES))
-        return false;
-    for (size_t row = 0; row < table_rows(table); row++) {
-        const struct table_cell *cell = cell_at(table, row, column);
-        known[row] = cell->is_known;
-        counts[row] = cell->is_known ? cell->count : 0;
+    const struct table_cell *cell = find(table, column, first, n, WORDS);
+    for (size_t i = 0; cell && i < n; i++, cell += table->n_columns) {
+        known[i] = cell->is_known;
+        words[i] = cell->is_known ? cell->word : 0;
     }
-    return true;
+    return cell;
 }
 
-bool table_get_words(const struct table *table, size_t column, uint64_t *words, bool *known)
+bool table_get_texts(const struct table *table, size_t column, size_t first, size_t n, const char **texts)
 {
-    if (!is_of(table, column, WORDS))
-        return false;
-    for (size_t row = 0; row < table_rows(table); row++) {
-        const struct table_cell *cell = cell_at(table, row, column);
-        known[row] = cell->is_known;
-        words[row] = cell->is_known ? cell->word : 0;
+    const struct table_cell *cell = find(table, column, first, n, KIND(TEXT));
+    for (size_t i = 0; cell && i < n; i++, cell += table->n_columns)
+        texts[i] = cell->is_known ? cell->text : NULL;
+    return cell;
+}
+
+bool table_get_tables(const struct table *table, size_t column, size_t first, size_t n, const struct table **tables)
+{
+    const struct table_cell *cell = find(table, column, first, n, KIND(TABLE));
+    for (size_t i = 0; cell && i < n; i++, cell += table->n_columns)
+        tables[i] = cell->is_known ? cell->table : NULL;
+    return cell;
+}
+
+bool table_get_lists(const struct table *table, size_t column, size_t first, size_t n, const uint64_t **lists,
+                     size_t *lengths)
+{
+    const struct table_cell *cell = find(table, column, first, n, KIND(WORDS));
+    for (size_t i = 0; cell && i < n; i++, cell += table->n_columns) {
+        lists[i] = cell->is_known ? cell->words->items : NULL;
+        lengths[i] = cell->is_known ? cell->words->n : 0;
     }
-    return true;
-}
-
-bool table_get_texts(const struct table *table, size_t column, const char **texts)
-{
-    if (!is_of(table, column, KIND(TEXT)))
-        return false;
-    for (size_t row = 0; row < table_rows(table); row++)
-        texts[row] = cell_at(table, row, column)->is_known ? cell_at(table, row, column)->text : NULL;
-    return true;
-}
-
-bool table_get_tables(const struct table *table, size_t column, const struct table **tables)
-{
-    if (!is_of(table, column, KIND(TABLE)))
-        return false;
-    for (size_t row = 0; row < table_rows(table); row++)
-        tables[row] = cell_at(table, row, column)->is_known ? cell_at(table, row, column)->table : NULL;
-    return true;
-}
-
-bool table_get_lists(const struct table *table, size_t column, const uint64_t **lists, size_t *lengths)
-{
-    if (!is_of(table, column, KIND(WORDS)))
-        return false;
-    for (size_t row = 0; row < table_rows(table); row++) {
-        const struct table_cell *cell = cell_at(table, row, column);
-        lists[row] = cell->is_known ? cell->words->items : NULL;
-        lengths[row] = cell->is_known ? cell->words->n : 0;
-    }
-    return true;
+    return cell;
 }

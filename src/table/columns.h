@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a table of an answer holds, a column at a time, for programs of others. Tables belong to their answer, and all
  * that these functions give belongs to the table. Rows and columns are numbered from 0; a column that there is not has
- * no key. A column is read into arrays of the caller, of table_rows(table) elements each. Ordinary code. */
+ * no key. Rows first ... first + n - 1 of a column are read into arrays of the caller, of n elements each; what there
+ * is not, or is of another kind, is not read: false. Ordinary code. */
 #ifndef LOCUS_TABLE_COLUMNS_H
 #define LOCUS_TABLE_COLUMNS_H
 
@@ -45,21 +46,24 @@ size_t table_members(const struct table *table, size_t column);
 /* Whether a column is for CSV alone: others say the same. */
 bool table_is_for_csv(const struct table *table, size_t column);
 
-/* Numbers of any kind as doubles [table_rows], NAN where absent: counts, words, numbers, percent, nanoseconds, and 0
- * or 1 for flags. False for other kinds. */
-bool table_get_numbers(const struct table *table, size_t column, double *numbers);
+/* Numbers of any kind as doubles, NAN where absent: counts, words, numbers, percent, nanoseconds, and 0 or 1 for flags.
+ */
+bool table_get_numbers(const struct table *table, size_t column, size_t first, size_t n, double *numbers);
 
-/* Counts, nanoseconds, flags and objects (0 or 1) as they are, 0 where absent; known [table_rows] receives whether they
- * are there. False for other kinds. */
-bool table_get_counts(const struct table *table, size_t column, int64_t *counts, bool *known);
+/* Counts, nanoseconds, flags and objects (0 or 1) as they are, 0 where absent; known receives whether they are there.
+ */
+bool table_get_counts(const struct table *table, size_t column, size_t first, size_t n, int64_t *counts,
+                      unsigned char *known);
 
 /* The same for words and addresses. */
-bool table_get_words(const struct table *table, size_t column, uint64_t *words, bool *known);
+bool table_get_words(const struct table *table, size_t column, size_t first, size_t n, uint64_t *words,
+                     unsigned char *known);
 
-/* Texts, tables, and lists of words with their lengths; NULL where absent, and false for other kinds. */
-bool table_get_texts(const struct table *table, size_t column, const char **texts);
-bool table_get_tables(const struct table *table, size_t column, const struct table **tables);
-bool table_get_lists(const struct table *table, size_t column, const uint64_t **lists, size_t *lengths);
+/* Texts, tables, and lists of words with their lengths; NULL where absent. */
+bool table_get_texts(const struct table *table, size_t column, size_t first, size_t n, const char **texts);
+bool table_get_tables(const struct table *table, size_t column, size_t first, size_t n, const struct table **tables);
+bool table_get_lists(const struct table *table, size_t column, size_t first, size_t n, const uint64_t **lists,
+                     size_t *lengths);
 
 #ifdef __cplusplus
 }

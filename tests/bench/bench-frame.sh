@@ -3,12 +3,13 @@
 # What frames cost: a made database of about 1e5 nodes and 64 profiles is opened and worked on, in seconds and as multiples of
 # reading the database's bytes. Where LOCUS_HATCHET_PYTHON names an interpreter with Hatchet, a smaller one of 16 profiles (NODES_HATCHET
 # nodes), which it can handle, is given to both. A file of callgrind is read beside callgrind_annotate. Then operations on made trees of
-# 1e3 to 1e6 nodes: time per node, as multiples of that of the smallest one. Figures are printed, none can fail.
+# 1e3 to 1e6 nodes: time per node, as multiples of that of the smallest one. And an answer of 1e6 rows: how long who asks waits for
+# the first of them. Figures are printed, none can fail.
 set -euo pipefail
 builddir=${LOCUS_BUILDDIR:-.} srcdir=${LOCUS_SRCDIR:-$(dirname "$0")/../..}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/bench-frame.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
-make -s -C "$builddir" tests/bench/frame-bench
+make -s -C "$builddir" tests/bench/frame-bench tests/bench/table-bench
 
 # shellcheck source=tests/lib/many-profiles.sh
 . "$srcdir/tests/lib/many-profiles.sh"
@@ -129,3 +130,4 @@ for name in made[0]:
         each = [m[name] / n for m, n in zip(made, sizes)]
         print(f"  {name}: {each[0] * 1e9:.0f} ns: " + " ".join(f"{e / each[0]:.2f}" for e in each))
 PYTHON
+"$builddir/tests/bench/table-bench" 1000000

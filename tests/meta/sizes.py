@@ -23,7 +23,8 @@ BELOW = (
     "files: BLOCKTIME has four: its source, the wrappers (a library of their own, so that nothing else pays for them), and\n"
     "what records a wait (waits.c, waits.h).",
     "tracked files: golden inputs of one purpose are one text; what remains are programs, scripts and texts of their own;\n"
-    "the room of sessions, the columns of tables, and a program for each public header of liblocus are what came last.",
+    "the room of sessions, the columns of tables, and a program for each public header of liblocus are what came last,\n"
+    "and the sessions of Python: two files, their test, and the benchmark of tables.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
@@ -39,7 +40,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1257, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1261, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 LATER = ("src/frame/", "src/streams/", "src/export/frames/", "src/export/page/", "src/export/streams/", "src/export/advice/",

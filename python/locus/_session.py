@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Databases that are asked for the reports of hpcquery: see Session."""
+import collections
+import ctypes
+import html
+import inspect
+import json
+import operator
+import os
+import weakref
+
+from locus import _abi as abi
+from locus import _library as library
+from locus._tables import Table
+
+Report = collections.namedtuple("Report", "name summary options by")
+Report.__doc__ = "A report: its name, what it prints, the options that Session.ask takes for it, and the words that option by takes."
+# How options reach a request, whose other fields have the names of theirs.
+_FLAGS = {"paths": "with_paths", "fields": "with_fields", "all": "with_unused", "instructions": "with_instructions", "mark": "at_mark"}
+_TREES = tuple(value.removeprefix("SESSION_").lower() for value in abi.ENUMS["session_tree"])
+
+
+def _texts(function, *operands):
+    """The texts that a function gives by their number."""
+    found = []
+    while (text := library.call(function, *operands, len(found))) is not None:
+        found.append(library.text(text))
+    return found
+
+
+def reports():
+    """The reports that there are.
+
+    >>> [report.name for report in locus.reports()][:3]
+    ['vars', 'functions', 'lines']
+    """
+    keys, summaries = _texts("session_key"), _texts("session_report_summary")
+    return [Report(name, summaries[i], tuple(key for k, key in enumerate(keys) if library.call("session_report_takes", i, k)),
+                   tuple(_texts("session_report_by", i)))
+            for i, name in enumerate(_texts("session_report"))]
+
+
+class _Owner:
+    """What frees something of the library, after all that was made of it: keep."""
+
+    def __init__(self, function, handle, keep=None):
+        self.handle = handle
+        self.release = weakref.finalize(self, _release, function, handle, keep)
+
+
+def _release(function, handle, _keep):
+    library.call(function, handle)
+
+
+class Answer(Table):
+    """What a report says: a Table of its rows, and what stands before them.
+
+    >>> answer = session.ask("vars", top=2)
+    >>> len(answer), answer.report, answer.name
+    (2, 'vars', 'variables')
+    >>> [row["variable"] for row in answer] == list(answer["variable"])
+    True
+
+    report: its name; program, metric: what was measured (metric None: it is about none); name: what the rows are; head: a dictionary
+    of what is true of all rows, as in JSON; notes: sentences; n_left: how many rows top and min left out, as far as the report says
+    so."""
+
+    def __init__(self, session, request, handle):
+        self._session, self._request = session, request
+        owner = _Owner("answer_free", handle, session)
+        super().__init__(library.call("answer_rows", handle), owner)
+        self.report, self.n_left = request["report"], library.call("answer_n_left", handle)
+        self.program, self.metric, self.name = (None if text is None else library.text(text) for text in (
+            library.call(f"answer_{what}", handle) for what in ("program", "metric", "name")))
+        head = Table(library.call("answer_head", handle), owner)
+        self.head = head[0] if len(head) else {}
+        notes = self.head.get("notes")
+        self.notes = [note for row in notes for note in row.values()] if isinstance(notes, Table) else []
+
+    def to_json(self):
+        """What hpcquery --json prints.
+
+        >>> json.loads(session.ask("vars", top=2).to_json())["metric"] == session.ask("vars").metric
+        True
+        """
+        text = ctypes.c_void_p()
+        library.check("session_ask_json", self._session.handle, json.dumps(self._request).encode(), text)
+        return _taken(text)
+
+    def to_text(self, columns=120, top=12):
+        """What hpcquery prints for a terminal of so many columns; top: rows, where the question did not say so (0: all).
+
+        >>> session.ask("numa").to_text(80).startswith("program")
+        True
+        """
+        text = ctypes.c_void_p()
+        request, _alive = _request({"top": top, **self._request})
+        library.check("session_ask_text", self._session.handle, request, columns, text)
+        return _taken(text)
+
+    def __repr__(self):
+        try:
+            return self.to_text().rstrip("\n")
+        except library.Error:
+            return super().__repr__()
+
+    def _repr_html_(self):
+        """The first rows as a table, below what they are about."""
+        about = " of ".join(html.escape(text) for text in (self.report, self.metric, self.program) if text)
+        more = f"<p>{self.n_left} more rows were left out (top, min)</p>" if self.n_left else ""
+        return f"<p>{about}: {len(self)} {html.escape(self.name)}</p>{super()._repr_html_()}{more}" + "".join(
+            f"<p>{html.escape(note)}</p>" for note in self.notes)
+
+
+def _taken(text):
+    made = library.text(ctypes.string_at(text.value))
+    library.free(text)
+    return made
+
+
+def _request(options):
+    """A request of the library, and what must live as long."""
+    request, alive = abi.Request(size=ctypes.sizeof(abi.Request)), []
+    for key, value in options.items():
+        if key == "derive":
+            texts = [library.data(text) for text in value]
+            request.derived, request.n_derived = (ctypes.c_char_p * len(texts))(*texts), len(texts)
+            alive.append(texts)
+        elif key == "min":
+            request.least, request.has_least = value, True
+        else:
+            setattr(request, {**_FLAGS, "variable": "subject"}.get(key, key), library.data(value) if isinstance(value, str) else value)
+    return request, alive
+
+
+def _checked(name, options):
+    """Options as they stand in a request of JSON, without those that say nothing."""
+    found = next((report for report in reports() if report.name == name), None)
+    made = {"report": name}
+    for key, value in options.items():
+        if found and key not in found.options:
+            raise TypeError(f"{name} takes no option '{key}'; it takes {', '.join(found.options)}")
+        if value is None or (key in _FLAGS and not value):
+            continue
+        if key == "derive":
+            value = [f"{n} = {e}" for n, e in value.items()] if isinstance(value, dict) else [value] if isinstance(value, str) else list(value)
+        elif key == "top":
+            value = operator.index(value)
+            if not 0 <= value < 2**64:
+                raise ValueError(f"top is how many rows are wanted, 0: all, not {value}")
+        elif key == "min":
+            value = float(value)
+        else:
+            value = True if key in _FLAGS else str(value)
+        made[key] = value
+    return made
+
+
+class Session:
+    """A database, opened once, and asked for the reports of hpcquery.
+
+    >>> with locus.Session(database) as session:
+    ...     answer = session.ask("vars", top=3, by="thread")
+    >>> len(answer) <= 3
+    True
+
+    An answer stays as it is when its session is closed, or dropped: the memory of both is freed behind the last of them. Errors are
+    locus.Error, with the sentence of hpcquery. A session, its answers and its frames are used by one thread at a time."""
+
+    def __init__(self, path):
+        handle = ctypes.c_void_p()
+        paths = (ctypes.c_char_p * 1)(os.fsencode(path))
+        library.check("session_open", paths, 1, handle)
+        self.path, self._owner = os.fspath(path), _Owner("session_close", handle)
+
+    def close(self):
+        """Ends the session. Its answers and frames stay."""
+        self._owner = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _open(self):
+        if self._owner is None:
+            raise ValueError("the session is closed")
+        return self._owner
+
+    def reports(self):
+        """The reports that can be asked for: their names, what they print, and what they take.
+
+        >>> session.reports()[0].name, "by" in session.reports()[0].options
+        ('vars', True)
+        """
+        return reports()
+
+    @property
+    def metrics(self):
+        """The metrics that can be asked for.
+
+        >>> session.ask("vars").metric in session.metrics
+        True
+        """
+        return _texts("session_metric", self._open().handle)
+
+    @property
+    def notes(self):
+        """Notes on the measurement.
+
+        >>> all(isinstance(note, str) for note in session.notes)
+        True
+        """
+        return _texts("session_note", self._open().handle)
+
+    def ask(self, report, subject=None, **options):
+        """The Answer of a report. subject: of annotate, the file or function. Options are those of hpcquery: metric, by, order and
+        variable (texts), top (rows, 0: all), min (percent), derive ({name: expression}, or texts), paths, fields, all, instructions
+        and mark (flags). None and False are as if not given. TypeError: what the report takes instead.
+
+        >>> session.ask("functions", derive={"twice": "2 * time"}, min=1).columns[:1]
+        ['function']
+        """
+        made = _checked(report, options if subject is None else {"subject": subject, **options})
+        request, _alive = _request(made)
+        owner, handle = self._open(), ctypes.c_void_p()
+        library.check("session_ask", owner.handle, request, handle)
+        return Answer(owner, made, handle)
+
+    def frame(self, tree="both"):
+        """The database as a locus.Frame, with the node numbers of the answers. tree: "code", "data" (the same costs by variable),
+        "both", or "fields": both, with the fields of variables as nodes.
+
+        >>> len(session.frame("code")) < len(session.frame())
+        True
+        """
+        import locus
+        if tree not in _TREES:
+            raise ValueError(f"'{tree}' is none of {', '.join(_TREES)}")
+        handle = ctypes.c_void_p()
+        library.check("session_frame", self._open().handle, _TREES.index(tree), handle)
+        return locus.Frame(handle)
+
+    def __repr__(self):
+        return f"<locus.Session: {self.path}{', closed' if self._owner is None else ''}>"
+
+
+def _add_reports():
+    """Each report becomes a method, whose signature says what it takes."""
+    def method(report):
+        def ask(self, *subject, **options):
+            return self.ask(report.name, *subject, **options)
+        kinds = inspect.Parameter
+        own = [kinds("self", kinds.POSITIONAL_ONLY)] + [kinds("subject", kinds.POSITIONAL_OR_KEYWORD)] * ("subject" in report.options)
+        ask.__signature__ = inspect.Signature(own + [
+            kinds(key, kinds.KEYWORD_ONLY, default=False if key in _FLAGS else None) for key in report.options if key != "subject"])
+        ask.__name__ = report.name.replace("-", "_")
+        ask.__qualname__ = f"Session.{ask.__name__}"
+        ask.__doc__ = f"The Answer of report {report.name}: {report.summary}."
+        if report.by:
+            ask.__doc__ += f" by: {', '.join(report.by)}."
+        return ask
+    for report in reports():
+        made = method(report)
+        if not hasattr(Session, made.__name__):
+            setattr(Session, made.__name__, made)
+
+
+_add_reports()
