@@ -283,9 +283,7 @@ static const struct column head_columns[] = {
 };
 
 static const struct column thread_columns[] = {
-    {"process", NULL, CELL_COUNT},
-    {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
-    {"thread", NULL, CELL_COUNT},
+    THREAD_COLUMNS,
     {"samples", NULL, CELL_WORD},
 };
 
@@ -296,8 +294,13 @@ static const struct column variable_columns[] = {
 
 /* Of a thread at a variable; without ranks from the second on. */
 static const struct column cell_columns[] = {
-    {"rank", NULL, CELL_COUNT}, {"process", NULL, CELL_COUNT}, {"thread", NULL, CELL_COUNT},
-    VARIABLE_COLUMNS,           {"samples", NULL, CELL_WORD},  {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
+    {"rank", NULL, CELL_COUNT},
+    {"process", NULL, CELL_COUNT},
+    {"thread", NULL, CELL_COUNT},
+    {"thread_name", NULL, CELL_TEXT},
+    VARIABLE_COLUMNS,
+    {"samples", NULL, CELL_WORD},
+    {"share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
 };
 
 /* Behind those of the place. */
@@ -335,6 +338,7 @@ static void fill_cells(struct table *table, const struct cpu_report *cpus, uint3
             table_put_count(table, model->processes[thread->process].rank);
         table_put_count(table, model->processes[thread->process].pid);
         table_put_count(table, thread->thread_id);
+        table_put_name(table, model_text(model, thread->name));
         fill_variable(table, cpus, cell->variable);
         table_put_word(table, cell->n_samples);
         table_put_number(table, percent_of_counts(cell->n_samples, cpus->table.n_samples));
@@ -344,19 +348,14 @@ static void fill_cells(struct table *table, const struct cpu_report *cpus, uint3
 /* The parts of a row, by thread or by variable. */
 static void fill_parts(struct table *table, struct cpu_report *cpus, uint32_t row, bool by_thread)
 {
-    const struct model *model = cpus->job->model;
     if (!make_parts(cpus, row, by_thread))
         table_fail(table);
     for (size_t i = 0; i < cpus->n_parts; i++) {
         uint32_t index = cpus->parts[i].index;
-        if (by_thread) {
-            const struct process *process = &model->processes[model->threads[index].process];
-            table_put_count(table, process->pid);
-            table_put_if(table, model_has_ranks(model), process->rank);
-            table_put_count(table, model->threads[index].thread_id);
-        } else {
+        if (by_thread)
+            thread_put_cells(cpus->job->model, index, table);
+        else
             fill_variable(table, cpus, index);
-        }
         table_put_word(table, cpus->parts[i].n_samples);
     }
 }

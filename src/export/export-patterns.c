@@ -10,6 +10,7 @@
 
 #include "answer/answer.h"
 #include "export/text-cells.h"
+#include "export/prepared.h"
 #include "table/table.h"
 
 /* Whether a row is shown behind n others; all are of one variable, if that is what was asked for. */
@@ -166,8 +167,10 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 /* --- CSV and JSON --- */
 
 static const struct column thread_columns[] = {
-    {"process", NULL, CELL_COUNT}, {"thread", NULL, CELL_COUNT}, {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
-    {"samples", NULL, CELL_WORD},  {"loads", NULL, CELL_WORD},   {"stores", NULL, CELL_WORD},
+    THREAD_COLUMNS,
+    {"samples", NULL, CELL_WORD},
+    {"loads", NULL, CELL_WORD},
+    {"stores", NULL, CELL_WORD},
     {"bins", NULL, CELL_WORDS},
 };
 
@@ -195,12 +198,9 @@ static const struct column pattern_columns[] = {
 
 static void fill_threads(struct table *rows, const struct patterns *patterns, const struct pattern_row *row)
 {
-    const struct model *model = patterns->report.model;
     for (size_t i = row->first; i < row->first + row->n; i++) {
         const struct pattern_thread *thread = &patterns->threads[i];
-        table_put_count(rows, model->processes[thread->process].pid);
-        table_put_count(rows, model->threads[thread->thread].thread_id);
-        table_put_if(rows, model_has_ranks(model), model->processes[thread->process].rank);
+        thread_put_cells(patterns->report.model, thread->thread, rows);
         table_put_word(rows, thread->n_samples);
         table_put_word(rows, thread->sum.n_loads);
         table_put_word(rows, thread->sum.n_stores);

@@ -10,6 +10,7 @@
 #include "answer/answer.h"
 #include "base/path.h"
 #include "export/text-cells.h"
+#include "export/prepared.h"
 #include "table/table.h"
 
 #define CALLERS_MOST 5 /* of an access, in text */
@@ -182,9 +183,7 @@ static const struct column side_columns[] = {
     {"variable", NULL, CELL_TEXT},
     {"field", NULL, CELL_TEXT},
     {"from", NULL, CELL_TEXT},
-    {"process", NULL, CELL_COUNT},
-    {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT},
-    {"thread", NULL, CELL_COUNT},
+    THREAD_COLUMNS,
     {"access", NULL, CELL_TEXT},
     {"address", NULL, CELL_WORD},
     {"bytes", NULL, CELL_WORD},
@@ -225,14 +224,11 @@ static void fill_side(struct table *table, const struct patterns *patterns, cons
                       const char *from)
 {
     const struct model *model = patterns->report.model;
-    const struct thread *thread = &model->threads[side->thread];
     struct touch_place places[JSON_PATH_MOST];
     table_put_text(table, name_of(patterns, side->row));
     table_put_text(table, side->field);
     table_put_text(table, from);
-    table_put_count(table, model->processes[thread->process].pid);
-    table_put_if(table, model_has_ranks(model), model->processes[thread->process].rank);
-    table_put_count(table, thread->thread_id);
+    thread_put_cells(model, side->thread, table);
     table_put_text(table, access_words(side->accesses));
     table_put_word(table, side->address);
     table_put_word(table, side->n_bytes);

@@ -64,3 +64,13 @@ void split_fill_cells(const struct split *split, size_t row, double total, doubl
             table_put_text(cells, split->programs[cell->column]);
     }
 }
+
+void thread_put_cells(const struct model *model, uint32_t number, struct table *table)
+{
+    const struct thread *thread = &model->threads[number];
+    const struct process *process = &model->processes[thread->process];
+    table_put_count(table, process->pid);
+    table_put_if(table, model_has_ranks(model), process->rank);
+    table_put_count(table, thread->thread_id);
+    table_put_name(table, model_text(model, thread->name));
+}

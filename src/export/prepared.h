@@ -38,4 +38,14 @@ struct split;
 void split_add_columns(const struct split *split, uint64_t flags, struct column_list *list);
 void split_fill_cells(const struct split *split, size_t row, double total, double of_row, struct table *table);
 
+/* Columns that tell a thread. */
+#define THREAD_COLUMNS                                                                                                 \
+    {"process", NULL, CELL_COUNT}, {"rank", NULL, CELL_COUNT | COLUMN_LEFT_OUT}, {"thread", NULL, CELL_COUNT},         \
+    {                                                                                                                  \
+        "thread_name", NULL, CELL_TEXT | COLUMN_LEFT_OUT                                                               \
+    }
+
+/* Puts their cells: a rank is known of an MPI program, a name where the thread has one. number: in the model's list. */
+void thread_put_cells(const struct model *model, uint32_t number, struct table *table);
+
 #endif

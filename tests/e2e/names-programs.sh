@@ -303,6 +303,22 @@ shared = [name for name in brief if name.endswith("(brief-*)")]
 sys.exit(0 if names == expected and (sys.argv[2] != "many" or shared) else f"{names} instead of {expected}")
 END
 done
+python3 - "$builddir/hpcquery" >out <<'END' || fail "$(cat out)"
+import csv, io, json, subprocess, sys
+def ask(*words):
+    return subprocess.run([sys.argv[1], *words, "plain.db"], capture_output=True, text=True, check=True).stdout
+def names(rows):
+    return {row["thread"]: row.get("thread_name") for row in rows}
+found = {
+    "cpus --csv": {int(row["thread"]): row["thread_name"] or None for row in csv.DictReader(io.StringIO(ask("cpus", "--csv")))},
+    "cpus --json": names(thread for row in json.loads(ask("cpus", "--json"))["rows"] for thread in row["threads"]),
+    "patterns --json": names(thread for row in json.loads(ask("patterns", "--json"))["variables"] for thread in row["threads"]),
+}
+for what, threads in found.items():
+    threads.pop(0, None)
+    if threads != {1: "ocean", 2: None, 3: 'sea (ice) "'}:
+        sys.exit(f"{what}: {threads}")
+END
 expect_status 0 "$builddir/hpcquery" export speedscope plain.db
 grep -q '"name": *"[^"]*thread 1 (ocean)"' out || fail "the profiles of speedscope have no names: $(grep -o '"name": *"[^"]*thread[^"]*"' out)"
 finish
