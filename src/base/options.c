@@ -302,6 +302,25 @@ static void print_bash_operand(const struct option_spec *spec, FILE *out)
                       spec->stop_at_operand ? "c -f" : "f");
 }
 
+/* Prints what the shell offers behind a dash: the options, or what the tool says of those that go with the words. */
+static void print_bash_options(const struct option_spec *spec, FILE *out)
+{
+    const struct option_choice *choice = find_choice(spec, OPTIONS_THEMSELVES, 0);
+    if (choice) {
+        print_bash_choice(choice, out);
+        (void)fputs(" ;;\n", out);
+        return;
+    }
+    (void)fputs("mapfile -t COMPREPLY < <(compgen -W '", out);
+    for (const struct option_row *row = spec->rows; row->names; row++) {
+        if (row->help) {
+            print_names(row, ' ', out);
+            (void)fputc(' ', out);
+        }
+    }
+    (void)fputs("' -- \"$cur\") ;;\n", out);
+}
+
 static void options_print_bash(const struct option_spec *spec, FILE *out)
 {
     (void)fprintf(
@@ -314,14 +333,8 @@ static void options_print_bash(const struct option_spec *spec, FILE *out)
     print_bash_arguments(spec, out);
     print_case(spec, takes_file, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return", out);
     print_case(spec, takes_other, "return", out);
-    (void)fputs("    esac\n    case $n:$cur in\n    *:-*) mapfile -t COMPREPLY < <(compgen -W '", out);
-    for (const struct option_row *row = spec->rows; row->names; row++) {
-        if (row->help) {
-            print_names(row, ' ', out);
-            (void)fputc(' ', out);
-        }
-    }
-    (void)fputs("' -- \"$cur\") ;;\n", out);
+    (void)fputs("    esac\n    case $n:$cur in\n    *:-*) ", out);
+    print_bash_options(spec, out);
     print_bash_operand(spec, out);
     (void)fprintf(out, "    esac\n}\ncomplete -o filenames -F _%s %s\n", spec->tool, spec->tool);
 }

@@ -41,8 +41,9 @@ enum option_choice_kind {
     CHOICE_LINES, /* what: an option of the tool that prints them, one a line; the words of the command line follow */
     CHOICE_DIRECTORIES /* those that hold a file called what, or all where there is none */
 };
+enum { OPTIONS_THEMSELVES = -2 };
 struct option_choice {
-    int id;           /* of the option; 0: an operand */
+    int id;           /* of the option; 0: an operand; OPTIONS_THEMSELVES: bash asks the tool for its options */
     unsigned operand; /* which one, counted from 1; 0: all that have no row of their own */
     enum option_choice_kind kind;
     const char *what;

@@ -5,6 +5,7 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 cd "$builddir"
+PATH=$builddir:$PATH
 
 # complete_bash TOOL WORD...: what bash offers for the last word.
 complete_bash() {
@@ -33,7 +34,6 @@ expect_text "$scratch/offered" '^chgrp$'
 complete_bash hpcrun -t ls "$scratch/only-" >"$scratch/offered"
 expect_text "$scratch/offered" 'only-here$'
 # Reports, databases, metrics and events are known, by the tool itself where they depend on the machine or the database.
-PATH=$builddir:$PATH
 mkdir "$scratch/data" "$scratch/database"
 "$builddir/tests/golden/make-database" "$(unpack_golden hardware)/locus.json" "$scratch/database/locus.db"
 offers() {
@@ -52,6 +52,11 @@ offers "$scratch/database" hpcquery vars "$scratch/data"
 offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT
 offers 'rank region' hpcquery vars --by r
 offers 'function' hpcquery diff --by f
+offers '--top' hpcquery vars --to # and not --to and --topology, which are options of streams
+offers '--top --topology --to' hpcquery -a sched tasks --to
+offers '--variable --version' hpcquery patterns "$scratch/database" --v
+offers '' hpcquery numa --b
+offers '--by --beyond-noise --buffer' hpcquery --b
 hpcrun -L | sed -n 's/^  + \([^ ]*\).*/\1/p' | grep '^[A-Z]' >"$scratch/events" || true
 [ ! -s "$scratch/events" ] || offers "$(grep "^$(head -c 1 "$scratch/events")" "$scratch/events" | xargs)" \
     hpcrun -e "$(head -c 1 "$scratch/events")"

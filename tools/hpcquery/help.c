@@ -17,6 +17,7 @@
 enum { ROWS_MAX = 64 };
 
 static const struct option_choice choices[] = {
+    {OPTIONS_THEMSELVES, 0, CHOICE_LINES, "--list-options"},
     {ASK_METRIC, 0, CHOICE_LINES, "--list-metrics"},
     {ASK_BY, 0, CHOICE_WORDS, "thread process rank cpu core package node region function line variable"},
     {ASK_TREE, 0, CHOICE_WORDS, "code data both"},
@@ -237,5 +238,23 @@ int help_list_verbs(void)
     for (size_t i = 0; describe_verb(i, &name, text, sizeof text); i++)
         (void)puts(name);
     chain_list_steps();
+    return 0;
+}
+
+/* Prints each of the names of a row, "-M --metric", on a line. */
+static void list_names(const char *names)
+{
+    for (const char *at = names; *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        (void)printf("%.*s\n", (int)n, at);
+        at += n;
+    }
+}
+
+int help_list_options(const struct report_kind *kind)
+{
+    for (const struct option_row *row = option_rows; row->names; row++)
+        if (row->help && (!kind || row->id >= ASKS || kind_options(kind) >> row->id & 1))
+            list_names(row->names);
     return 0;
 }

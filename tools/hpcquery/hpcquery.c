@@ -11,7 +11,7 @@
 #include "hpcquery.h"
 #include "session/face.h"
 
-enum { OPT_LIST_METRICS = ASKS, OPT_LIST_COMMANDS, OPT_AT, OPT_COMMAND };
+enum { OPT_LIST_METRICS = ASKS, OPT_LIST_COMMANDS, OPT_LIST_OPTIONS, OPT_AT, OPT_COMMAND };
 
 /* What an option means for one verb alone, its report_kind says. */
 const struct option_row option_rows[] = {
@@ -90,6 +90,7 @@ const struct option_row option_rows[] = {
     {OPT_COMMAND, "--command", NULL, "With --at: print the command line that prints the same, instead."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     {OPT_LIST_COMMANDS, "--list-commands", NULL, NULL},
+    {OPT_LIST_OPTIONS, "--list-options", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
@@ -275,9 +276,19 @@ static int help(struct option_scan *scan, int argc, char **argv)
     return 0;
 }
 
+/* Lists the options of the first of the words that is a verb, or an operation or form; of all where there is none. */
+static int list_options(char **words)
+{
+    struct verb verb;
+    for (; *words; words++)
+        if (find_verb(*words, &verb) || chain_knows(*words))
+            return help_list_options(find_verb(*words, &verb) ? verb.kind : &chain_kind);
+    return help_list_options(NULL);
+}
+
 /* What the command line asks for, beside reports. */
 struct asked {
-    bool lists_metrics, prints_command;
+    bool lists_metrics, lists_options, prints_command;
     const char *at; /* NULL: no state */
 };
 
@@ -306,7 +317,9 @@ static int take_options(struct option_scan *scan, int argc, char **argv, struct 
         else if (id == OPT_AT)
             asked->at = scan->value;
         else
-            *(id == OPT_COMMAND ? &asked->prints_command : &asked->lists_metrics) = true;
+            *(id == OPT_COMMAND        ? &asked->prints_command
+              : id == OPT_LIST_OPTIONS ? &asked->lists_options
+                                       : &asked->lists_metrics) = true;
     }
     return status;
 }
@@ -370,9 +383,10 @@ static int run_tool(int argc, char **argv)
     if (status < 0 && asked.prints_command && !asked.at)
         status = usage("--command goes with --at");
     if (status < 0)
-        status = asked.lists_metrics ? list_metrics(words)
-                 : asked.at          ? answer_state(&asked, words, (size_t)scan.n_operands, &settings)
-                                     : answer(&settings, words, (size_t)scan.n_operands);
+        status = asked.lists_metrics   ? list_metrics(words)
+                 : asked.lists_options ? list_options(words)
+                 : asked.at            ? answer_state(&asked, words, (size_t)scan.n_operands, &settings)
+                                       : answer(&settings, words, (size_t)scan.n_operands);
     free(settings.metrics);
     free(settings.derived);
     free(settings.stream_options);

@@ -61,6 +61,9 @@ int help_print(int id, const struct report_kind *kind);
 /* Prints all words that can come first, one a line; returns 0. */
 int help_list_verbs(void);
 
+/* Prints the names of the options that a kind has, of all kinds for NULL, one a line; returns 0. */
+int help_list_options(const struct report_kind *kind);
+
 /* Prints the metrics of the first word that is a database, for the completion of the shell. Returns the exit status. */
 int list_metrics(char **words);
 
