@@ -75,11 +75,11 @@ static bool place(const struct patterns *patterns, const struct pattern_row *row
 static void find_apart(struct placed *all, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < n && all[i].block_bytes >= PAGE_BYTES; k++) {
             uint64_t distance = all[i].start > all[k].start ? all[i].start - all[k].start : all[k].start - all[i].start;
             uint64_t power = distance & -distance;
-            if (all[i].process == all[k].process && all[i].block_bytes >= PAGE_BYTES &&
-                all[k].block_bytes >= PAGE_BYTES && power >= APART_LEAST && power > all[i].apart_bytes) {
+            if (all[i].process == all[k].process && all[k].block_bytes >= PAGE_BYTES && power >= APART_LEAST &&
+                power > all[i].apart_bytes) {
                 all[i].apart_bytes = power;
                 all[i].other = &all[k];
             }

@@ -212,6 +212,9 @@ static void clear_pending_sig(void)
     }
 }
 
+/* Keeps a signal that the program has blocked, as the kernel would: sends it again, with its number blocked from here
+ * on; to the process's waiter (sigwait) if there is one. The thread's own events stand still meanwhile, whose signals
+ * would have the place of the one that is pending. mask_release_sig ends this. */
 static void hold_back_sig(struct thread_state *self, siginfo_t *info, ucontext_t *context)
 {
     int thread = info->si_code == SI_TKILL ? (int)own_tid_sig() : 0, waiter = atomic_load(&masks.waiter);

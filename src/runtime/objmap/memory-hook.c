@@ -54,6 +54,8 @@ static bool sleep_for(struct objmap_lock *lock, unsigned wait_ms)
     return false;
 }
 
+/* One wake-up at a time: the thread that it wakes clears is_waking, and gives the lock back in its turn. Where nobody
+ * slept yet, nobody would clear it. */
 void objmap_lock_wake_hook(struct objmap_lock *lock)
 {
     int saved_errno = errno;
