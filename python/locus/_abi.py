@@ -5,6 +5,16 @@ from ctypes import (POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_in
 
 FRAME_FILE = 'frame.db'
 FRAME_NONE = 4294967295
+STREAM_ID_LOST = -75
+STREAM_ID_NONE = -2147483648
+STREAM_LOST_NAME = 'missed_events'
+STREAM_NONE = 18446744073709551615
+STREAM_NO_CPU = 65535
+STREAM_NO_TASK = -1
+TOPOLOGY_CPUS_MAX = 1048576
+TOPOLOGY_DISTANCES_MAX = 64
+TOPOLOGY_NODES_MAX = 1024
+TOPOLOGY_UNKNOWN = 4294967295
 
 # enum error_code
 ERR_NONE = 0
@@ -53,12 +63,6 @@ FRAME_DIVIDE = 3
 QUERY_BY_PATH = 0
 QUERY_BY_NODE = 1
 
-# enum session_tree
-SESSION_CODE = 0
-SESSION_DATA = 1
-SESSION_BOTH = 2
-SESSION_FIELDS = 3
-
 # enum cell_kind
 CELL_TEXT = 0
 CELL_COUNT = 1
@@ -73,6 +77,76 @@ CELL_WORDS = 9
 CELL_TABLE = 10
 CELL_OBJECT = 11
 
+# enum session_tree
+SESSION_CODE = 0
+SESSION_DATA = 1
+SESSION_BOTH = 2
+SESSION_FIELDS = 3
+
+# enum stream_visible
+STREAM_VISIBLE_TEXT = 1
+STREAM_VISIBLE_GRAPH = 2
+STREAM_VISIBLE_EVENT = 4
+STREAM_VISIBLE_UNTOUCHED = 128
+STREAM_VISIBLE_ALL = 255
+
+# enum stream_field_flags
+STREAM_FIELD_SIGNED = 1
+STREAM_FIELD_ARRAY = 2
+STREAM_FIELD_TEXT = 4
+STREAM_FIELD_DYNAMIC = 8
+STREAM_FIELD_RELATIVE = 16
+STREAM_FIELD_POINTER = 32
+STREAM_FIELD_COMMON = 64
+
+# enum stream_clock
+STREAM_CLOCK_UNKNOWN = 0
+STREAM_CLOCK_LOCAL = 1
+STREAM_CLOCK_MONOTONIC = 2
+STREAM_CLOCK_BOOT = 3
+STREAM_CLOCK_RAW = 4
+STREAM_CLOCK_WALL = 5
+STREAM_CLOCK_COUNTER = 6
+
+# enum stream_tier
+STREAM_TIER_FULL = 0
+STREAM_TIER_SWITCHES = 1
+STREAM_TIER_PROGRAM = 2
+STREAM_TIER_OWN = 3
+STREAM_TIER_NONE = 4
+
+# enum stream_filter
+STREAM_SHOW_EVENT = 0
+STREAM_HIDE_EVENT = 1
+STREAM_SHOW_TASK = 2
+STREAM_HIDE_TASK = 3
+STREAM_SHOW_CPU = 4
+STREAM_HIDE_CPU = 5
+STREAM_N_FILTERS = 6
+
+# enum couplebreak_id
+COUPLEBREAK_SWITCH = -10000
+COUPLEBREAK_WAKING = -10001
+COUPLEBREAK_MIGRATE = -10002
+COUPLEBREAK_N = 3
+
+# enum tree_level
+TREE_MACHINE = 0
+TREE_NODE = 1
+TREE_CORE = 2
+TREE_LEVELS = 3
+
+# enum topology_view
+TOPOLOGY_VIEW_DEFAULT = 0
+TOPOLOGY_VIEW_NUMATREE = 1
+
+# enum view_change
+VIEW_DONE = 0
+VIEW_UNCHANGED = 1
+VIEW_REFUSED = -1
+VIEW_NO_CONTEXT = -2
+VIEW_NOTHING_TO_UPDATE = -3
+
 # The values of the enums that count from 0, in order.
 ENUMS = {
     "frame_kind": ("FRAME_OTHER", "FRAME_FUNCTION", "FRAME_INLINED", "FRAME_LOOP", "FRAME_LINE", "FRAME_CALL",
@@ -81,15 +155,27 @@ ENUMS = {
     "frame_aggregate": ("FRAME_SUM", "FRAME_MEAN", "FRAME_MIN", "FRAME_MAX", "FRAME_STD", "FRAME_COUNT", "FRAME_PERCENTILE"),
     "frame_arithmetic": ("FRAME_ADD", "FRAME_SUBTRACT", "FRAME_MULTIPLY", "FRAME_DIVIDE"),
     "query_by": ("QUERY_BY_PATH", "QUERY_BY_NODE"),
-    "session_tree": ("SESSION_CODE", "SESSION_DATA", "SESSION_BOTH", "SESSION_FIELDS"),
     "cell_kind": ("CELL_TEXT", "CELL_COUNT", "CELL_WORD", "CELL_ADDRESS", "CELL_NUMBER", "CELL_PERCENT", "CELL_SPAN", "CELL_TIME",
         "CELL_FLAG", "CELL_WORDS", "CELL_TABLE", "CELL_OBJECT"),
+    "session_tree": ("SESSION_CODE", "SESSION_DATA", "SESSION_BOTH", "SESSION_FIELDS"),
+    "stream_clock": ("STREAM_CLOCK_UNKNOWN", "STREAM_CLOCK_LOCAL", "STREAM_CLOCK_MONOTONIC", "STREAM_CLOCK_BOOT",
+        "STREAM_CLOCK_RAW", "STREAM_CLOCK_WALL", "STREAM_CLOCK_COUNTER"),
+    "stream_tier": ("STREAM_TIER_FULL", "STREAM_TIER_SWITCHES", "STREAM_TIER_PROGRAM", "STREAM_TIER_OWN", "STREAM_TIER_NONE"),
+    "stream_filter": ("STREAM_SHOW_EVENT", "STREAM_HIDE_EVENT", "STREAM_SHOW_TASK", "STREAM_HIDE_TASK", "STREAM_SHOW_CPU",
+        "STREAM_HIDE_CPU", "STREAM_N_FILTERS"),
+    "tree_level": ("TREE_MACHINE", "TREE_NODE", "TREE_CORE", "TREE_LEVELS"),
+    "topology_view": ("TOPOLOGY_VIEW_DEFAULT", "TOPOLOGY_VIEW_NUMATREE"),
 }
 
 
 class Error(Structure):
     """struct error"""
     _fields_ = [("code", c_int), ("text", c_char * 1024)]
+
+
+class Buf(Structure):
+    """struct buf"""
+    _fields_ = [("data", c_char_p), ("len_bytes", c_size_t), ("capacity", c_size_t), ("failed", c_bool)]
 
 
 class FrameView(Structure):
@@ -136,8 +222,109 @@ class Request(Structure):
                 ("with_unused", c_bool), ("with_instructions", c_bool), ("at_mark", c_bool)]
 
 
+class StreamEvent(Structure):
+    """struct stream_event"""
+    _fields_ = [("t_ns", c_int64), ("record", c_uint64), ("task", c_int32), ("id", c_int32), ("n_bytes", c_uint32),
+                ("cpu", c_uint16), ("visible", c_uint8), ("flags", c_uint8)]
+
+
+class StreamField(Structure):
+    """struct stream_field"""
+    _fields_ = [("name", c_char_p), ("type", c_char_p), ("offset", c_uint32), ("n_bytes", c_uint32), ("flags", c_uint32)]
+
+
+class StreamType(Structure):
+    """struct stream_type"""
+    _fields_ = [("id", c_int32), ("name", c_char_p), ("fields", POINTER(StreamField)), ("n_fields", c_size_t),
+                ("n_events", c_uint64)]
+
+
+class StreamTask(Structure):
+    """struct stream_task"""
+    _fields_ = [("task", c_int32), ("process", c_int32), ("comm", c_char_p), ("n_events", c_uint64), ("is_own", c_bool)]
+
+
+class StreamNamer(Structure):
+    """struct stream_namer"""
+    _fields_ = [("open", c_void_p), ("put_variable", c_void_p), ("put_place", c_void_p), ("context", c_void_p)]
+
+
+class StreamOptions(Structure):
+    """struct stream_options"""
+    _fields_ = [("size", c_size_t), ("couplebreak", c_bool), ("buffer", c_char_p), ("namer", POINTER(StreamNamer))]
+
+
+class StreamMatch(Structure):
+    """struct stream_match"""
+    _fields_ = [("by_id", c_bool), ("by_task", c_bool), ("by_cpu", c_bool), ("id", c_int32), ("task", c_int32), ("cpu", c_uint16),
+                ("visible", c_uint8)]
+
+
+class TopologyCpu(Structure):
+    """struct topology_cpu"""
+    _fields_ = [("os", c_uint32), ("core", c_uint32), ("package", c_uint32), ("node", c_uint32), ("first_local", c_uint32),
+                ("n_local", c_uint32), ("is_allowed", c_uint32)]
+
+
+class TopologyNode(Structure):
+    """struct topology_node"""
+    _fields_ = [("os", c_uint32), ("package", c_uint32), ("n_cpus", c_uint32), ("n_local", c_uint32), ("memory_bytes", c_uint64),
+                ("is_allowed", c_uint32), ("unused", c_uint32), ("kind", c_char * 16)]
+
+
+class Topology(Structure):
+    """struct topology"""
+    _fields_ = [("cpus", POINTER(TopologyCpu)), ("nodes", POINTER(TopologyNode)), ("locals", POINTER(c_uint32)),
+                ("offline", POINTER(c_uint32)), ("by_os", POINTER(c_uint32)), ("distances", POINTER(c_uint32)),
+                ("n_cpus", c_uint32), ("n_nodes", c_uint32), ("n_locals", c_uint32), ("n_offline", c_uint32), ("n_os", c_uint32),
+                ("n_distances", c_uint32), ("n_cores", c_uint32), ("n_packages", c_uint32), ("l1_bytes", c_uint64),
+                ("l2_bytes", c_uint64), ("l3_bytes", c_uint64), ("summary", c_char * 256)]
+
+
+class BriefCpu(Structure):
+    """struct brief_cpu"""
+    _fields_ = [("node", c_uint32), ("core", c_uint32), ("cpu", c_uint32), ("os", c_uint32), ("package", c_uint32)]
+
+
+class BriefTopology(Structure):
+    """struct brief_topology"""
+    _fields_ = [("cpus", POINTER(BriefCpu)), ("n_cpus", c_size_t)]
+
+
+class TreeColor(Structure):
+    """struct tree_color"""
+    _fields_ = [("red", c_uint8), ("green", c_uint8), ("blue", c_uint8)]
+
+
+class TreeBlock(Structure):
+    """struct tree_block"""
+    _fields_ = [("level", c_int), ("number", c_uint32), ("parent", c_uint32), ("first_row", c_uint32), ("n_rows", c_uint32),
+                ("color", TreeColor)]
+
+
+class TopologyTree(Structure):
+    """struct topology_tree"""
+    _fields_ = [("blocks", POINTER(TreeBlock)), ("rows", POINTER(BriefCpu)), ("n_blocks", c_size_t), ("n_rows", c_size_t)]
+
+
+class StreamView(Structure):
+    """struct stream_view"""
+    _fields_ = [("stream", c_uint32), ("view", c_int), ("path", c_char_p), ("topology", Topology), ("brief", BriefTopology)]
+
+
+class StreamViews(Structure):
+    """struct stream_views"""
+    _fields_ = [("all", POINTER(POINTER(StreamView))), ("n", c_size_t), ("capacity", c_size_t)]
+
+
+class StreamCpus(Structure):
+    """struct stream_cpus"""
+    _fields_ = [("n_cpus", c_uint32), ("has_events", POINTER(c_bool))]
+
+
 STRUCTS = {
     "error": Error,
+    "buf": Buf,
     "frame_view": FrameView,
     "frame_profile": FrameProfile,
     "frame_cell": FrameCell,
@@ -146,9 +333,28 @@ STRUCTS = {
     "query_path": QueryPath,
     "query_paths": QueryPaths,
     "request": Request,
+    "stream_event": StreamEvent,
+    "stream_field": StreamField,
+    "stream_type": StreamType,
+    "stream_task": StreamTask,
+    "stream_namer": StreamNamer,
+    "stream_options": StreamOptions,
+    "stream_match": StreamMatch,
+    "topology_cpu": TopologyCpu,
+    "topology_node": TopologyNode,
+    "topology": Topology,
+    "brief_cpu": BriefCpu,
+    "brief_topology": BriefTopology,
+    "tree_color": TreeColor,
+    "tree_block": TreeBlock,
+    "topology_tree": TopologyTree,
+    "stream_view": StreamView,
+    "stream_views": StreamViews,
+    "stream_cpus": StreamCpus,
 }
 # name: (result, operand, ...)
 FUNCTIONS = {
+    "buf_fini": (None, POINTER(Buf)),
     "locus_struct_size": (c_size_t, c_char_p),
     "frame_open": (c_int, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "frame_open_fields": (c_int, c_char_p, POINTER(c_void_p), POINTER(Error)),
@@ -223,6 +429,18 @@ FUNCTIONS = {
     "query_paths": (c_int, c_void_p, c_char_p, POINTER(FrameView), c_size_t, c_bool, POINTER(QueryPaths), POINTER(Error)),
     "query_paths_fini": (None, POINTER(QueryPaths)),
     "query_select": (c_int, c_void_p, POINTER(c_uint32), c_size_t, c_int, POINTER(c_void_p), POINTER(Error)),
+    "table_rows": (c_size_t, c_void_p),
+    "table_columns": (c_size_t, c_void_p),
+    "table_key": (c_char_p, c_void_p, c_size_t),
+    "table_kind": (c_int, c_void_p, c_size_t),
+    "table_members": (c_size_t, c_void_p, c_size_t),
+    "table_is_for_csv": (c_bool, c_void_p, c_size_t),
+    "table_get_numbers": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double)),
+    "table_get_counts": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_int64), POINTER(c_ubyte)),
+    "table_get_words": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_uint64), POINTER(c_ubyte)),
+    "table_get_texts": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_char_p)),
+    "table_get_tables": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_void_p)),
+    "table_get_lists": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)),
     "session_open": (c_int, POINTER(c_char_p), c_size_t, POINTER(c_void_p), POINTER(Error)),
     "session_close": (None, c_void_p),
     "session_report": (c_char_p, c_size_t),
@@ -245,16 +463,77 @@ FUNCTIONS = {
     "answer_head": (c_void_p, c_void_p),
     "answer_n_left": (c_uint64, c_void_p),
     "answer_free": (None, c_void_p),
-    "table_rows": (c_size_t, c_void_p),
-    "table_columns": (c_size_t, c_void_p),
-    "table_key": (c_char_p, c_void_p, c_size_t),
-    "table_kind": (c_int, c_void_p, c_size_t),
-    "table_members": (c_size_t, c_void_p, c_size_t),
-    "table_is_for_csv": (c_bool, c_void_p, c_size_t),
-    "table_get_numbers": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_double)),
-    "table_get_counts": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_int64), POINTER(c_ubyte)),
-    "table_get_words": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_uint64), POINTER(c_ubyte)),
-    "table_get_texts": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_char_p)),
-    "table_get_tables": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_void_p)),
-    "table_get_lists": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)),
+    "stream_clock_name": (c_char_p, c_int),
+    "stream_tier_name": (c_char_p, c_int),
+    "stream_open": (c_int, c_char_p, POINTER(StreamOptions), POINTER(c_void_p), POINTER(Error)),
+    "stream_close": (None, c_void_p),
+    "stream_events": (POINTER(StreamEvent), c_void_p, POINTER(c_size_t)),
+    "stream_types": (POINTER(StreamType), c_void_p, POINTER(c_size_t)),
+    "stream_tasks": (POINTER(StreamTask), c_void_p, POINTER(c_size_t)),
+    "stream_kind": (c_char_p, c_void_p),
+    "stream_host": (c_char_p, c_void_p),
+    "stream_note": (c_char_p, c_void_p),
+    "stream_get_tier": (c_int, c_void_p),
+    "stream_get_clock": (c_int, c_void_p),
+    "stream_n_cpus": (c_uint32, c_void_p),
+    "stream_n_lost": (c_uint64, c_void_p),
+    "stream_type_of": (POINTER(StreamType), c_void_p, c_int32),
+    "stream_find_id": (c_int32, c_void_p, c_char_p),
+    "stream_event_name": (c_char_p, c_void_p, POINTER(StreamEvent)),
+    "stream_task_of": (POINTER(StreamTask), c_void_p, c_int32),
+    "stream_comm": (c_char_p, c_void_p, c_int32),
+    "stream_field_of": (POINTER(StreamField), POINTER(StreamType), c_char_p),
+    "stream_fields_of": (POINTER(StreamType), c_void_p, POINTER(StreamEvent)),
+    "stream_event_bytes": (c_bool, c_void_p, POINTER(StreamEvent), POINTER(POINTER(c_ubyte)), POINTER(c_size_t)),
+    "stream_field_number": (c_bool, c_void_p, POINTER(StreamEvent), POINTER(StreamField), POINTER(c_int64)),
+    "stream_put_field": (None, c_void_p, POINTER(StreamEvent), POINTER(StreamField), POINTER(Buf)),
+    "stream_put_latency": (c_int, c_void_p, POINTER(StreamEvent), POINTER(Buf), POINTER(Error)),
+    "stream_put_info": (c_int, c_void_p, POINTER(StreamEvent), POINTER(Buf), POINTER(Error)),
+    "stream_put_line": (c_int, c_void_p, c_int, POINTER(StreamEvent), POINTER(Buf), POINTER(Error)),
+    "stream_next": (c_size_t, c_void_p, c_size_t, POINTER(StreamMatch)),
+    "stream_previous": (c_size_t, c_void_p, c_size_t, POINTER(StreamMatch)),
+    "stream_list": (c_int, c_void_p, POINTER(StreamMatch), POINTER(POINTER(c_size_t)), POINTER(c_size_t), POINTER(Error)),
+    "stream_at": (c_size_t, c_void_p, c_int64),
+    "stream_filter_add": (c_int, c_void_p, c_int, c_int32, POINTER(Error)),
+    "stream_filter_clear": (None, c_void_p, c_int),
+    "stream_filter_fields": (c_int, c_void_p, c_char_p, POINTER(Error)),
+    "stream_filter_mask": (c_int, c_void_p, c_uint8, POINTER(Error)),
+    "stream_filter_apply": (c_int, c_void_p, POINTER(Error)),
+    "couplebreak_is_twin": (c_bool, c_int32),
+    "couplebreak_origin": (POINTER(StreamEvent), c_void_p, POINTER(StreamEvent)),
+    "couplebreak_origin_id_to_flag_pos": (c_int, c_void_p, c_int32),
+    "couplebreak_id_to_flag_pos": (c_int, c_int32),
+    "couplebreak_flag_pos_to_id": (c_int32, c_int),
+    "couplebreak_name": (c_char_p, c_int32),
+    "couplebreak_ids": (c_int, c_void_p, POINTER(c_int32)),
+    "couplebreak_task": (c_int32, c_void_p, POINTER(StreamEvent)),
+    "couplebreak_switch_in": (c_bool, c_void_p, POINTER(StreamEvent), POINTER(c_int32)),
+    "topology_read": (c_int, c_char_p, POINTER(Topology), POINTER(Error)),
+    "topology_read_here": (c_int, POINTER(Topology), POINTER(Error)),
+    "topology_fini": (None, POINTER(Topology)),
+    "topology_find": (POINTER(TopologyCpu), POINTER(Topology), c_uint32),
+    "topology_node": (c_uint32, POINTER(Topology), c_uint32),
+    "topology_count_os_nodes": (c_uint32, POINTER(Topology)),
+    "brief_topology_make": (c_int, POINTER(Topology), POINTER(BriefTopology), POINTER(Error)),
+    "brief_topology_fini": (None, POINTER(BriefTopology)),
+    "brief_topology_count_cpus": (c_size_t, POINTER(BriefTopology)),
+    "brief_topology_count_cores": (c_size_t, POINTER(BriefTopology)),
+    "brief_topology_count_nodes": (c_size_t, POINTER(BriefTopology)),
+    "brief_topology_filter": (c_int, POINTER(BriefTopology), POINTER(c_uint32), c_size_t, POINTER(BriefTopology), POINTER(Error)),
+    "brief_topology_rearrange": (c_size_t, POINTER(BriefTopology), POINTER(c_uint32), c_size_t),
+    "topology_tree_make": (c_int, POINTER(BriefTopology), POINTER(c_uint32), c_size_t, POINTER(TopologyTree), POINTER(Error)),
+    "topology_tree_fini": (None, POINTER(TopologyTree)),
+    "topology_tree_height": (c_uint64, c_uint64, c_uint64, c_uint64),
+    "topology_tree_paint": (None, POINTER(TopologyTree), POINTER(TreeColor), TreeColor),
+    "tree_color_of_text": (TreeColor, TreeColor),
+    "tree_color_of_number": (TreeColor, c_uint32),
+    "tree_block_put_label": (None, POINTER(TopologyTree), POINTER(TreeBlock), POINTER(Buf)),
+    "tree_block_put_name": (None, POINTER(TopologyTree), POINTER(TreeBlock), POINTER(Buf)),
+    "stream_views_create": (c_int, POINTER(StreamViews), c_uint32, POINTER(StreamCpus), c_int, c_char_p, POINTER(Error)),
+    "stream_views_update": (c_int, POINTER(StreamViews), c_uint32, POINTER(StreamCpus), c_int, c_char_p, POINTER(Error)),
+    "stream_views_delete": (c_int, POINTER(StreamViews), c_uint32),
+    "stream_views_clear": (None, POINTER(StreamViews)),
+    "stream_views_find": (POINTER(StreamView), POINTER(StreamViews), c_uint32),
+    "stream_views_wants_topology": (c_bool, POINTER(StreamViews), c_uint32),
+    "stream_views_order": (c_size_t, POINTER(StreamViews), c_uint32, POINTER(c_uint32), c_size_t),
 }

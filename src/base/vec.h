@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
+
 /* Makes room for n_needed elements of elem_bytes each in the malloc'ed array *items (NULL allowed) whose
  * capacity in elements is *capacity. Grows by doubling; new elements are zeroed. Returns false when out of memory,
  * leaving both untouched. The caller frees *items. */
@@ -16,14 +18,6 @@ bool vec_reserve(void *items, size_t *capacity, size_t n_needed, size_t elem_byt
  * text that many small buffers were joined to may lack one of them. Any thread. */
 bool vec_has_failed(void);
 
-/* A growing byte buffer; all zero is empty. data is NUL-terminated beyond len_bytes whenever data is non-NULL. */
-struct buf {
-    char *data;
-    size_t len_bytes;
-    size_t capacity;
-    bool failed; /* an append ran out of memory: everything after it was ignored */
-};
-
 /* Appends bytes; sets failed when out of memory. */
 void buf_append(struct buf *buf, const void *bytes, size_t len_bytes);
 
@@ -32,9 +26,6 @@ void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(
 
 /* Appends a number in decimal digits. */
 void buf_put_word(struct buf *buf, uint64_t word);
-
-/* Frees the data and makes the buffer empty. */
-void buf_fini(struct buf *buf);
 
 /* strtod(3) as in the locale C, whatever the program's: files and expressions have points, not commas. */
 double plain_number(const char *text, char **end);

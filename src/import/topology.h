@@ -10,6 +10,10 @@
 
 #include "base/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define TOPOLOGY_UNKNOWN UINT32_MAX
 #define TOPOLOGY_NODES_MAX 1024     /* as in Linux */
 #define TOPOLOGY_CPUS_MAX (1 << 20) /* numbers of CPUs are below */
@@ -70,5 +74,9 @@ uint32_t topology_node(const struct topology *topology, uint32_t os);
 
 /* One more than the highest OS number of a node that CPUs are in. */
 uint32_t topology_count_os_nodes(const struct topology *topology);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

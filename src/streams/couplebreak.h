@@ -7,7 +7,11 @@
 #ifndef LOCUS_STREAMS_COUPLEBREAK_H
 #define LOCUS_STREAMS_COUPLEBREAK_H
 
-#include "streams/stream.h"
+#include "streams/events.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Ids of twins. */
 enum couplebreak_id {
@@ -16,13 +20,6 @@ enum couplebreak_id {
     COUPLEBREAK_MIGRATE = -10002, /* of sched/sched_migrate_task: task pid, CPU dest_cpu */
     COUPLEBREAK_N = 3
 };
-
-/* Fills stream.couples from the types. Called by stream_open, couplebreak on or off. */
-void couplebreak_find_origins(struct stream *stream);
-
-/* Makes the twins of a stream that has none, whose types know their numbers of events, and counts them for their tasks;
- * sets its couplebreak members. Called by stream_open.  err: ERR_MEMORY */
-int couplebreak_apply(struct stream *stream, struct error *err);
 
 /* Whether an id is one of twins that are known here. */
 bool couplebreak_is_twin(int32_t id);
@@ -49,5 +46,9 @@ int32_t couplebreak_task(const struct stream *stream, const struct stream_event 
 /* The rule for consumers that follow which task a CPU runs: whether an event is a switch, seen from the task that
  * comes, and which task that is. With couplebreak on these are the twins; with it off, the switches themselves. */
 bool couplebreak_switch_in(const struct stream *stream, const struct stream_event *event, int32_t *task);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -67,12 +67,13 @@ static int not_known(const char *path, struct error *err)
 
 int stream_open(const char *path, const struct stream_options *options, struct stream **stream, struct error *err)
 {
-    static const struct stream_options none;
+    struct stream_options known = {0};
     unsigned char head[STREAM_HEAD_BYTES + 1];
     struct stream_input input;
     int code = look_at(path, &input, head, err);
     size_t i = 0;
-    options = options ? options : &none;
+    if (options)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     while (code == 0 && stream_readers_at(i) && !stream_readers_at(i)->fits(&input))
         i++;
     if (code != 0 || !stream_readers_at(i))
@@ -83,9 +84,9 @@ int stream_open(const char *path, const struct stream_options *options, struct s
     opened->reader = stream_readers_at(i);
     opened->kind = opened->reader->name;
     opened->path = strdup(path);
-    code = opened->path ? opened->reader->read(&input, options, opened, err) : error_memory(err);
+    code = opened->path ? opened->reader->read(&input, &known, opened, err) : error_memory(err);
     if (code == 0)
-        code = stream_finish(opened, options->couplebreak, err);
+        code = stream_finish(opened, known.couplebreak, err);
     if (code != 0)
         stream_close(opened);
     else

@@ -37,6 +37,13 @@ struct stream_reader {
     int (*put_info)(const struct stream *stream, const struct stream_event *event, struct buf *out, struct error *err);
 };
 
+/* couplebreak.c: fills stream.couples from the types. Called by stream_open, couplebreak on or off. */
+void couplebreak_find_origins(struct stream *stream);
+
+/* Makes the twins of a stream that has none, whose types know their numbers of events, and counts them for their tasks;
+ * sets its couplebreak members. Called by stream_open.  err: ERR_MEMORY */
+int couplebreak_apply(struct stream *stream, struct error *err);
+
 /* The reader at index i, in the order in which they are asked; NULL behind the last. */
 const struct stream_reader *stream_readers_at(size_t i);
 

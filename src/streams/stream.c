@@ -606,3 +606,58 @@ size_t stream_at(const struct stream *stream, int64_t t_ns)
     const struct stream_event *search[] = {stream->events, &like};
     return search_where(stream->n_events, event_is_before, search);
 }
+
+/* --- what it is --- */
+
+const struct stream_event *stream_events(const struct stream *stream, size_t *n)
+{
+    *n = stream->n_events;
+    return stream->events;
+}
+
+const struct stream_type *stream_types(const struct stream *stream, size_t *n)
+{
+    *n = stream->n_types;
+    return stream->types;
+}
+
+const struct stream_task *stream_tasks(const struct stream *stream, size_t *n)
+{
+    *n = stream->n_tasks;
+    return stream->tasks;
+}
+
+const char *stream_kind(const struct stream *stream)
+{
+    return stream->kind;
+}
+
+const char *stream_host(const struct stream *stream)
+{
+    return stream->host;
+}
+
+const char *stream_note(const struct stream *stream)
+{
+    return stream->note;
+}
+
+enum stream_tier stream_get_tier(const struct stream *stream)
+{
+    return stream->tier;
+}
+
+enum stream_clock stream_get_clock(const struct stream *stream)
+{
+    return stream->clock;
+}
+
+uint32_t stream_n_cpus(const struct stream *stream)
+{
+    return stream->n_cpus;
+}
+
+uint64_t stream_n_lost(const struct stream *stream)
+{
+    return stream->n_lost;
+}

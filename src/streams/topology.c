@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 /* --- the brief topology --- */
 
 static int compare_cpus(const void *a, const void *b)

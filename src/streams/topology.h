@@ -9,9 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
-#include "base/vec.h"
 #include "import/topology.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* --- the brief topology --- */
 
@@ -156,5 +160,9 @@ bool stream_views_wants_topology(const struct stream_views *views, uint32_t stre
 /* Puts the CPUs os[n_os] into the order of the stream's rows: of its view, and without one by number. Returns how many
  * there are now.  err: SIZE_MAX when out of memory */
 size_t stream_views_order(const struct stream_views *views, uint32_t stream, uint32_t *os, size_t n_os);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "streams/couplebreak.h"
+#include "streams/stream.h"
 #include "streams/formats.h"
 #include "streams/schedule.h"
 #include "streams/recordings.h"
@@ -171,7 +172,7 @@ static void try_session(const char *path)
 
 static void try_stream(const char *path)
 {
-    static const struct stream_options options = {.couplebreak = true};
+    static const struct stream_options options = {.size = sizeof options, .couplebreak = true};
     struct stream *stream = NULL;
     struct error err = {0};
     struct buf out = {0};

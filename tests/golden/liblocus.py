@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """liblocus from outside: it exports the functions of its headers and nothing else, has a name with a version, refers to nothing that
 prints or ends the process, and programs in C and C++ that know the installed headers alone get the values that list-frame prints.
-The examples of doc/examples, one for each header, are built with an installed copy, and say what hpcquery says."""
+The examples of doc/examples.md, one for each header, are built with an installed copy, and say what hpcquery says."""
 import json
 import os
 import pathlib
@@ -17,12 +17,15 @@ if os.environ.get("LOCUS_SANITIZER"):
     print("SKIP: a program without the sanitizer cannot load a library that has it")
     sys.exit(77)
 LIBRARY = BUILD / ".libs" / "liblocus.so"
-HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in ("error", "frame", "ops", "query", "session", "table")]
+HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in (
+    "error", "buf", "frame", "ops", "query", "session", "table", "stream", "couplebreak", "machine", "topology")]
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import bundle  # noqa: E402
 import measurement  # noqa: E402
+import tracedat  # noqa: E402
 
-NOT_USED = re.compile(r"exit|_Exit|_exit|quick_exit|abort|raise|kill|v?f?printf|v?dprintf|puts|fputs|putchar|fputc|fwrite|perror|write|"
+# kill, raise and write are for the child processes that formats of events and topologies are read in.
+NOT_USED = re.compile(r"exit|_Exit|_exit|quick_exit|abort|v?f?printf|v?dprintf|puts|fputs|putchar|fputc|fwrite|perror|"
                       r"__v?f?printf_chk|__v?dprintf_chk|std(out|err)|system|popen|err|errx|warn|warnx|__assert_fail")
 CODE = """
 #include <locus/frame.h>
@@ -137,20 +140,38 @@ def said_of(database, name):
               if value is not None and not isinstance(value, (list, dict, bool)))]
 
 
+def record(path):
+    """A recording of two CPUs: idle, a, idle; idle, b."""
+    recording = tracedat.Recording(2)
+    for cpu, time, before, after in ((0, 1000, 0, 7), (1, 2000, 0, 8), (0, 3000, 7, 0)):
+        recording.switch(cpu, time, before, after)
+    path.write_bytes(recording.version_6())
+
+
 def check_examples(scratch):
     include, library = install(scratch / "installed")
-    profile, database = scratch / "good.json", scratch / "database"
+    profile, database, recording, machine = scratch / "good.json", scratch / "database", scratch / "trace.dat", scratch / "machine.xml"
+    record(recording)
+    machine.write_text(measurement.TWO_NODES, encoding="ascii")
     measurement.write_database(database, (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8"))
     told = {"frame": [((profile,), "1.5 main (function)\n")],
             "operation": [((profile, "time > 1.8"), "f\ng\n"), ((profile, "tim > 2"), "character")],
             "query": [((profile, '[{"name": "f"}]'), "f\n")],
             "report": [((database, "types"), said_of(database, "types")), ((database, "vars"), said_of(database, "vars")),
                        ((database, "var"), "there is no report 'var'; did you mean 'vars'"), ((profile, "vars"), "good.json")]}
-    found = {path.stem for path in (SOURCE / "doc" / "examples").glob("*.c")}
-    expect(found == set(told), f"doc/examples has {sorted(found)}, and {sorted(told)} are checked")
-    for name in sorted(found & set(told)):
-        built = run(os.environ.get("CC", "gcc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-o", scratch / name,
-                    SOURCE / "doc" / "examples" / f"{name}.c", "-L", library, "-llocus")
+    switches = "trace.dat, 2 CPUs, 3 events\nsched/sched_switch: 3\n"
+    told |= {"stream": [((recording, "sched/sched_switch:next_pid == 8"), [switches, "on CPU 1: "]),
+                        ((recording, "sched/sched_switch:next_pid = = 8"), [switches, "next_pid"]), ((profile, ""), "good.json")],
+             "couplebreak": [((recording,), ["came onto CPU 0 behind <idle>\n", "came onto CPU 1 behind <idle>\n", "<idle> came onto CPU 0"])],
+             "topology": [((machine,), ["Machine: 4 CPUs\nNUMA Node 0: 2 CPUs\n", "NUMA Node 1: 2 CPUs\n"]), ((profile,), "good.json")]}
+    page = (SOURCE / "doc" / "examples.md").read_text(encoding="ascii")
+    found = dict(re.findall(r"^## (\w+)\.c .*?^```c\n(.*?)^```", page, re.M | re.S))
+    expect(set(found) == set(told), f"doc/examples.md has {sorted(found)}, and {sorted(told)} are checked")
+    included = set(re.findall(r"locus/(\w+)\.h", page))
+    expect(included == {header.stem for header in HEADERS if header.stem != "error"}, f"doc/examples.md names {sorted(included)}")
+    for name in sorted(set(found) & set(told)):
+        built = run(os.environ.get("CC", "gcc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", include, "-o", scratch / name, "-x", "c", "-",
+                    "-L", library, "-llocus", input=found[name])
         expect(built.returncode == 0, f"{name}.c: {built.stderr}")
         if built.returncode:
             continue

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "streams/couplebreak.h"
+#include "streams/stream.h"
 
 struct list {
     struct stream_options options;
@@ -130,7 +131,7 @@ static int list_one(struct list *list, const char *path, struct error *err)
 
 int main(int argc, char **argv)
 {
-    struct list list = {.paths = calloc((size_t)argc + 1, sizeof *list.paths)};
+    struct list list = {.options.size = sizeof list.options, .paths = calloc((size_t)argc + 1, sizeof *list.paths)};
     struct error err = {0};
     int status = 0;
     if (!list.paths || !parse(argc, argv, &list)) {

@@ -23,8 +23,8 @@ BELOW = (
     "files: BLOCKTIME has four: its source, the wrappers (a library of their own, so that nothing else pays for them), and\n"
     "what records a wait (waits.c, waits.h).",
     "tracked files: golden inputs of one purpose are one text; what remains are programs, scripts and texts of their own;\n"
-    "the room of sessions, the columns of tables, and a program for each public header of liblocus are what came last,\n"
-    "and the sessions of Python: two files, their test, and the benchmark of tables.",
+    "the room of sessions, the columns of tables, the public faces of streams and texts, and the sessions of Python with their\n"
+    "test and the benchmark of tables are what came last.",
 )
 # name, before, limit, goal as people say it
 ROWS = {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "streams/couplebreak.h"
+#include "streams/stream.h"
 #include "streams/readers.h"
 
 enum { ID_SWITCH = 314, ID_WAKING = 317, ID_MIGRATE = 320, ID_OTHER = 7, N_MAX = 64 };

@@ -109,7 +109,7 @@ static int set_view(struct opened_streams *opened, size_t i, const struct wishes
 static int open_one(const struct settings *settings, char *const *words, size_t operand, size_t first,
                     const struct stream_namer *namer, struct opened_streams *opened, struct error *err)
 {
-    struct wishes wishes = {.options.namer = namer};
+    struct wishes wishes = {.options = {.size = sizeof wishes.options, .namer = namer}};
     struct axis_stream *own = &opened->all[opened->n];
     int code = wishes_of(settings, operand, first, &wishes, err);
     code = code ? code : stream_open(words[operand], &wishes.options, &own->stream, err);
