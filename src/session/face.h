@@ -25,6 +25,10 @@ int session_write(struct session *session, const struct report_kind *kind, const
  * err: as session_state_line */
 int session_state_words(struct session *session, const char *state, struct state_words *words, struct error *err);
 
+/* *cost: what one sample adds to a column of the database's frame, with or without callees; 0 when that is not known,
+ * or every event counts.  err: ERR_MEMORY */
+int session_sample_cost(const struct session *session, const char *column, double *cost, struct error *err);
+
 /* Who checks a question: the kinds of questions that it knows, NULL behind the last one; and what it calls the long
  * form of an option, which may be followed by other names. */
 struct asker {

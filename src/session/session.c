@@ -8,6 +8,7 @@
 #include "answer/state.h"
 #include "base/spelling.h"
 #include "database/database.h"
+#include "database/v4.h"
 #include "export/vars-table.h"
 #include "fmt/json.h"
 #include "frame/ops.h"
@@ -377,5 +378,32 @@ int session_frame(struct session *session, enum session_tree tree, struct frame 
     }
     if (code == 0)
         *frame = frame_keep(*kept);
+    return code;
+}
+
+/* Whether a column of a frame, with or without callees, is that of a pair of a database. */
+static bool is_column_of(const char *column, const struct column_pair *pair)
+{
+    static const char *const scopes[] = {"", " (inc)", " (function)"};
+    const char *name = strncmp(pair->name, "CPUTIME (", 9) == 0 ? "time" : pair->name;
+    size_t len = strlen(name);
+    for (size_t i = 0; strncmp(column, name, len) == 0 && i < sizeof scopes / sizeof *scopes; i++)
+        if (strcmp(column + len, scopes[i]) == 0)
+            return true;
+    return false;
+}
+
+int session_sample_cost(const struct session *session, const char *column, double *cost, struct error *err)
+{
+    struct columns columns = {0};
+    *cost = 0;
+    int code = columns_make(&session->model, &columns, err);
+    for (size_t i = 0; code == 0 && i < columns.n_pairs; i++) {
+        const struct column_pair *pair = &columns.pairs[i];
+        double per_sample = session->model.metrics[pair->metric].per_sample;
+        if (per_sample > 1 && is_column_of(column, pair))
+            *cost = per_sample * v4_export_scale(pair);
+    }
+    columns_fini(&columns);
     return code;
 }

@@ -348,6 +348,31 @@ def kind_of(words):
     return f"{words[0]} --fields" if "--fields" in words else words[0]
 
 
+# Requests that are no command lines, and what is said of them.
+REFUSED = {
+    "": "request: ", "[]": "request: ", "{}": "a request names a report; there are", '{"report": "vrs"}': "there is no report 'vrs'; did you mean 'vars'",
+    '{"report": "vars", "tp": 1}': "a request has no 'tp'; did you mean 'top'", '{"report": "vars", "top": -1}': "request: top takes a number, 0 or more",
+    '{"report": "vars", "top": "1"}': "request: top takes a number, 0 or more", '{"report": "vars", "paths": 1}': "request: paths takes true or false",
+    '{"report": "vars", "metric": 1}': "request: metric takes a text", '{"report": "vars", "derive": [1]}': "request: derive takes texts",
+    '{"report": "vars", "derive": "a"}': "--derive takes a name, = and an expression", '{"report": "vars", "min": 101}': "--min and --threshold take a percentage",
+    '{"report": "vars", "order": "x"}': "--order takes time or memory", '{"report": "vars", "by": "x"}': "vars --by takes thread, process,",
+    '{"report": "annotate"}': "give FILE|FUNCTION DB after annotate", '{"report": "numa", "fields": true}': "--fields goes with vars, not with numa",
+    '{"report": "leaks", "by": "thread"}': "leaks has no --by: a block belongs", '{"report": "vars", "metric": "x"}': "the database has no metric 'x'; there are",
+}
+
+
+def check_refusals(locus, database):
+    with locus.Session(database) as session:
+        for request, words in {**REFUSED, '{"report": "vars", "metric": null, "paths": false, "top": 1}': ""}.items():
+            text, said = ctypes.c_void_p(), ""
+            try:
+                locus._library.check("session_ask_json", session._open().handle, request.encode(), text)
+            except locus.Error as error:
+                said = str(error)
+            locus._library.free(text)
+            expect(said.startswith(words) and bool(said) == bool(words), f"{request}: {said}")
+
+
 def check(database, words, locus):
     """Asks in all forms, and the package; returns how many values were compared."""
     what, report = f"{database.name}: {' '.join(words)}", kind_of(words)
@@ -381,6 +406,8 @@ def main():
             database = rng.choice(found)
             n = check(database, request(rng, metrics[database]), locus)
             n_values, n_answered = n_values + n, n_answered + (n > 0)
+        if locus:
+            check_refusals(locus, found[0])
     for failure in failures[:20]:
         print(f"FAIL: {failure[:2000]}")
     print(f"{n_answered} of {n_requests} requests had rows, {n_values} values were compared")

@@ -56,6 +56,8 @@ MAY_SEE = {
               "answer", "export", "session", "trial"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
+# Faces send requests and show answers: what no file of theirs names.
+FACES, UNSEEN = ("tools/hpcquery/", "python/"), re.compile(r"\bstruct (model|report|prepared|export_job)\b")
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 MAX_OWN_INCLUDES = 10
 
@@ -109,10 +111,18 @@ def check(path):
         yield f"{path}: the last include of a -sig file is base/sigsafe.h"
 
 
+def faces():
+    """A sentence for each face that computes."""
+    for path in map(str, tree.files()):
+        found = UNSEEN.search(tree.read(path)) if path.startswith(FACES) and path.endswith((".c", ".h", ".py")) else None
+        if found:
+            yield f"{path} names {found[0]}: a face asks a session (src/session)"
+
+
 def main():
     paths = tree.sources()
     unknown = {folder_of(p) for p in paths} - MAY_SEE.keys()
-    offenders = list(cycles())
+    offenders = [*cycles(), *faces()]
     offenders += [f"folder {f} is not in the table of layers" for f in sorted(unknown)]
     for path in paths:
         if folder_of(path) in MAY_SEE:

@@ -4,51 +4,27 @@
 #include <sys/stat.h>
 
 #include "base/options.h"
-#include "database/database.h"
-#include "database/v4.h"
 #include "export/frames/forms.h"
 #include "hpcquery.h"
+#include "session/face.h"
 
 enum { STATUS_DIFFERENT = 3 };
 
 #define THRESHOLD_DEFAULT 1
 
-/* Whether a column of a frame, with or without callees, is that of a pair of a database. */
-static bool is_column_of(const char *column, const struct column_pair *pair)
-{
-    static const char *const scopes[] = {"", " (inc)", " (function)"};
-    const char *name = strncmp(pair->name, "CPUTIME (", 9) == 0 ? "time" : pair->name;
-    size_t len = strlen(name);
-    for (size_t i = 0; strncmp(column, name, len) == 0 && i < sizeof scopes / sizeof *scopes; i++)
-        if (strcmp(column + len, scopes[i]) == 0)
-            return true;
-    return false;
-}
-
 /* *cost: what one sample adds to a column of the database in a directory; 0 when that is not known, or every event
- * counts.  err: as database_read, without ERR_NOT_FOUND */
+ * counts.  err: as session_open, without ERR_NOT_FOUND */
 static int cost_of_sample(const char *path, const char *column, double *cost, struct error *err)
 {
     struct stat info;
-    struct model model;
-    struct columns columns = {0};
+    struct session *session;
     *cost = 0;
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
         return 0;
-    int code = model_init(&model, err);
-    if (code != 0)
-        return code;
-    code = database_read(path, &model, err);
+    int code = session_open(&path, 1, &session, err);
     if (code == 0)
-        code = columns_make(&model, &columns, err);
-    for (size_t i = 0; code == 0 && i < columns.n_pairs; i++) {
-        const struct column_pair *pair = &columns.pairs[i];
-        double per_sample = model.metrics[pair->metric].per_sample;
-        if (per_sample > 1 && is_column_of(column, pair))
-            *cost = per_sample * v4_export_scale(pair);
-    }
-    columns_fini(&columns);
-    model_fini(&model);
+        code = session_sample_cost(session, column, cost, err);
+    session_close(session);
     return code == ERR_NOT_FOUND ? 0 : code;
 }
 
