@@ -47,7 +47,7 @@ assert threads and {(thread["process"], "rank" in thread) for thread in threads}
     fail "the threads are not those of process $pid"
 "$builddir/hpcquery" cpus --csv db4 >cpus.csv || fail "cpus"
 if head -n 1 cpus.csv | grep -w rank; then fail "cpus has a column of ranks"; fi
-head -n 1 cpus.csv | grep -q ',process,thread,variable,' || fail "cpus: $(head -n 1 cpus.csv)"
+head -n 1 cpus.csv | grep -q ',process,thread,thread_name,variable,' || fail "cpus: $(head -n 1 cpus.csv)"
 # The form as JSON has all of it.
 mkdir as-json
 "$builddir/hpcquery" export json db4 >as-json/text.json || fail "no JSON"
