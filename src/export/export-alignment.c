@@ -160,7 +160,7 @@ static int make_answer(const struct export_job *job, struct answer *answer, stru
 {
     struct patterns patterns;
     size_t n_all = 0, n = 0;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
+    int code = patterns_make_of(job->model, job->metric, job->with_paths, job->subject, &patterns, err);
     if (code != 0)
         return code;
     struct placed *all = calloc(patterns.n_rows + 1, sizeof *all);

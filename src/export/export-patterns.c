@@ -136,7 +136,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 {
     struct patterns patterns;
     size_t n = 0, n_left = 0;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
+    int code = patterns_make_of(job->model, job->metric, job->with_paths, job->subject, &patterns, err);
     if (code != 0)
         return code;
     if (!patterns.n_rows)
@@ -235,7 +235,7 @@ static int make_answer(const struct export_job *job, struct answer *answer, stru
 {
     struct patterns patterns;
     size_t n = 0;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
+    int code = patterns_make_of(job->model, job->metric, job->with_paths, job->subject, &patterns, err);
     if (code != 0)
         return code;
     answer_begin(answer, "variables", COLUMNS(pattern_columns));

@@ -149,7 +149,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 {
     struct patterns patterns;
     size_t n = 0, n_left = 0;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
+    int code = patterns_make_of(job->model, job->metric, job->with_paths, job->subject, &patterns, err);
     if (code != 0)
         return code;
     for (size_t i = 0; i < patterns.n_lines; i++) {
@@ -283,7 +283,7 @@ static const struct column head_columns[] = {
 static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
 {
     struct patterns patterns;
-    int code = patterns_make(job->model, job->metric, job->with_paths, &patterns, err);
+    int code = patterns_make_of(job->model, job->metric, job->with_paths, job->subject, &patterns, err);
     if (code != 0)
         return code;
     answer_begin(answer, "lines", COLUMNS(line_columns));

@@ -251,9 +251,9 @@ def check_near(scratch):
     """What is like the name of a metric, function, file or variable; what is no database; texts in the wrong quotes."""
     a, ours = scratch / "a.json", scratch / "ours"
     refused(1, "has no metric 'EADR (usec)'; did you mean 'EADDR (usec)'?", "vars", "-M", "EADR (usec)", ours)
-    refused(1, "no variable is called 'gird'; did you mean 'grid'?", "cpus", "--variable", "gird", ours)
-    for report in ("patterns", "alignment"):
-        refused(1, "no variable 'gird' has places in memory that were sampled", report, "--variable", "gird", ours)
+    for report in ("cpus", "patterns", "sharing", "alignment"):
+        for form in ((), ("--csv",), ("--json",)):
+            refused(1, "no variable is called 'gird'; did you mean 'grid'?", report, *form, "--variable", "gird", ours)
     function = next(csv.DictReader(run("functions", "--csv", ours).stdout.splitlines()))["function"]
     refused(1, f"'{function[:-1]}' is neither a file nor a function with samples; did you mean '{function}", "annotate", function[:-1], ours)
     refused(1, "hpcquery functions list those", "annotate", "zzzzzzzzzzz", ours)

@@ -526,6 +526,28 @@ int patterns_make(const struct model *model, size_t metric, bool with_paths, str
     return error_memory(err);
 }
 
+/* Whether a variable of the report, or a part of one, has this name. */
+static bool has_variable(const struct report *report, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < report->n_rows && !found; i++)
+        found =
+            strcmp(report->rows[i].name, name) == 0 ||
+            (report->rows[i].part && strcmp(model_variable_name(report->model, report->rows[i].variable), name) == 0);
+    return found;
+}
+
+int patterns_make_of(const struct model *model, size_t metric, bool with_paths, const char *variable,
+                     struct patterns *patterns, struct error *err)
+{
+    int code = patterns_make(model, metric, with_paths, patterns, err);
+    if (code != 0 || !variable || has_variable(&patterns->report, variable))
+        return code;
+    code = report_refuse_variable(&patterns->report, variable, err);
+    patterns_fini(patterns);
+    return code;
+}
+
 int patterns_refuse_variable(struct patterns *patterns, const char *name, struct error *err)
 {
     patterns_fini(patterns);

@@ -148,7 +148,11 @@ struct patterns {
 int patterns_make(const struct model *model, size_t metric, bool with_paths, struct patterns *patterns,
                   struct error *err);
 
-/* The error of a name that no row has; frees *patterns. Returns ERR_NOT_FOUND.  ctx: ordinary */
+/* The same, where the report has this variable; NULL: in any case.  err: also ERR_NOT_FOUND, with the names like it */
+int patterns_make_of(const struct model *model, size_t metric, bool with_paths, const char *variable,
+                     struct patterns *patterns, struct error *err);
+
+/* The error of a variable without places that were sampled; frees *patterns. Returns ERR_NOT_FOUND.  ctx: ordinary */
 int patterns_refuse_variable(struct patterns *patterns, const char *name, struct error *err);
 void patterns_fini(struct patterns *patterns);
 
