@@ -45,6 +45,7 @@ struct machine_code {
     struct annotation subject;
     struct code_table table; /* of all instructions */
     bool has_costs;          /* of instructions, and not only of lines */
+    bool has_lines;          /* where that is false: some instruction has a line */
     struct code_file *files; /* [n_files] */
     size_t n_files, cap_files;
     struct machine_function *functions; /* [n_functions] by module and address */
@@ -271,7 +272,8 @@ static uint32_t function_at(const struct machine_code *code, const struct instru
     return id < 0 ? 0 : (uint32_t)id;
 }
 
-/* Gives each instruction its row: that of its address, or of its line where instructions were not kept. */
+/* Gives each instruction its row: that of its address, or of its line where instructions were not kept; where the
+ * module has no lines, that of the function. */
 static void find_costs(struct machine_code *code)
 {
     const struct code_table *table = &code->table;
@@ -282,8 +284,9 @@ static void find_costs(struct machine_code *code)
             int64_t file = at->file ? strtab_find(&code->job->model->strings, at->file) : -1;
             like.vaddr = 0;
             like.function = function_at(code, at);
-            like.file = file < 0 ? 0 : (uint32_t)file;
+            like.file = !at->file ? code->subject.file : file < 0 ? 0 : (uint32_t)file;
             like.line = at->line;
+            code->has_lines |= at->line != 0;
         }
         at->row = bsearch(&like, table->rows, table->n_rows, sizeof *table->rows, compare_rows);
         if (at->row && at->row->own == 0)
@@ -416,7 +419,8 @@ static void put_head(const struct machine_code *code, struct buf *out)
     buf_fini(&text);
     buf_printf(&text, "%.1f %% of %s", percent_of(code->own, code->table.total), model->metrics[job->metric].name);
     if (!code->has_costs)
-        buf_printf(&text, ", known by line only: hpcprof --instructions keeps what each instruction costs");
+        buf_printf(&text, ", known by %s only: hpcprof --instructions keeps what each instruction costs",
+                   code->has_lines ? "line" : "function");
     text_labelled(out, job, "share", text.data ? text.data : "");
     buf_fini(&text);
     if (code->has_costs && strcmp(model->metrics[job->metric].name, SOFTWARE_METRIC) == 0)
@@ -590,7 +594,7 @@ static void fill_instruction(struct table *rows, const struct machine_code *code
     table_put_if(rows, at->line > 0, at->line);
     table_put_number(rows, code->has_costs ? row->own : NAN);
     table_put_number(rows, code->has_costs ? percent_of(row->own, code->table.total) : NAN);
-    table_put_number(rows, code->has_costs ? NAN : row->own);
+    table_put_number(rows, code->has_costs || !at->line ? NAN : row->own);
     code_fill_data(&code->table, code->has_costs ? row : &none, rows); /* those of a line are not its own */
     table_put_text(rows, text_of(code, at));
 }

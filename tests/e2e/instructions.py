@@ -134,7 +134,24 @@ def check_faults(scratch):
     expect([(r["own"], r["line_own"]) for r in by_line] == [("", str(PAGES))], f"by line: {by_line}")
     text = run("hpcquery", "annotate", "--instructions", "-M", "FAULTS", "put", scratch / "touch-plain.db").stdout
     expect("known by line only" in text and store[2:] in text, f"by line: {text}")
+    check_without_lines(scratch, program)
     check_refused(scratch, program, database)
+
+
+def check_without_lines(scratch, program):
+    """Without debug information and costs of instructions, a function's own share is known, and no more."""
+    bare = scratch / "bare" / "touch"
+    bare.parent.mkdir()
+    subprocess.run(["objcopy", "--strip-debug", program, bare], check=True)
+    run("hpcrun", "-e", "FAULTS@1", "-o", scratch / "bare.m", bare)
+    run("hpcprof", "-q", "-o", scratch / "bare.db", scratch / "bare.m")
+    functions = csv.DictReader(io.StringIO(run("hpcquery", "functions", "--csv", "-M", "FAULTS", scratch / "bare.db").stdout))
+    name, own = next((r["function"], float(r["own_share"])) for r in functions if r["function"].startswith("fill"))
+    text = run("hpcquery", "annotate", "--instructions", "-M", "FAULTS", name, scratch / "bare.db").stdout
+    share = float(re.search(r"^share +([\d.]+) % of FAULTS, known by function only", text, re.M)[1])
+    expect(abs(share - own) < 0.1 and share > 10 and hex(symbol(bare, "hot_store"))[2:] in text, f"without lines: {own} %: {text}")
+    rows = annotate(scratch / "bare.db", name, "-M", "FAULTS")
+    expect(len(rows) > 5 and not any(r["own"] or r["line_own"] for r in rows), f"without lines: {rows[:3]}")
 
 
 def check_refused(scratch, program, database):
