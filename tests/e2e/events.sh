@@ -116,6 +116,10 @@ expect_text walked.text '^ +0[.]000000 s  .* CPU .* FAULTS '
 [ "$(wc -l <walked.text)" = 4 ] || fail "not three samples: $(cat walked.text)"
 expect_status 1 "$builddir/hpcquery" events "$srcdir"
 expect_text err 'no logs of samples are there'
+mkdir made
+touch made/locus.db
+expect_status 1 "$builddir/hpcquery" events made
+expect_text err 'made is a database: the log of samples is in the measurement'
 expect_status 2 "$builddir/hpcquery" events --json walked
 
 # As a stream: each sample is an event of its thread with what the log says of it, and nothing is known of scheduling. The

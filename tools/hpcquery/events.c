@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "export/text-cells.h"
 #include "fmt/events.h"
 #include "fmt/objects.h"
+#include "database/database.h"
 #include "hpcquery.h"
 #include "measurement/names.h"
 
@@ -79,6 +81,15 @@ static int compare_moments(const void *a, const void *b)
     return x->log != y->log ? (x->log > y->log) - (x->log < y->log) : (x->record > y->record) - (x->record < y->record);
 }
 
+static bool is_database(const char *directory)
+{
+    struct buf name = {0};
+    buf_printf(&name, "%s/" DATABASE_FILE, directory);
+    bool is_there = !name.failed && access(name.data, F_OK) == 0;
+    buf_fini(&name);
+    return is_there;
+}
+
 static int read_logs(const char *directory, struct logs *logs, struct error *err)
 {
     struct names_file *names;
@@ -88,7 +99,11 @@ static int read_logs(const char *directory, struct logs *logs, struct error *err
         code = add_log(directory, &names[i], logs, err);
     free(names);
     if (!code && !n)
-        code = error_set(err, ERR_NOT_FOUND, "%.600s: no logs of samples are there; hpcrun -t records them", directory);
+        code = error_set(err, ERR_NOT_FOUND,
+                         is_database(directory)
+                             ? "%.600s is a database: the log of samples is in the measurement that it was made of"
+                             : "%.600s: no logs of samples are there; hpcrun -t records them",
+                         directory);
     if (!code && logs->n_moments)
         qsort(logs->moments, logs->n_moments, sizeof *logs->moments, compare_moments);
     return code;
