@@ -454,6 +454,7 @@ FUNCTIONS = {
     "session_ask_json": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_ask_text": (c_int, c_void_p, POINTER(Request), c_uint, POINTER(c_void_p), POINTER(Error)),
     "session_ask_state": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "session_state_request": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_state_line": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_frame": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(Error)),
     "answer_program": (c_char_p, c_void_p),

@@ -222,11 +222,35 @@ class Session:
         >>> session.ask("functions", derive={"twice": "2 * time"}, min=1).columns[:1]
         ['function']
         """
-        made = _checked(report, options if subject is None else {"subject": subject, **options})
+        return self._answer(_checked(report, options if subject is None else {"subject": subject, **options}))
+
+    def _answer(self, made):
+        """Of a request as in JSON."""
         request, _alive = _request(made)
         owner, handle = self._open(), ctypes.c_void_p()
         library.check("session_ask", owner.handle, request, handle)
         return Answer(owner, made, handle)
+
+    def _of_state(self, function, state):
+        text = ctypes.c_void_p()
+        library.check(function, self._open().handle, library.data(state), text)
+        return _taken(text)
+
+    def ask_state(self, state):
+        """The Answer that a state shows, the text that hpcquery --at takes: its view, about what stands for its active thing there.
+
+        >>> session.ask_state("view=vars&top=2").report
+        'vars'
+        """
+        return self._answer(json.loads(self._of_state("session_state_request", state)))
+
+    def command(self, state):
+        """The command line that prints what a state shows.
+
+        >>> session.command("view=vars&top=2").split()[:2]
+        ['hpcquery', 'vars']
+        """
+        return self._of_state("session_state_line", state)
 
     def frame(self, tree="both"):
         """The database as a locus.Frame, with the node numbers of the answers. tree: "code", "data" (the same costs by variable),

@@ -297,26 +297,36 @@ int session_state_line(struct session *session, const char *text, char **line, s
     return 0;
 }
 
-int session_ask_state(struct session *session, const char *text, struct answer **answer, struct error *err)
+int session_state_request(struct session *session, const char *text, char **request, struct error *err)
 {
     struct state state;
     struct state_query query;
-    struct request_text parsed = {0};
-    struct buf request = {0};
-    *answer = NULL;
+    struct buf out = {0};
     int code = resolve(session, text, &state, &query, err);
     if (code == 0)
-        code = state_put_request(&state, &query, &request, err);
-    if (code == 0 && request.failed)
+        code = state_put_request(&state, &query, &out, err);
+    if (code == 0 && out.failed)
         code = error_memory(err);
+    if (code != 0)
+        buf_fini(&out);
+    *request = out.data;
+    state_query_fini(&query);
+    state_fini(&state);
+    return code;
+}
+
+int session_ask_state(struct session *session, const char *text, struct answer **answer, struct error *err)
+{
+    struct request_text parsed = {0};
+    char *request;
+    *answer = NULL;
+    int code = session_state_request(session, text, &request, err);
     if (code == 0)
-        code = request_of_json(request.data, &parsed, err);
+        code = request_of_json(request, &parsed, err);
     if (code == 0)
         code = session_ask(session, &parsed.request, answer, err);
     request_text_fini(&parsed);
-    buf_fini(&request);
-    state_query_fini(&query);
-    state_fini(&state);
+    free(request);
     return code;
 }
 

@@ -81,6 +81,9 @@ int session_ask_text(struct session *session, const struct request *request, uns
  * (the thing, or why the view cannot show it), ERR_UNSUPPORTED (it has steps of a trail) */
 int session_ask_state(struct session *session, const char *state, struct answer **answer, struct error *err);
 
+/* The request that a state is, as session_ask_json takes it; *request is malloc'ed.  err: as session_ask_state */
+int session_state_request(struct session *session, const char *state, char **request, struct error *err);
+
 /* The command line that prints the same, "hpcquery annotate spmv app-database"; *line is malloc'ed.
  * err: as session_ask_state */
 int session_state_line(struct session *session, const char *state, char **line, struct error *err);

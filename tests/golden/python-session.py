@@ -310,6 +310,18 @@ def check_refusals(path):
     expect(both[0] == both[1] and "twice" in both[0][0], "derive")
 
 
+def check_states(path):
+    """States say what hpcquery --at says."""
+    session = locus.Session(path)
+    for state in ("view=functions&top=2", "#view=vars&order=time&min=1", "view=annotate&active=function:leaf"):
+        said = run("hpcquery", "--at", state, "--json", path)
+        expect(session.ask_state(state).to_json() == said.stdout, f"{state}: {session.ask_state(state).to_json()}, not {said.stdout}")
+        expect(session.command(state) == run("hpcquery", "--at", state, "--command", path).stdout.strip(), f"{state}: {session.command(state)}")
+    for state in ("view=var", "view=annotate&active=line:nowhere.c:1"):
+        said = run("hpcquery", "--at", state, path, status=None).stderr.removeprefix("hpcquery: ").strip()
+        raised(state, locus.Error, said or "?", session.ask_state, state)
+
+
 def check_examples(path):
     """The examples of the docstrings, with a session of that name."""
     tests = doctest.DocTestFinder()
@@ -347,6 +359,7 @@ def main():
         check_leaks(found[0])
         check_display(found[0], scratch)
         check_refusals(found[0])
+        check_states(found[0])
         check_examples(found[0])
     for failure in failures[:20]:
         print("FAIL:", failure[:2000])
