@@ -57,6 +57,14 @@ def _array(code, pointer, n):
     return made
 
 
+def _category(texts):
+    """Texts as a column of pandas that has each of them once."""
+    import pandas
+    number = {}
+    codes = [number.setdefault(text, len(number)) for text in texts]
+    return pandas.Categorical.from_codes(codes, list(number))
+
+
 def operations():
     """The operations that frames have as methods: (name, number of frames, other operands, summary)."""
     n = ctypes.c_size_t()
@@ -117,33 +125,40 @@ class Frame:
         """Whether every node has at most one parent."""
         return self._call("frame_is_tree")
 
-    def _texts(self, function):
-        return [library.text(self._call(function, i)) for i in range(len(self))]
+    def _nodes(self, what, ctype):
+        """What frame_get_nodes gives of all nodes: a buffer."""
+        made = (ctype * (len(self) or 1))()
+        self._call("frame_get_nodes", *(made if name == what else None for name in ("kinds", "names", "files", "modules", "lines", "parents")))
+        return made
+
+    def _names_of(self, what):
+        return library.texts(self._nodes(what, ctypes.c_char_p), len(self))
 
     @property
     def names(self):
         """The names of the nodes."""
-        return self._texts("frame_name")
+        return self._names_of("names")
 
     @property
     def files(self):
         """The files of the nodes; "" is not known."""
-        return self._texts("frame_file")
+        return self._names_of("files")
 
     @property
     def modules(self):
         """The load modules of the nodes; "" is not known."""
-        return self._texts("frame_module")
+        return self._names_of("modules")
 
     @property
     def lines(self):
         """The lines of the nodes; 0 is not known."""
-        return [self._call("frame_line", i) for i in range(len(self))]
+        return self._nodes("lines", ctypes.c_uint32)[:len(self)]
 
     @property
     def kinds(self):
         """What the nodes stand for: "function", "line", "variable", ..."""
-        return [library.text(library.call("frame_kind_name", self._call("frame_kind", i))) for i in range(len(self))]
+        words = [library.text(library.call("frame_kind_name", kind)) for kind in range(abi.FRAME_KINDS)]
+        return [words[kind] for kind in self._nodes("kinds", ctypes.c_int)[:len(self)]]
 
     @property
     def attributes(self):
@@ -156,10 +171,10 @@ class Frame:
         if name not in names:
             raise Error(abi.ERR_NOT_FOUND, f"there is no attribute '{name}'; there are: {', '.join(names) or 'none'}")
         at = names.index(name)
-        if self._call("frame_attribute_is_text", at):
-            return [library.text(self._call("frame_attribute_text", at, i)) for i in range(len(self))]
-        made = array.array("d", (self._call("frame_attribute_number", at, i) for i in range(len(self))))
-        return numpy.array(made) if numpy else made
+        is_text = self._call("frame_attribute_is_text", at)
+        made = ((ctypes.c_char_p if is_text else ctypes.c_double) * (len(self) or 1))()
+        self._call("frame_get_texts" if is_text else "frame_get_numbers", at, made)
+        return library.texts(made, len(self)) if is_text else _array("d", made, len(self))
 
     def _neighbours(self, function, *node):
         n = ctypes.c_size_t()
@@ -242,16 +257,18 @@ class Frame:
         return _array("d", pointer, len(self))
 
     def cells(self, column=None):
-        """The values of every node in every profile that has one: arrays of nodes, profiles and values."""
-        at, pointer, n = self._column(column), ctypes.POINTER(abi.FrameCell)(), ctypes.c_size_t()
-        nodes, profiles, values = array.array("I"), array.array("I"), array.array("d")
-        for node in range(len(self)):
-            self._check("frame_cells", at, node, pointer, n)
-            for i in range(n.value):
-                nodes.append(node)
-                profiles.append(pointer[i].profile)
-                values.append(pointer[i].value)
-        return (numpy.array(nodes), numpy.array(profiles), numpy.array(values)) if numpy else (nodes, profiles, values)
+        """The values of every node in every profile that has one: arrays of nodes, profiles and values, by node."""
+        pointer, n = ctypes.POINTER(abi.FrameEntry)(), ctypes.c_size_t()
+        self._check("frame_entries", self._column(column), pointer, n)
+        try:
+            if numpy and n.value:
+                made = numpy.ctypeslib.as_array(pointer, (n.value,))
+                return tuple(made[name].copy() for name in ("node", "profile", "value"))
+            made = [array.array(code, (getattr(pointer[i], name) for i in range(n.value)))
+                    for code, name in (("I", "node"), ("I", "profile"), ("d", "value"))]
+            return tuple(map(numpy.array, made)) if numpy else tuple(made)
+        finally:
+            library.free(pointer)
 
     def find_profiles(self, condition):
         """The numbers of the profiles for which a condition such as "rank = 3" is true."""
@@ -260,26 +277,45 @@ class Frame:
         return library.taken(pointer, n.value)
 
     def to_pandas(self, columns=None, by_profile=False):
-        """A table of pandas with a row for each node: attributes, and the sums of columns (those that are not hidden, when none are
-        named). by_profile: a row for each node and profile where a column has a value."""
+        """A table of pandas with a row for each node: attributes, whose texts are categories, and the sums of columns (those that are
+        not hidden, when none are named). by_profile: a row for each node and profile where a column has a value."""
         import pandas
         columns = self.columns if columns is None else columns
-        table = pandas.DataFrame({"name": self.names, "kind": self.kinds, "file": self.files, "line": self.lines,
-                                  "module": self.modules, "depth": list(self.depths),
-                                  "parent": [(self.parents(i) or [-1])[0] for i in range(len(self))]})
+        parents = numpy.array(self._nodes("parents", ctypes.c_uint32)[:len(self)], dtype=numpy.int64)
+        parents[parents == abi.FRAME_NONE] = -1
+        table = pandas.DataFrame({"name": _category(self.names), "kind": _category(self.kinds), "file": _category(self.files),
+                                  "line": self.lines, "module": _category(self.modules), "depth": self.depths, "parent": parents})
         for name in self.attributes:
-            table[name] = self.attribute(name)
+            values = self.attribute(name)
+            table[name] = _category(values) if isinstance(values, list) else values
         table.index.name = "node"
         if not by_profile:
             for name in columns:
                 table[name] = self.values(name)
             return table
-        parts = []
-        for name in columns:
+        return self._by_profile(columns, table) if columns else table
+
+    def _by_profile(self, columns, table):
+        """The cells of columns in rows by node and profile, and behind them the cells of a table by node."""
+        import pandas
+        n_profiles, keys, made = len(self.profiles), numpy.empty(0, dtype=numpy.int64), {}
+
+        def numbered(name):
+            """The numbers of a column's cells, which rise, and their values."""
             nodes, profiles, values = self.cells(name)
-            index = pandas.MultiIndex.from_arrays([list(nodes), list(profiles)], names=["node", "profile"])
-            parts.append(pandas.Series(list(values), index=index, name=name, dtype=float))
-        return pandas.concat(parts, axis=1).sort_index().join(table, on="node") if parts else table
+            return nodes * numpy.int64(n_profiles) + profiles, values
+        for name in columns:  # twice, so that the cells of one column alone are there beside the table
+            found = numbered(name)[0]
+            keys = found if not len(keys) else keys if numpy.array_equal(keys, found) else numpy.union1d(keys, found)
+        nodes, profiles = (part.astype(numpy.int32) for part in numpy.divmod(keys, max(n_profiles, 1)))
+        index = pandas.MultiIndex(levels=[range(len(self)), range(n_profiles)], codes=[nodes, profiles], names=["node", "profile"],
+                                  verify_integrity=False)
+        for name in columns:
+            found, values = numbered(name)
+            made[name] = numpy.full(len(keys), numpy.nan)
+            made[name][numpy.searchsorted(keys, found)] = values
+        made.update((name, table[name].array.take(nodes)) for name in table)
+        return pandas.DataFrame(made, index=index, copy=False)
 
     # --- queries ---
 

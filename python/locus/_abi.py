@@ -193,6 +193,11 @@ class FrameCell(Structure):
     _fields_ = [("profile", c_uint32), ("value", c_double)]
 
 
+class FrameEntry(Structure):
+    """struct frame_entry"""
+    _fields_ = [("node", c_uint32), ("profile", c_uint32), ("value", c_double)]
+
+
 class FrameDifference(Structure):
     """struct frame_difference"""
     _fields_ = [("node", c_uint32), ("before", c_double), ("after", c_double)]
@@ -328,6 +333,7 @@ STRUCTS = {
     "frame_view": FrameView,
     "frame_profile": FrameProfile,
     "frame_cell": FrameCell,
+    "frame_entry": FrameEntry,
     "frame_difference": FrameDifference,
     "frame_operation": FrameOperation,
     "query_path": QueryPath,
@@ -393,6 +399,11 @@ FUNCTIONS = {
     "frame_column_pair": (c_size_t, c_void_p, c_size_t),
     "frame_values": (c_int, c_void_p, c_size_t, POINTER(FrameView), POINTER(POINTER(c_double)), POINTER(Error)),
     "frame_cells": (c_int, c_void_p, c_size_t, c_uint32, POINTER(POINTER(FrameCell)), POINTER(c_size_t), POINTER(Error)),
+    "frame_get_nodes": (None, c_void_p, POINTER(c_int), POINTER(c_char_p), POINTER(c_char_p), POINTER(c_char_p),
+        POINTER(c_uint32), POINTER(c_uint32)),
+    "frame_get_texts": (None, c_void_p, c_size_t, POINTER(c_char_p)),
+    "frame_get_numbers": (None, c_void_p, c_size_t, POINTER(c_double)),
+    "frame_entries": (c_int, c_void_p, c_size_t, POINTER(POINTER(FrameEntry)), POINTER(c_size_t), POINTER(Error)),
     "frame_squash": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_trees": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_choose_tree": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),

@@ -96,6 +96,13 @@ def text(data_bytes):
     return data_bytes.decode("utf-8", "surrogateescape")
 
 
+def texts(pointers, n):
+    """The texts of an array of char *, each address read once; None where there is none."""
+    addresses = ctypes.cast(pointers, ctypes.POINTER(ctypes.c_size_t))[:n]
+    known = {address: text(ctypes.string_at(address)) if address else None for address in set(addresses)}
+    return [known[address] for address in addresses]
+
+
 def data(sentence):
     """The bytes of a text for the library, which end at a NUL."""
     made = sentence.encode("utf-8", "surrogateescape")

@@ -112,12 +112,7 @@ class Table:
         if kind in _REALS:
             return get("numbers", _buffer(ctypes.c_double, n)), None
         if kind == "text":
-            texts, seen = get("texts", _buffer(ctypes.c_char_p, n)), {}
-            pointers = ctypes.cast(texts, ctypes.POINTER(ctypes.c_size_t))
-            for i in range(n):
-                if pointers[i] not in seen:
-                    seen[pointers[i]] = None if texts[i] is None else library.text(texts[i])
-            return [seen[pointers[i]] for i in range(n)], None
+            return library.texts(get("texts", _buffer(ctypes.c_char_p, n)), n), None
         if kind == "table":
             return [None if t is None else Table(t, self._owner) for t in get("tables", _buffer(ctypes.c_void_p, n))[:n]], None
         if kind == "words":

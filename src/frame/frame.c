@@ -402,3 +402,59 @@ int frame_cells(struct frame *frame, size_t column, uint32_t node, const struct 
 {
     return column_cells(frame->columns[column], node, cells, n, err);
 }
+
+/* --- many at once --- */
+
+void frame_get_nodes(const struct frame *frame, enum frame_kind *kinds, const char **names, const char **files,
+                     const char **modules, uint32_t *lines, uint32_t *parents)
+{
+    size_t n_parents = 0;
+    for (uint32_t i = 0; i < frame_n_nodes(frame); i++) {
+        const uint32_t *above = parents ? frame_parents(frame, i, &n_parents) : NULL;
+        if (kinds)
+            kinds[i] = frame_kind(frame, i);
+        if (names)
+            names[i] = frame_name(frame, i);
+        if (files)
+            files[i] = frame_file(frame, i);
+        if (modules)
+            modules[i] = frame_module(frame, i);
+        if (lines)
+            lines[i] = frame_line(frame, i);
+        if (parents)
+            parents[i] = n_parents ? above[0] : FRAME_NONE;
+    }
+}
+
+void frame_get_texts(const struct frame *frame, size_t attribute, const char **texts)
+{
+    for (uint32_t i = 0; i < frame_n_nodes(frame); i++)
+        texts[i] = frame_attribute_text(frame, attribute, i);
+}
+
+void frame_get_numbers(const struct frame *frame, size_t attribute, double *numbers)
+{
+    for (uint32_t i = 0; i < frame_n_nodes(frame); i++)
+        numbers[i] = frame_attribute_number(frame, attribute, i);
+}
+
+int frame_entries(struct frame *frame, size_t column, struct frame_entry **entries, size_t *n, struct error *err)
+{
+    size_t n_cells, capacity = 0;
+    const struct frame_cell *cells;
+    int code = 0;
+    *entries = NULL;
+    *n = 0;
+    for (uint32_t node = 0; code == 0 && node < frame_n_nodes(frame); node++) {
+        code = frame_cells(frame, column, node, &cells, &n_cells, err);
+        if (code == 0 && !vec_reserve(entries, &capacity, *n + n_cells, sizeof **entries))
+            code = error_memory(err);
+        for (size_t i = 0; code == 0 && i < n_cells; i++)
+            (*entries)[(*n)++] = (struct frame_entry){node, cells[i].profile, cells[i].value};
+    }
+    if (code != 0) {
+        free(*entries);
+        *entries = NULL;
+    }
+    return code;
+}

@@ -198,6 +198,26 @@ int frame_values(struct frame *frame, size_t column, const struct frame_view *vi
 int frame_cells(struct frame *frame, size_t column, uint32_t node, const struct frame_cell **cells, size_t *n,
                 struct error *err);
 
+/* --- many at once, for other languages --- */
+
+/* What the nodes [n_nodes] are, into arrays of the caller; NULL: not wanted. parents: the first one, FRAME_NONE of
+ * roots. Texts are borrowed from the frame; equal ones need not have equal addresses. */
+void frame_get_nodes(const struct frame *frame, enum frame_kind *kinds, const char **names, const char **files,
+                     const char **modules, uint32_t *lines, uint32_t *parents);
+
+/* A further attribute of all nodes [n_nodes], as texts if it has texts, else as numbers. */
+void frame_get_texts(const struct frame *frame, size_t attribute, const char **texts);
+void frame_get_numbers(const struct frame *frame, size_t attribute, double *numbers);
+
+/* The value that a node has in a profile. */
+struct frame_entry {
+    uint32_t node, profile;
+    double value;
+};
+
+/* All cells of a column, by node and then by profile: [*n], malloc'ed.  err: as frame_values */
+int frame_entries(struct frame *frame, size_t column, struct frame_entry **entries, size_t *n, struct error *err);
+
 #ifdef __cplusplus
 }
 #endif
