@@ -27,10 +27,7 @@ import tracedat  # noqa: E402
 # kill, raise and write are for the child processes that formats of events and topologies are read in.
 NOT_USED = re.compile(r"exit|_Exit|_exit|quick_exit|abort|v?f?printf|v?dprintf|puts|fputs|putchar|fputc|fwrite|perror|"
                       r"__v?f?printf_chk|__v?dprintf_chk|std(out|err)|system|popen|err|errx|warn|warnx|__assert_fail")
-CODE = """
-#include <locus/frame.h>
-#include <locus/ops.h>
-#include <locus/query.h>
+CODE = "".join(f"#include <locus/{header.name}>\n" for header in HEADERS) + """
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,8 +86,8 @@ def prototypes():
 
 
 def check_symbols():
-    defined = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", LIBRARY).stdout.splitlines()}
-    defined.discard("LOCUS_0")
+    listed = [line.split()[-1] for line in run("nm", "-D", "--defined-only", LIBRARY).stdout.splitlines()]
+    defined = {name.removesuffix("@@LOCUS_0") for name in listed if name != "LOCUS_0"}
     known = prototypes()
     expect(len(known) > 50 and defined == known, f"exported alone: {sorted(defined - known)}, declared alone: {sorted(known - defined)}")
     used = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--undefined-only", LIBRARY).stdout.splitlines()}
