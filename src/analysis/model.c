@@ -173,6 +173,11 @@ bool model_is_procedure(const struct scope *scope)
     return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
 }
 
+bool model_is_block(const struct variable *variable)
+{
+    return variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
+}
+
 uint32_t model_file_of(const struct model *model, uint32_t scope)
 {
     const struct scope *at = &model->scopes[scope];

@@ -70,6 +70,9 @@ bool model_is_lexical(const struct scope *scope);
 /* Whether it is a function, or one that was inlined, also one that stands for data. */
 bool model_is_procedure(const struct scope *scope);
 
+/* Whether a variable stands for blocks of the heap or mappings, which have allocation paths; of NULL: no. */
+bool model_is_block(const struct variable *variable);
+
 /* String id of the file of a scope: of a statement, an instruction or a call site that of what it lies in. */
 uint32_t model_file_of(const struct model *model, uint32_t scope);
 

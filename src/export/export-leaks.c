@@ -104,7 +104,7 @@ static void put_notes(const struct leaks *leaks, const struct export_job *job, s
 static void put_path(const struct leaks *leaks, const struct export_job *job, const struct leak_row *row,
                      struct buf *out)
 {
-    static struct leak_frame frames[LEAK_FRAMES_MAX];
+    struct leak_frame frames[LEAK_FRAMES_MAX];
     struct buf text = {0};
     size_t n = leaks_path(&leaks->report, row->row, frames, job->with_paths ? LEAK_FRAMES_MAX : FRAMES_MAX);
     for (size_t i = 0; i < n; i++) {
@@ -187,43 +187,26 @@ static const struct column frame_columns[] = {
     PLACE_COLUMNS,
 };
 
-/* Its functions, innermost first; 0: it is no block. The frames are valid until the next call. */
-static size_t path_of(const struct report *report, const struct report_row *row, const struct leak_frame **path)
+size_t alloc_path_of(const struct report *report, const struct report_row *row, struct leak_frame *frames)
 {
-    static struct leak_frame frames[LEAK_FRAMES_MAX];
-    bool is_block = row->variable && (row->variable->class == CLASS_HEAP || row->variable->class == CLASS_MMAP);
-    *path = frames;
-    return is_block ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
-}
-
-static void put_path_words(const struct report *report, const struct report_row *row, struct buf *text)
-{
-    const struct leak_frame *frames;
-    const struct model *model = report->model;
-    size_t n = path_of(report, row, &frames);
-    for (size_t i = 0; i < n; i++) {
-        buf_printf(text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
-        if (frames[i].line)
-            buf_printf(text, " (%s:%u)", model_text(model, frames[i].file), frames[i].line);
-    }
-}
-
-static void fill_path(struct table *table, const struct report *report, const struct report_row *row)
-{
-    const struct leak_frame *frames;
-    size_t n = path_of(report, row, &frames);
-    for (size_t i = 0; i < n; i++) {
-        table_put_place(table, model_text(report->model, frames[i].function), model_text(report->model, frames[i].file),
-                        frames[i].line);
-    }
+    return model_is_block(row->variable) ? leaks_path(report, row, frames, LEAK_FRAMES_MAX) : 0;
 }
 
 void alloc_path_put_row(const struct report *report, const struct report_row *row, struct table *table)
 {
+    const struct model *model = report->model;
+    struct leak_frame frames[LEAK_FRAMES_MAX];
     struct buf text = {0};
-    put_path_words(report, row, &text);
+    size_t n = alloc_path_of(report, row, frames);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(&text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
+        if (frames[i].line)
+            buf_printf(&text, " (%s:%u)", model_text(model, frames[i].file), frames[i].line);
+    }
     table_put_made(table, &text);
-    fill_path(table_put_table(table, COLUMNS(frame_columns)), report, row);
+    struct table *path = table_put_table(table, COLUMNS(frame_columns));
+    for (size_t i = 0; i < n; i++)
+        table_put_place(path, model_text(model, frames[i].function), model_text(model, frames[i].file), frames[i].line);
 }
 
 /* --- CSV and JSON --- */

@@ -275,7 +275,7 @@ static void put_row_origin(const struct by_report *by, size_t row, struct buf *o
         const struct variable *variable = by->report->rows[row].variable;
         char size[16];
         buf_printf(origin, "%s", by->report->rows[row].site);
-        bool is_heap = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
+        bool is_heap = model_is_block(variable);
         if (by->is_twin[row] && is_heap) { /* one site may have rows by size */
             text_size(variable->size_bytes, size);
             buf_printf(origin, ", %llu block%s, %s", (unsigned long long)variable->n_blocks,

@@ -126,10 +126,9 @@ static void put_rest(const struct export_job *job, const struct report *report, 
 static void put_alloc_path(const struct vars_table *table, const struct report_row *row, size_t *n_left,
                            struct buf *out)
 {
-    static struct leak_frame frames[LEAK_FRAMES_MAX];
+    struct leak_frame frames[LEAK_FRAMES_MAX];
     const struct model *model = table->report->model;
-    bool is_block = row->variable && (row->variable->class == CLASS_HEAP || row->variable->class == CLASS_MMAP);
-    size_t n = table->job->with_paths && is_block ? leaks_path(table->report, row, frames, LEAK_FRAMES_MAX) : 0;
+    size_t n = table->job->with_paths ? alloc_path_of(table->report, row, frames) : 0;
     struct buf text = {0};
     for (size_t i = 0; i < n; i++) {
         buf_printf(&text, "%s", i ? " < " : "allocated by ");

@@ -248,7 +248,7 @@ static bool put_place_or_words(const struct report *report, const struct report_
     const struct special_row *special = special_rows_find(row->name);
     const struct variable *variable = row->variable;
     size_t before = text->len_bytes;
-    bool is_block = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
+    bool is_block = model_is_block(variable);
     bool has_site = *row->site && strcmp(row->site, row->name) != 0 && !(is_block && is_site_in_name(row));
     if (row->n_constructs > 1)
         buf_append(text, row->site, strcspn(row->site, ":")); /* for what it waited stands below */

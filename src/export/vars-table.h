@@ -162,7 +162,13 @@ void lines_put_place(const struct report *report, const struct report_row *row, 
 
 /* --- allocation paths --- */
 
-/* export-leaks.c: puts the allocation path of a row as two cells, innermost function first, nothing or an empty table
+struct leak_frame;
+
+/* export-leaks.c: the functions of a row's allocation path, innermost first, in frames [LEAK_FRAMES_MAX]; returns how
+ * many, 0 for what was not allocated. */
+size_t alloc_path_of(const struct report *report, const struct report_row *row, struct leak_frame *frames);
+
+/* Puts the allocation path of a row as two cells, innermost function first, nothing or an empty table
  * for what was not allocated: a text "f (a.c:30) < main (a.c:12)", each function calls the one before it; and a table
  * of function, file and line. */
 void alloc_path_put_row(const struct report *report, const struct report_row *row, struct table *table);

@@ -124,7 +124,7 @@ static void add_untyped(const struct target *target, int64_t offset, uint64_t sa
 /* A path to a member of the one structure that a pointer points to. */
 static const char *pointer_path(const struct target *target, const struct type_spot *spot, char *text, size_t size)
 {
-    bool is_block = target->variable->class == CLASS_HEAP || target->variable->class == CLASS_MMAP;
+    bool is_block = model_is_block(target->variable);
     if (!is_block || spot->path[0] != '.')
         return spot->path;
     (void)snprintf(text, size, "->%s", spot->path + 1);
@@ -394,7 +394,7 @@ static void apply_node(struct build *build, uint32_t node, const struct node_acc
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, raw->module);
     if (target.variable->class == CLASS_UNATTRIBUTED) /* constants */
         return;
-    bool is_heap = target.variable->class == CLASS_HEAP || target.variable->class == CLASS_MMAP;
+    bool is_heap = model_is_block(target.variable);
     struct typed_node *typed = is_heap ? find_typed(build, node) : NULL;
     if (typed && !typed->type.type)
         heap_type_by_accesses(build->symbolizer, build->source, accesses, n, typed->block_bytes, &typed->type);

@@ -135,7 +135,7 @@ static void append_key(const struct model *model, const struct variable *variabl
 {
     const char *name = model_text(model, variable->name);
     size_t len = strlen(name);
-    if (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP) {
+    if (model_is_block(variable)) {
         buf_printf(key, "%d/%s", variable->class, name);
         if (variable->n_scopes)
             append_path(model, variable->scopes[0], key);

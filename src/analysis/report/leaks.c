@@ -95,7 +95,7 @@ int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with
     int code = report_make(model, metric, true, true, &leaks->report, err);
     for (size_t i = 0; code == 0 && i < leaks->report.n_rows; i++) {
         const struct variable *variable = leaks->report.rows[i].variable;
-        if (variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP))
+        if (model_is_block(variable))
             code = add_row(leaks, &leaks->report.rows[i], with_unused, err);
     }
     if (code != 0)

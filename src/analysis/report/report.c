@@ -637,7 +637,7 @@ static struct variable *find_variable(struct report *report, struct strtab *keys
                                       size_t index, bool with_paths)
 {
     char key[96];
-    bool is_heap = from->class == CLASS_HEAP || from->class == CLASS_MMAP;
+    bool is_heap = model_is_block(from);
     (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
                    from->line, from->module, is_heap ? size_class(from, model_text(report->model, from->name)) : 0,
                    is_heap && !with_paths ? 0 : index + 1);
@@ -775,7 +775,7 @@ static int add_not_waiting(struct report *report, const struct variable *variabl
         return error_memory(err);
     report->calls += waits_is_call(report->waits, variable) ? value : 0;
     double worked = value - waited > value * NOTHING ? value - waited : 0;
-    bool has_blocks = (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP) && variable->n_blocks;
+    bool has_blocks = model_is_block(variable) && variable->n_blocks;
     bool is_unused = with_unused && (waited == 0 || has_blocks);
     bool is_wanted = worked != 0 || is_unused || has_accesses(report, variable);
     *covered += value;

@@ -81,8 +81,7 @@ static bool list_paths(const struct report *report, struct site_paths *paths)
     const struct model *model = report->model;
     for (size_t i = 0; i < model->n_variables; i++) {
         const struct variable *variable = &model->variables[i];
-        for (size_t k = 0; k < variable->n_scopes && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
-             k++) {
+        for (size_t k = 0; k < variable->n_scopes && model_is_block(variable); k++) {
             struct site_path path = path_above(model, variable->scopes[k]);
             if (!path.n)
                 continue;
@@ -225,7 +224,7 @@ static void add(struct wishes *wishes, const char *action, const struct variable
     struct buf places = {0}, argument = {0};
     if (variable->class == CLASS_STATIC && trial_is_for_statics(action))
         put_static(model, variable, &places);
-    else if (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP)
+    else if (model_is_block(variable))
         put_paths(model, &wishes->paths, (uint32_t)(variable - wishes->report->variables), &places);
     for (size_t i = 0; i < wishes->n; i++) {
         struct trial_wish *wish = &wishes->items[i];
