@@ -43,7 +43,7 @@ CANCELLATION_POINTS = set("""
 # Of libc, what runs inside the program may call: these make no system call, except a wait where another thread holds
 # their lock.
 NO_SYSTEM_CALL = re.compile(r"""^(
-    _GLOBAL_OFFSET_TABLE_|__errno_location|__stack_chk_fail|__tls_get_addr|environ|__libc_stack_end|__ehdr_start|__(start|stop)_(locus_text|wait_slots)|
+    _GLOBAL_OFFSET_TABLE_|__errno_location|__stack_chk_fail|__tls_get_addr|environ|__libc_stack_end|__libc_single_threaded|__ehdr_start|__(start|stop)_(locus_text|wait_slots)|
     __(asan|tsan|msan|ubsan|sanitizer)_\w+|__real_\w+|__pthread_\w*cancel|__pthread_unwind_next|__sigsetjmp|
     (__)?mem\w+|(__)?str(len|nlen|n?cmp|verscmp|n?cpy|c?spn|r?chr|str|tol|error)(_chk)?|
     (__)?snprintf(_chk)?|__isoc23_strtol|pthread_(mutex_trylock|rwlock_try(rd|wr)lock)|
@@ -67,7 +67,7 @@ SYSTEM_CALLS = {
 # What the preloaded library imports although another library could interpose it, and why that does no harm; everything
 # else that it needs of libc is in own-libc.c.
 IMPORTS = re.compile(r"""^(
-    environ|__environ|__libc_stack_end|_r_debug|__rseq_(offset|size)| # data
+    environ|__environ|__libc_stack_end|__libc_single_threaded|_r_debug|__rseq_(offset|size)| # data
     gnu_get_libc_release| # its address only
     _dl_find_object| # of the loader; weak, because older ones have none, which a definition of ours would hide
     getcontext| # before a walk of libunwind's

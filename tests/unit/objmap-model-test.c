@@ -70,14 +70,22 @@ static size_t slot_bytes(unsigned slot, uint64_t generation)
     return 1000 + generation % 400;
 }
 
+/* Blocks of the heap have tables instead of records where they fit in. */
+static bool is_of_heap(unsigned slot)
+{
+    return slot % 4 < 2;
+}
+
 static uint64_t block_var(unsigned slot, uint64_t generation)
 {
+    if (is_of_heap(slot))
+        return var_key(VAR_HEAP, 0, (uint32_t)(generation << 8 | slot));
     return ((uint64_t)slot << 48 | generation) ^ 0x5a5a5a5a5a5a5a5au;
 }
 
-static uint64_t generation_of(const struct objmap_block *block)
+static uint64_t generation_of(const struct objmap_block *block, unsigned slot)
 {
-    return (block->var ^ 0x5a5a5a5a5a5a5a5au) & 0xffffffffffffu;
+    return is_of_heap(slot) ? var_key_b(block->var) >> 8 : (block->var ^ 0x5a5a5a5a5a5a5a5au) & 0xffffffffffffu;
 }
 
 static void set_phase(unsigned slot, uint64_t generation, enum phase phase)
@@ -144,14 +152,14 @@ static void *write_blocks(void *argument)
 /* Whether the block was live at some moment between the phases before and after. */
 static bool was_live(const struct objmap_block *found, unsigned slot, uint64_t before, uint64_t after)
 {
-    uint64_t generation = generation_of(found);
+    uint64_t generation = generation_of(found, slot);
     return found->var == block_var(slot, generation) && found->thread == 1 &&
            generation * PHASES + PHASE_ENTERING <= after && before <= generation * PHASES + PHASE_LEAVING;
 }
 
 static bool has_bounds(const struct objmap_block *found, unsigned slot, uintptr_t address)
 {
-    uintptr_t start = slot_start(slot), end = start + slot_bytes(slot, generation_of(found));
+    uintptr_t start = slot_start(slot), end = start + slot_bytes(slot, generation_of(found, slot));
     bool may_be_cut = slot % 8 == 7;
     return found->start <= address && address < found->end &&
            (may_be_cut ? found->start >= start && found->end <= end

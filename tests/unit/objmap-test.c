@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -154,6 +155,8 @@ static void step_insert(struct model *model)
     uintptr_t start, end;
     random_range(model, &start, &end);
     uint64_t var = next_random(&model->random);
+    if (var % 4) /* blocks of the heap have tables where they fit in */
+        var = var_key(VAR_HEAP, 0, (uint32_t)var);
     model_cut(model, start, end, true);
     model->blocks[model->n++] = (struct block){start, end, var};
     assert_true(objmap_insert_hook(start, end - start, var, 7, end - start));
@@ -267,6 +270,62 @@ static void run_flag(void)
     assert_true(objmap_find_sig(0, 0x20010 + 4999, &found));
     assert_int_equal(found.flags, 0);
     assert_false(objmap_find_sig(0, 0x20010 + 3749, &found));
+}
+
+static unsigned n_dropped;
+
+static void count_dropped(const struct objmap_block *block)
+{
+    n_dropped += block->var == var_key(VAR_HEAP, 0, 77);
+}
+
+/* Blocks of the heap that have tables: which do, and what becomes of them where another block comes or a part goes. */
+static void run_tables(void)
+{
+    const uintptr_t start = 0x700000100010, next = start + 5008;
+    const uint64_t var = var_key(VAR_HEAP, 0, 77);
+    struct objmap_block found;
+    assert_true(objmap_init_hook(16));
+    objmap_on_drop(count_dropped);
+    assert_false(objmap_near_insert_hook(start, 1023, var, 2, 1023));
+    assert_false(objmap_near_insert_hook(start, 65536, var, 2, 65536));
+    assert_false(objmap_near_insert_hook(start + 8, 5000, var, 2, 5000));
+    assert_false(objmap_near_insert_hook(start, 5000, var, 2, 10000));
+    assert_false(objmap_near_insert_hook(start, 5000, var_key(VAR_MMAP, 0, 77), 2, 5000));
+    assert_false(objmap_near_insert_hook(start + (1 << 20) - 2000, 5000, var, 2, 5000));
+    assert_true(objmap_near_insert_hook(start, 5000, var, 2, 5000));
+    assert_false(objmap_near_insert_hook(start + 4096, 1024, var, 2, 1024));
+    assert_false(objmap_near_insert_hook(start - 16, 1024, var, 2, 1024));
+    assert_true(objmap_near_insert_hook(next, 65535, var, 3, 65535));
+    assert_true(objmap_find_sig(0, start + 4999, &found));
+    assert_int_equal(found.thread, 2);
+    assert_false(objmap_find_sig(0, start + 5000, &found));
+    assert_true(objmap_find_sig(0, next + 65534, &found));
+    assert_int_equal(found.start, next);
+    assert_int_equal(found.thread, 3);
+    assert_false(objmap_find_sig(0, next + 65535, &found));
+    /* the flag changes nothing else, and what remains of a block that is being resized is still being resized */
+    assert_true(objmap_flag_hook(start, true));
+    assert_true(objmap_flag_hook(start, false));
+    assert_true(objmap_find_sig(0, start, &found));
+    assert_int_equal(found.flags, 0);
+    assert_int_equal(found.var, var);
+    assert_int_equal(found.end, start + 5000);
+    assert_true(objmap_flag_hook(next, true));
+    objmap_cut_hook(next + 1000, next + 2000, NULL, NULL);
+    assert_true(objmap_find_sig(0, next + 65534, &found));
+    assert_int_equal(found.start, next + 2000);
+    assert_int_equal(found.flags, OBJMAP_RESIZING);
+    assert_int_equal(found.weight_bytes, 63535);
+    assert_int_equal(objmap_stats_sig().n_live, 3);
+    assert_true(objmap_near_remove_hook(start, &found));
+    assert_int_equal(found.end, start + 5000);
+    assert_true(objmap_insert_hook(start, 5000, var, 2, 5000));
+    /* a mapping of which nobody has seen that the heap left its place */
+    assert_true(objmap_insert_hook(start - 4096, 1 << 20, 9, 2, 1 << 20));
+    assert_int_equal(n_dropped, 3);
+    assert_int_equal(objmap_stats_sig().n_live, 1);
+    assert_false(objmap_near_insert_hook(start, 5000, var, 2, 5000));
 }
 
 /* One large block: the page map must not be filled granule by granule. */
@@ -454,10 +513,10 @@ int main(void)
 {
     static void (*const runs[])(void) = {run_model_16,   run_model_14,       run_limits,       run_flag,
                                          run_huge,       run_memory_default, run_memory_small, run_memory_mixed,
-                                         run_given_back, run_stuck_reader,   run_waiters};
+                                         run_given_back, run_stuck_reader,   run_waiters,      run_tables};
     static const char *const names[] = {
-        "model, 64 KiB",        "model, 16 KiB",        "limits",     "flags",        "huge",   "memory",
-        "memory, small blocks", "memory, mixed blocks", "given back", "stuck reader", "waiters"};
+        "model, 64 KiB",        "model, 16 KiB",        "limits",     "flags",        "huge",    "memory",
+        "memory, small blocks", "memory, mixed blocks", "given back", "stuck reader", "waiters", "tables"};
     struct CMUnitTest tests[sizeof runs / sizeof runs[0]];
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
         tests[i] = (struct CMUnitTest){names[i], in_child, NULL, NULL, (void *)&runs[i]};

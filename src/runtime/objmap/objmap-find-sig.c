@@ -121,12 +121,36 @@ static const struct objmap_record *find_record(const struct objmap_state *map, u
     }
 }
 
+/* Finds the block of a table that holds address. A word is read again after what belongs to it. */
+static bool find_near(const struct objmap_state *map, uintptr_t address, struct objmap_block *found)
+{
+    const struct objmap_near *near = objmap_near_of(map, address);
+    uintptr_t base = address >> OBJMAP_NEAR_SHIFT << OBJMAP_NEAR_SHIFT;
+    int unit = near ? objmap_near_below(near, objmap_near_unit(address)) : -1;
+    for (int tries = 0; unit >= 0 && tries < LIST_TRIES; tries++) {
+        uint64_t word = atomic_load_explicit(&near->units[unit].block, memory_order_acquire);
+        uint64_t thread = atomic_load_explicit(&near->units[unit].thread, memory_order_acquire);
+        uintptr_t start = objmap_near_start(base, unit, word);
+        if (!word || start > address) { /* the one before, or the word has just gone */
+            unit = unit ? objmap_near_below(near, (unsigned)unit - 1) : -1;
+            continue;
+        }
+        if (atomic_load_explicit(&near->units[unit].block, memory_order_relaxed) != word)
+            continue;
+        objmap_near_copy(found, start, word, thread);
+        return address < found->end;
+    }
+    return false;
+}
+
 bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found)
 {
     struct objmap_state *map = &find.map;
     if (!atomic_load_explicit(&map->ready, memory_order_acquire) || reader >= OBJMAP_READERS ||
         address >> OBJMAP_ADDRESS_BITS)
         return false;
+    if (find_near(map, address, found))
+        return true;
     uint64_t outer = enter_epoch(map, reader);
     const struct objmap_record *record = find_record(map, address);
     if (record) {
@@ -156,6 +180,11 @@ const _Atomic uintptr_t *objmap_warm_sig(uintptr_t start, uintptr_t end)
     const struct objmap_state *map = &find.map;
     if (!atomic_load_explicit(&map->ready, memory_order_acquire) || start >> OBJMAP_ADDRESS_BITS)
         return NULL;
+    const struct objmap_near *near = objmap_near_of(map, start);
+    if (near) {
+        __builtin_prefetch(&near->units[objmap_near_unit(start)], 1);
+        return NULL; /* most blocks here are in the table */
+    }
     const _Atomic uintptr_t *at = objmap_slot_at(map, start);
     if (!at)
         return NULL;
@@ -198,13 +227,26 @@ const struct start_filter *objmap_start_filter_sig(void)
     return &find.map.filter;
 }
 
+/* The number of blocks in the tables. */
+static int64_t n_in_tables(const struct objmap_state *map)
+{
+    int64_t n = 0;
+    for (size_t i = 0; map->near && i < OBJMAP_NEAR_REGIONS && atomic_load(&map->n_near); i++) {
+        const struct objmap_near *near = objmap_near_of(map, atomic_load(&map->near[i].base));
+        for (unsigned word = 0; near && word < OBJMAP_NEAR_UNITS / 64; word++)
+            for (uint64_t bits = atomic_load(&near->bits[word]); bits; bits &= bits - 1)
+                n++;
+    }
+    return n;
+}
+
 struct objmap_stats objmap_stats_sig(void)
 {
     const struct objmap_state *map = &find.map;
     struct objmap_stats stats = {0};
     if (!map->caches)
         return stats;
-    int64_t n_live = 0;
+    int64_t n_live = n_in_tables(map);
     for (unsigned i = 0; i < OBJMAP_CACHES; i++) {
         n_live += atomic_load_explicit(&map->caches[i].n_live, memory_order_relaxed);
         stats.n_refused += atomic_load_explicit(&map->caches[i].n_refused, memory_order_relaxed);

@@ -206,15 +206,6 @@ static struct objmap_record **hold_tree(struct operation *operation, uintptr_t s
     return &map->shards[shard].trees[objmap_tree_index(map, start)];
 }
 
-/* Enters a block's start into the filter, or takes it out. */
-static void filter_change(const struct objmap_state *map, uintptr_t start, bool begins)
-{
-    _Atomic uint8_t *byte = start_filter_at(&map->filter, start);
-    uint8_t value = atomic_load_explicit(byte, memory_order_relaxed);
-    value = begins ? start_filter_with(value, start_filter_place(&map->filter, start)) : start_filter_without(value);
-    atomic_store_explicit(byte, value, memory_order_relaxed);
-}
-
 /* Maps everything of fixed size; untouched pages cost nothing. */
 static bool map_tables(struct objmap_state *map)
 {
@@ -229,6 +220,8 @@ static bool map_tables(struct objmap_state *map)
     atomic_fetch_add_explicit(&map->bytes_memory, bytes, memory_order_relaxed);
     if (!map->top || !map->shards || !filter || !map->caches || !map->readers)
         return false;
+    if (map->granule_shift == 16) /* no block is smaller than a unit of these tables */
+        map->near = objmap_pages_hook(OBJMAP_NEAR_REGIONS * sizeof *map->near);
     atomic_store(&map->filter.counts, filter);
     atomic_store_explicit(&map->filter.shift, map->domain_shift - OBJMAP_FILTER_BITS, memory_order_release);
     return true;
@@ -260,7 +253,7 @@ static struct objmap_edit edit_of(struct operation *operation, struct objmap_rec
 static struct objmap_record *take_root(struct operation *operation, struct objmap_record **tree)
 {
     struct objmap_record *record = objmap_splay_remove_root_hook(tree);
-    filter_change(operation->cursor.map, record->block.start, false);
+    objmap_filter_change(operation->cursor.map, record->block.start, false);
     count_live(operation->cursor.cache, -1);
     return record;
 }
@@ -314,7 +307,7 @@ static void put_in(struct operation *operation, struct objmap_record *record)
         drop_record(operation, old);
         return;
     }
-    filter_change(operation->cursor.map, start, true);
+    objmap_filter_change(operation->cursor.map, start, true);
     count_live(operation->cursor.cache, 1);
 }
 
@@ -327,6 +320,17 @@ static bool visit_overlap(struct objmap_visitor *visitor, struct objmap_record *
     visitor->found_start = record->block.start;
     visitor->found_end = record->block.end;
     return true;
+}
+
+bool objmap_overlaps_hook(uintptr_t start, uintptr_t end)
+{
+    struct operation operation;
+    struct objmap_visitor visitor = {.visit = visit_overlap, .start = start, .end = end};
+    if (!begin(&operation))
+        return true;
+    bool overlaps = objmap_pagemap_visit_hook(&operation.cursor, &visitor, start, end);
+    finish(&operation);
+    return overlaps;
 }
 
 /* Takes the next block that overlaps [*start, end) out of its tree; NULL when none is left. *start moves beyond blocks
@@ -401,12 +405,11 @@ static struct objmap_record *new_record(struct operation *operation, uintptr_t s
     return record;
 }
 
-bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes)
+static bool insert(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes,
+                   uint32_t flags)
 {
     const uintptr_t limit = (uintptr_t)1 << OBJMAP_ADDRESS_BITS;
     struct operation operation;
-    if (n_bytes == 0)
-        return true;
     if (!begin(&operation))
         return false;
     bool done = false;
@@ -423,11 +426,26 @@ bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t 
         record->block.var = var;
         record->block.thread = thread;
         record->block.weight_bytes = weight_bytes;
+        atomic_store_explicit(&record->block.flags, flags, memory_order_relaxed);
         struct objmap_edit edit = edit_of(&operation, record);
         done = enter_record(&operation, &edit);
     }
     finish(&operation);
     return done;
+}
+
+static bool insert_moved(const struct objmap_block *block)
+{
+    return insert(block->start, block->end - block->start, block->var, block->thread, block->weight_bytes,
+                  atomic_load_explicit(&block->flags, memory_order_relaxed));
+}
+
+bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes)
+{
+    if (n_bytes == 0 || objmap_near_insert_hook(start, n_bytes, var, thread, weight_bytes))
+        return true;
+    objmap_near_move_hook(start, start + n_bytes, insert_moved);
+    return insert(start, n_bytes, var, thread, weight_bytes, 0);
 }
 
 static void copy_block(struct objmap_block *to, const struct objmap_block *from)
@@ -443,6 +461,8 @@ static void copy_block(struct objmap_block *to, const struct objmap_block *from)
 bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
 {
     struct operation operation;
+    if (objmap_near_remove_hook(start, removed))
+        return true;
     if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
         return false;
     struct objmap_record **tree = hold_tree(&operation, start);
@@ -499,6 +519,7 @@ void objmap_cut_hook(uintptr_t start, uintptr_t end,
 {
     const uintptr_t limit = (uintptr_t)1 << OBJMAP_ADDRESS_BITS;
     struct operation operation;
+    objmap_near_move_hook(start, end, insert_moved);
     if (start >= end || start >= limit || !begin(&operation))
         return;
     struct objmap_record *record;
@@ -517,6 +538,8 @@ void objmap_cut_hook(uintptr_t start, uintptr_t end,
 bool objmap_flag_hook(uintptr_t start, bool resizing)
 {
     struct operation operation;
+    if (objmap_near_flag_hook(start, resizing))
+        return true;
     if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
         return false;
     struct objmap_record **tree = hold_tree(&operation, start);
@@ -540,6 +563,7 @@ static bool visit_start(struct objmap_visitor *visitor, struct objmap_record *re
 void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx), void *ctx)
 {
     struct operation operation;
+    objmap_near_move_hook(0, (uintptr_t)1 << OBJMAP_ADDRESS_BITS, insert_moved);
     if (!begin(&operation))
         return;
     struct objmap_visitor visitor = {.visit = visit_start, .call = visit, .ctx = ctx};

@@ -16,8 +16,9 @@
  * The handler goes down from the top within its epoch; the lowest record on the way that holds the address is the
  * answer. While a list is changed, each of its states gives the right answer.
  *
- * The room: objmap-hook.c may call all others, when blocks come and go: pagemap-hook.c (the page map), memory-hook.c
- * and retire-hook.c (records, and when they are used again). The handler calls objmap-find-sig.c, which changes
+ * The room: objmap-hook.c may call all others, when blocks come and go: near-hook.c (most blocks of the heap, without
+ * any of the above), pagemap-hook.c (the page map), memory-hook.c and retire-hook.c (records, and when they are used
+ * again). The handler calls objmap-find-sig.c, which changes
  * nothing. Small blocks without a record: small-sig.c, small-shadow-hook.c. */
 #ifndef LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 #define LOCUS_RUNTIME_OBJMAP_OBJMAP_H
@@ -28,6 +29,10 @@
 #include <stdint.h>
 
 #include "alloc-wrap/small-sites.h"
+#include "arena/arena.h"
+
+/* Of the C library from 2.32 on: whether the process has one thread only, as malloc itself takes it. */
+extern char __libc_single_threaded __attribute__((weak));
 
 struct start_filter;
 
@@ -238,12 +243,46 @@ struct objmap_cache {
     _Atomic uint64_t n_refused, n_replaced;
 };
 
+/* --- blocks near the threshold (near-hook.c) --- */
+
+/* Blocks of the heap from 1 to 64 KiB, one start in a KiB at most, as none is smaller: a table for each MiB of
+ * addresses that has such blocks. A unit's word holds the path's node << 32 | size << 16 | start in the unit / 16 << 1
+ * | flag; 0: none starts there. The word is written by whoever owns the memory: after malloc, and before free. The
+ * reader looks for the last block that starts at or below an address, in the bits. Tables are never freed. */
+#define OBJMAP_NEAR_SHIFT 20      /* bytes of a table's addresses, log2 */
+#define OBJMAP_NEAR_UNIT_SHIFT 10 /* of a unit's */
+#define OBJMAP_NEAR_UNITS (1u << (OBJMAP_NEAR_SHIFT - OBJMAP_NEAR_UNIT_SHIFT))
+#define OBJMAP_NEAR_MIN ((size_t)1 << OBJMAP_NEAR_UNIT_SHIFT)
+#define OBJMAP_NEAR_MAX 65536
+#define OBJMAP_NEAR_REGIONS 16384
+#define OBJMAP_NEAR_PROBES 64
+#define OBJMAP_NEAR_PLACE 1     /* shift of the start in a word */
+#define OBJMAP_NEAR_RESIZING UINT64_C(1) /* in a word */
+#define OBJMAP_NEAR_BUSY 1u     /* a region's slot is being filled */
+
+struct objmap_near {
+    struct {
+        _Atomic uint64_t block;
+        _Atomic uint64_t thread; /* reference of the arena_thread that allocated it; written before the word */
+    } units[OBJMAP_NEAR_UNITS];
+    _Atomic uint64_t bits[OBJMAP_NEAR_UNITS / 64]; /* a set bit: the unit has a word */
+};
+
+/* Open addressing by the number of the MiB, linear probing. */
+struct objmap_near_region {
+    _Atomic uintptr_t base; /* of its addresses; 0: free. Published last */
+    _Atomic uintptr_t near; /* address of the table */
+};
+
 /* The map. Owned by objmap-find-sig.c, because the reader must be self-contained. */
 struct objmap_state {
     _Atomic bool ready, has_pools;
     _Atomic bool is_broken; /* (then not ready) a lock was never given back, and its data may be half changed */
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
+    struct objmap_near_region *near; /* [OBJMAP_NEAR_REGIONS]; NULL where smaller blocks are recorded, too */
+    _Atomic uint32_t n_near;
+    _Atomic uintptr_t near_rest;                               /* memory for more of them */
     struct objmap_shard *shards;                               /* [OBJMAP_SHARDS] */
     struct start_filter filter;                                /* a shard has its own bytes, changed under its lock */
     struct objmap_cache *caches;                               /* [OBJMAP_CACHES] */
@@ -259,6 +298,99 @@ struct objmap_state {
 
 /* The only instance.  ctx: any */
 struct objmap_state *objmap_state_sig(void);
+
+/* Whether no other thread can come between a load and a store: then no locked instruction is needed. A handler of the
+ * program that interrupts this thread changes nothing.  ctx: hook */
+static inline bool objmap_is_alone(void)
+{
+    return &__libc_single_threaded && __libc_single_threaded;
+}
+
+/* The table of an address, NULL when there is none.  ctx: any */
+static inline struct objmap_near *objmap_near_of(const struct objmap_state *map, uintptr_t address)
+{
+    uintptr_t tag = address >> OBJMAP_NEAR_SHIFT;
+    for (uintptr_t i = 0; map->near && i < OBJMAP_NEAR_PROBES && tag; i++) {
+        const struct objmap_near_region *region = &map->near[(tag + i) & (OBJMAP_NEAR_REGIONS - 1)];
+        uintptr_t base = atomic_load_explicit(&region->base, memory_order_acquire);
+        if (__builtin_expect(base == tag << OBJMAP_NEAR_SHIFT, 1))
+            return (struct objmap_near *)atomic_load_explicit(&region->near, memory_order_relaxed);
+        if (!base)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Number of an address's unit in its table.  ctx: any */
+static inline unsigned objmap_near_unit(uintptr_t address)
+{
+    return (unsigned)(address >> OBJMAP_NEAR_UNIT_SHIFT) & (OBJMAP_NEAR_UNITS - 1);
+}
+
+/* The last unit up to this one that has a word, not further away than the largest block is long; -1 when there is none.
+ * ctx: any */
+static inline int objmap_near_below(const struct objmap_near *near, unsigned unit)
+{
+    unsigned i = unit / 64;
+    uint64_t bits = atomic_load_explicit(&near->bits[i], memory_order_acquire) << (63 - unit % 64);
+    if (bits)
+        return (int)unit - __builtin_clzll(bits);
+    bits = i ? atomic_load_explicit(&near->bits[i - 1], memory_order_acquire) : 0;
+    return bits ? (int)(i * 64 - 1) - __builtin_clzll(bits) : -1;
+}
+
+/* Start of the block of a unit's word, in the table of the addresses from base on.  ctx: any */
+static inline uintptr_t objmap_near_start(uintptr_t base, int unit, uint64_t word)
+{
+    return base + ((uintptr_t)unit << OBJMAP_NEAR_UNIT_SHIFT) + ((word >> OBJMAP_NEAR_PLACE & 63) << 4);
+}
+
+/* Size of the block of a unit's word, in bytes.  ctx: any */
+static inline size_t objmap_near_bytes(uint64_t word)
+{
+    return word >> 16 & 0xffff;
+}
+
+/* The block of a unit's word.  ctx: any */
+static inline void objmap_near_copy(struct objmap_block *to, uintptr_t start, uint64_t word, uint64_t thread)
+{
+    to->start = start;
+    to->weight_bytes = objmap_near_bytes(word);
+    to->end = start + to->weight_bytes;
+    to->var = var_key(VAR_HEAP, 0, (uint32_t)(word >> 32));
+    to->thread = (uint32_t)thread;
+    atomic_store_explicit(&to->flags, word & OBJMAP_NEAR_RESIZING ? OBJMAP_RESIZING : 0, memory_order_relaxed);
+}
+
+/* Enters a block into its table; false when it is none for a table: nothing has been done then. _remove and _flag: as
+ * objmap_remove_hook and objmap_flag_hook for blocks in tables.  ctx: hook */
+bool objmap_near_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes);
+bool objmap_near_remove_hook(uintptr_t start, struct objmap_block *removed);
+bool objmap_near_flag_hook(uintptr_t start, bool resizing);
+
+/* Whether the page map has a block that overlaps [start, end), also when that cannot be found out.  ctx: hook, no lock
+ * held */
+bool objmap_overlaps_hook(uintptr_t start, uintptr_t end);
+
+/* Gives the blocks that overlap [start, end) to insert, which enters them into the page map, and takes them out of
+ * their tables: readers find each all the time.  ctx: hook, no lock held */
+void objmap_near_move_hook(uintptr_t start, uintptr_t end, bool (*insert)(const struct objmap_block *block));
+
+/* Enters a block's start into the filter, or takes it out.  ctx: hook */
+static inline void objmap_filter_change(const struct objmap_state *map, uintptr_t start, bool begins)
+{
+    _Atomic uint8_t *byte = start_filter_at(&map->filter, start);
+    uint8_t value = atomic_load_explicit(byte, memory_order_relaxed);
+    for (;;) {
+        uint8_t next =
+            begins ? start_filter_with(value, start_filter_place(&map->filter, start)) : start_filter_without(value);
+        if (objmap_is_alone())
+            atomic_store_explicit(byte, next, memory_order_relaxed);
+        else if (!atomic_compare_exchange_weak(byte, &value, next))
+            continue;
+        return;
+    }
+}
 
 /* Waits until the lock is free and takes it: spins, then sleeps until it is given back, until that has not happened for
  * wait_ms. False when owner already holds it, when the map is broken, or after that time. errno is kept.  ctx: hook */

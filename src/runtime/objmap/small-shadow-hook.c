@@ -6,7 +6,7 @@
 #include "runtime/own/zone.h"
 
 #define REGION_BYTES ((size_t)1 << SMALL_REGION_SHIFT)
-#define SHADOW_BYTES ((REGION_BYTES >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t))
+#define SHADOW_BYTES SMALL_PIECE_BYTES
 #define LARGE_FROM 4 /* pieces; those of a larger heap lie in large pages, as notes are written here and there */
 #define LARGE_PIECES (ZONE_LARGE_BYTES / SHADOW_BYTES)
 
@@ -27,8 +27,7 @@ bool small_shadow_init_hook(void)
     return true;
 }
 
-/* Memory for one more piece; NULL when there is none. */
-static char *piece(void)
+void *small_piece_hook(void)
 {
     struct small_state *small = small_state_sig();
     uintptr_t large = atomic_load(&small->large);
@@ -36,7 +35,7 @@ static char *piece(void)
         return zone_pages_sig(SHADOW_BYTES);
     while (large % ZONE_LARGE_BYTES)
         if (atomic_compare_exchange_weak(&small->large, &large, large - 1))
-            return (char *)(large / ZONE_LARGE_BYTES * ZONE_LARGE_BYTES +
+            return (void *)(large / ZONE_LARGE_BYTES * ZONE_LARGE_BYTES +
                             (large % ZONE_LARGE_BYTES - 1) * SHADOW_BYTES);
     uintptr_t made = (uintptr_t)zone_large_sig();
     if (!made)
@@ -52,7 +51,7 @@ static bool fill_region(struct small_region *region, uintptr_t tag)
 {
     struct small_state *small = small_state_sig();
     uintptr_t none = 0;
-    char *shadow = piece();
+    void *shadow = small_piece_hook();
     if (!shadow || !atomic_compare_exchange_strong(&region->base, &none, SMALL_BASE_BUSY))
         return false;
     atomic_store_explicit(&region->shadow, (uintptr_t)shadow, memory_order_relaxed);

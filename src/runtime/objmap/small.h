@@ -82,6 +82,12 @@ struct small_state {
 /* The only instance.  ctx: any */
 struct small_state *small_state_sig(void);
 
+#define SMALL_PIECE_BYTES (((size_t)1 << (SMALL_REGION_SHIFT - SMALL_GRANULE_SHIFT)) * sizeof(uint16_t))
+
+/* Zeroed memory of SMALL_PIECE_BYTES on a page's border, for a piece of the shadow or for what else is read here and
+ * there as the heap is: in a large page, once the heap is large. NULL when there is none.  ctx: hook */
+void *small_piece_hook(void);
+
 /* Maps the tables of the state; false when there is no memory.  ctx: ordinary */
 bool small_shadow_init_hook(void);
 
