@@ -75,6 +75,12 @@ struct alloc_sink {
     void (*unmapped)(void *p, size_t n_bytes);
     /* The thread enters (true) or leaves (false) the real allocator, so that samples in between can be parked. */
     void (*inside)(bool entering);
+    /* May be NULL: short ways for a block of weight 1 where nothing is unusual. enter: as ready and then inside(true);
+     * false: nothing was done, and the long way is to be gone. made: as alloc(ALLOC_HEAP, ...) and then inside(false).
+     * release_quick: as release(ALLOC_HEAP, p), for a free that needs no inside(); false as for enter. */
+    bool (*enter)(void);
+    void (*made)(void *p, size_t n_bytes, const struct alloc_site *site);
+    bool (*release_quick)(void *p);
     /* A file was mapped: fd is that given to mmap, for its name. Called instead of alloc for ALLOC_FILE. */
     void (*mapped_file)(void *p, size_t n_bytes, int fd, const struct alloc_site *site);
     /* May be NULL: a file was mapped executable. */

@@ -72,6 +72,7 @@ struct alloc_call {
     double weight;  /* blocks the result stands for; 0: it is not reported */
     bool recorded;  /* the block given to realloc is a recorded one */
     bool announced; /* inside(true) was called */
+    bool is_quick;  /* ... by the sink's short way */
     uint8_t outer;  /* enum alloc_nest of the call around this one */
 };
 
@@ -107,6 +108,10 @@ void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site);
  * alloc_release_end_hook.  ctx: hook */
 bool alloc_release_begin_hook(struct alloc_call *call, void *p);
 void alloc_release_end_hook(struct alloc_call *call);
+
+/* The same for a block that is very likely a recorded one, without anything to be done after the real free. False: the
+ * way above is to be gone.  ctx: hook */
+bool alloc_release_quick_hook(void *p);
 
 /* Before a real realloc of p (not NULL) to n_bytes (not 0). False: only call it. True: call it, then
  * alloc_resize_end_hook with the result.  ctx: hook */

@@ -259,6 +259,10 @@ double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes)
 /* Tells the sink that the thread enters the allocator if the sink is ready to record the result. */
 static void announce(struct alloc_call *call)
 {
+    bool is_plain = call->weight == 1 && !call->recorded && call->outer == ALLOC_NEST_NONE && call->sink->enter;
+    call->is_quick = call->announced = is_plain && call->sink->enter();
+    if (call->is_quick)
+        return;
     int saved_errno = alloc_work_enter_hook(call->thread);
     if (call->weight > 0 && !call->sink->ready())
         call->weight = 0;
@@ -297,9 +301,13 @@ void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const
 {
     if (call->announced) {
         int saved_errno = alloc_work_enter_hook(call->thread);
-        if (p && call->weight > 0)
-            call->sink->alloc(ALLOC_HEAP, p, n_bytes, call->weight, site);
-        call->sink->inside(false);
+        if (p && call->is_quick) {
+            call->sink->made(p, n_bytes, site);
+        } else {
+            if (p && call->weight > 0)
+                call->sink->alloc(ALLOC_HEAP, p, n_bytes, call->weight, site);
+            call->sink->inside(false);
+        }
         alloc_work_leave_hook(call->thread, saved_errno);
     }
     call->thread->nest = ALLOC_NEST_NONE;
@@ -376,6 +384,18 @@ bool alloc_release_begin_hook(struct alloc_call *call, void *p)
         call->thread->nest = ALLOC_NEST_FREE;
     }
     return call->announced;
+}
+
+bool alloc_release_quick_hook(void *p)
+{
+    const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
+    struct alloc_thread *thread = &scope_thread;
+    if (!sink || !sink->release_quick || thread->in_hook || thread->nest)
+        return false;
+    int saved_errno = alloc_work_enter_hook(thread);
+    bool is_done = sink->release_quick(p);
+    alloc_work_leave_hook(thread, saved_errno);
+    return is_done;
 }
 
 void alloc_release_end_hook(struct alloc_call *call)

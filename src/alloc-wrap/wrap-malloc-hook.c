@@ -164,10 +164,13 @@ ALLOC_EXPORT void *calloc(size_t n, size_t size_bytes)
     ALLOC_TAIL return calloc_slow(n, size_bytes);
 }
 
-/* Whether a block is recorded near start, but none at start: half of what the first look does not rule out. */
-static inline bool is_near_only(const struct alloc_fast *at, uintptr_t start)
+/* Whether the block that starts at start can be freed without a bracket: it is not recorded, but only one near it, as
+ * half of what the first look does not rule out; or its record is gone now. */
+static inline bool is_done_with(const struct alloc_fast *at, uintptr_t start)
 {
-    return start_filter_ask(__atomic_load_n(&at->filter, __ATOMIC_ACQUIRE), start) == START_FILTER_NONE;
+    __builtin_prefetch((const char *)start - 2 * sizeof(size_t)); /* where most allocators keep what free needs */
+    enum start_filter_says says = start_filter_ask(__atomic_load_n(&at->filter, __ATOMIC_ACQUIRE), start);
+    return says == START_FILTER_NONE || (says == START_FILTER_ONE && alloc_release_quick_hook((void *)start));
 }
 
 static ALLOC_NOINLINE void free_slow(void *p)
@@ -175,7 +178,7 @@ static ALLOC_NOINLINE void free_slow(void *p)
     struct alloc_call call;
     if (boot_owns_hook(p))
         return;
-    if (is_near_only(&fast.at, (uintptr_t)p))
+    if (is_done_with(&fast.at, (uintptr_t)p))
         ALLOC_TAIL return fast.free(p);
     if (!alloc_release_begin_hook(&call, p)) {
         alloc_real_hook()->free(p);
@@ -522,7 +525,7 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     ROW_LOCAL(form, name)                                                                                              \
     static ALLOC_NOINLINE void *name##_slow(uintptr_t p, uintptr_t second, uintptr_t third)                            \
     {                                                                                                                  \
-        if (is_near_only(&operators.at, p))                                                                            \
+        if (is_done_with(&operators.at, p))                                                                            \
             ALLOC_TAIL return name##_next(p, second, third);                                                           \
         return delete_reported(form, p, second, third, (uintptr_t)__builtin_return_address(0));                        \
     }                                                                                                                  \

@@ -80,20 +80,35 @@ uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site
     return node;
 }
 
+/* Adds to a counter that other threads may add to. */
+static inline void add(_Atomic uint64_t *counter, uint64_t n)
+{
+    if (objmap_is_alone())
+        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
 /* Counts a block at its allocation path. The hit for frees is made at the same time, directly after it, so that any
  * thread finds it later without changing links. */
 static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
 {
     uint32_t node = var_key_b(var);
     struct arena_node *owner = arena_record_sig(node);
-    struct cct_key key = {.event = HIT_EVENT_FREE, .var = var};
-    if (!owner->hits)
-        (void)cct_hit_sig(&self->allocs, node, &key, 0, 0);
-    key.event = HIT_EVENT_ALLOC;
-    (void)cct_hit_sig(&self->allocs, node, &key, n_blocks, n_bytes);
+    struct arena_hit *hit = owner->hits ? arena_record_sig(owner->hits) : NULL;
+    if (hit && hit->event == HIT_EVENT_ALLOC && hit->var == var) {
+        add(&hit->count, n_blocks);
+        add(&hit->weight, n_bytes);
+    } else {
+        struct cct_key key = {.event = HIT_EVENT_FREE, .var = var};
+        if (!hit)
+            (void)cct_hit_sig(&self->allocs, node, &key, 0, 0);
+        key.event = HIT_EVENT_ALLOC;
+        (void)cct_hit_sig(&self->allocs, node, &key, n_blocks, n_bytes);
+    }
     struct arena_header *header = arena_header_sig();
-    atomic_fetch_add_explicit(&header->n_blocks_recorded, n_blocks, memory_order_relaxed);
-    atomic_fetch_add_explicit(&header->bytes_recorded, n_bytes, memory_order_relaxed);
+    add(&header->n_blocks_recorded, n_blocks);
+    add(&header->bytes_recorded, n_bytes);
 }
 
 /* Adds to one of the two hits of a variable's allocation path, from any thread. In a child of fork, paths of inherited
@@ -107,8 +122,8 @@ static void count_at_path(uint64_t var, uint8_t event, uint64_t n_blocks, uint64
     for (uint32_t ref = __atomic_load_n(&owner->hits, __ATOMIC_ACQUIRE); ref;) {
         struct arena_hit *hit = arena_record_sig(ref);
         if (hit->event == event) {
-            atomic_fetch_add_explicit(&hit->count, n_blocks, memory_order_relaxed);
-            atomic_fetch_add_explicit(&hit->weight, n_bytes, memory_order_relaxed);
+            add(&hit->count, n_blocks);
+            add(&hit->weight, n_bytes);
             return;
         }
         ref = hit->next;
@@ -244,6 +259,30 @@ static void sink_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double wei
                      weight, site);
 }
 
+static bool sink_enter(void)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self || self->in_hook || !process_is_ours_sig())
+        return false;
+    self->in_allocator = 1;
+    return true;
+}
+
+static void sink_made(void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self)
+        return;
+    self->in_hook = 1;
+    if (has_site_only(n_bytes))
+        record_site(self, (uintptr_t)p, n_bytes, site);
+    else
+        record_counted(self, VAR_HEAP, (uintptr_t)p, n_bytes, 1, site);
+    self->in_hook = 0;
+    self->in_allocator = 0;
+    settle_pending(self);
+}
+
 static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
 {
     struct thread_state *self = site && sink_ready() ? thread_self_sig() : NULL;
@@ -322,6 +361,22 @@ static void sink_release(enum alloc_kind kind, void *p)
                    {"bytes", removed.end - removed.start, NULL});
     if (kind != ALLOC_POOL)
         cut_pools(removed.start, removed.end);
+}
+
+/* A block of a table has no pool's blocks in it where there are no pools. */
+static bool sink_release_quick(void *p)
+{
+    struct thread_state *self = thread_self_sig();
+    struct objmap_block removed;
+    if (!self || !process_is_ours_sig() || block_changes_are_wanted_hook() || objmap_has_pools_sig())
+        return false;
+    events_drain_all_sig(self);
+    if (!objmap_near_remove_hook((uintptr_t)p, &removed))
+        return false;
+    count_at_path(removed.var, HIT_EVENT_FREE, 1, removed.weight_bytes);
+    DEBUG_NOTE_SIG(DEBUG_BLOCKS, 2, "released", {"at", removed.start, NULL},
+                   {"bytes", removed.end - removed.start, NULL});
+    return true;
 }
 
 static bool sink_resize_begin(void *p)
@@ -463,6 +518,9 @@ void alloc_events_connect(void)
         .resize_failed = sink_resize_failed,
         .unmapped = sink_unmapped,
         .inside = sink_inside,
+        .enter = sink_enter,
+        .made = sink_made,
+        .release_quick = sink_release_quick,
         .mapped_file = sink_mapped_file,
         .mapped_code = sink_mapped_code,
         .skipped = sink_skipped,
