@@ -116,7 +116,8 @@ struct ask_note {
 };
 
 /* The rule of --top and --min: whether a row with this share of the total, in percent, is shown behind so many others,
- * in whatever form. */
+ * in whatever form. A row that --top alone leaves out, which is shown behind none, counts in n_more of the answer's
+ * rows. */
 bool job_shows(const struct export_job *job, double share, size_t n_before);
 
 /* Of --by, of a report whose split rows have a value each. */

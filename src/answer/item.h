@@ -2,7 +2,7 @@
 /* Things that can be looked at: a variable, a function, a line, a thread. Each has one identity as text,
  * "line:cg.c:52", which a question, a link and a kept state have in common, and says what it is called, where in the
  * source it is, and what stands for it as a thing of another kind, or why nothing does. A kind is one struct item_kind
- * in its own file and one row in item.c. Ordinary code. */
+ * in the file of its like (item-code.c, item-data.c, item-where.c) and one row in item.c. Ordinary code. */
 #ifndef LOCUS_ANSWER_ITEM_H
 #define LOCUS_ANSWER_ITEM_H
 
@@ -39,7 +39,7 @@ struct item_link {
 struct item_kind {
     const char *name;  /* "variable" */
     const char *means; /* what a thing of the kind is: "a variable, or a row of the report that is none" */
-    /* Adds the things of a database. err: ERR_MEMORY */
+    /* Adds the things of a database, in the order of the list, and sets its total. err: ERR_MEMORY */
     int (*make)(struct items *items, struct item_list *list, struct error *err);
     const struct item_link *links; /* the nearest kinds first; NULL: none */
 };
@@ -81,8 +81,9 @@ const struct item *items_stand_in(struct items *items, const struct item_kind *k
 
 /* --- for kinds --- */
 
-/* Adds a thing whose name is in name, and frees that. If there is one of that name, only the value is added to it.
- * item->name is not used. */
+/* Adds a thing whose name is in name, and frees that. If there is one of that name, only the value is added to it: it
+ * stays where it is in the list, and keeps the place and ref of the first. A kind that adds up so has to put its list
+ * in order at the end. item->name is not used. */
 void item_list_add(struct item_list *list, const struct item *item, struct buf *name);
 
 /* Position of a name in the list, ITEM_NONE when it is not there. */

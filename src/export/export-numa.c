@@ -232,7 +232,7 @@ static const struct column pair_columns[] = {
     {"samples", NULL, CELL_WORD},
 };
 
-/* Those of struct numa_sum. */
+/* Those of struct numa_sum; CSV has none, as the pairs that it has add up to them. no_page: n_none. */
 #define SUM_COLUMNS                                                                                                    \
     {"samples", NULL, CELL_WORD | COLUMN_NO_CSV}, {"local", NULL, CELL_WORD | COLUMN_NO_CSV},                          \
         {"remote", NULL, CELL_WORD | COLUMN_NO_CSV}, {"no_page", NULL, CELL_WORD | COLUMN_NO_CSV},                     \

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+# A row is tried where a test of its report calls problems().
 # What names a row in CSV, where one row can have several lines; the list of rows in JSON; whether a row of text begins
 # with its share.
 REPORTS = {

@@ -20,7 +20,7 @@ struct numa_pair {
 struct numa_sum {
     uint64_t n_samples;         /* of the metric, whether their homes are known or not */
     uint64_t n_local, n_remote; /* home is known */
-    uint64_t n_none;            /* the page was on no node */
+    uint64_t n_none;            /* on no node: never written, or released before the kernel was asked */
     uint64_t n_measured;        /* the distance of the page is known ... */
     double distance;            /* ... and their sum, as in a pair */
 };
