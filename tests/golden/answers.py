@@ -85,9 +85,8 @@ SUBJECTS = {
 }
 
 
-def request(rng, metrics):
-    """Words of a random request."""
-    verb = rng.choice(sorted(OPTIONS))
+def request(rng, metrics, verb):
+    """Words of a random request of a report."""
     words = [verb] + ([rng.choice(SUBJECTS[verb])] if verb in SUBJECTS else [])
     if OPTIONS[verb] and rng.random() < 0.6:
         words += rng.choice(OPTIONS[verb]).split()
@@ -400,11 +399,11 @@ def main():
         metrics = {path: [metric["name"] for metric in json.loads(run("hpcquery", "export", "json", path).stdout)["metrics"]] for path in found}
         listed = run("hpcquery", "--list-commands").stdout.split()
         reports = set(listed[:listed.index("events")])  # those on a database come first
-        expect(not reports - set(OPTIONS), f"OPTIONS of answers.py lacks the reports {sorted(reports - set(OPTIONS))}")
+        expect(not reports - set(OPTIONS), f"OPTIONS of answers.py lacks the reports {sorted(reports - set(OPTIONS))}: add a row with the options of each")
         expect(not set(OPTIONS) - reports, f"OPTIONS of answers.py has {sorted(set(OPTIONS) - reports)}, which hpcquery has not")
-        for _ in range(n_requests):
-            database = rng.choice(found)
-            n = check(database, request(rng, metrics[database]), locus)
+        for i in range(n_requests):
+            database, verb = rng.choice(found), sorted(OPTIONS)[i % len(OPTIONS)]
+            n = check(database, request(rng, metrics[database], verb), locus)
             n_values, n_answered = n_values + n, n_answered + (n > 0)
         if locus:
             check_refusals(locus, found[0])

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shlex
 import sys
 import tempfile
@@ -65,6 +66,16 @@ def check_known(database, program):
     expect(stand_ins(database, f"line:app.c:{program.places['solve_own'][1]}").get("function") == "solve", "a file without directories")
 
 
+def check_kinds(database):
+    """The kinds of item.c are those of this test and of the manual."""
+    said = run("hpcquery", "items", "nothing", database, status=None).stderr.partition("there are: ")[2]
+    kinds = tuple(re.findall(r"'([\w-]+)'", said))
+    expect(kinds == KINDS, f"item.c has the kinds {kinds}: give KINDS of items.py the same, in this order")
+    manual = re.sub(r"\s+", "", run("hpcquery", "items", "--help").stdout)
+    listed = re.sub(r"\s+", "", f"({', '.join(kinds[:-1])} or {kinds[-1]})") if kinds else "no kinds"
+    expect(listed in manual, f"the manual in report-items.c lists other kinds than item.c, which has {kinds}")
+
+
 def check_refusals(database):
     for thing, words in (("nothing:x", "'nothing' is no kind of thing"), ("variable:gird", "the database has no variable 'gird'; did you mean 'grid'?"),
                          ("line:util.c:4", "the database has no line 'util.c:4'"), ("", "'' is no kind of thing"),
@@ -108,8 +119,7 @@ def check_any(database):
     return n
 
 
-VIEWS = ("vars", "functions", "lines", "annotate", "types", "tree", "datatree", "advice", "leaks", "cpus", "numa", "first-touch",
-         "patterns", "sharing", "alignment", "items")
+VIEWS = tuple(answers.OPTIONS)
 
 
 def check_states(rng, database):
@@ -159,6 +169,7 @@ def main():
         database = scratch / "code"
         program = reports.Program(scratch)
         check_known(database, program)
+        check_kinds(database)
         check_refusals(database)
         for other in found:
             n += check_any(other)

@@ -37,7 +37,10 @@ def write_database(directory, text):
     directory.mkdir(exist_ok=True)
     (directory / "text.json").write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
     build = os.environ.get("LOCUS_BUILDDIR", pathlib.Path(__file__).resolve().parents[2] / "build")
-    subprocess.run([os.path.join(build, "tests/golden/make-database"), directory / "text.json", directory / "locus.db"], check=True)
+    program = os.path.join(build, "tests/golden/make-database")
+    if not os.path.exists(program):
+        raise SystemExit(f"{program} is not built: ./dev test NAME builds what a test needs, make alone does not")
+    subprocess.run([program, directory / "text.json", directory / "locus.db"], check=True)
 
 
 # Two NUMA nodes of two CPUs each, as hwloc writes it.

@@ -43,6 +43,8 @@ ROWS = {
     "tracked": ("tracked files", 2693, 1261, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
+COUNTS = ("files", "later", "tracked")
+ONE_MORE = "; if the new file has to be, a commit of its own raises the limit in ROWS of tests/meta/sizes.py"
 LATER = ("src/frame/", "src/streams/", "src/export/frames/", "src/export/page/", "src/export/streams/", "src/export/advice/",
          "src/runtime/actions/", "src/trial/", "src/database/", "src/table/", "src/answer/", "src/session/")
 PROTOTYPE = re.compile(r"^(?!static|typedef|#|extern)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)[^;{}]*;", re.M)
@@ -118,7 +120,7 @@ def main():
     for key, (title, before, limit, goal) in ROWS.items():
         print(f"{title:42} {before:8g} {found[key]:8.4g} {limit:8g}  {goal}")
         if found[key] > limit:
-            offenders.append(f"{title}: {found[key]:.4g}, at most {limit:g}")
+            offenders.append(f"{title}: {found[key]:.4g}, at most {limit:g}{ONE_MORE if key in COUNTS else ''}")
     print("\n".join(BELOW))
     tree.finish(offenders, len(paths))
 
