@@ -105,6 +105,8 @@ def texts(pointers, n):
 
 def data(sentence):
     """The bytes of a text for the library, which end at a NUL."""
+    if not isinstance(sentence, str):
+        raise TypeError(f"a text is wanted, not {sentence!r:.60}")
     made = sentence.encode("utf-8", "surrogateescape")
     if b"\0" in made:
         raise ValueError("a text has a NUL character")

@@ -2,7 +2,6 @@
 """Databases that are asked for the reports of hpcquery: see Session."""
 import collections
 import ctypes
-import html
 import inspect
 import json
 import operator
@@ -11,7 +10,7 @@ import weakref
 
 from locus import _abi as abi
 from locus import _library as library
-from locus._tables import Table
+from locus._tables import Table, escaped
 
 Report = collections.namedtuple("Report", "name summary options by")
 Report.__doc__ = "A report: its name, what it prints, the options that Session.ask takes for it, and the words that option by takes."
@@ -106,10 +105,10 @@ class Answer(Table):
 
     def _repr_html_(self):
         """The first rows as a table, below what they are about."""
-        about = " of ".join(html.escape(text) for text in (self.report, self.metric, self.program) if text)
+        about = " of ".join(escaped(text) for text in (self.report, self.metric, self.program) if text)
         more = f"<p>{self.n_left} more rows were left out (top, min)</p>" if self.n_left else ""
-        return f"<p>{about}: {len(self)} {html.escape(self.name)}</p>{super()._repr_html_()}{more}" + "".join(
-            f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<p>{about}: {len(self)} {escaped(self.name)}</p>{super()._repr_html_()}{more}" + "".join(
+            f"<p>{escaped(note)}</p>" for note in self.notes)
 
 
 def _taken(text):
@@ -135,6 +134,8 @@ def _request(options):
 
 def _checked(name, options):
     """Options as they stand in a request of JSON, without those that say nothing."""
+    if not isinstance(name, str):
+        raise TypeError(f"a report is a name, not {name!r:.60}")
     found = next((report for report in reports() if report.name == name), None)
     made = {"report": name}
     for key, value in options.items():
@@ -169,6 +170,8 @@ class Session:
 
     def __init__(self, path):
         handle = ctypes.c_void_p()
+        if b"\0" in os.fsencode(path):
+            raise ValueError("a path has no byte 0")
         paths = (ctypes.c_char_p * 1)(os.fsencode(path))
         library.check("session_open", paths, 1, handle)
         self.path, self._owner = os.fspath(path), _Owner("session_close", handle)

@@ -206,8 +206,13 @@ class Table:
             cells = "".join(_cell(kind, values[i]) for _, kind, values in shown)
             body.append(f"<tr>{cells}</tr>")
         n_more = self._n - len(body)
-        return (f"<table><thead><tr>{''.join(f'<th>{html.escape(name)}</th>' for name, _, _ in shown)}</tr></thead>"
+        return (f"<table><thead><tr>{''.join(f'<th>{escaped(name)}</th>' for name, _, _ in shown)}</tr></thead>"
                 f"<tbody>{''.join(body)}</tbody></table>" + (f"<p>{n_more} more</p>" if n_more else ""))
+
+
+def escaped(text):
+    """A text in HTML; bytes that are no UTF-8, which a name may have, are question marks."""
+    return html.escape(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _cell(kind, value):
@@ -220,7 +225,7 @@ def _cell(kind, value):
         bar = f'<div style="background:#5b8bc9;height:0.3em;width:{min(max(value, 0), 100):.1f}%"></div>'
         return f'<td style="text-align:right;min-width:5em">{value:.1f} %{bar}</td>'
     if kind == "text":
-        return f'<td style="text-align:left">{html.escape(value)}</td>'
+        return f'<td style="text-align:left">{escaped(value)}</td>'
     made = f"{value:.6g}" if kind == "number" else hex(value) if kind == "address" else "yes" if value is True else "no" if value is False \
         else " ".join(map(str, value)) if kind == "words" else f"{value:,}"
     return f'<td style="text-align:right">{html.escape(made)}</td>'

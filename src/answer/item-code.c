@@ -269,26 +269,18 @@ static struct item item_of_scope(const struct items *items, uint32_t scope)
                          .ref = scope};
 }
 
-static int compare_items(const void *a, const void *b)
+/* Whether a scope lies in one that is the same loop, or region: in recursion, or where two are on a line. */
+static bool is_repeated(const struct model *model, uint32_t scope)
 {
-    const struct item *x = a, *y = b;
-    return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->ref > y->ref) - (x->ref < y->ref);
-}
-
-/* Puts the things of a list in the order of their values. */
-static void order_by_value(struct item_list *list)
-{
-    struct item_list ordered = {.total = list->total, .failed = list->failed};
-    if (list->n > 1)
-        qsort(list->items, list->n, sizeof *list->items, compare_items);
-    for (size_t i = 0; i < list->n; i++) {
-        struct buf name = {0};
-        buf_printf(&name, "%s", list->items[i].name);
-        item_list_add(&ordered, &list->items[i], &name);
+    const struct scope *of = &model->scopes[scope];
+    uint32_t file = model_file_of(model, scope);
+    bool found = false;
+    for (uint32_t up = of->parent; up && !found; up = model->scopes[up].parent) {
+        const struct scope *above = &model->scopes[up];
+        found = above->kind == of->kind && above->role == of->role && above->line == of->line &&
+                above->name == of->name && model_file_of(model, up) == file;
     }
-    free(list->items);
-    strtab_fini(&list->names);
-    *list = ordered;
+    return found;
 }
 
 static int make_loops(struct items *items, struct item_list *list, struct error *err)
@@ -300,13 +292,13 @@ static int make_loops(struct items *items, struct item_list *list, struct error 
     for (uint32_t i = 1; i < (end ? end : model->n_scopes); i++) {
         const struct scope *scope = &model->scopes[i];
         struct buf name = {0};
-        if (scope->kind != SCOPE_LOOP || !scope->line)
+        if (scope->kind != SCOPE_LOOP || !scope->line || is_repeated(model, i))
             continue;
         struct item item = item_of_scope(items, i);
         item_put_line(items, item.file, item.line, &name);
         item_list_add(list, &item, &name);
     }
-    order_by_value(list);
+    item_list_order(list);
     return 0;
 }
 
@@ -395,7 +387,7 @@ static int make_by_text(struct items *items, struct item_list *list, size_t offs
         buf_printf(&name, "%s", model_text(items->model, text));
         item_list_add(list, &item, &name);
     }
-    order_by_value(list);
+    item_list_order(list);
     return functions ? 0 : ERR_MEMORY;
 }
 
@@ -449,12 +441,12 @@ static int make_regions(struct items *items, struct item_list *list, struct erro
     list->total = model_value(items->model, 0, items->metric);
     for (uint32_t i = 1; i < (end ? end : items->model->n_scopes); i++) {
         struct buf name = {0};
-        if (items->model->scopes[i].role != ROLE_REGION)
+        if (items->model->scopes[i].role != ROLE_REGION || is_repeated(items->model, i))
             continue;
         buf_printf(&name, "%s", model_text(items->model, items->model->scopes[i].name));
         item_list_add(list, &(struct item){.value = model_value(items->model, i, items->metric), .ref = i}, &name);
     }
-    order_by_value(list);
+    item_list_order(list);
     return 0;
 }
 

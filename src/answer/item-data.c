@@ -36,6 +36,13 @@ static int make_variables(struct items *items, struct item_list *list, struct er
     return report ? 0 : ERR_MEMORY;
 }
 
+/* A field's name tells the variables apart as theirs do. */
+static void put_field(const struct report_row *row, const struct report_field *field, struct buf *out)
+{
+    buf_printf(out, "%s%s%s", field->name, row->is_twin && row->site && *row->site ? " from " : "",
+               row->is_twin && row->site ? row->site : "");
+}
+
 /* The line that took most of a variable. */
 static size_t line_of_variable(struct items *items, const struct item *item, struct error *err)
 {
@@ -45,6 +52,17 @@ static size_t line_of_variable(struct items *items, const struct item *item, str
         return ITEM_NONE;
     item_put_line(items, row->lines[0].file, row->lines[0].line, &name);
     return items_position(items, "line", &name, err);
+}
+
+/* The function that took most of it, also where its lines are not known. */
+static size_t function_of_variable(struct items *items, const struct item *item, struct error *err)
+{
+    const struct report_row *row = row_of(items, item);
+    const struct item_list *functions = items_list(items, item_kind_find("function"), err);
+    for (size_t i = 0; functions && row->n_lines && i < functions->n; i++)
+        if (functions->items[i].function == row->lines[0].function && functions->items[i].file == row->lines[0].file)
+            return i;
+    return ITEM_NONE;
 }
 
 static size_t loop_of_variable(struct items *items, const struct item *item, struct error *err)
@@ -88,7 +106,7 @@ static size_t field_of_variable(struct items *items, const struct item *item, st
     struct buf name = {0};
     if (!row->n_fields)
         return ITEM_NONE;
-    buf_printf(&name, "%s", row->fields[0].name);
+    put_field(row, &row->fields[0], &name);
     return items_position(items, "field", &name, err);
 }
 
@@ -104,8 +122,9 @@ static size_t node_of_variable(struct items *items, const struct item *item, str
 }
 
 static const struct item_link variable_links[] = {
-    {"line", line_of_variable, "no line that uses it is known"},
-    {"loop", loop_of_variable, "the line that uses it most is in no loop that is known"},
+    {"line", line_of_variable, "the line that uses it most is not known"},
+    {"loop", loop_of_variable, "what uses it most is in no loop that is known"},
+    {"function", function_of_variable, "the function that uses it most is not known"},
     {"field", field_of_variable, "it has no fields that are known"},
     {"type", type_of_variable, "the type of its elements is not known"},
     {"site", site_of_variable, "where it comes from is not known"},
@@ -134,9 +153,10 @@ static int make_fields(struct items *items, struct item_list *list, struct error
         for (size_t j = 0; j < report->rows[i].n_fields; j++) {
             const struct report_field *field = &report->rows[i].fields[j];
             struct buf name = {0};
-            buf_printf(&name, "%s", field->name);
+            put_field(&report->rows[i], field, &name);
             item_list_add(list, &(struct item){.value = report->rows[i].value * field->fraction, .ref = i}, &name);
         }
+    item_list_order(list);
     return report ? 0 : ERR_MEMORY;
 }
 
@@ -161,6 +181,7 @@ static int make_types(struct items *items, struct item_list *list, struct error 
         put_type(row, &name);
         item_list_add(list, &(struct item){.value = row->value, .ref = i}, &name);
     }
+    item_list_order(list);
     return report ? 0 : ERR_MEMORY;
 }
 
@@ -193,6 +214,7 @@ static int make_sites(struct items *items, struct item_list *list, struct error 
                                      .ref = i},
                       &name);
     }
+    item_list_order(list);
     return report ? 0 : ERR_MEMORY;
 }
 
@@ -206,9 +228,20 @@ static size_t line_of_site(struct items *items, const struct item *item, struct 
     return items_position(items, "line", &name, err);
 }
 
+static size_t function_of_site(struct items *items, const struct item *item, struct error *err)
+{
+    struct buf name = {0};
+    if (!item->function || !items_functions(items, err))
+        return ITEM_NONE;
+    item_put_function(items, item->function, item->file, item->module, &name);
+    return items_position(items, "function", &name, err);
+}
+
+/* What it stands for is its own place, not that of who uses what comes from it. */
 static const struct item_link site_links[] = {
+    {"line", line_of_site, "its line took no samples of its own"},
+    {"function", function_of_site, "its function took no samples of its own"},
     {"variable", variable_at, "no variable comes from it"},
-    {"line", line_of_site, "its line took no samples"},
     {NULL, NULL, NULL},
 };
 

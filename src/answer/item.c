@@ -33,6 +33,8 @@
 
 KINDS(DECLARE)
 
+enum { TWIN_MODULE = 1, TWIN_FILE = 2 }; /* where functions of one name differ */
+
 static const struct item_kind *const kinds[] = {KINDS(ADDRESS)};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -87,6 +89,7 @@ void items_fini(struct items *items)
     if (items->has_lines)
         code_table_fini(&items->lines);
     free(items->first_of);
+    free(items->twins);
     *items = (struct items){0};
 }
 
@@ -102,11 +105,39 @@ void item_list_add(struct item_list *list, const struct item *item, struct buf *
         return;
     }
     if ((size_t)id < n) {
-        list->items[id].value += item->value;
+        double value = list->items[id].value + item->value;
+        double most = list->items[id].most;
+        if (item->value > most)
+            list->items[id] = *item;
+        list->items[id].most = item->value > most ? item->value : most;
+        list->items[id].value = value;
+        list->items[id].name = list->names.strings[id];
         return;
     }
     list->items[list->n] = *item;
+    list->items[list->n].most = item->value;
     list->items[list->n++].name = list->names.strings[id];
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    return x->value != y->value ? (x->value < y->value ? 1 : -1) : (x->ref > y->ref) - (x->ref < y->ref);
+}
+
+void item_list_order(struct item_list *list)
+{
+    struct item_list ordered = {.total = list->total, .failed = list->failed};
+    if (list->n > 1)
+        qsort(list->items, list->n, sizeof *list->items, compare_items);
+    for (size_t i = 0; i < list->n; i++) {
+        struct buf name = {0};
+        buf_printf(&name, "%s", list->items[i].name);
+        item_list_add(&ordered, &list->items[i], &name);
+    }
+    free(list->items);
+    strtab_fini(&list->names);
+    *list = ordered;
 }
 
 size_t item_list_find(const struct item_list *list, const char *name)
@@ -212,9 +243,11 @@ int items_find(struct items *items, const char *identity, const struct item_kind
 
 /* --- what stands for a thing --- */
 
-/* How a search came to each kind: the thing there, and the kinds in the order in which they were reached. */
+/* How a search came to each kind: the thing there, or the reason why there is none, which the first link to it gave and
+ * which stands: what other ways would find is something else. The kinds are in the order in which they were reached. */
 struct search {
     const struct item *at[N_KINDS];
+    const char *missing[N_KINDS];
     size_t queue[N_KINDS], n;
 };
 
@@ -237,38 +270,34 @@ static int follow(struct items *items, struct search *search, size_t from, struc
     for (const struct item_link *link = kinds[from]->links; link && link->kind; link++) {
         size_t to = kind_number(link->kind, strlen(link->kind));
         struct error failure = {0};
-        if (search->at[to])
+        if (search->at[to] || search->missing[to])
             continue;
         const struct item_list *list = list_of(items, to, &failure);
         size_t position = list ? link->find(items, search->at[from], &failure) : ITEM_NONE;
         if (failure.code == ERR_MEMORY)
             return error_memory(err);
-        if (position == ITEM_NONE)
+        if (position == ITEM_NONE) {
+            search->missing[to] = link->missing;
             continue;
+        }
         search->at[to] = &list->items[position];
         search->queue[search->n++] = to;
     }
     return 0;
 }
 
-/* Why a search did not come to the target: of the links that lead there, the last one on the way that had nothing. */
+/* Why a search did not come to the target: the reason there, or of a kind from which links lead to it. */
 static int say_missing(const struct search *search, size_t from, size_t target, struct error *err)
 {
-    const char *missing = NULL;
+    const char *missing = search->missing[target];
     bool reaches[N_KINDS] = {0};
     find_reaching(target, reaches);
-    for (size_t i = 0; i < search->n && !missing; i++)
-        for (const struct item_link *link = kinds[search->queue[i]]->links; link && link->kind; link++)
-            if (strcmp(link->kind, kinds[target]->name) == 0)
-                missing = link->missing;
-    for (size_t i = 0; i < search->n && !missing; i++)
-        for (const struct item_link *link = kinds[search->queue[i]]->links; link && link->kind && !missing; link++) {
-            size_t to = kind_number(link->kind, strlen(link->kind));
-            missing = reaches[to] && !search->at[to] ? link->missing : NULL;
-        }
+    for (size_t i = 0; i < N_KINDS && !missing; i++)
+        missing = reaches[i] ? search->missing[i] : NULL;
     if (missing)
         return error_set(err, ERR_NOT_FOUND, "%s", missing);
-    return error_set(err, ERR_UNSUPPORTED, "a %s has no %s", kinds[from]->name, kinds[target]->name);
+    return error_set(err, ERR_UNSUPPORTED, "%s %s has no %s", strchr("aeiou", *kinds[from]->name) ? "an" : "a",
+                     kinds[from]->name, kinds[target]->name);
 }
 
 const struct item *items_stand_in(struct items *items, const struct item_kind *kind, const struct item *item,
@@ -277,7 +306,7 @@ const struct item *items_stand_in(struct items *items, const struct item_kind *k
     size_t from = number_of(kind), target = number_of(wanted);
     struct search search = {.queue = {from}, .n = 1};
     search.at[from] = item;
-    for (size_t i = 0; i < search.n && !search.at[target]; i++)
+    for (size_t i = 0; i < search.n && !search.at[target] && !search.missing[target]; i++)
         if (follow(items, &search, search.queue[i], err) != 0)
             return NULL;
     if (!search.at[target])
@@ -303,11 +332,17 @@ struct code_table *items_functions(struct items *items, struct error *err)
         return NULL;
     items->has_functions = true;
     items->first_of = calloc(items->model->strings.n_strings + 1, sizeof *items->first_of);
-    for (size_t i = table->n_rows; items->first_of && i-- > 0;)
-        items->first_of[table->rows[i].function] = (uint32_t)i + 1;
-    if (!items->first_of)
+    items->twins = calloc(items->model->strings.n_strings + 1, 1);
+    for (size_t i = 0; items->first_of && items->twins && i < table->n_rows; i++) {
+        const struct code_row *row = &table->rows[i];
+        uint32_t *first = &items->first_of[row->function];
+        *first = *first ? *first : (uint32_t)i + 1;
+        items->twins[row->function] |= (row->module != table->rows[*first - 1].module ? TWIN_MODULE : 0) |
+                                       (row->file != table->rows[*first - 1].file ? TWIN_FILE : 0);
+    }
+    if (!items->first_of || !items->twins)
         (void)error_memory(err);
-    return items->first_of ? table : NULL;
+    return items->first_of && items->twins ? table : NULL;
 }
 
 struct code_table *items_lines(struct items *items, struct error *err)
@@ -321,12 +356,11 @@ struct code_table *items_lines(struct items *items, struct error *err)
 
 void item_put_function(struct items *items, uint32_t function, uint32_t file, uint32_t module, struct buf *out)
 {
-    uint32_t first = items->first_of ? items->first_of[function] : 0;
-    const struct code_row *other = first ? &items->functions.rows[first - 1] : NULL;
+    unsigned twins = items->twins ? items->twins[function] : 0;
     buf_printf(out, "%s", model_text(items->model, function));
-    if (other && other->module != module)
+    if (twins & TWIN_MODULE)
         buf_printf(out, "@%s", model_text(items->model, module));
-    if (other && other->file != file)
+    if (twins & TWIN_FILE)
         buf_printf(out, "@%s", model_text(items->model, file));
 }
 
@@ -343,9 +377,8 @@ void item_put_row(const struct report_row *row, struct buf *out)
 
 void item_put_subject(const struct items *items, const struct item_kind *kind, const struct item *item, struct buf *out)
 {
-    bool is_variable = items->has_report && kind == &item_variable, is_function = kind == &item_function;
-    buf_printf(out, "%s",
-               is_variable   ? items->report.rows[item->ref].name
-               : is_function ? model_text(items->model, item->function)
-                             : item->name);
+    bool is_function = kind == &item_function;
+    if (is_function && items->twins && items->twins[item->function])
+        buf_printf(out, "%s:", model_text(items->model, item->file));
+    buf_printf(out, "%s", is_function ? model_text(items->model, item->function) : item->name);
 }

@@ -14,6 +14,7 @@ struct items;
 struct item {
     const char *name; /* unique in its kind; owned by the list */
     double value;     /* of the items' metric; NAN: not known */
+    double most;      /* of those that are one thing by their name: the largest, whose place and ref it has */
     uint32_t function, file, line, module;
     uint64_t ref; /* what its kind knows it by: the row of a table, a scope, a thread */
 };
@@ -51,6 +52,7 @@ struct items {
     struct report report;               /* of the metric, with everything that has samples */
     struct code_table functions, lines; /* CODE_FUNCTION, CODE_PLACE */
     uint32_t *first_of;                 /* by string id: 1 + the first of the functions of that name; 0: none */
+    unsigned char *twins;               /* by string id: what functions of that name differ in */
     bool has_report, has_functions, has_lines;
     struct item_list *lists; /* [number of kinds] */
     bool *is_made;           /* [number of kinds] */
@@ -86,6 +88,9 @@ const struct item *items_stand_in(struct items *items, const struct item_kind *k
  * in order at the end. item->name is not used. */
 void item_list_add(struct item_list *list, const struct item *item, struct buf *name);
 
+/* Puts the things in the order of their values, the largest first: where values were added up. */
+void item_list_order(struct item_list *list);
+
 /* Position of a name in the list, ITEM_NONE when it is not there. */
 size_t item_list_find(const struct item_list *list, const char *name);
 
@@ -97,12 +102,13 @@ struct report *items_report(struct items *items, struct error *err);
 struct code_table *items_functions(struct items *items, struct error *err);
 struct code_table *items_lines(struct items *items, struct error *err);
 
-/* Appends what a report that is about a thing calls it: a variable and a function by their names alone. */
+/* Appends what a report that is about a thing calls it: a function as annotate does, "FILE:NAME" if there are several.
+ */
 void item_put_subject(const struct items *items, const struct item_kind *kind, const struct item *item,
                       struct buf *out);
 
-/* Append the name of a function, of a line, and of a row of the report: what kinds and links have in common. Of several
- * functions of one name the largest has the name alone, the others add their module or file. */
+/* Append the name of a function, of a line, and of a row of the report: what kinds and links have in common. Functions
+ * of one name add the module or file that they differ in. */
 void item_put_function(struct items *items, uint32_t function, uint32_t file, uint32_t module, struct buf *out);
 void item_put_line(const struct items *items, uint32_t file, uint32_t line, struct buf *out);
 void item_put_row(const struct report_row *row, struct buf *out);

@@ -99,11 +99,39 @@ static void remove_pairs(struct state *state, const struct state_key *key)
     state->n = n;
 }
 
+/* What a value of a key must be, in words; NULL when it is that. */
+static const char *refused_value(const struct state_key *key, const char *value)
+{
+    bool is_digits = *value && !value[strspn(value, "0123456789")];
+    if (!*value)
+        return "a value";
+    if (key->kind == STATE_FLAG)
+        return strcmp(value, "1") == 0 ? NULL : "1";
+    if (key->option == ASK_TOP)
+        return is_digits && strlen(value) <= 15 ? NULL : "a number of rows";
+    if (key->option == ASK_MIN)
+        return is_digits || (isdigit((unsigned char)*value) && !value[strspn(value, "0123456789.")] &&
+                             strchr(value, '.') == strrchr(value, '.'))
+                   ? plain_number(value, NULL) <= 100 ? NULL : "a percentage, from 0 to 100"
+                   : "a percentage, from 0 to 100";
+    if (key->option == ASK_ORDER)
+        return strcmp(value, "time") == 0 || strcmp(value, "memory") == 0 ? NULL : "time or memory";
+    return NULL;
+}
+
+static int refuse_value(const struct state_key *key, const char *wanted, struct error *err)
+{
+    return error_set(err, ERR_USAGE, "a state: '%s' takes %s", key->name, wanted);
+}
+
 int state_set(struct state *state, const char *name, const char *value, struct error *err)
 {
     const struct state_key *key = find_key(name);
     if (!key)
         return refuse_key(name, err);
+    const char *wanted = *value ? refused_value(key, value) : NULL;
+    if (wanted)
+        return refuse_value(key, wanted, err);
     if (key->kind != STATE_MANY || !*value)
         remove_pairs(state, key);
     return *value ? add_pair(state, key, strdup(value), err) : 0;
@@ -188,9 +216,10 @@ static int read_pair(const char *whole, const char *text, size_t n, struct state
         return bad ? error_set(err, ERR_USAGE, "a state: %% needs two hexadecimal digits, not 00, at byte %zu",
                                (size_t)(bad - whole))
                    : error_memory(err);
-    if (!*value || (key->kind == STATE_FLAG && strcmp(value, "1") != 0)) {
+    const char *wanted = refused_value(key, value);
+    if (wanted) {
         free(value);
-        return error_set(err, ERR_USAGE, "a state: '%s' takes %s", name, key->kind == STATE_FLAG ? "1" : "a value");
+        return refuse_value(key, wanted, err);
     }
     return add_pair(state, key, value, err);
 }
@@ -211,16 +240,15 @@ int state_of_text(const char *text, struct state *state, struct error *err)
 
 /* --- what it asks --- */
 
-/* The thing that a report is about where this one is active; NULL with an error when it can show nothing of it. */
+/* The thing that a report is about where this one is active: itself if it is of a kind that the report is about, else
+ * the first that stands for it. NULL with an error when there is none. */
 static const struct item *find_shown(const struct report_kind *report, struct items *items, const char *active,
-                                     const struct item_kind **kind, struct error *err)
+                                     const struct item *item, const struct item_kind **kind, struct error *err)
 {
-    const struct item *item;
     struct error missing = {0};
-    if (items_find(items, active, kind, &item, err) != 0)
-        return NULL;
-    if (strcmp(report->about[0], ABOUT_ANY) == 0)
-        return item;
+    for (const char *const *about = report->about; *about; about++)
+        if (strcmp(*about, ABOUT_ANY) == 0 || strcmp(*about, (*kind)->name) == 0)
+            return item;
     for (const char *const *about = report->about; *about; about++) {
         const struct item_kind *wanted = item_kind_find(*about);
         const struct item *found = items_stand_in(items, *kind, item, wanted, &missing);
@@ -256,26 +284,47 @@ static int refuse_view(const char *view, struct error *err)
     return code;
 }
 
+/* Refuses what would change the numbers, but which the view does not know. */
+static int check_keys(const struct state *state, const struct report_kind *report, struct error *err)
+{
+    const char *by = state_get(state, "by");
+    if (state_get(state, "trail"))
+        return error_set(err, ERR_UNSUPPORTED, "a view with a trail cannot be printed: its steps are for viewers");
+    if (state_get(state, "profiles"))
+        return error_set(err, ERR_UNSUPPORTED, "%s is about all profiles: it does not know a choice of them",
+                         report->name);
+    return by && split_by_named(by) == SPLIT_NONE
+               ? error_set(err, ERR_USAGE,
+                           "a state: 'by' takes thread, process, rank, cpu, core, package, node, region "
+                           "or function")
+               : 0;
+}
+
 int state_resolve(const struct state *state, struct items *items, struct state_query *query, struct error *err)
 {
     const char *view = state_get(state, "view"), *active = state_get(state, "active");
-    const struct item_kind *kind;
+    const struct item_kind *kind = NULL;
+    const struct item *item = NULL;
     struct error failure = {0};
     struct buf name = {0};
     size_t n;
     *query = (struct state_query){.report = view ? report_find(view) : *reports(&n)};
     if (!query->report)
         return refuse_view(view, err);
-    if (!active && is_operand(query->report))
-        return error_set(err, ERR_NOT_FOUND, "%s shows one thing, and none is active", view);
-    if (!active || !query->report->about)
-        return 0;
-    const struct item *item = find_shown(query->report, items, active, &kind, &failure);
+    int code = check_keys(state, query->report, err);
+    if (code == 0 && active)
+        code = items_find(items, active, &kind, &item, err);
+    if (code == 0 && !active && is_operand(query->report))
+        code = error_set(err, ERR_NOT_FOUND, "%s shows one thing, and none is active", query->report->name);
+    if (code != 0 || !active || !query->report->about)
+        return code;
+    item = find_shown(query->report, items, active, item, &kind, &failure);
     if (!item)
         return error_set(err, failure.code, "%s", failure.text);
     if (strcmp(query->report->about[0], ABOUT_ANY) == 0)
-        buf_printf(&name, "%s:", kind->name);
-    item_put_subject(items, kind, item, &name);
+        buf_printf(&name, "%s:%s", kind->name, item->name);
+    else
+        item_put_subject(items, kind, item, &name);
     if (name.failed) {
         buf_fini(&name);
         return error_memory(err);
@@ -318,38 +367,37 @@ static bool add_word(struct state_words *words, const char *word, size_t n)
     return copy;
 }
 
-/* A step of the trail: its operation and, if there is one, its argument, and a colon. */
-static bool add_step(const char *step, struct state_words *words)
-{
-    size_t n = strcspn(step, " ");
-    return add_word(words, step, n) && (!step[n] || add_word(words, step + n + 1, SIZE_MAX)) && add_word(words, ":", 1);
-}
-
 static bool add_option(const struct state_pair *pair, struct state_words *words)
 {
     struct buf name = {0};
-    buf_printf(&name, "--%s", pair->key->name);
-    bool ok = !name.failed && add_word(words, name.data, name.len_bytes) &&
-              (pair->key->kind == STATE_FLAG || add_word(words, pair->value, SIZE_MAX));
+    buf_printf(&name, pair->key->kind == STATE_FLAG ? "--%s" : "--%s=%s", pair->key->name, pair->value);
+    bool ok = !name.failed && add_word(words, name.data, name.len_bytes);
     buf_fini(&name);
+    return ok;
+}
+
+/* As a value behind =, or as an operand: no name is an option then. */
+static bool add_subject(const struct state_query *query, struct state_words *words)
+{
+    struct buf text = {0};
+    bool has_dash = *query->subject == '-';
+    buf_printf(&text, "%s%s", is_operand(query->report) ? "" : "--variable=", query->subject);
+    bool ok = !text.failed && (!is_operand(query->report) || !has_dash || add_word(words, "--", SIZE_MAX)) &&
+              add_word(words, text.data, text.len_bytes);
+    buf_fini(&text);
     return ok;
 }
 
 int state_put_words(const struct state *state, const struct state_query *query, struct state_words *words,
                     struct error *err)
 {
-    bool ok = true;
     *words = (struct state_words){0};
-    for (size_t i = 0; i < state->n && ok; i++)
-        if (strcmp(state->pairs[i].key->name, "trail") == 0)
-            ok = add_step(state->pairs[i].value, words);
-    ok = ok && add_word(words, query->report->name, SIZE_MAX);
+    bool ok = add_word(words, query->report->name, SIZE_MAX);
     for (size_t i = 0; i < state->n && ok; i++)
         if (has_option(query->report, state, &state->pairs[i]))
             ok = add_option(&state->pairs[i], words);
     if (query->subject)
-        ok = ok && (is_operand(query->report) || add_word(words, "--variable", SIZE_MAX)) &&
-             add_word(words, query->subject, SIZE_MAX);
+        ok = ok && add_subject(query, words);
     if (ok)
         return 0;
     state_words_fini(words);
@@ -375,29 +423,28 @@ void state_put_line(const struct state_words *words, struct buf *out)
 /* Appends the values of a key as a member: a list where there can be several. */
 static void put_member(const struct state *state, const struct state_key *key, struct buf *out)
 {
-    bool is_many = key->kind == STATE_MANY, is_number = key->option == ASK_TOP || key->option == ASK_MIN;
+    bool is_many = key->kind == STATE_MANY;
     const char *before = is_many ? "[" : "";
-    char *end;
     buf_printf(out, ", \"%s\": ", key->name);
     for (size_t i = 0; i < state->n; i++) {
         if (state->pairs[i].key != key)
             continue;
         buf_printf(out, "%s", before);
         before = ", ";
-        double number = strtod(state->pairs[i].value, &end);
-        if (key->kind == STATE_FLAG ||
-            (is_number && !*end && number >= 0 && isdigit((unsigned char)*state->pairs[i].value)))
-            buf_printf(out, "%s", key->kind == STATE_FLAG ? "true" : state->pairs[i].value);
+        if (key->kind == STATE_FLAG)
+            buf_printf(out, "true");
+        else if (key->option == ASK_TOP)
+            buf_put_word(out, strtoull(state->pairs[i].value, NULL, 10));
+        else if (key->option == ASK_MIN)
+            json_put_double(out, plain_number(state->pairs[i].value, NULL));
         else
             json_put_text(out, state->pairs[i].value);
     }
     buf_append(out, "]", is_many);
 }
 
-int state_put_request(const struct state *state, const struct state_query *query, struct buf *out, struct error *err)
+void state_put_request(const struct state *state, const struct state_query *query, struct buf *out)
 {
-    if (state_get(state, "trail"))
-        return error_set(err, ERR_UNSUPPORTED, "steps of a trail are for hpcquery's operations: a report has none");
     buf_printf(out, "{\"report\": \"%s\"", query->report->name);
     if (query->subject)
         buf_printf(out, ", \"%s\": ", is_operand(query->report) ? "subject" : "variable");
@@ -408,5 +455,4 @@ int state_put_request(const struct state *state, const struct state_query *query
             has_option(query->report, state, &state->pairs[i]))
             put_member(state, state->pairs[i].key, out);
     buf_append(out, "}", 1);
-    return 0;
 }

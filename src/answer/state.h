@@ -42,7 +42,7 @@ int state_of_text(const char *text, struct state *state, struct error *err);
 void state_fini(struct state *state);
 
 /* Adds a value of a key, or puts it in the place of the one that there is. A value of "" takes the key away.
- * err: ERR_USAGE (no such key), ERR_MEMORY */
+ * err: ERR_USAGE (no such key, or no value of it), ERR_MEMORY */
 int state_set(struct state *state, const char *key, const char *value, struct error *err);
 
 /* The first value of a key, NULL when it has none. */
@@ -59,7 +59,8 @@ struct state_query {
 
 /* Fills *query with the report that is the view (the first one of all where none is), and what of the active thing it
  * shows. items: of the database; it is used where there is an active thing.
- * err: ERR_NOT_FOUND (there is no such view or thing, or the view cannot show it, and why), ERR_MEMORY */
+ * err: ERR_NOT_FOUND (there is no such view or thing, or the view cannot show it, and why), ERR_USAGE (by is no way of
+ * splitting), ERR_UNSUPPORTED (a trail, or a choice of profiles, which would change the numbers), ERR_MEMORY */
 int state_resolve(const struct state *state, struct items *items, struct state_query *query, struct error *err);
 void state_query_fini(struct state_query *query);
 
@@ -69,8 +70,8 @@ struct state_words {
     size_t n, cap;
 };
 
-/* Fills *words with what stands behind "hpcquery" for the same numbers: steps of the trail, the report, its options,
- * what it is about; the database is to follow. Options that the report has not are left out.  err: ERR_MEMORY */
+/* Fills *words with what stands behind "hpcquery" for the same numbers: the report, its options, what it is about; the
+ * database is to follow. Options that the report has not are left out.  err: ERR_MEMORY */
 int state_put_words(const struct state *state, const struct state_query *query, struct state_words *words,
                     struct error *err);
 void state_words_fini(struct state_words *words);
@@ -78,8 +79,7 @@ void state_words_fini(struct state_words *words);
 /* Appends the words as a shell reads them. */
 void state_put_line(const struct state_words *words, struct buf *out);
 
-/* Appends the same as a request, a JSON object as session_ask_json (session/session.h) takes it.
- * err: ERR_UNSUPPORTED (there is a trail: reports do not know steps) */
-int state_put_request(const struct state *state, const struct state_query *query, struct buf *out, struct error *err);
+/* Appends the same as a request, a JSON object as session_ask_json (session/session.h) takes it. */
+void state_put_request(const struct state *state, const struct state_query *query, struct buf *out);
 
 #endif

@@ -734,11 +734,15 @@ int database_read(const char *path, struct model *model, struct error *err)
     if (!name)
         return error_memory(err);
     struct buf text = {0};
-    int code = access(name, F_OK) == 0 ? file_read(name, &text, err)
-                                       : error_set(err, ERR_NOT_FOUND,
-                                                   "%s is not a database: it has no " DATABASE_FILE
-                                                   " (hpcprof makes one from a measurement directory)",
-                                                   path);
+    int code = 0;
+    if (access(name, F_OK) == 0)
+        code = file_read(name, &text, err);
+    else if (errno == ENOENT)
+        code = error_set(
+            err, ERR_NOT_FOUND,
+            "%s is not a database: it has no " DATABASE_FILE " (hpcprof makes one from a measurement directory)", path);
+    else
+        code = error_set(err, ERR_IO, "%s: cannot be read: %s", name, strerror(errno));
     if (code == 0 && !S_ISDIR(info.st_mode) && !text.len_bytes)
         code = error_set(err, ERR_FORMAT, "%s: the file is empty", path);
     if (code == 0 && !S_ISDIR(info.st_mode) && !locus_db_is(text.data, text.len_bytes))

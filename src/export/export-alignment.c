@@ -173,7 +173,7 @@ static int make_answer(const struct export_job *job, struct answer *answer, stru
     bool is_found = !job->subject || !all;
     for (size_t i = 0; all && i < n_all; i++) {
         const struct report_row *row = all[i].row->row;
-        bool is_meant = !job->subject || strcmp(row->name, job->subject) == 0;
+        bool is_meant = !job->subject || report_is_named(row, job->subject);
         is_found |= is_meant;
         if (is_meant && job_shows(job, row->share, n)) {
             fill_row(&answer->rows, &all[i]);

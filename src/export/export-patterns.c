@@ -16,7 +16,7 @@
 /* Whether a row is shown behind n others; all are of one variable, if that is what was asked for. */
 static bool is_shown(const struct export_job *job, const struct pattern_row *row, size_t n)
 {
-    return job->subject ? strcmp(row->row->name, job->subject) == 0 : job_shows(job, row->row->share, n);
+    return job->subject ? report_is_named(row->row, job->subject) : job_shows(job, row->row->share, n);
 }
 
 static const char *order_words(const struct pattern_row *row)

@@ -26,8 +26,8 @@ static bool is_line_shown(const struct export_job *job, const struct patterns *p
                           size_t n)
 {
     double all = patterns->report.total_samples;
-    bool is_meant = !job->subject || strcmp(name_of(patterns, line->row), job->subject) == 0 ||
-                    strcmp(name_of(patterns, line->other_row), job->subject) == 0;
+    bool is_meant = !job->subject || report_is_named(&patterns->report.rows[line->row], job->subject) ||
+                    report_is_named(&patterns->report.rows[line->other_row], job->subject);
     return is_meant && job_shows(job, all > 0 ? 100 * (double)line->n_samples / all : 0, n);
 }
 

@@ -286,7 +286,7 @@ int session_state_line(struct session *session, const char *text, char **line, s
     state_put_line(&first, &out);
     buf_append(&out, " ", 1);
     state_put_line(&words, &out);
-    buf_append(&out, " ", 1);
+    buf_printf(&out, *session->path == '-' ? " ./" : " "); /* no option */
     state_put_line(&last, &out);
     state_words_fini(&words);
     if (out.failed) {
@@ -304,7 +304,7 @@ int session_state_request(struct session *session, const char *text, char **requ
     struct buf out = {0};
     int code = resolve(session, text, &state, &query, err);
     if (code == 0)
-        code = state_put_request(&state, &query, &out, err);
+        state_put_request(&state, &query, &out);
     if (code == 0 && out.failed)
         code = error_memory(err);
     if (code != 0)

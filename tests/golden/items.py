@@ -10,6 +10,7 @@ import pathlib
 import random
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import urllib.parse
@@ -41,7 +42,7 @@ def check_known(database, program):
     app, line = str(program.folder / "app.c"), {mark: f"{file}:{number}" for mark, (file, number) in program.places.items()}
     wanted = {
         "variable:grid": {"line": line["leaf_grid"], "function": "leaf", "file": app, "module": str(program.path),
-                          "loop": "none: the line that uses it most is in no loop that is known", "instruction":
+                          "loop": "none: what uses it most is in no loop that is known", "instruction":
                           "none: the database has no instructions (hpcprof --instructions)"},
         "variable:<compute>": {"line": line["solve_own"], "type": "none: the type of its elements is not known"},
         f"line:{line['solve_own']}": {"function": "solve", "variable": "table", "file": app},
@@ -76,6 +77,44 @@ def check_kinds(database):
     expect(listed in manual, f"the manual in report-items.c lists other kinds than item.c, which has {kinds}")
 
 
+LOOPS_C = """
+static volatile double words[1 << 16];
+static void nest(int depth)
+{
+    for (int i = 0; i < (1 << 16); i++)
+        words[i] += 1;
+    for (int turn = 0; depth && turn < 2; turn++) {
+        nest(depth - 1);
+    }
+}
+int main(void)
+{
+    for (int turn = 0; turn < 3; turn++)
+        nest(7);
+    return 0;
+}
+"""
+
+
+def check_loops(scratch):
+    """A loop that calls its own function counts once, and the node that stands for one is the largest."""
+    program, database = scratch / "nest", scratch / "nest-database"
+    program.with_suffix(".c").write_text(LOOPS_C, encoding="ascii")
+    subprocess.run([*os.environ.get("CC", "gcc").split(), "-g", "-O1", "-o", program, program.with_suffix(".c")], check=True)
+    if run("hpcrun", "-e", "EADDR", "-o", scratch / "nest-m", program, status=None).returncode:
+        print("SKIP of loops: nothing can be measured here")
+        return
+    run("hpcprof", "-q", "-o", database, scratch / "nest-m")
+    rows = ask(database, "loop")
+    expect(rows and all(row["share"] < 100.001 for row in rows), f"loops: {rows}")
+    nodes = json.loads(run("hpcquery", "tree", "--json", database).stdout)["nodes"]
+    for row in rows[:4]:
+        most = max((node["inclusive_share"] if "inclusive_share" in node else node["percent"] for node in nodes
+                    if node["kind"] == "loop" and node["line"] == row["line"]), default=0)
+        node = next(other for other in ask(database, row["item"]) if other["kind"] == "node")
+        expect(abs(node["share"] - most) < 0.01, f"{row['item']}: {node}, not {most}")
+
+
 def check_refusals(database):
     for thing, words in (("nothing:x", "'nothing' is no kind of thing"), ("variable:gird", "the database has no variable 'gird'; did you mean 'grid'?"),
                          ("line:util.c:4", "the database has no line 'util.c:4'"), ("", "'' is no kind of thing"),
@@ -103,6 +142,13 @@ def check_any(database):
         rows = ask(database, kind)
         names = [row["item"] for row in rows]
         expect(len(set(names)) == len(names), f"{database.name}: {kind}: a name twice: {names}")
+        expect(all((row["share"] or 0) < 100.001 for row in rows), f"{database.name}: {kind}: more than there is: {rows[:3]}")
+        if kind in ("variable", "field", "type", "site", "loop", "file", "module"):
+            values = [row["share"] or 0 for row in rows]
+            expect(values == sorted(values, reverse=True), f"{database.name}: {kind}: not the largest first: {values}")
+        for row in [row for row in rows if kind == "variable" and " from " in row["item"]][:3]:
+            done = run("hpcquery", "patterns", "--variable", row["item"].partition(":")[2], database, status=None)
+            expect("no variable is called" not in done.stderr, f"{database.name}: {row['item']}: {done.stderr}")
         for row in rows[:SEVERAL]:
             one = ask(database, row["item"])
             expect(one[0] == {**row, "kind": kind, "missing": None}, f"{database.name}: {row['item']}: {one[0]}, not {row}")
@@ -149,12 +195,15 @@ def check_states(rng, database):
 def check_state_refusals(database):
     for state, status, words in (("viw=vars", 2, "a state has no 'viw'; did you mean 'view'"), ("view=var", 1, "there is no view 'var'; did you mean 'vars'"),
                                  ("active=variable:gird&view=patterns", 1, "no variable 'gird'"), ("view=annotate", 1, "annotate shows one thing, and none is active"),
-                                 ("view=vars&top=x", 2, "--top takes a number"), ("view=vars&filter=%e", 2, "two hexadecimal digits"),
+                                 ("view=vars&top=x", 2, "a state: 'top' takes a number of rows"), ("active=foo:x", 1, "'foo' is no kind"),
+                                 ("active=variable:gird", 1, "no variable 'gird'"), ("by=nothing", 2, "'by' takes thread"),
+                                 ("view=tree&trail=flat%20-o/tmp/x", 1, "trail"), ("view=lines&profiles=thread%20=%201", 1, "lines is about all profiles"), ("view=vars&filter=%e", 2, "two hexadecimal digits"),
                                  ("view=annotate&active=thread:0.0", 1, "annotate cannot show thread:0.0: a thread has no f")):
         done = run("hpcquery", "--at", state, database, status=None)
         expect(done.returncode == status and not done.stdout and words in done.stderr and done.stderr.count("\n") == 1,
                f"{state}: status {done.returncode}: {done.stdout[:200]}{done.stderr}")
-    for arguments in (("--at", "", "vars", database), ("--at", ""), ("--command", database), ("--at", "", database, database)):
+    for arguments in (("--at", "", "vars", database), ("--at", ""), ("--command", database), ("--at", "", database, database),
+                      ("--at", "", "--command", "--json", database)):
         expect(run("hpcquery", *arguments, status=None).returncode == 2, f"{arguments} is taken")
     wanted = run("hpcquery", "functions", "--csv", "--top", "2", database).stdout
     expect(run("hpcquery", "--at", "view=functions&top=1", "--csv", "--top", "2", database).stdout == wanted, "an option does not stand over the state")
@@ -175,6 +224,7 @@ def main():
             n += check_any(other)
             n_states += check_states(rng, other)
         check_state_refusals(database)
+        check_loops(scratch)
     for failure in failures[:20]:
         print(f"FAIL: {failure[:1500]}")
     print(f"{len(found)} databases, {n} things, {n_states} states")

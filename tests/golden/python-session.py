@@ -293,6 +293,14 @@ def check_refusals(path):
     raised("a report", locus.Error, "there is no report 'var'; did you mean 'vars'?", session.ask, "var")
     raised("an option that leaks has", TypeError, "vars takes no option 'mark'; it takes metric, by, ", session.ask, "vars", mark=True)
     raised("an option of a method", TypeError, "numa takes no option 'by'; it takes metric, top, min", session.numa, by="thread")
+    for bad in (3, True, 3.0, None, ["vars"]):
+        raised(f"a report {bad!r}", TypeError, "a report is a name, not ", session.ask, bad)
+    raised("a state", TypeError, "a text is wanted, not 3", session.ask_state, 3)
+    raised("an expression", TypeError, "a text is wanted, not 3", session.ask, "vars", derive=[3])
+    raised("a path", ValueError, "a path has no byte 0", locus.Session, session.path + "\0x")
+    for state in ("top=0x10", "top=5 ", "top=1e3", "top=-1", "top=18446744073709551618", "min=nan", "min=101"):
+        raised(state, locus.Error, "a state: '", session.ask_state, state)
+    expect(len(session.ask_state("top=007&min=1.").columns) > 3, "numbers with zeros before, a point behind")
     raised("a subject of vars", TypeError, "vars takes no option 'subject'", session.ask, "vars", "main")
     raised("what by takes", locus.Error, "--by takes thread, process", session.ask, "vars", by="thraed")
     raised("top", ValueError, "top is how many rows", session.ask, "vars", top=-1)

@@ -55,6 +55,12 @@ static void test_refused(void **unused)
         {"paths=yes", "a state: 'paths' takes 1"},
         {"top=5&filter=%4", "a state: % needs two hexadecimal digits, not 00, at byte 13"},
         {"filter=%00", "a state: % needs two hexadecimal digits, not 00, at byte 7"},
+        {"top=0x10", "a state: 'top' takes a number of rows"},
+        {"top=18446744073709551618", "a state: 'top' takes a number of rows"},
+        {"min=1e1", "a state: 'min' takes a percentage, from 0 to 100"},
+        {"min=100.5", "a state: 'min' takes a percentage, from 0 to 100"},
+        {"min=1.2.3", "a state: 'min' takes a percentage, from 0 to 100"},
+        {"order=name", "a state: 'order' takes time or memory"},
         {"filter=%zz", "a state: % needs two hexadecimal digits, not 00, at byte 7"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -83,7 +89,12 @@ static void test_round_trips(void **unused)
             while (!key);
             for (long i = 1 + random() % 18; i > 0; i--)
                 value[i - 1] = (char)(1 + random() % 255);
-            assert_int_equal(state_set(&state, key->name, key->kind == STATE_FLAG ? "1" : value, &err), 0);
+            const char *taken = key->kind == STATE_FLAG    ? "1"
+                                : key->option == ASK_TOP   ? "12"
+                                : key->option == ASK_MIN   ? "2.50"
+                                : key->option == ASK_ORDER ? "time"
+                                                           : value;
+            assert_int_equal(state_set(&state, key->name, taken, &err), 0);
         }
         state_put_text(&state, &one);
         assert_int_equal(state_of_text(one.data ? one.data : "", &again, &err), 0);

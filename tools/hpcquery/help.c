@@ -133,7 +133,8 @@ static void add_rows(struct pages *pages, const struct report_kind *kind, bool i
         common &= kind_options(kinds[i]);
     for (const struct option_row *row = option_rows; row->names && n + 1 < ROWS_MAX; row++) {
         uint64_t wanted = kind ? kind_options(kind) : is_short ? common : ~UINT64_C(0);
-        if (row->id < ASKS && !(wanted >> row->id & 1))
+        bool is_of_all = row->id >= ASKS && row->id < OPTION_HELP; /* in place of a verb, or for the shell */
+        if ((row->id < ASKS && !(wanted >> row->id & 1)) || (kind && is_of_all))
             continue;
         pages->rows[n] = *row;
         if (row->help && row->id < ASKS) {
@@ -254,7 +255,7 @@ static void list_names(const char *names)
 int help_list_options(const struct report_kind *kind)
 {
     for (const struct option_row *row = option_rows; row->names; row++)
-        if (row->help && (!kind || row->id >= ASKS || kind_options(kind) >> row->id & 1))
+        if (row->help && (!kind || row->id >= OPTION_HELP || (row->id < ASKS && kind_options(kind) >> row->id & 1)))
             list_names(row->names);
     return 0;
 }

@@ -86,7 +86,7 @@ const struct option_row option_rows[] = {
     {OPT_AT, "--at", "STATE",
      "Print what a state of a viewer shows, in place of a report: hpcquery --at "
      "'view=REPORT&active=line:cg.c:52' DB. "
-     "The guide has its keys; options that follow stand over it."},
+     "The guide has its keys; options beside it stand over them."},
     {OPT_COMMAND, "--command", NULL, "With --at: print the command line that prints the same, instead."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     {OPT_LIST_COMMANDS, "--list-commands", NULL, NULL},
@@ -351,6 +351,8 @@ static int answer_state(const struct asked *asked, char **words, size_t n, struc
     struct error err = {0};
     if (n != 1)
         return usage("give one database, and no report, with --at");
+    if (asked->prints_command && settings->given & ~ASK(OUTPUT))
+        return usage("--command goes with --at and --output alone: what the state lacks, add to the line");
     const char *path = words[0];
     int code = session_open(&path, 1, &session, &err);
     if (code == 0)

@@ -97,10 +97,13 @@ static int choose_variables(struct making *making, const char *name, struct erro
     making->is_wanted = calloc(report->n_variables + 1, sizeof *making->is_wanted);
     if (!making->is_wanted)
         return error_memory(err);
-    for (size_t i = 0; i < report->n_variables; i++) {
+    for (size_t i = 0; i < report->n_variables; i++)
         making->is_wanted[i] = !name || strcmp(model_variable_name(report->model, &report->variables[i]), name) == 0;
+    for (size_t i = 0; name && i < report->n_rows; i++) /* also by what tells it from others of its name */
+        if (report->rows[i].variable && report_is_named(&report->rows[i], name))
+            making->is_wanted[report->rows[i].variable - report->variables] = true;
+    for (size_t i = 0; i < report->n_variables; i++)
         is_found |= making->is_wanted[i];
-    }
     return is_found ? 0 : report_refuse_variable(report, name, err);
 }
 

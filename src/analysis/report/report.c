@@ -931,6 +931,14 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     return code;
 }
 
+bool report_is_named(const struct report_row *row, const char *name)
+{
+    size_t n = strlen(row->name);
+    return strcmp(row->name, name) == 0 ||
+           (row->is_twin && row->site && strncmp(row->name, name, n) == 0 && strncmp(name + n, " from ", 6) == 0 &&
+            strcmp(row->site, name + n + 6) == 0);
+}
+
 int report_refuse_variable(const struct report *report, const char *name, struct error *err)
 {
     struct buf text = {0};

@@ -165,6 +165,10 @@ bool report_find_twins(char *const *texts, size_t n, bool *is_twin);
 /* Whether a block is named by the place of its call in a function, "Mesh::init+0x4f0", and that place. */
 bool report_place(const char *name, uint64_t *place);
 
+/* Whether a row is called so: by its name, or, where others have that name, by it and its site: "block from init
+ * (a.c:3)". */
+bool report_is_named(const struct report_row *row, const char *name);
+
 /* Says that no variable has this name, and which names are like it. Returns ERR_NOT_FOUND, or ERR_MEMORY. */
 int report_refuse_variable(const struct report *report, const char *name, struct error *err);
 
