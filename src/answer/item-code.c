@@ -129,6 +129,27 @@ static size_t largest_in(struct items *items, const char *kind, size_t offset, u
     return ITEM_NONE;
 }
 
+/* The thing that a row of code is. */
+static struct item item_of_row(const struct code_row *row, uint64_t ref)
+{
+    return (struct item){.value = row->own,
+                         .function = row->function,
+                         .file = row->file,
+                         .line = row->line,
+                         .module = row->module,
+                         .ref = ref};
+}
+
+/* The largest thing of a kind that lies in a function. */
+static size_t largest_in_function(struct items *items, const char *kind, const struct item *function, struct error *err)
+{
+    const struct item_list *list = items_list(items, item_kind_find(kind), err);
+    for (size_t i = 0; list && i < list->n; i++)
+        if (list->items[i].function == function->function && list->items[i].file == function->file)
+            return i;
+    return ITEM_NONE;
+}
+
 /* --- functions --- */
 
 static int make_functions(struct items *items, struct item_list *list, struct error *err)
@@ -137,12 +158,7 @@ static int make_functions(struct items *items, struct item_list *list, struct er
     list->total = table ? table->total : 0;
     for (size_t i = 0; table && i < table->n_rows; i++) {
         const struct code_row *row = &table->rows[i];
-        const struct item item = {.value = row->own,
-                                  .function = row->function,
-                                  .file = row->file,
-                                  .line = row->line,
-                                  .module = row->module,
-                                  .ref = i};
+        const struct item item = item_of_row(row, i);
         struct buf name = {0};
         item_put_function(items, row->function, row->file, row->module, &name);
         item_list_add(list, &item, &name);
@@ -153,20 +169,12 @@ static int make_functions(struct items *items, struct item_list *list, struct er
 /* The line of it that took most. */
 static size_t line_of_function(struct items *items, const struct item *item, struct error *err)
 {
-    const struct item_list *lines = items_list(items, item_kind_find("line"), err);
-    for (size_t i = 0; lines && i < lines->n; i++)
-        if (lines->items[i].function == item->function && lines->items[i].file == item->file)
-            return i;
-    return ITEM_NONE;
+    return largest_in_function(items, "line", item, err);
 }
 
 static size_t loop_of_function(struct items *items, const struct item *item, struct error *err)
 {
-    const struct item_list *loops = items_list(items, item_kind_find("loop"), err);
-    for (size_t i = 0; loops && i < loops->n; i++)
-        if (loops->items[i].function == item->function && loops->items[i].file == item->file)
-            return i;
-    return ITEM_NONE;
+    return largest_in_function(items, "loop", item, err);
 }
 
 static size_t node_of_function(struct items *items, const struct item *item, struct error *err)
@@ -200,12 +208,7 @@ static int make_lines(struct items *items, struct item_list *list, struct error 
     list->total = table ? table->total : 0;
     for (size_t i = 0; table && i < table->n_rows; i++) {
         const struct code_row *row = &table->rows[i];
-        const struct item item = {.value = row->own,
-                                  .function = row->function,
-                                  .file = row->file,
-                                  .line = row->line,
-                                  .module = row->module,
-                                  .ref = i};
+        const struct item item = item_of_row(row, i);
         struct buf name = {0};
         if (!row->line)
             continue;
@@ -340,12 +343,7 @@ static int make_instructions(struct items *items, struct item_list *list, struct
     list->total = code == 0 ? table.total : 0;
     for (size_t i = 0; code == 0 && i < table.n_rows; i++) {
         const struct code_row *row = &table.rows[i];
-        const struct item item = {.value = row->own,
-                                  .function = row->function,
-                                  .file = row->file,
-                                  .line = row->line,
-                                  .module = row->module,
-                                  .ref = row->vaddr};
+        const struct item item = item_of_row(row, row->vaddr);
         struct buf name = {0};
         if (!row->vaddr)
             continue;

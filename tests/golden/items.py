@@ -79,10 +79,24 @@ def check_kinds(database):
 
 LOOPS_C = """
 static volatile double words[1 << 16];
+static void one(void)
+{
+    static volatile double twin[1 << 14];
+    for (int i = 0; i < (1 << 14); i++)
+        twin[i] += 1;
+}
+static void other(void)
+{
+    static volatile double twin[1 << 14];
+    for (int i = 0; i < (1 << 14); i++)
+        twin[i] += 1;
+}
 static void nest(int depth)
 {
     for (int i = 0; i < (1 << 16); i++)
         words[i] += 1;
+    one();
+    other();
     for (int turn = 0; depth && turn < 2; turn++) {
         nest(depth - 1);
     }
@@ -105,6 +119,12 @@ def check_loops(scratch):
         print("SKIP of loops: nothing can be measured here")
         return
     run("hpcprof", "-q", "-o", database, scratch / "nest-m")
+    twins = [row["item"] for row in ask(database, "variable") if row["item"].startswith("variable:twin from ")]
+    expect(len(twins) == 2, f"variables of one name: {twins}")
+    for twin in twins:
+        state = urllib.parse.urlencode({"view": "patterns", "active": twin}, quote_via=urllib.parse.quote)
+        done = run("hpcquery", "--at", state, "--json", database, status=None)
+        expect("no variable is called" not in done.stderr, f"{twin}: {done.stderr}")
     rows = ask(database, "loop")
     expect(rows and all(row["share"] < 100.001 for row in rows), f"loops: {rows}")
     nodes = json.loads(run("hpcquery", "tree", "--json", database).stdout)["nodes"]

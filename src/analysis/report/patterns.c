@@ -532,7 +532,7 @@ static bool has_variable(const struct report *report, const char *name)
     bool found = false;
     for (size_t i = 0; i < report->n_rows && !found; i++)
         found =
-            strcmp(report->rows[i].name, name) == 0 ||
+            report_is_named(&report->rows[i], name) ||
             (report->rows[i].part && strcmp(model_variable_name(report->model, report->rows[i].variable), name) == 0);
     return found;
 }
