@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one way to data. A single file has the answers in it; a served page asks its server. Both know a request by its text.
+import {decode, Answer} from "./packed.js";
+
+/** @typedef {Record<string, any>} Request what session_ask_json takes */
+
+/** @type {Map<string, Promise<Answer>>} */ const asked = new Map();
+/** @type {Map<string, Answer>} */ const answers = new Map();
+/** @type {Map<string, HTMLElement>} */ const recorded = new Map();
+let secret = "";
+
+/** Whether a server answers; else the answers are in the page. */
+export let isServed = false;
+
+/**
+ * The text of a request, with sorted keys and without what is not said.
+ * @param {Request} request
+ */
+export function canonical(request) {
+    const keys = Object.keys(request).filter((key) => request[key] !== undefined && request[key] !== "" && request[key] !== false).sort();
+    return JSON.stringify(Object.fromEntries(keys.map((key) => [key, request[key]])));
+}
+
+/**
+ * @param {string} text base64
+ * @returns {Uint8Array}
+ */
+function bytesOf(text) {
+    const all = atob(text.trim()), bytes = new Uint8Array(all.length);
+    for (let i = 0; i < all.length; i++)
+        bytes[i] = all.charCodeAt(i);
+    return bytes;
+}
+
+/**
+ * @param {HTMLElement} section
+ * @returns {Promise<Answer>}
+ */
+async function openSection(section) {
+    const {form} = section.dataset, text = section.textContent || "";
+    if (form === "error")
+        throw new Error(text);
+    section.remove();
+    const bytes = bytesOf(text);
+    if (form === "plain")
+        return decode(/** @type {ArrayBuffer} */ (bytes.buffer));
+    const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return decode(await new Response(inflated).arrayBuffer());
+}
+
+/**
+ * @param {string} key
+ * @returns {Promise<Answer>}
+ */
+async function fetchAnswer(key) {
+    const response = await fetch("/ask", {method: "POST", body: key, headers: {Authorization: "Bearer " + secret}});
+    if (!response.ok)
+        throw new Error(await response.text());
+    return decode(await response.arrayBuffer());
+}
+
+/**
+ * @param {string} key
+ * @returns {Promise<Answer>}
+ */
+async function find(key) {
+    const section = recorded.get(key);
+    if (section)
+        return openSection(section);
+    if (isServed)
+        return fetchAnswer(key);
+    throw new Error("This page does not hold that. hpcviewer DB shows it, or: " + commandOf(JSON.parse(key)));
+}
+
+/**
+ * Asks, and keeps the answer. It fails with a sentence.
+ * @param {Request} request
+ * @returns {Promise<Answer>}
+ */
+export function ask(request) {
+    const key = canonical(request);
+    let answer = asked.get(key);
+    if (!answer) {
+        answer = find(key);
+        answer.then((made) => answers.set(key, made), () => undefined);
+        asked.set(key, answer);
+    }
+    return answer;
+}
+
+/**
+ * The answer, if it came already.
+ * @param {Request} request
+ * @returns {Answer | null}
+ */
+export function answered(request) {
+    return answers.get(canonical(request)) || null;
+}
+
+/**
+ * Whether an answer can be had at all.
+ * @param {Request} request
+ */
+export function canAsk(request) {
+    return isServed || recorded.has(canonical(request)) || asked.has(canonical(request));
+}
+
+/**
+ * A word of a command line.
+ * @param {string} word
+ */
+const quoted = (word) => (/^[\w%+,./:=@-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
+
+let database = "DB";
+
+/** @param {string} path */
+export function setDatabase(path) {
+    database = path;
+}
+
+/**
+ * The command that prints the same numbers.
+ * @param {Request} request
+ */
+export function commandOf(request) {
+    const words = ["hpcquery", request.report];
+    const isOperand = ["annotate", "items"].includes(request.report);
+    for (const [key, value] of Object.entries(request))
+        if (key === "report" || value === undefined || value === false || value === "" || (key === "subject" && isOperand))
+            continue;
+        else if (value === true)
+            words.push("--" + key);
+        else
+            for (const each of Array.isArray(value) ? value : [value])
+                words.push(`--${key === "subject" ? "variable" : key}=${each}`);
+    if (isOperand && request.subject)
+        words.push(request.subject);
+    return [...words, database].map((word) => quoted(String(word))).join(" ");
+}
+
+/**
+ * Exchanges the token of the address for a secret of this page.
+ * @param {string} token
+ */
+async function takeToken(token) {
+    const response = await fetch("/open", {method: "POST", body: token});
+    if (!response.ok)
+        throw new Error(await response.text());
+    return response.text();
+}
+
+/** Holds a request open, by which the server knows that the page is there. */
+function stayAlive() {
+    fetch("/alive", {headers: {Authorization: "Bearer " + secret}}).then((response) => response.text()).catch(() => undefined).then(() => {
+        document.body.classList.add("is-over");
+    });
+}
+
+/** Finds out who answers. Fails with a sentence when that is nobody. */
+export async function openHome() {
+    for (const section of document.querySelectorAll("script.answer"))
+        recorded.set(/** @type {HTMLElement} */ (section).dataset.ask || "", /** @type {HTMLElement} */ (section));
+    isServed = recorded.size === 0;
+    if (!isServed)
+        return;
+    const token = /^#token=([0-9a-f]+)$/.exec(location.hash);
+    if (token) {
+        history.replaceState(null, "", location.pathname);
+        secret = await takeToken(token[1]);
+        sessionStorage.setItem("secret", secret);
+    } else {
+        secret = sessionStorage.getItem("secret") || "";
+    }
+    if (!secret)
+        throw new Error("This address was used already, or is incomplete: press Enter where hpcviewer runs, and take the address that it prints.");
+    stayAlive();
+}

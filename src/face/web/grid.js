@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table of any length: only the rows that can be seen are in the page. It is sorted by numbers that each column has, in orders that are kept;
+// the keyboard reaches everything.
+import {make, attributes, button} from "./parts.js";
+
+/**
+ * @typedef {object} GridColumn
+ * @property {string} key
+ * @property {string} title
+ * @property {string} [help]
+ * @property {string} [classes] "n" is aligned to the right
+ * @property {string} [width] of the grid's template: "6rem", "minmax(8rem, 1fr)"
+ * @property {ArrayLike<number>} ranks [n] by which rows are sorted; NaN comes last
+ * @property {boolean} [isText] sorted upwards at first
+ * @property {(row: number) => import("./parts.js").Child} cell
+ */
+
+/**
+ * Rows by their ranks, equal ones in the order that they have, NaN last: a radix sort of the doubles' bits, 16 at a time, which knows no slow case.
+ * @param {ArrayLike<number>} ranks
+ * @param {number} n
+ * @param {boolean} falls the largest first
+ * @returns {Uint32Array}
+ */
+export function orderOf(ranks, n, falls) {
+    const doubles = Float64Array.from({length: n}, (_, i) => ranks[i]);
+    const words = new Uint32Array(doubles.buffer);
+    for (let i = 0; i < n; i++) {
+        const isNegative = words[2 * i + 1] & 0x80000000, isKnown = !Number.isNaN(ranks[i]);
+        const low = isNegative ? ~words[2 * i] : words[2 * i], high = isNegative ? ~words[2 * i + 1] : words[2 * i + 1] | 0x80000000;
+        words[2 * i] = isKnown ? (falls ? ~low : low) : 0xffffffff;
+        words[2 * i + 1] = isKnown ? (falls ? ~high : high) : 0xffffffff;
+    }
+    const halves = new Uint16Array(words.buffer);
+    let from = Uint32Array.from({length: n}, (_, i) => i), to = new Uint32Array(n);
+    for (let pass = 0; pass < 4; pass++) {
+        const starts = new Uint32Array(65537);
+        for (let i = 0; i < n; i++)
+            starts[halves[4 * i + pass] + 1]++;
+        if (starts[halves[pass] + 1] === n)
+            continue;
+        for (let i = 1; i < 65537; i++)
+            starts[i] += starts[i - 1];
+        for (let i = 0; i < n; i++)
+            to[starts[halves[4 * from[i] + pass]]++] = from[i];
+        [from, to] = [to, from];
+    }
+    return from;
+}
+
+export class Grid {
+    /**
+     * @param {object} options
+     * @param {string} options.label what the rows are
+     * @param {(row: number, event: MouseEvent | KeyboardEvent) => void} options.choose
+     * @param {(row: number) => string} [options.marks] classes of a row: "active", "selected", "related"
+     * @param {number} [options.height] of a row, in pixels
+     * @param {(sort: string) => void} [options.onSort] the order is somebody else's; told "KEY" or "-KEY"
+     */
+    constructor(options) {
+        this.options = options;
+        this.height = options.height || 26;
+        /** @type {GridColumn[]} */ this.columns = [];
+        this.n = 0;
+        this.sort = "";
+        /** @type {Map<string, Uint32Array>} */ this.orders = new Map();
+        /** @type {Uint32Array} */ this.order = new Uint32Array(0);
+        /** @type {((row: number) => boolean) | null} */ this.keeps = null;
+        this.at = 0; // position of the row that the keyboard is at
+        this.head = attributes(make("div", "grid-head"), {role: "row"});
+        this.space = make("div", "grid-space");
+        this.body = attributes(make("div", "grid-body", this.space), {role: "rowgroup", tabindex: "0"});
+        this.element = attributes(make("div", "grid", attributes(make("div", "", this.head), {role: "rowgroup"}), this.body), {role: "grid", "aria-label": options.label});
+        this.body.addEventListener("scroll", () => this.drawSoon());
+        this.body.addEventListener("keydown", (event) => this.onKey(event));
+        this.body.addEventListener("click", (event) => this.onClick(event));
+        this.isDrawing = false;
+        new ResizeObserver(() => this.drawSoon()).observe(this.body);
+    }
+
+    /**
+     * Other rows.
+     * @param {GridColumn[]} columns
+     * @param {number} n
+     */
+    fill(columns, n) {
+        this.columns = columns;
+        this.n = n;
+        this.orders.clear();
+        const template = columns.map((column) => column.width || "minmax(4.5rem, auto)").join(" ");
+        this.element.style.setProperty("--columns", template);
+        attributes(this.element, {"aria-colcount": columns.length});
+        this.arrange(this.sort, this.keeps);
+    }
+
+    /**
+     * Another order, or other rows that are kept.
+     * @param {string} sort
+     * @param {((row: number) => boolean) | null} keeps
+     */
+    arrange(sort, keeps) {
+        const key = sort.replace(/^-/, ""), column = this.columns.find((each) => each.key === key);
+        this.sort = column ? sort : "";
+        this.keeps = keeps;
+        const whole = column ? this.orderBy(column, sort.startsWith("-")) : this.plain();
+        this.order = keeps ? whole.filter(keeps) : whole;
+        attributes(this.element, {"aria-rowcount": this.order.length + 1});
+        this.space.style.height = this.order.length * this.height + "px";
+        this.at = Math.min(this.at, Math.max(this.order.length - 1, 0));
+        this.drawHead();
+        this.draw();
+    }
+
+    plain() {
+        return Uint32Array.from({length: this.n}, (_, i) => i);
+    }
+
+    /**
+     * @param {GridColumn} column
+     * @param {boolean} falls
+     */
+    orderBy(column, falls) {
+        const name = (falls ? "-" : "") + column.key;
+        let order = this.orders.get(name);
+        if (!order) {
+            order = orderOf(column.ranks, this.n, falls);
+            this.orders.set(name, order);
+        }
+        return order;
+    }
+
+    drawHead() {
+        this.head.replaceChildren(...this.columns.map((column, i) => {
+            const isThis = this.sort.replace(/^-/, "") === column.key, falls = this.sort.startsWith("-");
+            const title = button(column.title + (isThis ? (falls ? " \u25be" : " \u25b4") : ""), () => this.sortBy(column));
+            title.title = column.help || "Sort by this";
+            return attributes(make("div", column.classes || "", title), {role: "columnheader", "aria-colindex": i + 1,
+                                                                        "aria-sort": isThis ? (falls ? "descending" : "ascending") : "none"});
+        }));
+    }
+
+    /** @param {GridColumn} column */
+    sortBy(column) {
+        const falls = this.sort === column.key || (this.sort !== "-" + column.key && !column.isText);
+        const sort = (falls ? "-" : "") + column.key, at = this.columns.indexOf(column);
+        if (this.options.onSort)
+            this.options.onSort(sort);
+        else
+            this.arrange(sort, this.keeps);
+        /** @type {HTMLElement | undefined} */ (this.head.children[at]?.firstChild)?.focus();
+    }
+
+    drawSoon() {
+        if (this.isDrawing)
+            return;
+        this.isDrawing = true;
+        requestAnimationFrame(() => {
+            this.isDrawing = false;
+            this.draw();
+        });
+    }
+
+    draw() {
+        const first = Math.max(0, Math.floor(this.body.scrollTop / this.height) - 4);
+        const last = Math.min(this.order.length, first + Math.ceil((this.body.clientHeight || 600) / this.height) + 9);
+        const rows = [];
+        for (let at = first; at < last; at++)
+            rows.push(this.makeRow(at));
+        this.space.replaceChildren(...rows);
+        attributes(this.body, {"aria-activedescendant": this.at >= first && this.at < last ? this.idOf(this.at) : null});
+    }
+
+    /** @param {number} at */
+    idOf(at) {
+        return `${this.options.label.replace(/\W/g, "-")}-${at}`;
+    }
+
+    /** @param {number} at its position */
+    makeRow(at) {
+        const row = this.order[at], marks = this.options.marks ? this.options.marks(row) : "";
+        const element = make("div", "grid-row " + marks + (at === this.at ? " at" : ""));
+        attributes(element, {role: "row", id: this.idOf(at), "aria-rowindex": at + 2, "aria-selected": /\b(active|selected)\b/.test(marks)});
+        element.dataset.row = String(row);
+        element.style.transform = `translateY(${at * this.height}px)`;
+        for (const column of this.columns)
+            element.append(attributes(make("div", column.classes || "", column.cell(row)), {role: "gridcell"}));
+        return element;
+    }
+
+    /** Only the marks changed: no row is made anew. */
+    mark() {
+        for (const element of /** @type {NodeListOf<HTMLElement>} */ (this.space.querySelectorAll(".grid-row"))) {
+            const marks = this.options.marks ? this.options.marks(Number(element.dataset.row)) : "";
+            const isAt = element.id === this.idOf(this.at);
+            element.className = "grid-row " + marks + (isAt ? " at" : "");
+            attributes(element, {"aria-selected": /\b(active|selected)\b/.test(marks)});
+        }
+        attributes(this.body, {"aria-activedescendant": this.idOf(this.at)});
+    }
+
+    /**
+     * Moves to a row and shows it.
+     * @param {number} row
+     * @param {boolean} [isQuiet] without scrolling when it can be seen
+     */
+    show(row, isQuiet = true) {
+        const at = this.order.indexOf(row);
+        if (at >= 0)
+            this.moveTo(at, isQuiet);
+    }
+
+    /**
+     * @param {number} at
+     * @param {boolean} [isQuiet]
+     */
+    moveTo(at, isQuiet = true) {
+        this.at = at;
+        const top = at * this.height, view = this.body;
+        if (!isQuiet || top < view.scrollTop)
+            view.scrollTop = Math.max(0, top - (isQuiet ? 0 : view.clientHeight / 3));
+        else if (top + this.height > view.scrollTop + view.clientHeight)
+            view.scrollTop = top + this.height - view.clientHeight;
+        if (this.space.querySelector("#" + CSS.escape(this.idOf(at))))
+            this.mark();
+        else
+            this.draw();
+    }
+
+    /** @param {KeyboardEvent} event */
+    onKey(event) {
+        if (event.altKey || event.ctrlKey || event.metaKey || !this.order.length)
+            return;
+        const page = Math.max(1, Math.floor(this.body.clientHeight / this.height) - 1);
+        const last = this.order.length - 1;
+        const target = (/** @type {Record<string, number>} */ ({ArrowDown: this.at + 1, ArrowUp: this.at - 1, PageDown: this.at + page, PageUp: this.at - page, Home: 0, End: last}))[event.key];
+        if (target !== undefined) {
+            event.preventDefault();
+            this.moveTo(Math.min(Math.max(target, 0), last));
+        } else if (event.key === "Enter" || event.key === " ") {
+            event.preventDefault();
+            this.options.choose(this.order[this.at], event);
+        }
+    }
+
+    /** @param {MouseEvent} event */
+    onClick(event) {
+        const element = /** @type {HTMLElement} */ (event.target).closest(".grid-row");
+        if (!(element instanceof HTMLElement) || /** @type {HTMLElement} */ (event.target).closest("button, a"))
+            return;
+        this.at = Number(element.getAttribute("aria-rowindex")) - 2;
+        this.options.choose(Number(element.dataset.row), event);
+        this.mark();
+    }
+}

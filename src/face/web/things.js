@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The things that views are about, by the identities that reports give them: "variable:a", "line:/src/cg.c:52". What stands for a thing as one of another
+// kind, and what belongs to it, follows from the tables of variables, functions and lines.
+import {ask, answered} from "./ask.js";
+import {state} from "./state.js";
+import {baseName} from "./parts.js";
+
+/** @typedef {import("./packed.js").Answer} Answer */
+
+/**
+ * The kind of a thing.
+ * @param {string} item
+ */
+export const kindOf = (item) => item.slice(0, Math.max(item.indexOf(":"), 0));
+
+/**
+ * Its name.
+ * @param {string} item
+ */
+export const nameOf = (item) => item.slice(item.indexOf(":") + 1);
+
+/**
+ * What people call it: of a place only the last part of the path.
+ * @param {string} item
+ */
+export function titleOf(item) {
+    const kind = kindOf(item), name = nameOf(item);
+    return ["line", "loop", "file", "module"].includes(kind) ? baseName(name) : name;
+}
+
+/**
+ * A request about the metric that is chosen.
+ * @param {import("./ask.js").Request} request
+ */
+export const about = (request) => (state.metric ? {...request, metric: state.metric} : request);
+
+export const VARS = {fields: true, report: "vars"};
+export const FUNCTIONS = {report: "functions"};
+export const LINES = {report: "lines"};
+
+/** The three tables, or null until they came. */
+export function tables() {
+    const vars = answered(about(VARS)), functions = answered(about(FUNCTIONS)), lines = answered(about(LINES));
+    return vars && functions && lines ? indexOf(vars, functions, lines) : null;
+}
+
+/** Asks for the three tables. A database without data has none of variables. */
+export async function loadTables() {
+    await Promise.all([VARS, FUNCTIONS, LINES].map((request) => ask(about(request))));
+}
+
+/** @typedef {{vars: Answer, functions: Answer, lines: Answer, rows: Map<string, number>, byPlace: Map<string, number>, byName: Map<string, number[]>}} Tables */
+
+/** @type {Tables | null} */ let index = null;
+
+/**
+ * @param {Answer} vars
+ * @param {Answer} functions
+ * @param {Answer} lines
+ * @returns {Tables}
+ */
+function indexOf(vars, functions, lines) {
+    if (index && index.vars === vars && index.functions === functions && index.lines === lines)
+        return index;
+    const rows = new Map(), byPlace = new Map(), byName = new Map();
+    for (const table of [vars, functions, lines])
+        for (let i = 0; i < table.n; i++) {
+            const item = table.text("item", i);
+            if (item && !rows.has(item))
+                rows.set(item, i);
+        }
+    for (let i = 0; i < lines.n; i++) {
+        const key = lines.text("file", i) + ":" + lines.number("line", i);
+        if (!byPlace.has(key))
+            byPlace.set(key, i);
+    }
+    for (let i = 0; i < vars.n; i++) {
+        const name = vars.text("variable", i), same = byName.get(name);
+        if (same)
+            same.push(i);
+        else
+            byName.set(name, [i]);
+    }
+    index = {vars, functions, lines, rows, byPlace, byName};
+    return index;
+}
+
+/**
+ * The row of a thing in the table of its kind, -1: it has none.
+ * @param {Tables} t
+ * @param {string} item
+ */
+export const rowOf = (t, item) => t.rows.get(item) ?? -1;
+
+/**
+ * The row of a variable that a line names: of several with one name, the one that has the line.
+ * @param {Tables} t
+ * @param {string} name
+ * @param {string} file
+ * @param {number} line
+ */
+export function variableRow(t, name, file, line) {
+    const same = t.byName.get(name) || [];
+    const has = (/** @type {number} */ row) => (t.vars.json("lines", row) || []).some((/** @type {any} */ each) => each.file === file && each.line === line);
+    return same.length < 2 ? same[0] ?? -1 : same.find(has) ?? same[0];
+}
+
+/**
+ * @param {Tables} t
+ * @param {string} file
+ * @param {number} line
+ * @returns {string} the line's identity, "" if it has no samples
+ */
+export function lineItem(t, file, line) {
+    const row = t.byPlace.get(file + ":" + line);
+    return row === undefined ? "" : t.lines.text("item", row);
+}
+
+/**
+ * @param {Tables} t
+ * @param {string} name
+ * @param {string} module "" for any
+ * @returns {string}
+ */
+export function functionItem(t, name, module) {
+    let found = "";
+    for (let i = 0; i < t.functions.n; i++)
+        if (t.functions.text("function", i) === name && (!module || t.functions.text("module", i) === module || !found)) {
+            found = t.functions.text("item", i);
+            if (!module || t.functions.text("module", i) === module)
+                break;
+        }
+    return found;
+}
+
+/** @typedef {{item: string, why: string}} Stand what stands for a thing; item "" and why: nothing does */
+
+/**
+ * @param {string} item
+ * @returns {Stand}
+ */
+const is = (item) => ({item, why: ""});
+/**
+ * @param {string} why
+ * @returns {Stand}
+ */
+const none = (why) => ({item: "", why});
+
+/**
+ * @param {Tables} t
+ * @param {string} item
+ */
+function lineOf(t, item) {
+    const kind = kindOf(item), row = rowOf(t, item);
+    if (kind === "line")
+        return is(item);
+    if (kind === "variable") {
+        const first = row >= 0 ? (t.vars.json("lines", row) || [])[0] : null;
+        const line = first ? lineItem(t, first.file, first.line) : "";
+        return line ? is(line) : none("No line of the source is known that uses it.");
+    }
+    if (kind === "function" && row >= 0) {
+        const name = t.functions.text("function", row), module = t.functions.text("module", row);
+        for (let i = 0; i < t.lines.n; i++)
+            if (t.lines.text("function", i) === name && t.lines.text("module", i) === module && t.lines.number("line", i) > 0)
+                return is(t.lines.text("item", i));
+        return none("It has no line numbers: compile with -g.");
+    }
+    if (kind === "file" || kind === "module")
+        for (let i = 0; i < t.lines.n; i++)
+            if (t.lines.text(kind, i) === nameOf(item) && t.lines.number("line", i) > 0)
+                return is(t.lines.text("item", i));
+    return kind === "loop" ? is("line:" + nameOf(item)) : none("It is no place in the source.");
+}
+
+/**
+ * @param {Tables} t
+ * @param {string} item
+ * @returns {Stand}
+ */
+function functionOf(t, item) {
+    if (kindOf(item) === "function")
+        return is(item);
+    if (kindOf(item) === "variable") {
+        const first = (rowOf(t, item) >= 0 && (t.vars.json("lines", rowOf(t, item)) || [])[0]) || null;
+        const found = first ? functionItem(t, first.function, "") : "";
+        return found ? is(found) : none("No function is known that uses it.");
+    }
+    const line = lineOf(t, item), row = line.item ? rowOf(t, line.item) : -1;
+    if (row < 0)
+        return none(line.why || "No function is known there.");
+    const found = functionItem(t, t.lines.text("function", row), t.lines.text("module", row));
+    return found ? is(found) : none("No function is known there.");
+}
+
+/**
+ * @param {Tables} t
+ * @param {string} item
+ * @returns {Stand}
+ */
+function variableOf(t, item) {
+    if (kindOf(item) === "variable")
+        return is(item);
+    const table = kindOf(item) === "function" ? t.functions : t.lines;
+    const row = kindOf(item) === "function" ? rowOf(t, item) : rowOf(t, lineOf(t, item).item);
+    const data = row >= 0 ? (table.json("data", row) || [])[0] : null;
+    const found = data ? variableRow(t, data.variable, table.text("file", row), table.number("line", row)) : -1;
+    return found >= 0 ? is(t.vars.text("item", found)) : none("No variable was accessed there.");
+}
+
+/**
+ * What stands for a thing as one of another kind.
+ * @param {Tables} t
+ * @param {string} item
+ * @param {"variable" | "function" | "line"} kind
+ * @returns {Stand}
+ */
+export function standIn(t, item, kind) {
+    return kind === "variable" ? variableOf(t, item) : kind === "function" ? functionOf(t, item) : lineOf(t, item);
+}
+
+/** @typedef {{variables: Map<string, number>, lines: Map<string, number>, functions: Map<string, number>}} Related identities, with their share of the thing, 0 to 1 */
+
+/** @type {Map<string, Related>} */ const kept = new Map();
+
+/**
+ * What belongs to a thing: the lines and functions of a variable, the variables of a line or function.
+ * @param {Tables} t
+ * @param {string} item
+ * @returns {Related}
+ */
+export function relatedTo(t, item) {
+    const key = item + "\n" + state.metric, before = kept.get(key);
+    if (before)
+        return before;
+    /** @type {Related} */ const found = {variables: new Map(), lines: new Map(), functions: new Map()};
+    const kind = kindOf(item), row = rowOf(t, item);
+    const add = (/** @type {Map<string, number>} */ map, /** @type {string} */ of, /** @type {number} */ share) => of && map.set(of, (map.get(of) || 0) + share);
+    if (row >= 0 && kind === "variable") {
+        const value = t.vars.number("value", row);
+        for (const line of t.vars.json("lines", row) || []) {
+            add(found.lines, lineItem(t, line.file, line.line), line.value / value);
+            add(found.functions, functionItem(t, line.function, ""), line.value / value);
+        }
+    } else if (row >= 0 && (kind === "line" || kind === "function")) {
+        const table = kind === "line" ? t.lines : t.functions;
+        for (const data of table.json("data", row) || []) {
+            const variable = variableRow(t, data.variable, table.text("file", row), table.number("line", row));
+            if (variable >= 0)
+                add(found.variables, t.vars.text("item", variable), data.value / table.number("own", row));
+        }
+        if (kind === "line")
+            add(found.functions, functionOf(t, item).item, 1);
+        else
+            for (let i = 0; i < t.lines.n; i++)
+                if (t.lines.text("function", i) === t.functions.text("function", row) && t.lines.text("module", i) === t.functions.text("module", row))
+                    add(found.lines, t.lines.text("item", i), t.lines.number("own", i) / t.functions.number("own", row));
+    }
+    kept.set(key, found);
+    return found;
+}
+
+/**
+ * The class of a thing's marks, for rows and boxes: "active", "selected", "related" or "".
+ * @param {Tables | null} t
+ * @param {string} item
+ */
+export function markOf(t, item) {
+    if (!item)
+        return "";
+    if (item === state.active)
+        return "active";
+    if (state.selected.includes(item))
+        return "selected";
+    if (!t || !state.active)
+        return "";
+    const related = relatedTo(t, state.active);
+    return related.variables.has(item) || related.lines.has(item) || related.functions.has(item) ? "related" : "";
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All variables as a table: what each costs, why, and where it comes from.
+import {answered} from "./ask.js";
+import {state, want} from "./state.js";
+import {about, tables, markOf, VARS} from "./things.js";
+import {percent, named, meter, size, short} from "./parts.js";
+import {Grid} from "./grid.js";
+import {searchOf, choose} from "./list.js";
+import {partsOf, wordsOf, legend} from "./view-answer.js";
+
+/** @typedef {import("./packed.js").Answer} Answer */
+/** @typedef {import("./grid.js").GridColumn} GridColumn */
+
+/** @type {Grid | null} */ let grid = null;
+/** @type {Answer | null} */ let filled = null;
+
+/**
+ * Columns of numbers: key, title, how they are shown, help.
+ * @type {[string, string, (value: number) => string, string][]}
+ */
+const NUMBERS = [
+    ["memory_share", "memory", percent, "Waiting for memory, in percent of the whole"],
+    ["execution_share", "execution", percent, "Computing, not waiting"],
+    ["unverified_share", "unverified", percent, "Not known whether it waited"],
+    ["samples", "samples", short, "How many samples"],
+    ["size_bytes", "size", size, "Bytes of all blocks"],
+    ["n_blocks", "blocks", short, "How many blocks"],
+];
+
+/**
+ * @param {Answer} vars
+ * @returns {GridColumn[]}
+ */
+function columnsOf(vars) {
+    /**
+     * @param {string} key
+     * @returns {ArrayLike<number>}
+     */
+    const ranks = (key) => vars.columns.get(key)?.ranks || new Float64Array(vars.n);
+    const longest = vars.n ? vars.number("share", 0) || 1 : 1;
+    /** @type {GridColumn[]} */ const columns = [
+        {key: "share", title: "share", classes: "n", width: "4.5rem", ranks: ranks("share"), cell: (row) => percent(vars.number("share", row))},
+        {key: "bar", title: "", width: "minmax(4rem, 9rem)", ranks: ranks("memory_high"), help: "Sort by what may wait for memory", cell: (row) => {
+            const parts = partsOf(vars, row);
+            return meter(parts.map(([name, value]) => [name, (100 * value) / longest]), wordsOf(parts));
+        }},
+        {key: "variable", title: "variable", isText: true, classes: "name", width: "minmax(9rem, 2fr)", ranks: ranks("variable"), cell: (row) => named(vars.text("variable", row))},
+        {key: "class", title: "class", isText: true, width: "6rem", ranks: ranks("class"), cell: (row) => vars.text("class", row)},
+    ];
+    for (const [key, title, show, help] of NUMBERS)
+        if (vars.columns.has(key))
+            columns.push({key, title, help, classes: "n", width: "5.6rem", ranks: ranks(key), cell: (row) => show(vars.number(key, row))});
+    columns.push({key: "alloc_site", title: "comes from", isText: true, width: "minmax(9rem, 2fr)", ranks: ranks("alloc_site"), cell: (row) => named(vars.text("alloc_site", row))});
+    return columns;
+}
+
+/** @type {import("./views.js").View} */
+export const variables = {
+    name: "vars", title: "Variables", stack: "data",
+    canShow() {
+        const t = tables();
+        return {item: "", why: t && !t.vars.n ? "This input has no variables: it was not measured with data addresses (hpcrun -e datacentric)." : ""};
+    },
+    asks: () => [about({report: "vars"})],
+    open(panel) {
+        grid = new Grid({label: "Variables", height: 28, marks: (row) => (filled ? markOf(tables(), filled.text("item", row)) : ""), onSort: (sort) => want({sort}),
+                         choose: (row, event) => filled && choose(filled.text("item", row), event)});
+        panel.append(grid.element, legend());
+    },
+    draw(_, mask) {
+        const vars = answered(about(VARS));
+        if (!vars || !grid)
+            return;
+        const isNew = vars !== filled;
+        if (isNew) {
+            filled = vars;
+            grid.sort = state.sort;
+            grid.fill(columnsOf(vars), vars.n);
+        }
+        if (isNew || mask.has("filter") || mask.has("sort") || mask.has("all"))
+            grid.arrange(state.sort, searchOf(vars, state.filter));
+        const row = tables()?.rows.get(state.active);
+        if (mask.has("active") && row !== undefined && state.active.startsWith("variable:"))
+            grid.show(row);
+        grid.mark();
+    },
+};
