@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The list at the left: all things of a kind, to search and to choose from.
-import {ask, answered} from "./ask.js";
+import {ask, answered, canAsk} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, markOf, kindOf, titleOf, VARS, FUNCTIONS, LINES} from "./things.js";
 import {make, attributes, choice, percent, named, place} from "./parts.js";
@@ -60,7 +60,7 @@ export class List {
         this.grid = new Grid({label: "List of things", height: 24, choose: (row, event) => choose(this.itemAt(row), event),
                               marks: (row) => markOf(tables(), this.itemAt(row)), onSort: (sort) => want({sort})});
         this.note = make("p", "dim");
-        this.kinds = choice("List", KINDS, state.list, (list) => want({list, sort: ""}));
+        this.kinds = choice("List", KINDS.filter(([kind]) => canAsk(requestOf(kind))), state.list, (list) => want({list, sort: ""}));
         this.element = attributes(make("section", "list", make("div", "tools", this.kinds), this.grid.element, this.note), {"aria-label": "List", id: "list"});
     }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The things that views are about, by the identities that reports give them: "variable:a", "line:/src/cg.c:52". What stands for a thing as one of another
 // kind, and what belongs to it, follows from the tables of variables, functions and lines.
-import {ask, answered} from "./ask.js";
+import {ask, answered, canonical} from "./ask.js";
+import {Answer} from "./packed.js";
 import {state} from "./state.js";
 import {baseName} from "./parts.js";
-
-/** @typedef {import("./packed.js").Answer} Answer */
 
 /**
  * The kind of a thing.
@@ -38,15 +37,31 @@ export const VARS = {fields: true, report: "vars"};
 export const FUNCTIONS = {report: "functions"};
 export const LINES = {report: "lines"};
 
+/** Tables that cannot be had, by the texts of their requests: why, and an empty one in their place. @type {Map<string, {why: string, table: Answer}>} */
+const lacking = new Map();
+
+/** @param {import("./ask.js").Request} request */
+const tableOf = (request) => answered(about(request)) || lacking.get(canonical(about(request)))?.table;
+
 /** The three tables, or null until they came. */
 export function tables() {
-    const vars = answered(about(VARS)), functions = answered(about(FUNCTIONS)), lines = answered(about(LINES));
+    const vars = tableOf(VARS), functions = tableOf(FUNCTIONS), lines = tableOf(LINES);
     return vars && functions && lines ? indexOf(vars, functions, lines) : null;
 }
 
-/** Asks for the three tables. A database without data has none of variables. */
+/** Why there are no variables; "" where there are some, or nobody knows yet. */
+export function whyNoVariables() {
+    const t = tables();
+    if (!t || t.vars.n)
+        return "";
+    return lacking.get(canonical(about(VARS)))?.why || "Nothing was sampled at data: hpcrun -e datacentric measures it.";
+}
+
+/** Asks for the three tables. What has no data accesses has none of variables. */
 export async function loadTables() {
-    await Promise.all([VARS, FUNCTIONS, LINES].map((request) => ask(about(request))));
+    await Promise.all([VARS, FUNCTIONS, LINES].map((request) => ask(about(request)).catch((error) => {
+        lacking.set(canonical(about(request)), {why: error.message, table: new Answer({program: "", rows: 0, columns: [], text_bytes: 0}, new Uint8Array(0))});
+    })));
 }
 
 /** @typedef {{vars: Answer, functions: Answer, lines: Answer, rows: Map<string, number>, byPlace: Map<string, number>, byName: Map<string, number[]>}} Tables */

@@ -2,7 +2,7 @@
 // One variable: what it is, where it was allocated, who uses which part of it, and from where.
 import {ask} from "./ask.js";
 import {state, want} from "./state.js";
-import {about, tables, standIn, rowOf, lineItem, nameOf, titleOf, kindOf} from "./things.js";
+import {about, tables, standIn, rowOf, whyNoVariables, lineItem, nameOf, titleOf, kindOf} from "./things.js";
 import {make, attributes, button, named, percent, meter, size, short, place, smallTable, numberCell, definitions} from "./parts.js";
 import {partsOf, wordsOf} from "./view-answer.js";
 import {NODES, nodesAbove, heaviestBelow} from "./nodes.js";
@@ -235,7 +235,7 @@ export const variable = {
     canShow(item) {
         const t = tables();
         if (!t || !t.vars.n)
-            return {item: "", why: t ? "This input has no variables." : ""};
+            return {item: "", why: whyNoVariables()};
         return item ? standIn(t, item, "variable") : {item: t.vars.text("item", 0), why: ""};
     },
     asks: (item) => [{report: "items", subject: item}, about({report: "patterns", subject: nameOf(item)}), about({report: "sharing", subject: nameOf(item)})],

@@ -2,7 +2,7 @@
 // All variables as a table: what each costs, why, and where it comes from.
 import {answered} from "./ask.js";
 import {state, want} from "./state.js";
-import {about, tables, markOf, VARS} from "./things.js";
+import {about, tables, markOf, whyNoVariables, VARS} from "./things.js";
 import {percent, named, meter, size, short} from "./parts.js";
 import {Grid} from "./grid.js";
 import {searchOf, choose} from "./list.js";
@@ -57,10 +57,7 @@ function columnsOf(vars) {
 /** @type {import("./views.js").View} */
 export const variables = {
     name: "vars", title: "Variables", stack: "data",
-    canShow() {
-        const t = tables();
-        return {item: "", why: t && !t.vars.n ? "This input has no variables: it was not measured with data addresses (hpcrun -e datacentric)." : ""};
-    },
+    canShow: () => ({item: "", why: whyNoVariables()}),
     asks: () => [about({report: "vars"})],
     open(panel) {
         grid = new Grid({label: "Variables", height: 28, marks: (row) => (filled ? markOf(tables(), filled.text("item", row)) : ""), onSort: (sort) => want({sort}),
