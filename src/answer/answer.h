@@ -186,4 +186,8 @@ struct table *answer_set_head(struct answer *answer, const struct column *column
  * name, the rows. */
 void answer_print_json(const struct answer *answer, struct buf *out);
 
+/* Appends an answer as packed columns (table_print_packed): the header has "program", "metric", "name" and, as "head",
+ * the object of what --json has before the rows, if there is any. */
+void answer_print_packed(const struct answer *answer, struct buf *out);
+
 #endif

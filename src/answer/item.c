@@ -331,18 +331,10 @@ struct code_table *items_functions(struct items *items, struct error *err)
     if (code_table_make(items->model, items->metric, CODE_FUNCTION, NULL, table, err) != 0)
         return NULL;
     items->has_functions = true;
-    items->first_of = calloc(items->model->strings.n_strings + 1, sizeof *items->first_of);
-    items->twins = calloc(items->model->strings.n_strings + 1, 1);
-    for (size_t i = 0; items->first_of && items->twins && i < table->n_rows; i++) {
-        const struct code_row *row = &table->rows[i];
-        uint32_t *first = &items->first_of[row->function];
-        *first = *first ? *first : (uint32_t)i + 1;
-        items->twins[row->function] |= (row->module != table->rows[*first - 1].module ? TWIN_MODULE : 0) |
-                                       (row->file != table->rows[*first - 1].file ? TWIN_FILE : 0);
-    }
-    if (!items->first_of || !items->twins)
+    items->twins = item_twins(table, &items->first_of);
+    if (!items->twins)
         (void)error_memory(err);
-    return items->first_of && items->twins ? table : NULL;
+    return items->twins ? table : NULL;
 }
 
 struct code_table *items_lines(struct items *items, struct error *err)
@@ -354,14 +346,72 @@ struct code_table *items_lines(struct items *items, struct error *err)
 
 /* --- names --- */
 
+unsigned char *item_twins(const struct code_table *functions, uint32_t **first_of)
+{
+    size_t n_strings = functions->model->strings.n_strings;
+    uint32_t *firsts = calloc(n_strings + 1, sizeof *firsts);
+    unsigned char *twins = calloc(n_strings + 1, 1);
+    for (size_t i = 0; firsts && twins && i < functions->n_rows; i++) {
+        const struct code_row *row = &functions->rows[i];
+        uint32_t *first = &firsts[row->function];
+        *first = *first ? *first : (uint32_t)i + 1;
+        twins[row->function] |= (row->module != functions->rows[*first - 1].module ? TWIN_MODULE : 0) |
+                                (row->file != functions->rows[*first - 1].file ? TWIN_FILE : 0);
+    }
+    if (!firsts) {
+        free(twins);
+        twins = NULL;
+    }
+    if (first_of && twins)
+        *first_of = firsts;
+    else
+        free(firsts);
+    return twins;
+}
+
+void item_put_twin(const struct model *model, const unsigned char *twins, const struct code_row *row, struct buf *out)
+{
+    unsigned differ = twins ? twins[row->function] : 0;
+    buf_printf(out, "%s", model_text(model, row->function));
+    if (differ & TWIN_MODULE)
+        buf_printf(out, "@%s", model_text(model, row->module));
+    if (differ & TWIN_FILE)
+        buf_printf(out, "@%s", model_text(model, row->file));
+}
+
 void item_put_function(struct items *items, uint32_t function, uint32_t file, uint32_t module, struct buf *out)
 {
-    unsigned twins = items->twins ? items->twins[function] : 0;
-    buf_printf(out, "%s", model_text(items->model, function));
-    if (twins & TWIN_MODULE)
-        buf_printf(out, "@%s", model_text(items->model, module));
-    if (twins & TWIN_FILE)
-        buf_printf(out, "@%s", model_text(items->model, file));
+    const struct code_row row = {.function = function, .file = file, .module = module};
+    item_put_twin(items->model, items->twins, &row, out);
+}
+
+void item_put_code_cell(const struct model *model, const unsigned char *twins, const struct code_row *row,
+                        struct table *table)
+{
+    struct buf text = {0};
+    if (!twins && !row->line) {
+        table_put_absent(table);
+        return;
+    }
+    if (twins) {
+        buf_printf(&text, "function:");
+        item_put_twin(model, twins, row, &text);
+    } else {
+        buf_printf(&text, "line:%s:%u", model_text(model, row->file), row->line);
+    }
+    table_put_made(table, &text);
+}
+
+void item_put_row_cell(const struct report_row *row, struct table *table)
+{
+    struct buf text = {0};
+    if (!row) {
+        table_put_absent(table);
+        return;
+    }
+    buf_printf(&text, "variable:");
+    item_put_row(row, &text);
+    table_put_made(table, &text);
 }
 
 void item_put_line(const struct items *items, uint32_t file, uint32_t line, struct buf *out)

@@ -7,6 +7,7 @@
 #define LOCUS_ANSWER_ITEM_H
 
 #include "analysis/report/code-table.h"
+#include "table/table.h"
 
 struct items;
 
@@ -112,5 +113,28 @@ void item_put_subject(const struct items *items, const struct item_kind *kind, c
 void item_put_function(struct items *items, uint32_t function, uint32_t file, uint32_t module, struct buf *out);
 void item_put_line(const struct items *items, uint32_t file, uint32_t line, struct buf *out);
 void item_put_row(const struct report_row *row, struct buf *out);
+
+/* --- for reports, whose rows are things --- */
+
+/* By string id: what tells functions of one name in this table apart, for item_put_twin; malloc'ed, NULL when out of
+ * memory. *first_of, where it is not NULL, receives items.first_of in the same way. */
+unsigned char *item_twins(const struct code_table *functions, uint32_t **first_of);
+
+/* Appends the name of a function, as item_put_function does. */
+void item_put_twin(const struct model *model, const unsigned char *twins, const struct code_row *row, struct buf *out);
+
+/* Appends the identity of a row of functions or of lines, which has a line, as the next cell, absent where there is
+ * none. twins: of functions; NULL: it is a line. */
+void item_put_code_cell(const struct model *model, const unsigned char *twins, const struct code_row *row,
+                        struct table *table);
+
+/* The same of a row of variables; NULL: it is none. */
+void item_put_row_cell(const struct report_row *row, struct table *table);
+
+/* The column of such cells. */
+#define ITEM_COLUMN                                                                                                    \
+    {                                                                                                                  \
+        "item", NULL, CELL_TEXT | COLUMN_PACKED                                                                        \
+    }
 
 #endif

@@ -168,3 +168,20 @@ void answer_print_json(const struct answer *answer, struct buf *out)
     table_print_json(&answer->rows, "\n", out);
     buf_append(out, "}\n", 2);
 }
+
+void answer_print_packed(const struct answer *answer, struct buf *out)
+{
+    struct buf about = {0};
+    json_put_key(&about, "program", 1);
+    json_put_text(&about, answer->program);
+    json_put_text_at(&about, "metric", answer->metric);
+    json_put_text_at(&about, "name", answer->name);
+    if (answer->head.n_columns) {
+        json_put_key(&about, "head", 0);
+        buf_append(&about, "{", 1);
+        table_print_members(&answer->head, &about);
+        buf_append(&about, "}", 1);
+    }
+    table_print_packed(&answer->rows, &about, out);
+    buf_fini(&about);
+}

@@ -9,6 +9,7 @@
 #include "export/annotation.h"
 #include "export/derived.h"
 #include "answer/answer.h"
+#include "answer/item.h"
 #include "export/text-cells.h"
 #include "table/table.h"
 
@@ -97,14 +98,16 @@ struct code_report {
     struct code_table table;
     struct derived derived;
     size_t n_left;
-    double rest;    /* own value of the rows that are left out */
-    uint32_t *like; /* [n_rows] 1 + another row that text shows alike, 0: none; NULL: not asked for */
+    double rest;          /* own value of the rows that are left out */
+    unsigned char *twins; /* of functions: item_twins */
+    uint32_t *like;       /* [n_rows] 1 + another row that text shows alike, 0: none; NULL: not asked for */
 };
 
 static void code_report_fini(struct code_report *report)
 {
     code_table_fini(&report->table);
     derived_fini(&report->derived);
+    free(report->twins);
     free(report->like);
 }
 
@@ -116,6 +119,10 @@ static int code_report_make(const struct export_job *job, enum code_kind kind, s
     int code = code_table_make(job->model, job->metric, kind, NULL, &report->table, err);
     if (code != 0)
         return code;
+    if (kind == CODE_FUNCTION && !(report->twins = item_twins(&report->table, NULL))) {
+        code_report_fini(report);
+        return error_memory(err);
+    }
     report->n_left = leave_out(&report->table, job, &report->rest);
     code = derive_rows(job, kind, &report->table, &report->derived, err);
     if (code != 0)
@@ -275,6 +282,7 @@ static void fill_row(struct table *rows, const struct code_report *report, size_
     code_fill_costs(&report->table, row, rows);
     code_fill_data(&report->table, row, rows);
     derived_put_row(&report->derived, number, rows);
+    item_put_code_cell(model, report->twins, row, rows);
 }
 
 static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)
@@ -286,6 +294,7 @@ static int make_answer(const struct export_job *job, struct answer *answer, stru
     column_list_add(&answer->columns, COLUMNS(place_columns));
     column_list_add(&answer->columns, COLUMNS(code_cost_columns));
     derived_add_columns(&report.derived, &answer->columns);
+    column_list_add(&answer->columns, &(struct column)ITEM_COLUMN, 1);
     answer_begin(answer, job->report, NULL, 0);
     answer->rows.n_more = report.n_left;
     table_put_number(answer_set_head(answer, COLUMNS(head_columns)), report.table.total);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/report/leaks.h"
+#include "answer/item.h"
 #include "base/bytes.h"
 #include "base/path.h"
 #include "database/database.h"
@@ -185,8 +186,9 @@ struct by_report {
     struct split split;
     double total;
     size_t name_width, cell_width;
-    bool *is_twin; /* [n_rows of the split] another row has the same name */
-    size_t *rows;  /* [n_rows] those that are shown */
+    unsigned char *twins; /* of functions: item_twins */
+    bool *is_twin;        /* [n_rows of the split] another row has the same name */
+    size_t *rows;         /* [n_rows] those that are shown */
     size_t n_rows;
     size_t n_left;
     double rest; /* of these, percent */
@@ -207,6 +209,7 @@ static void by_fini(struct by_report *by)
         code_table_fini(&by->table);
     split_types_fini(&by->types);
     split_fini(&by->split);
+    free(by->twins);
     free(by->is_twin);
     free(by->rows);
 }
@@ -395,6 +398,8 @@ static int by_make(struct by_report *by, const struct export_job *job, struct er
         by->table = by->annotation.table;
     by->total = is_about_data(subject) ? by->report->total_value : by->table.total;
     code = split_report(by, err);
+    if (code == 0 && subject == SUBJECT_FUNCTIONS && !(by->twins = item_twins(&by->table, NULL)))
+        code = error_memory(err);
     if (code == 0 && (!find_twins(by) || !choose_rows(by)))
         code = error_memory(err);
     if (code != 0)
@@ -701,8 +706,8 @@ static int by_text(const struct export_job *job, struct buf *out, struct error *
         "cells", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY                                                    \
     }
 
-static const struct column variable_columns[] = {VARIABLE_COLUMNS, VALUE_COLUMNS};
-static const struct column code_columns[] = {PLACE_COLUMNS, {"module", NULL, CELL_TEXT}, VALUE_COLUMNS};
+static const struct column variable_columns[] = {VARIABLE_COLUMNS, VALUE_COLUMNS, ITEM_COLUMN};
+static const struct column code_columns[] = {PLACE_COLUMNS, {"module", NULL, CELL_TEXT}, VALUE_COLUMNS, ITEM_COLUMN};
 static const struct column type_columns[] = {{"type", NULL, CELL_TEXT},
                                              {"size_bytes", NULL, CELL_WORD},
                                              {"field", NULL, CELL_TEXT | COLUMN_NO_JSON},
@@ -714,7 +719,7 @@ static const struct column field_columns[] = {{"type", NULL, CELL_TEXT | COLUMN_
                                               {"offset_bytes", NULL, CELL_WORD | COLUMN_NO_CSV},
                                               VALUE_COLUMNS};
 static const struct column source_columns[] = {
-    {"file", NULL, CELL_TEXT}, {"line", NULL, CELL_COUNT}, {"source", NULL, CELL_TEXT}, VALUE_COLUMNS};
+    {"file", NULL, CELL_TEXT}, {"line", NULL, CELL_COUNT}, {"source", NULL, CELL_TEXT}, VALUE_COLUMNS, ITEM_COLUMN};
 static const struct table tables[] = {
     [SUBJECT_VARIABLES] = TABLE_OF(variable_columns), [SUBJECT_FUNCTIONS] = TABLE_OF(code_columns),
     [SUBJECT_LINES] = TABLE_OF(code_columns),         [SUBJECT_TYPES] = TABLE_OF(type_columns),
@@ -766,6 +771,10 @@ static void fill_by_row(const struct by_report *by, size_t row, struct table *ta
 {
     fill_name(by, row, table);
     fill_values(by, row, table);
+    if (by->subject == SUBJECT_VARIABLES)
+        item_put_row_cell(&by->report->rows[row], table);
+    else if (by->subject != SUBJECT_TYPES)
+        item_put_code_cell(by->job->model, by->twins, &by->table.rows[row], table);
     if (by->subject != SUBJECT_TYPES)
         return;
     struct table *fields = table_put_table(table, COLUMNS(field_columns));

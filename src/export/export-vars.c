@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "answer/item.h"
 #include "export/prepared.h"
 #include "export/text-cells.h"
 #include "export/vars-table.h"
@@ -198,6 +199,8 @@ static void add_columns(struct column_list *list, const struct export_job *job, 
         add_statistics(list, "threads");
         add_statistics(list, "processes");
     }
+    if (!job->with_paths) /* whose rows are parts of things */
+        column_list_add(list, &(struct column)ITEM_COLUMN, 1);
 }
 
 /* --- rows --- */
@@ -420,7 +423,10 @@ static int fill_row(const struct export_job *job, const struct prepared *prepare
     fill_lines(report, row, has_lists ? row->n_lines : 0, table_put_table(table, COLUMNS(line_columns)));
     if (report->has_fields)
         fill_type(row, table);
-    return job->values ? fill_statistics(job, report, row, table, err) : 0;
+    int code = job->values ? fill_statistics(job, report, row, table, err) : 0;
+    if (!job->with_paths)
+        item_put_row_cell(number == SIZE_MAX ? NULL : row, table);
+    return code;
 }
 
 /* Time in the kernel, for which there are no samples: a row that has a value but no share, if there was any. */

@@ -21,6 +21,10 @@ struct face {
 int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
                   const struct face *face, struct buf *out, struct error *err);
 
+/* Answers a request as packed columns (answer_print_packed), which it appends to out; the request is that of
+ * session_ask_json.  err: as session_ask_json */
+int session_ask_packed(struct session *session, const char *request, struct buf *out, struct error *err);
+
 /* Fills *words with what stands behind "hpcquery" and before the database for what a state shows.
  * err: as session_state_line */
 int session_state_words(struct session *session, const char *state, struct state_words *words, struct error *err);

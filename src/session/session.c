@@ -188,26 +188,37 @@ int session_ask(struct session *session, const struct request *request, struct a
     return code;
 }
 
-int session_ask_json(struct session *session, const char *request, char **text, struct error *err)
+/* Appends the answer to a request that is JSON, as a printer prints it. */
+static int ask_printed(struct session *session, const char *request,
+                       void (*print)(const struct answer *answer, struct buf *out), struct buf *out, struct error *err)
 {
     struct request_text parsed;
     struct answer *answer = NULL;
-    struct buf out = {0};
-    *text = NULL;
     int code = request_of_json(request, &parsed, err);
     if (code == 0)
         code = session_ask(session, &parsed.request, &answer, err);
     if (code == 0)
-        answer_print_json(answer, &out);
-    if (code == 0 && out.failed)
+        print(answer, out);
+    if (code == 0 && out->failed)
         code = error_memory(err);
-    if (code == 0)
-        *text = out.data;
-    else
-        buf_fini(&out);
     answer_free(answer);
     request_text_fini(&parsed);
     return code;
+}
+
+int session_ask_json(struct session *session, const char *request, char **text, struct error *err)
+{
+    struct buf out = {0};
+    int code = ask_printed(session, request, answer_print_json, &out, err);
+    if (code != 0)
+        buf_fini(&out);
+    *text = out.data;
+    return code;
+}
+
+int session_ask_packed(struct session *session, const char *request, struct buf *out, struct error *err)
+{
+    return ask_printed(session, request, answer_print_packed, out, err);
 }
 
 int session_ask_text(struct session *session, const struct request *request, unsigned columns, char **text,

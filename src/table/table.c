@@ -545,6 +545,11 @@ static void put_json_rows(const struct table *table, const char *line, bool is_b
     buf_append(out, "]", 1);
 }
 
+void table_print_cell(const struct table_cell *cell, const struct column *column, struct buf *out)
+{
+    put_json_cell(cell, column, out);
+}
+
 void table_print_members(const struct table *table, struct buf *out)
 {
     if (table->n_cells)

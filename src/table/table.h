@@ -23,7 +23,8 @@ enum column_flag {
     COLUMN_BARE = 0x4000,      /* CELL_TABLE: in JSON lists, or values if it has one column, instead of objects */
     COLUMN_JOINED = 0x8000,    /* CELL_TABLE: in CSV each of its rows makes a line, with the other cells around it */
     COLUMN_FOLLOWS = 0x10000,  /* CELL_TABLE: in CSV its rows follow, whose columns there are the same */
-    COLUMN_NO_EMPTY = 0x20000  /* COLUMN_JOINED: no rows make no line; else one without them */
+    COLUMN_NO_EMPTY = 0x20000, /* COLUMN_JOINED: no rows make no line; else one without them */
+    COLUMN_PACKED = COLUMN_NO_CSV | COLUMN_NO_JSON /* only in packed form, for viewers */
 };
 
 /* CELL_OBJECT: how many of the columns that follow it holds. Of others: in CSV, columns of a lower place stand before
@@ -156,6 +157,20 @@ void table_fail(struct table *table);
 void table_print_text(const struct table *table, struct buf *out);
 void table_print_csv(const struct table *table, struct buf *out);
 void table_print_json(const struct table *table, const char *line, struct buf *out);
+
+/* Appends one cell as JSON, for an object with its members. */
+void table_print_cell(const struct table_cell *cell, const struct column *column, struct buf *out);
+
+/* Appends all rows as typed columns for a viewer: "LOC1", the length of a header in four bytes, the header (JSON,
+ * padded with blanks to a multiple of eight), the data of the columns, each padded with zeros, and the texts, each with
+ * a zero. All numbers are little endian. about: members of the header that stand first, as JSON without braces. The
+ * header's "columns" say how each is packed, in "type": f64     8 bytes a row, in planes: all lowest bytes first;
+ * absent is a NaN u32     4 bytes a row, in planes; absent is 2^32 - 1. "delta": each is the difference to the one
+ * before, the first to 0, with the sign in the lowest bit (zigzag), modulo 2^32 scaled  as u32, times "scale" u8 0, 1,
+ * absent 255 text    as u32: the number of a text; bytes that are not UTF-8 have become U+FFFD json    as text; the
+ * text is the cell as JSON: lists, tables, whole numbers beyond 2^53 same    no data; "value" is that of each row
+ * Members of objects are columns of their own, whose keys are "object.member". What JSON leaves out is not there. */
+void table_print_packed(const struct table *table, const struct buf *about, struct buf *out);
 
 /* Appends the members of the first row's object as JSON, without the braces around them. */
 void table_print_members(const struct table *table, struct buf *out);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports say the same in every form: random requests over databases of the other tests, each as text, CSV and JSON, and asked by
-the package of Python. Every value of a row of CSV must be in JSON, Python must have all values of JSON and no others, and text
+"""Reports say the same in every form: random requests over databases of the other tests, each as text, CSV and JSON, as packed
+columns for a viewer, and asked by the package of Python. Every value of a row of CSV must be in JSON, Python and packed columns must have all values of JSON and no others, and text
 must show the same rows with the same shares. A request that one refuses is refused by all of them, with the same words.
 
 usage: answers.py [N_REQUESTS [SEED]]"""
@@ -13,12 +13,14 @@ import os
 import pathlib
 import random
 import re
+import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+import packed  # noqa: E402
 from measurement import expect, failures, run  # noqa: E402
 
 N_REQUESTS = 40
@@ -338,6 +340,39 @@ def compare_python(what, locus, database, words, answer):
     return values_of(value)
 
 
+# --- packed columns against JSON ---
+
+IDENTITIES = {}  # by database and the words behind "items": those that there are
+
+
+def identities(database, *words):
+    key = (database, *words)
+    if key not in IDENTITIES:
+        answer = json.loads(run("hpcquery", "items", *words, "--json", database).stdout)
+        IDENTITIES[key] = {row["item"] for row in answer["items"]}
+    return IDENTITIES[key]
+
+
+def compare_packed(what, database, words, answer):
+    """The same request, packed; and each of its rows is a thing that there is."""
+    operands, options = options_of(words)
+    asked = json.dumps({**dict(zip(("report", "subject"), operands)), **options})
+    found = subprocess.run([pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "tests" / "lib" / "ask-packed", database, asked],
+                           capture_output=True, check=False)
+    said = found.stderr.decode(errors="replace").replace("ask-packed: ", "hpcquery: ", 1)
+    expect((found.returncode, said) == (answer.returncode, answer.stderr), f"{what}: packed says {said}, hpcquery {answer.stderr}")
+    if found.returncode or answer.returncode:
+        return 0
+    made = packed.Answer(found.stdout)
+    for sentence in packed.differences(made, json.loads(answer.stdout)):
+        expect(False, f"{what}: {sentence}")
+    metric = ("--metric", options["metric"]) if "metric" in options else ()
+    for item in made.columns.get("item", ()) if words[0] != "items" else ():
+        if item:
+            expect(item in identities(database, item.partition(":")[0], *metric), f"{what}: there is no {item}")
+    return made.n * len(made.columns)
+
+
 # --- requests ---
 
 def kind_of(words):
@@ -380,6 +415,7 @@ def check(database, words, locus):
     if len(states) > 1:
         expect(False, f"{what}: {[(answer.returncode, answer.stderr) for answer in answers]}")
     n = compare_python(what, locus, database, words, answers[2]) if locus else 0
+    n += compare_packed(what, database, words, answers[2])
     if any(answer.returncode for answer in answers):
         return 0
     table, answer = list(csv.DictReader(io.StringIO(answers[1].stdout))), json.loads(answers[2].stdout)

@@ -219,10 +219,126 @@ static void test_nested(void **state)
     table_fini(&above);
 }
 
+/* --- packed --- */
+
+/* Columns of all types, and three rows: nothing is known of the second one. */
+static const struct column packed_columns[] = {
+    {"same", "same", CELL_TEXT},
+    {"text", NULL, CELL_TEXT},
+    {"flag", NULL, CELL_FLAG},
+    {"small", NULL, CELL_COUNT},
+    {"wide", NULL, CELL_COUNT},
+    {"huge", NULL, CELL_WORD},
+    {"cost", NULL, CELL_NUMBER},
+    {"real", NULL, CELL_PERCENT},
+    {"of", NULL, CELL_OBJECT | COLUMN_MEMBERS(1)},
+    {"member", NULL, CELL_COUNT},
+    {"csv", NULL, CELL_TEXT | COLUMN_NO_JSON},
+    {"item", NULL, CELL_TEXT | COLUMN_PACKED},
+};
+
+static void fill_packed(struct table *table)
+{
+    for (int row = 0; row < 3; row++) {
+        bool is_known = row != 1;
+        table_put_text(table, "s");
+        table_put_text(table, !is_known ? NULL : row ? "\377b" : "a");
+        table_put_if(table, is_known, row > 0);
+        table_put_if(table, is_known, row ? 258 : 257);
+        table_put_if(table, is_known, row ? 1LL << 40 : -1);
+        table_put_word_if(table, is_known, row ? UINT64_MAX : 1);
+        table_put_number(table, is_known ? row ? 7.5 : 2.5 : (double)NAN);
+        table_put_number(table, is_known ? row ? 3.14159 : 0.3 : (double)NAN);
+        table_put_if(table, is_known, true);
+        table_put_count(table, 5); /* of the second row: absent, as its object is */
+        table_put_text(table, "left out");
+        table_put_text(table, row ? "line:b" : "line:a");
+    }
+}
+
+/* What the data of a column should be, in planes of its bytes; n is a multiple of 8. */
+static const unsigned char *expect_bytes(const unsigned char *at, const char *bytes, size_t n)
+{
+    assert_memory_equal(at, bytes, n);
+    return at + n;
+}
+
+static void test_packed(void **state)
+{
+    static const char header[] =
+        "{\"about\": 1,\n\"rows\":3,\"more\":4,\"texts\":6,\"text_bytes\":46,\"columns\":["
+        "{\"key\": \"same\", \"title\": \"same\", \"kind\": \"text\",\"type\":\"same\",\"value\":\"s\"},\n"
+        "{\"key\": \"text\", \"kind\": \"text\",\"type\":\"text\",\"delta\":true},\n"
+        "{\"key\": \"flag\", \"kind\": \"flag\",\"type\":\"u8\"},\n"
+        "{\"key\": \"small\", \"kind\": \"count\",\"type\":\"u32\",\"delta\":true},\n"
+        "{\"key\": \"wide\", \"kind\": \"count\",\"type\":\"f64\"},\n"
+        "{\"key\": \"huge\", \"kind\": \"word\",\"type\":\"json\",\"delta\":true},\n"
+        "{\"key\": \"cost\", \"kind\": \"number\",\"type\":\"scaled\",\"scale\":2.5,\"delta\":true},\n"
+        "{\"key\": \"real\", \"kind\": \"percent\",\"type\":\"f64\"},\n"
+        "{\"key\": \"of.member\", \"kind\": \"count\",\"type\":\"u32\",\"delta\":true},\n"
+        "{\"key\": \"item\", \"kind\": \"text\",\"type\":\"text\"}]}";
+    struct table table = TABLE_OF(packed_columns);
+    struct buf about = {0}, out = {0};
+    (void)state;
+    fill_packed(&table);
+    table.n_more = 4;
+    buf_printf(&about, "\"about\": 1");
+    table_print_packed(&table, &about, &out);
+    const unsigned char *at = (const unsigned char *)out.data + 8;
+    size_t n_header = (unsigned char)out.data[4] + 256 * (size_t)(unsigned char)out.data[5];
+    assert_memory_equal(out.data, "LOC1", 4);
+    assert_int_equal(n_header % 8, 0);
+    assert_memory_equal(at, header, sizeof header - 1);
+    for (size_t i = sizeof header - 1; i < n_header; i++)
+        assert_int_equal(at[i], ' ');
+    at = expect_bytes(at + n_header, "\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0", 16); /* 0, absent, 1 */
+    at = expect_bytes(at, "\0\377\1\0\0\0\0\0", 8);
+    at = expect_bytes(at, "\2\3\6\2\2\2\0\0\0\0\0\0\0\0\0\0", 16);
+    at = expect_bytes(at, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\360\370\160\277\177\102", 24); /* -1, NAN, 2^40 */
+    at = expect_bytes(at, "\4\5\10\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    at = expect_bytes(at, "\2\3\10\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    at = expect_bytes(at, "\63\0\156\63\0\206\63\0\33\63\0\360\63\0\371\63\0\41\323\370\11\77\177\100", 24);
+    at = expect_bytes(at, "\12\13\14\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    at = expect_bytes(at, "\4\5\5\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    at = expect_bytes(at,
+                      "a\0\357\277\275b\0"
+                      "1\0\"18446744073709551615\"\0line:a\0line:b",
+                      46);
+    assert_ptr_equal(at, out.data + out.len_bytes);
+    buf_fini(&about);
+    buf_fini(&out);
+    table_fini(&table);
+}
+
+/* Numbers that rise by about the same are packed as differences; tables without rows have columns. */
+static void test_packed_differences(void **state)
+{
+    static const struct column list[] = {{"n", NULL, CELL_COUNT}};
+    struct table table = TABLE_OF(list);
+    struct buf about = {0}, out = {0};
+    (void)state;
+    table_print_packed(&table, &about, &out);
+    assert_non_null(strstr(out.data + 8, "{\"key\": \"n\", \"kind\": \"count\",\"type\":\"same\",\"value\":null}"));
+    buf_fini(&out);
+    for (int i = 0; i < 8; i++)
+        table_put_count(&table, 1000 - 3 * i);
+    table_print_packed(&table, &about, &out);
+    assert_non_null(strstr(out.data + 8, "\"type\":\"u32\",\"delta\":true}"));
+    const unsigned char *data = (const unsigned char *)out.data + out.len_bytes - 32;
+    expect_bytes(data, "\320\5\5\5\5\5\5\5\7\0\0\0\0\0\0\0", 16); /* 1000 and -3 each, times two */
+    buf_fini(&about);
+    buf_fini(&out);
+    table_fini(&table);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text), cmocka_unit_test(test_csv),
-                                       cmocka_unit_test(test_json), cmocka_unit_test(test_objects),
-                                       cmocka_unit_test(test_nested)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_text),
+                                       cmocka_unit_test(test_csv),
+                                       cmocka_unit_test(test_json),
+                                       cmocka_unit_test(test_objects),
+                                       cmocka_unit_test(test_nested),
+                                       cmocka_unit_test(test_packed),
+                                       cmocka_unit_test(test_packed_differences)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ask-packed DB REQUEST writes the answer to a request, which is JSON, as packed columns; ask-packed --json DB REQUEST
+ * as JSON. For tests. Exit status 1 and one sentence on failure. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/face.h"
+
+int main(int argc, char **argv)
+{
+    bool is_json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    const char *const *words = (const char *const *)argv + 1 + is_json;
+    struct session *session = NULL;
+    struct error err = {0};
+    struct buf out = {0};
+    char *text = NULL;
+    if (argc != 3 + is_json)
+        return 2;
+    int code = session_open(words, 1, &session, &err);
+    if (code == 0)
+        code = is_json ? session_ask_json(session, words[1], &text, &err)
+                       : session_ask_packed(session, words[1], &out, &err);
+    if (code == 0)
+        (void)fwrite(text ? text : out.data, 1, text ? strlen(text) : out.len_bytes, stdout);
+    else
+        (void)fprintf(stderr, "ask-packed: %s\n", err.text);
+    free(text);
+    buf_fini(&out);
+    session_close(session);
+    return code != 0;
+}
