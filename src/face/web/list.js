@@ -26,15 +26,16 @@ export function searchOf(answer, word) {
     if (!word)
         return null;
     const low = word.toLowerCase(), keys = ["variable", "item", "function", "alloc_site", "file", "type"].filter((key) => answer.columns.has(key));
-    const hits = new Uint8Array(answer.texts.length);
-    answer.texts.forEach((text, i) => {
-        hits[i] = text.toLowerCase().includes(low) ? 1 : 0;
-    });
-    const columns = keys.map((key) => answer.columns.get(key));
-    return (row) => columns.some((column) => {
-        const text = column?.about.type === "same" ? column.about.value : null;
-        return text !== null ? String(text).toLowerCase().includes(low) : column ? hits[column.words()[row]] === 1 : false;
-    });
+    const hits = new Uint8Array(answer.texts.length); // 0: not looked at, 1: no, 2: yes
+    const isHit = (/** @type {number} */ id) => {
+        if (id >= hits.length)
+            return false;
+        if (!hits[id])
+            hits[id] = answer.texts[id].toLowerCase().includes(low) ? 2 : 1;
+        return hits[id] === 2;
+    };
+    const columns = keys.map((key) => /** @type {import("./packed.js").Column} */ (answer.columns.get(key)));
+    return (row) => columns.some((column) => (column.about.type === "same" ? String(column.about.value ?? "").toLowerCase().includes(low) : isHit(column.words()[row])));
 }
 
 /**

@@ -22,6 +22,12 @@
  * @property {string} sort "KEY" or "-KEY": the order of the list
  * @property {string} split the share of the upper stack, in percent
  * @property {string} mode how a view shows it
+ * @property {string} rows what matrices and comparisons have rows of: "vars", "functions", "lines"
+ * @property {string} order of a matrix
+ * @property {string} scale of a matrix: "" is of the row
+ * @property {string} group what the list is grouped by
+ * @property {string} columns of the list, joined by "+"
+ * @property {string} map what boxes of the map are in
  */
 
 const ONE = ["view", "active", "metric", "metric2", "by", "min", "profiles", "percent", "cycles", "filter"];
@@ -29,12 +35,13 @@ const MANY = ["selected", "trail", "hidden"];
 /** The order in which the text has them: that of state.c. */
 const KEYS = ["view", "active", "selected", "metric", "metric2", "by", "min", "profiles", "trail", "percent", "cycles", "hidden", "filter", "layout"];
 /** Parts of the key "layout", which only this page knows. */
-const LAYOUT = ["code", "list", "sort", "split", "mode"];
+const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map"];
 
 /** @type {State} */
 export const START = Object.freeze({
     view: "advice", active: "", selected: [], metric: "", metric2: "", by: "", min: "", percent: "", cycles: "", hidden: [],
     filter: "", profiles: "", trail: [], code: "tree", list: "variable", sort: "", split: "", mode: "",
+    rows: "", order: "", scale: "", group: "", columns: "", map: "",
 });
 
 /** @param {string} text */

@@ -3,6 +3,8 @@
 import {answer} from "./view-answer.js";
 import {variables} from "./view-variables.js";
 import {variable} from "./view-variable.js";
+import {matrix} from "./view-matrix.js";
+import {treemap} from "./view-treemap.js";
 import {graph} from "./view-graph.js";
 import {source} from "./view-source.js";
 import {trust} from "./view-trust.js";
@@ -20,4 +22,4 @@ import {trust} from "./view-trust.js";
  */
 
 /** @type {View[]} */
-export const views = [answer, variables, variable, trust, graph, source];
+export const views = [answer, variables, variable, matrix, treemap, trust, graph, source];
