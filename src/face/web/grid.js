@@ -69,10 +69,10 @@ export class Grid {
         this.at = 0; // position of the row that the keyboard is at
         this.head = attributes(make("div", "grid-head"), {role: "row"});
         this.space = make("div", "grid-space");
-        this.body = attributes(make("div", "grid-body", this.space), {role: "rowgroup", tabindex: "0"});
-        this.element = attributes(make("div", "grid", attributes(make("div", "", this.head), {role: "rowgroup"}), this.body), {role: "grid", "aria-label": options.label});
+        this.body = attributes(make("div", "grid-body", this.space), {role: "rowgroup"});
+        this.element = attributes(make("div", "grid", attributes(make("div", "", this.head), {role: "rowgroup"}), this.body), {role: "grid", tabindex: "0", "aria-label": options.label});
         this.body.addEventListener("scroll", () => this.drawSoon());
-        this.body.addEventListener("keydown", (event) => this.onKey(event));
+        this.element.addEventListener("keydown", (event) => this.onKey(event));
         this.body.addEventListener("click", (event) => this.onClick(event));
         this.isDrawing = false;
         new ResizeObserver(() => this.drawSoon()).observe(this.body);
@@ -167,7 +167,7 @@ export class Grid {
         for (let at = first; at < last; at++)
             rows.push(this.makeRow(at));
         this.space.replaceChildren(...rows);
-        attributes(this.body, {"aria-activedescendant": this.at >= first && this.at < last ? this.idOf(this.at) : null});
+        attributes(this.element, {"aria-activedescendant": this.at >= first && this.at < last ? this.idOf(this.at) : null});
     }
 
     /** @param {number} at */
@@ -195,7 +195,7 @@ export class Grid {
             element.className = "grid-row " + marks + (isAt ? " at" : "");
             attributes(element, {"aria-selected": /\b(active|selected)\b/.test(marks)});
         }
-        attributes(this.body, {"aria-activedescendant": this.idOf(this.at)});
+        attributes(this.element, {"aria-activedescendant": this.idOf(this.at)});
     }
 
     /**
@@ -228,7 +228,7 @@ export class Grid {
 
     /** @param {KeyboardEvent} event */
     onKey(event) {
-        if (event.altKey || event.ctrlKey || event.metaKey || !this.order.length)
+        if (event.altKey || event.metaKey || !this.order.length || /** @type {HTMLElement} */ (event.target).closest("button"))
             return;
         const page = Math.max(1, Math.floor(this.body.clientHeight / this.height) - 1);
         const last = this.order.length - 1;

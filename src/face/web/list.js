@@ -71,7 +71,7 @@ export class List {
     }
 
     focus() {
-        this.grid.body.focus();
+        this.grid.element.focus();
     }
 
     /** @param {Set<string>} mask */

@@ -63,3 +63,31 @@ export function heaviestBelow(nodes, node, n) {
         return {path, value};
     });
 }
+
+/** @type {WeakMap<Answer, Map<number, number[]>>} */ const owners = new WeakMap();
+
+/**
+ * The nodes of a thing, by its identity.
+ * @param {Answer} nodes
+ * @param {string} item
+ * @returns {number[]}
+ */
+export function nodesOf(nodes, item) {
+    const column = nodes.columns.get("item"), id = nodes.texts.indexOf(item);
+    if (!column || id < 0)
+        return [];
+    let byItem = owners.get(nodes);
+    if (!byItem) {
+        byItem = new Map();
+        const words = column.about.type === "same" ? new Uint32Array(0) : column.words();
+        for (let i = 0; i < words.length; i++) {
+            const same = byItem.get(words[i]);
+            if (same)
+                same.push(i);
+            else
+                byItem.set(words[i], [i]);
+        }
+        owners.set(nodes, byItem);
+    }
+    return byItem.get(id) || [];
+}

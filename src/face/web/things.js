@@ -45,6 +45,8 @@ const tableOf = (request) => answered(about(request)) || lacking.get(canonical(a
 
 /** The three tables, or null until they came. */
 export function tables() {
+    if (index && index.metric === state.metric)
+        return index;
     const vars = tableOf(VARS), functions = tableOf(FUNCTIONS), lines = tableOf(LINES);
     return vars && functions && lines ? indexOf(vars, functions, lines) : null;
 }
@@ -64,9 +66,34 @@ export async function loadTables() {
     })));
 }
 
-/** @typedef {{vars: Answer, functions: Answer, lines: Answer, rows: Map<string, number>, byPlace: Map<string, number>, byName: Map<string, number[]>}} Tables */
+/** @typedef {{metric: string, vars: Answer, functions: Answer, lines: Answer, rows: Map<string, number>, byPlace: Map<string, number>, byName: Map<string, number[]>, functionsByName: Map<string, number[]>, linesOf: Map<string, number[]>}} Tables */
 
 /** @type {Tables | null} */ let index = null;
+
+/**
+ * Rows by a text of theirs.
+ * @param {Answer} answer
+ * @param {(row: number) => string} key
+ * @returns {Map<string, number[]>}
+ */
+function grouped(answer, key) {
+    const groups = new Map();
+    for (let i = 0; i < answer.n; i++) {
+        const name = key(i), same = groups.get(name);
+        if (same)
+            same.push(i);
+        else
+            groups.set(name, [i]);
+    }
+    return groups;
+}
+
+/**
+ * What tells the function of a row of functions or lines.
+ * @param {Answer} answer
+ * @param {number} row
+ */
+const functionKey = (answer, row) => answer.text("function", row) + "\n" + answer.text("module", row);
 
 /**
  * @param {Answer} vars
@@ -75,9 +102,7 @@ export async function loadTables() {
  * @returns {Tables}
  */
 function indexOf(vars, functions, lines) {
-    if (index && index.vars === vars && index.functions === functions && index.lines === lines)
-        return index;
-    const rows = new Map(), byPlace = new Map(), byName = new Map();
+    const rows = new Map(), byPlace = new Map();
     for (const table of [vars, functions, lines])
         for (let i = 0; i < table.n; i++) {
             const item = table.text("item", i);
@@ -89,14 +114,9 @@ function indexOf(vars, functions, lines) {
         if (!byPlace.has(key))
             byPlace.set(key, i);
     }
-    for (let i = 0; i < vars.n; i++) {
-        const name = vars.text("variable", i), same = byName.get(name);
-        if (same)
-            same.push(i);
-        else
-            byName.set(name, [i]);
-    }
-    index = {vars, functions, lines, rows, byPlace, byName};
+    const byName = grouped(vars, (row) => vars.text("variable", row)), functionsByName = grouped(functions, (row) => functions.text("function", row));
+    const linesOf = grouped(lines, (row) => functionKey(lines, row));
+    index = {metric: state.metric, vars, functions, lines, rows, byPlace, byName, functionsByName, linesOf};
     return index;
 }
 
@@ -138,14 +158,9 @@ export function lineItem(t, file, line) {
  * @returns {string}
  */
 export function functionItem(t, name, module) {
-    let found = "";
-    for (let i = 0; i < t.functions.n; i++)
-        if (t.functions.text("function", i) === name && (!module || t.functions.text("module", i) === module || !found)) {
-            found = t.functions.text("item", i);
-            if (!module || t.functions.text("module", i) === module)
-                break;
-        }
-    return found;
+    const same = t.functionsByName.get(name) || [];
+    const row = same.find((each) => !module || t.functions.text("module", each) === module) ?? same[0];
+    return row === undefined ? "" : t.functions.text("item", row);
 }
 
 /** @typedef {{item: string, why: string}} Stand what stands for a thing; item "" and why: nothing does */
@@ -175,11 +190,8 @@ function lineOf(t, item) {
         return line ? is(line) : none("No line of the source is known that uses it.");
     }
     if (kind === "function" && row >= 0) {
-        const name = t.functions.text("function", row), module = t.functions.text("module", row);
-        for (let i = 0; i < t.lines.n; i++)
-            if (t.lines.text("function", i) === name && t.lines.text("module", i) === module && t.lines.number("line", i) > 0)
-                return is(t.lines.text("item", i));
-        return none("It has no line numbers: compile with -g.");
+        const first = (t.linesOf.get(functionKey(t.functions, row)) || []).find((each) => t.lines.number("line", each) > 0);
+        return first === undefined ? none("It has no line numbers: compile with -g.") : is(t.lines.text("item", first));
     }
     if (kind === "file" || kind === "module")
         for (let i = 0; i < t.lines.n; i++)
@@ -267,9 +279,8 @@ export function relatedTo(t, item) {
         if (kind === "line")
             add(found.functions, functionOf(t, item).item, 1);
         else
-            for (let i = 0; i < t.lines.n; i++)
-                if (t.lines.text("function", i) === t.functions.text("function", row) && t.lines.text("module", i) === t.functions.text("module", row))
-                    add(found.lines, t.lines.text("item", i), t.lines.number("own", i) / t.functions.number("own", row));
+            for (const each of t.linesOf.get(functionKey(t.functions, row)) || [])
+                add(found.lines, t.lines.text("item", each), t.lines.number("own", each) / t.functions.number("own", row));
     }
     kept.set(key, found);
     return found;

@@ -5,7 +5,7 @@ import {state, want} from "./state.js";
 import {about, tables, standIn, rowOf, whyNoVariables, lineItem, nameOf, titleOf, kindOf} from "./things.js";
 import {make, attributes, button, named, percent, meter, size, short, place, smallTable, numberCell, definitions} from "./parts.js";
 import {partsOf, wordsOf} from "./view-answer.js";
-import {NODES, nodesAbove, heaviestBelow} from "./nodes.js";
+import {NODES, nodesOf, nodesAbove, heaviestBelow} from "./nodes.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./parts.js").Child} Child */
@@ -110,10 +110,7 @@ function pathOf(nodes, path) {
  * @param {string} item
  */
 function pathsOf(nodes, item) {
-    const own = [];
-    for (let i = 0; i < nodes.n; i++)
-        if (nodes.text("item", i) === item)
-            own.push(i);
+    const own = [...nodesOf(nodes, item)];
     own.sort((a, b) => nodes.number("value", b) - nodes.number("value", a));
     const all = own.reduce((sum, node) => sum + nodes.number("value", node), 0);
     const allocations = own.slice(0, PATHS_MAX).map((node) => [node, nodesAbove(nodes, node)]).filter(([, path]) => /** @type {number[]} */ (path).some((each) => nodes.text("kind", each) === "function"));
