@@ -26,6 +26,24 @@ export function partsOf(vars, row) {
 export const wordsOf = (parts) => parts.filter(([, value]) => value >= 0.05).map(([name, value]) => `${CAUSES.find(([each]) => each === name)?.[1]} ${percent(value)}`).join(", ");
 
 /**
+ * How it spreads over ranks, processes or threads; those that do nothing, such as helpers of a library, are not in the mean.
+ * @param {Answer} vars
+ * @param {number} row
+ */
+export function spreadOf(vars, row) {
+    for (const [key, word] of [["processes", "process"], ["threads", "thread"]]) {
+        const [n, used, mean, most] = ["n", "with_value", "mean", "max"].map((part) => vars.number(`${key}.${part}`, row));
+        if (!(n > 1) || !(used > 0))
+            continue;
+        const ratio = most / ((mean * n) / used), words = `${word}${word === "process" ? "es" : "s"}`;
+        if (used === 1)
+            return `1 of ${n} ${words} uses it`;
+        return `${used} of ${n} ${words} use it, ${ratio < 1.2 ? "evenly" : `one ${ratio.toFixed(1)} times as much as the mean`}`;
+    }
+    return "";
+}
+
+/**
  * The row of vars that an advice is about.
  * @param {Answer} vars
  * @param {string} name
@@ -71,7 +89,7 @@ function card(advice, i) {
     const share = advice.number("share", i), head = make("div", "card-head", make("span", "figure", percent(share)), title, site ? make("span", "dim", " " + site) : "");
     element.append(head);
     if (t && row >= 0)
-        element.append(meter(partsOf(t.vars, row), wordsOf(partsOf(t.vars, row))));
+        element.append(t.vars.number("share", row) > 0 ? meter(partsOf(t.vars, row), wordsOf(partsOf(t.vars, row))) : meter([["other", share]]));
     element.append(make("p", "do", text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, "") + "."));
     const line = lineAt(where), facts = make("p", "facts");
     if (!Number.isNaN(gain))
@@ -79,6 +97,9 @@ function card(advice, i) {
     if (where)
         facts.append(line ? button(where, () => want({active: line, code: "annotate"}), "link") : make("span", "", where));
     element.append(facts);
+    const spread = t && row >= 0 ? spreadOf(t.vars, row) : "";
+    if (spread)
+        facts.append(" ", spread + ".");
     if (advice.text("tried", i))
         element.append(make("p", "facts", `Tried (hpcrun --try): ${advice.text("tried", i)}: ${advice.text("tried_as", i)}.`));
     if (advice.text("evidence", i))

@@ -4,7 +4,7 @@ import {ask} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, standIn, rowOf, whyNoVariables, lineItem, nameOf, titleOf, kindOf} from "./things.js";
 import {make, attributes, button, named, percent, meter, size, short, place, smallTable, numberCell, definitions} from "./parts.js";
-import {partsOf, wordsOf} from "./view-answer.js";
+import {partsOf, wordsOf, spreadOf} from "./view-answer.js";
 import {NODES, nodesOf, nodesAbove, heaviestBelow} from "./nodes.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
@@ -48,7 +48,7 @@ const section = (title, ...children) => make("section", "", make("h3", "", title
 function summary(vars, row) {
     const parts = partsOf(vars, row), words = (/** @type {string} */ key) => vars.text(key, row);
     /** @type {Child[][]} */ const pairs = [["share", percent(vars.number("share", row))], ["time", wordsOf(parts)], ["samples", short(vars.number("samples", row))]];
-    for (const [label, text] of [["class", words("class")], ["comes from", words("alloc_site")], ["type", words("type")], ["type known by", words("type_source")], ["first touch", words("first_touch")]])
+    for (const [label, text] of [["class", words("class")], ["comes from", words("alloc_site")], ["type", words("type")], ["type known by", words("type_source")], ["threads", spreadOf(vars, row)], ["first touch", words("first_touch")]])
         if (text)
             pairs.push([label, text]);
     const blocks = vars.number("n_blocks", row), element = vars.number("element_bytes", row);
