@@ -76,7 +76,7 @@ export async function loadTables() {
  * @param {(row: number) => string} key
  * @returns {Map<string, number[]>}
  */
-function grouped(answer, key) {
+function rowsBy(answer, key) {
     const groups = new Map();
     for (let i = 0; i < answer.n; i++) {
         const name = key(i), same = groups.get(name);
@@ -114,8 +114,8 @@ function indexOf(vars, functions, lines) {
         if (!byPlace.has(key))
             byPlace.set(key, i);
     }
-    const byName = grouped(vars, (row) => vars.text("variable", row)), functionsByName = grouped(functions, (row) => functions.text("function", row));
-    const linesOf = grouped(lines, (row) => functionKey(lines, row));
+    const byName = rowsBy(vars, (row) => vars.text("variable", row)), functionsByName = rowsBy(functions, (row) => functions.text("function", row));
+    const linesOf = rowsBy(lines, (row) => functionKey(lines, row));
     index = {metric: state.metric, vars, functions, lines, rows, byPlace, byName, functionsByName, linesOf};
     return index;
 }
