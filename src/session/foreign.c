@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be said of a file that is no database of ours: a frame that another tool's file gave. Columns are those of the
- * reports and questions of the same names, so that a viewer needs no other words for them. Ordinary code. */
+/* What can be said of a file that is no database of ours: a frame that another tool's file gave. Columns are those of
+ * the reports and questions of the same names, so that a viewer needs no other words for them. Ordinary code. */
 #include "config.h"
 
 #include "session/foreign.h"
@@ -28,7 +28,7 @@ static const struct column head_columns[] = {
 
 /* A frame with its costs at hand. */
 struct costs {
-    struct frame *frame;          /* flat, or lines */
+    struct frame *frame;           /* flat, or lines */
     const double *own, *inclusive; /* [n_nodes]; inclusive may be NULL */
     double total;
     uint32_t *order; /* [n] nodes, the largest own cost first */
@@ -269,7 +269,10 @@ static int make_nodes(struct frame *frame, const struct request *request, struct
 
 static const struct column report_columns[] = {{"report", NULL, CELL_TEXT}, {"summary", NULL, CELL_TEXT}};
 static const struct column session_head[] = {
-    {"version", NULL, CELL_TEXT}, {"command", NULL, CELL_TEXT}, {"path", NULL, CELL_TEXT}, {"metrics", NULL, CELL_TABLE},
+    {"version", NULL, CELL_TEXT},
+    {"command", NULL, CELL_TEXT},
+    {"path", NULL, CELL_TEXT},
+    {"metrics", NULL, CELL_TABLE},
 };
 static const struct column metric_columns[] = {{"name", NULL, CELL_TEXT}};
 
