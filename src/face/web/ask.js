@@ -49,6 +49,24 @@ async function openSection(section) {
 }
 
 /**
+ * The answers of another page, from its text, of which nothing is run.
+ * @param {string} text
+ * @returns {(request: Request) => Promise<Answer>}
+ */
+export function openRecording(text) {
+    /** @type {Map<string, Promise<Answer>>} */ const opened = new Map();
+    const sections = /** @type {HTMLElement[]} */ ([...new DOMParser().parseFromString(text, "text/html").querySelectorAll("script.answer")]);
+    const byRequest = new Map(sections.map((section) => [section.dataset.ask, section]));
+    if (!byRequest.size)
+        throw new Error("It holds no answers: it is no page of hpcviewer.");
+    return (request) => {
+        const key = canonical(request), section = byRequest.get(key), answer = opened.get(key) || (section ? openSection(section) : Promise.reject(new Error(`It does not hold ${key}.`)));
+        opened.set(key, answer);
+        return answer;
+    };
+}
+
+/**
  * @param {string} key
  * @returns {Promise<Answer>}
  */

@@ -28,6 +28,7 @@
  * @property {string} group what the list is grouped by
  * @property {string} columns of the list, joined by "+"
  * @property {string} map what boxes of the map are in
+ * @property {string} only which differences, joined by "+": "increases", "noise" (beyond it); "swap": this recording was before
  */
 
 const ONE = ["view", "active", "metric", "metric2", "by", "min", "profiles", "percent", "cycles", "filter"];
@@ -35,13 +36,13 @@ const MANY = ["selected", "trail", "hidden"];
 /** The order in which the text has them: that of state.c. */
 const KEYS = ["view", "active", "selected", "metric", "metric2", "by", "min", "profiles", "trail", "percent", "cycles", "hidden", "filter", "layout"];
 /** Parts of the key "layout", which only this page knows. */
-const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map"];
+const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map", "only"];
 
 /** @type {State} */
 export const START = Object.freeze({
     view: "advice", active: "", selected: [], metric: "", metric2: "", by: "", min: "", percent: "", cycles: "", hidden: [],
     filter: "", profiles: "", trail: [], code: "tree", list: "variable", sort: "", split: "", mode: "",
-    rows: "", order: "", scale: "", group: "", columns: "", map: "",
+    rows: "", order: "", scale: "", group: "", columns: "", map: "", only: "",
 });
 
 /** @param {string} text */

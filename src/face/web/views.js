@@ -5,6 +5,7 @@ import {variables} from "./view-variables.js";
 import {variable} from "./view-variable.js";
 import {matrix} from "./view-matrix.js";
 import {treemap} from "./view-treemap.js";
+import {diff} from "./view-diff.js";
 import {graph} from "./view-graph.js";
 import {source} from "./view-source.js";
 import {trust} from "./view-trust.js";
@@ -22,4 +23,4 @@ import {trust} from "./view-trust.js";
  */
 
 /** @type {View[]} */
-export const views = [answer, variables, variable, matrix, treemap, trust, graph, source];
+export const views = [answer, variables, variable, matrix, treemap, diff, trust, graph, source];
