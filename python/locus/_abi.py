@@ -224,7 +224,7 @@ class Request(Structure):
     _fields_ = [("size", c_size_t), ("report", c_char_p), ("subject", c_char_p), ("metric", c_char_p), ("by", c_char_p),
                 ("order", c_char_p), ("derived", POINTER(c_char_p)), ("n_derived", c_size_t), ("top", c_uint64),
                 ("least", c_double), ("has_least", c_bool), ("with_paths", c_bool), ("with_fields", c_bool),
-                ("with_unused", c_bool), ("with_instructions", c_bool), ("at_mark", c_bool)]
+                ("with_unused", c_bool), ("with_instructions", c_bool), ("at_mark", c_bool), ("tree", c_char_p)]
 
 
 class StreamEvent(Structure):

@@ -7,6 +7,7 @@
 #include "base/spelling.h"
 #include "fmt/json.h"
 #include "session/face.h"
+#include "session/questions.h"
 
 /* --- which options a report has --- */
 
@@ -138,6 +139,7 @@ static const struct field {
     FIELD("all", FLAG, with_unused, ALL),
     FIELD("instructions", FLAG, with_instructions, INSTRUCTIONS),
     FIELD("mark", FLAG, at_mark, MARK),
+    FIELD("tree", TEXT, tree, TREE),
 };
 
 #define N_FIELDS (sizeof fields / sizeof *fields)
@@ -222,6 +224,8 @@ int request_check(const struct request *request, const struct report_kind **kind
     static const struct asker asker = {kind_at, name_of};
     uint64_t given = 0;
     *kind = request->report ? report_find(request->report) : NULL;
+    if (!*kind && request->report)
+        *kind = question_find(request->report);
     if (!*kind)
         return refuse_report(request->report, err);
     bool has_subject = strchr((*kind)->operands, ' ') != NULL;

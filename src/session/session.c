@@ -13,6 +13,7 @@
 #include "fmt/json.h"
 #include "frame/ops.h"
 #include "session/face.h"
+#include "session/questions.h"
 
 struct session {
     char *path, *directory;
@@ -163,6 +164,32 @@ static struct request request_known(const struct request *request)
     return known;
 }
 
+/* The things of the database, for a metric, NULL: the usual one. */
+static int keep_items(struct session *session, const char *metric, struct error *err)
+{
+    int64_t number = model_choose_metric(&session->model, metric);
+    if (number < 0)
+        return refuse_metric(&session->model, metric, err);
+    if (session->has_items && session->items.metric == (size_t)number)
+        return 0;
+    if (session->has_items)
+        items_fini(&session->items);
+    int code = items_init(&session->items, &session->model, (size_t)number, err);
+    session->has_items = code == 0;
+    return code;
+}
+
+/* Answers a report or a question of viewers. */
+static int make_answer(struct session *session, const struct report_kind *kind, const struct request *request,
+                       const struct export_job *job, struct answer *answer, struct error *err)
+{
+    const struct asked asked = {job, session->path, request->tree, &session->items};
+    if (!question_find(kind->name))
+        return report_answer(forms_of(kind, request), job, answer, err);
+    int code = keep_items(session, request->metric, err);
+    return code ? code : question_answer(&asked, answer, err);
+}
+
 int session_ask(struct session *session, const struct request *request, struct answer **answer, struct error *err)
 {
     const struct report_kind *kind;
@@ -176,7 +203,7 @@ int session_ask(struct session *session, const struct request *request, struct a
         return code;
     bool has_failed = vec_has_failed();
     struct answer *made = calloc(1, sizeof *made);
-    code = made ? report_answer(forms_of(kind, &known), &job, made, err) : error_memory(err);
+    code = made ? make_answer(session, kind, &known, &job, made, err) : error_memory(err);
     if (code == 0 && vec_has_failed() && !has_failed) { /* in a small text on the way */
         answer_fini(made);
         code = error_memory(err);
@@ -230,6 +257,8 @@ int session_ask_text(struct session *session, const struct request *request, uns
     struct buf out = {0};
     *text = NULL;
     int code = request_check(&known, &kind, err);
+    if (code == 0 && question_find(kind->name))
+        code = error_set(err, ERR_UNSUPPORTED, "%s is no text: it is asked by viewers", kind->name);
     if (code == 0)
         code = session_write(session, kind, &known, &face, &out, err);
     if (code == 0)
@@ -244,21 +273,6 @@ int session_ask_text(struct session *session, const struct request *request, uns
 }
 
 /* --- states --- */
-
-/* The things of the database, for a metric. */
-static int keep_items(struct session *session, const char *metric, struct error *err)
-{
-    int64_t number = model_choose_metric(&session->model, metric);
-    if (number < 0)
-        return refuse_metric(&session->model, metric, err);
-    if (session->has_items && session->items.metric == (size_t)number)
-        return 0;
-    if (session->has_items)
-        items_fini(&session->items);
-    int code = items_init(&session->items, &session->model, (size_t)number, err);
-    session->has_items = code == 0;
-    return code;
-}
 
 /* Reads a state and finds what it shows. state_fini and state_query_fini free them, also after a failure. */
 static int resolve(struct session *session, const char *text, struct state *state, struct state_query *query,

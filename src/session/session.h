@@ -37,6 +37,7 @@ struct request {
     bool has_least; /* else as the report likes: most have all rows */
     bool with_paths, with_fields, with_unused; /* hpcquery's --paths, --fields and -a */
     bool with_instructions, at_mark;           /* --instructions and --mark */
+    const char *tree;                          /* nodes: "code", "data" or, as NULL, "both" */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.
@@ -67,8 +68,11 @@ int session_ask(struct session *session, const struct request *request, struct a
 
 /* The same as texts: the request is a JSON object whose keys are "report", "subject" and hpcquery's long options
  * without dashes ("metric", "by", "order", "variable", "derive": texts or a list of them, "top", "min", "paths",
- * "fields", "all", "instructions", "mark"), and *text, malloc'ed, what hpcquery --json prints. err: ERR_FORMAT (no
- * JSON), ERR_USAGE also for keys that there are not */
+ * "fields", "all", "instructions", "mark"), and *text, malloc'ed, what hpcquery --json prints. Viewers ask beside
+ * reports "session" (what the database is, and what can be asked), "nodes" (of its trees; "tree": code, data or both;
+ * below "min" percent they are folded), "source" (the copy of a file, around the lines with values if it is long;
+ * "all": all of it) and "trust" (what became of the samples). err: ERR_FORMAT (no JSON), ERR_USAGE also for keys that
+ * there are not */
 int session_ask_json(struct session *session, const char *request, char **text, struct error *err);
 
 /* The same as hpcquery prints it for a terminal of so many columns, without colors; *text, malloc'ed.  err: as

@@ -212,7 +212,7 @@ function makeHead(session) {
     search.addEventListener("input", () => want({filter: search.value}));
     const tools = make("div", "tools", attributes(make("span", ""), {id: "active"}), search);
     if (metrics.length > 1)
-        tools.append(choice("Metric", metrics.map((/** @type {string} */ name) => [name === session.head.metric ? "" : name, name]), state.metric, (metric) => want({metric})));
+        tools.append(choice("Metric", metrics.map((/** @type {string} */ name) => [name === session.metric ? "" : name, name]), state.metric, (metric) => want({metric})));
     tools.append(button("Command", () => offer("The same numbers by hpcquery", commands().join("\n"))), button("Keys", showHelp), button("Light or dark", switchTheme));
     return make("header", "", title, tools);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What only viewers ask, beside reports. Ordinary code. */
+#ifndef LOCUS_SESSION_QUESTIONS_H
+#define LOCUS_SESSION_QUESTIONS_H
+
+#include "answer/answer.h"
+#include "answer/item.h"
+#include "session/session.h"
+
+/* A question to an open database. */
+struct asked {
+    const struct export_job *job;
+    const char *path;    /* of the database, as it was given */
+    const char *tree;    /* nodes: "code", "data" or "both", which NULL is too */
+    struct items *items; /* of the job's metric */
+};
+
+/* The question of that name, as if it were a report; NULL: there is none. */
+const struct report_kind *question_find(const char *name);
+
+/* Answers the question that is the job's report. answer_fini frees it, unless this fails.
+ * err: ERR_USAGE, ERR_NOT_FOUND (a file), ERR_MEMORY */
+int question_answer(const struct asked *asked, struct answer *answer, struct error *err);
+
+#endif
