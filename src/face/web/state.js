@@ -11,6 +11,7 @@
  * @property {string} metric2
  * @property {string} by
  * @property {string} min the least share shown, in percent
+ * @property {string[]} derive formulas of columns that are added
  * @property {string} percent what numbers are a part of: "" (total), "parent", "selection", "absolute"
  * @property {string} cycles "1": cycles of calls are one thing
  * @property {string[]} hidden
@@ -28,19 +29,19 @@
  * @property {string} group what the list is grouped by
  * @property {string} columns of the list, joined by "+"
  * @property {string} map what boxes of the map are in
- * @property {string} only which differences, joined by "+": "increases", "noise" (beyond it); "swap": this recording was before
+ * @property {string} only which differences, joined by "+": "increases", "noise" (beyond it); "swap": this recording was before; "inclusive": with what is called
  */
 
 const ONE = ["view", "active", "metric", "metric2", "by", "min", "profiles", "percent", "cycles", "filter"];
-const MANY = ["selected", "trail", "hidden"];
+const MANY = ["selected", "derive", "trail", "hidden"];
 /** The order in which the text has them: that of state.c. */
-const KEYS = ["view", "active", "selected", "metric", "metric2", "by", "min", "profiles", "trail", "percent", "cycles", "hidden", "filter", "layout"];
+const KEYS = ["view", "active", "selected", "metric", "metric2", "by", "min", "derive", "profiles", "trail", "percent", "cycles", "hidden", "filter", "layout"];
 /** Parts of the key "layout", which only this page knows. */
 const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map", "only"];
 
 /** @type {State} */
 export const START = Object.freeze({
-    view: "advice", active: "", selected: [], metric: "", metric2: "", by: "", min: "", percent: "", cycles: "", hidden: [],
+    view: "advice", active: "", selected: [], metric: "", metric2: "", by: "", min: "", derive: [], percent: "", cycles: "", hidden: [],
     filter: "", profiles: "", trail: [], code: "tree", list: "variable", sort: "", split: "", mode: "",
     rows: "", order: "", scale: "", group: "", columns: "", map: "", only: "",
 });
@@ -73,7 +74,7 @@ export function textOf(state) {
  * @returns {State}
  */
 export function stateOf(text) {
-    const made = /** @type {any} */ ({...START, selected: [], trail: [], hidden: []});
+    const made = /** @type {any} */ ({...START, selected: [], derive: [], trail: [], hidden: []});
     for (const pair of text.replace(/^#/, "").split("&")) {
         const at = pair.indexOf("=");
         const key = pair.slice(0, at);
@@ -174,3 +175,15 @@ export function openState() {
     addEventListener("popstate", takeAddress);
     addEventListener("hashchange", takeAddress);
 }
+
+/**
+ * Whether a word is set of those in state.only.
+ * @param {string} word
+ */
+export const hasWord = (word) => state.only.split("+").includes(word);
+
+/**
+ * @param {string} word
+ * @param {boolean} isOn
+ */
+export const switchWord = (word, isOn) => want({only: [...state.only.split("+").filter((each) => each && each !== word), ...(isOn ? [word] : [])].join("+")});

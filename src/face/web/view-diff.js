@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What has changed: this recording beside another one, which is read from a file, by the rules of `hpcquery diff`. Nothing of that file is run.
 import {answered, ask, canAsk, openRecording} from "./ask.js";
-import {state, want, tell} from "./state.js";
+import {state, want, tell, hasWord, switchWord} from "./state.js";
 import {about, tables, markOf, VARS, FUNCTIONS, LINES} from "./things.js";
 import {make, attributes, button, check, choice, named, place, short} from "./parts.js";
 import {Grid} from "./grid.js";
@@ -25,14 +25,6 @@ const KERNEL = "<kernel>";
 /** @type {Change[]} */ let changes = [];
 /** @type {{bar: HTMLElement, head: HTMLElement, drop: HTMLElement, file: HTMLInputElement} | null} */ let diffParts = null;
 let comparedAs = "";
-
-const hasWord = (/** @type {string} */ word) => state.only.split("+").includes(word);
-
-/**
- * @param {string} word
- * @param {boolean} isOn
- */
-const switchWord = (word, isOn) => want({only: [...state.only.split("+").filter((each) => each && each !== word), ...(isOn ? [word] : [])].join("+")});
 
 /**
  * What 95 of 100 values lie within, for few of them.

@@ -14,10 +14,10 @@ import {STEPS} from "./canvas.js";
 /** @typedef {import("./heat.js").Cell} Cell */
 /** @typedef {{matrix: Matrix, shares: ArrayLike<number>, ratios: ArrayLike<number>, names: ArrayLike<number>, answer: Answer, orders: Map<string, Uint32Array>}} Ordered rows, and what they are ordered by */
 
-const ROWS = [["", "Variables"], ["functions", "Functions"], ["lines", "Lines"], ["numa", "Memory nodes"], ["pages", "Pages of variables"]];
-const BY = [["", "thread"], ["rank", "rank"], ["process", "process"], ["cpu", "CPU"], ["core", "core"], ["package", "package"], ["node", "memory node"], ["region", "region"]];
-const ORDERS = [["", "imbalance"], ["share", "share"], ["name", "name"]];
-const SCALES = [["", "of the row"], ["all", "of all"]];
+const MATRIX_ROWS = [["", "Variables"], ["functions", "Functions"], ["lines", "Lines"], ["numa", "Memory nodes"], ["pages", "Pages of variables"]];
+const SPLITS = [["", "thread"], ["rank", "rank"], ["process", "process"], ["cpu", "CPU"], ["core", "core"], ["package", "package"], ["node", "memory node"], ["region", "region"]];
+const MATRIX_ORDERS = [["", "imbalance"], ["share", "share"], ["name", "name"]];
+const SHADE_SCALES = [["", "of the row"], ["all", "of all"]];
 
 /** @type {Heat | null} */ let heat = null;
 /** @type {{bar: HTMLElement, words: HTMLElement, key: HTMLElement, note: HTMLElement} | null} */ let pieces = null;
@@ -178,10 +178,10 @@ function barOf(session) {
     for (let i = 0; session && i < session.n; i++)
         if (session.text("report", i) === report)
             words = session.json("by", i);
-    const by = BY.filter(([word]) => !words || !words.length || words.includes(word || "thread")).map(([word, title]) =>
+    const by = SPLITS.filter(([word]) => !words || !words.length || words.includes(word || "thread")).map(([word, title]) =>
         [word, title + (canAsk(about({report, by: word || "thread"})) ? "" : " (not in this page)")]);
-    return [choice("Rows", ROWS, state.rows, (rows) => want({rows})), isOfNodes() ? "" : choice("by", by, state.by, (word) => want({by: word})),
-            choice("Order", ORDERS, state.order, (order) => want({order})), choice("Shade", SCALES, state.scale, (scale) => want({scale}))];
+    return [choice("Rows", MATRIX_ROWS, state.rows === "vars" ? "" : state.rows, (rows) => want({rows})), isOfNodes() ? "" : choice("by", by, state.by, (word) => want({by: word})),
+            choice("Order", MATRIX_ORDERS, state.order, (order) => want({order})), choice("Shade", SHADE_SCALES, state.scale, (scale) => want({scale}))];
 }
 
 /** @param {number} most */

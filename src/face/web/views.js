@@ -8,6 +8,7 @@ import {treemap} from "./view-treemap.js";
 import {diff} from "./view-diff.js";
 import {graph} from "./view-graph.js";
 import {source} from "./view-source.js";
+import {metrics} from "./view-metrics.js";
 import {trust} from "./view-trust.js";
 
 /**
@@ -23,4 +24,4 @@ import {trust} from "./view-trust.js";
  */
 
 /** @type {View[]} */
-export const views = [answer, variables, variable, matrix, treemap, diff, trust, graph, source];
+export const views = [answer, variables, variable, matrix, treemap, diff, trust, graph, source, metrics];
