@@ -141,10 +141,10 @@ export function setDatabase(path) {
  * @param {Request} request
  */
 export function commandOf(request) {
-    const words = ["hpcquery", request.report];
+    /** @type {any[]} */ const words = ["hpcquery", ...(request.steps || [[request.report]]).flatMap((/** @type {string[]} */ step, /** @type {number} */ i) => (i ? [":", ...step] : step))];
     const isOperand = ["annotate", "items"].includes(request.report);
     for (const [key, value] of Object.entries(request))
-        if (key === "report" || value === undefined || value === false || value === "" || (key === "subject" && isOperand))
+        if (key === "report" || key === "steps" || value === undefined || value === false || value === "" || (key === "subject" && isOperand))
             continue;
         else if (value === true)
             words.push("--" + key);

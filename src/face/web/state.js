@@ -30,6 +30,8 @@
  * @property {string} columns of the list, joined by "+"
  * @property {string} map what boxes of the map are in
  * @property {string} only which differences, joined by "+": "increases", "noise" (beyond it); "swap": this recording was before; "inclusive": with what is called
+ * @property {string} graph how graphs are shown, and which box is zoomed to
+ * @property {string} source what is beside the source
  */
 
 const ONE = ["view", "active", "metric", "metric2", "by", "min", "profiles", "percent", "cycles", "filter"];
@@ -37,13 +39,13 @@ const MANY = ["selected", "derive", "trail", "hidden"];
 /** The order in which the text has them: that of state.c. */
 const KEYS = ["view", "active", "selected", "metric", "metric2", "by", "min", "derive", "profiles", "trail", "percent", "cycles", "hidden", "filter", "layout"];
 /** Parts of the key "layout", which only this page knows. */
-const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map", "only"];
+const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map", "only", "graph", "source"];
 
 /** @type {State} */
 export const START = Object.freeze({
     view: "advice", active: "", selected: [], metric: "", metric2: "", by: "", min: "", derive: [], percent: "", cycles: "", hidden: [],
     filter: "", profiles: "", trail: [], code: "tree", list: "variable", sort: "", split: "", mode: "",
-    rows: "", order: "", scale: "", group: "", columns: "", map: "", only: "",
+    rows: "", order: "", scale: "", group: "", columns: "", map: "", only: "", graph: "", source: "",
 });
 
 /** @param {string} text */
