@@ -22,7 +22,7 @@ const BOX_WIDTH = 190, BOX_HEIGHT = 40, GAP = 22, RANK = 92, BOXES_MAX = 80, SWE
  * @param {Record<string, string | number | boolean | null>} values
  * @param {...(Node | string)} children
  */
-function svg(tag, values, ...children) {
+export function svg(tag, values, ...children) {
     const element = attributes(document.createElementNS("http://www.w3.org/2000/svg", tag), values);
     element.append(...children.map((each) => (typeof each === "string" ? printable(each) : each)));
     return element;

@@ -398,7 +398,7 @@ function upwards(tree, members, least) {
 }
 
 /** Callers of what is less than this part of the whole are not followed. */
-const LEAST = 2e-4;
+const LEAST_FOLLOWED = 2e-4;
 
 /**
  * Functions by what they cost themselves, and below them who called them.
@@ -409,7 +409,7 @@ export function bottomUp(tree) {
     for (let i = 0; i < tree.n; i++)
         if (tree.self[i] > 0)
             members.set(i, tree.self[i]);
-    return upwards(tree, members, tree.total * LEAST);
+    return upwards(tree, members, tree.total * LEAST_FOLLOWED);
 }
 
 /**
@@ -442,7 +442,7 @@ export function sandwich(tree, key) {
         fate[i] = inside[i] ? KEEP : LOSE;
         above[i] = parent[i];
     }
-    const below = leftHeavy(rebuilt(tree, fate)), up = upwards(tree, found, tree.total * LEAST), m = below.n + up.n - 1;
+    const below = leftHeavy(rebuilt(tree, fate)), up = upwards(tree, found, tree.total * LEAST_FOLLOWED), m = below.n + up.n - 1;
     if (!below.n)
         return below;
     /** @type {(key: "parent" | "end" | "depth" | "value" | "self" | "of" | "key") => any} */
