@@ -114,13 +114,13 @@ function sourceColumns() {
     const width = Math.min(Math.max(40, ...rows.map((row) => (row.text || "").length)), LINE_LETTERS);
     return [
         {key: "line", title: "line", classes: "n dim", width: "3.4rem", isText: true, ranks: ranks((row) => row.number), cell: (row) => rows[row].number || ""},
-        {key: "own", title: "share", classes: "n", width: "8.4rem", help: "Of the whole, without what it calls", ranks: ranks((row) => row.own), cell: (row) => {
+        {key: "own", title: "share", classes: "n", width: "7rem", help: "Of the whole, without what it calls", ranks: ranks((row) => row.own), cell: (row) => {
             const {own} = rows[row];
             return own > 0 ? make("span", "line-cost", meter([["memory", (100 * own) / opened.longest]]), percent(own)) : "";
         }},
         {key: "inclusive", title: "with calls", classes: "n", width: "5.4rem", help: "With what it calls, where that is more", ranks: ranks((row) => row.inclusive),
          cell: (row) => (rows[row].inclusive > (rows[row].own || 0) * 1.000001 ? "\u2192 " + percent(rows[row].inclusive) : "")},
-        {key: "data", title: "data, of the share", width: "minmax(11rem, 17rem)", isText: true, ranks: ranks((row) => (row.data.length ? row.own : NaN)), cell: (row) => dataOf(rows[row])},
+        {key: "data", title: "data, of the share", width: "minmax(17rem, 24rem)", isText: true, ranks: ranks((row) => (row.data.length ? row.own : NaN)), cell: (row) => dataOf(rows[row])},
         {key: "source", title: "source", classes: "line-source", width: `minmax(${width}ch, auto)`, isText: true, ranks: ranks((row) => row.number), cell: (row) => codeOf(rows[row])},
     ];
 }
