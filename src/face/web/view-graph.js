@@ -15,7 +15,7 @@ import {CallGraph} from "./callgraph.js";
 /** @typedef {import("./shape.js").Tree} Tree */
 
 const MODES = [["top-down", "top down"], ["left-heavy", "top down, names merged"], ["bottom-up", "bottom up"], ["sandwich", "callers and callees"], ["data", "data"], ["calls", "call graph"]];
-const PERCENTS = [["", "of total"], ["parent", "of caller"], ["selection", "of choice"], ["absolute", "absolute"]];
+const GRAPH_PERCENTS = [["", "of total"], ["parent", "of caller"], ["selection", "of choice"], ["absolute", "absolute"]];
 /** Steps: the key, the word in the trail, what they do. */
 const TREE_STEPS = [["f", "focus", "Focus", "Only call paths through it"], ["m", "merge", "Merge", "Its cost and its callees go to its callers"],
                ["x", "drop", "Drop", "Without it and what it calls"], ["r", "collapse", "Collapse recursion", "Calls of itself are no calls"],
@@ -316,7 +316,7 @@ function pressed(key, node) {
 function makeBar() {
     const words = graphWords(), inputs = {
         mode: choice("Graph", MODES, words.mode, (mode) => wantGraph({mode})),
-        percent: choice("Numbers", PERCENTS, state.percent, (each) => want({percent: each})),
+        percent: choice("Numbers", GRAPH_PERCENTS, state.percent, (each) => want({percent: each})),
         loops: check("loops", words.loops, (loops) => wantGraph({loops})),
         lines: check("lines", words.lines, (lines) => wantGraph({lines})),
         runtime: check("runtime", words.runtime, (runtime) => wantGraph({runtime})),
