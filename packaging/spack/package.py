@@ -22,6 +22,7 @@ class Locus(AutotoolsPackage):
     depends_on("libpfm4")
     depends_on("hwloc@2:")
     depends_on("jansson")
+    depends_on("libmicrohttpd")
 
     def setup_run_environment(self, env):
         env.prepend_path("CPATH", self.prefix.include)

@@ -11,7 +11,7 @@ expect_status 0 make -s -C "$builddir" install prefix="$prefix"
 [ -e "$prefix/lib/locus/libhpcrun.so" ] || fail "no $prefix/lib/locus/libhpcrun.so"
 [ ! -e "$builddir/libhpcrun-static.o" ] || [ -e "$prefix/lib/locus/libhpcrun-static.o" ] ||
     fail "no $prefix/lib/locus/libhpcrun-static.o"
-for tool in hpcrun hpcprof hpcquery hpcproftt; do
+for tool in hpcrun hpcprof hpcquery hpcproftt hpcviewer; do
     expect_status 0 "$prefix/bin/$tool" --version
     expect_text "$scratch/out" "^$tool \(Locus\) [0-9.]+$"
     [ -s "$prefix/share/man/man1/$tool.1" ] || fail "no man page of $tool"

@@ -12,7 +12,7 @@ complete_bash() {
     bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$1"; printf "%s\n" "${COMPREPLY[@]}"' \
         - "packaging/bash/$1" "$@"
 }
-for tool in hpcrun hpcprof hpcproftt hpcquery hpcfnbounds hpcstruct hpclink; do
+for tool in hpcrun hpcprof hpcproftt hpcquery hpcfnbounds hpcstruct hpclink hpcviewer; do
     [ -x "$tool" ] || continue
     complete_bash "$tool" -- >"$scratch/offered"
     "./$tool" --help | sed -n '/^Options:/,/^[A-Z][a-z]*:$/s/^ *\(-.*\)$/\1/p' | sed 's/   *.*//' |

@@ -15,7 +15,7 @@ TABLE = "tests/meta/commands.tsv"
 NOT_IN_DEBIAN = "-"
 BASE = "base"
 SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/games"
-OWN = {"hpcrun", "hpcprof", "hpcprof-mpi", "hpcquery", "hpcstruct", "hpcfnbounds", "hpclink", "hpcproftt"}
+OWN = {"hpcrun", "hpcprof", "hpcprof-mpi", "hpcquery", "hpcstruct", "hpcfnbounds", "hpclink", "hpcproftt", "hpcviewer"}
 STARTS_PROCESSES = re.compile(r"^(subprocess\.(run|Popen|call|check_call|check_output)|os\.(system|popen|exec\w+|spawn\w+))$")
 FINDS_COMMANDS = re.compile(r"(^|\.)(which|utility)$")
 # What may be called where, in the order of the rules: the lists of ./dev, after those of every test.

@@ -51,13 +51,14 @@ MAY_SEE = {
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
                    "analysis", "database", "table", "answer", "trial"],
     "src/session": ["base", "fmt", "frame", "analysis", "database", "table", "answer", "export"],
+    "src/face": ["base", "fmt", "table", "answer", "session"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
-              "answer", "export", "session", "trial"],
+              "answer", "export", "session", "face", "trial"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 # Faces send requests and show answers: what no file of theirs names.
-FACES, UNSEEN = ("tools/hpcquery/", "python/"), re.compile(r"\bstruct (model|report|prepared|export_job)\b")
+FACES, UNSEEN = ("tools/hpcquery/", "tools/hpcviewer/", "src/face/", "python/"), re.compile(r"\bstruct (model|report|prepared|export_job)\b")
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 MAX_OWN_INCLUDES = 10
 

@@ -6,8 +6,8 @@ import re
 import tree
 
 FOLDERS = ("src/arena", "src/collect", "src/companion", "src/fmt", "src/import", "src/measurement", "src/symnames", "src/frame", "src/streams",
-           "src/analysis", "src/export", "src/fnbounds", "src/structure", "tools/hpcprof", "tools/hpcquery",
-           "tools/hpcproftt", "tools/hpcfnbounds", "tools/hpcrun", "tools/hpcstruct")
+           "src/analysis", "src/export", "src/face", "src/fnbounds", "src/structure", "tools/hpcprof", "tools/hpcquery",
+           "tools/hpcproftt", "tools/hpcfnbounds", "tools/hpcrun", "tools/hpcstruct", "tools/hpcviewer")
 CALL = re.compile(r"(?<![\w.>])(fopen|freopen|open|openat)\(((?:[^()]|\([^()]*\))*)\)")
 # A call that makes the file, opens a directory (for which nobody waits) or writes; the one device that is harmless, and
 # the kernel's files.

@@ -8,7 +8,7 @@ FILE = re.compile(r"(?<![\w/.-])((?:src|tests|tools|doc)/[\w./*-]*[\w*])")
 MADE_UP = re.compile(r"[A-Z]{3,}|/home/|-x\.c$")  # NAME.txt and the like stand for others
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 VARIABLE = re.compile(r"\b((?:HPCRUN|DATACENTRIC|LOCUS|HPCTOOLKIT|HPCFNBOUNDS)_[A-Z_]+)\b")
-OPTION = re.compile(r"\b(hpc(?:run|prof|prof-mpi|query|proftt|struct|link|fnbounds))((?: [^`\n|&;<>]*)?)")
+OPTION = re.compile(r"\b(hpc(?:run|prof|prof-mpi|query|proftt|struct|link|fnbounds|viewer))((?: [^`\n|&;<>]*)?)")
 PROGRAM = re.compile(r" (?:\./|srun|--(?= ))")  # what follows belongs to the measured program
 
 

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcviewer: what a run was about, as a page for a browser: served while somebody looks, or as one file. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/input.h"
+#include "base/options.h"
+#include "base/scratch.h"
+#include "face/serve/http.h"
+#include "fmt/file.h"
+#include "fmt/locus-db.h"
+#include "frame/frame.h"
+#include "measurement/names.h"
+#include "session/face.h"
+
+enum { OPTION_OUTPUT = 1, OPTION_PORT, OPTION_NO_BROWSER };
+
+static const struct option_row rows[] = {
+    {OPTION_OUTPUT, "-o --output", "FILE",
+     "Write the page with all its data into one file, which needs neither hpcviewer nor a network; - for standard "
+     "output. A file of this name is replaced when the new one is complete."},
+    {OPTION_PORT, "--port", "N", "Serve on port N of this machine (default: one that is free)."},
+    {OPTION_NO_BROWSER, "--no-browser", NULL, "Only print the address. Without a display that is so anyway."},
+    OPTION_ROWS_STANDARD,
+    {0, NULL, NULL, NULL},
+};
+
+static const struct option_choice choices[] = {
+    {0, 1, CHOICE_DIRECTORIES, DATABASE_FILE},
+    {0, 0, CHOICE_WORDS, NULL},
+};
+
+static const struct option_spec spec = {
+    .tool = "hpcviewer",
+    .summary = "look at a measurement in a browser",
+    .synopsis = "[--port N] [--no-browser] INPUT\n"
+                "-o FILE.html INPUT",
+    .description =
+        "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
+        "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
+        "hpcviewer does.\n\n"
+        "hpcviewer prints an address, and opens it where there is a display. On another machine, such as a login node, "
+        "the ssh command that it prints makes the address work in a browser at home. Only this machine can connect "
+        "(127.0.0.1), and only who has the address is answered: it opens one page and is worth nothing afterwards. "
+        "Enter prints another one. hpcviewer ends when the last page is closed, or by Ctrl-C.\n\n"
+        "With -o the page is written into a file instead, to be kept or sent to somebody.",
+    .rows = rows,
+    .examples = "  hpcviewer hpctoolkit-app-database\n"
+                "The page, served until it is closed.\n\n"
+                "  hpcviewer -o app.html hpctoolkit-app-measurements\n"
+                "The page as a file, of a measurement that hpcprof has not seen.",
+    .environment = "TMPDIR  Where the database of a measurement is made; /tmp without it.\n"
+                   "DISPLAY, WAYLAND_DISPLAY  Without both no browser is opened.",
+    .exit_status = "0 when the page was written, or was served until it was closed or Ctrl-C came; 1 when that was not "
+                   "possible; 2 for a wrong command line.",
+    .see_also = "hpcrun(1), hpcprof(1), hpcquery(1)",
+    .choices = choices,
+};
+
+/* What is being looked at. */
+struct viewer {
+    const char *output; /* NULL: served */
+    unsigned port;
+    bool without_browser;
+    char scratch[256]; /* directory of the database that was made for this; empty: none */
+    struct session *session;
+};
+
+/* --- the end --- */
+
+#define GRACE_S 1 /* from a signal to the end, for what is being done; a question that takes longer is given up */
+
+static struct {
+    sigset_t signals;
+    int event_fd; /* readable when one has come */
+    atomic_int signal;
+    atomic_int child; /* hpcprof at work; 0: none */
+    atomic_bool is_serving, is_said;
+} life = {.event_fd = -1};
+
+/* How it ended, once. */
+static void say_end(const char *words)
+{
+    if (!atomic_exchange(&life.is_said, true))
+        (void)dprintf(STDOUT_FILENO, "%s\n", words);
+}
+
+static const char by_signal[] = "Ended.";
+
+/* Waits for a signal that means: stop. The rest of the program ends at its next step; this thread, when that takes
+ * long. */
+static void *watch(void *unused)
+{
+    const struct timespec grace = {.tv_sec = GRACE_S};
+    const uint64_t one = 1;
+    int number;
+    (void)unused;
+    while (sigwait(&life.signals, &number) != 0)
+        ;
+    atomic_store(&life.signal, number);
+    int child = atomic_load(&life.child);
+    if (child > 0)
+        (void)kill(child, SIGTERM);
+    (void)!write(life.event_fd, &one, sizeof one);
+    (void)sigtimedwait(&life.signals, NULL, &grace);
+    scratch_remove_noted();
+    bool is_serving = atomic_load(&life.is_serving);
+    if (is_serving)
+        say_end(by_signal);
+    _exit(is_serving ? 0 : 128 + number);
+}
+
+/* From here on SIGINT, SIGTERM and SIGHUP mean: stop, as far as the caller has not said that they are nothing. */
+static int watch_begin(struct error *err)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    pthread_t watcher;
+    (void)sigemptyset(&life.signals);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction old;
+        if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler != SIG_IGN)
+            (void)sigaddset(&life.signals, numbers[i]);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGTTIN, SIG_IGN); /* somebody else reads the terminal: reading fails instead */
+    life.event_fd = eventfd(0, EFD_CLOEXEC);
+    int code = pthread_sigmask(SIG_BLOCK, &life.signals, NULL);
+    code = code == 0 ? pthread_create(&watcher, NULL, watch, NULL) : code;
+    if (code != 0 || life.event_fd < 0)
+        return error_set(err, ERR_IO, "no thread can be started: %s", strerror(code ? code : errno));
+    (void)pthread_detach(watcher);
+    return 0;
+}
+
+/* --- what is given --- */
+
+enum kind { KIND_OTHER, KIND_DATABASE, KIND_MEASUREMENT, KIND_SCHED };
+
+static bool has_files(const char *directory, const char *suffix)
+{
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    bool has_any = names_list(directory, suffix, &files, &n, &ignored) == 0 && n > 0;
+    free(files);
+    return has_any;
+}
+
+static enum kind kind_of_directory(const char *path)
+{
+    struct buf name = {0};
+    buf_printf(&name, "%s/" DATABASE_FILE, path);
+    bool is_database = name.data && (access(name.data, F_OK) == 0 || errno == EACCES); /* opening it gives the reason */
+    buf_fini(&name);
+    return is_database                 ? KIND_DATABASE
+           : has_files(path, "hpcrun") ? KIND_MEASUREMENT
+           : has_files(path, "sched")  ? KIND_SCHED
+                                       : KIND_OTHER;
+}
+
+#define HEAD_BYTES 16
+
+/* The first bytes of a regular file, of anything else none. */
+static size_t read_head(const char *path, char head[HEAD_BYTES])
+{
+    memset(head, 0, HEAD_BYTES);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
+    ssize_t n = fd >= 0 ? read(fd, head, HEAD_BYTES) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static bool is_of_perf(const char head[HEAD_BYTES])
+{
+    return memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0;
+}
+
+/* What a path leads to, by its content. Of what cannot be read, opening it as a database gives the reason. */
+static enum kind kind_of(const char *path)
+{
+    static const char trace_dat[] = {0x17, 0x08, 'D', 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+    char head[HEAD_BYTES];
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return KIND_DATABASE;
+    if (S_ISDIR(info.st_mode))
+        return kind_of_directory(path);
+    size_t n = read_head(path, head);
+    return n == 0 || locus_db_is(head, n)                   ? KIND_DATABASE
+           : is_of_perf(head)                               ? KIND_MEASUREMENT
+           : memcmp(head, trace_dat, sizeof trace_dat) == 0 ? KIND_SCHED
+                                                            : KIND_OTHER;
+}
+
+/* What to do with an input that is no database and cannot become one. */
+static int refuse_input(const char *path, enum kind kind, struct error *err)
+{
+    struct frame *frame = NULL;
+    if (kind == KIND_SCHED)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%s: has no samples, only what ran where; hpcquery sched summary and hpcquery sched timeline "
+                         "show that",
+                         path);
+    if (frame_open(path, &frame, NULL) != 0)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%s: is neither a database nor a measurement; hpcprof makes a database of what hpcrun or perf "
+                         "has recorded",
+                         path);
+    frame_close(frame);
+    return error_set(err, ERR_UNSUPPORTED,
+                     "%s: is another tool's profile, which has no variables to show here; hpcquery tree %s prints it, "
+                     "and hpcquery export flamegraph -o FILE.svg %s draws it",
+                     path, path, path);
+}
+
+/* --- a database of a measurement --- */
+
+static _Noreturn void run_hpcprof(const char *database, const char *input)
+{
+    static char name[] = "hpcprof", option[] = "-o", end[] = "--";
+    char path[4096], *const arguments[] = {name, option, strdup(database), end, strdup(input), NULL};
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - sizeof name);
+    path[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    memcpy(slash ? slash + 1 : path, name, sizeof name);
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    (void)dup2(nowhere, STDOUT_FILENO);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGTTIN, SIG_DFL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &life.signals, NULL);
+    (void)execv(path, arguments);
+    (void)tool_error("hpcviewer", "%s: cannot be run: %s", path, strerror(errno));
+    _exit(127);
+}
+
+/* Ends the process by the signal that was taken, if one was. */
+static void die_if_stopped(struct viewer *viewer)
+{
+    int number = atomic_load(&life.signal);
+    if (number == 0)
+        return;
+    if (*viewer->scratch)
+        scratch_remove(viewer->scratch);
+    _exit(128 + number);
+}
+
+/* Runs hpcprof, whose messages and progress are seen; *database, malloc'ed, is what it made. */
+static int make_database(struct viewer *viewer, const char *input, char **database, struct error *err)
+{
+    int status = 0;
+    *database = NULL;
+    int code = scratch_make(viewer->scratch, sizeof viewer->scratch, "hpcviewer", err);
+    if (code != 0)
+        return code;
+    if (asprintf(database, "%s/database", viewer->scratch) < 0) {
+        *database = NULL;
+        return error_memory(err);
+    }
+    (void)fprintf(stderr,
+                  "hpcviewer: %s: no database yet; hpcprof makes one for as long as hpcviewer runs, "
+                  "and hpcprof %s one that stays\n",
+                  input, input);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        run_hpcprof(*database, input);
+    if (child < 0)
+        return error_set(err, ERR_IO, "hpcprof cannot be started: %s", strerror(errno));
+    atomic_store(&life.child, child);
+    if (atomic_load(&life.signal))
+        (void)kill(child, SIGTERM);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    atomic_store(&life.child, 0);
+    die_if_stopped(viewer);
+    if (access(*database, F_OK) == 0) /* what hpcprof left out it has said */
+        return 0;
+    return error_set(err, ERR_FORMAT, "%s: hpcprof could not make a database of it", input);
+}
+
+static int open_input(struct viewer *viewer, const char *input, struct error *err)
+{
+    enum kind kind = kind_of(input);
+    char *made = NULL;
+    int code = 0;
+    if (kind == KIND_MEASUREMENT)
+        code = make_database(viewer, input, &made, err);
+    else if (kind != KIND_DATABASE)
+        code = refuse_input(input, kind, err);
+    const char *path = made ? made : input;
+    if (code == 0)
+        code = session_open(&path, 1, &viewer->session, err);
+    free(made);
+    die_if_stopped(viewer);
+    return code;
+}
+
+/* --- one file --- */
+
+/* Whether a file is what pages are made of, which a slip of the keyboard must not replace. */
+static bool is_measured(const char *path)
+{
+    char head[HEAD_BYTES];
+    size_t n = read_head(path, head);
+    return n > 0 && (locus_db_is(head, n) || is_of_perf(head) || memcmp(head, "HPC", 3) == 0);
+}
+
+/* A file is complete or, on failure, as it was; devices, pipes and links are written to as they are. */
+static int put_file(const char *path, const struct buf *out, struct error *err)
+{
+    struct stat info;
+    if (strcmp(path, "-") == 0)
+        return fwrite(out->data, 1, out->len_bytes, stdout) == out->len_bytes && fflush(stdout) == 0
+                   ? 0
+                   : error_set(err, ERR_IO, "the page cannot be written: %s", strerror(errno));
+    if (is_measured(path))
+        return error_set(err, ERR_USAGE, "%s: holds measured data, and is not replaced; give -o another name", path);
+    if (lstat(path, &info) != 0 || S_ISREG(info.st_mode))
+        return file_replace(path, out->data, out->len_bytes, err);
+    FILE *file = fopen(path, "we");
+    bool ok = file && fwrite(out->data, 1, out->len_bytes, file) == out->len_bytes;
+    if (file && fclose(file) != 0)
+        ok = false;
+    return ok ? 0 : error_set(err, ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+}
+
+static int record(struct viewer *viewer, struct error *err)
+{
+    const struct request request = {.size = sizeof request, .report = "vars"};
+    const struct face face = {.form = "html"};
+    const struct report_kind *kind;
+    struct buf out = {0};
+    int code = request_check(&request, &kind, err);
+    if (code == 0)
+        code = session_write(viewer->session, kind, &request, &face, &out, err);
+    if (code == 0)
+        code = out.failed ? error_memory(err) : put_file(viewer->output, &out, err);
+    buf_fini(&out);
+    return code;
+}
+
+/* --- served --- */
+
+#if HAVE_MICROHTTPD
+
+/* The way to a browser: what a browser is given is seen by everybody in the list of processes, so it gets the name of a
+ * file that is ours alone, and the file leads to the address. */
+struct door {
+    char directory[256]; /* empty: there is none, or not any more */
+    const char *reason;  /* why there is none */
+};
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+static bool is_in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    bool found = false;
+    for (const char *p = path ? path : ""; *p && !found; p += *p == ':') {
+        struct buf name = {0};
+        size_t n = strcspn(p, ":");
+        buf_printf(&name, "%.*s/%s", (int)n, p, program);
+        found = name.data && access(name.data, X_OK) == 0;
+        buf_fini(&name);
+        p += n;
+    }
+    return found;
+}
+
+/* Starts a program that outlives us and has nothing of ours. */
+static void start_apart(const char *program, const char *argument)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        sigset_t none;
+        int nowhere = open("/dev/null", O_RDWR);
+        (void)sigemptyset(&none);
+        (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)signal(SIGTTIN, SIG_DFL);
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+            (void)dup2(nowhere, fd);
+        if (setsid() < 0 || fork() != 0)
+            _exit(0);
+        (void)execlp(program, program, argument, (char *)NULL);
+        _exit(127);
+    }
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static void door_close(struct door *door)
+{
+    if (*door->directory)
+        scratch_remove(door->directory);
+    *door->directory = 0;
+}
+
+/* Opens a browser, if there is one. */
+static int door_open(struct door *door, const struct viewer *viewer, struct http *http, struct error *err)
+{
+    struct buf path = {0}, text = {0};
+    door->reason = viewer->without_browser                            ? "--no-browser"
+                   : !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") ? "there is no display here"
+                   : !is_in_path("xdg-open")                          ? "xdg-open is not installed"
+                                                                      : NULL;
+    if (door->reason)
+        return 0;
+    int code = scratch_make(door->directory, sizeof door->directory, "hpcviewer-door", err);
+    if (code != 0)
+        return code;
+    buf_printf(&path, "%s/open.html", door->directory);
+    buf_printf(&text, "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>hpcviewer</title>\n"
+                      "<meta http-equiv=\"refresh\" content=\"0;url=");
+    code = http_put_address(http, &text, err);
+    buf_printf(&text, "\">\n");
+    if (code == 0 && (path.failed || text.failed))
+        code = error_memory(err);
+    int fd = code == 0 ? open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (code == 0 && (fd < 0 || write(fd, text.data, text.len_bytes) != (ssize_t)text.len_bytes))
+        code = error_set(err, ERR_IO, "%s: cannot be written: %s", path.data, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    if (code == 0)
+        start_apart("xdg-open", path.data);
+    buf_fini(&path);
+    buf_fini(&text);
+    return code;
+}
+
+static int put_address(struct http *http, struct error *err)
+{
+    struct buf text = {0};
+    int code = http_put_address(http, &text, err);
+    if (code == 0 && text.failed)
+        code = error_memory(err);
+    if (code == 0)
+        (void)printf("%s\n", text.data);
+    (void)fflush(stdout);
+    buf_fini(&text);
+    return code;
+}
+
+/* The address, and what to do with it. */
+static int put_welcome(struct http *http, const struct door *door, bool has_terminal, struct error *err)
+{
+    char host[256] = "HOST";
+    int code = put_address(http, err);
+    (void)gethostname(host, sizeof host - 1);
+    if (door->reason)
+        (void)printf("Open this address in a browser (none was started: %s).\n", door->reason);
+    else
+        (void)printf("A browser is being started. If none comes, open this address in one.\n");
+    (void)printf("For a browser on another machine, run this there first:\n    ssh -L %u:127.0.0.1:%u %s\n",
+                 http_port(http), http_port(http), host);
+    (void)printf("The address opens one page.%s hpcviewer ends with the last page, or by Ctrl-C.\n",
+                 has_terminal ? " Enter prints another one." : "");
+    (void)fflush(stdout);
+    return code;
+}
+
+static bool is_in_foreground(void)
+{
+    return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+/* Takes what was typed; false: there is no terminal any more. */
+static bool take_line(void)
+{
+    char line[256];
+    ssize_t n = read(STDIN_FILENO, line, sizeof line);
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
+/* Serves until the last page is closed or a signal comes; who has put hpcviewer into the background types for the shell
+ * meanwhile. */
+static int serve_on(struct http *http, struct door *door, bool has_terminal, struct error *err)
+{
+    int code = 0;
+    while (code == 0 && !http_has_ended(http)) {
+        bool reads = has_terminal && is_in_foreground();
+        struct pollfd fds[] = {{.fd = http_fd(http), .events = POLLIN},
+                               {.fd = life.event_fd, .events = POLLIN},
+                               {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
+        int wait_ms = http_wait_ms(http);
+        if (has_terminal && !reads && (wait_ms < 0 || wait_ms > 1000))
+            wait_ms = 1000;
+        if (poll(fds, sizeof fds / sizeof *fds, wait_ms) < 0 && errno != EINTR)
+            return error_set(err, ERR_IO, "poll: %s", strerror(errno));
+        if (atomic_load(&life.signal)) {
+            say_end(by_signal);
+            return 0;
+        }
+        if (fds[2].revents) {
+            has_terminal = take_line();
+            code = has_terminal ? put_address(http, err) : 0;
+        }
+        http_step(http);
+        if (http_n_opened(http) > 0)
+            door_close(door);
+    }
+    if (code == 0)
+        say_end("The last page was closed.");
+    return code;
+}
+
+static int ask(void *context, const char *question, struct buf *out, struct error *err)
+{
+    return session_ask_packed(context, question, out, err);
+}
+
+static int serve(struct viewer *viewer, struct error *err)
+{
+    const struct http_home home = {.page = "<!DOCTYPE html>\n<title>hpcviewer</title>\n",
+                                   .ask = ask,
+                                   .context = viewer->session,
+                                   .port = viewer->port};
+    struct door door = {0};
+    struct http *http;
+    bool has_terminal = isatty(STDIN_FILENO);
+    int code = http_open(&home, &http, err);
+    if (code != 0)
+        return code;
+    code = door_open(&door, viewer, http, err);
+    if (code == 0)
+        code = put_welcome(http, &door, has_terminal, err);
+    atomic_store(&life.is_serving, true);
+    if (code == 0)
+        code = serve_on(http, &door, has_terminal, err);
+    door_close(&door);
+    http_close(http);
+    return code;
+}
+
+#else
+
+static int serve(struct viewer *viewer, struct error *err)
+{
+    (void)viewer;
+    return error_set(err, ERR_UNSUPPORTED,
+                     "pages cannot be served, because libmicrohttpd-dev was missing when hpcviewer was built; "
+                     "-o FILE.html writes a page");
+}
+
+#endif
+
+/* --- the program --- */
+
+static int run(struct viewer *viewer, const char *input)
+{
+    struct error err = {0};
+    int code = watch_begin(&err);
+    if (code == 0)
+        code = open_input(viewer, input, &err);
+    if (code == 0)
+        code = viewer->output ? record(viewer, &err) : serve(viewer, &err);
+    session_close(viewer->session);
+    if (*viewer->scratch)
+        scratch_remove(viewer->scratch);
+    return code == 0 ? 0 : tool_error("hpcviewer", "%s", err.text);
+}
+
+static int usage(const char *sentence)
+{
+    return tool_usage("hpcviewer", "%s", sentence);
+}
+
+/* The number of a port; 0: it is none. */
+static unsigned port_of(const char *text)
+{
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535 ? (unsigned)port : 0;
+}
+
+static int run_tool(int argc, char **argv)
+{
+    struct viewer viewer = {0};
+    struct option_scan scan = {0};
+    struct error err = {0};
+    int id;
+    while ((id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END) {
+        if (id == OPTIONS_BAD)
+            return usage(err.text);
+        if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
+            return 0;
+        if (id == OPTION_OUTPUT)
+            viewer.output = scan.value;
+        if (id == OPTION_PORT && (viewer.port = port_of(scan.value)) == 0)
+            return tool_usage("hpcviewer", "--port %s is no number from 1 to 65535", scan.value);
+        viewer.without_browser |= id == OPTION_NO_BROWSER;
+    }
+    if (scan.n_operands != 1)
+        return usage(scan.n_operands ? "give one input" : "no input is given");
+    if (viewer.output && (viewer.port || viewer.without_browser))
+        return usage("-o writes a file, and goes with neither --port nor --no-browser");
+    return run(&viewer, argv[scan.index]);
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
+}
