@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "base/scratch.h"
 #include "database/v4.h"
 #include "fmt/file.h"
@@ -716,6 +717,30 @@ static char *model_path(const char *path, bool is_directory)
     if (!is_directory)
         return strdup(path);
     return asprintf(&name, "%s/" DATABASE_FILE, path) < 0 ? NULL : name;
+}
+
+bool database_is_at(const char *path)
+{
+    char head[8] = "";
+    struct stat info;
+    struct buf name = {0};
+    if (strcmp(path, "-") == 0)
+        return false;
+    if (stat(path, &info) != 0)
+        return true;
+    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
+        return false;
+    if (!S_ISDIR(info.st_mode)) {
+        int fd = input_open(AT_FDCWD, path, 0, NULL);
+        ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
+        if (fd >= 0)
+            (void)close(fd);
+        return n <= 0 || locus_db_is(head, (size_t)n);
+    }
+    buf_printf(&name, "%s/" DATABASE_FILE, path);
+    bool is_there = name.data && access(name.data, F_OK) == 0;
+    buf_fini(&name);
+    return is_there;
 }
 
 char *database_directory(const char *path)

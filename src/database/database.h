@@ -131,6 +131,10 @@ int database_write_xml(struct model *model, const char *path, const struct datab
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
 int database_read(const char *path, struct model *model, struct error *err);
 
+/* Whether path is a database of ours, complete or not, or nothing at all: no profile of another tool, which only frames
+ * know, and nothing that is read once. */
+bool database_is_at(const char *path);
+
 /* The directory of a database whose path is that of the directory or of its locus.db; malloc'ed, NULL when out of
  * memory. */
 char *database_directory(const char *path);

@@ -21,6 +21,11 @@ struct face {
 int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
                   const struct face *face, struct buf *out, struct error *err);
 
+/* As session_open, of one path, also what other tools wrote and frames can read: callgrind, Caliper, databases of
+ * HPCToolkit. Such a session answers functions, lines, and of what viewers ask the nodes and what it is; all else is
+ * ERR_UNSUPPORTED.  err: as session_open and frame_open */
+int session_open_any(const char *path, struct session **session, struct error *err);
+
 /* Answers a request as packed columns (answer_print_packed), which it appends to out; the request is that of
  * session_ask_json.  err: as session_ask_json */
 int session_ask_packed(struct session *session, const char *request, struct buf *out, struct error *err);

@@ -3,13 +3,12 @@
  * the reports and questions of the same names, so that a viewer needs no other words for them. Ordinary code. */
 #include "config.h"
 
-#include "session/foreign.h"
+#include "session/questions.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer/item.h"
 #include "base/path.h"
 #include "frame/ops.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What only viewers ask, beside reports. Ordinary code. */
+/* What only viewers ask: questions beside reports (questions.c), and what files of other tools answer (foreign.c).
+ * Ordinary code. */
 #ifndef LOCUS_SESSION_QUESTIONS_H
 #define LOCUS_SESSION_QUESTIONS_H
 
 #include "answer/answer.h"
 #include "answer/item.h"
+#include "frame/frame.h"
 #include "session/session.h"
 
 /* A question to an open database. */
@@ -21,5 +23,11 @@ const struct report_kind *question_find(const char *name);
 /* Answers the question that is the job's report. answer_fini frees it, unless this fails.
  * err: ERR_USAGE, ERR_NOT_FOUND (a file), ERR_MEMORY */
 int question_answer(const struct asked *asked, struct answer *answer, struct error *err);
+
+/* Fills *answer with what a request asks of the frame that the file at path gave: functions, lines, nodes, or what it
+ * is (session). answer_fini frees it, unless this fails; path must live as long.  err: ERR_UNSUPPORTED (another
+ * report), ERR_NOT_FOUND (no such metric), as frame_values */
+int foreign_answer(struct frame *frame, const char *path, const struct request *request, struct answer *answer,
+                   struct error *err);
 
 #endif

@@ -17,6 +17,7 @@
 
 struct session {
     char *path, *directory;
+    struct frame *foreign; /* of another tool's file: there is no model then; NULL: it is a database */
     struct model model;
     struct thread_values *values;
     struct frame *frames[SESSION_FIELDS + 1]; /* by enum session_tree; NULL: not opened yet */
@@ -47,10 +48,43 @@ int session_open(const char *const *paths, size_t n_paths, struct session **sess
     return code;
 }
 
+/* A session on a frame, which it owns then. */
+static int open_foreign(const char *path, struct frame *frame, struct session **session, struct error *err)
+{
+    struct session *made = calloc(1, sizeof *made);
+    if (!made || model_init(&made->model, err) != 0) {
+        free(made);
+        frame_close(frame);
+        return error_memory(err);
+    }
+    made->foreign = frame;
+    made->path = strdup(path);
+    if (!made->path) {
+        session_close(made);
+        return error_memory(err);
+    }
+    *session = made;
+    return 0;
+}
+
+int session_open_any(const char *path, struct session **session, struct error *err)
+{
+    struct error of_frame = {0};
+    struct frame *frame;
+    int code = session_open(&path, 1, session, err);
+    if (code == 0 || code == ERR_MEMORY || database_is_at(path))
+        return code;
+    if (frame_open(path, &frame, &of_frame) == 0)
+        return open_foreign(path, frame, session, err);
+    *err = of_frame;
+    return err->code;
+}
+
 void session_close(struct session *session)
 {
     if (!session)
         return;
+    frame_close(session->foreign);
     for (size_t i = 0; i < sizeof session->frames / sizeof *session->frames; i++)
         frame_close(session->frames[i]);
     if (session->has_items)
@@ -144,6 +178,8 @@ int session_write(struct session *session, const struct report_kind *kind, const
                   const struct face *face, struct buf *out, struct error *err)
 {
     struct export_job job;
+    if (session->foreign)
+        return error_set(err, ERR_UNSUPPORTED, "%s is no database of hpcprof", session->path);
     int code = make_job(session, kind, request, &job, err);
     if (code != 0)
         return code;
@@ -184,6 +220,8 @@ static int make_answer(struct session *session, const struct report_kind *kind, 
                        const struct export_job *job, struct answer *answer, struct error *err)
 {
     const struct asked asked = {job, session->path, request->tree, &session->items};
+    if (session->foreign)
+        return foreign_answer(session->foreign, session->path, request, answer, err);
     if (!question_find(kind->name))
         return report_answer(forms_of(kind, request), job, answer, err);
     int code = keep_items(session, request->metric, err);
@@ -197,7 +235,7 @@ int session_ask(struct session *session, const struct request *request, struct a
     struct export_job job;
     *answer = NULL;
     int code = request_check(&known, &kind, err);
-    if (code == 0)
+    if (code == 0 && !session->foreign)
         code = make_job(session, kind, &known, &job, err);
     if (code != 0)
         return code;
@@ -401,6 +439,8 @@ int session_frame(struct session *session, enum session_tree tree, struct frame 
     struct frame **kept = &session->frames[tree];
     *frame = NULL;
     int code = 0;
+    if (session->foreign && !*kept)
+        *kept = frame_keep(session->foreign);
     if (!*kept && tree >= SESSION_BOTH)
         code = (tree == SESSION_FIELDS ? frame_open_fields : frame_open)(session->path, kept, err);
     if (!*kept && tree < SESSION_BOTH) {

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     char *text = NULL;
     if (argc != 3 + is_json)
         return 2;
-    int code = session_open(words, 1, &session, &err);
+    int code = session_open_any(words[0], &session, &err);
     if (code == 0)
         code = is_json ? session_ask_json(session, words[1], &text, &err)
                        : session_ask_packed(session, words[1], &out, &err);

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reports on a database of ours, and its forms. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/input.h"
 #include "base/options.h"
 #include "database/database.h"
 #include "export/derived.h"
-#include "fmt/locus-db.h"
 #include "hpcquery.h"
 #include "session/face.h"
 
@@ -78,31 +74,6 @@ int report_run(const struct settings *settings, const struct report_kind *kind, 
 
 /* --- which database --- */
 
-/* Whether path is one of our databases, or nothing at all: no profile that only frames know. */
-static bool is_ours(const char *path)
-{
-    char head[8] = "";
-    struct stat info;
-    struct buf name = {0};
-    if (strcmp(path, "-") == 0)
-        return false;
-    if (stat(path, &info) != 0)
-        return true;
-    if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))
-        return false;
-    if (!S_ISDIR(info.st_mode)) {
-        int fd = input_open(AT_FDCWD, path, 0, NULL);
-        ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
-        if (fd >= 0)
-            (void)close(fd);
-        return n <= 0 || locus_db_is(head, (size_t)n);
-    }
-    buf_printf(&name, "%s/" DATABASE_FILE, path);
-    bool is_there = name.data && access(name.data, F_OK) == 0;
-    buf_fini(&name);
-    return is_there;
-}
-
 /* Whether -M names a column of --derive, which a report of the tree has beside its metric alone. */
 static bool is_about_derived(const struct settings *settings)
 {
@@ -118,7 +89,7 @@ static bool is_about_derived(const struct settings *settings)
 
 bool report_is_meant(const struct settings *settings, const char *path)
 {
-    return !settings_ask(settings, ASK_PROFILES) && !is_about_derived(settings) && is_ours(path);
+    return !settings_ask(settings, ASK_PROFILES) && !is_about_derived(settings) && database_is_at(path);
 }
 
 int list_metrics(char **words)
@@ -163,7 +134,7 @@ int export_run(const struct settings *settings, const struct report_kind *kind, 
     const struct report_kind whole = {.name = kind->name, .forms = database_forms};
     struct settings own = *settings;
     own.form = words[1];
-    if (!report_has_form(&whole.forms, words[1]) || !is_ours(words[2]))
+    if (!report_has_form(&whole.forms, words[1]) || !database_is_at(words[2]))
         return chain_export(settings, words[1], words[2]);
     if (strcmp(settings->form, "text") != 0 && strcmp(settings->form, words[1]) != 0)
         return tool_usage("hpcquery", "--%s and export %s do not go together", settings->form, words[1]);
