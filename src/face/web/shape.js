@@ -3,6 +3,7 @@
 // here knows of the page.
 import {shapeOf} from "./nodes.js";
 import {place} from "./parts.js";
+import {orderOf} from "./grid.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 
@@ -205,7 +206,7 @@ export function folded(tree, shows) {
     const fate = new Uint8Array(n).fill(KEEP), leads = new Uint8Array(n), isOurs = new Uint8Array(n);
     for (let i = 0; i < n; i++) {
         const kind = kinds[of[i]];
-        if ((kind === LOOP && !shows.loops) || (kind === LINE && !shows.lines))
+        if ((kind === LOOP && !shows.loops) || (kind === LINE && (!shows.lines || tree.end[i] > i + 1))) // lines of calls are no boxes of their own
             fate[i] = MELT;
         isOurs[i] = isRuntime(of[i]) ? 1 : 0;
     }
@@ -313,10 +314,8 @@ class Growing {
      */
     sorted(nodes) {
         const n = this.key.length, first = new Int32Array(n + 1).fill(-1), next = new Int32Array(n), most = this.value.reduce((a, b) => Math.max(a, b), 0) || 1;
-        // One number for the value and the node, so that they sort without a comparator.
-        const order = Float64Array.from(this.value, (value, i) => Math.max(Math.round((value / most) * 2 ** 31), 0) * 2 ** 21 + (2 ** 21 - 1 - i)).sort();
-        for (const word of order) {
-            const i = 2 ** 21 - 1 - (word % 2 ** 21), above = this.parent[i] + 1;
+        for (const i of orderOf(this.value, n, false)) {
+            const above = this.parent[i] + 1;
             next[i] = first[above];
             first[above] = i;
         }
@@ -349,18 +348,23 @@ class Growing {
  * @param {Tree} tree
  */
 export function leftHeavy(tree) {
-    const {n, parent, key, of, value, nodes} = tree, to = new Int32Array(n), size = keysOf(nodes).n, grown = new Growing();
-    /** @type {Map<number, number>} */ const known = new Map();
-    for (let i = 0; i < n; i++) {
-        const above = parent[i] < 0 ? -1 : to[parent[i]], word = (above + 1) * size + key[i], before = known.get(word);
-        if (before === undefined) {
-            to[i] = grown.add(above, key[i], of[i], value[i]);
-            known.set(word, to[i]);
-        } else {
-            to[i] = before;
-            grown.value[before] += value[i];
-        }
-    }
+    const {n, end, key, of, value, nodes} = tree, grown = new Growing(), next = new Int32Array(n), size = keysOf(nodes).n, seen = new Int32Array(size), child = new Int32Array(size);
+    /** @type {number[]} */ const first = [];
+    // A node of the new tree has a list of those that it is made of; their children are told apart by a stamp for each name.
+    for (let at = -1; at < first.length; at++)
+        for (let member = at < 0 ? 0 : first[at]; member >= 0; member = at < 0 ? -1 : next[member])
+            for (let i = at < 0 ? 0 : member + 1, last = at < 0 ? n : end[member]; i < last; i = end[i]) {
+                const word = key[i];
+                if (seen[word] !== at + 2) {
+                    seen[word] = at + 2;
+                    child[word] = grown.add(at, word, of[i], 0);
+                    first.push(-1);
+                }
+                const to = child[word];
+                grown.value[to] += value[i];
+                next[i] = first[to];
+                first[to] = i;
+            }
     return {...grown.sorted(nodes), total: tree.total};
 }
 
@@ -371,29 +375,35 @@ export function leftHeavy(tree) {
  * @param {number} least
  */
 function upwards(tree, members, least) {
-    const {parent, key, of, nodes} = tree, grown = new Growing();
-    /** @type {[number, Map<number, number>, number][]} */ const queue = [[-1, members, 0]];
-    for (let at = queue.pop(); at; at = queue.pop()) {
-        const [above, here, depth] = at;
-        /** @type {Map<number, [number, Map<number, number>]>} */ const groups = new Map();
-        for (const [node, cost] of here) {
-            let group = groups.get(key[node]);
-            if (!group)
-                groups.set(key[node], group = [0, new Map()]);
-            group[0] += cost;
-            group[1].set(node, cost);
+    const {n, parent, key, of, nodes} = tree, grown = new Growing(), size = keysOf(nodes).n, seen = new Int32Array(size), made = new Int32Array(size);
+    const met = new Int32Array(n), entry = new Int32Array(n);
+    // Lists of nodes that a new node is made of, with what each has of the cost.
+    const first = /** @type {number[]} */ ([]), node = /** @type {number[]} */ ([]), cost = /** @type {number[]} */ ([]), next = /** @type {number[]} */ ([]);
+    const add = (/** @type {number} */ above, /** @type {number} */ each, /** @type {number} */ part) => {
+        const word = key[each], stamp = above + 2;
+        if (seen[word] !== stamp) {
+            seen[word] = stamp;
+            made[word] = grown.add(above, word, of[each], 0);
+            first.push(-1);
         }
-        for (const [word, [value, own]] of groups) {
-            const made = grown.add(above, word, of[/** @type {number} */ (own.keys().next().value)], value);
-            /** @type {Map<number, number>} */ const callers = new Map();
-            if (value >= least && depth < 400)
-                for (const [node, cost] of own)
-                    if (parent[node] >= 0)
-                        callers.set(parent[node], (callers.get(parent[node]) || 0) + cost);
-            if (callers.size)
-                queue.push([made, callers, depth + 1]);
+        grown.value[made[word]] += part;
+        if (met[each] === stamp) {
+            cost[entry[each]] += part;
+            return;
         }
-    }
+        met[each] = stamp;
+        entry[each] = node.push(each) - 1;
+        cost.push(part);
+        next.push(first[made[word]]);
+        first[made[word]] = entry[each];
+    };
+    for (const [each, part] of members)
+        add(-1, each, part);
+    for (let at = 0; at < first.length; at++)
+        if (grown.value[at] >= least)
+            for (let i = first[at]; i >= 0; i = next[i])
+                if (parent[node[i]] >= 0)
+                    add(at, parent[node[i]], cost[i]);
     return {...grown.sorted(nodes), total: tree.total};
 }
 
@@ -470,31 +480,36 @@ export function sandwich(tree, key) {
  * @returns {Calls}
  */
 export function callsOf(tree) {
-    const {n, parent, end, key, of, value, self} = tree, number = new Map(), until = new Map(), edges = new Map(), edgeUntil = new Map();
+    const {n, parent, end, key, of, value, self} = tree, number = new Int32Array(keysOf(tree.nodes).n).fill(-1);
     /** @type {Calls} */ const made = {keys: [], of: [], value: new Float64Array(n), self: new Float64Array(n), from: [], to: [], cost: [], total: tree.total};
+    /** @type {Map<number, number>[]} */ const edges = [];
+    /** @type {number[]} */ const until = [], edgeUntil = /** @type {number[]} */ ([]);
     for (let i = 0; i < n; i++) {
-        let at = number.get(key[i]);
-        if (at === undefined) {
-            number.set(key[i], at = made.keys.push(key[i]) - 1);
+        let at = number[key[i]];
+        if (at < 0) {
+            number[key[i]] = at = made.keys.push(key[i]) - 1;
             made.of.push(of[i]);
+            until.push(0);
+            edges.push(new Map());
         }
         made.self[at] += self[i];
-        if (i >= (until.get(at) || 0)) {
+        if (i >= until[at]) {
             made.value[at] += value[i];
-            until.set(at, end[i]);
+            until[at] = end[i];
         }
         if (parent[i] < 0)
             continue;
-        const from = number.get(key[parent[i]]), word = from * 2 ** 21 + at;
-        let edge = edges.get(word);
+        const from = number[key[parent[i]]];
+        let edge = edges[from].get(at);
         if (edge === undefined) {
-            edges.set(word, edge = made.from.push(from) - 1);
+            edges[from].set(at, edge = made.from.push(from) - 1);
             made.to.push(at);
             made.cost.push(0);
+            edgeUntil.push(0);
         }
-        if (i >= (edgeUntil.get(edge) || 0)) {
+        if (i >= edgeUntil[edge]) {
             made.cost[edge] += value[i];
-            edgeUntil.set(edge, end[i]);
+            edgeUntil[edge] = end[i];
         }
     }
     return made;

@@ -86,7 +86,7 @@ function wordsIn(node) {
     if (!tree || !nodes)
         return "";
     const file = nodes.text("file", rowIn(node)), line = nodes.number("line", rowIn(node)), own = tree.self[node];
-    return `${nameIn(node)}, ${shareOf(node)}${own > 0 ? `, ${shownAs(own, tree.value[node])} itself` : ""}${kindIn(node) === FUNCTION && file ? `, ${file}${line > 0 ? ":" + line : ""}` : ""}`;
+    return `${nameIn(node)}, ${shareOf(node)}${own > 0 ? `, ${shownAs(own, tree.value[node])} itself` : ""}${kindIn(node) === FUNCTION && file && !file.startsWith("<") ? `, ${file}${line > 0 ? ":" + line : ""}` : ""}`;
 }
 
 /**
@@ -153,7 +153,7 @@ function findMarks() {
         if (own)
             made.push(`${titleOf(state.active)}: ${part(own)}.`);
         if (others)
-            made.push(`Code and data of ${titleOf(state.active)} (dotted): in ${part(others)}.`);
+            made.push(`What belongs to ${titleOf(state.active)} (dotted) is in ${part(others)}.`);
     }
     info.textContent = made.join(" ");
 }
