@@ -209,6 +209,6 @@ export class Machine {
                 }
         }
         return smallTable(["kind", "instructions", ...(all ? ["of the cost"] : [])], [...sums].map(([name, [n, own]]) => [name, numberCell(`${n} (${percent((100 * n) / (code.n || 1))})`), ...(all ? [numberCell(percent((100 * own) / all))] : [])]),
-                          "Loads and stores are of other kinds, too.");
+                          "Of the instructions above; loads and stores are of other kinds, too");
     }
 }

@@ -380,9 +380,9 @@ export const graph = {
         calls.element.hidden = !isCalls;
         if (isCalls)
             calls.fill(/** @type {Tree} */ (graphKept.base), Number(state.min || 2), Boolean(state.cycles), recursiveNames());
-        else if (isNew || mask.has("graph") || mask.has("all"))
+        else if (isNew || ["graph", "all", "percent"].some((each) => mask.has(each)))
             icicle.fill(tree, zoomedNode());
-        else if (mask.has("theme") || mask.has("percent") || (mask.has("active") && state.percent === "selection"))
+        else if (mask.has("theme") || (mask.has("active") && state.percent === "selection"))
             icicle.draw();
         else
             icicle.mark();

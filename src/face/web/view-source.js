@@ -24,8 +24,8 @@ import {highlighter} from "./highlight.js";
 
 const DATA_MAX = 3, LINE_LETTERS = 140;
 
-/** @type {{file: string, lines: Answer | null, rows: SourceLine[], at: Map<number, number>, hot: number[], paint: ReturnType<typeof highlighter>, related: Map<string, number>, longest: number}} */
-let opened = {file: "", lines: null, rows: [], at: new Map(), hot: [], paint: highlighter(""), related: new Map(), longest: 1};
+/** @type {{file: string, lines: Answer | null, rows: SourceLine[], at: Map<number, number>, hot: number[], paint: ReturnType<typeof highlighter>, related: Map<string, number>, longest: number, isNarrow: boolean}} */
+let opened = {file: "", lines: null, rows: [], at: new Map(), hot: [], paint: highlighter(""), related: new Map(), longest: 1, isNarrow: false};
 /** @type {{grid: Grid, machine: Machine, bar: HTMLElement, files: HTMLElement, beside: HTMLElement, note: HTMLElement, split: HTMLElement} | null} */ let sourceParts = null;
 /** @type {Answer | null} */ let filesOf = null;
 
@@ -111,8 +111,8 @@ function codeOf(line) {
 /** @returns {import("./grid.js").GridColumn[]} */
 function sourceColumns() {
     const {rows} = opened, ranks = (/** @type {(row: SourceLine) => number} */ of) => Float64Array.from(rows, of);
-    const width = Math.min(Math.max(40, ...rows.map((row) => (row.text || "").length)), LINE_LETTERS);
-    return [
+    const width = Math.min(rows.reduce((most, row) => Math.max(most, (row.text || "").length), 40), LINE_LETTERS);
+    /** @type {import("./grid.js").GridColumn[]} */ const columns = [
         {key: "line", title: "line", classes: "n dim", width: "3.4rem", isText: true, ranks: ranks((row) => row.number), cell: (row) => rows[row].number || ""},
         {key: "own", title: "share", classes: "n", width: "7rem", help: "Of the whole, without what it calls", ranks: ranks((row) => row.own), cell: (row) => {
             const {own} = rows[row];
@@ -123,6 +123,9 @@ function sourceColumns() {
         {key: "data", title: "data, of the share", width: "minmax(17rem, 24rem)", isText: true, ranks: ranks((row) => (row.data.length ? row.own : NaN)), cell: (row) => dataOf(rows[row])},
         {key: "source", title: "source", classes: "line-source", width: `minmax(${width}ch, auto)`, isText: true, ranks: ranks((row) => row.number), cell: (row) => codeOf(rows[row])},
     ];
+    if (opened.isNarrow) // the source is seen first, the rest by scrolling
+        columns.push(...columns.splice(2, 2));
+    return columns;
 }
 
 /** @param {number} step 1: the next costly line, -1: the one before */
@@ -167,6 +170,8 @@ async function piecesOf(file) {
     }
 }
 
+const isNarrow = () => (sourceParts?.bar.clientWidth || 0) < 720;
+
 /** @param {string} item a line */
 async function openFile(item) {
     const t = tables(), row = t ? rowOf(t, item) : -1, parts = sourceParts;
@@ -181,7 +186,7 @@ async function openFile(item) {
     if (opened.file !== file || opened.lines !== t.lines) {
         const [pieces, why] = await piecesOf(file), rows = rowsOf(file, pieces);
         const hot = rows.map((_, i) => i).filter((i) => rows[i].own > 0).sort((a, b) => rows[b].own - rows[a].own);
-        opened = {file, lines: t.lines, rows, hot, at: new Map(rows.map((each, i) => [each.number, i])), paint: highlighter(file), related: new Map(), longest: hot.length ? rows[hot[0]].own : 1};
+        opened = {file, lines: t.lines, rows, hot, at: new Map(rows.map((each, i) => [each.number, i])), paint: highlighter(file), related: new Map(), longest: hot.length ? rows[hot[0]].own : 1, isNarrow: isNarrow()};
         parts.note.textContent = why;
         parts.grid.sort = "";
         parts.grid.fill(sourceColumns(), rows.length);
@@ -250,6 +255,10 @@ export const source = {
             await openFile(item);
         else if (isLine)
             parts.grid.mark();
+        if (opened.isNarrow !== isNarrow()) {
+            opened.isNarrow = !opened.isNarrow;
+            parts.grid.fill(sourceColumns(), opened.rows.length);
+        }
         if (isBeside)
             await parts.machine.show(isLine ? t.lines.text("function", row) : nameOf(item), isLine ? t.lines.text("file", row) : "", isLine ? t.lines.number("line", row) : NaN);
     },
