@@ -90,7 +90,7 @@ export class Grid {
         const template = columns.map((column) => column.width || "minmax(4.5rem, auto)").join(" ");
         this.element.style.setProperty("--columns", template);
         attributes(this.element, {"aria-colcount": columns.length});
-        this.arrange(this.sort, this.keeps);
+        this.arrange(this.sort, null); // what was kept were other rows
     }
 
     /**
@@ -167,7 +167,7 @@ export class Grid {
         for (let at = first; at < last; at++)
             rows.push(this.makeRow(at));
         this.space.replaceChildren(...rows);
-        attributes(this.element, {"aria-activedescendant": this.at >= first && this.at < last ? this.idOf(this.at) : null});
+        this.pointAt();
     }
 
     /** @param {number} at */
@@ -195,7 +195,13 @@ export class Grid {
             element.className = "grid-row " + marks + (isAt ? " at" : "");
             attributes(element, {"aria-selected": /\b(active|selected)\b/.test(marks)});
         }
-        attributes(this.element, {"aria-activedescendant": this.idOf(this.at)});
+        this.pointAt();
+    }
+
+    /** Tells those who do not see the page which row the keyboard is at, if it is in the page. */
+    pointAt() {
+        const id = this.idOf(this.at);
+        attributes(this.element, {"aria-activedescendant": this.space.querySelector("#" + CSS.escape(id)) ? id : null});
     }
 
     /**

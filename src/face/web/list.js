@@ -25,7 +25,7 @@ export const requestOf = (kind) => about(TABLES[kind] || {report: "items", subje
 export function searchOf(answer, word) {
     if (!word)
         return null;
-    const low = word.toLowerCase(), keys = ["variable", "item", "function", "alloc_site", "file", "type"].filter((key) => answer.columns.has(key));
+    const low = word.toLowerCase(), keys = ["variable", "item", "function", "alloc_site", "file", "type"].filter((key) => answer.columns.get(key)?.isText);
     const hits = new Uint8Array(answer.texts.length); // 0: not looked at, 1: no, 2: yes
     const isHit = (/** @type {number} */ id) => {
         if (id >= hits.length)
