@@ -103,10 +103,12 @@ typedef int report_maker(const struct export_job *job, struct answer *answer, st
 /* Appends a report in one form to out.  err: as report_maker */
 typedef int report_writer(const struct export_job *job, struct buf *out, struct error *err);
 
-/* The forms that a report has: CSV and JSON are printed from its answer, and text, if there is no writer. */
+/* The forms that a report has: CSV and JSON are printed from its answer, and text, if there is no writer. has_page: its
+ * HTML is the page for a browser, which src/face writes. */
 struct report_forms {
     report_maker *make;
-    report_writer *text, *json, *html;
+    report_writer *text, *json;
+    bool has_page;
 };
 
 /* What an option means for one report, where that is more than its general help says. A row without text ends them. */
@@ -166,7 +168,7 @@ const struct report_forms *report_forms_of(const struct report_kind *kind, bool 
 /* Whether there is a form of that name. */
 bool report_has_form(const struct report_forms *forms, const char *form);
 
-/* Appends a report in the job's form, which it must have.  err: as report_writer */
+/* Appends a report in the job's form, which it must have, and which is no page.  err: as report_writer */
 int report_write(const struct report_forms *forms, const struct export_job *job, struct buf *out, struct error *err);
 
 /* Makes the answer of a report to a job. answer_fini frees it, unless this fails.  err: as report_maker */

@@ -63,15 +63,12 @@ static bool is_of_answer(const struct report_forms *forms, const char *form)
 
 static report_writer *writer_of(const struct report_forms *forms, const char *form)
 {
-    return strcmp(form, "text") == 0   ? forms->text
-           : strcmp(form, "json") == 0 ? forms->json
-           : strcmp(form, "html") == 0 ? forms->html
-                                       : NULL;
+    return strcmp(form, "text") == 0 ? forms->text : strcmp(form, "json") == 0 ? forms->json : NULL;
 }
 
 bool report_has_form(const struct report_forms *forms, const char *form)
 {
-    return is_of_answer(forms, form) || writer_of(forms, form);
+    return is_of_answer(forms, form) || writer_of(forms, form) || (forms->has_page && strcmp(form, "html") == 0);
 }
 
 bool job_shows(const struct export_job *job, double share, size_t n_before)

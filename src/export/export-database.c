@@ -519,4 +519,4 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
                        : 0;
 }
 
-const struct report_forms database_forms = {.json = write_json, .html = write_page};
+const struct report_forms database_forms = {.json = write_json, .has_page = true};

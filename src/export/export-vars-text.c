@@ -297,6 +297,6 @@ const struct report_kind answer_vars = {
     .by = BY_THREAD | BY(FUNCTION),
     .notes = notes,
     .apart = apart,
-    .forms = {.make = vars_make_answer, .text = write_text, .html = write_page},
+    .forms = {.make = vars_make_answer, .text = write_text, .has_page = true},
     .by_forms = &by_forms,
 };

@@ -190,9 +190,6 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
 /* As CSV or JSON. */
 report_maker vars_make_answer;
 
-/* page/page.c: a page for a browser in one file. */
-report_writer write_page;
-
 /* --- the self-test --- */
 
 /* The figures of the skid self-test in one line. Ordinary code. */

@@ -10,14 +10,14 @@
 
 /* Where a report is shown. */
 struct face {
-    const char *form; /* "text", "csv", "json" or "html" */
+    const char *form; /* "text", "csv" or "json" */
     bool fits_screen, is_verbose;
     bool color, unicode;
     unsigned columns;
 };
 
-/* Appends a report in a form, which it must have. kind: a report, or what is like one (NULL: the one that the request
- * names); nothing of the request is refused but its metric.  err: as session_ask */
+/* Appends a report in a form, which it must have, and which is no page (face/page.h). kind: a report, or what is like
+ * one (NULL: the one that the request names); nothing of the request is refused but its metric.  err: as session_ask */
 int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
                   const struct face *face, struct buf *out, struct error *err);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""open-page.py PROFILE FILE...: how long Chromium takes from the address of a page to its first picture, and from there to the
-flame graph's; medians of five. Prints why not where there is no Chromium."""
+"""open-page.py PROFILE FILE...: how long Chromium takes from the address of a page to its first picture, and from there until it
+can be used; medians of five. Prints why not where there is no Chromium."""
 import pathlib
 import statistics
 import sys
@@ -10,7 +10,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import browser  # noqa: E402
 
 DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
-FLAME = "(async () => { const begin = performance.now(); openTab(tabs[1]); return await " + DRAWN + " - begin; })()"
+READY = """(async () => {
+    while (document.body.dataset.ready !== "1" && !document.querySelector(".failed"))
+        await new Promise((done) => requestAnimationFrame(done));
+    return performance.now();
+})()"""
 
 
 def main():
@@ -21,16 +25,15 @@ def main():
         return
     page.size(1280, 900)
     for file in map(pathlib.Path, sys.argv[2:]):
-        opened, flames = [], []
+        opened, ready = [], []
         for _ in range(5):
             page.open(file.resolve().as_uri())
             opened.append(page.value(DRAWN))
-            flames.append(page.value(FLAME))
+            ready.append(page.value(READY))
             if page.troubles:
                 sys.exit(f"{file}: {page.troubles}")
-        nodes = page.value("nNodes")
-        print(f"{file.name}: {nodes} contexts, {file.stat().st_size / 1e6:.1f} MB: opens in {statistics.median(opened) / 1000:.2f} s, "
-              f"the flame graph in {statistics.median(flames) / 1000:.2f} s more")
+        print(f"{file.name}: {file.stat().st_size / 1e6:.2f} MB: opens in {statistics.median(opened) / 1000:.2f} s, "
+              f"can be used in {statistics.median(ready) / 1000:.2f} s")
     page.close()
 
 

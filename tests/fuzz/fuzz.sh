@@ -111,7 +111,7 @@ END
 
 # What hpcprof and hpcquery read. The corpus begins with measurements of a small program, and with their databases.
 target_database() {
-    fuzz_build "$srcdir/tests/fuzz/database-try.c" "$srcdir/tests/lib/json-database.c" "$builddir/src/export/page/page-text.c"
+    fuzz_build "$srcdir/tests/fuzz/database-try.c" "$srcdir/tests/lib/json-database.c" "$builddir/src/export/frames/flames-text.c"
     mkdir "$scratch/extend"
     database_seeds "$corpus" "$scratch/extend"
     fuzz_run -max_len=30000 -malloc_limit_mb=256
@@ -119,7 +119,7 @@ target_database() {
 
 # What hpcprof --extend reads. The corpus begins with databases of a small program, each with a measurement.
 target_extend() {
-    fuzz_build "$srcdir/tests/fuzz/database-try.c" "$builddir/src/export/page/page-text.c"
+    fuzz_build "$srcdir/tests/fuzz/database-try.c" "$builddir/src/export/frames/flames-text.c"
     mkdir "$scratch/database"
     database_seeds "$scratch/database" "$corpus"
     fuzz_run -max_len=60000 -malloc_limit_mb=256
@@ -144,7 +144,7 @@ target_fmt() {
 
 # The readers of frames. The corpus begins with the inputs of their golden test.
 target_frame() {
-    fuzz_build "$builddir/src/export/page/page-text.c"
+    fuzz_build "$builddir/src/export/frames/flames-text.c"
     python3 "$srcdir/tests/fuzz/frame-seeds.py" "$corpus" "$builddir"
     fuzz_run -max_len=30000
 }

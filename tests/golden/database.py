@@ -380,7 +380,7 @@ def texts_of(database):
     texts = [run("hpcquery", *words, database).stdout for words in
              (["vars", "--csv", "--fields"], ["functions", "--csv"], ["lines", "--csv"], ["types", "--csv"], ["tree"],
               ["datatree", "--top", 0])]
-    texts.append(re.sub(r'"id":\[[0-9,]*\]', "", run("hpcquery", "vars", "--html", database).stdout))
+    texts.append(run("hpcquery", "vars", "--json", database).stdout)
     return texts + [[row.split(",", 2)[2] for row in run("hpcquery", tree, "--csv", database).stdout.splitlines()]
                     for tree in ("tree", "datatree")]
 

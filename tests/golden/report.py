@@ -124,13 +124,11 @@ def make_paths(data):
     forget_tables(data)
 
 
-def caller_in(tree, node):
-    """The innermost function above a node of a page's tree."""
-    depth, at = tree["depth"][node], node
-    while tree["depth"][at] >= depth or tree["kind"][at] not in "fi":
-        depth = min(depth, tree["depth"][at])
-        at -= 1
-    return at
+def caller_of(nodes, node):
+    """The innermost function above a node of a tree."""
+    while node["kind"] not in ("function", "inlined") and node["parent"] is not None:
+        node = nodes[node["parent"]]
+    return node
 
 
 def make_advice(data):
@@ -500,11 +498,15 @@ def check_paths(database):
     expect("10 % of the call paths lack callers" in words and "call paths lack" not in report(database.parent / "minicg", 180),
            f"the note on short paths: {words}")
     expect(str(20000 << 16) + ",20000," in report(database, 100, "--csv"), "the CSV has not all bytes")
-    page = re.search('<script type="application/json" id="data">(.*?)</script>', report(database, 180, "--html"), re.S)
-    page = json.loads(page.group(1))
-    row, tree = next(row for row in page["rows"] if len(row["nodes"]) == 3), page["tree"]
-    order = [page["texts"][tree["name"][caller_in(tree, node)]] for node in row["nodes"]]
-    expect(order == ["state_build", "sources_build", "mesh_build"], f"the paths of the page: {order}")
+    asked = subprocess.run([BUILD / "tests" / "lib" / "ask-packed", "--json", database, '{"report": "nodes", "tree": "data"}'],
+                           capture_output=True, check=True, text=True)
+    nodes = json.loads(asked.stdout)["nodes"]
+    paths = {}
+    for node in nodes:
+        if node["kind"] == "variable":
+            paths.setdefault(node["item"], []).append(caller_of(nodes, node)["name"])
+    found = [sorted(names) for names in paths.values() if len(names) == 3]
+    expect(found == [["mesh_build", "sources_build", "state_build"]], f"the paths of nodes: {paths}")
 
 
 def check_hidden(database):

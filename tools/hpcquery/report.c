@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "database/database.h"
 #include "export/derived.h"
+#include "face/page.h"
 #include "hpcquery.h"
 #include "session/face.h"
 
@@ -53,7 +54,9 @@ static int query(const struct settings *settings, const struct report_kind *kind
     struct buf out = {0};
     struct error err = {0};
     int code = session_open(&path, 1, &session, &err);
-    if (code == 0)
+    if (code == 0 && strcmp(face.form, "html") == 0)
+        code = page_record(session, &(struct page_choice){&request}, &out, &err);
+    else if (code == 0)
         code = session_write(session, kind, &request, &face, &out, &err);
     int status = code == 0 ? put_output(settings, &out) : tool_error("hpcquery", "%s", err.text);
     buf_fini(&out);

@@ -20,6 +20,7 @@
 #include "base/input.h"
 #include "base/options.h"
 #include "base/scratch.h"
+#include "face/page.h"
 #include "face/serve/http.h"
 #include "fmt/file.h"
 #include "fmt/locus-db.h"
@@ -341,13 +342,8 @@ static int put_file(const char *path, const struct buf *out, struct error *err)
 
 static int record(struct viewer *viewer, struct error *err)
 {
-    const struct request request = {.size = sizeof request, .report = "vars"};
-    const struct face face = {.form = "html"};
-    const struct report_kind *kind;
     struct buf out = {0};
-    int code = request_check(&request, &kind, err);
-    if (code == 0)
-        code = session_write(viewer->session, kind, &request, &face, &out, err);
+    int code = page_record(viewer->session, NULL, &out, err);
     if (code == 0)
         code = out.failed ? error_memory(err) : put_file(viewer->output, &out, err);
     buf_fini(&out);
@@ -530,16 +526,19 @@ static int ask(void *context, const char *question, struct buf *out, struct erro
 
 static int serve(struct viewer *viewer, struct error *err)
 {
-    const struct http_home home = {.page = "<!DOCTYPE html>\n<title>hpcviewer</title>\n",
-                                   .ask = ask,
-                                   .context = viewer->session,
-                                   .port = viewer->port};
+    struct buf page = {0};
+    page_served(&page);
+    if (page.failed)
+        return error_memory(err);
+    const struct http_home home = {.page = page.data, .ask = ask, .context = viewer->session, .port = viewer->port};
     struct door door = {0};
     struct http *http;
     bool has_terminal = isatty(STDIN_FILENO);
     int code = http_open(&home, &http, err);
-    if (code != 0)
+    if (code != 0) {
+        buf_fini(&page);
         return code;
+    }
     code = door_open(&door, viewer, http, err);
     if (code == 0)
         code = put_welcome(http, &door, has_terminal, err);
@@ -548,6 +547,7 @@ static int serve(struct viewer *viewer, struct error *err)
         code = serve_on(http, &door, has_terminal, err);
     door_close(&door);
     http_close(http);
+    buf_fini(&page);
     return code;
 }
 

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# join.sh DIR: prints the application in DIR as C: page_html[], page_css[], page_js[] and page_code[], with the SHA-256 of style
+# and scripts in base64, as a policy for browsers wants it. page_code is the script, compressed by gzip and in base64: main.js with
+# the modules that it imports, each behind those that it imports itself, as the browser would run them; without the words import
+# and export, comments and indentation. page_js is what unpacks and starts it, unpack.js. join.sh --js DIR prints the script alone.
+# join.sh --text FILE... prints files as C, each under its name: flames.css as flames_css[].
+# What stands in a file between tags is what is hashed: nothing comes before or behind it.
+set -eu
+
+script() {
+    echo '"use strict";'
+    awk -v dir="$1" '
+    # Takes comments of a line that is no comment as a whole: casts, and words behind a statement.
+    function bare(line,    at, end) {
+        while ((at = index(line, "/** @")) && (end = index(substr(line, at), "*/")))
+            line = substr(line, 1, at - 1) substr(substr(line, at + end + 1), substr(line, at + end + 1, 1) == " " ? 2 : 1)
+        if (match(line, /[;:{,)] +\/\/ [^"`\047]*$/))
+            line = substr(line, 1, RSTART)
+        return line
+    }
+    function join(file,    line, lines, n, i, is_comment, imported) {
+        if (file in seen)
+            return
+        seen[file] = 1
+        n = 0
+        while ((status = (getline line < (dir "/" file))) > 0)
+            lines[++n] = line
+        if (status < 0) {
+            print "join.sh: " dir "/" file " cannot be read" > "/dev/stderr"
+            failed = 1
+            exit 1
+        }
+        close(dir "/" file)
+        for (i = 1; i <= n; i++)
+            if (lines[i] ~ /^import .* from "\.\/[a-z-]+\.js";$/) {
+                imported = lines[i]
+                sub(/^.* from "\.\//, "", imported)
+                sub(/";$/, "", imported)
+                join(imported)
+            }
+        is_comment = 0
+        for (i = 1; i <= n; i++) {
+            line = lines[i]
+            sub(/^ +/, "", line)
+            if (!is_comment && line ~ /^\/\*\*.*\*\/$/)
+                continue
+            if (is_comment || line ~ /^\/\*\*/ && index(line, "*/") == 0) {
+                is_comment = index(line, "*/") == 0
+                continue
+            }
+            if (line ~ /^(\/\/|import )/)
+                continue
+            sub(/^export /, "", line)
+            line = bare(line)
+            if (line !~ /^ *$/)
+                print line
+        }
+    }
+    BEGIN { join("main.js"); exit failed }' </dev/null
+}
+
+# text NAME, of standard input
+text() {
+    printf '\nextern const char %s[];\nconst char %s[] =\n' "$1" "$1"
+    sed -e 's/[\\"?]/\\&/g' -e 's/^/    "/' -e 's/$/\\n"/'
+    echo '    "";'
+}
+
+# base64 of hexadecimal digits
+base64_of() {
+    awk -v hex="$1" 'BEGIN {
+        digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+        for (i = 1; i <= length(hex); i += 6) {
+            n = 0
+            for (k = 0; k < 6; k++)
+                n = 16 * n + index("0123456789abcdef", substr(hex "0000", i + k, 1)) - 1
+            group = ""
+            for (k = 0; k < 4; k++) {
+                group = substr(digits, n % 64 + 1, 1) group
+                n = int(n / 64)
+            }
+            text = text group
+        }
+        print substr(text, 1, 43) "="
+    }'
+}
+
+# hash NAME, of standard input
+hash() {
+    printf '\nextern const char %s[];\nconst char %s[] = "%s";\n' "$1" "$1" "$(base64_of "$(sha256sum | cut -c 1-64)")"
+}
+
+if [ "$1" = --js ]; then
+    script "$2"
+    exit
+fi
+echo '/* Made by join.sh. */'
+if [ "$1" = --text ]; then
+    shift
+    for file; do
+        name=${file##*/}
+        text "${name%.*}_${file##*.}" <"$file"
+    done
+    exit
+fi
+joined=$(mktemp)
+trap 'rm -f "$joined"' EXIT
+script "$1" >"$joined"
+text page_html <"$1/index.html"
+text page_css <"$1/style.css"
+hash page_css_hash <"$1/style.css"
+sed -e '/^\/\//d' -e 's/^ *//' "$1/unpack.js" | text page_js
+sed -e '/^\/\//d' -e 's/^ *//' "$1/unpack.js" | hash page_js_hash
+gzip -9 -n -c "$joined" | base64 -w 100 | text page_code
+hash page_code_hash <"$joined"
