@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The modules of the viewer, without a browser. Their types hold (tsc), no name is there twice, since the build makes one script of
 them; packed answers, made here by their description, are decoded; a state is its text, and the text a state; rows are sorted as
-Python sorts them."""
+Python sorts them; steps of a trail give the numbers of their hpcquery chains."""
+import csv
+import io
 import json
 import math
 import os
@@ -150,6 +152,25 @@ console.log(JSON.stringify(JSON.parse(readFileSync(0)).map((text) => [textOf(sta
 """
 
 
+STEPS = """
+import {decode} from "./packed.js";
+import {treeOf, stepped, stepWords, leftHeavy, bottomUp} from "./shape.js";
+import {readFileSync} from "node:fs";
+const bytes = readFileSync("nodes.packed"), nodes = decode(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)), whole = treeOf(nodes, false);
+const sums = (tree, values) => {
+    const all = {};
+    for (let i = 0; i < tree.n; i++)
+        all[nodes.text("name", tree.of[i])] = (all[nodes.text("name", tree.of[i])] || 0) + values[i];
+    return all;
+};
+console.log(JSON.stringify(JSON.parse(readFileSync(0)).map((trail) => {
+    const tree = trail.reduce(stepped, whole), heavy = leftHeavy(tree), up = bottomUp(tree);
+    const roots = up.value.map((value, i) => (up.depth[i] ? 0 : value));
+    return {words: trail.flatMap(stepWords), total: tree.total, sums: sums(tree, tree.value), own: sums(tree, tree.self), heavy: sums(heavy, heavy.self), up: sums(up, roots)};
+})));
+"""
+
+
 def node(scratch, script, data):
     result = subprocess.run(["node", "--input-type=module", "-e", script], cwd=scratch, input=data, capture_output=True, check=False)
     if result.returncode:
@@ -209,6 +230,40 @@ def check_states(scratch, rng):
         expect(re.fullmatch(r"[\w\-.~:/@!$'()*,;?%=&]*", again), f"{again} has what an address must not have")
 
 
+def make_calls(rng, depth):
+    """A node of a literal: functions that call each other and themselves, with lines that cost something."""
+    below = [make_calls(rng, depth - 1) for _ in range(rng.randrange(1, 4))] if depth else []
+    for _ in range(rng.randrange(2) if depth else 1):
+        cost, line = float(rng.randrange(1, 50)), rng.randrange(1, 9)
+        below.append({"frame": {"name": f"line {line}", "type": "line", "line": line}, "metrics": {"time": cost, "time (inc)": cost}})
+    name = rng.choice(["a", "b", "c", 'operator"" it\'s<\\>'])
+    return {"frame": {"name": name, "type": "function"}, "metrics": {"time": 0.0, "time (inc)": sum(each["metrics"]["time (inc)"] for each in below)}, "children": below}
+
+
+def check_steps(scratch, rng):
+    """Each step of a trail gives the numbers of the hpcquery chain that the page prints for it."""
+    build = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+    for _ in range(3):
+        literal = scratch / "calls.json"
+        literal.write_text(json.dumps([make_calls(rng, 6)]), encoding="utf-8")
+        asked = subprocess.run([build / "tests" / "lib" / "ask-packed", literal, '{"report":"nodes"}'], capture_output=True, check=False)
+        expect(asked.returncode == 0, f"nodes of a literal: {asked.stderr.decode()}")
+        (scratch / "nodes.packed").write_bytes(asked.stdout)
+        names = ["a", "b", "c", 'operator"" it\'s<\\>']
+        trails = [[]] + [[f"{word} {rng.choice(names)}" for word in rng.sample(["focus", "merge", "drop", "collapse"], rng.randrange(1, 4))] for _ in range(12)]
+        for trail, have in zip(trails, node(scratch, STEPS, json.dumps(trails).encode()) or []):
+            words = [word for step in have["words"] for word in (*step, ":")]
+            made = subprocess.run([build / "hpcquery", *words, "csv", literal], capture_output=True, check=False, text=True)
+            want = {}
+            for row in csv.DictReader(io.StringIO(made.stdout)):
+                want[row["name"]] = want.get(row["name"], 0) + float(row["time (inc)"])
+            expect(made.returncode == 0 or not have["total"], f"{trail}: {made.stderr}")
+            expect(have["sums"] == want, f"{trail}: {have['sums']}, but hpcquery has {want}")
+            own = {name: value for name, value in have["own"].items() if value}
+            for way in ("heavy", "up"):
+                expect({name: value for name, value in have[way].items() if value} == own, f"{trail}, {way}: {have[way]}, not {own}")
+
+
 def main():
     rng = random.Random(7)
     check_names()
@@ -224,6 +279,7 @@ def main():
         check_decoding(scratch, rng)
         check_sorting(scratch, rng)
         check_states(scratch, rng)
+        check_steps(scratch, rng)
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

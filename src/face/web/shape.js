@@ -259,6 +259,33 @@ export function stepped(tree, step) {
 }
 
 /**
+ * A name as a text of a query.
+ * @param {string} name
+ */
+const inQuery = (name) => '"' + name.replace(/["\\]/g, "\\$&") + '"';
+
+/**
+ * Steps of hpcquery that do what a step of the trail does.
+ * @param {string} step
+ * @returns {string[][]}
+ */
+export function stepWords(step) {
+    const name = inQuery(step.slice(step.indexOf(" ") + 1));
+    switch (step.slice(0, step.indexOf(" "))) {
+    case "focus":
+        return [["query", `MATCH ("*")->(f)->("*") WHERE f.name = ${name}`]];
+    case "merge":
+        return [["filter", `name != ${name}`]];
+    case "drop":
+        return [["query", `NOT {MATCH (f)->("*") WHERE f.name = ${name}}`]];
+    case "collapse": // all but those of this name that are not the first on their path
+        return [["query", `NOT ({MATCH (f) WHERE f.name = ${name}} AND NOT ({MATCH (f) WHERE f.name = ${name} AND f.depth = 0} OR ({MATCH (r)->("*", p)->(f) WHERE r.depth = 0 AND r.name != ${name} AND p.name != ${name} AND f.name = ${name}} AND {MATCH (f) WHERE f.name = ${name}})))`]];
+    default:
+        return [];
+    }
+}
+
+/**
  * With nodes of some names, and what is below them, out of sight.
  * @param {Tree} tree
  * @param {string[]} names

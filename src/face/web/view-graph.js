@@ -7,7 +7,7 @@ import {about, tables, standIn, relatedTo, titleOf} from "./things.js";
 import {make, attributes, button, named, choice, check, percent, short, say} from "./parts.js";
 import {NODES} from "./nodes.js";
 import {choose} from "./list.js";
-import {treeOf, folded, stepped, recursive, leftHeavy, bottomUp, sandwich, outermost, hiding, keysOf, labelOf, FUNCTION, LOOP, LINE, GROUP, VARIABLE} from "./shape.js";
+import {treeOf, folded, stepped, stepWords, recursive, leftHeavy, bottomUp, sandwich, outermost, hiding, keysOf, labelOf, FUNCTION, LOOP, LINE, GROUP, VARIABLE} from "./shape.js";
 import {Icicle} from "./icicle.js";
 import {CallGraph} from "./callgraph.js";
 
@@ -159,33 +159,6 @@ function findMarks() {
 }
 
 // --- trail -------------------------------------------------------------------------------------------------------------
-
-/**
- * A name as a text of a query.
- * @param {string} name
- */
-const inQuery = (name) => '"' + name.replace(/["\\]/g, "\\$&") + '"';
-
-/**
- * Steps of hpcquery that do what a step of the trail does.
- * @param {string} step
- * @returns {string[][]}
- */
-export function stepWords(step) {
-    const name = inQuery(step.slice(step.indexOf(" ") + 1));
-    switch (step.slice(0, step.indexOf(" "))) {
-    case "focus":
-        return [["query", `MATCH ("*")->(f)->("*") WHERE f.name = ${name}`]];
-    case "merge":
-        return [["filter", `name != ${name}`]];
-    case "drop":
-        return [["query", `NOT {MATCH (f)->("*") WHERE f.name = ${name}}`]];
-    case "collapse": // all but those of this name that are not the first on their path
-        return [["query", `NOT ({MATCH (f) WHERE f.name = ${name}} AND NOT ({MATCH (f) WHERE f.name = ${name} AND f.depth = 0} OR ({MATCH (r)->("*", p)->(f) WHERE r.depth = 0 AND r.name != ${name} AND p.name != ${name} AND f.name = ${name}} AND {MATCH (f) WHERE f.name = ${name}})))`]];
-    default:
-        return [];
-    }
-}
 
 /** @param {string} step */
 function addStep(step) {
