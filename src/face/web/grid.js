@@ -69,13 +69,18 @@ export class Grid {
         this.at = 0; // position of the row that the keyboard is at
         this.head = attributes(make("div", "grid-head"), {role: "row"});
         this.space = make("div", "grid-space");
-        this.body = attributes(make("div", "grid-body", this.space), {role: "rowgroup"});
-        this.element = attributes(make("div", "grid", attributes(make("div", "", this.head), {role: "rowgroup"}), this.body), {role: "grid", tabindex: "0", "aria-label": options.label});
-        this.body.addEventListener("scroll", () => this.drawSoon());
+        const body = attributes(make("div", "grid-body", this.space), {role: "rowgroup"});
+        this.element = attributes(make("div", "grid", attributes(make("div", "grid-roof", this.head), {role: "rowgroup"}), body), {role: "grid", tabindex: "0", "aria-label": options.label});
+        this.element.addEventListener("scroll", () => this.drawSoon());
         this.element.addEventListener("keydown", (event) => this.onKey(event));
-        this.body.addEventListener("click", (event) => this.onClick(event));
+        body.addEventListener("click", (event) => this.onClick(event));
         this.isDrawing = false;
-        new ResizeObserver(() => this.drawSoon()).observe(this.body);
+        new ResizeObserver(() => this.drawSoon()).observe(this.element);
+    }
+
+    /** The pixels in which rows can be seen: the head stays where it is. */
+    get room() {
+        return this.element.clientHeight - this.head.offsetHeight;
     }
 
     /**
@@ -161,8 +166,8 @@ export class Grid {
     }
 
     draw() {
-        const first = Math.max(0, Math.floor(this.body.scrollTop / this.height) - 4);
-        const last = Math.min(this.order.length, first + Math.ceil((this.body.clientHeight || 600) / this.height) + 9);
+        const first = Math.max(0, Math.floor(this.element.scrollTop / this.height) - 4);
+        const last = Math.min(this.order.length, first + Math.ceil((this.element.clientHeight || 600) / this.height) + 9);
         const rows = [];
         for (let at = first; at < last; at++)
             rows.push(this.makeRow(at));
@@ -221,11 +226,11 @@ export class Grid {
      */
     moveTo(at, isQuiet = true) {
         this.at = at;
-        const top = at * this.height, view = this.body;
+        const top = at * this.height, view = this.element, room = this.room;
         if (!isQuiet || top < view.scrollTop)
-            view.scrollTop = Math.max(0, top - (isQuiet ? 0 : view.clientHeight / 3));
-        else if (top + this.height > view.scrollTop + view.clientHeight)
-            view.scrollTop = top + this.height - view.clientHeight;
+            view.scrollTop = Math.max(0, top - (isQuiet ? 0 : room / 3));
+        else if (top + this.height > view.scrollTop + room)
+            view.scrollTop = top + this.height - room;
         if (this.space.querySelector("#" + CSS.escape(this.idOf(at))))
             this.mark();
         else
@@ -236,7 +241,7 @@ export class Grid {
     onKey(event) {
         if (event.altKey || event.metaKey || !this.order.length || /** @type {HTMLElement} */ (event.target).closest("button"))
             return;
-        const page = Math.max(1, Math.floor(this.body.clientHeight / this.height) - 1);
+        const page = Math.max(1, Math.floor(this.room / this.height) - 1);
         const last = this.order.length - 1;
         const target = (/** @type {Record<string, number>} */ ({ArrowDown: this.at + 1, ArrowUp: this.at - 1, PageDown: this.at + page, PageUp: this.at - page, Home: 0, End: last}))[event.key];
         if (target !== undefined) {

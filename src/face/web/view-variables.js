@@ -77,7 +77,7 @@ export const variables = {
         if (isNew || mask.has("filter") || mask.has("sort") || mask.has("all"))
             grid.arrange(state.sort, searchOf(vars, state.filter));
         const row = tables()?.rows.get(state.active);
-        if (mask.has("active") && row !== undefined && state.active.startsWith("variable:"))
+        if ((isNew || mask.has("active")) && row !== undefined && state.active.startsWith("variable:"))
             grid.show(row);
         grid.mark();
     },
