@@ -238,7 +238,7 @@ export class CallGraph {
             const words = `${box.name}${names ? ": " + names : ""}, ${part(box.value)}, ${part(box.self)} itself${isCircle ? ", calls itself" : ""}`;
             const bar = Math.round(((BOX_WIDTH - 12) * box.value) / (total || 1));
             const group = svg("g", {tabindex: 0, role: "button", "aria-description": words, transform: `translate(${box.x},${box.y})`}, svg("title", {}, words),
-                svg("rect", {width: BOX_WIDTH, height: BOX_HEIGHT, rx: 4}), svg("rect", {"class": "bar", x: 6, y: BOX_HEIGHT - 6, width: Math.max(bar, 1), height: 3}),
+                svg("rect", {width: BOX_WIDTH, height: BOX_HEIGHT, rx: 4}), svg("rect", {"class": "part", x: 6, y: BOX_HEIGHT - 6, width: Math.max(bar, 1), height: 3}),
                 svg("text", {x: 6, y: 15}, name + " "), svg("text", {x: 6, y: 29, "class": "dim"}, `${part(box.value)}, ${part(box.self)} itself${isCircle ? " \u21ba" : ""}`));
             group.addEventListener("click", () => this.owner.choose(box.keys[0]));
             group.addEventListener("keydown", (event) => {
