@@ -9,6 +9,7 @@
 
 #include "face/page.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,13 @@ static void put_base64(struct buf *out, const unsigned char *bytes, size_t n)
 
 /* --- recorded answers --- */
 
+/* Whether the input has no answer to a question, also where it lacks a file; else the page would lack what there is. */
+static bool is_no_answer(int code, const struct error *failure)
+{
+    return code == ERR_USAGE || code == ERR_NOT_FOUND || code == ERR_UNSUPPORTED ||
+           (code == ERR_IO && strstr(failure->text, strerror(ENOENT)));
+}
+
 /* Appends bytes, deflated if that can be done here; returns the word for it. */
 static const char *put_packed(struct buf *out, const struct buf *bytes)
 {
@@ -198,14 +206,14 @@ static int put_asked(struct record *record, const char *asked, struct error *err
     struct answer *answer;
     struct error failure = {0};
     int code = ask(record, asked, false, &answer, &failure);
-    if (code == ERR_MEMORY)
-        return error_memory(err);
     if (code == 0)
         put_answer(record, asked, answer);
-    else
+    else if (is_no_answer(code, &failure))
         put_failure(record, asked, &failure);
+    else
+        *err = failure;
     answer_free(answer);
-    return 0;
+    return code == 0 || is_no_answer(code, &failure) ? 0 : code;
 }
 
 /* The column of a table, SIZE_MAX: there is none; of several with this key the one that is no CSV's alone. */
@@ -270,13 +278,16 @@ static int put_source(struct record *record, const char *file, struct error *err
     if (code == 0) {
         record->source_bytes += n_bytes;
         put_answer(record, asked.data, answer);
-    } else if (code != ERR_MEMORY) {
+    } else if (is_no_answer(code, &failure)) {
         put_failure(record, asked.data, &failure);
+        code = 0;
+    } else {
+        *err = failure;
     }
     if (!asked.failed)
         answer_free(answer);
     buf_fini(&asked);
-    return code == ERR_MEMORY ? error_memory(err) : 0;
+    return code;
 }
 
 /* Records the sources of the lines with values, the costliest first. */
@@ -314,10 +325,12 @@ static int put_instructions(struct record *record, const struct table *functions
         buf_printf(&asked, "{\"instructions\":true,\"report\":\"annotate\",\"subject\":");
         put_js_text(&asked, name ? name : "");
         buf_append(&asked, "}", 1);
-        code = asked.failed ? ERR_MEMORY : ask(record, asked.data, false, &answer, &failure);
+        code = asked.failed ? error_memory(&failure) : ask(record, asked.data, false, &answer, &failure);
         if (code == 0 && number_at(answer_head(answer), "has_costs", 0) > 0)
             put_answer(record, asked.data, answer);
-        code = code == ERR_MEMORY ? error_memory(err) : 0;
+        if (code != 0 && !is_no_answer(code, &failure))
+            *err = failure;
+        code = is_no_answer(code, &failure) ? 0 : code;
         answer_free(answer);
         buf_fini(&asked);
     }
@@ -523,7 +536,9 @@ static int put_spreads(struct record *record, struct error *err)
             table_get_tables(answer_head(answer), column_of(answer_head(answer), "columns"), 0, 1, &columns) &&
             columns && table_rows(columns) > 1)
             put_answer(record, recorded_by[i].asked, answer);
-        code = code == ERR_MEMORY ? error_memory(err) : 0;
+        if (code != 0 && !is_no_answer(code, &failure))
+            *err = failure;
+        code = is_no_answer(code, &failure) ? 0 : code;
         answer_free(answer);
     }
     return code;
@@ -543,7 +558,7 @@ static int put_needed(struct record *record, struct answer **answers, struct err
     for (int i = 0; i < N_ANSWERS; i++) {
         struct error failure = {0};
         int code = ask(record, asked_first[i], i == ANSWER_VARIABLES, &answers[i], &failure);
-        if (code == ERR_MEMORY || (code != 0 && i != ANSWER_VARIABLES && i != ANSWER_ADVICE)) {
+        if (code != 0 && (!is_no_answer(code, &failure) || (i != ANSWER_VARIABLES && i != ANSWER_ADVICE))) {
             *err = failure;
             return code;
         }
@@ -607,10 +622,12 @@ static void put_page(struct buf *out, const struct buf *first, const struct buf 
 int page_record(struct session *session, const struct page_choice *choice, struct buf *out, struct error *err)
 {
     struct record record = {.session = session, .choice = choice};
+    bool has_failed = vec_has_failed();
     int code = put_all(&record, err);
     if (code == 0)
         put_page(out, &record.first, &record.sections);
-    if (code == 0 && (out->failed || record.first.failed || record.sections.failed))
+    if (code == 0 &&
+        (out->failed || record.first.failed || record.sections.failed || (vec_has_failed() && !has_failed)))
         code = error_memory(err);
     buf_fini(&record.first);
     buf_fini(&record.sections);
