@@ -224,7 +224,7 @@ export class CallGraph {
      */
     draw({boxes, lines, left, total}, circular) {
         rank(boxes, lines);
-        const {width, height} = arrange(boxes, lines), part = (/** @type {number} */ value) => percent((100 * value) / (total || 1));
+        const arranged = arrange(boxes, lines), height = arranged.height, width = arranged.width + (lines.some((line) => line.isBack) ? BOX_WIDTH / 2 : 0), part = (/** @type {number} */ value) => percent((100 * value) / (total || 1));
         const paths = lines.map((line) => {
             const from = boxes[line.from], to = boxes[line.to], x1 = from.x + BOX_WIDTH / 2, y1 = from.y + BOX_HEIGHT, x2 = to.x + BOX_WIDTH / 2, y2 = to.y;
             const bend = line.isBack ? RANK : (y2 - y1) / 2, side = line.isBack ? BOX_WIDTH * 0.7 : 0;
