@@ -69,7 +69,7 @@ static void put_escaped(struct buf *out, const char *text)
         else if (len == 0)
             buf_append(out, "\xef\xbf\xbd", 3);
         else if (*text == '<' || *text == '>' || *text == '&' || *text == '\'')
-            buf_printf(out, "&#%d;", *text);
+            buf_printf(out, "%s", *text == '<' ? "&lt;" : *text == '>' ? "&gt;" : *text == '&' ? "&amp;" : "&#39;");
         else
             buf_append(out, text, len);
         text += len ? len : 1;
