@@ -85,9 +85,9 @@ export function keysOf(nodes) {
  * @param {number} row
  */
 export function labelOf(nodes, row) {
-    const kind = keysOf(nodes).kind[row], line = nodes.number("line", row);
-    if (kind === LOOP || (kind === LINE && line > 0))
-        return (kind === LOOP ? "loop " : "") + place(nodes.text("file", row), line);
+    const kind = keysOf(nodes).kind[row], line = nodes.number("line", row), file = nodes.text("file", row);
+    if (file && (kind === LOOP || (kind === LINE && line > 0)))
+        return (kind === LOOP ? "loop " : "") + place(file, line);
     return nodes.text("name", row) || nodes.text("kind", row);
 }
 

@@ -29,6 +29,13 @@ let opened = {file: "", lines: null, rows: [], at: new Map(), hot: [], paint: hi
 /** @type {{grid: Grid, machine: Machine, bar: HTMLElement, files: HTMLElement, beside: HTMLElement, note: HTMLElement, split: HTMLElement} | null} */ let sourceParts = null;
 /** @type {Answer | null} */ let filesOf = null;
 
+/**
+ * Whether a row of lines is a line of a file.
+ * @param {Answer} lines
+ * @param {number} row
+ */
+const isPlace = (lines, row) => lines.number("line", row) > 0 && lines.text("file", row) !== "";
+
 /** @param {number} row */
 const itemOfLine = (row) => {
     const t = tables();
@@ -143,7 +150,7 @@ function toCostly(step) {
 function filesIn(lines) {
     const files = new Map();
     for (let i = 0; i < lines.n; i++)
-        if (lines.number("line", i) > 0)
+        if (isPlace(lines, i))
             files.set(lines.text("file", i), (files.get(lines.text("file", i)) || 0) + (lines.number("own_share", i) || 0));
     return [...files].sort((a, b) => b[1] - a[1]);
 }
@@ -152,7 +159,7 @@ function filesIn(lines) {
 function openFileAt(file) {
     const t = tables();
     for (let i = 0; t && i < t.lines.n; i++)
-        if (t.lines.text("file", i) === file && t.lines.number("line", i) > 0) {
+        if (t.lines.text("file", i) === file && isPlace(t.lines, i)) {
             want({active: t.lines.text("item", i), selected: []});
             return;
         }
@@ -206,14 +213,14 @@ export const source = {
         if (!t)
             return {item: "", why: ""};
         let first = 0;
-        while (first < t.lines.n && !(t.lines.number("line", first) > 0))
+        while (first < t.lines.n && !isPlace(t.lines, first))
             first++;
         if (first === t.lines.n)
             return {item: "", why: "No line of a source is known: compile with -g."};
         if (!item)
             return {item: t.lines.text("item", first), why: ""};
         const line = standIn(t, item, "line");
-        if (line.item && rowOf(t, line.item) >= 0)
+        if (line.item && rowOf(t, line.item) >= 0 && isPlace(t.lines, rowOf(t, line.item)))
             return line;
         const code = standIn(t, item, "function");
         return code.item ? code : {item: "", why: line.why || "No line of it is known."};
