@@ -443,6 +443,24 @@ def write_measurement(directory):
     profile.write(directory)
 
 
+def check_interrupted(scratch, measured, environment):
+    """Ctrl-C while hpcprof is at work, here one that takes very long."""
+    tools, begun = scratch / "tools", scratch / "begun"
+    tools.mkdir()
+    shutil.copy(TOOL, tools / "hpcviewer")
+    os.mkfifo(begun)
+    (tools / "hpcprof").write_text(f"#!/bin/sh\nmkdir -p \"$2\"; echo $$ >'{begun}'; exec sleep 1000\n", encoding="utf-8")
+    (tools / "hpcprof").chmod(0o755)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen([tools / "hpcviewer", "--no-browser", measured], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+        started.append(process)
+        worker = begun.read_text(encoding="utf-8").strip()
+        process.send_signal(number)
+        out = process.communicate()[0]
+        expect(process.returncode == 128 + number and not out, f"signal {number} while hpcprof works: {process.returncode} {out}")
+        expect(not pathlib.Path("/proc", worker).exists(), "hpcprof works on")
+
+
 def check_measurement(scratch):
     """Of a measurement hpcprof makes a database, which is gone afterwards."""
     measured = scratch / "app-measurements"
@@ -461,6 +479,8 @@ def check_measurement(scratch):
     done = subprocess.run([TOOL, "-o", "-", measured], capture_output=True, check=False, env=environment)
     expect(done.returncode == 0 and done.stdout.startswith(b"<!DOCTYPE html>"), f"a page of a measurement: {done.stderr}")
     expect(not list(temporary.iterdir()), f"{list(temporary.iterdir())} is left of a page")
+    check_interrupted(scratch, measured, environment)
+    expect(not list(temporary.iterdir()), f"{list(temporary.iterdir())} is left of a measurement that nobody waited for")
     for path in measured.iterdir():
         path.write_bytes(path.read_bytes()[:40])
     done = subprocess.run([TOOL, measured], capture_output=True, text=True, check=False, env=environment)
@@ -565,6 +585,36 @@ def check_hostile_page(viewer, secret, scratch):
         server.wait()
 
 
+def check_served_page(database, scratch):
+    """The page itself: it takes its address, stays when it is loaded anew, and hpcviewer ends with it; its address opens no other."""
+    try:
+        page = browser.Browser(scratch / "own-browser")
+    except browser.Failure as failure:
+        print(f"SKIP (part): {failure}")
+        return
+    def shows(text):
+        page.value(f"new Promise((done) => {{ const look = () => document.body.innerText.includes({json.dumps(text)}) ? done(true) : setTimeout(look, 50);"
+                   " look(); })")
+
+    viewer = Viewer("--no-browser", database)
+    try:
+        for way in ("opened", "loaded anew"):
+            if way == "opened":
+                page.open(viewer.address)
+            else:
+                page.open(f"http://127.0.0.1:{viewer.port}/")
+            shows("state->p")
+            expect("token" not in page.value("location.href") and not page.troubles, f"{way}: {page.value('location.href')} {page.troubles}")
+            expect(all(load.startswith((f"http://127.0.0.1:{viewer.port}/", "data:", "blob:")) for load in page.loads), f"{way}: {page.loads}")
+        page.open("about:blank")
+        page.open(viewer.address)
+        shows("used already")
+    finally:
+        page.close()
+    status, out, err = viewer.finish()
+    expect(status == 0 and "The last page was closed." in out and not err, f"behind the page: {status} {out} {err}")
+
+
 def show_speed(viewer, secret):
     connection, took = http.client.HTTPConnection("127.0.0.1", viewer.port), []
     for _ in range(50):
@@ -598,6 +648,7 @@ def main():
         check_secrecy(viewer, secret, scratch)
         check_tokens(viewer, secret)
         check_hostile_page(viewer, secret, scratch)
+        check_served_page(database, scratch)
         show_speed(viewer, secret)
         status, _, err = viewer.end()
         expect(status == 0 and not err, f"the server ends with {status}: {err}")
