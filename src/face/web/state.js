@@ -168,12 +168,16 @@ function takeAddress() {
     const mask = new Set(Object.keys(next).filter((key) => !isSame(before[key], /** @type {any} */ (next)[key])));
     state = next;
     isQuiet = false;
+    if (location.hash && location.hash !== "#" + textOf(state))
+        history.replaceState(null, "", "#" + textOf(state));
     if (mask.size)
         tell(mask);
 }
 
 export function openState() {
     state = stateOf(location.hash);
+    if (location.hash)
+        history.replaceState(null, "", "#" + textOf(state)); // an address that somebody wrote by hand
     addEventListener("popstate", takeAddress);
     addEventListener("hashchange", takeAddress);
 }

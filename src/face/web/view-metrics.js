@@ -25,7 +25,7 @@ const metricKind = () => (["vars", "functions", "lines"].includes(state.rows) ? 
 const metricNames = () => (answered({report: "session"})?.head.metrics || []).map((/** @type {any} */ each) => each.name);
 
 /** The metric at the left; its name in requests is "" for the one that is the default. */
-const firstMetric = () => state.metric || answered({report: "session"})?.head.metric || "";
+const firstMetric = () => state.metric || answered({report: "session"})?.metric || "";
 
 /** The metric at the right: the one that was chosen, else another one that can be had. */
 function secondMetric() {
@@ -39,7 +39,7 @@ function secondMetric() {
  */
 function metricRequest(name) {
     const request = {vars: VARS, functions: FUNCTIONS, lines: LINES}[metricKind()];
-    return {...request, ...(name === answered({report: "session"})?.head.metric ? {} : {metric: name}), ...(state.derive.length && isServed ? {derive: state.derive} : {})};
+    return {...request, ...(name === answered({report: "session"})?.metric ? {} : {metric: name}), ...(state.derive.length && isServed ? {derive: state.derive} : {})};
 }
 
 /**
