@@ -55,6 +55,7 @@ export class Grid {
      * @param {(row: number, event: MouseEvent | KeyboardEvent) => void} options.choose
      * @param {(row: number) => string} [options.marks] classes of a row: "active", "selected", "related"
      * @param {number} [options.height] of a row, in pixels
+     * @param {(order: Uint32Array) => Uint32Array} [options.regroup] puts rows of groups into an order
      * @param {(sort: string) => void} [options.onSort] the order is somebody else's; told "KEY" or "-KEY"
      */
     constructor(options) {
@@ -108,7 +109,8 @@ export class Grid {
         this.sort = column ? sort : "";
         this.keeps = keeps;
         const whole = column ? this.orderBy(column, sort.startsWith("-")) : this.plain();
-        this.order = keeps ? whole.filter(keeps) : whole;
+        const kept = keeps ? whole.filter(keeps) : whole;
+        this.order = this.options.regroup ? this.options.regroup(kept) : kept;
         attributes(this.element, {"aria-rowcount": this.order.length + 1});
         this.space.style.height = this.order.length * this.height + "px";
         this.at = Math.min(this.at, Math.max(this.order.length - 1, 0));

@@ -27,9 +27,9 @@
  * @property {string} order of a matrix
  * @property {string} scale of a matrix: "" is of the row
  * @property {string} group what the list is grouped by
- * @property {string} columns of the list, joined by "+"
+ * @property {string} columns of the list, joined by ";"
  * @property {string} map what boxes of the map are in
- * @property {string} only which differences, joined by "+": "increases", "noise" (beyond it); "swap": this recording was before; "inclusive": with what is called
+ * @property {string} only which differences, joined by ";": "increases", "noise" (beyond it); "swap": this recording was before; "inclusive": with what is called
  * @property {string} graph how graphs are shown, and which box is zoomed to
  * @property {string} source what is beside the source
  */
@@ -186,10 +186,10 @@ export function openState() {
  * Whether a word is set of those in state.only.
  * @param {string} word
  */
-export const hasWord = (word) => state.only.split("+").includes(word);
+export const hasWord = (word) => state.only.split(";").includes(word);
 
 /**
  * @param {string} word
  * @param {boolean} isOn
  */
-export const switchWord = (word, isOn) => want({only: [...state.only.split("+").filter((each) => each && each !== word), ...(isOn ? [word] : [])].join("+")});
+export const switchWord = (word, isOn) => want({only: [...state.only.split(";").filter((each) => each && each !== word), ...(isOn ? [word] : [])].join(";")});
