@@ -260,6 +260,7 @@ export const diff = {
         const [before, after] = comparedSides, metric = state.metric || answered(about(VARS))?.metric || "";
         const words = `${metric}: ${short(before.total)} before, ${short(after.total)} after (${points((100 * (after.total - before.total)) / before.total)} %). ` +
             `${diffGrid.order.length} of ${changes.length} rows. Before: ${hasWord("swap") ? "this page" : other.name}; after: ${hasWord("swap") ? other.name : "this page"}.`;
-        diffParts.head.replaceChildren(words, diffKind() === "vars" ? " Names in < > are no variables: hpcquery diff --by variable leaves them out." : "");
+        diffParts.head.replaceChildren(words, diffKind() === "vars" ? " Names in < > are no variables: hpcquery diff --by variable leaves them out." : "",
+                                         before.threads && after.threads ? "" : " Noise is by the number of samples alone: a page without rows by thread does not know more; hpcquery diff may find more noise.");
     },
 };
