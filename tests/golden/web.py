@@ -21,7 +21,7 @@ import urllib.parse
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 WEB = SOURCE / "src" / "face" / "web"
 ABSENT = 0xffffffff
-TYPES_OF_TSC = ["--checkJs", "--noEmit", "--allowJs", "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.iterable"]
+TYPES_OF_TSC = ["--checkJs", "--noEmit", "--allowJs", "--strict", "--noUnusedLocals", "--target", "es2022", "--lib", "es2022,dom,dom.iterable"]
 PLAIN = "-._~:/@!$'()*,;?"  # what stands for itself in a state, beside letters and digits
 failures = []
 

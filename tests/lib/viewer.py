@@ -82,20 +82,25 @@ class Viewer:
 
     def open(self, address, fragment=""):
         """Opens a page and waits until it can be used; false when it says that it cannot."""
-        self.browser.open("about:blank")
+        self.browser.open("about:blank")  # an address that differs in its fragment alone would not be opened anew
+        self.wait("location.href === 'about:blank'")
         self.browser.open(address + ("#" + fragment if fragment else ""))
-        self.wait(READY)
+        self.wait("location.href !== 'about:blank' && (" + READY + ")")
         self.browser.value(STEPS + "0")
         return self.browser.value("document.querySelector('.failed') === null")
 
     def wait(self, expression, seconds=60):
         """Until an expression is true; false if that did not come: a test says what it then finds."""
         deadline = time.monotonic() + seconds
-        while not self.browser.value(expression):
-            if time.monotonic() > deadline:
-                return False
+        while time.monotonic() < deadline:
+            try:
+                if self.browser.value(expression):
+                    return True
+            except browser.Failure as failure:  # the page is being left
+                if "navigated" not in str(failure):
+                    raise
             time.sleep(0.02)
-        return True
+        return False
 
     def value(self, expression):
         return self.browser.value(expression)

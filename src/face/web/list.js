@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The list at the left: all things of a kind, to search and to choose from.
-import {ask, answered, canAsk} from "./ask.js";
+import {ask, answered} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, markOf, kindOf, titleOf, VARS, FUNCTIONS, LINES} from "./things.js";
 import {make, attributes, check, choice, percent, named, place, short, size} from "./parts.js";

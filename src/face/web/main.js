@@ -206,7 +206,8 @@ function drawActive() {
 /** @param {import("./packed.js").Answer} session */
 function makeHead(session) {
     const metrics = (session.head.metrics || []).map((/** @type {any} */ each) => each.name);
-    const title = make("h1", "", named(session.head.command || session.program || "Locus"));
+    const command = session.head.command || session.program || "Locus";
+    const title = attributes(make("h1", "", named(command.replace(/^\S*\//, ""))), {title: command});
     const search = attributes(make("input", ""), {type: "search", id: "search", placeholder: "Search (/)", "aria-label": "Search in all views"});
     search.value = state.filter;
     search.addEventListener("input", () => want({filter: search.value}));

@@ -3,7 +3,7 @@
 import {ask, answered, canAsk} from "./ask.js";
 import {state, want} from "./state.js";
 import {about, tables, markOf, functionItem, lineItem} from "./things.js";
-import {make, attributes, choice, percent, place, say} from "./parts.js";
+import {make, choice, percent, place, say} from "./parts.js";
 import {orderOf} from "./grid.js";
 import {searchOf, choose} from "./list.js";
 import {Heat} from "./heat.js";

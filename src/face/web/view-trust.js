@@ -26,7 +26,7 @@ export const trust = {
         }
         const foot = (made.head.foot || []).map((/** @type {any} */ each) => [each.label, each.words]);
         const notes = (session?.head.notes || []).map((/** @type {any} */ each) => make("li", "", each.text));
-        trustPanel.append(definitions(foot), notes.length ? make("h3", "", "Notes of the measurement") : "", make("ul", "", ...notes));
+        trustPanel.append(definitions(foot), notes.length ? make("h2", "", "Notes of the measurement") : "", make("ul", "", ...notes));
         for (const [event, rows] of events) {
             const all = rows.reduce((/** @type {number} */ sum, /** @type {number} */ row) => sum + made.number("samples", row), 0);
             trustPanel.append(smallTable(["fate", "samples", "share", "bar", "meaning"], rows.map((/** @type {number} */ row) => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One variable: what it is, where it was allocated, who uses which part of it, and from where.
-import {ask} from "./ask.js";
+import {ask, answered} from "./ask.js";
 import {state, want} from "./state.js";
-import {about, tables, standIn, rowOf, whyNoVariables, lineItem, nameOf, titleOf, kindOf} from "./things.js";
+import {about, tables, standIn, rowOf, whyNoVariables, lineItem, titleOf, kindOf} from "./things.js";
 import {make, attributes, button, named, percent, meter, size, short, place, smallTable, numberCell, definitions} from "./parts.js";
 import {partsOf, wordsOf, spreadOf} from "./view-answer.js";
 import {NODES, nodesOf, nodesAbove, heaviestBelow} from "./nodes.js";
@@ -235,7 +235,14 @@ export const variable = {
             return {item: "", why: whyNoVariables()};
         return item ? standIn(t, item, "variable") : {item: t.vars.text("item", 0), why: ""};
     },
-    asks: (item) => [{report: "items", subject: item}, about({report: "patterns", subject: nameOf(item)}), about({report: "sharing", subject: nameOf(item)})],
+    asks(item) {
+        const t = tables(), row = t ? rowOf(t, item) : -1;
+        const parts = ["patterns", "sharing", "first-touch"].filter((report) => {
+            const made = t && row >= 0 ? answered(about({report})) : null;
+            return made && t && rowsAbout(made, t.vars.text("variable", row), t.vars.text("alloc_site", row)).length;
+        });
+        return [{report: "items", subject: item}, ...parts.map((report) => about(report === "first-touch" ? {report} : {report, subject: t ? t.vars.text("variable", row) : ""}))];
+    },
     open(made) {
         variablePanel = made;
     },
