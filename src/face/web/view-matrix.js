@@ -12,6 +12,15 @@ import {STEPS} from "./canvas.js";
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./heat.js").Matrix} Matrix */
 /** @typedef {import("./heat.js").Cell} Cell */
+/**
+ * What a row costs because its columns differ: how far the largest is above the mean, as a part of the whole. A small row that one thread
+ * has alone comes behind a large one that two threads share badly.
+ * @param {ArrayLike<number>} shares
+ * @param {ArrayLike<number>} ratios
+ * @returns {Float64Array}
+ */
+const excessOf = (shares, ratios) => Float64Array.from({length: shares.length}, (_, i) => shares[i] * Math.max(ratios[i] - 1, 0));
+
 /** @typedef {{matrix: Matrix, shares: ArrayLike<number>, ratios: ArrayLike<number>, names: ArrayLike<number>, answer: Answer, orders: Map<string, Uint32Array>}} Ordered rows, and what they are ordered by */
 
 const MATRIX_ROWS = [["", "Variables"], ["functions", "Functions"], ["lines", "Lines"], ["numa", "Memory nodes"], ["pages", "Pages of variables"]];
@@ -163,7 +172,7 @@ function mostOf(of) {
 
 /** @param {Ordered} of */
 function arranged(of) {
-    const order = of.orders.get(state.order) || orderOf(state.order === "name" ? of.names : state.order === "share" ? of.shares : of.ratios, of.matrix.n, state.order !== "name");
+    const order = of.orders.get(state.order) || orderOf(state.order === "name" ? of.names : state.order === "share" ? of.shares : excessOf(of.shares, of.ratios), of.matrix.n, state.order !== "name");
     of.orders.set(state.order, order);
     const keeps = of.answer.n === of.matrix.n ? searchOf(of.answer, state.filter) : null;
     if (keeps)
@@ -187,7 +196,7 @@ function barOf(session) {
 /** @param {number} most */
 function keyOf(most) {
     const cells = Array.from({length: STEPS + 1}, (_, i) => make("span", "", make("i", "key shade-" + i), i ? ((most * i) / STEPS).toFixed(most < 10 ? 1 : 0) : "0"));
-    return [make("span", "", `percent ${state.scale ? "of all" : "of the row"}: `), ...cells, make("span", "", " \u00d7: the largest column over the mean of those that have any")];
+    return [make("span", "", `percent ${state.scale ? "of all" : "of the row"}: `), ...cells, make("span", "", " \u00d7: the largest column over the mean of those that have any. Order by imbalance: what the largest has above the mean, of the whole.")];
 }
 
 /** @type {import("./views.js").View} */
