@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The page for a browser: see page.h. The application's parts are the same in every page (web/join.sh makes C of them);
- * what is recorded lies between them: each answer in packed columns, deflated, as base64, under the text of the request
- * that the script asks for. The first screen is made here, so that it can be read before any script runs.
+ * what is recorded lies between them: each answer in packed columns, deflated, in base 85, under the text of the
+ * request that the script asks for. Small answers are deflated together, since their headers are much alike. The first
+ * screen is made here, so that it can be read before any script runs.
  *
- * Whatever the measured program chose (names, paths, sources) is data: it lies in base64, or stands escaped in the
+ * Whatever the measured program chose (names, paths, sources) is data: it lies in base 85, or stands escaped in the
  * first screen, where nothing of it can be a tag. The page's policy lets nothing else run, and loads nothing. */
 #include "config.h"
 
@@ -26,6 +27,7 @@
 #define CARDS_FIRST 8               /* pieces of advice there */
 #define SOURCE_BYTES_MAX (4u << 20) /* of all sources in one page */
 #define INSTRUCTIONS_FIRST 5        /* functions whose instructions are recorded */
+#define SMALL_BYTES_MAX (16u << 10) /* of an answer that is deflated with others */
 #define NODES_MIN "0.01"            /* percent: smaller nodes are folded */
 
 /* The parts that are the same in every page: made from the files at build time. Hashes: SHA-256 in base64. */
@@ -35,6 +37,7 @@ struct record {
     struct session *session;
     const struct page_choice *choice;
     struct buf sections; /* the recorded answers */
+    struct buf small;    /* those of few bytes, one behind the other */
     struct buf first;    /* the first screen */
     size_t source_bytes;
 };
@@ -93,17 +96,21 @@ static void put_js_text(struct buf *out, const char *text)
     buf_append(out, "\"", 1);
 }
 
-static void put_base64(struct buf *out, const unsigned char *bytes, size_t n)
+/* Appends bytes in base 85, as bytesOf of web/unpack.js reads them: five characters for four bytes, the highest digit
+ * first, from '(' on, but none of which a tag could be made. So many bytes at the end have one character more. */
+static void put_base85(struct buf *out, const unsigned char *bytes, size_t n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char group[4];
-    for (size_t i = 0; i < n; i += 3) {
-        size_t n_here = n - i < 3 ? n - i : 3;
-        uint32_t word =
-            (uint32_t)bytes[i] << 16 | (uint32_t)(n_here > 1 ? bytes[i + 1] : 0) << 8 | (n_here > 2 ? bytes[i + 2] : 0);
+    char group[5];
+    for (size_t i = 0; i < n; i += 4) {
+        size_t n_here = n - i < 4 ? n - i : 4;
+        uint32_t word = 0;
         for (size_t k = 0; k < 4; k++)
-            group[k] = k <= n_here ? digits[word >> (18 - 6 * k) & 63] : '=';
-        buf_append(out, group, 4);
+            word = word << 8 | (k < n_here ? bytes[i + k] : 0);
+        for (size_t k = 5; k-- > 0; word /= 85) {
+            char digit = (char)('(' + word % 85);
+            group[k] = digit == '<' ? '}' : digit == '\\' ? '~' : digit;
+        }
+        buf_append(out, group, n_here + 1);
     }
 }
 
@@ -125,12 +132,12 @@ static const char *put_packed(struct buf *out, const struct buf *bytes)
     bool is_done =
         deflated && compress2(deflated, &n, (const Bytef *)bytes->data, bytes->len_bytes, Z_BEST_COMPRESSION) == Z_OK;
     if (is_done)
-        put_base64(out, deflated, n);
+        put_base85(out, deflated, n);
     free(deflated);
     if (is_done)
         return "deflate";
 #endif
-    put_base64(out, (const unsigned char *)bytes->data, bytes->len_bytes);
+    put_base85(out, (const unsigned char *)bytes->data, bytes->len_bytes);
     return "plain";
 }
 
@@ -162,11 +169,29 @@ static void put_failure(struct record *record, const char *asked, const struct e
 static void put_answer(struct record *record, const char *asked, const struct answer *answer)
 {
     struct buf packed = {0}, held = {0};
+    const char *form = "part";
     answer_print_packed(answer, &packed);
-    const char *form = put_packed(&held, &packed);
+    if (packed.len_bytes <= SMALL_BYTES_MAX) {
+        buf_printf(&held, "%zu %zu", record->small.len_bytes, packed.len_bytes);
+        buf_append(&record->small, packed.data, packed.len_bytes);
+    } else {
+        form = put_packed(&held, &packed);
+    }
     held.failed |= packed.failed;
     put_section(record, asked, form, &held);
     buf_fini(&packed);
+    buf_fini(&held);
+}
+
+/* Records the small answers, from which each part is taken. */
+static void put_small(struct record *record)
+{
+    struct buf *out = &record->sections, held = {0};
+    const char *form = put_packed(&held, &record->small);
+    buf_printf(out, "<script type=\"text/plain\" id=\"small\" data-form=\"%s\">", form);
+    buf_append(out, held.data, held.len_bytes);
+    buf_printf(out, "</script>\n");
+    out->failed |= held.failed || record->small.failed;
     buf_fini(&held);
 }
 
@@ -586,6 +611,8 @@ static int put_all(struct record *record, struct error *err)
         code = put_sources(record, answer_rows(answers[ANSWER_LINES]), err);
     if (code == 0)
         code = put_instructions(record, answer_rows(answers[ANSWER_FUNCTIONS]), err);
+    if (code == 0)
+        put_small(record);
     for (int i = 0; i < N_ANSWERS; i++)
         answer_free(answers[i]);
     return code;
@@ -631,6 +658,7 @@ int page_record(struct session *session, const struct page_choice *choice, struc
         code = error_memory(err);
     buf_fini(&record.first);
     buf_fini(&record.sections);
+    buf_fini(&record.small);
     return code;
 }
 

@@ -31,7 +31,8 @@ HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.
 NAMES = [HOSTILE, "</script><!--", "a \"b\" 'c' \\ \\\" \\\\", "two\nlines\tand a tab", "abc\u202ecba \u05d0\u05d1\u05d2",
          "bytes \udcff\udcfe", "x" * 10000, "} AND {MATCH (\"*\")} OR p.\"name\"", "wide " + "word " * 100, "@data@ @js@"]
 FIXED_BYTES_MAX = 120 << 10
-DATA_BYTES_MAX = {"minicg": 46 << 10, "large tree": 120 << 10, "large chain": 60 << 10}
+BYTES_MAX = {"minicg": 130 << 10}
+DATA_BYTES_MAX = {"minicg": 38 << 10, "large tree": 120 << 10, "large chain": 60 << 10}
 VOID = {"meta", "br", "link", "input", "hr", "rect"}
 FIRST_TAGS = {"h1", "div", "p", "span", "ol", "li", "bdi", "strong", "svg", "rect", "table", "thead", "tbody", "tr", "th", "td"}
 CONTEXTS = os.environ.get("LOCUS_PAGE_CONTEXTS", "4000")
@@ -59,6 +60,12 @@ def run(tool, *arguments, status=0):
 # --- the file ------------------------------------------------------------------------------------------------------------
 
 
+def bytes_of(text):
+    """The bytes of a text in the page's base 85, which is that of Ascii85 with other digits."""
+    digits = "".join(map(chr, range(40, 125))).replace("<", "}").replace("\\", "~")
+    return base64.a85decode(text.translate({ord(digit): 33 + i for i, digit in enumerate(digits)}), ignorechars=b"\n")
+
+
 class Page(html.parser.HTMLParser):
     """Elements with their attributes, whether the tags nest, what stands in scripts and the style, the text and the tags of the first
     screen, and the recorded answers by their requests: {request: (form, bytes)}."""
@@ -69,6 +76,7 @@ class Page(html.parser.HTMLParser):
         self.first, self.first_tags, self.n_sections = "", set(), 0
         self.feed(text)
         self.close()
+        self.take_parts()
 
     def is_first(self):
         return ("div", "first") in self.open
@@ -102,26 +110,36 @@ class Page(html.parser.HTMLParser):
 
     def take(self, about, data):
         form, content = about["data-form"], data.encode()
-        if form != "error":
-            content = base64.b64decode(content)
+        if form not in ("error", "part"):
+            content = bytes_of(data)
         self.answers[about["data-ask"]] = (form, zlib.decompress(content) if form == "deflate" else content)
+
+    def take_parts(self):
+        """Small answers lie one behind the other in a section of their own."""
+        small = bytes_of(self.held["small"])
+        small = zlib.decompress(small) if ("script", {"type": "text/plain", "id": "small", "data-form": "deflate"}) in self.elements else small
+        for asked, (form, content) in self.answers.items():
+            if form == "part":
+                at, n = map(int, content.split())
+                self.answers[asked] = (form, small[at:at + n])
 
 
 def data_bytes(text):
     """How many bytes the recorded answers take."""
-    return len("".join(re.findall(r'<script type="text/plain" class="answer".*?</script>\n', text)).encode())
+    return len("".join(re.findall(r'<script type="text/plain" (?:class="answer"|id="small").*?</script>\n', text)).encode())
 
 
 def check_file(name, text, page):
-    code = gzip.decompress(base64.b64decode(page.held["code"])).decode()
+    code = gzip.decompress(bytes_of(page.held["code"])).decode()
     size, fixed = data_bytes(text), len(text.encode()) - data_bytes(text) - len(page.first.encode())
     print(f"{name}: {len(text.encode())} bytes, of which the recorded answers have {size}, the application {len(page.held['code'])} ({len(code)} unpacked)")
     expect(text.startswith("<!DOCTYPE html>") and text.endswith("</html>\n"), f"{name}: {text[:200]}")
     expect(fixed <= FIXED_BYTES_MAX + 60000 * (name in ("hostile", "made")), f"{name}: {fixed} bytes without data")
     expect(size <= DATA_BYTES_MAX.get(name, size), f"{name}: {size} bytes of data, at most {DATA_BYTES_MAX.get(name)}")
+    expect(len(text.encode()) <= BYTES_MAX.get(name, len(text.encode())), f"{name}: {len(text.encode())} bytes, at most {BYTES_MAX.get(name)}")
     expect(page.is_nested and not page.open, f"{name}: the tags do not nest: {page.open}")
     tags = [tag for tag, _ in page.elements]
-    expect(tags.count("script") == page.n_sections + 2 and tags.count("style") == 1, f"{name}: {tags.count('script')} scripts, {page.n_sections} sections")
+    expect(tags.count("script") == page.n_sections + 3 and tags.count("style") == 1, f"{name}: {tags.count('script')} scripts, {page.n_sections} sections")
     expect(not set(tags) & {"img", "iframe", "object", "form", "base"}, f"{name}: {set(tags)}")
     expect(page.first_tags <= FIRST_TAGS, f"{name}: {page.first_tags - FIRST_TAGS} on the first screen")
     outside = [(key, value) for _, attributes in page.elements for key, value in attributes.items()

@@ -22,30 +22,32 @@ export function canonical(request) {
 }
 
 /**
- * @param {string} text base64
- * @returns {Uint8Array}
+ * @param {HTMLElement | null} section
+ * @returns {Promise<ArrayBuffer>}
  */
-function bytesOf(text) {
-    const all = atob(text.trim()), bytes = new Uint8Array(all.length);
-    for (let i = 0; i < all.length; i++)
-        bytes[i] = all.charCodeAt(i);
-    return bytes;
+async function inflated(section) {
+    const bytes = bytesOf(section?.textContent || "");
+    section?.remove();
+    if (section?.dataset.form !== "deflate")
+        return /** @type {ArrayBuffer} */ (bytes.buffer);
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
+
+/** @type {WeakMap<Document, Promise<ArrayBuffer>>} the small answers of each page */ const small = new WeakMap();
 
 /**
  * @param {HTMLElement} section
  * @returns {Promise<Answer>}
  */
 async function openSection(section) {
-    const {form} = section.dataset, text = section.textContent || "";
+    const {form} = section.dataset, text = section.textContent || "", page = section.ownerDocument;
     if (form === "error")
         throw new Error(text);
-    section.remove();
-    const bytes = bytesOf(text);
-    if (form === "plain")
-        return decode(/** @type {ArrayBuffer} */ (bytes.buffer));
-    const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return decode(await new Response(inflated).arrayBuffer());
+    if (form !== "part")
+        return decode(await inflated(section));
+    const all = small.get(page) || inflated(page.getElementById("small")), [at, n] = text.split(" ").map(Number);
+    small.set(page, all);
+    return decode((await all).slice(at, at + n));
 }
 
 /**

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # join.sh DIR: prints the application in DIR as C: page_html[], page_css[], page_js[] and page_code[], with the SHA-256 of style
-# and scripts in base64, as a policy for browsers wants it. page_code is the script, compressed by gzip and in base64: main.js with
+# and scripts in base64, as a policy for browsers wants it. page_code is the script, compressed by gzip and in base 85: main.js with
 # the modules that it imports, each behind those that it imports itself, as the browser would run them; without the words import
 # and export, comments and indentation. page_js is what unpacks and starts it, unpack.js. join.sh --js DIR prints the script alone.
 # join.sh --text FILE... prints files as C, each under its name: flames.css as flames_css[].
@@ -60,6 +60,48 @@ script() {
     BEGIN { join("main.js"); exit failed }' </dev/null
 }
 
+# start FILE: the script that is no module, without comments and indentation
+start() {
+    sed -e '/^ *\/\*\*/d' -e '/^ \*/d' -e '/^\/\//d' -e 's/^ *//' -e 's|/\*\* @type {[A-Za-z]*} \*/ ||' "$1"
+}
+
+# style FILE: a style sheet without comments of one line and needless blanks; no text in it has these
+style() {
+    sed -e '/^ *\/\*.*\*\/$/d' -e 's/^ *//' -e 's/\([:;,]\) /\1/g' -e 's/ *{ */{/g' -e 's/;* }/}/g' "$1"
+}
+
+# Bytes in base 85: see put_base85 in face/page.c.
+base85() {
+    od -A n -v -t u1 | awk '
+    function group(n,    k, digits) {
+        for (k = n; k < 4; k++)
+            word *= 256
+        for (k = 0; k < 5; k++) {
+            digits = substr(alphabet, word % 85 + 1, 1) digits
+            word = int(word / 85)
+        }
+        line = line substr(digits, 1, n + 1)
+        word = n_bytes = 0
+        if (length(line) >= 500) {
+            print line
+            line = ""
+        }
+    }
+    BEGIN { alphabet = "()*+,-./0123456789:;}=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[~]^_`abcdefghijklmnopqrstuvwxyz{|" }
+    {
+        for (i = 1; i <= NF; i++) {
+            word = 256 * word + $i
+            if (++n_bytes == 4)
+                group(4)
+        }
+    }
+    END {
+        if (n_bytes)
+            group(n_bytes)
+        print line
+    }'
+}
+
 # text NAME, of standard input
 text() {
     printf '\nextern const char %s[];\nconst char %s[] =\n' "$1" "$1"
@@ -108,9 +150,9 @@ joined=$(mktemp)
 trap 'rm -f "$joined"' EXIT
 script "$1" >"$joined"
 text page_html <"$1/index.html"
-text page_css <"$1/style.css"
-hash page_css_hash <"$1/style.css"
-sed -e '/^\/\//d' -e 's/^ *//' "$1/unpack.js" | text page_js
-sed -e '/^\/\//d' -e 's/^ *//' "$1/unpack.js" | hash page_js_hash
-gzip -9 -n -c "$joined" | base64 -w 100 | text page_code
+style "$1/style.css" | text page_css
+style "$1/style.css" | hash page_css_hash
+start "$1/unpack.js" | text page_js
+start "$1/unpack.js" | hash page_js_hash
+gzip -9 -n -c "$joined" | base85 | text page_code
 hash page_code_hash <"$joined"
