@@ -72,16 +72,26 @@ export class Grid {
         this.space = make("div", "grid-space");
         const body = attributes(make("div", "grid-body", this.space), {role: "rowgroup"});
         this.element = attributes(make("div", "grid", attributes(make("div", "grid-roof", this.head), {role: "rowgroup"}), body), {role: "grid", tabindex: "0", "aria-label": options.label});
-        this.element.addEventListener("scroll", () => this.drawSoon());
+        this.top = 0;     // where it is scrolled to, and how high it is: asked after a change, the browser would lay out anew
+        this.visible = 0; // 0: not known yet
+        this.roof = 0;
+        this.element.addEventListener("scroll", () => {
+            this.top = this.element.scrollTop;
+            this.drawSoon();
+        });
         this.element.addEventListener("keydown", (event) => this.onKey(event));
         body.addEventListener("click", (event) => this.onClick(event));
         this.isDrawing = false;
-        new ResizeObserver(() => this.drawSoon()).observe(this.element);
+        new ResizeObserver(() => {
+            this.visible = this.element.clientHeight;
+            this.roof = this.head.offsetHeight;
+            this.drawSoon();
+        }).observe(this.element);
     }
 
     /** The pixels in which rows can be seen: the head stays where it is. */
     get room() {
-        return this.element.clientHeight - this.head.offsetHeight;
+        return (this.visible || this.element.clientHeight) - (this.roof || this.head.offsetHeight);
     }
 
     /**
@@ -168,8 +178,8 @@ export class Grid {
     }
 
     draw() {
-        const first = Math.max(0, Math.floor(this.element.scrollTop / this.height) - 4);
-        const last = Math.min(this.order.length, first + Math.ceil((this.element.clientHeight || 600) / this.height) + 9);
+        const first = Math.max(0, Math.floor(this.top / this.height) - 4);
+        const last = Math.min(this.order.length, first + Math.ceil((this.visible || 600) / this.height) + 9);
         const rows = [];
         for (let at = first; at < last; at++)
             rows.push(this.makeRow(at));
@@ -228,15 +238,21 @@ export class Grid {
      */
     moveTo(at, isQuiet = true) {
         this.at = at;
-        const top = at * this.height, view = this.element, room = this.room;
-        if (!isQuiet || top < view.scrollTop)
-            view.scrollTop = Math.max(0, top - (isQuiet ? 0 : room / 3));
-        else if (top + this.height > view.scrollTop + room)
-            view.scrollTop = top + this.height - room;
+        const top = at * this.height, room = this.room;
+        if (!isQuiet || top < this.top)
+            this.scrollTo(Math.max(0, top - (isQuiet ? 0 : room / 3)));
+        else if (top + this.height > this.top + room)
+            this.scrollTo(top + this.height - room);
         if (this.space.querySelector("#" + CSS.escape(this.idOf(at))))
             this.mark();
         else
             this.draw();
+    }
+
+    /** @param {number} top */
+    scrollTo(top) {
+        this.element.scrollTop = top;
+        this.top = top;
     }
 
     /** @param {KeyboardEvent} event */
