@@ -132,7 +132,7 @@ static int make_code(struct frame *frame, const struct request *request, struct 
     if (code == 0)
         code = costs_make(&costs, request->metric, of_lines, err);
     if (code == 0) {
-        answer_begin(answer, request->report, COLUMNS(columns));
+        answer_begin(answer, of_lines ? "lines" : "functions", COLUMNS(columns)); /* the request may go first */
         table_put_number(answer_set_head(answer, COLUMNS(head_columns)), costs.total);
         for (size_t i = 0; i < costs.n && (request->top == 0 || i < request->top); i++)
             put_row(&costs, costs.order[i], of_lines, &names, &answer->rows);
