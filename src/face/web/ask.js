@@ -9,6 +9,8 @@ import {decode, Answer} from "./packed.js";
 /** @type {Map<string, HTMLElement>} */ const recorded = new Map();
 let secret = "";
 
+const OVER = "hpcviewer does not answer any more: it has ended, or the tunnel to it is closed. What was shown already stays; for the rest start hpcviewer again, and open the address that it prints.";
+
 /** Whether a server answers; else the answers are in the page. */
 export let isServed = false;
 
@@ -73,7 +75,9 @@ export function openRecording(text) {
  * @returns {Promise<Answer>}
  */
 async function fetchAnswer(key) {
-    const response = await fetch("/ask", {method: "POST", body: key, headers: {Authorization: "Bearer " + secret}});
+    const response = await fetch("/ask", {method: "POST", body: key, headers: {Authorization: "Bearer " + secret}}).catch(() => {
+        throw new Error(OVER);
+    });
     if (!response.ok)
         throw new Error(await response.text());
     return decode(await response.arrayBuffer());
@@ -172,7 +176,8 @@ async function takeToken(token) {
 /** Holds a request open, by which the server knows that the page is there. */
 function stayAlive() {
     fetch("/alive", {headers: {Authorization: "Bearer " + secret}}).then((response) => response.text()).catch(() => undefined).then(() => {
-        document.body.classList.add("is-over");
+        if (!document.querySelector(".over"))
+            document.body.prepend(Object.assign(document.createElement("p"), {className: "failed over", role: "alert", textContent: OVER}));
     });
 }
 
