@@ -361,9 +361,11 @@ def check_refused(scratch, database):
     fails("locus.db", "--no-browser", broken)
     fails("No such file", scratch / "missing")
     (scratch / "empty").mkdir()
-    fails("is neither a database nor a measurement", scratch / "empty")
-    (scratch / "one.json").write_text('[{"frame": {"name": "main", "type": "function"}, "metrics": {"time": 1}}]', encoding="utf-8")
-    fails("hpcquery tree", scratch / "one.json")
+    fails("not a profile that can be read", scratch / "empty")
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([TOOL, "--no-browser", database], stdout=full, stderr=subprocess.PIPE, text=True, check=False, stdin=subprocess.DEVNULL)
+        expect(result.returncode == 1 and "the address cannot be printed" in result.stderr, f"no room for the address: {result}")
     (scratch / "trace.dat").write_bytes(b"\x17\x08Dtracing6\0\0\x08")
     fails("hpcquery sched", scratch / "trace.dat")
     fails("no input is given", status=2)
@@ -504,6 +506,16 @@ def check_file(scratch, database):
     m.run("hpcviewer", "-o", database, database, status=1)
     expect((database / "locus.db").read_bytes() == before, "a page replaced a database")
     m.run("hpcviewer", "-o", "/dev/full", database, status=1)
+    other = scratch / "one.json"
+    other.write_text('[{"frame": {"name": "main", "type": "function"}, "metrics": {"time": 1}}]', encoding="utf-8")
+    m.run("hpcviewer", "-o", page, other)
+    text = page.read_text(encoding="utf-8")
+    expect("has no data accesses" in text, "the page of another tool's file does not say why it has no variables")
+    m.run("hpcquery", "export", "html", "-o", scratch / "same.html", other)
+    expect((scratch / "same.html").read_text(encoding="utf-8") == text, "hpcquery export html writes another page")
+    viewer = Viewer("--no-browser", other)
+    expect(b"main" in viewer.ask("POST", "/ask", '{"report": "functions"}', Authorization=bearer(viewer.open()))[2], "another tool's functions are not served")
+    viewer.end()
     m.run("hpcviewer", "-o", "/dev/null", database)
 
 
@@ -615,6 +627,25 @@ def check_served_page(database, scratch):
     expect(status == 0 and "The last page was closed." in out and not err, f"behind the page: {status} {out} {err}")
 
 
+def check_end_is_said(database, scratch):
+    """A page whose server has ended says so."""
+    try:
+        page = browser.Browser(scratch / "left-browser")
+    except browser.Failure as failure:
+        print(f"SKIP (part): {failure}")
+        return
+    viewer = Viewer("--no-browser", database)
+    try:
+        page.open(viewer.address)
+        page.value("new Promise((done) => { const look = () => document.body.dataset.ready ? done(true) : setTimeout(look, 50); look(); })")
+        expect(not page.value("document.querySelectorAll('.over').length"), "a page says that it is over, and is not")
+        viewer.end()
+        page.value("new Promise((done) => { const look = () => document.querySelector('.over') ? done(true) : setTimeout(look, 50); look(); })")
+        expect("start hpcviewer again" in page.value("document.querySelector('.over').innerText"), "the end is not said in words")
+    finally:
+        page.close()
+
+
 def show_speed(viewer, secret):
     connection, took = http.client.HTTPConnection("127.0.0.1", viewer.port), []
     for _ in range(50):
@@ -649,6 +680,7 @@ def main():
         check_tokens(viewer, secret)
         check_hostile_page(viewer, secret, scratch)
         check_served_page(database, scratch)
+        check_end_is_said(database, scratch)
         show_speed(viewer, secret)
         status, _, err = viewer.end()
         expect(status == 0 and not err, f"the server ends with {status}: {err}")

@@ -53,8 +53,9 @@ static int query(const struct settings *settings, const struct report_kind *kind
     struct session *session;
     struct buf out = {0};
     struct error err = {0};
-    int code = session_open(&path, 1, &session, &err);
-    if (code == 0 && strcmp(face.form, "html") == 0)
+    bool is_page = strcmp(face.form, "html") == 0;
+    int code = is_page ? session_open_any(path, &session, &err) : session_open(&path, 1, &session, &err);
+    if (code == 0 && is_page)
         code = page_record(session, &(struct page_choice){&request}, &out, &err);
     else if (code == 0)
         code = session_write(session, kind, &request, &face, &out, &err);
@@ -137,7 +138,8 @@ int export_run(const struct settings *settings, const struct report_kind *kind, 
     const struct report_kind whole = {.name = kind->name, .forms = database_forms};
     struct settings own = *settings;
     own.form = words[1];
-    if (!report_has_form(&whole.forms, words[1]) || !database_is_at(words[2]))
+    bool is_page = strcmp(words[1], "html") == 0;
+    if (!report_has_form(&whole.forms, words[1]) || (!is_page && !database_is_at(words[2])))
         return chain_export(settings, words[1], words[2]);
     if (strcmp(settings->form, "text") != 0 && strcmp(settings->form, words[1]) != 0)
         return tool_usage("hpcquery", "--%s and export %s do not go together", settings->form, words[1]);

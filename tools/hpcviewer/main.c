@@ -24,7 +24,6 @@
 #include "face/serve/http.h"
 #include "fmt/file.h"
 #include "fmt/locus-db.h"
-#include "frame/frame.h"
 #include "measurement/names.h"
 #include "session/face.h"
 
@@ -53,7 +52,8 @@ static const struct option_spec spec = {
     .description =
         "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
         "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
-        "hpcviewer does.\n\n"
+        "hpcviewer does. What hpcquery reads of other tools (databases of HPCToolkit, files of callgrind and Caliper) "
+        "is shown without variables.\n\n"
         "hpcviewer prints an address, and opens it where there is a display. On another machine, such as a login node, "
         "the ssh command that it prints makes the address work in a browser at home. Only this machine can connect "
         "(127.0.0.1), and only who has the address is answered: it opens one page and is worth nothing afterwards. "
@@ -123,6 +123,14 @@ static void *watch(void *unused)
     if (is_serving)
         say_end(by_signal);
     _exit(is_serving ? 0 : 128 + number);
+}
+
+/* Keeps what is opened from the numbers of standard streams that are closed: what is printed would go there. */
+static void hold_closed(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", O_RDONLY); /* the lowest free number; what is written there fails */
 }
 
 /* From here on SIGINT, SIGTERM and SIGHUP mean: stop, as far as the caller has not said that they are nothing. */
@@ -208,25 +216,15 @@ static enum kind kind_of(const char *path)
                                                             : KIND_OTHER;
 }
 
-/* What to do with an input that is no database and cannot become one. */
-static int refuse_input(const char *path, enum kind kind, struct error *err)
+/* Opens what is no database of ours and cannot become one: another tool's profile, whose code can be shown. */
+static int open_other(const char *path, enum kind kind, struct session **session, struct error *err)
 {
-    struct frame *frame = NULL;
     if (kind == KIND_SCHED)
         return error_set(err, ERR_UNSUPPORTED,
                          "%s: has no samples, only what ran where; hpcquery sched summary and hpcquery sched timeline "
                          "show that",
                          path);
-    if (frame_open(path, &frame, NULL) != 0)
-        return error_set(err, ERR_UNSUPPORTED,
-                         "%s: is neither a database nor a measurement; hpcprof makes a database of what hpcrun or perf "
-                         "has recorded",
-                         path);
-    frame_close(frame);
-    return error_set(err, ERR_UNSUPPORTED,
-                     "%s: is another tool's profile, which has no variables to show here; hpcquery tree %s prints it, "
-                     "and hpcquery export flamegraph -o FILE.svg %s draws it",
-                     path, path, path);
+    return session_open_any(path, session, err);
 }
 
 /* --- a database of a measurement --- */
@@ -301,10 +299,10 @@ static int open_input(struct viewer *viewer, const char *input, struct error *er
     int code = 0;
     if (kind == KIND_MEASUREMENT)
         code = make_database(viewer, input, &made, err);
-    else if (kind != KIND_DATABASE)
-        code = refuse_input(input, kind, err);
     const char *path = made ? made : input;
-    if (code == 0)
+    if (code == 0 && (kind == KIND_OTHER || kind == KIND_SCHED))
+        code = open_other(path, kind, &viewer->session, err);
+    else if (code == 0)
         code = session_open(&path, 1, &viewer->session, err);
     free(made);
     die_if_stopped(viewer);
@@ -449,9 +447,8 @@ static int put_address(struct http *http, struct error *err)
     int code = http_put_address(http, &text, err);
     if (code == 0 && text.failed)
         code = error_memory(err);
-    if (code == 0)
-        (void)printf("%s\n", text.data);
-    (void)fflush(stdout);
+    if (code == 0 && (printf("%s\n", text.data) < 0 || fflush(stdout) != 0))
+        code = error_set(err, ERR_IO, "the address cannot be printed on standard output: %s", strerror(errno));
     buf_fini(&text);
     return code;
 }
@@ -568,6 +565,7 @@ static int serve(struct viewer *viewer, struct error *err)
 static int run(struct viewer *viewer, const char *input)
 {
     struct error err = {0};
+    hold_closed();
     int code = watch_begin(&err);
     if (code == 0)
         code = open_input(viewer, input, &err);

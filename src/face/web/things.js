@@ -59,6 +59,12 @@ export function whyNoVariables() {
     return lacking.get(canonical(about(VARS)))?.why || "Nothing was sampled at data: hpcrun -e datacentric measures it.";
 }
 
+/** Whether it was not hpcprof that wrote the input: it answers functions and lines alone. */
+export function isForeign() {
+    const session = answered({report: "session"});
+    return session !== null && session.head.threads === undefined;
+}
+
 /** Asks for the three tables. What has no data accesses has none of variables. */
 export async function loadTables() {
     await Promise.all([VARS, FUNCTIONS, LINES].map((request) => ask(about(request)).catch((error) => {

@@ -2,7 +2,7 @@
 // What each thread, rank or processor has of each variable, function or line; and on which memory nodes pages were, and threads.
 import {ask, answered, canAsk} from "./ask.js";
 import {state, want} from "./state.js";
-import {about, tables, markOf, functionItem, lineItem} from "./things.js";
+import {about, isForeign, tables, markOf, functionItem, lineItem} from "./things.js";
 import {make, choice, percent, place, say} from "./parts.js";
 import {orderOf} from "./grid.js";
 import {searchOf, choose} from "./list.js";
@@ -202,7 +202,7 @@ function keyOf(most) {
 /** @type {import("./views.js").View} */
 export const matrix = {
     name: "matrix", title: "Matrix", stack: "data",
-    canShow: () => ({item: "", why: ""}),
+    canShow: () => ({item: "", why: isForeign() ? "This input is no database of hpcprof: it is not read by threads." : ""}),
     asks: () => [matrixRequest()],
     open(panel) {
         const words = make("p", "dim heat-words");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How far the figures can be trusted: what became of each sample, notes of the measurement, and what was left out.
 import {ask, answered} from "./ask.js";
+import {isForeign} from "./things.js";
 import {make, smallTable, numberCell, percent, definitions, meter} from "./parts.js";
 
 const TRUST = {report: "trust"};
@@ -10,7 +11,7 @@ const TRUST = {report: "trust"};
 /** @type {import("./views.js").View} */
 export const trust = {
     name: "trust", title: "Trust", stack: "data",
-    canShow: () => ({item: "", why: ""}),
+    canShow: () => ({item: "", why: isForeign() ? "This input is no database of hpcprof: it does not say what became of its samples." : ""}),
     asks: () => [],
     open(panel) {
         trustPanel = panel;
