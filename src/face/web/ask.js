@@ -83,6 +83,9 @@ async function fetchAnswer(key) {
     return decode(await response.arrayBuffer());
 }
 
+/** What no command prints. */
+const ONLY_VIEWERS = ["source", "nodes", "trust", "session"];
+
 /**
  * @param {string} key
  * @returns {Promise<Answer>}
@@ -93,7 +96,8 @@ async function find(key) {
         return openSection(section);
     if (isServed)
         return fetchAnswer(key);
-    throw new Error("This page does not hold that. hpcviewer DB shows it, or: " + commandOf(JSON.parse(key)));
+    const request = JSON.parse(key);
+    throw new Error("This page does not hold that. hpcviewer DB shows it" + (ONLY_VIEWERS.includes(request.report) ? ", where the database has it." : ", or: " + commandOf(request)));
 }
 
 /**

@@ -161,7 +161,7 @@ export class List {
             return;
         if (mask.has("filter") || mask.has("sort") || mask.has("all"))
             this.grid.arrange(state.sort, searchOf(answer, state.filter));
-        this.note.textContent = state.filter ? `${this.grid.order.reduce((n, row) => n + (row < answer.n ? 1 : 0), 0)} of ${answer.n} have "${state.filter}"` : `${answer.n}`;
+        this.note.textContent = state.filter ? `${this.grid.order.reduce((n, row) => n + (row < answer.n ? 1 : 0), 0)} of ${answer.n} have "${state.filter}"` : `${answer.n} ${(KINDS.find(([kind]) => kind === this.kind)?.[1] || "").toLowerCase()}`;
         if (mask.has("active") && kindOf(state.active) === this.kind)
             this.showActive(answer);
         else

@@ -184,7 +184,7 @@ export class Machine {
         const most = shares ? shares.reduce((a, b) => Math.max(a, b || 0), 0) || 1 : 1;
         /** @type {import("./grid.js").GridColumn[]} */ const made = [{key: "address", title: "address", classes: "n mono", width: "5.5rem", isText: true, ranks: plain, cell: (row) => code.text("address", row).replace(/^0x/, "")}];
         if (shares)
-            made.push({key: "own", title: "share", classes: "n", width: "8rem", ranks: shares, cell: (row) => (shares[row] > 0 ? make("span", "line-cost", meter([["memory", (100 * shares[row]) / most]]), percent(shares[row])) : "")});
+            made.push({key: "own", title: "share", classes: "n", width: "8rem", ranks: shares, cell: (row) => (shares[row] > 0 ? make("span", "line-cost", meter([["amount", (100 * shares[row]) / most]]), percent(shares[row])) : "")});
         made.push({key: "jumps", title: "", width: LANES * LANE + 10 + "px", isText: true, ranks: plain, help: "Jumps", cell: (row) => this.gutter(row)},
                   {key: "line", title: "line", classes: "n dim", width: "3.4rem", isText: true, ranks: code.columns.get("line")?.numbers || plain, cell: (row) => (code.number("line", row) > 0 ? code.number("line", row) : "")},
                   {key: "instruction", title: "instruction", width: "minmax(18rem, 1fr)", isText: true, ranks: plain, cell: (row) => this.instruction(row)},

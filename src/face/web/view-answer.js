@@ -77,6 +77,19 @@ function lineAt(text) {
     return best;
 }
 
+/** A part of the kernel from which on it is said what parts are of. */
+const LARGE_KERNEL = 10;
+
+/** What the kernel takes, in percent of the CPU time; 0 where that is not known. */
+export const kernelPart = () => Number(tables()?.vars.head.cpu_time?.kernel_percent) || 0;
+
+/**
+ * What the numbers of a card are parts of: samples are taken in user mode only.
+ * @param {Answer} advice
+ * @param {number} i
+ */
+const wholeOf = (advice, i) => (advice.text("class", i) === "kernel" ? "CPU time" : kernelPart() >= LARGE_KERNEL ? "time in user mode" : "time");
+
 /**
  * @param {Answer} advice
  * @param {number} i
@@ -86,14 +99,14 @@ function card(advice, i) {
     const item = t && row >= 0 ? t.vars.text("item", row) : "", text = advice.text("advice", i), where = advice.text("place", i), gain = advice.number("gain_at_most", i);
     const title = item ? button(named(name), () => want({active: item, view: "items"}), "link") : named(name);
     const element = attributes(make("li", "card"), {"data-item": item});
-    const share = advice.number("share", i), head = make("div", "card-head", make("span", "figure", percent(share)), title, site ? make("span", "dim", " " + site) : "");
+    const share = advice.number("share", i), head = make("div", "card-head", make("span", "figure", percent(share)), wholeOf(advice, i) === "CPU time" ? make("span", "dim", "of the CPU time") : "", title, site ? make("span", "dim", " " + site) : "");
     element.append(head);
     if (t && row >= 0)
         element.append(t.vars.number("share", row) > 0 ? meter(partsOf(t.vars, row), wordsOf(partsOf(t.vars, row))) : meter([["other", share]]));
     element.append(make("p", "do", text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, "") + "."));
     const line = lineAt(where), facts = make("p", "facts");
     if (!Number.isNaN(gain))
-        facts.append(make("strong", "", `Gains at most ${percent(gain)}`), ` of the time${advice.text("bound", i) === "not verified" ? ", not verified" : ""}. `);
+        facts.append(make("strong", "", `Gains at most ${percent(gain)}`), ` of the ${wholeOf(advice, i)}${advice.text("bound", i) === "not verified" ? ", not verified" : ""}. `);
     if (where)
         facts.append(line ? button(where, () => want({active: line, code: "annotate"}), "link") : make("span", "", where));
     element.append(facts);

@@ -30,7 +30,7 @@ const firstMetric = () => state.metric || answered({report: "session"})?.metric 
 /** The metric at the right: the one that was chosen, else another one that can be had. */
 function secondMetric() {
     const others = metricNames().filter((name) => name !== firstMetric());
-    return others.includes(state.metric2) ? state.metric2 : others.find((name) => canAsk(metricRequest(name))) || others[0] || "";
+    return others.includes(state.metric2) ? state.metric2 : others.find((name) => canAsk(metricRequest(name))) || "";
 }
 
 /**
@@ -85,7 +85,7 @@ function metricColumns() {
     for (const {name, values, parts} of shownMetrics) {
         const isAbsolute = state.percent === "absolute", ranks = isAbsolute ? values : parts, most = parts.reduce((sum, each) => (each > sum ? each : sum), 0) || 1;
         columns.push({key: name, title: name, classes: "n", width: "8.5rem", ranks, cell: (row) => (isAbsolute ? short(values[row]) : percent(parts[row]))},
-                     {key: name + " bar", title: "", width: "minmax(3rem, 7rem)", ranks, cell: (row) => meter([["other", (100 * parts[row]) / most]])});
+                     {key: name + " bar", title: "", width: "minmax(3rem, 7rem)", ranks, cell: (row) => meter([["amount", (100 * parts[row]) / most]])});
     }
     if (shownMetrics.length > 1) {
         const [a, b] = shownMetrics, ratios = b.values.map((value, i) => value / a.values[i]);
@@ -118,7 +118,7 @@ function formulasOf() {
 function metricBar() {
     const names = metricNames(), others = names.filter((name) => name !== firstMetric());
     return [choice("Rows", METRIC_ROWS, metricKind() === "functions" ? "" : metricKind(), (rows) => want({rows: rows || "functions"})),
-            others.length ? choice("beside it", others.map((name) => [name, name + (canAsk(metricRequest(name)) ? "" : " (not in this page)")]), secondMetric(), (metric2) => want({metric2})) : "",
+            others.length ? choice("beside it", [...(others.some((name) => canAsk(metricRequest(name))) ? [] : [["", "nothing"]]), ...others.map((name) => [name, name + (canAsk(metricRequest(name)) ? "" : " (not in this page)")])], secondMetric(), (metric2) => want({metric2})) : "",
             choice("as", PERCENTS, state.percent, (to) => want({percent: to})), metricKind() === "vars" ? "" : check("with what it calls", hasWord("inclusive"), (on) => switchWord("inclusive", on))];
 }
 
@@ -151,7 +151,7 @@ export const metrics = {
         metricParts.bar.replaceChildren(...metricBar());
         metricParts.formulas.replaceChildren(...formulasOf());
         const hasNothing = state.percent === "selection" && !state.active ? "Nothing is chosen. " : "";
-        metricParts.note.textContent = hasNothing + [...new Set(troubles)].join(" ") + (requests.length < 2 ? "This recording has one metric." : "");
+        metricParts.note.textContent = hasNothing + [...new Set(troubles)].join(" ") + (metricNames().length < 2 ? "This recording has one metric." : "");
         metricParts.note.hidden = !metricParts.note.textContent;
         metricGrid.element.hidden = !found[0];
         const first = found[0];

@@ -123,7 +123,7 @@ function sourceColumns() {
         {key: "line", title: "line", classes: "n dim", width: "3.4rem", isText: true, ranks: ranks((row) => row.number), cell: (row) => rows[row].number || ""},
         {key: "own", title: "share", classes: "n", width: "7rem", help: "Of the whole, without what it calls", ranks: ranks((row) => row.own), cell: (row) => {
             const {own} = rows[row];
-            return own > 0 ? make("span", "line-cost", meter([["memory", (100 * own) / opened.longest]]), percent(own)) : "";
+            return own > 0 ? make("span", "line-cost", meter([["amount", (100 * own) / opened.longest]]), percent(own)) : "";
         }},
         {key: "inclusive", title: "with calls", classes: "n", width: "5.4rem", help: "With what it calls, where that is more", ranks: ranks((row) => row.inclusive),
          cell: (row) => (rows[row].inclusive > (rows[row].own || 0) * 1.000001 ? "\u2192 " + percent(rows[row].inclusive) : "")},
@@ -173,7 +173,7 @@ async function piecesOf(file) {
     try {
         return [await ask({report: "source", subject: file}), ""];
     } catch (error) {
-        return [null, "Only lines with samples are listed. " + (error instanceof Error ? error.message : "")];
+        return [null, "Only lines with samples are listed: there is no copy of this file here. " + (error instanceof Error ? error.message : "")];
     }
 }
 
