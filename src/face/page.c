@@ -426,7 +426,6 @@ static void put_card(struct buf *out, const struct table *advice, size_t i, cons
 {
     const char *name = text_at(advice, "variable", i), *site = text_at(advice, "alloc_site", i);
     const char *place = text_at(advice, "place", i), *bound = text_at(advice, "bound", i);
-    const char *class = text_at(advice, "class", i);
     double gain = number_at(advice, "gain_at_most", i);
     size_t row = variables ? row_of(variables, name, site) : SIZE_MAX;
     buf_printf(out, "<li class=\"card\"><div class=\"card-head\"><span class=\"figure\">");
@@ -446,7 +445,7 @@ static void put_card(struct buf *out, const struct table *advice, size_t i, cons
     buf_printf(out, "</p><p class=\"facts\">");
     if (!isnan(gain))
         buf_printf(out, "<strong>Gains at most %.1f %%</strong> of the %stime%s. ", gain,
-                   class && strcmp(class, "kernel") == 0 ? "CPU " : "",
+                   number_at(advice, "of_cpu_time", i) > 0 ? "CPU " : "",
                    bound && strcmp(bound, "not verified") == 0 ? ", not verified" : "");
     put_escaped(out, place);
     buf_printf(out, "</p></li>\n");

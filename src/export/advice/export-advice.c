@@ -164,6 +164,7 @@ static const struct column advice_columns[] = {
     {"tried_low", NULL, CELL_NUMBER | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
     {"tried_high", NULL, CELL_NUMBER | COLUMN_6_DIGITS | COLUMN_LEFT_OUT},
     {"verdict", NULL, CELL_TEXT | COLUMN_LEFT_OUT},
+    {"of_cpu_time", NULL, CELL_FLAG | COLUMN_PACKED}, /* else of the time of samples */
 };
 
 /* What came of trying a piece; NULL: it has not been tried. */
@@ -197,6 +198,7 @@ static void fill_row(const struct advices *advices, const struct advice *advice,
     table_put_name(table, bound_name(advice));
     table_put_name(table, advice->place);
     fill_tried(advice_tried(&advices->tried, advice), table);
+    table_put_flag(table, advice->is_of_cpu_time);
 }
 
 static int make_answer(const struct export_job *job, struct answer *answer, struct error *err)

@@ -88,7 +88,7 @@ export const kernelPart = () => Number(tables()?.vars.head.cpu_time?.kernel_perc
  * @param {Answer} advice
  * @param {number} i
  */
-const wholeOf = (advice, i) => (advice.text("class", i) === "kernel" ? "CPU time" : kernelPart() >= LARGE_KERNEL ? "time in user mode" : "time");
+const wholeOf = (advice, i) => (advice.number("of_cpu_time", i) === 1 ? "CPU time" : kernelPart() >= LARGE_KERNEL ? "time in user mode" : "time");
 
 /**
  * @param {Answer} advice
