@@ -83,8 +83,12 @@ export class Grid {
         body.addEventListener("click", (event) => this.onClick(event));
         this.isDrawing = false;
         new ResizeObserver(() => {
+            const isNew = !this.visible;
             this.visible = this.element.clientHeight;
             this.roof = this.head.offsetHeight;
+            this.top = this.element.scrollTop; // what was hidden could not be scrolled
+            if (isNew && this.visible && this.order.length)
+                this.moveTo(this.at);
             this.drawSoon();
         }).observe(this.element);
     }
