@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A table of any length: only the rows that can be seen are in the page. It is sorted by numbers that each column has, in orders that are kept;
 // the keyboard reaches everything.
-import {make, attributes, button} from "./parts.js";
+import {make, attributes, button, onceAFrame} from "./parts.js";
 
 /**
  * @typedef {object} GridColumn
@@ -72,6 +72,7 @@ export class Grid {
         this.space = make("div", "grid-space");
         const body = attributes(make("div", "grid-body", this.space), {role: "rowgroup"});
         this.element = attributes(make("div", "grid", attributes(make("div", "grid-roof", this.head), {role: "rowgroup"}), body), {role: "grid", tabindex: "0", "aria-label": options.label});
+        this.drawSoon = onceAFrame(() => this.draw());
         this.top = 0;     // where it is scrolled to, and how high it is: asked after a change, the browser would lay out anew
         this.visible = 0; // 0: not known yet
         this.roof = 0;
@@ -81,7 +82,6 @@ export class Grid {
         });
         this.element.addEventListener("keydown", (event) => this.onKey(event));
         body.addEventListener("click", (event) => this.onClick(event));
-        this.isDrawing = false;
         new ResizeObserver(() => {
             const isNew = !this.visible;
             this.visible = this.element.clientHeight;
@@ -169,16 +169,6 @@ export class Grid {
         else
             this.arrange(sort, this.keeps);
         /** @type {HTMLElement | undefined} */ (this.head.children[at]?.firstChild)?.focus();
-    }
-
-    drawSoon() {
-        if (this.isDrawing)
-            return;
-        this.isDrawing = true;
-        requestAnimationFrame(() => {
-            this.isDrawing = false;
-            this.draw();
-        });
     }
 
     draw() {

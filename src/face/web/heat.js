@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A matrix of any number of rows as a picture: each cell a bar in a shade, with its number where there is room. The keyboard goes from cell to
 // cell; a table beside the canvas, which is not seen, has what is around.
-import {make, attributes, named, percent, short} from "./parts.js";
+import {make, attributes, named, percent, short, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted, shadeOf, inkOn} from "./canvas.js";
 
 /** @typedef {{value: number, share: number, ofRow: number}} Cell share of the whole and of its row, in percent */
@@ -39,7 +39,7 @@ export class Heat {
         this.space = make("div", "heat-space", this.canvas);
         this.view = attributes(make("div", "heat-view", this.space, this.table), {role: "application", tabindex: 0, "aria-label": options.label});
         this.element = make("div", "heat-map", this.view);
-        this.isDrawing = false;
+        this.drawSoon = onceAFrame(() => this.draw());
         this.view.addEventListener("scroll", () => this.drawSoon());
         this.view.addEventListener("keydown", (event) => this.onKey(event));
         this.view.addEventListener("focus", () => this.point());
@@ -72,16 +72,6 @@ export class Heat {
         const width = this.view.clientWidth || 600, n = this.matrix ? this.matrix.columns.length : 1;
         const names = Math.round(Math.min(280, Math.max(110, width * 0.3)));
         return {width, height: this.view.clientHeight || 400, names, each: Math.max(LEAST, Math.min(96, (width - names - 2) / Math.max(n, 1)))};
-    }
-
-    drawSoon() {
-        if (this.isDrawing)
-            return;
-        this.isDrawing = true;
-        requestAnimationFrame(() => {
-            this.isDrawing = false;
-            this.draw();
-        });
     }
 
     draw() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which rows of two recordings are about the same thing, as `hpcquery diff` has it (src/frame/op-match.c): the nearest places of each name are
 // brought together first, and what is left of a name on both sides in the end. Lambdas have their line in their name.
+import {groupedBy} from "./parts.js";
 
 /**
  * @typedef {object} Entry
@@ -30,24 +31,6 @@ const tailOf = (path, n) => (n ? path.split("/").slice(-n).join("/") : path);
 
 /** @param {Placed} placed */
 const sidesOf = (placed) => placed.entries.reduce((sides, entry) => sides | (1 << entry.side), 0);
-
-/**
- * @template T
- * @param {T[]} all
- * @param {(each: T) => string} keyOfEach
- * @returns {Map<string, T[]>}
- */
-export function groupedBy(all, keyOfEach) {
-    /** @type {Map<string, T[]>} */ const found = new Map();
-    for (const each of all) {
-        const key = keyOfEach(each), same = found.get(key);
-        if (same)
-            same.push(each);
-        else
-            found.set(key, [each]);
-    }
-    return found;
-}
 
 /**
  * Lines of one file that are left, in their order, where both sides have as many.

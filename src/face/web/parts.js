@@ -204,3 +204,40 @@ export const numberCell = (content) => make("td", "n", content);
 export function say(words) {
     byId("said").textContent = printable(words);
 }
+
+/**
+ * What is there by a text of each, in the order of the first ones.
+ * @template T
+ * @param {T[]} all
+ * @param {(each: T) => string} keyOfEach
+ * @returns {Map<string, T[]>}
+ */
+export function groupedBy(all, keyOfEach) {
+    /** @type {Map<string, T[]>} */ const found = new Map();
+    for (const each of all) {
+        const key = keyOfEach(each), same = found.get(key);
+        if (same)
+            same.push(each);
+        else
+            found.set(key, [each]);
+    }
+    return found;
+}
+
+/**
+ * An action that is done once in the next frame, however often it is asked for.
+ * @param {() => void} action
+ * @returns {() => void}
+ */
+export function onceAFrame(action) {
+    let isWaiting = false;
+    return () => {
+        if (isWaiting)
+            return;
+        isWaiting = true;
+        requestAnimationFrame(() => {
+            isWaiting = false;
+            action();
+        });
+    };
+}

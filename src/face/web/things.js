@@ -4,7 +4,7 @@
 import {ask, answered, canonical} from "./ask.js";
 import {Answer} from "./packed.js";
 import {state} from "./state.js";
-import {baseName} from "./parts.js";
+import {baseName, groupedBy} from "./parts.js";
 
 /**
  * The kind of a thing.
@@ -82,17 +82,7 @@ export async function loadTables() {
  * @param {(row: number) => string} key
  * @returns {Map<string, number[]>}
  */
-function rowsBy(answer, key) {
-    const groups = new Map();
-    for (let i = 0; i < answer.n; i++) {
-        const name = key(i), same = groups.get(name);
-        if (same)
-            same.push(i);
-        else
-            groups.set(name, [i]);
-    }
-    return groups;
-}
+const rowsBy = (answer, key) => groupedBy(Array.from({length: answer.n}, (_, i) => i), key);
 
 /**
  * What tells the function of a row of functions or lines.
