@@ -146,12 +146,6 @@ static int make_code(struct frame *frame, const struct request *request, struct 
 
 /* --- nodes --- */
 
-static const struct column node_columns[] = {
-    {"parent", NULL, CELL_COUNT}, {"node", NULL, CELL_COUNT}, {"kind", NULL, CELL_TEXT},   {"name", NULL, CELL_TEXT},
-    {"file", NULL, CELL_TEXT},    {"line", NULL, CELL_COUNT}, {"module", NULL, CELL_TEXT}, {"value", NULL, CELL_NUMBER},
-    {"own", NULL, CELL_NUMBER},   {"item", NULL, CELL_TEXT},
-};
-
 /* A node whose subtree is being listed, and what of it is too small to be listed. */
 struct listed {
     uint32_t row, depth;
@@ -173,17 +167,9 @@ static void close_listed(struct listing *listing, uint32_t depth)
 {
     while (listing->n_open && listing->open[listing->n_open - 1].depth >= depth) {
         const struct listed *last = &listing->open[--listing->n_open];
-        struct buf name = {0};
         if (!last->n_small)
             continue;
-        table_put_count(listing->rows, last->row);
-        table_put_absent(listing->rows);
-        table_put_borrowed(listing->rows, "small");
-        buf_printf(&name, "%zu small", last->n_small);
-        table_put_made(listing->rows, &name);
-        table_put_absents(listing->rows, 3);
-        table_put_number(listing->rows, last->small);
-        table_put_absents(listing->rows, 2);
+        node_put_small(listing->rows, last->row, last->n_small, last->small);
         listing->n_rows++;
     }
 }
@@ -254,7 +240,7 @@ static int make_nodes(struct frame *frame, const struct request *request, struct
         const uint32_t *depths = frame_depths(frame);
         double total = total_of(frame, listing.value);
         listing.least = request->has_least ? total * request->least / 100 : 0;
-        answer_begin(answer, "nodes", COLUMNS(node_columns));
+        answer_begin(answer, "nodes", node_columns, NODE_COLUMNS);
         table_put_number(answer_set_head(answer, COLUMNS(head_columns)), total);
         for (uint32_t i = 0; i < n_nodes; i++)
             list_node(&listing, i, depths[i]);

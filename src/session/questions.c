@@ -332,22 +332,22 @@ static void put_item(const struct node_items *of, uint32_t scope, struct table *
     buf_fini(&name);
 }
 
-static const struct column node_columns[] = {
+const struct column node_columns[NODE_COLUMNS] = {
     {"parent", NULL, CELL_COUNT}, {"node", NULL, CELL_COUNT}, {"kind", NULL, CELL_TEXT},   {"name", NULL, CELL_TEXT},
     {"file", NULL, CELL_TEXT},    {"line", NULL, CELL_COUNT}, {"module", NULL, CELL_TEXT}, {"value", NULL, CELL_NUMBER},
     {"own", NULL, CELL_NUMBER},   {"item", NULL, CELL_TEXT},
 };
 
-static void fill_small(const struct node_row *row, struct table *table)
+void node_put_small(struct table *table, uint32_t parent, size_t n, double value)
 {
     struct buf name = {0};
-    table_put_count(table, row->parent);
+    table_put_count(table, parent);
     table_put_absent(table);
     table_put_borrowed(table, "small");
-    buf_printf(&name, "%zu small", row->n_small);
+    buf_printf(&name, "%zu small", n);
     table_put_made(table, &name);
     table_put_absents(table, 3);
-    table_put_number(table, row->value);
+    table_put_number(table, value);
     table_put_absents(table, 2);
 }
 
@@ -416,7 +416,7 @@ static int make_nodes(const struct asked *asked, struct answer *answer, struct e
     table_put_number(answer_set_head(answer, COLUMNS(node_head)), total);
     for (size_t i = 0; code == 0 && i < walk.n; i++)
         if (walk.rows[i].scope == NODE_SMALL)
-            fill_small(&walk.rows[i], &answer->rows);
+            node_put_small(&answer->rows, walk.rows[i].parent, walk.rows[i].n_small, walk.rows[i].value);
         else
             fill_node(&of, walk.metric, &walk.rows[i], &scratch, &answer->rows);
     answer->rows.failed |= scratch.failed;

@@ -24,6 +24,14 @@ const struct report_kind *question_find(const char *name);
  * err: ERR_USAGE, ERR_NOT_FOUND (a file), ERR_MEMORY */
 int question_answer(const struct asked *asked, struct answer *answer, struct error *err);
 
+/* The columns of nodes, of whatever they are: row of the parent, number in the frame, what it is, and its costs. */
+enum { NODE_COLUMNS = 10 };
+extern const struct column node_columns[NODE_COLUMNS];
+
+/* Adds a row of nodes for n that are too small to be listed: parent: the row that they are below; value: the sum of
+ * what they and all below them cost. */
+void node_put_small(struct table *table, uint32_t parent, size_t n, double value);
+
 /* Fills *answer with what a request asks of the frame that the file at path gave: functions, lines, nodes, or what it
  * is (session). answer_fini frees it, unless this fails; path must live as long.  err: ERR_UNSUPPORTED (another
  * report), ERR_NOT_FOUND (no such metric), as frame_values */
