@@ -1,0 +1,681 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the schedule of a stream to rows of stays with sums, and from these to pictures: see levels.h. */
+#include "streams/levels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/search.h"
+#include "streams/couplebreak.h"
+#include "streams/schedule.h"
+
+/* --- from pieces of a schedule to stays --- */
+
+/* A row that is being made. */
+struct growing {
+    int32_t number;
+    uint32_t kind;
+    struct level_stay *stays; /* [n] */
+    size_t n, capacity;
+    int64_t known_ns; /* until when it is accounted */
+    bool is_gone;     /* it has ended, so that nothing more is to be known of it */
+    int64_t first_ns, last_ns;
+    uint64_t n_times[LEVEL_MARKS], next[LEVEL_MARKS];
+};
+
+struct making {
+    const struct stream *stream;
+    struct levels *levels;
+    struct growing *rows; /* [n] CPUs by number first, then tasks as they come */
+    size_t n, capacity, n_cpus;
+    struct slots slots; /* of all rows */
+    int32_t sample_id;
+    size_t last; /* row of a task: those of successive events are often the same */
+    bool failed;
+};
+
+static uint64_t row_hash(const void *item)
+{
+    const struct growing *row = item;
+    return ((uint64_t)(uint32_t)row->number * 2 + row->kind) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+static bool row_is_same(const void *a, const void *b)
+{
+    const struct growing *x = a, *y = b;
+    return x->number == y->number && x->kind == y->kind;
+}
+
+static const struct slots_kind row_kind = {sizeof(struct growing), row_hash, row_is_same};
+
+static struct growing *row_of(struct making *making, enum level_kind kind, int32_t number)
+{
+    if (kind == LEVEL_CPU && (size_t)number < making->n_cpus)
+        return &making->rows[number];
+    if (making->last < making->n && making->rows[making->last].number == number && kind == LEVEL_TASK &&
+        making->rows[making->last].kind == LEVEL_TASK)
+        return &making->rows[making->last];
+    const struct growing like = {.number = number,
+                                 .kind = kind,
+                                 .known_ns = making->levels->begin_ns,
+                                 .first_ns = INT64_MAX,
+                                 .last_ns = INT64_MIN};
+    size_t i = slots_put(&making->slots, &row_kind, &making->rows, &making->n, &making->capacity, &like);
+    making->failed |= i == SLOTS_NONE;
+    making->last = i == SLOTS_NONE ? making->last : i;
+    return i == SLOTS_NONE ? NULL : &making->rows[i];
+}
+
+static void add_stay(struct making *making, struct growing *row, const struct level_stay *stay)
+{
+    if (stay->from_ns >= stay->to_ns)
+        return;
+    if (!vec_reserve(&row->stays, &row->capacity, row->n + 1, sizeof *row->stays)) {
+        making->failed = true;
+        return;
+    }
+    row->stays[row->n++] = *stay;
+}
+
+/* The row is accounted until from_ns: nothing is known of what is missing. */
+static void know_until(struct making *making, struct growing *row, int64_t from_ns)
+{
+    const struct level_stay gap = {row->known_ns, from_ns, LEVEL_NO_KEY, LEVEL_UNKNOWN, SCHEDULE_UNKNOWN, 0};
+    if (!row->is_gone)
+        add_stay(making, row, &gap);
+    row->is_gone = false;
+}
+
+/* Takes what a row did: a stay of it, or (has_stay false) what lies between stays. */
+static void take(struct making *making, struct growing *row, struct level_stay stay, bool has_stay)
+{
+    if (!row)
+        return;
+    if (stay.from_ns > row->known_ns)
+        know_until(making, row, stay.from_ns);
+    if (stay.from_ns < row->known_ns) {
+        making->levels->n_cut++;
+        stay.from_ns = row->known_ns;
+    }
+    if (stay.from_ns >= stay.to_ns)
+        return;
+    if (has_stay)
+        add_stay(making, row, &stay);
+    if (stay.part == LEVEL_RUNNING && has_stay) {
+        row->first_ns = stay.from_ns < row->first_ns ? stay.from_ns : row->first_ns;
+        row->last_ns = stay.to_ns > row->last_ns ? stay.to_ns : row->last_ns;
+    }
+    row->known_ns = stay.to_ns;
+    row->is_gone = false;
+}
+
+static void take_piece(void *context, const struct schedule_piece *piece)
+{
+    struct making *making = context;
+    struct level_stay stay = {piece->from_ns, piece->to_ns, piece->task, LEVEL_RUNNING, piece->state, 0};
+    bool is_run = piece->state == SCHEDULE_RUNNING, has_cpu = piece->cpu != STREAM_NO_CPU;
+    if (is_run && has_cpu)
+        take(making, row_of(making, LEVEL_CPU, piece->cpu), stay, piece->task != 0);
+    if (piece->task == 0)
+        return;
+    stay.key = has_cpu ? piece->cpu : LEVEL_NO_KEY;
+    stay.part = piece->state == SCHEDULE_WOKEN ? LEVEL_WOKEN : is_run ? LEVEL_RUNNING : LEVEL_PREEMPTED;
+    stay.state = is_run ? SCHEDULE_UNKNOWN : piece->state;
+    take(making, row_of(making, LEVEL_TASK, piece->task), stay,
+         is_run || piece->state == SCHEDULE_WOKEN || piece->state == SCHEDULE_PREEMPTED);
+}
+
+/* The end of a stay that was a piece just before. */
+static void take_run(void *context, const struct schedule_run *run)
+{
+    struct making *making = context;
+    struct growing *row = row_of(making, LEVEL_TASK, run->task);
+    if (!row)
+        return;
+    if (run->from_ns > row->known_ns) { /* it ran for no time, of which there is no piece */
+        know_until(making, row, run->from_ns);
+        row->known_ns = run->from_ns;
+    }
+    row->is_gone = run->state == SCHEDULE_DEAD;
+    if (row->n && row->stays[row->n - 1].part == LEVEL_RUNNING && row->stays[row->n - 1].to_ns == run->to_ns)
+        row->stays[row->n - 1].state = run->state;
+}
+
+/* --- marks --- */
+
+/* The marks that an event is, as bits. */
+static unsigned marks_of(const struct making *making, const struct stream_event *event)
+{
+    if (event->id == STREAM_ID_LOST)
+        return 1u << LEVEL_LOST;
+    return 1u << LEVEL_EVENT | (couplebreak_is_twin(event->id) ? 1u << LEVEL_TWIN : 0) |
+           (event->id == making->sample_id ? 1u << LEVEL_SAMPLE : 0);
+}
+
+static void mark_row(const struct making *making, struct growing *row, unsigned marks, int64_t t_ns, bool is_counted)
+{
+    if (!row)
+        return;
+    row->first_ns = t_ns < row->first_ns ? t_ns : row->first_ns;
+    row->last_ns = t_ns > row->last_ns ? t_ns : row->last_ns;
+    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
+        if (marks >> mark & 1) {
+            if (is_counted)
+                row->n_times[mark]++;
+            else
+                making->levels->times[row->next[mark]++] = t_ns;
+        }
+}
+
+/* Counts the marks of all rows, or enters them at their places. */
+static void mark_rows(struct making *making, bool is_counted)
+{
+    const struct stream *stream = making->stream;
+    for (size_t i = 0; i < stream->n_events && !making->failed; i++) {
+        const struct stream_event *event = &stream->events[i];
+        unsigned marks = marks_of(making, event);
+        if (event->cpu != STREAM_NO_CPU)
+            mark_row(making, row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns, is_counted);
+        if (event->task > 0)
+            mark_row(making, row_of(making, LEVEL_TASK, event->task), marks, event->t_ns, is_counted);
+    }
+}
+
+/* --- sums --- */
+
+size_t level_n_blocks(size_t n_stays)
+{
+    return (n_stays + LEVEL_BLOCK - 1) / LEVEL_BLOCK;
+}
+
+size_t level_n_tops(size_t n_stays)
+{
+    size_t n = level_n_blocks(n_stays), sum = n;
+    while (n > 1) {
+        n = (n + LEVEL_FAN - 1) / LEVEL_FAN;
+        sum += n;
+    }
+    return sum;
+}
+
+/* How long each key ran, of some hundred. */
+enum { TALLY_SLOTS = 512, TALLY_MAX = 384 };
+struct tally {
+    int32_t keys[TALLY_SLOTS];
+    int64_t ns[TALLY_SLOTS]; /* 0: the slot is free */
+    uint16_t used[TALLY_MAX];
+    size_t n;
+};
+
+static void tally_clear(struct tally *tally)
+{
+    for (size_t i = 0; i < tally->n; i++)
+        tally->ns[tally->used[i]] = 0;
+    tally->n = 0;
+}
+
+static void tally_add(struct tally *tally, int32_t key, int64_t ns)
+{
+    size_t i = (uint32_t)key * UINT32_C(0x9e3779b1) >> 23;
+    if (key == LEVEL_NO_KEY || ns <= 0)
+        return;
+    while (tally->ns[i] && tally->keys[i] != key)
+        i = (i + 1) % TALLY_SLOTS;
+    if (!tally->ns[i]) {
+        if (tally->n == TALLY_MAX)
+            return;
+        tally->used[tally->n++] = (uint16_t)i;
+        tally->keys[i] = key;
+    }
+    tally->ns[i] += ns;
+}
+
+/* The key that ran longest, of equal ones the one that came first. */
+static struct level_top tally_top(const struct tally *tally)
+{
+    struct level_top top = {0, LEVEL_NO_KEY, 0};
+    for (size_t i = 0; i < tally->n; i++)
+        if (tally->ns[tally->used[i]] > top.ns)
+            top = (struct level_top){tally->ns[tally->used[i]], tally->keys[tally->used[i]], 0};
+    return top;
+}
+
+static void sum_tops(struct level_top *tops, size_t n_blocks)
+{
+    struct tally tally = {.n = 0};
+    size_t first = 0, n = n_blocks;
+    while (n > 1) {
+        size_t n_above = (n + LEVEL_FAN - 1) / LEVEL_FAN;
+        for (size_t i = 0; i < n_above; i++) {
+            for (size_t k = i * LEVEL_FAN; k < n && k < (i + 1) * LEVEL_FAN; k++)
+                tally_add(&tally, tops[first + k].key, tops[first + k].ns);
+            tops[first + n + i] = tally_top(&tally);
+            tally_clear(&tally);
+        }
+        first += n;
+        n = n_above;
+    }
+}
+
+void level_sum_up(const struct level_stay *stays, size_t n, struct level_block *blocks, struct level_top *tops)
+{
+    struct tally tally = {.n = 0};
+    struct level_block sums = {{0}};
+    for (size_t i = 0; i < n; i++) {
+        if (i % LEVEL_BLOCK == 0)
+            blocks[i / LEVEL_BLOCK] = sums;
+        sums.before_ns[stays[i].part] += stays[i].to_ns - stays[i].from_ns;
+        if (stays[i].part == LEVEL_RUNNING)
+            tally_add(&tally, stays[i].key, stays[i].to_ns - stays[i].from_ns);
+        if ((i + 1) % LEVEL_BLOCK == 0 || i + 1 == n) {
+            tops[i / LEVEL_BLOCK] = tally_top(&tally);
+            tally_clear(&tally);
+        }
+    }
+    sum_tops(tops, level_n_blocks(n));
+}
+
+/* --- making them --- */
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct growing *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Follows the schedule. CPUs without any event have rows, too.  err: ERR_MEMORY */
+static int follow(struct making *making, struct error *err)
+{
+    const struct stream *stream = making->stream;
+    const struct schedule_sink sink = {take_piece, take_run, making};
+    struct schedule sched = {0};
+    for (uint32_t cpu = 0; cpu < stream->n_cpus && cpu < STREAM_NO_CPU && !making->failed; cpu++)
+        (void)row_of(making, LEVEL_CPU, (int32_t)cpu);
+    making->n_cpus = making->failed ? 0 : making->n;
+    int code = making->failed ? error_memory(err) : schedule_analyse(stream, NULL, &sink, &sched, err);
+    schedule_close(&sched);
+    if (code == 0)
+        mark_rows(making, true);
+    for (size_t i = 0; code == 0 && i < making->n; i++)
+        if (making->rows[i].known_ns < making->levels->end_ns)
+            know_until(making, &making->rows[i], making->levels->end_ns);
+    return making->failed ? error_memory(err) : code;
+}
+
+/* Where the parts of each row lie; *n_...: how many there are in all. */
+static void place(struct making *making, struct levels *levels)
+{
+    for (size_t i = 0; i < making->n; i++) {
+        struct growing *from = &making->rows[i];
+        struct level_row *row = &levels->rows[i];
+        *row = (struct level_row){.number = from->number,
+                                  .kind = from->kind,
+                                  .first_ns = from->first_ns,
+                                  .last_ns = from->last_ns,
+                                  .first_stay = levels->n_stays,
+                                  .n_stays = from->n,
+                                  .first_block = levels->n_blocks,
+                                  .first_top = levels->n_tops};
+        levels->n_cpus += from->kind == LEVEL_CPU;
+        levels->n_stays += from->n;
+        levels->n_blocks += level_n_blocks(from->n);
+        levels->n_tops += level_n_tops(from->n);
+        for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
+            row->first_time[mark] = from->next[mark] = levels->n_times;
+            row->n_times[mark] = from->n_times[mark];
+            levels->n_times += from->n_times[mark];
+        }
+    }
+    levels->n_rows = making->n;
+}
+
+/* Takes what a row has to its places. */
+static void settle(struct growing *from, struct level_row *row, struct levels *levels)
+{
+    struct level_stay *stays = levels->stays + row->first_stay;
+    if (from->n)
+        memcpy(stays, from->stays, from->n * sizeof *stays);
+    free(from->stays);
+    from->stays = NULL;
+    level_sum_up(stays, from->n, levels->blocks + row->first_block, levels->tops + row->first_top);
+    for (size_t i = 0; i < from->n; i++)
+        row->parts_ns[stays[i].part] += stays[i].to_ns - stays[i].from_ns;
+}
+
+static int fill(struct making *making, struct levels *levels, struct error *err)
+{
+    qsort(making->rows, making->n, sizeof *making->rows, compare_rows);
+    slots_fini(&making->slots); /* the rows have moved */
+    making->last = SIZE_MAX;
+    levels->rows = calloc(making->n + 1, sizeof *levels->rows);
+    if (!levels->rows)
+        return error_memory(err);
+    place(making, levels);
+    levels->stays = malloc((levels->n_stays + 1) * sizeof *levels->stays);
+    levels->blocks = malloc((levels->n_blocks + 1) * sizeof *levels->blocks);
+    levels->tops = malloc((levels->n_tops + 1) * sizeof *levels->tops);
+    levels->times = malloc((levels->n_times + 1) * sizeof *levels->times);
+    if (!levels->stays || !levels->blocks || !levels->tops || !levels->times)
+        return error_memory(err);
+    for (size_t i = 0; i < making->n; i++)
+        settle(&making->rows[i], &levels->rows[i], levels);
+    mark_rows(making, false);
+    return making->failed ? error_memory(err) : 0;
+}
+
+int levels_make(const struct stream *stream, struct levels *levels, struct error *err)
+{
+    struct making making = {.stream = stream, .levels = levels, .last = SIZE_MAX};
+    levels->begin_ns = stream->n_events ? stream->events[0].t_ns : 0;
+    levels->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
+    making.sample_id = stream_find_id(stream, "locus/sample");
+    making.sample_id = making.sample_id == STREAM_ID_NONE ? STREAM_ID_LOST : making.sample_id;
+    int code = follow(&making, err);
+    if (code == 0)
+        code = fill(&making, levels, err);
+    for (size_t i = 0; i < making.n; i++)
+        free(making.rows[i].stays);
+    free(making.rows);
+    slots_fini(&making.slots);
+    if (code != 0)
+        levels_fini(levels);
+    return code;
+}
+
+void levels_fini(struct levels *levels)
+{
+    if (levels->map) {
+        (void)munmap(levels->map, levels->n_map);
+    } else {
+        free(levels->rows);
+        free(levels->stays);
+        free(levels->blocks);
+        free(levels->tops);
+        free(levels->times);
+    }
+    *levels = (struct levels){0};
+}
+
+/* --- questions --- */
+
+static bool row_is_before(const void *context, size_t i)
+{
+    const struct level_row *const *search = context;
+    const struct level_row *row = &search[0][i], *like = search[1];
+    return row->kind != like->kind ? row->kind < like->kind : row->number < like->number;
+}
+
+size_t levels_find(const struct levels *levels, enum level_kind kind, int32_t number)
+{
+    const struct level_row like = {.kind = kind, .number = number}, *search[] = {levels->rows, &like};
+    size_t i = search_where(levels->n_rows, row_is_before, search);
+    return i < levels->n_rows && levels->rows[i].kind == like.kind && levels->rows[i].number == number ? i : SIZE_MAX;
+}
+
+struct level_track levels_track(const struct levels *levels, size_t row)
+{
+    const struct level_row *of = &levels->rows[row];
+    return (struct level_track){levels->stays + of->first_stay, of->n_stays, levels->blocks + of->first_block,
+                                levels->tops + of->first_top};
+}
+
+static bool ends_upto(const void *context, size_t i)
+{
+    const struct level_stay *const *search = context;
+    return search[0][i].to_ns <= search[1]->to_ns;
+}
+
+size_t level_stay_at(const struct level_track *track, int64_t t_ns)
+{
+    const struct level_stay like = {.to_ns = t_ns}, *search[] = {track->stays, &like};
+    return search_where(track->n, ends_upto, search);
+}
+
+/* The sums before t_ns, where i is the first stay that ends behind it. */
+static void sums_at(const struct level_track *track, size_t i, int64_t t_ns, int64_t sums[LEVEL_PARTS])
+{
+    size_t block = track->n ? (i < track->n ? i : track->n - 1) / LEVEL_BLOCK : 0;
+    memset(sums, 0, LEVEL_PARTS * sizeof *sums);
+    if (track->n)
+        memcpy(sums, track->blocks[block].before_ns, sizeof track->blocks[block].before_ns);
+    for (size_t k = block * LEVEL_BLOCK; k < i; k++)
+        sums[track->stays[k].part % LEVEL_PARTS] += track->stays[k].to_ns - track->stays[k].from_ns;
+    if (i < track->n && track->stays[i].from_ns < t_ns)
+        sums[track->stays[i].part % LEVEL_PARTS] += t_ns - track->stays[i].from_ns;
+}
+
+void level_sums(const struct level_track *track, int64_t t_ns, int64_t sums[LEVEL_PARTS])
+{
+    sums_at(track, level_stay_at(track, t_ns), t_ns, sums);
+}
+
+void level_sums_of(const struct level_track *track, int64_t from_ns, int64_t to_ns, int64_t sums[LEVEL_PARTS])
+{
+    int64_t before[LEVEL_PARTS];
+    level_sums(track, from_ns, before);
+    level_sums(track, to_ns, sums);
+    for (size_t part = 0; part < LEVEL_PARTS; part++)
+        sums[part] = to_ns > from_ns ? sums[part] - before[part] : 0;
+}
+
+/* The first of the times [n], of which the first at are before t_ns, that is not: near ones are found fast. */
+static size_t time_at(const int64_t *times, size_t n, size_t at, int64_t t_ns)
+{
+    size_t step = 1, high = at;
+    while (high < n && times[high] < t_ns) {
+        at = high + 1;
+        high += step;
+        step *= 2;
+    }
+    high = high < n ? high : n;
+    while (at < high) {
+        size_t middle = at + (high - at) / 2;
+        if (times[middle] < t_ns)
+            at = middle + 1;
+        else
+            high = middle;
+    }
+    return at;
+}
+
+uint64_t levels_count(const struct levels *levels, size_t row, enum level_mark mark, int64_t from_ns, int64_t to_ns)
+{
+    const struct level_row *of = &levels->rows[row];
+    const int64_t *times = levels->times + of->first_time[mark];
+    size_t first = time_at(times, of->n_times[mark], 0, from_ns);
+    return to_ns > from_ns ? time_at(times, of->n_times[mark], first, to_ns) - first : 0;
+}
+
+/* --- pictures --- */
+
+/* A track that is gone along: at is the first stay that ends behind the present pixel's begin. */
+struct cursor {
+    const struct level_track *track;
+    size_t at;
+};
+
+struct drawing {
+    const struct level_picture *picture;
+    struct level_track track;
+    struct cursor own, keys;
+    const int64_t *times[LEVEL_MARKS];
+    size_t n_times[LEVEL_MARKS], at[LEVEL_MARKS];
+    bool ends_marked; /* something happens at the very end of the last pixel, which that one shows */
+    struct tally tally;
+};
+
+/* The first stay from at on that ends behind t_ns: near ones are found fast. */
+static size_t stay_after(const struct level_track *track, size_t at, int64_t t_ns)
+{
+    size_t step = 1, high = at;
+    while (high < track->n && track->stays[high].to_ns <= t_ns) {
+        at = high + 1;
+        high += step;
+        step *= 2;
+    }
+    high = high < track->n ? high : track->n;
+    while (at < high) {
+        size_t middle = at + (high - at) / 2;
+        if (track->stays[middle].to_ns <= t_ns)
+            at = middle + 1;
+        else
+            high = middle;
+    }
+    return at;
+}
+
+/* The stay that fills [from_ns, to_ns], or NULL: none lies in it, and *is_plain; else it is neither. *until_ns is
+ * lowered to where that ends. */
+static const struct level_stay *whole(const struct cursor *cursor, int64_t from_ns, int64_t to_ns, int64_t *until_ns,
+                                      bool *is_plain)
+{
+    const struct level_stay *stay = cursor->at < cursor->track->n ? &cursor->track->stays[cursor->at] : NULL;
+    bool fills = stay && stay->from_ns <= from_ns && stay->to_ns >= to_ns;
+    bool is_apart = !stay || (!fills && stay->from_ns >= to_ns);
+    int64_t end_ns = fills ? stay->to_ns : stay ? stay->from_ns : INT64_MAX;
+    *is_plain = *is_plain && (fills || is_apart);
+    *until_ns = end_ns < *until_ns ? end_ns : *until_ns;
+    return fills ? stay : NULL;
+}
+
+static int32_t key_for(const struct level_picture *picture, int32_t key)
+{
+    return key != LEVEL_NO_KEY && picture->key ? picture->key(picture->context, key) : key;
+}
+
+/* Adds what lies in a window of a stay that runs. */
+static void add_clipped(struct drawing *drawing, const struct level_stay *stay, int64_t from_ns, int64_t to_ns)
+{
+    from_ns = stay->from_ns > from_ns ? stay->from_ns : from_ns;
+    to_ns = stay->to_ns < to_ns ? stay->to_ns : to_ns;
+    if (stay->part == LEVEL_RUNNING)
+        tally_add(&drawing->tally, key_for(drawing->picture, stay->key), to_ns - from_ns);
+}
+
+/* Adds what ran in blocks [first, end). */
+static void add_blocks(struct drawing *drawing, const struct level_track *track, size_t first, size_t end)
+{
+    size_t level = 0, n = level_n_blocks(track->n);
+    while (first < end) {
+        for (; first < end && first % LEVEL_FAN; first++)
+            tally_add(&drawing->tally, key_for(drawing->picture, track->tops[level + first].key),
+                      track->tops[level + first].ns);
+        for (; first < end && end % LEVEL_FAN; end--)
+            tally_add(&drawing->tally, key_for(drawing->picture, track->tops[level + end - 1].key),
+                      track->tops[level + end - 1].ns);
+        first /= LEVEL_FAN;
+        end /= LEVEL_FAN;
+        level += n;
+        n = (n + LEVEL_FAN - 1) / LEVEL_FAN;
+    }
+}
+
+/* The key that ran longest in a window, of the stays [first, end) that have a part in it. */
+static struct level_top heaviest(struct drawing *drawing, const struct level_track *track, size_t first, size_t end,
+                                 int64_t from_ns, int64_t to_ns)
+{
+    size_t first_block = (first + LEVEL_BLOCK) / LEVEL_BLOCK, end_block = end ? (end - 1) / LEVEL_BLOCK : 0;
+    bool has_blocks = end_block > first_block + LEVEL_FAN;
+    size_t low = has_blocks ? first_block * LEVEL_BLOCK : end, high = has_blocks ? end_block * LEVEL_BLOCK : end;
+    tally_clear(&drawing->tally);
+    for (size_t i = first; i < low; i++)
+        add_clipped(drawing, &track->stays[i], from_ns, to_ns);
+    if (has_blocks)
+        add_blocks(drawing, track, first_block, end_block);
+    for (size_t i = high; i < end; i++)
+        add_clipped(drawing, &track->stays[i], from_ns, to_ns);
+    return tally_top(&drawing->tally);
+}
+
+/* Index behind the last stay that begins before to_ns. */
+static size_t end_of(const struct cursor *cursor, int64_t to_ns)
+{
+    size_t end = stay_after(cursor->track, cursor->at, to_ns);
+    return end < cursor->track->n && cursor->track->stays[end].from_ns < to_ns ? end + 1 : end;
+}
+
+/* The sums of one pixel in which several stays lie. */
+static void draw_mixed(struct drawing *drawing, int64_t from_ns, int64_t to_ns, struct level_cell *cell)
+{
+    const struct level_track *track = &drawing->track;
+    int64_t before[LEVEL_PARTS];
+    size_t after = stay_after(track, drawing->own.at, to_ns);
+    sums_at(track, drawing->own.at, from_ns, before);
+    sums_at(track, after, to_ns, cell->parts_ns);
+    for (size_t part = 0; part < LEVEL_PARTS; part++)
+        cell->parts_ns[part] -= before[part];
+    size_t end = end_of(&drawing->keys, to_ns);
+    struct level_top top = heaviest(drawing, drawing->keys.track, drawing->keys.at, end, from_ns, to_ns);
+    cell->key = top.key;
+    cell->key_ns = top.ns;
+}
+
+/* Counts the marks of a pixel; where there are none, *until_ns is lowered to where the next one is. */
+static bool draw_marks(struct drawing *drawing, int64_t to_ns, struct level_cell *cell, int64_t *until_ns)
+{
+    bool has_any = false;
+    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
+        size_t end = time_at(drawing->times[mark], drawing->n_times[mark], drawing->at[mark], to_ns);
+        cell->n_marks[mark] = end - drawing->at[mark];
+        has_any |= end > drawing->at[mark];
+        drawing->at[mark] = end;
+        if (end < drawing->n_times[mark] && drawing->times[mark][end] < *until_ns)
+            *until_ns = drawing->times[mark][end];
+    }
+    return has_any;
+}
+
+/* The cell that begins with pixel x. */
+static struct level_cell draw_cell(struct drawing *drawing, size_t x)
+{
+    const int64_t *edges = drawing->picture->edges;
+    int64_t from_ns = edges[x], to_ns = edges[x + 1], until_ns = INT64_MAX;
+    bool is_last = x + 1 == drawing->picture->width, is_plain = true;
+    struct level_cell cell = {.x = x, .n = 1, .key = LEVEL_NO_KEY, .length_ns = to_ns > from_ns ? to_ns - from_ns : 1};
+    drawing->own.at = stay_after(drawing->own.track, drawing->own.at, from_ns);
+    drawing->keys.at = stay_after(drawing->keys.track, drawing->keys.at, from_ns);
+    bool has_marks = draw_marks(drawing, to_ns + (is_last && to_ns < INT64_MAX), &cell, &until_ns);
+    const struct level_stay *stay = whole(&drawing->own, from_ns, to_ns, &until_ns, &is_plain);
+    const struct level_stay *keyed = whole(&drawing->keys, from_ns, to_ns, &until_ns, &is_plain);
+    if (!is_plain) {
+        draw_mixed(drawing, from_ns, to_ns, &cell);
+        return cell;
+    }
+    if (stay)
+        cell.parts_ns[stay->part % LEVEL_PARTS] = cell.length_ns;
+    if (keyed && keyed->part == LEVEL_RUNNING) {
+        cell.key = key_for(drawing->picture, keyed->key);
+        cell.key_ns = cell.length_ns;
+    }
+    size_t end = x + 1;
+    if (!has_marks)
+        end = time_at(edges, drawing->picture->width + 1, x + 1, until_ns < INT64_MAX ? until_ns + 1 : until_ns) - 1;
+    end -= end == drawing->picture->width && end > x + 1 && drawing->ends_marked;
+    cell.n = end > x ? end - x : 1;
+    return cell;
+}
+
+void levels_draw(const struct levels *levels, size_t row, const struct level_picture *picture)
+{
+    const struct level_row *of = &levels->rows[row];
+    struct drawing drawing = {.picture = picture, .track = levels_track(levels, row)};
+    drawing.own = (struct cursor){&drawing.track, level_stay_at(&drawing.track, picture->edges[0])};
+    drawing.keys = drawing.own;
+    if (picture->keys)
+        drawing.keys = (struct cursor){picture->keys, level_stay_at(picture->keys, picture->edges[0])};
+    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
+        drawing.times[mark] = levels->times + of->first_time[mark];
+        drawing.n_times[mark] = of->n_times[mark];
+        drawing.at[mark] = time_at(drawing.times[mark], of->n_times[mark], 0, picture->edges[0]);
+        size_t end = time_at(drawing.times[mark], of->n_times[mark], drawing.at[mark], picture->edges[picture->width]);
+        drawing.ends_marked |= end < of->n_times[mark] && drawing.times[mark][end] == picture->edges[picture->width];
+    }
+    for (size_t x = 0; x < picture->width;) {
+        struct level_cell cell = draw_cell(&drawing, x);
+        picture->cell(picture->context, &cell);
+        x += cell.n;
+    }
+}

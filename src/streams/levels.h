@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Levels of detail of a stream: what each CPU and each task did, so that a picture of any window, however wide, costs
+ * as much as its pixels. A row has the stays of its CPU or task, sums before every few of them, and above these what
+ * was heaviest in ever longer stretches. All times of pictures are exact sums; none is sampled. Ordinary code. */
+#ifndef LOCUS_STREAMS_LEVELS_H
+#define LOCUS_STREAMS_LEVELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "streams/stream.h"
+
+enum level_kind { LEVEL_CPU, LEVEL_TASK };
+
+/* What a row does in a stay. A task: runs; waits since it was woken; waits since it was displaced; nothing is known. A
+ * CPU: runs a task, or nothing is known. Between stays a CPU is idle, and a task blocked or gone. */
+enum level_part { LEVEL_RUNNING, LEVEL_WOKEN, LEVEL_PREEMPTED, LEVEL_UNKNOWN, LEVEL_PARTS };
+
+/* What happens at a time: events of any type but lost records; these; of events, twins and samples. */
+enum level_mark { LEVEL_EVENT, LEVEL_LOST, LEVEL_TWIN, LEVEL_SAMPLE, LEVEL_MARKS };
+
+#define LEVEL_NO_KEY INT32_MIN
+
+struct level_stay {
+    int64_t from_ns, to_ns;
+    int32_t key;   /* LEVEL_RUNNING: of a CPU the task, of a task the CPU; LEVEL_NO_KEY: not known */
+    uint8_t part;  /* enum level_part */
+    uint8_t state; /* of a task, LEVEL_RUNNING: what it does then, enum schedule_state; else the state itself */
+    uint16_t spare;
+};
+
+/* What a row did before a block of LEVEL_BLOCK stays. */
+enum { LEVEL_BLOCK = 16, LEVEL_FAN = 4 };
+struct level_block {
+    int64_t before_ns[LEVEL_PARTS];
+};
+
+/* The key that ran longest in a block, and for how long; in LEVEL_FAN of these, and so on: a lower bound there. */
+struct level_top {
+    int64_t ns;
+    int32_t key, spare;
+};
+
+/* Stays by time, none of which lies over another, with what belongs to them. */
+struct level_track {
+    const struct level_stay *stays; /* [n] */
+    size_t n;
+    const struct level_block *blocks; /* [(n + LEVEL_BLOCK - 1) / LEVEL_BLOCK] */
+    const struct level_top *tops;     /* as many, then a LEVEL_FAN-th of them, up to one; n 0: none */
+};
+
+struct level_row {
+    int32_t number; /* of the CPU or task */
+    uint32_t kind;  /* enum level_kind */
+    int64_t parts_ns[LEVEL_PARTS];
+    int64_t first_ns, last_ns;                              /* of its marks and runs; first > last: it has none */
+    uint64_t first_stay, n_stays, first_block;              /* in those of the levels */
+    uint64_t first_top;                                     /* the same */
+    uint64_t first_time[LEVEL_MARKS], n_times[LEVEL_MARKS]; /* the same */
+};
+
+/* All zero is empty. */
+struct levels {
+    int64_t begin_ns, end_ns; /* of the stream, by its own clock: its first and its last event */
+    struct level_row *rows;   /* [n_rows] CPUs, then tasks, by number; the idle task has none */
+    size_t n_rows, n_cpus;
+    struct level_stay *stays; /* [n_stays] row by row, as what follows */
+    size_t n_stays;
+    struct level_block *blocks; /* [n_blocks] */
+    size_t n_blocks;
+    struct level_top *tops; /* [n_tops] */
+    size_t n_tops;
+    int64_t *times; /* [n_times] */
+    size_t n_times;
+    uint64_t n_cut; /* stays of which a part was left out, because another one says otherwise */
+    void *map;      /* the file that all of these lie in, NULL: they are malloc'ed */
+    size_t n_map;
+};
+
+/* Makes those of a stream; *levels must be empty. levels_fini frees them.  err: ERR_MEMORY */
+int levels_make(const struct stream *stream, struct levels *levels, struct error *err);
+void levels_fini(struct levels *levels);
+
+/* The row of a CPU or task, SIZE_MAX: none. */
+size_t levels_find(const struct levels *levels, enum level_kind kind, int32_t number);
+
+/* The stays of a row; how many blocks and tops n of them have; and fills blocks and tops of stays, from_ns by from_ns.
+ */
+struct level_track levels_track(const struct levels *levels, size_t row);
+size_t level_n_blocks(size_t n_stays);
+size_t level_n_tops(size_t n_stays);
+void level_sum_up(const struct level_stay *stays, size_t n, struct level_block *blocks, struct level_top *tops);
+
+/* Index of the first stay that ends behind t_ns; n: none. */
+size_t level_stay_at(const struct level_track *track, int64_t t_ns);
+
+/* The time of each part before t_ns; and in a window. */
+void level_sums(const struct level_track *track, int64_t t_ns, int64_t sums[LEVEL_PARTS]);
+void level_sums_of(const struct level_track *track, int64_t from_ns, int64_t to_ns, int64_t sums[LEVEL_PARTS]);
+
+/* How many marks of a kind a row has from from_ns on and before to_ns. */
+uint64_t levels_count(const struct levels *levels, size_t row, enum level_mark mark, int64_t from_ns, int64_t to_ns);
+
+/* --- pictures --- */
+
+/* What a row did in some pixels, of which all are alike, or in one. */
+struct level_cell {
+    size_t x, n;       /* the first pixel; how many */
+    int64_t length_ns; /* of one pixel; where that is less than a nanosecond 1, with all of it in one part */
+    int64_t parts_ns[LEVEL_PARTS]; /* in one pixel */
+    uint64_t n_marks[LEVEL_MARKS]; /* the same */
+    int32_t key;                   /* that ran longest, LEVEL_NO_KEY: none */
+    int64_t key_ns;                /* how long, at least */
+};
+
+/* What is drawn. edges: where pixels begin, and the end of the last one, which includes its end. keys: other keys than
+ * those of the row (NULL: its own), of which one is chosen as heaviest. key: which key stands for one, NULL: it
+ * itself. */
+struct level_picture {
+    const int64_t *edges; /* [width + 1], on the levels' clock */
+    size_t width;
+    const struct level_track *keys;
+    int32_t (*key)(const void *context, int32_t key);
+    void (*cell)(void *context, const struct level_cell *cell);
+    void *context;
+};
+
+/* Draws a row: hands over its cells from left to right. */
+void levels_draw(const struct levels *levels, size_t row, const struct level_picture *picture);
+
+/* --- the file --- */
+
+#define LEVELS_SUFFIX ".locus-time"
+
+#endif
