@@ -16,6 +16,17 @@ import {make, attributes, button, onceAFrame} from "./parts.js";
  */
 
 /**
+ * The numbers below one.
+ * @param {number} n
+ */
+function upTo(n) {
+    const all = new Uint32Array(n);
+    for (let i = 0; i < n; i++)
+        all[i] = i;
+    return all;
+}
+
+/**
  * Rows by their ranks, equal ones in the order that they have, NaN last: a radix sort of the doubles' bits, 16 at a time, which knows no slow case.
  * @param {ArrayLike<number>} ranks
  * @param {number} n
@@ -23,18 +34,19 @@ import {make, attributes, button, onceAFrame} from "./parts.js";
  * @returns {Uint32Array}
  */
 export function orderOf(ranks, n, falls) {
-    const doubles = Float64Array.from({length: n}, (_, i) => ranks[i]);
-    const words = new Uint32Array(doubles.buffer);
+    const doubles = new Float64Array(n), words = new Uint32Array(doubles.buffer);
+    for (let i = 0; i < n; i++)
+        doubles[i] = ranks[i];
     for (let i = 0; i < n; i++) {
         const isNegative = words[2 * i + 1] & 0x80000000, isKnown = !Number.isNaN(ranks[i]);
         const low = isNegative ? ~words[2 * i] : words[2 * i], high = isNegative ? ~words[2 * i + 1] : words[2 * i + 1] | 0x80000000;
         words[2 * i] = isKnown ? (falls ? ~low : low) : 0xffffffff;
         words[2 * i + 1] = isKnown ? (falls ? ~high : high) : 0xffffffff;
     }
-    const halves = new Uint16Array(words.buffer);
-    let from = Uint32Array.from({length: n}, (_, i) => i), to = new Uint32Array(n);
+    const halves = new Uint16Array(words.buffer), starts = new Uint32Array(65537);
+    let from = upTo(n), to = new Uint32Array(n);
     for (let pass = 0; pass < 4; pass++) {
-        const starts = new Uint32Array(65537);
+        starts.fill(0);
         for (let i = 0; i < n; i++)
             starts[halves[4 * i + pass] + 1]++;
         if (starts[halves[pass] + 1] === n)
@@ -75,6 +87,7 @@ export class Grid {
         this.drawSoon = onceAFrame(() => this.draw());
         this.top = 0;     // where it is scrolled to, and how high it is: asked after a change, the browser would lay out anew
         this.visible = 0; // 0: not known yet
+        this.isLoud = false; // how it went to where it is
         this.roof = 0;
         this.element.addEventListener("scroll", () => {
             this.top = this.element.scrollTop;
@@ -88,14 +101,9 @@ export class Grid {
             this.roof = this.head.offsetHeight;
             this.top = this.element.scrollTop; // what was hidden could not be scrolled
             if (isNew && this.visible && this.order.length)
-                this.moveTo(this.at);
+                this.moveTo(this.at, !this.isLoud);
             this.drawSoon();
         }).observe(this.element);
-    }
-
-    /** The pixels in which rows can be seen: the head stays where it is. */
-    get room() {
-        return (this.visible || this.element.clientHeight) - (this.roof || this.head.offsetHeight);
     }
 
     /**
@@ -133,7 +141,7 @@ export class Grid {
     }
 
     plain() {
-        return Uint32Array.from({length: this.n}, (_, i) => i);
+        return upTo(this.n);
     }
 
     /**
@@ -202,8 +210,10 @@ export class Grid {
     mark() {
         for (const element of /** @type {NodeListOf<HTMLElement>} */ (this.space.querySelectorAll(".grid-row"))) {
             const marks = this.options.marks ? this.options.marks(Number(element.dataset.row)) : "";
-            const isAt = element.id === this.idOf(this.at);
-            element.className = "grid-row " + marks + (isAt ? " at" : "");
+            const classes = "grid-row " + marks + (element.id === this.idOf(this.at) ? " at" : "");
+            if (element.className === classes)
+                continue;
+            element.className = classes;
             attributes(element, {"aria-selected": /\b(active|selected)\b/.test(marks)});
         }
         this.pointAt();
@@ -232,7 +242,12 @@ export class Grid {
      */
     moveTo(at, isQuiet = true) {
         this.at = at;
-        const top = at * this.height, room = this.room;
+        this.isLoud = !isQuiet;
+        if (!this.visible) { // shown when it is known how high it is
+            this.drawSoon();
+            return;
+        }
+        const top = at * this.height, room = this.visible - this.roof;
         if (!isQuiet || top < this.top)
             this.scrollTo(Math.max(0, top - (isQuiet ? 0 : room / 3)));
         else if (top + this.height > this.top + room)
@@ -253,7 +268,7 @@ export class Grid {
     onKey(event) {
         if (event.altKey || event.metaKey || !this.order.length || /** @type {HTMLElement} */ (event.target).closest("button"))
             return;
-        const page = Math.max(1, Math.floor(this.room / this.height) - 1);
+        const page = Math.max(1, Math.floor((this.visible - this.roof) / this.height) - 1);
         const last = this.order.length - 1;
         const target = (/** @type {Record<string, number>} */ ({ArrowDown: this.at + 1, ArrowUp: this.at - 1, PageDown: this.at + page, PageUp: this.at - page, Home: 0, End: last}))[event.key];
         if (target !== undefined) {

@@ -19,6 +19,8 @@ import {brushFor, colourOf} from "./canvas.js";
  * @property {(key: string, node: number) => boolean} press whether it took a key
  */
 
+/** @typedef {{node: number, left: number, top: number, width: number, isWide: boolean}} Box */
+
 const BOX_ROW = 20, LEAST_TEXT = 28, LEAST_BOX = 0.5;
 /** Colours of boxes, by their numbers. */
 const BOX_COLOURS = ["--box-0", "--box-1", "--box-2", "--box-3", "--box-data", "--box-group", "--box-line"];
@@ -41,14 +43,24 @@ export class Icicle {
         this.zoomed = -1;
         this.at = 0;
         /** @type {Map<number, string>} */ this.labels = new Map();
-        this.element.addEventListener("scroll", () => this.draw());
+        this.width = this.height = this.top = 0; // asked after a change, the browser would lay out anew
+        /** @type {Box[]} what is in sight, as it was drawn */ this.seen = [];
+        this.element.addEventListener("scroll", () => {
+            this.top = this.element.scrollTop;
+            this.draw();
+        });
         this.element.addEventListener("keydown", (event) => this.press(event));
         this.element.addEventListener("focus", () => this.drawMarks());
         this.element.addEventListener("blur", () => this.drawMarks());
         this.view.addEventListener("click", (event) => this.click(event));
         this.view.addEventListener("dblclick", (event) => this.boxes.zoom(this.nodeAt(event)));
         this.view.addEventListener("pointermove", (event) => this.hover(event));
-        new ResizeObserver(() => this.draw()).observe(this.element);
+        new ResizeObserver(() => {
+            this.width = this.element.clientWidth;
+            this.height = this.element.clientHeight;
+            this.top = this.element.scrollTop;
+            this.draw();
+        }).observe(this.element);
     }
 
     /**
@@ -117,13 +129,11 @@ export class Icicle {
         return this.zoomed < 0 ? [0, this.whole || 1] : [this.x[this.zoomed], this.x[this.zoomed] + /** @type {Tree} */ (this.tree).value[this.zoomed]];
     }
 
-    /**
-     * Goes over the boxes that are wide enough and in sight; of narrower ones only the first at each pixel, with a width of 1.
-     * @param {(node: number, left: number, top: number, width: number, isWide: boolean) => void} each
-     */
-    visit(each) {
-        const tree = /** @type {Tree} */ (this.tree), {n, value, end, depth, up, hidden} = tree, x = this.x, w = this.element.clientWidth, h = this.element.clientHeight;
-        const [lo, hi] = this.range, scale = w / (hi - lo), top = this.element.scrollTop, last = new Int32Array(this.rows).fill(-1);
+    /** Finds the boxes that are wide enough and in sight; of narrower ones only the first at each pixel, with a width of 1. */
+    find() {
+        const tree = /** @type {Tree} */ (this.tree), {n, value, end, depth, up, hidden} = tree, {x, width: w, height: h, top} = this;
+        const [lo, hi] = this.range, scale = w / (hi - lo), last = new Int32Array(this.rows).fill(-1);
+        this.seen = [];
         for (let i = 0; i < n;) {
             const left = (x[i] - lo) * scale, width = value[i] * scale;
             if (left >= w || left + width <= 0 || (hidden && hidden[i])) {
@@ -134,33 +144,34 @@ export class Icicle {
             if (width < LEAST_BOX) {
                 const pixel = Math.floor(left);
                 if (last[row] < pixel && y > -BOX_ROW && y < h)
-                    each(i, pixel, y, 1, false);
+                    this.seen.push({node: i, left: pixel, top: y, width: 1, isWide: false});
                 last[row] = Math.max(pixel, last[row]);
                 i = end[i];
             } else if (!isUp && y >= h && !up) {
                 i = end[i];
             } else {
                 if (y > -BOX_ROW && y < h)
-                    each(i, Math.max(left, 0), y, Math.min(left + width, w) - Math.max(left, 0), true);
+                    this.seen.push({node: i, left: Math.max(left, 0), top: y, width: Math.min(left + width, w) - Math.max(left, 0), isWide: true});
                 i++;
             }
         }
     }
 
     draw() {
-        if (!this.tree || !this.element.clientWidth)
+        if (!this.tree || !this.width)
             return;
-        const {boxes} = this, {key} = this.tree, pen = brushFor(this.canvas, this.element.clientWidth, this.element.clientHeight), colors = BOX_COLOURS.map(colourOf);
+        this.find();
+        const {boxes} = this, {key} = this.tree, pen = brushFor(this.canvas, this.width, this.height), colors = BOX_COLOURS.map(colourOf);
         pen.font = "12px ui-monospace, 'DejaVu Sans Mono', monospace";
         pen.textBaseline = "middle";
         const letter = pen.measureText("m").width, narrow = colourOf("--edge");
         /** @type {[number, number, number, number][]} */ const texts = [];
-        this.visit((node, left, top, width, isWide) => {
+        for (const {node, left, top, width, isWide} of this.seen) {
             pen.fillStyle = isWide ? colors[boxes.color(node)] : narrow;
             pen.fillRect(left, top, width > 3 ? width - 1 : width, BOX_ROW - 1);
             if (width >= LEAST_TEXT)
                 texts.push([node, left, top, width]);
-        });
+        }
         pen.fillStyle = colourOf("--box-ink");
         for (const [node, left, top, width] of texts) {
             let label = this.labels.get(key[node]);
@@ -175,10 +186,10 @@ export class Icicle {
     }
 
     drawMarks() {
-        if (!this.tree || !this.element.clientWidth)
+        if (!this.tree || !this.width)
             return;
-        const {boxes} = this, pen = brushFor(this.layer, this.element.clientWidth, this.element.clientHeight), isFocused = document.activeElement === this.element;
-        this.visit((node, left, top, width, isWide) => {
+        const {boxes} = this, pen = brushFor(this.layer, this.width, this.height), isFocused = document.activeElement === this.element;
+        for (const {node, left, top, width, isWide} of this.seen) {
             const mark = isWide ? boxes.mark(node) : "";
             if (mark === "related" || mark === "hit") {
                 pen.strokeStyle = colourOf("--ink");
@@ -205,7 +216,7 @@ export class Icicle {
                 pen.strokeStyle = colourOf("--ink");
                 pen.strokeRect(left + 1, top + 1, Math.max(width - 3, 1), BOX_ROW - 3);
             }
-        });
+        }
     }
 
     /**
@@ -213,13 +224,8 @@ export class Icicle {
      * @param {MouseEvent} event
      */
     nodeAt(event) {
-        const box = this.canvas.getBoundingClientRect(), row = Math.floor((event.clientY - box.top + this.element.scrollTop) / BOX_ROW), px = event.clientX - box.left;
-        let found = -1;
-        this.visit((node, left, _, width) => {
-            if (px >= left && px < left + width && this.rowOf(node) === row)
-                found = node;
-        });
-        return found;
+        const box = this.canvas.getBoundingClientRect(), row = Math.floor((event.clientY - box.top + this.top) / BOX_ROW), px = event.clientX - box.left;
+        return this.seen.filter(({node, left, width}) => px >= left && px < left + width && this.rowOf(node) === row).pop()?.node ?? -1;
     }
 
     /** @param {MouseEvent} event */
@@ -241,9 +247,9 @@ export class Icicle {
     /** @param {number} node */
     moveTo(node) {
         this.at = node;
-        const top = this.rowOf(node) * BOX_ROW, {scrollTop, clientHeight} = this.element;
-        if (top < scrollTop || top + BOX_ROW > scrollTop + clientHeight)
-            this.element.scrollTop = Math.max(top - clientHeight / 2, 0);
+        const top = this.rowOf(node) * BOX_ROW;
+        if (top < this.top || top + BOX_ROW > this.top + this.height)
+            this.element.scrollTop = Math.max(top - this.height / 2, 0);
         this.describe();
         this.drawMarks();
         this.boxes.show(node);
@@ -308,8 +314,10 @@ export class Icicle {
         const siblings = this.siblingsOf(this.at), first = Math.max(siblings.indexOf(this.at) - AROUND / 2, 0);
         const below = this.childrenOf(this.at, isUp).slice(0, AROUND);
         const some = siblings.slice(first, first + AROUND), split = some.indexOf(this.at) + 1;
+        /** @type {Map<number, number[]>} */ const families = new Map();
         this.items.replaceChildren(...[...above, ...some.slice(0, split), ...below, ...some.slice(split)].map((node) => {
-            const of = this.siblingsOf(node);
+            const place = 2 * tree.parent[node] + (tree.up && tree.up[node] ? 1 : 0), of = families.get(place) || this.siblingsOf(node);
+            families.set(place, of);
             return attributes(make("div", "", this.boxes.words(node)), {role: "treeitem", id: "box-" + node, "aria-level": tree.depth[node] + 1, "aria-posinset": of.indexOf(node) + 1,
                 "aria-setsize": of.length, "aria-selected": this.boxes.mark(node) === "active", "aria-expanded": tree.end[node] > node + 1 ? true : null});
         }));

@@ -11,7 +11,9 @@ import {List} from "./list.js";
 /** @typedef {import("./views.js").View} View */
 
 const STACKS = /** @type {const} */ ({data: "view", code: "code"});
-/** @type {Map<View, {tab: HTMLElement, panel: HTMLElement, isOpen: boolean, mask: Set<string>}>} */ const shown = new Map();
+/** What changes no view: only what is around them. */
+const FRAME_KEYS = ["view", "code", "list", "group", "columns", "split"];
+/** @type {Map<View, {tab: HTMLElement, panel: HTMLElement, isOpen: boolean, mask: Set<string>, nDrawing: number}>} */ const shown = new Map();
 /** @type {List} */ let list;
 
 // --- views -----------------------------------------------------------------------------------------------------------
@@ -38,6 +40,12 @@ async function drawView(view) {
     const {panel} = about, found = stand(view), body = /** @type {HTMLElement} */ (panel.lastElementChild), note = /** @type {HTMLElement} */ (panel.firstElementChild);
     const mask = about.mask, now = textOf(state);
     about.mask = new Set();
+    if (panel.dataset.state && [...mask].every((each) => FRAME_KEYS.includes(each) || (each === "sort" && !view.isSorted))) {
+        if (!about.nDrawing)
+            panel.dataset.state = now;
+        return;
+    }
+    about.nDrawing++;
     note.hidden = !found.why;
     body.hidden = Boolean(found.why);
     note.replaceChildren(make("p", "", found.why));
@@ -53,6 +61,7 @@ async function drawView(view) {
             note.replaceChildren(make("p", "", error instanceof Error ? error.message : String(error)));
         }
     }
+    about.nDrawing--;
     if (now === textOf(state))
         panel.dataset.state = now;
     else if (!about.mask.size)
@@ -84,7 +93,7 @@ function makeStack(stack) {
         attributes(tab, {role: "tab", id: "tab-" + view.name, "aria-controls": "panel-" + view.name});
         const panel = make("div", "panel", make("div", "why"), make("div", "body body-" + view.name));
         attributes(panel, {role: "tabpanel", id: "panel-" + view.name, "aria-labelledby": "tab-" + view.name, tabindex: 0});
-        shown.set(view, {tab, panel, isOpen: false, mask: new Set(["all"])});
+        shown.set(view, {tab, panel, isOpen: false, mask: new Set(["all"]), nDrawing: 0});
         tabs.append(tab);
         element.append(panel);
     }
@@ -284,6 +293,7 @@ async function start() {
     document.addEventListener("keydown", onKey);
     addEventListener("resize", () => drawViews(new Set(["size"])));
     document.body.dataset.ready = "1";
+    tables()?.prepare();
 }
 
 start().catch((error) => {

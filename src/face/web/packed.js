@@ -2,7 +2,8 @@
 // Packed answers, as answer_print_packed writes them: a header, columns of one type each, and texts. Columns are decoded when they are first
 // used.
 
-const ABSENT = 0xffffffff;
+const ABSENT = 0xffffffff, READ_SINGLY = 1000;
+const UTF8 = new TextDecoder();
 
 /** One column of an answer. Numbers that are not known are NaN, texts are null. */
 export class Column {
@@ -85,7 +86,7 @@ export class Column {
         if (this.about.type === "same")
             return typeof this.about.value === "string" ? this.about.value : null;
         const id = this.words()[row];
-        return id === ABSENT ? null : this.answer.texts[id];
+        return id === ABSENT ? null : this.answer.textAt(id);
     }
 
     /**
@@ -147,12 +148,30 @@ export class Answer {
         }
         this.rest = data.subarray(at, at + header.text_bytes);
         /** @type {string[] | null} */ this.strings = null;
+        /** @type {Uint32Array | null} where texts begin */ this.starts = null;
+        this.nRead = 0;
     }
 
     get texts() {
         if (!this.strings)
-            this.strings = new TextDecoder().decode(this.rest).split("\0");
+            this.strings = UTF8.decode(this.rest).split("\0");
         return this.strings;
+    }
+
+    /**
+     * One text: all of them are decoded only when many were asked for.
+     * @param {number} id
+     */
+    textAt(id) {
+        if (this.strings || this.nRead++ > READ_SINGLY)
+            return this.texts[id];
+        if (!this.starts) {
+            const {rest} = this, n = rest.length, found = [0];
+            for (let at = rest.indexOf(0); at >= 0; at = rest.indexOf(0, at + 1))
+                found.push(at + 1);
+            this.starts = Uint32Array.from(found.concat(n + 1));
+        }
+        return UTF8.decode(this.rest.subarray(this.starts[id], this.starts[id + 1] - 1));
     }
 
     /**
@@ -190,5 +209,5 @@ export function decode(buffer) {
     if (view.getUint32(0, true) !== 0x31434f4c)
         throw new Error("this is no packed answer");
     const n = view.getUint32(4, true);
-    return new Answer(JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + n))), bytes.subarray(8 + n));
+    return new Answer(JSON.parse(UTF8.decode(bytes.subarray(8, 8 + n))), bytes.subarray(8 + n));
 }

@@ -49,16 +49,29 @@ export const START = Object.freeze({
 });
 
 /** @param {string} text */
-const escaped = (text) => Array.from(new TextEncoder().encode(text), (byte) => {
+const escaped = (text) => (/^[A-Za-z0-9\-._~:/@!$'()*,;?]*$/.test(text) ? text : escapedBytes(text));
+
+/** @param {string} text */
+const escapedBytes = (text) => Array.from(new TextEncoder().encode(text), (byte) => {
     const c = String.fromCharCode(byte);
     return byte < 128 && /[A-Za-z0-9\-._~:/@!$'()*,;?]/.test(c) ? c : "%" + byte.toString(16).toUpperCase().padStart(2, "0");
 }).join("");
+
+/** @type {WeakMap<State, string>} */ const textsOfStates = new WeakMap();
 
 /**
  * @param {State} state
  * @returns {string}
  */
 export function textOf(state) {
+    let text = textsOfStates.get(state);
+    if (text === undefined)
+        textsOfStates.set(state, text = makeText(state));
+    return text;
+}
+
+/** @param {State} state */
+function makeText(state) {
     const any = /** @type {any} */ (state);
     const layout = LAYOUT.filter((key) => any[key] !== /** @type {any} */ (START)[key]).map((key) => `${key}:${any[key]}`).join(",");
     const pairs = [];

@@ -72,10 +72,6 @@ export async function loadTables() {
     })));
 }
 
-/** @typedef {{metric: string, vars: Answer, functions: Answer, lines: Answer, rows: Map<string, number>, byPlace: Map<string, number>, byName: Map<string, number[]>, functionsByName: Map<string, number[]>, linesOf: Map<string, number[]>}} Tables */
-
-/** @type {Tables | null} */ let index = null;
-
 /**
  * Rows by a text of theirs.
  * @param {Answer} answer
@@ -91,28 +87,83 @@ const rowsBy = (answer, key) => groupedBy(Array.from({length: answer.n}, (_, i) 
  */
 const functionKey = (answer, row) => answer.text("function", row) + "\n" + answer.text("module", row);
 
+/** The tables, and their rows by what names them: found when somebody asks, since nothing of it is needed for the first picture. */
+export class Tables {
+    /**
+     * @param {Answer} vars
+     * @param {Answer} functions
+     * @param {Answer} lines
+     */
+    constructor(vars, functions, lines) {
+        this.metric = state.metric;
+        this.vars = vars;
+        this.functions = functions;
+        this.lines = lines;
+        /** @type {Map<string, any>} */ this.made = new Map();
+    }
+
+    /**
+     * @template T
+     * @param {string} name
+     * @param {() => T} action
+     * @returns {T}
+     */
+    once(name, action) {
+        if (!this.made.has(name))
+            this.made.set(name, action());
+        return this.made.get(name);
+    }
+
+    get rows() {
+        return this.once("rows", () => {
+            /** @type {Map<string, number>} */ const rows = new Map();
+            for (const table of [this.vars, this.functions, this.lines])
+                for (let i = 0; i < table.n; i++) {
+                    const item = table.text("item", i);
+                    if (item && !rows.has(item))
+                        rows.set(item, i);
+                }
+            return rows;
+        });
+    }
+
+    get byPlace() {
+        return this.once("byPlace", () => {
+            /** @type {Map<string, number>} */ const byPlace = new Map();
+            for (let i = this.lines.n - 1; i >= 0; i--)
+                byPlace.set(this.lines.text("file", i) + ":" + this.lines.number("line", i), i);
+            return byPlace;
+        });
+    }
+
+    get byName() {
+        return this.once("byName", () => rowsBy(this.vars, (row) => this.vars.text("variable", row)));
+    }
+
+    get functionsByName() {
+        return this.once("functionsByName", () => rowsBy(this.functions, (row) => this.functions.text("function", row)));
+    }
+
+    /** Makes the parts that the first click needs, one by one, while nothing else is to be done. */
+    prepare() {
+        for (const part of /** @type {const} */ (["rows", "byPlace", "byName", "functionsByName", "linesOf"]))
+            setTimeout(() => this[part], 200);
+    }
+
+    get linesOf() {
+        return this.once("linesOf", () => rowsBy(this.lines, (row) => functionKey(this.lines, row)));
+    }
+}
+
+/** @type {Tables | null} */ let index = null;
+
 /**
  * @param {Answer} vars
  * @param {Answer} functions
  * @param {Answer} lines
- * @returns {Tables}
  */
 function indexOf(vars, functions, lines) {
-    const rows = new Map(), byPlace = new Map();
-    for (const table of [vars, functions, lines])
-        for (let i = 0; i < table.n; i++) {
-            const item = table.text("item", i);
-            if (item && !rows.has(item))
-                rows.set(item, i);
-        }
-    for (let i = 0; i < lines.n; i++) {
-        const key = lines.text("file", i) + ":" + lines.number("line", i);
-        if (!byPlace.has(key))
-            byPlace.set(key, i);
-    }
-    const byName = rowsBy(vars, (row) => vars.text("variable", row)), functionsByName = rowsBy(functions, (row) => functions.text("function", row));
-    const linesOf = rowsBy(lines, (row) => functionKey(lines, row));
-    index = {metric: state.metric, vars, functions, lines, rows, byPlace, byName, functionsByName, linesOf};
+    index = new Tables(vars, functions, lines);
     return index;
 }
 

@@ -6,17 +6,19 @@
  * @param {string} text
  */
 function bytesOf(text) {
-    const n = text.length, out = new Uint8Array(Math.floor(n * 4 / 5));
-    for (let i = 0, at = 0; i < n; i += 5) {
-        let word = 0;
-        for (let k = i; k < i + 5; k++) {
-            const c = k < n ? text.charCodeAt(k) : 124;
-            word = word * 85 + (c === 125 ? 20 : c === 126 ? 52 : c - 40);
-        }
-        for (let shift = 24; shift >= 0 && at < out.length; shift -= 8)
-            out[at++] = word >>> shift;
+    const n = text.length, from = new TextEncoder().encode(text), size = Math.floor(n * 4 / 5), out = new Uint8Array(size + 4), digits = new Uint8Array(128);
+    for (let c = 40; c < 127; c++)
+        digits[c] = c === 125 ? 20 : c === 126 ? 52 : c - 40;
+    for (let i = 0, at = 0; i < n; i += 5, at += 4) {
+        let word = 0; // of 32 bits: what is above is lost
+        for (let k = i; k < i + 5; k++)
+            word = (Math.imul(word, 85) + (k < n ? digits[from[k]] : 84)) | 0;
+        out[at] = word >>> 24;
+        out[at + 1] = word >>> 16;
+        out[at + 2] = word >>> 8;
+        out[at + 3] = word;
     }
-    return out;
+    return out.subarray(0, size);
 }
 (async () => {
     const code = /** @type {HTMLElement} */ (document.getElementById("code")), made = document.createElement("script");

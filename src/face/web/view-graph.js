@@ -7,7 +7,7 @@ import {about, tables, standIn, relatedTo, titleOf} from "./things.js";
 import {make, attributes, button, named, choice, check, percent, short, say} from "./parts.js";
 import {NODES} from "./nodes.js";
 import {choose} from "./list.js";
-import {treeOf, folded, stepped, stepWords, recursive, leftHeavy, bottomUp, sandwich, outermost, hiding, keysOf, labelOf, FUNCTION, LOOP, LINE, GROUP, VARIABLE} from "./shape.js";
+import {treeOf, folded, stepped, stepWords, recursive, leftHeavy, bottomUp, sandwich, hiding, keysOf, labelOf, FUNCTION, LOOP, LINE, GROUP, VARIABLE} from "./shape.js";
 import {Icicle} from "./icicle.js";
 import {CallGraph} from "./callgraph.js";
 
@@ -116,16 +116,56 @@ function markIn(row) {
     return mark || (names && names.about.type !== "same" && graphHits[names.words()[row]] ? 1 : 0);
 }
 
+/** @typedef {{ids: Uint32Array, low: string[]}} Names of nodes, each once, in small letters */
+/** @type {WeakMap<Answer, Names>} */ const namesKept = new WeakMap();
+
+/**
+ * The numbers of a column's texts.
+ * @param {Answer} nodes
+ * @param {string} key
+ */
+function wordsOfColumn(nodes, key) {
+    const column = nodes.columns.get(key);
+    return column && column.about.type !== "same" ? column.words() : null;
+}
+
+/** @param {Answer} nodes */
+function namesIn(nodes) {
+    let made = namesKept.get(nodes);
+    if (!made) {
+        const ids = Uint32Array.from(new Set(wordsOfColumn(nodes, "name") || [])).filter((id) => id < nodes.texts.length);
+        namesKept.set(nodes, made = {ids, low: Array.from(ids, (id) => nodes.texts[id].toLowerCase())});
+    }
+    return made;
+}
+
+/**
+ * What nodes of each mark cost together, each with what is below it: of those below one of the same mark nothing more is counted.
+ * @param {Tree} base
+ * @param {Uint8Array} marks by row
+ * @returns {number[]}
+ */
+function sumsByMark(base, marks) {
+    const {n, of, end, value} = base, sums = new Array(MARK_WORDS.length).fill(0), until = new Uint32Array(MARK_WORDS.length);
+    for (let i = 0; i < n; i++) {
+        const mark = marks[of[i]];
+        if (mark && i >= until[mark]) {
+            sums[mark] += value[i];
+            until[mark] = end[i];
+        }
+    }
+    return sums;
+}
+
 /** Finds out what is marked, and how much it costs: the thing itself, what belongs to it, what was searched for. */
 function findMarks() {
     const {nodes, base} = graphKept, t = tables(), info = graphParts?.info;
     if (!nodes || !base || !info)
         return;
-    if (graphHits.length !== nodes.texts.length || !graphMarks.items.size) {
-        const column = nodes.columns.get("item");
-        graphMarks.items = new Map(column && column.about.type !== "same" ? [...new Set(column.words())].map((id) => [nodes.texts[id], id]) : []);
-    }
-    const marks = new Uint8Array(nodes.texts.length), mark = (/** @type {string} */ item, /** @type {number} */ as) => {
+    const items = wordsOfColumn(nodes, "item"), words = wordsOfColumn(nodes, "name"), nTexts = nodes.texts.length;
+    if (graphHits.length !== nTexts || !graphMarks.items.size)
+        graphMarks.items = new Map(items ? [...new Set(items)].map((id) => [nodes.texts[id], id]) : []);
+    const marks = new Uint8Array(nTexts), mark = (/** @type {string} */ item, /** @type {number} */ as) => {
         const id = graphMarks.items.get(item);
         if (id !== undefined)
             marks[id] = Math.max(marks[id], as);
@@ -140,16 +180,22 @@ function findMarks() {
         mark(item, 3);
     mark(state.active, 4);
     graphMarks.marks = marks;
-    const low = state.filter.toLowerCase();
-    graphHits = Uint8Array.from(nodes.texts, (text) => (low && text.toLowerCase().includes(low) ? 1 : 0));
-    const sum = (/** @type {(row: number) => boolean} */ is) => outermost(base, (node) => is(base.of[node])).sum, made = [];
-    const column = nodes.columns.get("item"), markOfRow = (/** @type {number} */ row) => (column && column.about.type !== "same" ? marks[column.words()[row]] || 0 : 0);
-    graphMarks.base = state.active ? sum((row) => markOfRow(row) === 4) || sum((row) => markOfRow(row) === 2) : 0;
-    const part = (/** @type {number} */ value) => (state.percent === "absolute" ? short(value) : percent((100 * value) / (base.total || 1)));
+    graphHits = new Uint8Array(nTexts);
+    const low = state.filter.toLowerCase(), names = namesIn(nodes), rows = new Uint8Array(nodes.n), made = [];
     if (low)
-        made.push(`"${state.filter}" is in ${part(sum((row) => markIn(row) === 1 || graphHits[nodes.columns.get("name")?.words()[row] || 0] === 1))}.`);
-    if (state.active) {
-        const own = sum((row) => markOfRow(row) === 4), others = sum((row) => markOfRow(row) === 2);
+        names.ids.forEach((id, i) => (graphHits[id] = names.low[i].includes(low) ? 1 : 0));
+    const part = (/** @type {number} */ value) => (state.percent === "absolute" ? short(value) : percent((100 * value) / (base.total || 1)));
+    if (low && words) {
+        for (let row = 0; row < nodes.n; row++)
+            rows[row] = graphHits[words[row]];
+        made.push(`"${state.filter}" is in ${part(sumsByMark(base, rows)[1])}.`);
+    }
+    graphMarks.base = 0;
+    if (state.active && items) {
+        for (let row = 0; row < nodes.n; row++)
+            rows[row] = marks[items[row]];
+        const [, , others, , own] = sumsByMark(base, rows);
+        graphMarks.base = own || others;
         if (own)
             made.push(`${titleOf(state.active)}: ${part(own)}.`);
         if (others)

@@ -177,7 +177,17 @@ async function piecesOf(file) {
     }
 }
 
-const isNarrow = () => (sourceParts?.bar.clientWidth || 0) < 720;
+let sourceWidth = 0;
+/** Whether there is little room. Before the view was laid out that is guessed by the window: to ask would lay out everything. */
+const isNarrow = () => (sourceWidth || (innerWidth < 992 ? innerWidth : innerWidth - 370)) < 720;
+
+/** Puts the columns into the order that fits. */
+function fitColumns() {
+    if (opened.isNarrow === isNarrow())
+        return;
+    opened.isNarrow = !opened.isNarrow;
+    sourceParts?.grid.fill(sourceColumns(), opened.rows.length);
+}
 
 /** @param {string} item a line */
 async function openFile(item) {
@@ -240,6 +250,11 @@ export const source = {
         sourceParts = {grid, machine, bar, files, beside, note, split};
         attributes(grid.element, {"data-kind": "source"});
         panel.append(bar, note, split);
+        new ResizeObserver(([entry]) => {
+            sourceWidth = entry.contentRect.width;
+            if (sourceWidth && opened.file)
+                fitColumns();
+        }).observe(bar);
         panel.addEventListener("keydown", (event) => {
             const key = event.key.toLowerCase();
             if ((key === "n" || key === "p") && !event.ctrlKey && !event.altKey && !event.metaKey && !(event.target instanceof HTMLSelectElement)) {
@@ -262,10 +277,7 @@ export const source = {
             await openFile(item);
         else if (isLine)
             parts.grid.mark();
-        if (opened.isNarrow !== isNarrow()) {
-            opened.isNarrow = !opened.isNarrow;
-            parts.grid.fill(sourceColumns(), opened.rows.length);
-        }
+        fitColumns();
         if (isBeside)
             await parts.machine.show(isLine ? t.lines.text("function", row) : nameOf(item), isLine ? t.lines.text("file", row) : "", isLine ? t.lines.number("line", row) : NaN);
     },

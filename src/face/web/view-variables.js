@@ -65,7 +65,7 @@ function columnsOf(vars) {
 
 /** @type {import("./views.js").View} */
 export const variables = {
-    name: "vars", title: "Variables", stack: "data",
+    name: "vars", title: "Variables", stack: "data", isSorted: true,
     canShow: () => ({item: "", why: whyNoVariables()}),
     asks: () => [about({report: "vars"})],
     open(panel) {
