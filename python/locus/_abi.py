@@ -224,7 +224,10 @@ class Request(Structure):
     _fields_ = [("size", c_size_t), ("report", c_char_p), ("subject", c_char_p), ("metric", c_char_p), ("by", c_char_p),
                 ("order", c_char_p), ("derived", POINTER(c_char_p)), ("n_derived", c_size_t), ("top", c_uint64),
                 ("least", c_double), ("has_least", c_bool), ("with_paths", c_bool), ("with_fields", c_bool),
-                ("with_unused", c_bool), ("with_instructions", c_bool), ("at_mark", c_bool), ("tree", c_char_p)]
+                ("with_unused", c_bool), ("with_instructions", c_bool), ("at_mark", c_bool), ("tree", c_char_p),
+                ("from_ns", c_int64), ("to_ns", c_int64), ("at_ns", c_int64), ("has_from", c_bool), ("has_to", c_bool),
+                ("has_at", c_bool), ("width", c_uint64), ("rows", POINTER(c_uint64)), ("n_rows", c_size_t), ("row", c_uint64),
+                ("start", c_uint64), ("count", c_uint64), ("task", c_char_p), ("cpu", c_char_p), ("event", c_char_p)]
 
 
 class StreamEvent(Structure):

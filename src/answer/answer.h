@@ -46,6 +46,12 @@ enum ask {
     ASK_SLICES,
     ASK_SESSION,
     ASK_SAVE_SESSION,
+    ASK_AT,
+    ASK_WIDTH,
+    ASK_ROWS_OF,
+    ASK_ROW,
+    ASK_START,
+    ASK_COUNT,
     ASKS
 };
 

@@ -26,6 +26,14 @@ int session_write(struct session *session, const struct report_kind *kind, const
  * ERR_UNSUPPORTED.  err: as session_open and frame_open */
 int session_open_any(const char *path, struct session **session, struct error *err);
 
+/* Opens recordings of the scheduler on one axis of time, in their order, without a database: such a session answers
+ * what viewers ask of time lines, and what it is.  err: as stream_open, ERR_USAGE (it is not known how two of them lie
+ * to each other) */
+int session_open_streams(const char *const *paths, size_t n_paths, struct session **session, struct error *err);
+
+/* Adds the recording that a database was made of, or lies beside.  err: as session_open_streams */
+int session_add_streams(struct session *session, const char *const *paths, size_t n_paths, struct error *err);
+
 /* Answers a request as packed columns (answer_print_packed), which it appends to out; the request is that of
  * session_ask_json.  err: as session_ask_json */
 int session_ask_packed(struct session *session, const char *request, struct buf *out, struct error *err);
@@ -65,6 +73,7 @@ struct request_text {
     struct request request;
     void *json;
     const char **derived;
+    uint64_t *rows;
 };
 
 /* Parses the JSON of session_ask_json. request_text_fini frees it, also after a failure.

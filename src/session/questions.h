@@ -8,6 +8,7 @@
 #include "answer/item.h"
 #include "frame/frame.h"
 #include "session/session.h"
+#include "session/timeline.h"
 
 /* A question to an open database. */
 struct asked {

@@ -114,55 +114,67 @@ int by_check(const struct report_kind *kind, const char *by, struct error *err)
 /* --- requests --- */
 
 /* What a request says beside its report: a key of JSON, and where in the struct its value is. */
-enum field_kind { FIELD_TEXT, FIELD_WORD, FIELD_PERCENT, FIELD_FLAG, FIELD_TEXTS };
+enum field_kind { FIELD_TEXT, FIELD_WORD, FIELD_PERCENT, FIELD_FLAG, FIELD_TEXTS, FIELD_TIME, FIELD_WORDS };
 #define FIELD(key, kind, member, what)                                                                                 \
     {                                                                                                                  \
-        "--" key, FIELD_##kind, offsetof(struct request, member), ASK_##what                                           \
+        "--" key, FIELD_##kind, offsetof(struct request, member), ASK_##what, 0                                        \
+    }
+#define FIELD_WITH(key, kind, member, has, what)                                                                       \
+    {                                                                                                                  \
+        "--" key, FIELD_##kind, offsetof(struct request, member), ASK_##what, offsetof(struct request, has)            \
     }
 static const struct field {
     const char *option;
     enum field_kind kind;
     size_t offset;
     enum ask what;
+    size_t has; /* where the struct says whether it is given, or how many there are; 0: the value does */
 } fields[] = {
-    {"--report", FIELD_TEXT, offsetof(struct request, report), ASKS},
-    {"--subject", FIELD_TEXT, offsetof(struct request, subject), ASKS},
+    {"--report", FIELD_TEXT, offsetof(struct request, report), ASKS, 0},
+    {"--subject", FIELD_TEXT, offsetof(struct request, subject), ASKS, 0},
     FIELD("variable", TEXT, subject, VARIABLE),
     FIELD("metric", TEXT, metric, METRIC),
     FIELD("by", TEXT, by, BY),
     FIELD("order", TEXT, order, ORDER),
-    FIELD("derive", TEXTS, derived, DERIVE),
+    FIELD_WITH("derive", TEXTS, derived, n_derived, DERIVE),
     FIELD("top", WORD, top, TOP),
-    FIELD("min", PERCENT, least, MIN),
+    FIELD_WITH("min", PERCENT, least, has_least, MIN),
     FIELD("paths", FLAG, with_paths, PATHS),
     FIELD("fields", FLAG, with_fields, FIELDS),
     FIELD("all", FLAG, with_unused, ALL),
     FIELD("instructions", FLAG, with_instructions, INSTRUCTIONS),
     FIELD("mark", FLAG, at_mark, MARK),
     FIELD("tree", TEXT, tree, TREE),
+    FIELD_WITH("from", TIME, from_ns, has_from, FROM),
+    FIELD_WITH("to", TIME, to_ns, has_to, TO),
+    FIELD_WITH("at", TIME, at_ns, has_at, AT),
+    FIELD("width", WORD, width, WIDTH),
+    FIELD_WITH("rows", WORDS, rows, n_rows, ROWS_OF),
+    FIELD("row", WORD, row, ROW),
+    FIELD("start", WORD, start, START),
+    FIELD("count", WORD, count, COUNT),
+    FIELD("task", TEXT, task, TASK),
+    FIELD("cpu", TEXT, cpu, CPU),
+    FIELD("event", TEXT, event, EVENT),
 };
 
 #define N_FIELDS (sizeof fields / sizeof *fields)
 
-static const void *member_of(const struct request *request, const struct field *field)
-{
-    return (const char *)request + field->offset;
-}
-
 static bool is_given(const struct request *request, const struct field *field)
 {
-    const void *member = member_of(request, field);
+    const void *member = (const char *)request + field->offset, *has = (const char *)request + field->has;
     switch (field->kind) {
     case FIELD_TEXT:
         return *(const char *const *)member;
     case FIELD_WORD:
         return *(const uint64_t *)member;
     case FIELD_PERCENT:
-        return request->has_least;
+    case FIELD_TIME:
+        return *(const bool *)has;
     case FIELD_FLAG:
         return *(const bool *)member;
     default:
-        return request->n_derived;
+        return *(const size_t *)has;
     }
 }
 
@@ -226,6 +238,8 @@ int request_check(const struct request *request, const struct report_kind **kind
     *kind = request->report ? report_find(request->report) : NULL;
     if (!*kind && request->report)
         *kind = question_find(request->report);
+    if (!*kind && request->report)
+        *kind = timeline_find(request->report);
     if (!*kind)
         return refuse_report(request->report, err);
     bool has_subject = strchr((*kind)->operands, ' ') != NULL;
@@ -245,7 +259,7 @@ int request_check(const struct request *request, const struct report_kind **kind
             return error_set(err, ERR_USAGE,
                              "--derive takes a name, = and an expression: --derive 'miss%% = 100 * misses / loads'");
     int code = asks_check(&asker, *kind, given, err);
-    return code ? code : by_check(*kind, request->by, err);
+    return code || timeline_find((*kind)->name) ? code : by_check(*kind, request->by, err);
 }
 
 /* --- as JSON --- */
@@ -260,6 +274,31 @@ static bool take_derived(const json_t *value, struct request_text *parsed)
     parsed->request.derived = parsed->derived;
     parsed->request.n_derived = is_right ? n : 0;
     return is_right;
+}
+
+/* Takes a list of numbers. */
+static bool take_words(const json_t *value, struct request_text *parsed)
+{
+    size_t n = json_array_size(value);
+    bool is_right = json_is_array(value) && (parsed->rows = calloc(n + 1, sizeof *parsed->rows));
+    for (size_t i = 0; is_right && i < n; i++) {
+        const json_t *item = json_array_get(value, i);
+        is_right = json_is_integer(item) && json_integer_value(item) >= 0;
+        parsed->rows[i] = (uint64_t)json_integer_value(item);
+    }
+    parsed->request.rows = parsed->rows;
+    parsed->request.n_rows = is_right ? n : 0;
+    return is_right;
+}
+
+/* Takes nanoseconds; what has parts of them is rounded. */
+static bool take_time(const json_t *value, int64_t *ns)
+{
+    double number = json_number_value(value);
+    *ns = json_is_integer(value) ? json_integer_value(value) : 0;
+    if (json_is_real(value) && fabs(number) < 9e18)
+        *ns = llround(number);
+    return json_is_integer(value) || (json_is_real(value) && fabs(number) < 9e18);
 }
 
 /* Takes the value of a field, which is not null; false when it is of another kind. */
@@ -278,6 +317,11 @@ static bool take_field(const struct field *field, const json_t *value, struct re
         request->has_least = true;
         *(double *)member = json_number_value(value);
         return json_is_number(value);
+    case FIELD_TIME:
+        *(bool *)((char *)request + field->has) = true;
+        return take_time(value, member);
+    case FIELD_WORDS:
+        return take_words(value, parsed);
     case FIELD_FLAG:
         *(bool *)member = json_is_true(value);
         return json_is_boolean(value);
@@ -299,7 +343,8 @@ static int refuse_key(const char *key, struct error *err)
 
 int request_of_json(const char *text, struct request_text *parsed, struct error *err)
 {
-    static const char *const kinds[] = {"a text", "a number, 0 or more", "a number", "true or false", "texts"};
+    static const char *const kinds[] = {"a text", "a number, 0 or more",     "a number",         "true or false",
+                                        "texts",  "a number of nanoseconds", "a list of numbers"};
     struct json_take take = {.name = "request", .err = err};
     const char *key;
     json_t *value;
@@ -322,5 +367,6 @@ void request_text_fini(struct request_text *parsed)
 {
     json_decref(parsed->json);
     free(parsed->derived);
+    free(parsed->rows);
     *parsed = (struct request_text){0};
 }

@@ -17,7 +17,9 @@
 
 struct session {
     char *path, *directory;
-    struct frame *foreign; /* of another tool's file: there is no model then; NULL: it is a database */
+    struct frame *foreign; /* of another tool's file: there is no model then; NULL: it is a database, or recordings */
+    struct timeline *timeline; /* NULL: there are no recordings */
+    bool has_streams_alone;    /* there is no model */
     struct model model;
     struct thread_values *values;
     struct frame *frames[SESSION_FIELDS + 1]; /* by enum session_tree; NULL: not opened yet */
@@ -67,6 +69,35 @@ static int open_foreign(const char *path, struct frame *frame, struct session **
     return 0;
 }
 
+int session_add_streams(struct session *session, const char *const *paths, size_t n_paths, struct error *err)
+{
+    struct timeline *made;
+    int code = timeline_open(paths, n_paths, &made, err);
+    if (code != 0)
+        return code;
+    timeline_close(session->timeline);
+    session->timeline = made;
+    return 0;
+}
+
+int session_open_streams(const char *const *paths, size_t n_paths, struct session **session, struct error *err)
+{
+    struct session *made = calloc(1, sizeof *made);
+    *session = NULL;
+    if (!made || model_init(&made->model, err) != 0) {
+        free(made);
+        return error_memory(err);
+    }
+    made->has_streams_alone = true;
+    made->path = n_paths ? strdup(paths[0]) : NULL;
+    int code = made->path ? session_add_streams(made, paths, n_paths, err) : error_memory(err);
+    if (code == 0)
+        *session = made;
+    else
+        session_close(made);
+    return code;
+}
+
 int session_open_any(const char *path, struct session **session, struct error *err)
 {
     struct error of_frame = {0};
@@ -76,6 +107,8 @@ int session_open_any(const char *path, struct session **session, struct error *e
         return code;
     if (frame_open(path, &frame, &of_frame) == 0)
         return open_foreign(path, frame, session, err);
+    if (session_open_streams(&path, 1, session, err) == 0)
+        return 0;
     *err = of_frame;
     return err->code;
 }
@@ -89,6 +122,7 @@ void session_close(struct session *session)
         frame_close(session->frames[i]);
     if (session->has_items)
         items_fini(&session->items);
+    timeline_close(session->timeline);
     thread_values_free(session->values);
     model_fini(&session->model);
     free(session->directory);
@@ -178,7 +212,7 @@ int session_write(struct session *session, const struct report_kind *kind, const
                   const struct face *face, struct buf *out, struct error *err)
 {
     struct export_job job;
-    if (session->foreign)
+    if (session->foreign || session->has_streams_alone)
         return error_set(err, ERR_UNSUPPORTED, "%s is no database of hpcprof", session->path);
     int code = make_job(session, kind, request, &job, err);
     if (code != 0)
@@ -220,6 +254,10 @@ static int make_answer(struct session *session, const struct report_kind *kind, 
                        const struct export_job *job, struct answer *answer, struct error *err)
 {
     const struct asked asked = {job, session->path, request->tree, &session->items};
+    if (timeline_find(kind->name))
+        return timeline_answer(session->timeline, request, answer, err);
+    if (session->has_streams_alone)
+        return timeline_answer_session(session->timeline, request, answer, err);
     if (session->foreign)
         return foreign_answer(session->foreign, session->path, request, answer, err);
     if (!question_find(kind->name))
@@ -232,10 +270,11 @@ int session_ask(struct session *session, const struct request *request, struct a
 {
     const struct report_kind *kind;
     struct request known = request_known(request);
-    struct export_job job;
+    struct export_job job = {0};
     *answer = NULL;
     int code = request_check(&known, &kind, err);
-    if (code == 0 && !session->foreign)
+    bool has_job = !session->foreign && !session->has_streams_alone;
+    if (code == 0 && has_job && !timeline_find(kind->name))
         code = make_job(session, kind, &known, &job, err);
     if (code != 0)
         return code;
@@ -295,7 +334,7 @@ int session_ask_text(struct session *session, const struct request *request, uns
     struct buf out = {0};
     *text = NULL;
     int code = request_check(&known, &kind, err);
-    if (code == 0 && question_find(kind->name))
+    if (code == 0 && (question_find(kind->name) || timeline_find(kind->name)))
         code = error_set(err, ERR_UNSUPPORTED, "%s is no text: it is asked by viewers", kind->name);
     if (code == 0)
         code = session_write(session, kind, &known, &face, &out, err);

@@ -38,6 +38,14 @@ struct request {
     bool with_paths, with_fields, with_unused; /* hpcquery's --paths, --fields and -a */
     bool with_instructions, at_mark;           /* --instructions and --mark */
     const char *tree;                          /* nodes: "code", "data" or, as NULL, "both" */
+    /* What viewers ask of time lines: nanoseconds since the first event; all of it where they are not said. */
+    int64_t from_ns, to_ns, at_ns;
+    bool has_from, has_to, has_at;
+    uint64_t width;       /* pixels of a picture */
+    const uint64_t *rows; /* [n_rows] numbers of those that are wanted; n_rows 0: all */
+    size_t n_rows;
+    uint64_t row, start, count;     /* a row; of a list, the first item and how many */
+    const char *task, *cpu, *event; /* lists as hpcquery's --task, --cpu and --event take them */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.
@@ -71,8 +79,9 @@ int session_ask(struct session *session, const struct request *request, struct a
  * "fields", "all", "instructions", "mark"), and *text, malloc'ed, what hpcquery --json prints. Viewers ask beside
  * reports "session" (what the database is, and what can be asked), "nodes" (of its trees; "tree": code, data or both;
  * below "min" percent they are folded), "source" (the copy of a file, around the lines with values if it is long;
- * "all": all of it) and "trust" (what became of the samples). err: ERR_FORMAT (no JSON), ERR_USAGE also for keys that
- * there are not */
+ * "all": all of it) and "trust" (what became of the samples); and of recordings of the scheduler "streams" (the rows of
+ * their time line), "timeline" (a picture of rows), "window", "stay" and "events", whose times are nanoseconds since
+ * the first event. err: ERR_FORMAT (no JSON), ERR_USAGE also for keys that there are not */
 int session_ask_json(struct session *session, const char *request, char **text, struct error *err);
 
 /* The same as hpcquery prints it for a terminal of so many columns, without colors; *text, malloc'ed.  err: as

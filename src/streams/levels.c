@@ -543,7 +543,7 @@ static const struct level_stay *whole(const struct cursor *cursor, int64_t from_
 
 static int32_t key_for(const struct level_picture *picture, int32_t key)
 {
-    return key != LEVEL_NO_KEY && picture->key ? picture->key(picture->context, key) : key;
+    return key != LEVEL_NO_KEY && picture->key ? picture->key(picture->key_context, key) : key;
 }
 
 /* Adds what lies in a window of a stay that runs. */
@@ -651,8 +651,10 @@ static struct level_cell draw_cell(struct drawing *drawing, size_t x)
         cell.key_ns = cell.length_ns;
     }
     size_t end = x + 1;
-    if (!has_marks)
-        end = time_at(edges, drawing->picture->width + 1, x + 1, until_ns < INT64_MAX ? until_ns + 1 : until_ns) - 1;
+    if (!has_marks) { /* pixels without length where it ends are of what is there then */
+        end = time_at(edges, drawing->picture->width + 1, x + 1, until_ns);
+        end -= end > drawing->picture->width || edges[end] > until_ns;
+    }
     end -= end == drawing->picture->width && end > x + 1 && drawing->ends_marked;
     cell.n = end > x ? end - x : 1;
     return cell;

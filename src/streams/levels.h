@@ -122,7 +122,8 @@ struct level_picture {
     const int64_t *edges; /* [width + 1], on the levels' clock */
     size_t width;
     const struct level_track *keys;
-    int32_t (*key)(const void *context, int32_t key);
+    int32_t (*key)(const void *key_context, int32_t key);
+    const void *key_context;
     void (*cell)(void *context, const struct level_cell *cell);
     void *context;
 };

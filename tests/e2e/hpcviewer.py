@@ -367,9 +367,9 @@ def check_refused(scratch, database):
             result = subprocess.run([TOOL, "--no-browser", database], stdout=full, stderr=subprocess.PIPE, text=True, check=False, stdin=subprocess.DEVNULL)
         expect(result.returncode == 1 and "the address cannot be printed" in result.stderr, f"no room for the address: {result}")
     (scratch / "trace.dat").write_bytes(b"\x17\x08Dtracing6\0\0\x08")
-    fails("hpcquery sched", scratch / "trace.dat")
+    fails("trace.dat: offset 14: truncated", scratch / "trace.dat")
     fails("no input is given", status=2)
-    fails("give one input", database, database, status=2)
+    fails("is no recording; several inputs are recordings on one time line", database, database)
     for port in ("0", "x", "-1", "65536", "80x", ""):
         fails("is no number from 1 to 65535", f"--port={port}", database, status=2)
     fails("goes with neither", "-o", "x.html", "--port", "8000", database, status=2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ask-packed DB REQUEST writes the answer to a request, which is JSON, as packed columns; ask-packed --json DB REQUEST
- * as JSON. For tests. Exit status 1 and one sentence on failure. */
+ * as JSON. Several words before the request are recordings on one axis of time. For tests. Exit status 1 and one
+ * sentence on failure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,13 @@ int main(int argc, char **argv)
     struct error err = {0};
     struct buf out = {0};
     char *text = NULL;
-    if (argc != 3 + is_json)
+    size_t n = (size_t)(argc - 1 - is_json);
+    if (argc < 3 + is_json)
         return 2;
-    int code = session_open_any(words[0], &session, &err);
+    int code = n == 2 ? session_open_any(words[0], &session, &err) : session_open_streams(words, n - 1, &session, &err);
     if (code == 0)
-        code = is_json ? session_ask_json(session, words[1], &text, &err)
-                       : session_ask_packed(session, words[1], &out, &err);
+        code = is_json ? session_ask_json(session, words[n - 1], &text, &err)
+                       : session_ask_packed(session, words[n - 1], &out, &err);
     if (code == 0)
         (void)fwrite(text ? text : out.data, 1, text ? strlen(text) : out.len_bytes, stdout);
     else

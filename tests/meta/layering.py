@@ -50,7 +50,7 @@ MAY_SEE = {
     "src/answer": ["base", "fmt", "analysis", "table"],
     "src/export": ["base", "arena", "fmt", "measurement", "frame", "streams", "import", "fnbounds", "structure",
                    "analysis", "database", "table", "answer", "trial"],
-    "src/session": ["base", "fmt", "frame", "analysis", "database", "table", "answer", "export"],
+    "src/session": ["base", "fmt", "frame", "streams", "analysis", "database", "table", "answer", "export"],
     "src/face": ["base", "fmt", "table", "answer", "session"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",

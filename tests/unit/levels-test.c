@@ -309,6 +309,8 @@ static void pictures_are_sums(void **state)
         int64_t length_ns = (int64_t)random_below(made, UINT64_C(1) << random_below(made, 40)) % (all_ns + 2000);
         int64_t from_ns = levels.begin_ns - 1000 + (int64_t)random_below(made, (uint64_t)(all_ns + 2000 - length_ns));
         int64_t *edges = calloc(width + 1, sizeof *edges);
+        if (length_ns < 1000) /* around an event, else nothing would be seen */
+            from_ns = made->stream->events[random_below(made, N_MAX)].t_ns - length_ns / 2;
         for (size_t x = 0; x <= width; x++)
             edges[x] = schedule_slice_ns(from_ns, from_ns + length_ns, width, x);
         struct comparison of = {

@@ -47,13 +47,15 @@ static const struct option_choice choices[] = {
 static const struct option_spec spec = {
     .tool = "hpcviewer",
     .summary = "look at a measurement in a browser",
-    .synopsis = "[--port N] [--no-browser] INPUT\n"
+    .synopsis = "[--port N] [--no-browser] INPUT...\n"
                 "-o FILE.html INPUT",
     .description =
         "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
         "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
         "hpcviewer does. What hpcquery reads of other tools (databases of HPCToolkit, files of callgrind and Caliper) "
-        "is shown without variables.\n\n"
+        "is shown without variables. Recordings of the scheduler (files of trace-cmd and of perf, and measurements "
+        "with "
+        "logs of samples) are shown as a time line, several of them on one axis.\n\n"
         "hpcviewer prints an address, and opens it where there is a display. On another machine, such as a login node, "
         "the ssh command that it prints makes the address work in a browser at home. Only this machine can connect "
         "(127.0.0.1), and only who has the address is answered: it opens one page and is worth nothing afterwards. "
@@ -219,12 +221,7 @@ static enum kind kind_of(const char *path)
 /* Opens what is no database of ours and cannot become one: another tool's profile, whose code can be shown. */
 static int open_other(const char *path, enum kind kind, struct session **session, struct error *err)
 {
-    if (kind == KIND_SCHED)
-        return error_set(err, ERR_UNSUPPORTED,
-                         "%s: has no samples, only what ran where; hpcquery sched summary and hpcquery sched timeline "
-                         "show that",
-                         path);
-    return session_open_any(path, session, err);
+    return kind == KIND_SCHED ? session_open_streams(&path, 1, session, err) : session_open_any(path, session, err);
 }
 
 /* --- a database of a measurement --- */
@@ -292,6 +289,48 @@ static int make_database(struct viewer *viewer, const char *input, char **databa
     return error_set(err, ERR_FORMAT, "%s: hpcprof could not make a database of it", input);
 }
 
+/* The measurement beside a database that hpcprof named after it, malloc'ed; NULL: there is none. */
+static char *measurement_of(const char *database)
+{
+    static const char suffix[] = "-database";
+    struct buf name = {0};
+    size_t len = strlen(database);
+    while (len > 1 && database[len - 1] == '/')
+        len--;
+    if (len < sizeof suffix || memcmp(database + len - (sizeof suffix - 1), suffix, sizeof suffix - 1) != 0)
+        return NULL;
+    buf_printf(&name, "%.*s-measurements", (int)(len - (sizeof suffix - 1)), database);
+    if (name.data && !name.failed && (has_files(name.data, "events") || has_files(name.data, "sched")))
+        return name.data;
+    buf_fini(&name);
+    return NULL;
+}
+
+/* Adds the time line of what a database was made of, if it has one: without it all else is there. */
+static void add_time_line(struct viewer *viewer, const char *input, enum kind kind)
+{
+    char *found = kind == KIND_DATABASE ? measurement_of(input) : NULL;
+    const char *path = kind == KIND_DATABASE ? found : input;
+    struct error ignored = {0};
+    if (path)
+        (void)session_add_streams(viewer->session, &path, 1, &ignored);
+    free(found);
+}
+
+/* Several recordings on one axis of time. */
+static int open_inputs(struct viewer *viewer, char **inputs, int n, struct error *err)
+{
+    for (int i = 0; i < n; i++) {
+        enum kind kind = kind_of(inputs[i]);
+        if (kind != KIND_SCHED && kind != KIND_MEASUREMENT)
+            return error_set(err, ERR_USAGE, "%s: is no recording; several inputs are recordings on one time line",
+                             inputs[i]);
+    }
+    int code = session_open_streams((const char *const *)inputs, (size_t)n, &viewer->session, err);
+    die_if_stopped(viewer);
+    return code;
+}
+
 static int open_input(struct viewer *viewer, const char *input, struct error *err)
 {
     enum kind kind = kind_of(input);
@@ -304,6 +343,8 @@ static int open_input(struct viewer *viewer, const char *input, struct error *er
         code = open_other(path, kind, &viewer->session, err);
     else if (code == 0)
         code = session_open(&path, 1, &viewer->session, err);
+    if (code == 0 && (kind == KIND_MEASUREMENT || kind == KIND_DATABASE))
+        add_time_line(viewer, input, kind);
     free(made);
     die_if_stopped(viewer);
     return code;
@@ -562,13 +603,13 @@ static int serve(struct viewer *viewer, struct error *err)
 
 /* --- the program --- */
 
-static int run(struct viewer *viewer, const char *input)
+static int run(struct viewer *viewer, char **inputs, int n)
 {
     struct error err = {0};
     hold_closed();
     int code = watch_begin(&err);
     if (code == 0)
-        code = open_input(viewer, input, &err);
+        code = n == 1 ? open_input(viewer, inputs[0], &err) : open_inputs(viewer, inputs, n, &err);
     if (code == 0)
         code = viewer->output ? record(viewer, &err) : serve(viewer, &err);
     session_close(viewer->session);
@@ -607,11 +648,11 @@ static int run_tool(int argc, char **argv)
             return tool_usage("hpcviewer", "--port %s is no number from 1 to 65535", scan.value);
         viewer.without_browser |= id == OPTION_NO_BROWSER;
     }
-    if (scan.n_operands != 1)
-        return usage(scan.n_operands ? "give one input" : "no input is given");
+    if (scan.n_operands < 1)
+        return usage("no input is given");
     if (viewer.output && (viewer.port || viewer.without_browser))
         return usage("-o writes a file, and goes with neither --port nor --no-browser");
-    return run(&viewer, argv[scan.index]);
+    return run(&viewer, argv + scan.index, scan.n_operands);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recordings on one time line, and what its rows are: see timeline.h. */
+#include "config.h"
+
+#include "session/timeline.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/streams/sched-report.h"
+#include "table/table.h"
+
+/* --- opening --- */
+
+/* The topology that a measurement has beside its logs; none is no failure. */
+static int find_topology(struct time_stream *of, struct error *err)
+{
+    struct error ignored = {0};
+    struct dirent *entry;
+    struct buf path = {0};
+    DIR *directory = opendir(of->stream->path);
+    while (directory && !path.len_bytes && (entry = readdir(directory)))
+        if (strncmp(entry->d_name, "topology-", 9) == 0)
+            buf_printf(&path, "%s/%s", of->stream->path, entry->d_name);
+    if (directory)
+        (void)closedir(directory);
+    int code = path.failed ? error_memory(err) : 0;
+    if (code == 0 && path.len_bytes && topology_read(path.data, &of->topology, &ignored) == 0) {
+        code = brief_topology_make(&of->topology, &of->brief, &ignored);
+        of->has_topology = code == 0;
+        code = code == ERR_MEMORY ? error_memory(err) : 0;
+    }
+    buf_fini(&path);
+    return code;
+}
+
+static int open_one(const char *path, const struct stream_namer *namer, struct time_stream *of, struct error *err)
+{
+    const struct stream_options options = {.size = sizeof options, .namer = namer};
+    int code = stream_open(path, &options, &of->stream, err);
+    if (code == 0)
+        code = levels_make(of->stream, &of->levels, err);
+    return code ? code : find_topology(of, err);
+}
+
+/* Where the time line begins and ends, and which rows are whose. */
+static void set_extent(struct timeline *timeline)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < timeline->n_streams; i++) {
+        struct time_stream *of = &timeline->streams[i];
+        of->first_row = timeline->n_rows;
+        timeline->n_rows += of->levels.n_rows;
+        if (!of->levels.n_times && !of->levels.n_stays)
+            continue;
+        int64_t begin_ns = time_add(of->levels.begin_ns, of->stream->offset_ns);
+        int64_t end_ns = time_add(of->levels.end_ns, of->stream->offset_ns);
+        timeline->begin_ns = !has_any || begin_ns < timeline->begin_ns ? begin_ns : timeline->begin_ns;
+        timeline->end_ns = !has_any || end_ns > timeline->end_ns ? end_ns : timeline->end_ns;
+        has_any = true;
+    }
+}
+
+int timeline_open(const char *const *paths, size_t n_paths, struct timeline **timeline, struct error *err)
+{
+    struct timeline *made = calloc(1, sizeof *made);
+    *timeline = NULL;
+    if (!made)
+        return error_memory(err);
+    made->names = sched_names_new();
+    made->axis = calloc(n_paths + 1, sizeof *made->axis);
+    made->streams = calloc(n_paths + 1, sizeof *made->streams);
+    int code = made->names && made->axis && made->streams ? 0 : error_memory(err);
+    const struct stream_namer namer = sched_namer(made->names);
+    for (; code == 0 && made->n_streams < n_paths; made->n_streams++) {
+        code = open_one(paths[made->n_streams], &namer, &made->streams[made->n_streams], err);
+        made->axis[made->n_streams].stream = made->streams[made->n_streams].stream;
+    }
+    if (code == 0)
+        code = axis_align(made->axis, made->n_streams, err);
+    if (code != 0) {
+        timeline_close(made);
+        return code;
+    }
+    set_extent(made);
+    *timeline = made;
+    return 0;
+}
+
+void timeline_close(struct timeline *timeline)
+{
+    if (!timeline)
+        return;
+    for (size_t i = 0; i < timeline->n_streams; i++) {
+        struct time_stream *of = &timeline->streams[i];
+        levels_fini(&of->levels);
+        brief_topology_fini(&of->brief);
+        topology_fini(&of->topology);
+        stream_close(of->stream);
+    }
+    free(timeline->streams);
+    free(timeline->axis);
+    sched_names_free(timeline->names);
+    free(timeline);
+}
+
+/* --- rows and times --- */
+
+int64_t time_add(int64_t a_ns, int64_t b_ns)
+{
+    int64_t sum_ns;
+    if (!__builtin_add_overflow(a_ns, b_ns, &sum_ns))
+        return sum_ns;
+    return b_ns < 0 ? INT64_MIN : INT64_MAX;
+}
+
+int64_t time_of_levels(const struct time_stream *of, int64_t t_ns)
+{
+    return of->stream->offset_ns == INT64_MIN ? INT64_MAX : time_add(t_ns, -of->stream->offset_ns);
+}
+
+int timeline_row(const struct timeline *timeline, uint64_t number, struct time_row *row, struct error *err)
+{
+    size_t i = 0;
+    if (number >= timeline->n_rows)
+        return error_set(err, ERR_NOT_FOUND, "there is no row %" PRIu64 ": the time line has %zu", number,
+                         timeline->n_rows);
+    while (i + 1 < timeline->n_streams && timeline->streams[i + 1].first_row <= number)
+        i++;
+    *row = (struct time_row){&timeline->streams[i], i, (size_t)number - timeline->streams[i].first_row};
+    return 0;
+}
+
+int timeline_window(const struct timeline *timeline, const struct request *request, int64_t *from_ns, int64_t *to_ns,
+                    struct error *err)
+{
+    *from_ns = request->has_from ? time_add(timeline->begin_ns, request->from_ns) : timeline->begin_ns;
+    *to_ns = request->has_to ? time_add(timeline->begin_ns, request->to_ns) : timeline->end_ns;
+    int64_t ignored;
+    if (*from_ns > *to_ns)
+        return error_set(err, ERR_USAGE, "--from is later than --to");
+    if (__builtin_sub_overflow(*to_ns, *from_ns, &ignored))
+        return error_set(err, ERR_USAGE, "--from and --to are more than 292 years apart");
+    return 0;
+}
+
+void time_row_put_name(const struct timeline *timeline, const struct time_row *row, struct buf *out)
+{
+    const struct level_row *of = &row->of->levels.rows[row->row];
+    if (of->kind == LEVEL_CPU)
+        buf_printf(out, "CPU %" PRId32, of->number);
+    else
+        buf_printf(out, "%s:%" PRId32, stream_comm(row->of->stream, of->number), of->number);
+    if (timeline->n_streams > 1)
+        buf_printf(out, " [%zu]", row->stream);
+}
+
+void time_colour_put(struct table *table, struct tree_color colour)
+{
+    struct buf text = {0};
+    buf_printf(&text, "#%02x%02x%02x", colour.red, colour.green, colour.blue);
+    table_put_made(table, &text);
+}
+
+/* --- what the rows are --- */
+
+static const struct column row_columns[] = {
+    {"row", NULL, CELL_COUNT},     {"stream", NULL, CELL_COUNT}, {"kind", NULL, CELL_TEXT},
+    {"number", NULL, CELL_COUNT},  {"name", NULL, CELL_TEXT},    {"process", NULL, CELL_COUNT},
+    {"run_ns", NULL, CELL_SPAN},   {"wait_ns", NULL, CELL_SPAN}, {"events", NULL, CELL_COUNT},
+    {"first_ns", NULL, CELL_SPAN}, {"last_ns", NULL, CELL_SPAN}, {"samples", NULL, CELL_COUNT},
+    {"lost", NULL, CELL_COUNT},    {"colour", NULL, CELL_TEXT},
+};
+
+static const struct column head_columns[] = {
+    {"from_ns", NULL, CELL_COUNT}, {"from", NULL, CELL_TEXT},      {"length_ns", NULL, CELL_SPAN},
+    {"streams", NULL, CELL_TABLE}, {"topology", NULL, CELL_TABLE}, {"lacking", NULL, CELL_TABLE},
+};
+
+static const struct column stream_columns[] = {
+    {"path", NULL, CELL_TEXT},        {"kind", NULL, CELL_TEXT},       {"host", NULL, CELL_TEXT},
+    {"clock", NULL, CELL_TEXT},       {"tier", NULL, CELL_TEXT},       {"knows", NULL, CELL_TEXT},
+    {"n_cpus", NULL, CELL_COUNT},     {"events", NULL, CELL_COUNT},    {"note", NULL, CELL_TEXT},
+    {"alignment", NULL, CELL_TEXT},   {"offset_ns", NULL, CELL_COUNT}, {"wall_ns", NULL, CELL_COUNT},
+    {"couplebreak", NULL, CELL_FLAG}, {"lost", NULL, CELL_COUNT},      {"from_ns", NULL, CELL_SPAN},
+    {"to_ns", NULL, CELL_SPAN},
+};
+
+static const struct column topology_columns[] = {
+    {"stream", NULL, CELL_COUNT}, {"package", NULL, CELL_COUNT}, {"node", NULL, CELL_COUNT},
+    {"core", NULL, CELL_COUNT},   {"pu", NULL, CELL_COUNT},      {"number", NULL, CELL_COUNT},
+};
+
+static const struct column lacking_columns[] = {{"text", NULL, CELL_TEXT}};
+
+/* Since the beginning of the time line. */
+static void put_since(struct table *table, const struct timeline *timeline, const struct time_stream *of, bool is_known,
+                      int64_t t_ns)
+{
+    table_put_if(table, is_known, time_add(time_add(t_ns, of->stream->offset_ns), -timeline->begin_ns));
+}
+
+static void put_row(struct table *table, const struct timeline *timeline, uint64_t number)
+{
+    struct time_row at;
+    if (timeline_row(timeline, number, &at, NULL) != 0)
+        return;
+    const struct stream *stream = at.of->stream;
+    const struct level_row *row = &at.of->levels.rows[at.row];
+    const struct stream_task *task = row->kind == LEVEL_TASK ? stream_task_of(stream, row->number) : NULL;
+    int64_t length_ns = at.of->levels.end_ns - at.of->levels.begin_ns;
+    bool knows_runs = sched_knows_runs(stream) && row->parts_ns[LEVEL_UNKNOWN] < length_ns;
+    bool has_any = row->first_ns <= row->last_ns;
+    struct buf name = {0};
+    table_put_count(table, (int64_t)number);
+    table_put_count(table, (int64_t)at.stream);
+    table_put_borrowed(table, row->kind == LEVEL_CPU ? "cpu" : "task");
+    table_put_count(table, row->number);
+    time_row_put_name(timeline, &at, &name);
+    table_put_made(table, &name);
+    table_put_if(table, task && task->process != STREAM_NO_TASK, task ? task->process : 0);
+    table_put_if(table, knows_runs, row->parts_ns[LEVEL_RUNNING]);
+    table_put_if(table, knows_runs && row->kind == LEVEL_TASK,
+                 row->parts_ns[LEVEL_WOKEN] + row->parts_ns[LEVEL_PREEMPTED]);
+    table_put_count(table, (int64_t)row->n_times[LEVEL_EVENT]);
+    put_since(table, timeline, at.of, has_any, row->first_ns);
+    put_since(table, timeline, at.of, has_any, row->last_ns);
+    table_put_count(table, (int64_t)row->n_times[LEVEL_SAMPLE]);
+    table_put_count(table, (int64_t)row->n_times[LEVEL_LOST]);
+    time_colour_put(table, tree_color_of_number((uint32_t)row->number));
+}
+
+static void put_stream(struct table *table, const struct timeline *timeline, size_t i)
+{
+    static const char *const tiers[] = {"full", "switches", "program", "own", "none"};
+    const struct time_stream *of = &timeline->streams[i];
+    const struct stream *stream = of->stream;
+    table_put_text(table, stream->path);
+    table_put_borrowed(table, stream->kind);
+    table_put_text(table, stream->host);
+    table_put_borrowed(table, stream_clock_name(stream->clock));
+    table_put_borrowed(table, tiers[stream->tier]);
+    table_put_borrowed(table, stream_tier_name(stream->tier));
+    table_put_count(table, stream->n_cpus);
+    table_put_count(table, (int64_t)stream->n_events);
+    table_put_text(table, stream->note);
+    table_put_borrowed(table, axis_way_name(timeline->axis[i].way));
+    table_put_count(table, stream->offset_ns);
+    table_put_if(table, stream->has_wall, stream->wall_ns);
+    table_put_flag(table, stream->couplebreak_on);
+    table_put_count(table, (int64_t)stream->n_lost);
+    put_since(table, timeline, of, of->levels.n_rows > 0, of->levels.begin_ns);
+    put_since(table, timeline, of, of->levels.n_rows > 0, of->levels.end_ns);
+}
+
+static void put_unknown(struct table *table, uint32_t number)
+{
+    table_put_if(table, number != TOPOLOGY_UNKNOWN, number);
+}
+
+static void put_topology(struct table *table, const struct timeline *timeline, size_t i)
+{
+    const struct brief_topology *brief = &timeline->streams[i].brief;
+    for (size_t k = 0; timeline->streams[i].has_topology && k < brief->n_cpus; k++) {
+        table_put_count(table, (int64_t)i);
+        put_unknown(table, brief->cpus[k].package);
+        put_unknown(table, brief->cpus[k].node);
+        table_put_count(table, brief->cpus[k].core);
+        table_put_count(table, brief->cpus[k].cpu);
+        table_put_count(table, brief->cpus[k].os);
+    }
+}
+
+/* What a recording lacks for a full time line, and how to record it. */
+static void put_lacking(struct table *table, const struct timeline *timeline, size_t i)
+{
+    const struct time_stream *of = &timeline->streams[i];
+    const struct stream_type *samples = stream_type_of(of->stream, stream_find_id(of->stream, "locus/sample"));
+    struct buf text = {0};
+    static const char *const words[] = {
+        [STREAM_TIER_FULL] = NULL,
+        [STREAM_TIER_SWITCHES] = "when tasks were woken is not recorded: perf record -e sched:sched_switch,"
+                                 "sched:sched_waking -a, or trace-cmd record -e sched, records it",
+        [STREAM_TIER_PROGRAM] = "what other programs did is not recorded: perf record -e sched:sched_switch,"
+                                "sched:sched_waking -a, or hpcrun -e sched as root, records it",
+        [STREAM_TIER_OWN] = "who ran instead of these threads is not recorded: perf record -e sched:sched_switch,"
+                            "sched:sched_waking -a, or hpcrun -e sched as root, records it",
+        [STREAM_TIER_NONE] = "when tasks ran is not recorded: perf record -e sched:sched_switch,sched:sched_waking -a, "
+                             "trace-cmd record -e sched, or hpcrun -e sched -t, records it"};
+    for (unsigned what = 0; what < 3; what++) {
+        const char *sentence =
+            what == 0          ? words[of->stream->tier]
+            : what == 1        ? (samples && samples->n_events ? NULL
+                                                               : "no samples, so that nothing says which data were "
+                                                                 "worked on: hpcrun -e datacentric -e sched -t "
+                                                                 "records both")
+            : of->has_topology ? NULL
+                               : "no topology: hpcrun records one, and lstopo FILE.xml on its machine makes one";
+        if (!sentence)
+            continue;
+        if (timeline->n_streams > 1)
+            buf_printf(&text, "[%zu] ", i);
+        buf_printf(&text, "%s", sentence);
+        table_put_made(table, &text);
+    }
+}
+
+static int make_streams(struct timeline *timeline, const struct request *request, struct answer *answer,
+                        struct error *err)
+{
+    (void)request;
+    (void)err;
+    answer_begin(answer, "rows", COLUMNS(row_columns));
+    for (uint64_t i = 0; timeline && i < timeline->n_rows; i++)
+        put_row(&answer->rows, timeline, i);
+    struct table *head = answer_set_head(answer, COLUMNS(head_columns)), *inner;
+    struct buf from = {0};
+    if (timeline)
+        buf_printf(&from, "%" PRId64 ".%09" PRId64, timeline->begin_ns / 1000000000, timeline->begin_ns % 1000000000);
+    table_put_if(head, timeline, timeline ? timeline->begin_ns : 0);
+    table_put_made(head, &from);
+    table_put_if(head, timeline, timeline ? timeline->end_ns - timeline->begin_ns : 0);
+    inner = table_put_table(head, COLUMNS(stream_columns));
+    for (size_t i = 0; timeline && i < timeline->n_streams; i++)
+        put_stream(inner, timeline, i);
+    inner = table_put_table(head, COLUMNS(topology_columns));
+    for (size_t i = 0; timeline && i < timeline->n_streams; i++)
+        put_topology(inner, timeline, i);
+    inner = table_put_table(head, COLUMNS(lacking_columns));
+    for (size_t i = 0; timeline && i < timeline->n_streams; i++)
+        put_lacking(inner, timeline, i);
+    if (!timeline)
+        table_put_borrowed(inner, "no time line was recorded: hpcrun -e datacentric -e sched -t records what ran when, "
+                                  "and hpcviewer MEASUREMENT shows it with its data");
+    return 0;
+}
+
+/* --- the list --- */
+
+static const struct time_question {
+    struct report_kind kind;
+    time_maker *make;
+} questions[] = {
+    {{.name = "streams", .operands = "STREAM"}, make_streams},
+    {{.name = "timeline", .operands = "STREAM", .options = ASK(FROM) | ASK(TO) | ASK(WIDTH) | ASK(ROWS_OF) | ASK(BY)},
+     time_make_picture},
+};
+
+static const struct time_question *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (strcmp(questions[i].kind.name, name) == 0)
+            return &questions[i];
+    return NULL;
+}
+
+const struct report_kind *timeline_find(const char *name)
+{
+    const struct time_question *found = find(name);
+    return found ? &found->kind : NULL;
+}
+
+int timeline_answer(struct timeline *timeline, const struct request *request, struct answer *answer, struct error *err)
+{
+    const struct time_question *question = find(request->report);
+    *answer = (struct answer){.program = timeline ? timeline->streams[0].stream->path : NULL};
+    if (!timeline && question->make != make_streams)
+        return error_set(err, ERR_UNSUPPORTED, "there is no recording of the scheduler; hpcrun -e sched -t makes one");
+    int code = question->make(timeline, request, answer, err);
+    if (code == 0 && (answer->head.failed || answer->rows.failed))
+        code = error_memory(err);
+    if (code != 0)
+        answer_fini(answer);
+    return code;
+}
+
+/* --- what it is --- */
+
+static const struct column report_columns[] = {{"report", NULL, CELL_TEXT}, {"summary", NULL, CELL_TEXT}};
+static const struct column session_head[] = {{"version", NULL, CELL_TEXT},
+                                             {"command", NULL, CELL_TEXT},
+                                             {"path", NULL, CELL_TEXT},
+                                             {"metrics", NULL, CELL_TABLE}};
+
+int timeline_answer_session(const struct timeline *timeline, const struct request *request, struct answer *answer,
+                            struct error *err)
+{
+    const char *path = timeline->streams[0].stream->path;
+    *answer = (struct answer){.program = path};
+    if (strcmp(request->report, "session") != 0)
+        return error_set(err, ERR_UNSUPPORTED, "%.600s has no samples: it is a recording of what ran where", path);
+    answer_begin(answer, "reports", COLUMNS(report_columns));
+    struct table *head = answer_set_head(answer, COLUMNS(session_head));
+    table_put_text(head, PACKAGE_VERSION);
+    table_put_text(head, path);
+    table_put_text(head, path);
+    (void)table_put_table(head, COLUMNS(lacking_columns));
+    if (!head->failed && !answer->rows.failed)
+        return 0;
+    answer_fini(answer);
+    return error_memory(err);
+}

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What viewers ask of time lines: rows, pictures and legends have the figures of hpcquery sched for the same window, packed answers
+equal JSON, two recordings stand on one axis, and what a recording cannot know is absent."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+DATA = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "kernelshark"
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import packed  # noqa: E402
+import tracedat  # noqa: E402
+
+N_WINDOWS = 40
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def ask(recordings, request, status=0):
+    """The answer, as JSON and packed; what was said where it fails."""
+    tool, text = BUILD / "tests" / "lib" / "ask-packed", json.dumps(request)
+    paths = recordings if isinstance(recordings, list) else [recordings]
+    plain = subprocess.run([tool, "--json", *paths, text], capture_output=True, text=True, check=False)
+    made = subprocess.run([tool, *paths, text], capture_output=True, check=False)
+    expect(plain.returncode == made.returncode == status, f"{text}: exit status {plain.returncode}, {made.returncode}: {plain.stderr}")
+    if plain.returncode or made.returncode:
+        return plain.stderr
+    value = json.loads(plain.stdout)
+    for sentence in packed.differences(packed.Answer(made.stdout), value):
+        expect(False, f"{text}: {sentence}")
+    return value
+
+
+def sched(*words):
+    done = subprocess.run([BUILD / "hpcquery", "sched", *words, "--json"], capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, f"sched {words}: {done.stderr}")
+    return json.loads(done.stdout)["rows"] if done.returncode == 0 else []
+
+
+def window(base, from_ns, to_ns):
+    """Of hpcquery; times are exact to the nanosecond as long as a double holds them."""
+    return ["--from", f"{(base + from_ns) / 1e9:.9f}", "--to", f"{(base + to_ns) / 1e9:.9f}"]
+
+
+def recording(path, seed, n_events=3000, n_cpus=4, n_tasks=15):
+    """Switches and wakings by chance, of tasks that run in one place at a time."""
+    dice, out = random.Random(seed), tracedat.Recording(n_cpus)
+    out.tasks, out.clock = {100 + i: f"task {i}" for i in range(n_tasks)}, "local [mono]\0"
+    out.options.append((11, (77).to_bytes(8, "little")))  # of one trace, so that clocks are the same
+    running, t = [0] * n_cpus, 5_000_000
+    for _ in range(n_events):
+        t += dice.choice([1, 1, 3, 1000, 40_000, 900_000])
+        cpu, task = dice.randrange(n_cpus), 100 + dice.randrange(n_tasks)
+        if task in running:
+            out.add(cpu, t, running[cpu], ("test", "mark"), value=t)
+        elif dice.random() < 0.4:
+            out.waking(cpu, t, running[cpu], task, dice.randrange(n_cpus))
+        else:
+            task = 0 if dice.random() < 0.3 else task
+            if task != running[cpu]:
+                out.switch(cpu, t, running[cpu], task, prev_state=dice.choice([0, 1, 2]))
+                running[cpu] = task
+    path.write_bytes(out.version_6())
+    return path
+
+
+def share(part, whole):
+    """Of a pixel, in 255 parts: one at least of what there is, and one less of what is not all."""
+    return 0 if part <= 0 else 255 if part >= whole else min(254, max(1, int(part / whole * 255 + 0.5)))
+
+
+# --- rows --------------------------------------------------------------------------------------------------------------
+
+def check_rows(path):
+    answer = ask(path, {"report": "streams"})
+    tasks, cpus = {row["tid"]: row for row in sched("tasks", path)}, {row["cpu"]: row for row in sched("cpus", path)}
+    expect([row["row"] for row in answer["rows"]] == list(range(len(answer["rows"]))), "rows are not numbered")
+    for row in answer["rows"]:
+        if row["kind"] == "cpu":
+            expect(row["run_ns"] == cpus[row["number"]]["running_ns"] and row["wait_ns"] is None, f"{row} is not {cpus[row['number']]}")
+            continue
+        known = tasks.get(row["number"], {"running_ns": 0, "runnable_ns": 0})
+        expect((row["run_ns"], row["wait_ns"]) in ((known["running_ns"], known["runnable_ns"]), (None, None)), f"{row} is not {known}")
+        expect(row["run_ns"] is not None or not known["running_ns"], f"{row} is known: {known}")
+    for kind, names in (("cpu", cpus), ("task", tasks)):
+        numbers = [row["number"] for row in answer["rows"] if row["kind"] == kind]
+        expect(numbers == sorted(numbers) and set(names) <= set(numbers), f"{kind}s: {numbers}")
+    events = sched("events", "--top", "0", path)
+    for kind, key in (("cpu", "cpu"), ("task", "tid")):
+        for row in answer["rows"]:
+            times = [event["time_ns"] for event in events if event[key] == row["number"]] if row["kind"] == kind else []
+            expect(row["kind"] != kind or row["events"] == len(times), f"{row} has {len(times)} events")
+    expect(answer["from_ns"] == events[0]["time_ns"] and answer["length_ns"] == events[-1]["time_ns"] - events[0]["time_ns"],
+           f"from {answer['from_ns']}, {answer['length_ns']}")
+    return answer
+
+
+# --- pictures ----------------------------------------------------------------------------------------------------------
+
+def pixels_of(answer):
+    """{row: [(key, run, wait, unknown, events, flags) of each pixel]}"""
+    blank, found = (None, 0, 0, 0, 0, 0), {}
+    for run in answer["pixels"]:
+        row = found.setdefault(run["row"], [blank] * answer["width"])
+        for x in range(run["x"], run["x"] + run["n"]):
+            expect(row[x] == blank, f"pixel {x} of row {run['row']} twice")
+            row[x] = tuple(run[key] for key in ("key", "run", "wait", "unknown", "events", "flags"))
+    return found
+
+
+def check_slices(path, rows):
+    """hpcquery's hundred slices are a picture of a hundred pixels."""
+    answer = ask(path, {"report": "timeline", "width": 100})
+    pixels, numbers = pixels_of(answer), {(row["kind"], row["number"]): row["row"] for row in rows}
+    seen, ends = {}, {run["tid"]: run["to_ns"] for run in sched("runs", "--top", "0", path) if run["then"] == "dead"}
+    for line in sched("timeline", "--top", "0", path):
+        row = numbers[line["row"], line["number"]]
+        x = seen[row] = seen.get(row, -1) + 1
+        _, run, wait, unknown, _, _ = pixels.get(row, [(None, 0, 0, 0, 0, 0)] * 100)[x]
+        length = line["to_ns"] - line["from_ns"]
+        expect(run == share(line["running_ns"], length), f"row {row}, pixel {x}: {run} of {line}")
+        if line["row"] == "task":
+            expect(wait == share(line["waiting_ns"], length), f"row {row}, pixel {x}: waits {wait} of {line}")
+            known = line["running_ns"] + line["off_ns"]
+        else:
+            known = line["running_ns"] + line["idle_ns"]
+        expect(unknown == share(length - known, length) or (unknown == 0 and line["to_ns"] > ends.get(line["number"], line["to_ns"])),
+               f"row {row}, pixel {x}: {unknown} not known of {line}")
+    expect(len(seen) >= 5 and set(seen.values()) == {99}, f"{len(seen)} rows have slices")
+
+
+def check_windows(path, streams):
+    """Legends are the sums of hpcquery for the window; pictures of some rows are parts of those of all."""
+    dice, base, length = random.Random(3), streams["from_ns"], streams["length_ns"]
+    names = {row["name"]: row for row in streams["rows"]}
+    for i in range(N_WINDOWS):
+        from_ns = dice.randrange(length)
+        to_ns = min(length, from_ns + dice.randrange(1, 10 ** dice.randrange(2, 10)))
+        width = dice.choice([1, 7, 320, 1500])
+        answer = ask(path, {"report": "timeline", "from": from_ns, "to": to_ns, "width": width})
+        expect((answer["from_ns"], answer["to_ns"], answer["width"], answer["by"]) == (from_ns, to_ns, width, "task"), f"head: {answer}")
+        wanted = {row["tid"]: row["running_ns"] for row in sched("tasks", *window(base, from_ns, to_ns), path) if row["running_ns"]}
+        found = {names[key["name"]]["number"]: key["ns"] for key in answer["keys"] if key["ns"]}
+        expect(found == wanted, f"window {from_ns} {to_ns}: {found} are not {wanted}")
+        expect([key["key"] for key in answer["keys"]] == list(range(len(answer["keys"]))), "places of keys")
+        expect(sorted(answer["keys"], key=lambda key: -key["ns"]) == answer["keys"], "the list is not by time")
+        some = sorted(dice.sample(range(len(streams["rows"])), 3))
+        part = ask(path, {"report": "timeline", "from": from_ns, "to": to_ns, "width": width, "rows": some})
+        expect(part["pixels"] == [run for run in answer["pixels"] if run["row"] in some], f"rows {some} differ")
+        if i % 8 == 0:
+            by_cpu = ask(path, {"report": "timeline", "from": from_ns, "to": to_ns, "width": width, "by": "cpu"})
+            wanted = {row["cpu"]: row["running_ns"] for row in sched("cpus", *window(base, from_ns, to_ns), path) if row["running_ns"]}
+            found = {names[key["name"]]["number"]: key["ns"] for key in by_cpu["keys"] if key["ns"]}
+            expect(found == wanted, f"CPUs of window {from_ns} {to_ns}: {found} are not {wanted}")
+            own = {(run["row"], run["key"]) for run in by_cpu["pixels"] if run["row"] < 4 and run["key"] is not None}
+            expect(all(by_cpu["keys"][key]["name"] == streams["rows"][row]["name"] for row, key in own), f"CPUs have other CPUs' colours: {own}")
+
+
+def check_narrow(path, streams):
+    """Where pixels are shorter than a nanosecond, they show what is there."""
+    runs = [run for run in sched("runs", path) if run["to_ns"] == run["from_ns"] + 1][:5]
+    expect(runs, "no stay of a nanosecond")
+    for run in runs:
+        row = next(row for row in streams["rows"] if row["kind"] == "task" and row["number"] == run["tid"])
+        from_ns = run["from_ns"] - streams["from_ns"]
+        answer = ask(path, {"report": "timeline", "from": from_ns - 2, "to": from_ns + 3, "width": 1000, "rows": [row["row"]]})
+        shares = [pixel[1] for pixel in pixels_of(answer)[row["row"]]]
+        expect(shares.count(255) == 200 and shares[400:600] == [255] * 200, f"{run}: {[x for x in range(1000) if shares[x]]}")
+        answer = ask(path, {"report": "timeline", "width": 3, "rows": [row["row"]]})
+        expect(any(pixel[1] for pixel in pixels_of(answer)[row["row"]]), f"{run} is not seen")
+
+
+# --- several recordings, and what is not known --------------------------------------------------------------------------
+
+def check_two(first, other):
+    answer = ask([first, other], {"report": "streams"})
+    alone = ask(first, {"report": "streams"})
+    expect(len(answer["streams"]) == 2 and {row["stream"] for row in answer["rows"]} == {0, 1}, "two recordings")
+    expect([stream["alignment"] for stream in answer["streams"]] == ["its own clock", "same clock"], f"{answer['streams']}")
+    expect([row["name"] for row in answer["rows"]][:2] == ["CPU 0 [0]", "CPU 1 [0]"], "names of rows")
+    shift = alone["from_ns"] - answer["from_ns"]
+    picture, plain = (ask(of, {"report": "timeline", "from": by, "to": by + alone["length_ns"], "width": 50})
+                      for of, by in (([first, other], shift), (first, 0)))
+    n = len(alone["rows"])
+    same = [{**run, "key": picture["keys"][run["key"]]["name"].removesuffix(" [0]") if run["key"] is not None else None}
+            for run in picture["pixels"] if run["row"] < n]
+    wanted = [{**run, "key": plain["keys"][run["key"]]["name"] if run["key"] is not None else None} for run in plain["pixels"]]
+    expect(same == wanted, "the first recording looks otherwise beside another one")
+
+
+def check_refused(path, n_rows):
+    for request, sentence in (({"by": "colour"}, "--by takes task"), ({"width": 20000}, "width takes 1 to"),
+                              ({"from": 5, "to": 4}, "--from is later than --to"), ({"rows": [n_rows]}, f"there is no row {n_rows}"),
+                              ({"from": "x"}, "from takes a number of nanoseconds"), ({"rows": 3}, "rows takes a list of numbers"),
+                              ({"top": 3}, "--top goes with"), ({"from": -2**62, "to": 2**63 - 1}, "292 years")):
+        said = ask(path, {"report": "timeline", **request}, 1)
+        expect(sentence in said, f"{request}: {said}")
+    expect("no samples" in ask(path, {"report": "vars"}, 1), "vars of a recording")
+    answer = ask(path, {"report": "session"})
+    expect(answer["reports"] == [] and answer["metrics"] == [], f"{answer}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        first, other = recording(scratch / "one.dat", 1), recording(scratch / "two.dat", 2, 500)
+        files = [first] + [path for path in (DATA / "guest-4cpu-2node.dat",) if path.exists()]
+        for path in files:
+            streams = check_rows(path)
+            check_slices(path, streams["rows"])
+            check_windows(path, streams)
+        check_narrow(first, ask(first, {"report": "streams"}))
+        check_two(first, other)
+        check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
+    for sentence in failures[:30]:
+        print("FAIL:", sentence[:700])
+    sys.exit(bool(failures))
+
+
+main()
