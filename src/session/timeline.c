@@ -157,6 +157,12 @@ void time_row_put_name(const struct timeline *timeline, const struct time_row *r
         buf_printf(out, " [%zu]", row->stream);
 }
 
+void time_text_put(int64_t t_ns, struct buf *out)
+{
+    uint64_t size = t_ns < 0 ? -(uint64_t)t_ns : (uint64_t)t_ns;
+    buf_printf(out, "%s%" PRIu64 ".%09" PRIu64, t_ns < 0 ? "-" : "", size / 1000000000, size % 1000000000);
+}
+
 void time_colour_put(struct table *table, struct tree_color colour)
 {
     struct buf text = {0};
@@ -318,7 +324,7 @@ static int make_streams(struct timeline *timeline, const struct request *request
     struct table *head = answer_set_head(answer, COLUMNS(head_columns)), *inner;
     struct buf from = {0};
     if (timeline)
-        buf_printf(&from, "%" PRId64 ".%09" PRId64, timeline->begin_ns / 1000000000, timeline->begin_ns % 1000000000);
+        time_text_put(timeline->begin_ns, &from);
     table_put_if(head, timeline, timeline ? timeline->begin_ns : 0);
     table_put_made(head, &from);
     table_put_if(head, timeline, timeline ? timeline->end_ns - timeline->begin_ns : 0);
@@ -346,6 +352,12 @@ static const struct time_question {
     {{.name = "streams", .operands = "STREAM"}, make_streams},
     {{.name = "timeline", .operands = "STREAM", .options = ASK(FROM) | ASK(TO) | ASK(WIDTH) | ASK(ROWS_OF) | ASK(BY)},
      time_make_picture},
+    {{.name = "events",
+      .operands = "STREAM",
+      .options = ASK(FROM) | ASK(TO) | ASK(AT) | ASK(START) | ASK(COUNT) | ASK(TASK) | ASK(CPU) | ASK(EVENT)},
+     time_make_events},
+    {{.name = "window", .operands = "STREAM", .options = ASK(FROM) | ASK(TO) | ASK(BY)}, time_make_window},
+    {{.name = "stay", .operands = "STREAM", .options = ASK(ROW) | ASK(AT)}, time_make_stay},
 };
 
 static const struct time_question *find(const char *name)

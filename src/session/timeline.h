@@ -3,7 +3,8 @@
  * Times in questions and answers are nanoseconds since the first event of all. Ordinary code.
  *
  * The room: timeline.c opens recordings and answers what their rows are; timeline-picture.c draws windows, in the
- * colours of timeline-colours.c. */
+ * colours of timeline-colours.c; timeline-list.c answers about single events and stays,
+ * timeline-window.c about windows. */
 #ifndef LOCUS_SESSION_TIMELINE_H
 #define LOCUS_SESSION_TIMELINE_H
 
@@ -77,6 +78,9 @@ int64_t time_of_levels(const struct time_stream *of, int64_t t_ns);
 /* A name for people of a row: "CPU 3", "spmv:137", with several recordings "spmv:137 [1]". */
 void time_row_put_name(const struct timeline *timeline, const struct time_row *row, struct buf *out);
 
+/* Appends a time of the axis in seconds with nine digits behind the point. */
+void time_text_put(int64_t t_ns, struct buf *out);
+
 /* "#rrggbb" */
 void time_colour_put(struct table *table, struct tree_color colour);
 
@@ -135,6 +139,6 @@ void time_colours_put_keys(const struct time_colours *colours, struct table *tab
 /* What a question makes; as timeline_answer. */
 typedef int time_maker(struct timeline *timeline, const struct request *request, struct answer *answer,
                        struct error *err);
-time_maker time_make_picture;
+time_maker time_make_picture, time_make_events, time_make_stay, time_make_window;
 
 #endif

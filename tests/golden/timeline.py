@@ -15,7 +15,7 @@ sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import packed  # noqa: E402
 import tracedat  # noqa: E402
 
-N_WINDOWS = 40
+N_WINDOWS = 16
 failures = []
 
 
@@ -178,6 +178,81 @@ def check_narrow(path, streams):
         expect(any(pixel[1] for pixel in pixels_of(answer)[row["row"]]), f"{run} is not seen")
 
 
+# --- single things -----------------------------------------------------------------------------------------------------
+
+def check_events(path, streams):
+    """The list is hpcquery's, from any place on, and with its filters."""
+    base = streams["from_ns"]
+    rows = {(row["kind"], row["number"]): row["row"] for row in streams["rows"]}
+    task = next(row["name"].rpartition(":")[0] for row in streams["rows"] if row["kind"] == "task")
+    for filters in ({}, {"task": task}, {"cpu": "1-2"}, {"event": "sched_switch"}, {"event": "sched*", "cpu": "0", "task": "*1*,*e*"}):
+        wanted = sched("events", "--top", "0", *(word for key, value in filters.items() for word in (f"--{key}", value)), path)
+        for start, count in ((0, 50), (len(wanted) // 2, 7), (max(0, len(wanted) - 3), 10), (len(wanted) + 5, 5)):
+            answer = ask(path, {"report": "events", "start": start, "count": count, **filters})
+            part = wanted[start:start + count]
+            expect(answer["found"] == len(wanted) and len(answer["events"]) == len(part), f"{filters}: {answer['found']} of {len(wanted)}")
+            for i, (event, line) in enumerate(zip(answer["events"], part)):
+                expect(event["place"] == start + i and event["time_ns"] == line["time_ns"] - base and
+                       [event[key] for key in ("cpu", "task", "comm", "event", "info", "latency")] ==
+                       [line[key] for key in ("cpu", "tid", "comm", "event", "info", "latency")], f"{event} is not {line}")
+                expect(event["time"] == f"{line['time_ns'] // 10**9}.{line['time_ns'] % 10**9:09}", f"time of {event}")
+                expect(event["cpu_row"] == rows.get(("cpu", line["cpu"])) and event["task_row"] == rows.get(("task", line["tid"])), f"rows of {event}")
+        if wanted:
+            line = wanted[2 * len(wanted) // 3]
+            answer = ask(path, {"report": "events", "at": line["time_ns"] - base, "count": 1, **filters})
+            expect(answer["events"][0]["time_ns"] == line["time_ns"] - base, f"at {line}: {answer['events']}")
+
+
+def check_stays(path, streams):
+    """Against hpcquery's runs."""
+    base, rows = streams["from_ns"], {(row["kind"], row["number"]): row["row"] for row in streams["rows"]}
+    runs = sched("runs", "--top", "0", path)
+    wakings = [event for event in sched("events", "--top", "0", "--event", "sched_waking", path)]
+    for run in runs[3::max(1, len(runs) // 20)]:
+        if run["to_ns"] is None or run["to_ns"] <= run["from_ns"]:
+            continue
+        at = (run["from_ns"] + run["to_ns"]) // 2 - base
+        task, cpu = (ask(path, {"report": "stay", "row": rows[kind, run[key]], "at": at})["stay"][0] for kind, key in (("task", "tid"), ("cpu", "cpu")))
+        expect({**task, "row": None} == {**cpu, "row": None}, f"a stay from both of its rows: {task}, {cpu}")
+        expect((task["from_ns"], task["to_ns"], task["task"], task["cpu"], task["then"], task["state"]) ==
+               (run["from_ns"] - base, run["to_ns"] - base, run["name"], run["cpu"], run["then"], "running"), f"{task} is not {run}")
+        waited = run["latency_ns"] if run["latency_ns"] is not None else task["waited_ns"] and run["off_ns"]
+        expect(task["waited_ns"] == (waited or None), f"{task} waited otherwise than {run}")
+        if run["latency_ns"]:
+            woken = [event for event in wakings if event["time_ns"] == run["from_ns"] - run["latency_ns"] and f"pid={run['tid']} " in event["info"]]
+            expect(woken and task["waker_cpu"] == woken[0]["cpu"] and task["woken_ns"] == woken[0]["time_ns"] - base, f"{task}: woken by {woken}")
+        if run["next_tid"]:
+            expect(task["next"].endswith(f":{run['next_tid']}") and task["next_row"] == rows["task", run["next_tid"]], f"{task}: then {run}")
+        if run["off_ns"] and not run["latency_ns"] and task["waited_ns"]:
+            before = ask(path, {"report": "stay", "row": rows["task", run["tid"]], "at": run["from_ns"] - base - 1})["stay"][0]
+            expect(before["state"] == "preempted" and before["to_ns"] == task["from_ns"], f"before {task}: {before}")
+    expect("a row and the time" in ask(path, {"report": "stay", "row": 0}, 1), "a stay without a time")
+
+
+def check_panel(path, streams):
+    """What a window holds is what hpcquery says of it."""
+    dice, base = random.Random(5), streams["from_ns"]
+    rows = {row["row"]: row for row in streams["rows"]}
+    for i in range(4):
+        from_ns = dice.randrange(streams["length_ns"]) if i else 0
+        to_ns = dice.randrange(from_ns, streams["length_ns"] + 1) if i else streams["length_ns"]
+        answer, words = ask(path, {"report": "window", "from": from_ns, "to": to_ns}), window(base, from_ns, to_ns)
+        picture = ask(path, {"report": "timeline", "from": from_ns, "to": to_ns, "width": 1})
+        expect(answer["keys"] == [key for key in picture["keys"] if key["ns"]], "the window's list is not the picture's")
+        cpus = {row["cpu"]: (row["running_ns"], row["idle_ns"], row["unknown_ns"]) for row in sched("cpus", *words, path)}
+        found = {rows[cpu["row"]]["number"]: (cpu["busy_ns"], cpu["idle_ns"], cpu["unknown_ns"]) for cpu in answer["cpus"]}
+        same = {cpu for cpu in cpus if found[cpu] == cpus[cpu] or (found[cpu][0] is None and not cpus[cpu][0])}
+        expect(same == set(cpus), f"CPUs of {from_ns} {to_ns}: {found} are not {cpus}")
+        tasks = sched("tasks", *words, path)
+        expect((answer["running_ns"], answer["woken_ns"], answer["preempted_ns"]) ==
+               tuple(sum(row[key] for row in tasks) for key in ("running_ns", "woken_ns", "preempted_ns")), f"sums of {from_ns} {to_ns}")
+        wanted = {(row["tid"], row["by_tid"]): (row["times"], row["waited_ns"]) for row in sched("displaced", "--top", "0", *words, path) if row["by_tid"]}
+        found = {(rows[pair["row"]]["number"], rows[pair["by_row"]]["number"]): (pair["times"], pair["waited_ns"])
+                 for pair in answer["displaced"] if pair["by_row"] is not None}
+        expect(len(answer["displaced"]) == 100 or found == wanted, f"displaced in {from_ns} {to_ns}: {found} are not {wanted}")
+        expect(all(wanted.get(pair) == values for pair, values in found.items()), f"displaced in {from_ns} {to_ns}")
+
+
 # --- several recordings, and what is not known --------------------------------------------------------------------------
 
 def check_two(first, other):
@@ -217,6 +292,9 @@ def main():
             streams = check_rows(path)
             check_slices(path, streams["rows"])
             check_windows(path, streams)
+            check_events(path, streams)
+            check_stays(path, streams)
+            check_panel(path, streams)
         check_narrow(first, ask(first, {"report": "streams"}))
         check_two(first, other)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
