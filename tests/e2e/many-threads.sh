@@ -98,13 +98,16 @@ if perf_works && works rings; then
 fi
 # Threads that end before their first period does are sampled as often as their CPU time demands, with perf and with
 # timers: of the samples in two arrays, those in the threads' array are as many as the program's clock says. Without a
-# random first period there are none.
+# random first period there are none. A thread has to live for two times the shortest period (governor.h), which is ten
+# times what a sample costs here.
+life_us=$("$builddir/hpcrun" --doctor 2>/dev/null |
+    awk '/a sample costs .* us/ && $4 * 22 > us { us = $4 * 22 } BEGIN { us = 600 } END { printf "%d", us }')
 # brief POINTS COMMAND...: the share is right to so many points.
 brief() {
     local points=$1
     shift
     rm -rf b db
-    expect_status 0 "$@" "$builddir/hpcrun" -e EADDR -o b ./many-threads brief 1000
+    expect_status 0 "$@" "$builddir/hpcrun" -e EADDR@$((life_us * 5 / 3))us -o b ./many-threads brief 1000 "$life_us" "$life_us"
     settle b
     "$builddir/hpcprof" -q -o db b && "$builddir/hpcquery" vars --json db >brief.json || fail "$*: no report"
     expect_text <("$builddir/hpcquery" vars db) '^program .*at least 2[0-9]+ threads'
@@ -125,7 +128,7 @@ else
     skip_part "software addresses need x86-64"
 fi
 # Threads shorter than a clock tick, mostly in the kernel: the process's own times, which the program prints, say how much.
-expect_status 0 "$builddir/hpcrun" -e CPUTIME@200us -o r ./many-threads read 600
+expect_status 0 "$builddir/hpcrun" -e CPUTIME@200us -o r ./many-threads read 600 "$life_us"
 settle r
 "$builddir/hpcprof" -q -o r.db r && "$builddir/hpcquery" vars --json r.db >read.json || fail "no report of brief threads in the kernel"
 python3 - read.json "$scratch/out" <<'END' || fail "the kernel's share of brief threads is not the process's"
@@ -138,7 +141,7 @@ END
 
 # None of them is as long as the shortest first period, a twentieth, though all together are longer than a period.
 if perf_works; then
-    expect_status 0 "$builddir/hpcrun" -e CPUTIME@1s -o short ./many-threads brief 40 30
+    expect_status 0 "$builddir/hpcrun" -e CPUTIME@1s -o short ./many-threads brief 40 30000 0
     settle short
     ! "$builddir/hpcprof" -q -o db short 2>short.err || fail "there are samples"
     expect_text short.err 'no samples: its 41 threads used 1\.[0-9]+ s of CPU time, but each of them less than .* of 1000 ms'

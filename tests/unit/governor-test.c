@@ -125,6 +125,30 @@ static void test_first_periods_are_even(void **state)
     }
 }
 
+/* Where two floors are longer than a period, as many threads are sampled as can be, and those that live for periods
+ * have as many samples as their periods demand. */
+static void test_dear_ticks_are_fair(void **state)
+{
+    const struct governor_plan plan = {.period = 1000000, .tick_ns = 60000, .is_clock = true};
+    const struct {
+        double life, share;
+    } cases[] = {{599999, 0}, {700000, 0.2}, {1000000, 0.8}, {8000000, 8}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        uint64_t sum = 0;
+        for (int i = 0; i < 100000; i++) {
+            struct governor governor = governor_begin_sig(&plan, 0);
+            uint64_t at = governor_first_sig(&governor, &plan, random_number());
+            for (bool is_first = true; (double)at <= cases[k].life; is_first = false) {
+                sum += governor.stands_for;
+                at += (is_first ? governor_second_sig : governor_period_sig)(&governor, &plan);
+            }
+        }
+        double share = (double)sum / 100000;
+        assert_true(share >= cases[k].share - 0.02 && share <= cases[k].share + 0.02);
+    }
+}
+
 /* Whatever a sample costs, after so many doublings the program gets four times that between two of them. */
 static void test_the_program_gets_its_share(void **state)
 {
@@ -287,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_remainders_keep_the_phase),
         cmocka_unit_test(test_first_periods_are_fair),
         cmocka_unit_test(test_first_periods_are_even),
+        cmocka_unit_test(test_dear_ticks_are_fair),
         cmocka_unit_test(test_the_program_gets_its_share),
         cmocka_unit_test(test_one_dear_sample_changes_nothing),
         cmocka_unit_test(test_counts_go_by_what_the_program_got),

@@ -59,10 +59,8 @@ uint64_t governor_period_sig(struct governor *self, const struct governor_plan *
 uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random)
 {
     uint64_t period = governor_period_sig(self, plan), floor = governor_floor_sig(plan, self->slow);
-    uint64_t step = period % PERIOD_STEP || floor > period / 2 ? 1 : PERIOD_STEP, first = 1 + random % (period / step);
-    if (floor > period / 2)
-        return period;
-    first *= step;
+    uint64_t step = period % PERIOD_STEP || floor > period / 2 ? 1 : PERIOD_STEP;
+    uint64_t first = (1 + random % (period / step)) * step;
     floor = (floor + step - 1) / step * step;
     self->owed = first < floor ? floor : 0;
     return first + self->owed;
@@ -72,7 +70,10 @@ uint64_t governor_second_sig(struct governor *self, const struct governor_plan *
 {
     uint64_t period = governor_period_sig(self, plan), owed = self->owed;
     self->owed = 0;
-    return owed <= period / 2 ? period - owed : period;
+    if (owed <= period / 2)
+        return period - owed;
+    self->stands_for *= 2;
+    return period + (owed < period ? period - owed : 0);
 }
 
 uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *plan, uint64_t late)

@@ -52,11 +52,12 @@ uint64_t governor_period_sig(struct governor *self, const struct governor_plan *
 
 /* A first period of random length: of a thread that lives for less than a period, as many are sampled as its share of
  * a period demands, if it lives for two floors. One that would end before the floor ends a floor later: what a thread
- * does between one and two floors stands for what it did before. random: any number.  ctx: any */
+ * does between one and two floors stands for what it did before. Where ticks are so dear that two floors are longer
+ * than a period, fewer are sampled of those that live for one floor and less than two. random: any number.  ctx: any */
 uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random);
 
-/* The period after the first one: the others begin where they would without a floor. Then the plan's follows.
- * ctx: any */
+/* The period after the first one: the others begin where they would without a floor. Where that is nearer than a
+ * floor, a whole period is left out, for which the next sample stands as well. Then the plan's follows.  ctx: any */
 uint64_t governor_second_sig(struct governor *self, const struct governor_plan *plan);
 
 /* The period to arm when late of the period has passed, where 0 <= late: what is left of it, or that and a whole one if

@@ -4,12 +4,12 @@
  * process's memory in KiB after the second and after the last round.
  * With the arguments "brief" and a number: so many threads one after the other, each of which follows a ring in one
  * array for 0.6 ms of its CPU time; after each the main thread does the same in another array. Prints the CPU time of
- * both, in nanoseconds. With a third argument the threads do that for so many milliseconds, and the main thread
- * nothing.
+ * both, in nanoseconds. A third and a fourth argument say for how many microseconds the threads and the main
+ * thread do that instead.
  * With the arguments "touch", threads alive at once and rounds: each thread touches pages of its own first.
  * With the arguments "faults", threads and two numbers: so many threads, all alive at once, each of which touches so
  * many pages of its own in touch_one, and then so many in touch_other. With the arguments "read" and a number: so many
- * threads that are in the kernel. Prints the process's times. */
+ * threads that are in the kernel, for 0.6 ms or a third argument of microseconds. Prints the process's times. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -173,25 +173,31 @@ static int live_in_turn(long n, long threads_ns, long main_ns)
     return 0;
 }
 
+struct reads {
+    int fd;
+    long wanted_ns;
+};
+
 static void *read_zeros(void *argument)
 {
     static char bytes[1 << 16];
-    long end_ns = cpu_ns() + BRIEF_NS;
+    const struct reads *reads = argument;
+    long end_ns = cpu_ns() + reads->wanted_ns;
     while (cpu_ns() < end_ns)
-        if (pread(*(int *)argument, bytes, sizeof bytes, 0) < 0)
+        if (pread(reads->fd, bytes, sizeof bytes, 0) < 0)
             abort();
     return NULL;
 }
 
 /* So many threads one after the other, which are in the kernel for most of their time. Prints the process's user and
  * system time in microseconds. */
-static int read_in_turn(long n)
+static int read_in_turn(long n, long wanted_ns)
 {
-    int fd = open("/dev/zero", O_RDONLY);
+    struct reads reads = {open("/dev/zero", O_RDONLY), wanted_ns};
     pthread_t thread;
     struct rusage usage;
     for (long i = 0; i < n; i++) {
-        if (pthread_create(&thread, NULL, read_zeros, &fd) != 0)
+        if (pthread_create(&thread, NULL, read_zeros, &reads) != 0)
             return 1;
         pthread_join(thread, NULL);
     }
@@ -258,9 +264,9 @@ int main(int argc, char **argv)
     if (argc > 4 && !strcmp(argv[1], "faults"))
         return fault_at_once(atol(argv[2]), atol(argv[3]), atol(argv[4]));
     if (argc > 2 && !strcmp(argv[1], "read"))
-        return read_in_turn(atol(argv[2]));
+        return read_in_turn(atol(argv[2]), argc > 3 ? 1000 * atol(argv[3]) : BRIEF_NS);
     if (argc > 2 && !strcmp(argv[1], "brief"))
-        return argc > 3 ? live_in_turn(atol(argv[2]), 1000000 * atol(argv[3]), 0)
+        return argc > 4 ? live_in_turn(atol(argv[2]), 1000 * atol(argv[3]), 1000 * atol(argv[4]))
                         : live_in_turn(atol(argv[2]), BRIEF_NS, BRIEF_NS);
     long n_rounds = argc > 2 ? atol(argv[2]) : 2, early_kib = 0;
     pthread_attr_t attributes;
