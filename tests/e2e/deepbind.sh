@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Libraries that are loaded with RTLD_DEEPBIND or by dlmopen call another malloc and free than ours: their calls are
-# redirected, or the reports say what is not seen. What the program does never changes. By construction: 6 million steps
-# through one array.
+# redirected, or the reports say what is not seen. What the program does never changes. By construction: 1.5 million steps
+# through one array, each of which waits for the one before.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime

@@ -152,6 +152,7 @@ int main(int argc, char **argv)
         mallopt(M_TRIM_THRESHOLD, way->trim_bytes);
     }
     fill(kept, N);
+    pass(way, NULL, N, 0); /* a heap that is kept has its pages from here on */
     for (int i = 0; sampled < 0.7; i++) {
         sampled += pass(way, way == ways ? kept : NULL, N, 1);
         of_new += pass(way == ways ? ways + 1 : way, NULL, N, 0);

@@ -21,7 +21,7 @@ cat >own.c <<'END'
 static volatile unsigned words[1 << 16];
 int main(void)
 {
-    for (unsigned i = 0; i < 100000000; i++)
+    for (unsigned i = 0; i < 1000000000; i++)
         words[i % (1 << 16)] += i;
     return 0;
 }

@@ -135,7 +135,7 @@ static int rows()
 {
     matrix a = fill(150000, 27);
     std::vector<double> x(a.n_rows, 1.0);
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < 200; i++)
         result = result + multiply(a, x.data());
     return 0;
 }
@@ -176,7 +176,7 @@ static int threads()
     for (std::thread &maker : makers)
         maker.join();
     for (const pile &pile : piles)
-        walk_often(&pile, 30);
+        walk_often(&pile, 300);
     for (const pile &pile : piles)
         for (int i = 0; i < pile.n; i++)
             delete pile.items[i];
@@ -190,10 +190,10 @@ static int with_fork()
         add_to_first(&before);
     pid_t child = fork();
     if (child == 0) {
-        walk_often(&before, 50);
+        walk_often(&before, 150);
         for (int i = 0; i < 150001; i++)
             add_to_second(&after);
-        walk_often(&after, 50);
+        walk_often(&after, 150);
         _exit(0);
     }
     int status = 1;
