@@ -115,6 +115,12 @@ STREAM_TIER_PROGRAM = 2
 STREAM_TIER_OWN = 3
 STREAM_TIER_NONE = 4
 
+# enum stream_columns
+STREAM_IN_TASK = 1
+STREAM_IN_EVENT = 2
+STREAM_IN_INFO = 4
+STREAM_IN_ALL = 7
+
 # enum stream_filter
 STREAM_SHOW_EVENT = 0
 STREAM_HIDE_EVENT = 1
@@ -492,11 +498,17 @@ FUNCTIONS = {
     "stream_get_clock": (c_int, c_void_p),
     "stream_n_cpus": (c_uint32, c_void_p),
     "stream_n_lost": (c_uint64, c_void_p),
+    "stream_knows_cpus": (c_bool, c_void_p),
+    "stream_topology": (c_char_p, c_void_p),
     "stream_type_of": (POINTER(StreamType), c_void_p, c_int32),
     "stream_find_id": (c_int32, c_void_p, c_char_p),
     "stream_event_name": (c_char_p, c_void_p, POINTER(StreamEvent)),
     "stream_task_of": (POINTER(StreamTask), c_void_p, c_int32),
     "stream_comm": (c_char_p, c_void_p, c_int32),
+    "stream_follow_names": (c_int, c_void_p, POINTER(Error)),
+    "stream_comm_at": (c_char_p, c_void_p, c_int32, c_int64),
+    "stream_comm_number": (c_char_p, c_void_p, c_int32, c_size_t),
+    "stream_put_comms": (None, c_void_p, c_int32, POINTER(Buf)),
     "stream_field_of": (POINTER(StreamField), POINTER(StreamType), c_char_p),
     "stream_fields_of": (POINTER(StreamType), c_void_p, POINTER(StreamEvent)),
     "stream_event_bytes": (c_bool, c_void_p, POINTER(StreamEvent), POINTER(POINTER(c_ubyte)), POINTER(c_size_t)),
@@ -508,6 +520,10 @@ FUNCTIONS = {
     "stream_next": (c_size_t, c_void_p, c_size_t, POINTER(StreamMatch)),
     "stream_previous": (c_size_t, c_void_p, c_size_t, POINTER(StreamMatch)),
     "stream_list": (c_int, c_void_p, POINTER(StreamMatch), POINTER(POINTER(c_size_t)), POINTER(c_size_t), POINTER(Error)),
+    "stream_says": (c_int, c_void_p, POINTER(StreamEvent), c_uint, c_char_p, POINTER(c_bool), POINTER(Error)),
+    "stream_search_next": (c_int, c_void_p, c_size_t, POINTER(StreamMatch), c_uint, c_char_p, POINTER(c_size_t), POINTER(Error)),
+    "stream_search_previous": (c_int, c_void_p, c_size_t, POINTER(StreamMatch), c_uint, c_char_p, POINTER(c_size_t),
+        POINTER(Error)),
     "stream_at": (c_size_t, c_void_p, c_int64),
     "stream_filter_add": (c_int, c_void_p, c_int, c_int32, POINTER(Error)),
     "stream_filter_clear": (None, c_void_p, c_int),
@@ -516,6 +532,10 @@ FUNCTIONS = {
     "stream_filter_apply": (c_int, c_void_p, POINTER(Error)),
     "couplebreak_is_twin": (c_bool, c_int32),
     "couplebreak_origin": (POINTER(StreamEvent), c_void_p, POINTER(StreamEvent)),
+    "couplebreak_origin_index": (c_size_t, c_void_p, POINTER(StreamEvent)),
+    "couplebreak_is_on": (c_bool, c_void_p),
+    "couplebreak_n_types": (c_int, c_void_p),
+    "couplebreak_flags": (c_uint64, c_void_p),
     "couplebreak_origin_id_to_flag_pos": (c_int, c_void_p, c_int32),
     "couplebreak_id_to_flag_pos": (c_int, c_int32),
     "couplebreak_flag_pos_to_id": (c_int32, c_int),

@@ -52,6 +52,12 @@ enum ask {
     ASK_ROW,
     ASK_START,
     ASK_COUNT,
+    ASK_NS,
+    ASK_FILTER,
+    ASK_FIND,
+    ASK_NEXT,
+    ASK_PREVIOUS,
+    ASK_LINES,
     ASKS
 };
 

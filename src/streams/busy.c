@@ -51,6 +51,14 @@ static void count_events(const struct stream *stream, struct busy *busy)
     }
 }
 
+/* Rows of CPUs whose switches were recorded. */
+static void mark_known(const struct schedule *sched, struct busy *busy)
+{
+    for (uint32_t cpu = 0; cpu < busy->n_rows_of && cpu < sched->n_cpus; cpu++)
+        for (const uint32_t *row = busy->rows_of[cpu]; row && *row != BUSY_NO_ROW; row++)
+            busy->rows[*row].is_known |= schedule_cpu_is_known(&sched->cpus[cpu]);
+}
+
 /* --- rows --- */
 
 /* SIZE_MAX when out of memory. */
@@ -155,7 +163,8 @@ int busy_make(const struct stream *stream, const struct stream_view *view, const
                           .to_ns = to_ns,
                           .n_slices = n_slices,
                           .knows_idle = stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES,
-                          .knows_busy = stream->tier != STREAM_TIER_NONE};
+                          .knows_busy = stream->tier != STREAM_TIER_NONE,
+                          .knows_cpus = stream_knows_cpus(stream)};
     if (add_rows(busy, view, os, n_os))
         busy->cells = calloc(busy->n_rows * n_slices, sizeof *busy->cells);
     int code = busy->cells ? 0 : error_memory(err);
@@ -163,6 +172,8 @@ int busy_make(const struct stream *stream, const struct stream_view *view, const
         busy->rows[i].cells = busy->cells + i * n_slices;
     if (code == 0 && busy->knows_busy)
         code = schedule_analyse(stream, &window, &sink, &sched, err);
+    if (code == 0)
+        mark_known(&sched, busy);
     schedule_close(&sched);
     if (code == 0)
         count_events(stream, busy);
@@ -192,10 +203,15 @@ struct busy_cell busy_sum(const struct busy *busy, const struct busy_row *row)
     return sum;
 }
 
+bool busy_is_known(const struct busy *busy, const struct busy_row *row, const struct busy_cell *cell)
+{
+    return busy->knows_busy && row->is_known && (!busy->knows_idle || cell->busy_ns || cell->idle_ns);
+}
+
 double busy_percent(const struct busy *busy, const struct busy_row *row, const struct busy_cell *cell,
                     int64_t length_ns)
 {
     double known_ns =
         busy->knows_idle ? (double)cell->busy_ns + (double)cell->idle_ns : (double)length_ns * (double)row->n_cpus;
-    return busy->knows_busy && known_ns > 0 ? 100 * (double)cell->busy_ns / known_ns : -1;
+    return busy_is_known(busy, row, cell) && known_ns > 0 ? 100 * (double)cell->busy_ns / known_ns : -1;
 }

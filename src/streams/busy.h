@@ -26,6 +26,7 @@ struct busy_row {
     enum busy_level level;
     uint32_t number; /* hwloc's logical one; of a CPU as the operating system numbers it; of the machine 0 */
     uint32_t n_cpus; /* that are shown */
+    bool is_known;   /* of at least one of its CPUs the recording tells what ran */
     bool is_beside;  /* a node that its CPUs have in addition to the one that they are in: nested, or memory alone */
     uint32_t depth;  /* in the tree; of what stands beside it 1 */
     struct busy_cell *cells; /* [n_slices] owned by busy */
@@ -38,6 +39,7 @@ struct busy {
     size_t n_slices;
     bool knows_idle;       /* all tasks were recorded: idle times and shares are known */
     bool knows_busy;       /* at least some were; else only events are counted */
+    bool knows_cpus;       /* events say where they happened; else none are counted */
     struct busy_row *rows; /* [n_rows] */
     size_t n_rows, cap_rows;
     struct busy_cell *cells;
@@ -57,6 +59,9 @@ void busy_fini(struct busy *busy);
 
 /* All slices of a row together. */
 struct busy_cell busy_sum(const struct busy *busy, const struct busy_row *row);
+
+/* Whether it is known of a row in a slice, or in all, how much it was busy. */
+bool busy_is_known(const struct busy *busy, const struct busy_row *row, const struct busy_cell *cell);
 
 /* Percent of the known time that it was busy; of a recording that does not know idle times, of all time, which is a
  * lower bound. Negative: not known. length_ns: of the slice, or of all. */

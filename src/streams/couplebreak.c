@@ -64,6 +64,27 @@ const struct stream_event *couplebreak_origin(const struct stream *stream, const
     return couplebreak_is_twin(event->id) ? &stream->events[event->record] : NULL;
 }
 
+size_t couplebreak_origin_index(const struct stream *stream, const struct stream_event *event)
+{
+    const struct stream_event *origin = couplebreak_origin(stream, event);
+    return origin ? (size_t)(origin - stream->events) : STREAM_NONE;
+}
+
+bool couplebreak_is_on(const struct stream *stream)
+{
+    return stream->couplebreak_on;
+}
+
+int couplebreak_n_types(const struct stream *stream)
+{
+    return stream->n_couplebreak_evts;
+}
+
+uint64_t couplebreak_flags(const struct stream *stream)
+{
+    return stream->couplebreak_evts_flags;
+}
+
 void couplebreak_find_origins(struct stream *stream)
 {
     for (int pos = 0; pos < COUPLEBREAK_N; pos++) {

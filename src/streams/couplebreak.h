@@ -27,7 +27,15 @@ bool couplebreak_is_twin(int32_t id);
 /* The origin of a twin; NULL of an event that is none. Borrowed from stream.events. */
 const struct stream_event *couplebreak_origin(const struct stream *stream, const struct stream_event *event);
 
-/* The bit in couplebreak_evts_flags of a type that has twins in this stream, by the type's own id; of an id of twins;
+/* The index of the origin of a twin in stream_events; STREAM_NONE of an event that is none. */
+size_t couplebreak_origin_index(const struct stream *stream, const struct stream_event *event);
+
+/* What a stream has of twins: whether they were asked for, how many types of them, and which, as a set of bits. */
+bool couplebreak_is_on(const struct stream *stream);
+int couplebreak_n_types(const struct stream *stream);
+uint64_t couplebreak_flags(const struct stream *stream);
+
+/* The bit in couplebreak_flags of a type that has twins in this stream, by the type's own id; of an id of twins;
  * -1 for others. And back: the id of twins by the bit, STREAM_ID_NONE for others. */
 int couplebreak_origin_id_to_flag_pos(const struct stream *stream, int32_t id);
 int couplebreak_id_to_flag_pos(int32_t id);

@@ -166,6 +166,12 @@ enum stream_clock stream_get_clock(const struct stream *stream);
 uint32_t stream_n_cpus(const struct stream *stream);
 uint64_t stream_n_lost(const struct stream *stream);
 
+/* Whether its events say on which CPUs they happened; a recording without events may. */
+bool stream_knows_cpus(const struct stream *stream);
+
+/* The file with the topology of its host (machine.h) that lies beside a measurement of ours; NULL: there is none. */
+const char *stream_topology(const struct stream *stream);
+
 /* --- names, fields and texts of events; of twins: their origins' (couplebreak.h) --- */
 
 /* The type with an id, NULL: none. */
@@ -183,6 +189,19 @@ const struct stream_task *stream_task_of(const struct stream *stream, int32_t ta
 
 /* The name of a task: "<idle>" of 0, "<...>" of one that has none. */
 const char *stream_comm(const struct stream *stream, int32_t task);
+
+/* Finds out how tasks were called when: they change their names, at exec and when they like. Events of scheduling tell
+ * it, and records of perf; a change that nobody recorded is known from the next event on. Once: again it does nothing.
+ * err: ERR_MEMORY */
+int stream_follow_names(struct stream *stream, struct error *err);
+
+/* The name of a task at a time; and its name number i, in the order in which it had them, NULL behind the last. Without
+ * stream_follow_names a task has the name that stream_comm gives, at all times. */
+const char *stream_comm_at(const struct stream *stream, int32_t task, int64_t t_ns);
+const char *stream_comm_number(const struct stream *stream, int32_t task, size_t i);
+
+/* Appends all names of a task: "alpha, then beta"; of many the first ones, how many, and the last one. */
+void stream_put_comms(const struct stream *stream, int32_t task, struct buf *out);
 
 /* The field of a type, NULL when it has none of that name. */
 const struct stream_field *stream_field_of(const struct stream_type *type, const char *name);
@@ -233,6 +252,25 @@ size_t stream_previous(const struct stream *stream, size_t from, const struct st
 /* All such events: *indexes [*n], ascending, malloc'ed.  err: ERR_MEMORY */
 int stream_list(const struct stream *stream, const struct stream_match *match, size_t **indexes, size_t *n,
                 struct error *err);
+
+/* Columns of a list of events in which texts are looked for, as a set. */
+enum stream_columns {
+    STREAM_IN_TASK = 1 << 0,  /* "comm:tid" */
+    STREAM_IN_EVENT = 1 << 1, /* the name of the type */
+    STREAM_IN_INFO = 1 << 2,
+    STREAM_IN_ALL = STREAM_IN_TASK | STREAM_IN_EVENT | STREAM_IN_INFO
+};
+
+/* Whether an event has a text in one of these columns; capital letters are like small ones.  err: as stream_put_info */
+int stream_says(struct stream *stream, const struct stream_event *event, unsigned columns, const char *text, bool *says,
+                struct error *err);
+
+/* As stream_next and stream_previous, of the events that have a text as well; *index: STREAM_NONE when there is none.
+ * err: as stream_put_info */
+int stream_search_next(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
+                       const char *text, size_t *index, struct error *err);
+int stream_search_previous(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
+                           const char *text, size_t *index, struct error *err);
 
 /* Index of the first event at or behind a time; n_events when there is none. */
 size_t stream_at(const struct stream *stream, int64_t t_ns);

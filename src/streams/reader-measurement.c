@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/input.h"
 #include "base/path.h"
@@ -217,6 +218,8 @@ static int take_threads(const struct sched_file *file, struct stream *stream, st
             continue;
         int32_t process = from->pid ? task_of_tid(from->pid) : STREAM_NO_TASK;
         if (!stream_add_task(stream, task, process, from->comm[0] ? from->comm : NULL) ||
+            (from->comm[0] && from->t_ns <= INT64_MAX &&
+             !stream_add_name(stream, task, (int64_t)from->t_ns, from->comm)) ||
             (from->is_own && !stream_add_own(stream, task)))
             return error_memory(err);
     }
@@ -676,6 +679,22 @@ static bool open_names(const struct measurement *opened, const struct stream_nam
     return false;
 }
 
+/* The topology of the host that the files are of, if it is there. */
+static int find_topology(const char *directory, const struct names_file *file, struct stream *stream, struct error *err)
+{
+    struct buf path = {0};
+    buf_printf(&path, "%s/topology-%08" PRIx32 ".xml", directory, file->host_id);
+    if (path.failed) {
+        buf_fini(&path);
+        return error_memory(err);
+    }
+    if (access(path.data, R_OK) == 0)
+        stream->topology = path.data;
+    else
+        buf_fini(&path);
+    return 0;
+}
+
 /* Fills the stream, and frees what is opened; code: of what came before. */
 static int fill(struct measurement *opened, int code, const struct stream_namer *namer, struct stream *stream,
                 struct error *err)
@@ -709,6 +728,8 @@ static int measurement_read(const struct stream_input *input, const struct strea
     int code = list_files(input->path, "events", &opened.logs, &opened.n_logs, err);
     code = code ? code : list_files(input->path, "sched", &records, &n_records, err);
     code = code ? code : read_records(input->path, records, n_records, &opened.file, err);
+    if (!code && (opened.n_logs || n_records))
+        code = find_topology(input->path, opened.n_logs ? &opened.logs[0] : &records[0], stream, err);
     free(records);
     return fill(&opened, code, options->namer, stream, err);
 }
@@ -738,6 +759,8 @@ static void find_logs(const char *path, struct measurement *opened)
 static int sched_read_file(const struct stream_input *input, const struct stream_options *options,
                            struct stream *stream, struct error *err)
 {
+    struct names_file own;
+    struct error ignored;
     struct measurement opened = {.why_unfinished = "it has no end: the program still runs, or the recorder was killed"};
     char *path = strdup(input->path), *slash = path ? strrchr(path, '/') : NULL;
     if (slash)
@@ -746,6 +769,8 @@ static int sched_read_file(const struct stream_input *input, const struct stream
     int code = path ? sched_read(input->path, &opened.file, err) : error_memory(err);
     if (!code)
         find_logs(input->path, &opened);
+    if (!code && names_parse(input->path, &own, &ignored) == 0)
+        code = find_topology(opened.directory, &own, stream, err);
     code = fill(&opened, code, options->namer, stream, err);
     free(path);
     return code;

@@ -87,6 +87,7 @@ static int take_head(const struct perf_data *data, struct stream *stream, struct
     }
     if (stream->clock == STREAM_CLOCK_WALL)
         stream->has_wall = true;
+    stream->cuts_times = true;
     stream->is_swapped = data->is_swapped;
     stream->n_cpus = data->n_possible < STREAM_NO_CPU ? data->n_possible : 0;
     if (data->os_release)
@@ -428,8 +429,10 @@ static int take_task(const struct perf_data *data, const struct perf_data_record
     bool is_number = task.tid <= INT32_MAX && task.pid <= INT32_MAX;
     if (code || !is_number)
         return code;
-    return stream_add_task(stream, (int32_t)task.tid, (int32_t)task.pid, task.name) ? 0
-                                                                                    : perf_data_no_memory(data, err);
+    bool ok =
+        stream_add_task(stream, (int32_t)task.tid, (int32_t)task.pid, task.name) &&
+        (!task.name || !*task.name || stream_add_name(stream, (int32_t)task.tid, (int64_t)record->time_ns, task.name));
+    return ok ? 0 : perf_data_no_memory(data, err);
 }
 
 /* --- switches without tracepoint --- */

@@ -71,6 +71,13 @@ struct stream_type *stream_add_type(struct stream *stream, int32_t id, const cha
  * False when out of memory. */
 bool stream_add_task(struct stream *stream, int32_t task, int32_t process, const char *comm);
 
+/* Notes that a task has a name from t_ns on. False when out of memory. */
+bool stream_add_name(struct stream *stream, int32_t task, int64_t t_ns, const char *comm);
+
+/* Names tasks that the recording does not name otherwise by the first event that does. Called by stream_finish. False
+ * when out of memory. */
+bool stream_name_tasks(struct stream *stream);
+
 /* Notes that a task is one of those whose events are all there (STREAM_TIER_PROGRAM). False when out of memory. */
 bool stream_add_own(struct stream *stream, int32_t task);
 
@@ -115,9 +122,10 @@ struct stream_joining {
     size_t event; /* index */
 };
 
-/* Frees filters, or texts; NULL is allowed. */
+/* Frees filters, texts, or names; NULL is allowed. */
 void stream_filters_free(struct stream_filters *filters);
 void stream_texts_free(struct stream_texts *texts);
+void stream_names_free(struct stream_names *names);
 
 /* Takes the types that formats describe into the stream, which owns formats from then on.  err: ERR_MEMORY */
 int stream_take_formats(struct stream *stream, struct stream_formats *formats, struct error *err);

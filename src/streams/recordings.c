@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions as JSON: see recordings.h. Views are in a document with the name, type and keys of the original design. */
+/* Sessions: what they hold, and how they are written as JSON. See recordings.h; they are read in recordings-read.c.
+ * Views are in a document with the name, type and keys of the original design. */
 #include "streams/recordings.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,12 +12,7 @@
 
 #include "fmt/file.h"
 #include "fmt/json.h"
-
-#define FORMAT "locus-session"
-#define VIEWS "NUMA TV"
-#define VIEWS_TYPE "kshark.config.topology"
-
-enum { SESSION_VERSION = 1, STREAMS_MAX = 1 << 16 };
+#include "streams/recordings-keys.h"
 
 int recordings_add(struct recordings *recordings, const char *file, bool has_couplebreak, enum topology_view view,
                    const char *topology, struct error *err)
@@ -24,19 +21,106 @@ int recordings_add(struct recordings *recordings, const char *file, bool has_cou
                      sizeof *recordings->streams))
         return error_memory(err);
     struct recording *stream = &recordings->streams[recordings->n_streams];
-    *stream = (struct recording){strdup(file), has_couplebreak, view, topology ? strdup(topology) : NULL};
+    *stream = (struct recording){.file = strdup(file),
+                                 .has_couplebreak = has_couplebreak,
+                                 .view = view,
+                                 .topology = topology ? strdup(topology) : NULL};
     recordings->n_streams++;
     return stream->file && (!topology || stream->topology) ? 0 : error_memory(err);
+}
+
+int recording_list_add(struct recording_list *list, const char *text, struct error *err)
+{
+    char *copy = strdup(text);
+    if (!copy || !vec_reserve(&list->texts, &list->capacity, list->n + 1, sizeof *list->texts)) {
+        free(copy);
+        return error_memory(err);
+    }
+    list->texts[list->n++] = copy;
+    return 0;
+}
+
+static bool copy_text(const char *from, char **to)
+{
+    *to = from ? strdup(from) : NULL;
+    return !from || *to;
+}
+
+int recordings_copy_view(const struct recordings *from, struct recordings *to, struct error *err)
+{
+    bool ok = copy_text(from->colors, &to->colors);
+    to->has_from = from->has_from;
+    to->has_to = from->has_to;
+    to->from_ns = from->from_ns;
+    to->to_ns = from->to_ns;
+    for (size_t i = 0; i < RECORDING_CHOICES; i++)
+        ok = copy_text(from->choices[i], &to->choices[i]) && ok;
+    memcpy(to->markers, from->markers, sizeof to->markers);
+    to->b_is_active = from->b_is_active;
+    if (from->n_rows && !vec_reserve(&to->rows, &to->cap_rows, from->n_rows, sizeof *to->rows))
+        return error_memory(err);
+    if (from->n_rows)
+        memcpy(to->rows, from->rows, from->n_rows * sizeof *to->rows);
+    to->n_rows = from->n_rows;
+    return ok ? 0 : error_memory(err);
 }
 
 void recordings_fini(struct recordings *recordings)
 {
     for (size_t i = 0; i < recordings->n_streams; i++) {
-        free(recordings->streams[i].file);
-        free(recordings->streams[i].topology);
+        struct recording *stream = &recordings->streams[i];
+        for (size_t list = 0; list < RECORDING_LISTS; list++) {
+            for (size_t k = 0; k < stream->lists[list].n; k++)
+                free(stream->lists[list].texts[k]);
+            free(stream->lists[list].texts);
+        }
+        free(stream->file);
+        free(stream->topology);
+        free(stream->buffer);
     }
+    for (size_t i = 0; i < RECORDING_CHOICES; i++)
+        free(recordings->choices[i]);
     free(recordings->streams);
+    free(recordings->rows);
+    free(recordings->colors);
+    free(recordings->notes);
     *recordings = (struct recordings){0};
+}
+
+/* --- applying --- */
+
+/* The number that a text of a list stands for; false: the stream has no such type, or it is no number. */
+static bool find_value(const struct stream *stream, size_t list, const char *text, int32_t *value)
+{
+    char *end;
+    if (list == STREAM_SHOW_EVENT || list == STREAM_HIDE_EVENT) {
+        *value = stream_find_id(stream, text);
+        return *value != STREAM_ID_NONE;
+    }
+    long number = strtol(text, &end, 10);
+    *value = (int32_t)number;
+    return end != text && !*end && number >= 0 && number <= INT32_MAX;
+}
+
+int recording_apply(const struct recording *recording, struct stream *stream, struct error *err)
+{
+    const struct recording_list *fields = &recording->lists[RECORDING_FIELDS];
+    bool has_any = fields->n > 0;
+    int32_t value;
+    int code = 0;
+    for (size_t list = 0; list < STREAM_N_FILTERS; list++)
+        for (size_t i = 0; i < recording->lists[list].n && !code; i++)
+            if (find_value(stream, list, recording->lists[list].texts[i], &value)) {
+                code = stream_filter_add(stream, (enum stream_filter)list, value, err);
+                has_any = true;
+            }
+    if (!code && fields->n > 1)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%.300s: a session with conditions on fields of several types is not applied",
+                         recording->file);
+    if (!code && fields->n)
+        code = stream_filter_fields(stream, fields->texts[0], err);
+    return code || !has_any ? code : stream_filter_apply(stream, err);
 }
 
 /* --- writing --- */
@@ -51,14 +135,59 @@ static int put_path(struct buf *out, const char *key, const char *path, struct e
     return 0;
 }
 
+/* Nanoseconds, as text where readers with doubles would round them. */
+static void put_ns(struct buf *out, const char *key, int64_t ns)
+{
+    const int64_t most = INT64_C(1) << 53;
+    json_put_key(out, key, 0);
+    buf_printf(out, ns > most || ns < -most ? "\"%" PRId64 "\"" : "%" PRId64, ns);
+}
+
+static void put_flag(struct buf *out, const char *key, bool flag)
+{
+    json_put_key(out, key, 0);
+    buf_printf(out, flag ? "true" : "false");
+}
+
+static void put_lists(const struct recording *stream, struct buf *out)
+{
+    bool has_any = false;
+    for (size_t list = 0; list < RECORDING_LISTS; list++)
+        has_any |= stream->lists[list].n > 0;
+    if (!has_any)
+        return;
+    json_put_key(out, "filters", 0);
+    buf_printf(out, "{\"type\": \"" RECORDINGS_FILTER_TYPE "\"");
+    for (size_t list = 0; list < RECORDING_LISTS; list++) {
+        if (!stream->lists[list].n)
+            continue;
+        json_put_key(out, recordings_list_keys[list], 0);
+        for (size_t i = 0; i < stream->lists[list].n; i++) {
+            buf_printf(out, i ? ", " : "[");
+            if (recordings_list_has_names(list))
+                json_put_text(out, stream->lists[list].texts[i]);
+            else
+                buf_printf(out, "%s", stream->lists[list].texts[i]);
+        }
+        buf_printf(out, "]");
+    }
+    buf_printf(out, "}");
+}
+
 static int put_streams(const struct recordings *recordings, struct buf *out, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < recordings->n_streams; i++) {
+        const struct recording *stream = &recordings->streams[i];
         buf_printf(out, "%s\n  {\"stream_id\": %zu", i ? "," : "", i);
-        code = put_path(out, "file", recordings->streams[i].file, err);
-        json_put_key(out, "couplebreak", 0);
-        buf_printf(out, "%s}", recordings->streams[i].has_couplebreak ? "true" : "false");
+        code = put_path(out, "file", stream->file, err);
+        put_flag(out, "couplebreak", stream->has_couplebreak);
+        if (stream->buffer)
+            json_put_text_at(out, "buffer", stream->buffer);
+        if (stream->has_offset)
+            put_ns(out, "offset_ns", stream->offset_ns);
+        put_lists(stream, out);
+        buf_append(out, "}", 1);
     }
     return code;
 }
@@ -76,6 +205,54 @@ static int put_views(const struct recordings *recordings, struct buf *out, struc
         between = ",";
     }
     return code;
+}
+
+static void put_rows(const struct recordings *recordings, struct buf *out)
+{
+    json_put_key(out, "rows", 0);
+    for (size_t i = 0; i < recordings->n_rows; i++) {
+        const struct recording_row *row = &recordings->rows[i];
+        buf_printf(out, "%s\n  {\"stream_id\": %zu, \"%s\": %" PRId32, i ? "," : "[", row->stream,
+                   row->is_cpu ? "cpu" : "task", row->number);
+        if (row->is_hidden)
+            put_flag(out, "hidden", true);
+        if (row->is_pinned)
+            put_flag(out, "pinned", true);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_markers(const struct recordings *recordings, struct buf *out)
+{
+    json_put_key(out, "markers", 0);
+    buf_printf(out, "{\"active\": \"%s\"", recordings->b_is_active ? "b" : "a");
+    for (size_t i = 0; i < 2; i++)
+        if (recordings->markers[i].is_set) {
+            json_put_key(out, recordings_marker_keys[i], 0);
+            buf_append(out, "{", 1);
+            buf_printf(out, "\"%s\": ", recordings->markers[i].is_row ? "row" : "ns");
+            buf_printf(out, "\"%" PRId64 "\"}", recordings->markers[i].at);
+        }
+    buf_append(out, "}", 1);
+}
+
+/* What is of all streams together, as far as anything was said. */
+static void put_view(const struct recordings *recordings, struct buf *out)
+{
+    if (recordings->has_from)
+        put_ns(out, "from_ns", recordings->from_ns);
+    if (recordings->has_to)
+        put_ns(out, "to_ns", recordings->to_ns);
+    for (size_t i = 0; i < RECORDING_CHOICES; i++)
+        if (recordings->choices[i])
+            json_put_text_at(out, recordings_choice_keys[i], recordings->choices[i]);
+    if (recordings->n_rows)
+        put_rows(recordings, out);
+    if (recordings->markers[0].is_set || recordings->markers[1].is_set)
+        put_markers(recordings, out);
+    if (recordings->colors)
+        json_put_text_at(out, "colors", recordings->colors);
 }
 
 /* Only another session is replaced: a slip of the keyboard must not cost a recording, or root a device. */
@@ -97,91 +274,18 @@ int recordings_write(const char *path, const struct recordings *recordings, stru
     int code = check_place(path, err);
     if (code != 0)
         return code;
-    buf_printf(&out, "{\"format\": \"" FORMAT "\", \"version\": %d, \"streams\": [", SESSION_VERSION);
+    buf_printf(&out, "{\"format\": \"" RECORDINGS_FORMAT "\", \"version\": %d, \"streams\": [", RECORDINGS_VERSION);
     code = put_streams(recordings, &out, err);
-    buf_printf(&out, "],\n \"" VIEWS "\": {\"type\": \"" VIEWS_TYPE "\", \"topologies\": [");
+    buf_printf(&out, "],\n \"" RECORDINGS_VIEWS "\": {\"type\": \"" RECORDINGS_VIEWS_TYPE "\", \"topologies\": [");
     if (code == 0)
         code = put_views(recordings, &out, err);
-    buf_printf(&out, "]}}\n");
+    buf_printf(&out, "]}");
+    put_view(recordings, &out);
+    buf_printf(&out, "}\n");
     if (code == 0 && out.failed)
         code = error_memory(err);
     if (code == 0)
         code = file_replace(path, out.data, out.len_bytes, err);
     buf_fini(&out);
     return code;
-}
-
-/* --- reading --- */
-
-static void take_streams(struct json_take *take, const json_t *root, struct recordings *recordings)
-{
-    size_t n;
-    const json_t *list = json_take_array_at(take, root, "streams", &n);
-    take->where = "streams";
-    for (take->index = 0; take->code == 0 && take->index < n; take->index++) {
-        const json_t *item = json_array_get(list, take->index);
-        const json_t *couplebreak = json_object_get(item, "couplebreak");
-        if (json_take_word_at(take, item, "stream_id", STREAMS_MAX) != take->index && take->code == 0)
-            (void)json_take_fail(take, ERR_FORMAT, "stream_id", "streams are numbered from 0 in their order");
-        if (couplebreak && !json_is_boolean(couplebreak))
-            (void)json_take_fail(take, ERR_FORMAT, "couplebreak", "true or false is expected");
-        char *file = json_take_text_needed_at(take, item, "file");
-        if (take->code == 0)
-            take->code =
-                recordings_add(recordings, file, json_is_true(couplebreak), TOPOLOGY_VIEW_DEFAULT, NULL, take->err);
-        free(file);
-    }
-}
-
-static void take_views(struct json_take *take, const json_t *root, struct recordings *recordings)
-{
-    size_t n;
-    const json_t *views = json_object_get(root, VIEWS);
-    if (!views || take->code != 0)
-        return;
-    take->where = NULL;
-    char *type = json_take_text_needed_at(take, views, "type");
-    if (take->code == 0 && strcmp(type, VIEWS_TYPE) != 0)
-        (void)json_take_fail(take, ERR_FORMAT, "type", "\"" VIEWS_TYPE "\" is expected");
-    free(type);
-    const json_t *list = json_take_array_at(take, views, "topologies", &n);
-    take->where = "topologies";
-    for (take->index = 0; take->code == 0 && take->index < n; take->index++) {
-        const json_t *item = json_array_get(list, take->index);
-        uint64_t number = json_take_word_at(take, item, "stream_id", STREAMS_MAX);
-        uint64_t view = json_take_word_at(take, item, "view", TOPOLOGY_VIEW_NUMATREE);
-        char *path = json_take_text_needed_at(take, item, "topology_xml_fpath");
-        if (take->code == 0 && number < recordings->n_streams && access(path, F_OK) == 0) {
-            struct recording *stream = &recordings->streams[number];
-            free(stream->topology);
-            stream->topology = path;
-            stream->view = (enum topology_view)view;
-            path = NULL;
-        }
-        free(path);
-    }
-}
-
-int recordings_read(const char *path, struct recordings *recordings, struct error *err)
-{
-    struct buf text = {0};
-    struct json_take take = {.name = path, .err = err};
-    int code = file_read(path, &text, err);
-    if (code != 0)
-        return code;
-    json_t *root = json_take_parse(&take, text.data, text.len_bytes);
-    char *format = root ? json_take_text_needed_at(&take, root, "format") : NULL;
-    if (take.code == 0 && strcmp(format, FORMAT) != 0)
-        (void)json_take_fail(&take, ERR_FORMAT, "format", "\"" FORMAT "\" is expected");
-    if (take.code == 0 && json_take_word_at(&take, root, "version", 1 << 30) != SESSION_VERSION)
-        (void)json_take_fail(&take, ERR_FORMAT, "version", "only version 1 can be read");
-    free(format);
-    if (take.code == 0)
-        take_streams(&take, root, recordings);
-    take_views(&take, root, recordings);
-    json_decref(root);
-    buf_fini(&text);
-    if (take.code != 0)
-        recordings_fini(recordings);
-    return take.code;
 }

@@ -519,6 +519,11 @@ const struct schedule_cpu *schedule_cpu_of(const struct schedule *sched, uint16_
     return cpu < sched->n_cpus ? &sched->cpus[cpu] : NULL;
 }
 
+bool schedule_cpu_is_known(const struct schedule_cpu *cpu)
+{
+    return cpu->is_seen || cpu->running_ns || cpu->idle_ns;
+}
+
 int64_t schedule_off_ns(const struct schedule_task *task)
 {
     return task->ns[SCHEDULE_WOKEN] + task->ns[SCHEDULE_PREEMPTED] + task->ns[SCHEDULE_SLEEPING] +

@@ -159,6 +159,9 @@ void schedule_close(struct schedule *sched);
 const struct schedule_task *schedule_task_of(const struct schedule *sched, int32_t task);
 const struct schedule_cpu *schedule_cpu_of(const struct schedule *sched, uint16_t cpu);
 
+/* Whether anything is known of what a CPU ran: else its times are not zero, but absent. */
+bool schedule_cpu_is_known(const struct schedule_cpu *cpu);
+
 /* Away from any CPU, as far as that is known. */
 int64_t schedule_off_ns(const struct schedule_task *task);
 

@@ -248,3 +248,60 @@ int stream_put_line(struct stream *stream, int number, const struct stream_event
     buf_printf(out, "; 0x%x", event->visible);
     return code;
 }
+
+/* --- search by text --- */
+
+/* Whether text, in small and capital letters alike, is in what a buffer has. */
+static bool contains(const struct buf *buf, const char *text)
+{
+    return buf->len_bytes && strcasestr(buf->data, text);
+}
+
+int stream_says(struct stream *stream, const struct stream_event *event, unsigned columns, const char *text, bool *says,
+                struct error *err)
+{
+    struct buf words = {0};
+    int code = 0;
+    *says = columns & STREAM_IN_EVENT && strcasestr(stream_event_name(stream, event), text);
+    if (!*says && columns & STREAM_IN_TASK) {
+        buf_printf(&words, "%s:%" PRId32, stream_comm_at(stream, event->task, event->t_ns), event->task);
+        *says = contains(&words, text);
+    }
+    if (!*says && columns & STREAM_IN_INFO) {
+        words.len_bytes = 0;
+        code = stream_put_info(stream, event, &words, err);
+        *says = code == 0 && contains(&words, text);
+    }
+    if (code == 0 && words.failed)
+        code = error_memory(err);
+    buf_fini(&words);
+    return code;
+}
+
+int stream_search_next(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
+                       const char *text, size_t *index, struct error *err)
+{
+    bool says = false;
+    int code = 0;
+    for (*index = stream_next(stream, from, match); *index != STREAM_NONE && code == 0;
+         *index = stream_next(stream, *index + 1, match)) {
+        code = stream_says(stream, &stream->events[*index], columns, text, &says, err);
+        if (says)
+            break;
+    }
+    return code;
+}
+
+int stream_search_previous(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
+                           const char *text, size_t *index, struct error *err)
+{
+    bool says = false;
+    int code = 0;
+    for (*index = stream_previous(stream, from, match); *index != STREAM_NONE && code == 0;
+         *index = stream_previous(stream, *index, match)) {
+        code = stream_says(stream, &stream->events[*index], columns, text, &says, err);
+        if (says)
+            break;
+    }
+    return code;
+}

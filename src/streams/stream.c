@@ -356,73 +356,6 @@ static void sort_tasks(struct stream *stream)
         qsort(stream->tasks, stream->n_tasks, sizeof *stream->tasks, compare_tasks);
 }
 
-/* A pair of fields that name a task. */
-struct name_fields {
-    int32_t id;
-    const struct stream_field *task, *comm;
-};
-
-/* The pairs in the types of a stream; how many. */
-static size_t find_name_fields(const struct stream *stream, struct name_fields *pairs, size_t n_max)
-{
-    static const struct {
-        const char *type, *task, *comm;
-    } rows[] = {
-        {"sched/sched_switch", "prev_pid", "prev_comm"}, {"sched/sched_switch", "next_pid", "next_comm"},
-        {"sched/sched_wakeup", "pid", "comm"},           {"sched/sched_wakeup_new", "pid", "comm"},
-        {"sched/sched_waking", "pid", "comm"},           {"sched/sched_migrate_task", "pid", "comm"},
-    };
-    size_t n = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (size_t k = 0; k < stream->n_types && n < n_max; k++) {
-            const struct stream_type *type = &stream->types[k];
-            if (!type->n_events || strcmp(type->name, rows[i].type) != 0)
-                continue;
-            pairs[n] = (struct name_fields){type->id, stream_field_of(type, rows[i].task),
-                                            stream_field_of(type, rows[i].comm)};
-            n += pairs[n].task && pairs[n].comm;
-        }
-    return n;
-}
-
-/* The name of a task by an event that tells it; how many tasks got one, or -1 when out of memory. */
-static int name_by(struct stream *stream, const struct stream_event *event, const struct name_fields *pair,
-                   int32_t *settled)
-{
-    int64_t task;
-    struct buf comm = {0};
-    if (!stream_field_number(stream, event, pair->task, &task) || settled[(uint32_t)task % CACHE_SLOTS] == task)
-        return 0;
-    settled[(uint32_t)task % CACHE_SLOTS] = (int32_t)task;
-    struct stream_task *found = (struct stream_task *)stream_task_of(stream, (int32_t)task);
-    if (!found || found->comm || task == 0)
-        return 0;
-    stream_put_field(stream, event, pair->comm, &comm);
-    if (comm.failed)
-        return -1;
-    found->comm = comm.data;
-    return comm.data != NULL;
-}
-
-/* Names tasks that the recording does not name otherwise by the first event that does. */
-static bool name_tasks(struct stream *stream)
-{
-    enum { PAIRS_MAX = 16 };
-    struct name_fields pairs[PAIRS_MAX];
-    size_t n_pairs = find_name_fields(stream, pairs, PAIRS_MAX), n_missing = 0;
-    int32_t settled[CACHE_SLOTS] = {0};
-    for (size_t i = 0; i < stream->n_tasks; i++)
-        n_missing += !stream->tasks[i].comm && stream->tasks[i].task != 0;
-    for (size_t i = 0; i < stream->n_events && n_missing && n_pairs; i++)
-        for (size_t k = 0; k < n_pairs; k++) {
-            int n = stream->events[i].id == pairs[k].id ? name_by(stream, &stream->events[i], &pairs[k], settled) : 0;
-            if (n < 0)
-                return false;
-            n_missing -= (size_t)n;
-        }
-    return true;
-}
-
 /* Gives back what the array of events has too much. */
 static void trim_events(struct stream *stream)
 {
@@ -455,7 +388,7 @@ int stream_finish(struct stream *stream, bool couplebreak, struct error *err)
     if (code == 0 && couplebreak)
         code = couplebreak_apply(stream, err);
     sort_tasks(stream);
-    if (code == 0 && !name_tasks(stream))
+    if (code == 0 && !stream_name_tasks(stream))
         code = error_memory(err);
     if (code == 0)
         trim_events(stream);
@@ -471,6 +404,7 @@ void stream_close(struct stream *stream)
     formats_close(stream->formats);
     stream_filters_free(stream->filters);
     stream_texts_free(stream->texts);
+    stream_names_free(stream->names);
     for (size_t i = 0; i < stream->n_types; i++)
         stream_type_fini(&stream->types[i]);
     for (size_t i = 0; i < stream->n_tasks; i++)
@@ -483,6 +417,7 @@ void stream_close(struct stream *stream)
     free(stream->host);
     free(stream->system);
     free(stream->clock_text);
+    free(stream->topology);
     free(stream->possible);
     free(stream->online);
     free(stream->totals);
@@ -546,12 +481,6 @@ const struct stream_task *stream_task_of(const struct stream *stream, int32_t ta
     const struct stream_task *search[] = {stream->tasks, &like};
     size_t at = search_where(stream->n_tasks, task_is_before, search);
     return at < stream->n_tasks && stream->tasks[at].task == task ? &stream->tasks[at] : NULL;
-}
-
-const char *stream_comm(const struct stream *stream, int32_t task)
-{
-    const struct stream_task *found = stream_task_of(stream, task);
-    return found && found->comm ? found->comm : task == 0 ? "<idle>" : "<...>";
 }
 
 /* --- search --- */
@@ -660,4 +589,17 @@ uint32_t stream_n_cpus(const struct stream *stream)
 uint64_t stream_n_lost(const struct stream *stream)
 {
     return stream->n_lost;
+}
+
+bool stream_knows_cpus(const struct stream *stream)
+{
+    for (size_t i = 0; i < stream->n_events; i++)
+        if (stream->events[i].cpu != STREAM_NO_CPU)
+            return true;
+    return stream->n_events == 0;
+}
+
+const char *stream_topology(const struct stream *stream)
+{
+    return stream->topology;
 }

@@ -2,7 +2,8 @@
 /* A stream as the rooms of this repository see it; what it is for others is in events.h.
  *
  * The room: readers.c is the table of readers and alone names all of them (reader-x.c). These fill stream.c;
- * stream-text.c and stream-filter.c answer what an event says and which are shown; schedule.c, busy.c, couplebreak.c
+ * stream-text.c, stream-filter.c and task-names.c answer what an event says, which are shown, and how tasks were called
+ * when; schedule.c, busy.c, couplebreak.c
  * and topology.c make views of streams, and know no reader. */
 #ifndef LOCUS_STREAMS_STREAM_H
 #define LOCUS_STREAMS_STREAM_H
@@ -37,6 +38,7 @@ struct stream_reader;
 struct stream_formats; /* formats.h */
 struct stream_filters; /* of stream-filter.c */
 struct stream_texts;   /* of stream-text.c */
+struct stream_names;   /* of task-names.c */
 
 struct stream {
     char *path;       /* as given to stream_open */
@@ -48,6 +50,7 @@ struct stream {
 
     enum stream_clock clock;
     char *clock_text; /* as the recording names it, NULL */
+    bool cuts_times;  /* to microseconds where people read them, as its own tool does; others are rounded */
     bool has_wall;
     int64_t wall_ns;   /* with has_wall: nanoseconds since 1970 less t_ns */
     int64_t offset_ns; /* that has been added to each t_ns to bring it onto an axis of several streams */
@@ -55,6 +58,7 @@ struct stream {
 
     uint32_t n_cpus;         /* CPUs that have a row: 0 .. n_cpus - 1 */
     char *possible, *online; /* lists such as "0-3,8"; NULL: not known */
+    char *topology;          /* the file of its host that lies beside it, NULL */
     char *note;              /* about the recording, for people, such as why it has no better tier; NULL */
     uint64_t n_lost;         /* records; those whose number is not known count as one */
     uint64_t n_lost_places;  /* events STREAM_ID_LOST */
@@ -84,6 +88,7 @@ struct stream {
     struct stream_formats *formats; /* who prints events, NULL: the reader itself does */
     struct stream_filters *filters;
     struct stream_texts *texts; /* that have been printed ahead */
+    struct stream_names *names; /* of tasks at times, NULL: not known */
     struct slots task_slots;    /* while the stream is being read */
 };
 

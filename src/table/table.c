@@ -234,10 +234,65 @@ void span_put(struct buf *out, int64_t ns)
         buf_printf(out, "%.3f s", (double)ns * 1e-9);
 }
 
-void time_put(struct buf *out, int64_t t_ns)
+/* How far a time may be from the six digits that it stands in text as, to either side of zero. */
+static void time_margins(enum time_form form, int64_t *toward_zero_ns, int64_t *away_ns)
+{
+    enum { HALF_NS = 500, WHOLE_NS = 1000 };
+    *toward_zero_ns = form == TIME_ROUNDED ? HALF_NS : 0;
+    *away_ns = form == TIME_ROUNDED ? HALF_NS - 1 : form == TIME_CUT ? WHOLE_NS - 1 : 0;
+}
+
+void time_put(struct buf *out, int64_t t_ns, enum time_form form)
 {
     uint64_t size_ns = t_ns < 0 ? -(uint64_t)t_ns : (uint64_t)t_ns;
-    buf_printf(out, "%s%" PRIu64 ".%06" PRIu64, t_ns < 0 ? "-" : "", size_ns / 1000000000, size_ns / 1000 % 1000000);
+    int64_t toward_ns, away_ns;
+    time_margins(form, &toward_ns, &away_ns);
+    size_ns += (uint64_t)toward_ns;
+    buf_printf(out, "%s%" PRIu64, t_ns < 0 ? "-" : "", size_ns / 1000000000);
+    if (form == TIME_WHOLE)
+        buf_printf(out, ".%09" PRIu64, size_ns % 1000000000);
+    else
+        buf_printf(out, ".%06" PRIu64, size_ns / 1000 % 1000000);
+}
+
+/* Digits as a number of so many digits behind the point; false when it is too large. */
+static bool take_digits(const char **text, size_t n_max, uint64_t *number, size_t *n_taken)
+{
+    *n_taken = 0;
+    for (; **text >= '0' && **text <= '9'; (*text)++) {
+        if (*n_taken == n_max || __builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(**text - '0'), number))
+            return false;
+        ++*n_taken;
+    }
+    return true;
+}
+
+bool time_take(const char *text, enum time_form form, int64_t *t_ns, int64_t *first_ns, int64_t *last_ns)
+{
+    enum { NS_DIGITS = 9, US_DIGITS = 6, DIGITS_MAX = 20 };
+    bool is_negative = *text == '-';
+    uint64_t size_ns = 0;
+    size_t n_before, n_behind = 0;
+    int64_t toward_ns, away_ns;
+    text += is_negative;
+    if (!take_digits(&text, DIGITS_MAX, &size_ns, &n_before))
+        return false;
+    bool is_ns = n_before && strcmp(text, "ns") == 0;
+    text += is_ns ? 2 : 0;
+    if (!is_ns && *text == '.' && (text++, !take_digits(&text, NS_DIGITS, &size_ns, &n_behind)))
+        return false;
+    for (size_t i = n_behind; i < NS_DIGITS && !is_ns; i++)
+        if (__builtin_mul_overflow(size_ns, 10, &size_ns))
+            return false;
+    if (*text || !(n_before + n_behind) || size_ns > INT64_MAX - 1000)
+        return false;
+    time_margins(is_ns || n_behind > US_DIGITS ? TIME_WHOLE : form, &toward_ns, &away_ns);
+    *t_ns = is_negative ? -(int64_t)size_ns : (int64_t)size_ns;
+    int64_t near_ns = size_ns ? (int64_t)size_ns - toward_ns : -away_ns, far_ns = (int64_t)size_ns + away_ns;
+    *first_ns = is_negative ? -far_ns : near_ns;
+    *last_ns = is_negative ? -near_ns : far_ns;
+    return true;
 }
 
 static void put_count(struct buf *out, int64_t count)
@@ -256,7 +311,7 @@ static void put_word(struct buf *out, uint64_t word, enum cell_kind kind)
 
 /* --- text --- */
 
-static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, struct buf *out)
+static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, enum time_form form, struct buf *out)
 {
     if (!cell->is_known || kind == CELL_WORDS || kind == CELL_TABLE)
         buf_append(out, "-", 1);
@@ -267,7 +322,7 @@ static void put_text_cell(const struct table_cell *cell, enum cell_kind kind, st
     else if (kind == CELL_SPAN)
         span_put(out, cell->count);
     else if (kind == CELL_TIME)
-        time_put(out, cell->count);
+        time_put(out, cell->count, form);
     else if (kind == CELL_PERCENT)
         buf_printf(out, "%.1f %%", cell->number);
     else if (kind == CELL_NUMBER)
@@ -312,7 +367,7 @@ static bool make_widths(const struct table *table, size_t *widths)
         if (!title_of(&table->columns[column]))
             continue;
         text.len_bytes = 0;
-        put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
+        put_text_cell(&table->cells[i], kind_of(&table->columns[column]), table->time_form, &text);
         size_t width = text.len_bytes ? printable_chars(text.data) : 0;
         widths[column] = width > widths[column] ? width : widths[column];
     }
@@ -340,7 +395,7 @@ void table_print_text(const struct table *table, struct buf *out)
         text.len_bytes = 0;
         buf_append(&text, "", 0);
         if (title_of(&table->columns[column])) {
-            put_text_cell(&table->cells[i], kind_of(&table->columns[column]), &text);
+            put_text_cell(&table->cells[i], kind_of(&table->columns[column]), table->time_form, &text);
             put_padded(out, text.len_bytes ? text.data : "", widths[column],
                        kind_of(&table->columns[column]) != CELL_TEXT, column == last);
         }

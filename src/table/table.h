@@ -53,6 +53,13 @@ void column_list_add(struct column_list *list, const struct column *columns, siz
 void column_list_make(struct column_list *list, const char *key, const char *title, uint64_t kind);
 void column_list_fini(struct column_list *list);
 
+/* How times of an axis stand in text, in seconds: as the tools do that people compare them with. */
+enum time_form {
+    TIME_ROUNDED, /* to microseconds: trace-cmd, KernelShark */
+    TIME_CUT,     /* to microseconds: perf script */
+    TIME_WHOLE    /* nine digits */
+};
+
 /* A list of words in a cell. */
 struct table_words {
     size_t n;
@@ -85,6 +92,7 @@ struct table {
     struct table_block *blocks; /* what cells point to, also those of the tables in them */
     bool failed;                /* out of memory: the rest was ignored */
     size_t n_more;              /* rows that were left out, because fewer were wanted */
+    enum time_form time_form;   /* of its times, in text */
 };
 
 /* Columns and how many; an empty table of them, of a list of chosen ones, and one with a joined column for
@@ -181,7 +189,11 @@ void table_fini(struct table *table);
 /* Appends nanoseconds with a unit: "850 ns", "12.3 us", "1.234 ms", "2.500 s". */
 void span_put(struct buf *out, int64_t ns);
 
-/* Appends a time as seconds with six digits behind the point. */
-void time_put(struct buf *out, int64_t t_ns);
+/* Appends a time as seconds with six or nine digits behind the point. */
+void time_put(struct buf *out, int64_t t_ns, enum time_form form);
+
+/* The way back: a time in seconds, or in nanoseconds with "ns" behind. All times from *first_ns to *last_ns stand in
+ * text as this one; with more than six digits, and in nanoseconds, it is one time alone. False: it is no time. */
+bool time_take(const char *text, enum time_form form, int64_t *t_ns, int64_t *first_ns, int64_t *last_ns);
 
 #endif

@@ -79,6 +79,7 @@ class Model:
     def __init__(self, events, knows_wakings=True, knows_all=True):
         self.begin, self.end = (events[0][1], events[-1][1]) if events else (0, 0)
         self.tasks, self.current, self.since, self.last = {}, {}, {}, {}
+        self.switched = set()  # CPUs of which it is known what they ran
         self.pieces, self.cpu_pieces, self.latencies, self.waits = [], [], [], []
         self.runs, self.leaves, self.moves = [], [], []
         self.displaced, self.waited = [], {}  # (task, by, time); (task, time): until when it waited
@@ -149,6 +150,7 @@ class Model:
 
     def switch(self, time, cpu, before, after, state):
         self.meet(cpu)
+        self.switched.add(cpu)
         self.leave(time, cpu, before, STATES[state] if before else None, after)
         self.come(time, cpu, after)
 
@@ -242,6 +244,8 @@ def expected(model, window):
                "migrations": sum(c == cpu and inside(t) for _, c, t in model.moves)}
         row["unknown_ns"] = clipped([(model.begin, model.end)], window) - row["running_ns"] - row["idle_ns"]
         row.update(latency_row([f for f in model.latencies if f[1] == cpu and inside(f[3])]))
+        if cpu not in model.switched:  # the rest is not known, which is not zero
+            row = {key: value if key == "unknown_ns" else None for key, value in row.items()}
         cpus[cpu] = row
     return tasks, cpus
 

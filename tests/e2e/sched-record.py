@@ -330,6 +330,18 @@ def check_samples(scratch):
     expect({r["variable"] for r in rows if r["variable"][0] not in "<("} <= own and {"grid", "mesh"} <= own, f"names: {rows} beside {own}")
     expect(len({(r["variable"], r["pid"]) for r in rows}) == len(rows) and {r["pid"] for r in rows} <= {t["pid"] for t in tasks},
            f"processes: {rows}")
+    # events and trace events have the names of samples, and these are on the tracks of their tasks as well
+    listed = [r for r in json.loads(query("events", "--json", "--event", "sample", directory))["rows"]]
+    expect([(r["time_ns"], r["tid"]) for r in listed] == [(s["time_ns"], s["tid"]) for s in samples] and
+           all(f"variable={s['variable']} " in r["info"] or s["variable"] == f"<{re.search('class=([a-z-]+)', r['info'])[1]}>"
+               for r, s in zip(listed, samples)), f"names in events: {listed[:3]} {samples[:3]}")
+    marks = [e for e in json.loads(query("chrome", directory))["traceEvents"] if e.get("cat") == "sample"]
+    expect(sorted(e["name"] for e in marks if e["pid"] == 2) == sorted(s["variable"] for s in samples) and
+           {(e["pid"], e["tid"]) for e in marks} >= {(2, s["tid"]) for s in samples} | {(1, s["cpu"]) for s in samples} and
+           len({e["cname"] for e in marks if e["name"] == "mesh"}) == 1, f"samples in chrome: {marks[:3]}")
+    topology = json.loads(subprocess.run([QUERY, "topo", "--json", "--view", "numatree", directory], check=True, capture_output=True).stdout)
+    own = [str(path) for path in directory.glob("topology-*.xml")]
+    expect([t["topology"] for t in topology["topologies"]] == own and len(own) == 1, f"its own topology: {topology['topologies']} {own}")
     places = {r["place"] for r in json.loads(query("paths", "--json", directory))["rows"]}
     expect(any(re.fullmatch(r"\w+ \(toucher\.c:\d+\)", place) for place in places), f"places: {places}")
     recorded, = directory.glob("*.sched")

@@ -304,7 +304,7 @@ def bad(scratch):
         expect(done.stderr.count("\n") == 1, f"{words}: {done.stderr}")
     path.write_bytes(whole)
     for words, said in ((["--task", "sevn"], "did you mean 'seven'?"), (["--task", "4711"], "there are: 'seven'"),
-                        (["--cpu", "99"], "they have 0 to 1"), (["--event", "sched_swich"], "'sched/sched_switch'"),
+                        (["--cpu", "99"], "they have 0 to 1"), (["events", "--event", "sched_swich"], "'sched/sched_switch'"),
                         (["--from", "+99"], "the recordings are from 0.001000 to 0.006000 s"), (["--to", "0.0005"], "0.001000 to")):
         done = query(*words, path, status=1)
         expect(done.stderr.count("\n") == 1 and not done.stdout and said in done.stderr, f"{words}: {done.stderr}")

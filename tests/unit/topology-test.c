@@ -573,13 +573,25 @@ static void n10_and_c19_what_is_missing_is_off(void **state)
 static void n10_damaged_sessions(void **state)
 {
 #define BEGIN "{\"format\": \"locus-session\", \"version\": 1, "
+#define TWO "{\"format\": \"locus-session\", \"version\": 2, \"streams\": [{\"stream_id\": 0, \"file\": \"x\"}], "
 #define ONE BEGIN "\"streams\": [{\"stream_id\": 0, \"file\": \"x\"}], "
     static const char *const texts[] = {
         "",
         "[]",
         "{}",
         BEGIN "\"streams\": 4}",
-        "{\"format\": \"locus-session\", \"version\": 2, \"streams\": []}",
+        "{\"format\": \"locus-session\", \"version\": 3, \"streams\": []}",
+        TWO "\"from_ns\": \"x\"}",
+        TWO "\"rows\": [{\"stream_id\": 0}]}",
+        TWO "\"rows\": 4}",
+        TWO "\"task\": 4}",
+        TWO "\"markers\": {\"a\": {\"ns\": true}}}",
+        "{\"format\": \"locus-session\", \"version\": 2, \"streams\": [{\"stream_id\": 0, \"file\": \"x\", "
+        "\"filters\": "
+        "{\"show task filter\": [\"x\"]}}]}",
+        "{\"type\": \"kshark.config.session\"}",
+        "{\"type\": \"kshark.config.session\", \"data streams\": [{}]}",
+        "{\"type\": \"kshark.config.session\", \"data streams\": [{\"data\": {\"file\": 4}}]}",
         BEGIN "\"streams\": [{\"stream_id\": 1, \"file\": \"x\"}]}",
         BEGIN "\"streams\": [{\"stream_id\": 0}]}",
         BEGIN "\"streams\": [{\"stream_id\": 0, \"file\": \"x\", \"couplebreak\": 1}]}",

@@ -72,16 +72,38 @@ const struct option_row option_rows[] = {
      "refused."},
     {ASK_BUFFER, "--buffer", "NAME",
      "For the stream that follows: which of its buffers, where a recording has several."},
-    {ASK_FROM, "--from", "SECONDS", "Leave out what was before. +SECONDS counts from the first event of all."},
+    {ASK_FROM, "--from", "SECONDS",
+     "Leave out what was before. A time with at most six digits behind the point is what is printed as this time, so "
+     "that "
+     "it may be copied from a report; more digits, and nanoseconds such as 1500ns, are exact. +SECONDS counts from the "
+     "first event of all."},
     {ASK_TO, "--to", "SECONDS", "Leave out what was later."},
+    {ASK_NS, "--ns", NULL,
+     "Times with nine digits behind the point. Default: microseconds, rounded as trace-cmd and KernelShark do; of "
+     "files of perf cut, as perf script does."},
     {ASK_TASK, "--task", "LIST", "Only these tasks, by number or name (* and ? stand for others)."},
     {ASK_CPU, "--cpu", "LIST", "Only these CPUs, such as 0-3,8; tasks: those that ran there."},
     {ASK_EVENT, "--event", "LIST",
      "Only events of these names, with or without their system (* and ? stand for others)."},
-    {ASK_SLICES, "--slices", "N", "This many slices of time. Default: as many as fit in text, else one."},
+    {ASK_FILTER, "--filter", "CONDITION",
+     "Only events whose fields fulfill a condition, as trace-cmd(1) and KernelShark write it, such as "
+     "'sched/sched_switch:prev_prio < 100'. Types that it does not name are left out; twins and lost records are not."},
+    {ASK_FIND, "--find", "TEXT",
+     "Only events that have this text in their task, name or info; capital letters are like small ones."},
+    {ASK_NEXT, "--next", "PLACE",
+     "The first event behind PLACE, or the first N with --top N: a time as --from takes, or the number of an event in "
+     "its recording, such as '#41' (of the second recording '1#41')."},
+    {ASK_PREVIOUS, "--previous", "PLACE", "The last event before PLACE, or the last N."},
+    {ASK_LINES, "--lines", NULL,
+     "Events as the lines that KernelShark dumps, of twins with their origins; a column more in CSV and JSON."},
+    {ASK_SLICES, "--slices", "N",
+     "This many slices of time. Default: as many as fit in text, else one, of time lines a hundred."},
     {ASK_SESSION, "--session", "FILE",
-     "The recordings, their topologies, views and --couplebreak as --save-session kept them. A topology that is gone "
-     "is left out."},
+     "The recordings as --save-session kept them, with their topologies, views, buffers, offsets and --couplebreak; "
+     "and "
+     "the window, --task, --cpu, --event and --filter, where the report has them and none are given. Also a session "
+     "file "
+     "of KernelShark. A topology that is gone is left out with a message."},
     {ASK_SAVE_SESSION, "--save-session", "FILE", "Also write a session with what is shown."},
     {OPT_AT, "--at", "STATE",
      "Print what a state of a viewer shows, in place of a report: hpcquery --at "

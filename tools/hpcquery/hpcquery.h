@@ -6,6 +6,7 @@
 #include "answer/answer.h"
 #include "frame/frame.h"
 #include "streams/axis.h"
+#include "streams/recordings.h"
 #include "streams/schedule.h"
 #include "streams/topology.h"
 
@@ -72,8 +73,7 @@ bool report_is_meant(const struct settings *settings, const char *path);
 
 /* Those of all streams, and of the one that follows. */
 #define ASK_OF_STREAMS                                                                                                 \
-    (ASK(COUPLEBREAK) | ASK(TOPOLOGY) | ASK(VIEW) | ASK(OFFSET) | ASK(BUFFER) | ASK(FROM) | ASK(TO) | ASK(TASK) |      \
-     ASK(CPU) | ASK(EVENT))
+    (ASK(COUPLEBREAK) | ASK(TOPOLOGY) | ASK(VIEW) | ASK(OFFSET) | ASK(BUFFER) | ASK(FROM) | ASK(TO) | ASK(NS))
 
 /* The long name of an option, and what follows it in its row. */
 const char *option_name(enum ask what);
@@ -117,6 +117,7 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
 struct opened_streams {
     struct axis_stream *all; /* [n] */
     size_t n;
+    const char **buffers; /* [n] that were asked for, NULL: the top ones */
     struct stream_views views;
     size_t n_refused; /* topologies, after a message: their streams have none */
 };
@@ -130,15 +131,47 @@ int streams_open(const struct settings *settings, char *const *words, size_t n_w
                  const struct stream_namer *namer, struct opened_streams *opened);
 void streams_close(struct opened_streams *opened);
 
-/* The window of --from and --to. Returns the exit status. */
+/* How times stand in text: as the tool of the recordings prints them, or as --ns says. */
+enum time_form streams_time_form(const struct settings *settings, const struct opened_streams *opened);
+
+/* The window of --from and --to: events whose times stand in text as these are inside. Returns the exit status. */
 int streams_window(const struct settings *settings, const struct opened_streams *opened,
                    struct schedule_window *window);
 
 struct sched_job;
+struct sched_place;
+
+/* The place of --next or --previous: a time, #EVENT, or STREAM#EVENT. Returns the exit status. */
+int streams_place(const struct settings *settings, const struct opened_streams *opened, struct sched_place *place);
+
+/* Hides the events that do not fulfill the condition of --filter. Returns the exit status. */
+int streams_filter(const struct settings *settings, const struct opened_streams *opened);
 
 /* Checks that the recordings have something of each of the job's lists and of its window; an empty table would not say
  * what is wrong.  err: ERR_NOT_FOUND, with what they have instead */
 int streams_find(const struct sched_job *job, struct error *err);
+
+/* A session as a command line. */
+struct kept_session {
+    struct settings settings; /* those that were given, and the session's */
+    char **words;             /* [n_words] from 1 on its streams */
+    size_t n_words;
+    struct recordings session;
+    char (*texts)[32]; /* of times */
+};
+
+/* Reads the session of --session; uses: the options that the report has. Returns the exit status; kept_close frees
+ * what there is after a failure as well. */
+int kept_open(const struct settings *settings, uint64_t uses, struct kept_session *session);
+void kept_close(struct kept_session *session);
+
+/* Applies its filters to the streams, which have been opened; session NULL: there is none. Returns the exit status. */
+int kept_apply(const struct kept_session *session, const struct opened_streams *opened);
+
+/* Writes the session of --save-session: what is open, was asked for, and what the session before (NULL: none) had
+ * beside. Returns the exit status. */
+int kept_save(const struct settings *settings, const struct kept_session *before, const struct opened_streams *opened,
+              const struct schedule_window *window);
 
 /* Section of the man page: the reports of sched. */
 bool sched_describe(size_t i, const char **name, char *text, size_t n_text);

@@ -19,26 +19,57 @@ static void warn_of_tier(const struct sched_report *report, const struct stream 
                          stream_tier_name(stream->tier));
 }
 
-static int print_report(const struct settings *settings, const struct sched_report *report,
-                        const struct opened_streams *opened)
+/* What of the options beside those of streams and forms the report uses. */
+static int check_options(const struct settings *settings, const struct sched_report *report)
+{
+    const uint64_t common = ASK_OF_STREAMS | ASK(SESSION) | ASK(SAVE_SESSION) | ASK(CSV) | ASK(JSON) | ASK(OUTPUT);
+    for (int what = 1; what < ASKS; what++)
+        if (settings->given >> what & 1 && !((common | report->options) >> what & 1)) {
+            const char *name = option_name((enum ask)what);
+            return tool_usage("hpcquery", "sched %s has no %.*s", report->name, (int)strcspn(name, " ="), name);
+        }
+    return 0;
+}
+
+static struct sched_job job_of(const struct settings *settings, const struct sched_report *report,
+                               const struct opened_streams *opened)
 {
     struct terminal terminal = terminal_get(settings);
     bool is_text = strcmp(settings->form, "text") == 0;
-    struct sched_job job = {.streams = opened->all,
-                            .n_streams = opened->n,
-                            .views = &opened->views,
-                            .form = settings->form,
-                            .tasks = settings->values[ASK_TASK],
-                            .cpus = settings->values[ASK_CPU],
-                            .events = settings->values[ASK_EVENT],
-                            .columns = terminal.columns,
-                            .unicode = terminal.unicode};
-    job.top = settings->top >= 0                             ? (size_t)settings->top
-              : is_text && !(report->flags & SCHED_ALL_ROWS) ? TOP_IN_TEXT
-                                                             : 0;
+    bool is_search = settings_ask(settings, ASK_NEXT) || settings_ask(settings, ASK_PREVIOUS);
+    return (struct sched_job){.streams = opened->all,
+                              .n_streams = opened->n,
+                              .views = &opened->views,
+                              .form = settings->form,
+                              .tasks = settings->values[ASK_TASK],
+                              .cpus = settings->values[ASK_CPU],
+                              .events = settings->values[ASK_EVENT],
+                              .find = settings->values[ASK_FIND],
+                              .with_lines = settings_ask(settings, ASK_LINES),
+                              .time_form = streams_time_form(settings, opened),
+                              .slices = settings->slices,
+                              .top = settings->top >= 0                             ? (size_t)settings->top
+                                     : is_search                                    ? 1
+                                     : is_text && !(report->flags & SCHED_ALL_ROWS) ? TOP_IN_TEXT
+                                                                                    : 0,
+                              .columns = terminal.columns,
+                              .unicode = terminal.unicode};
+}
+
+static int print_report(const struct settings *settings, const struct sched_report *report,
+                        const struct kept_session *session, const struct opened_streams *opened)
+{
+    struct sched_job job = job_of(settings, report, opened);
+    struct sched_place place;
     struct buf out = {0};
     struct error err = {0};
     int status = streams_window(settings, opened, &job.window);
+    if (!status && (settings->values[ASK_NEXT] || settings->values[ASK_PREVIOUS])) {
+        job.place = &place;
+        status = streams_place(settings, opened, &place);
+    }
+    status = status ? status : kept_apply(session, opened);
+    status = status ? status : streams_filter(settings, opened);
     if (status)
         return status;
     int code = sched_job_check(&job, &err);
@@ -49,6 +80,8 @@ static int print_report(const struct settings *settings, const struct sched_repo
     status = !code               ? put_output(settings, &out)
              : code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
                                  : tool_error("hpcquery", "%s", err.text);
+    if (!status && settings->values[ASK_SAVE_SESSION])
+        status = kept_save(settings, session, opened, &job.window);
     buf_fini(&out);
     return status;
 }
@@ -80,31 +113,55 @@ const struct report_kind sched_kind = {
               "never zero. --couplebreak, --topology, --view, --offset and --buffer are about the stream that follows "
               "them.",
     .example = "sched latencies --task 'app*' --from +1.5 perf.data",
-    .options = ASK_OF_STREAMS | ASK(TOP) | ASK(CSV) | ASK(JSON),
+    .options = ASK_OF_STREAMS | ASK(TASK) | ASK(CPU) | ASK(EVENT) | ASK(TOP) | ASK(SLICES) | ASK(FILTER) | ASK(FIND) |
+               ASK(NEXT) | ASK(PREVIOUS) | ASK(LINES) | ASK(SESSION) | ASK(SAVE_SESSION) | ASK(CSV) | ASK(JSON),
 };
+
+/* session: where the words are from, NULL: the command line. first: of the recordings among them. */
+static int run_report(const struct settings *settings, const struct sched_report *report,
+                      const struct kept_session *session, char **words, size_t n_words, size_t first)
+{
+    struct opened_streams opened;
+    struct sched_names *names = report->flags & SCHED_NAMES ? sched_names_new() : NULL;
+    const struct stream_namer namer = sched_namer(names);
+    int status = streams_open(settings, words, n_words, first, names ? &namer : NULL, &opened);
+    if (!status)
+        status = print_report(settings, report, session, &opened);
+    if (!status)
+        status = opened.n_refused > 0;
+    streams_close(&opened);
+    sched_names_free(names);
+    return status;
+}
+
+static int run_session(const struct settings *settings, const struct sched_report *report)
+{
+    struct kept_session session;
+    int status = kept_open(settings, ASK_OF_STREAMS | report->options, &session);
+    if (!status)
+        status = run_report(&session.settings, report, &session, session.words, session.n_words, 1);
+    kept_close(&session);
+    return status;
+}
 
 int sched_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
     (void)kind;
     const struct sched_report *report = n_words > 1 ? sched_report_find(words[1]) : NULL;
     size_t first = report ? 2 : 1;
-    struct opened_streams opened;
-    if (n_words <= first)
+    bool has_session = settings_ask(settings, ASK_SESSION);
+    if (n_words <= first && !has_session)
         return tool_usage("hpcquery", "give a recording after sched%s%s", report ? " " : "",
                           report ? report->name : "");
     if (!report && n_words > 2 && !strchr(words[1], '/') && access(words[1], F_OK) != 0)
         return no_such_report(words[1]);
+    if (has_session && n_words > first)
+        return tool_usage("hpcquery", "--session goes without recordings: it has them");
     report = report ? report : sched_report_at(0);
-    struct sched_names *names = report->flags & SCHED_NAMES ? sched_names_new() : NULL;
-    const struct stream_namer namer = sched_namer(names);
-    int status = streams_open(settings, words, n_words, first, names ? &namer : NULL, &opened);
-    if (!status)
-        status = print_report(settings, report, &opened);
-    if (!status)
-        status = opened.n_refused > 0;
-    streams_close(&opened);
-    sched_names_free(names);
-    return status;
+    int status = check_options(settings, report);
+    if (status)
+        return status;
+    return has_session ? run_session(settings, report) : run_report(settings, report, NULL, words, n_words, first);
 }
 
 bool sched_describe(size_t i, const char **name, char *text, size_t n_text)

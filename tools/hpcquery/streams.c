@@ -2,7 +2,6 @@
 /* Streams on the command line: options that precede a stream are its own. They are opened, brought onto one axis of
  * time, and shown in the order that their topologies give. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +34,11 @@ struct wishes {
     int64_t offset_ns;
 };
 
+/* --offset */
 static bool take_seconds(const char *text, int64_t *ns)
 {
-    char *end;
-    double seconds = plain_number(text, &end);
-    if (end == text || *end || !isfinite(seconds) || fabs(seconds) > 9e9)
-        return false;
-    *ns = (int64_t)llround(seconds * 1e9);
-    return true;
+    int64_t first_ns, last_ns;
+    return time_take(text + (*text == '+'), TIME_WHOLE, ns, &first_ns, &last_ns);
 }
 
 /* err: ERR_USAGE */
@@ -84,8 +80,6 @@ static int wishes_of(const struct settings *settings, size_t operand, size_t fir
         if (of == operand)
             code = take_wish(option, wishes, err);
     }
-    if (!code && wishes->has_view && wishes->view == TOPOLOGY_VIEW_NUMATREE && !wishes->topology)
-        code = error_set(err, ERR_USAGE, "--view numatree goes with --topology FILE");
     return code;
 }
 
@@ -113,11 +107,19 @@ static int open_one(const struct settings *settings, char *const *words, size_t 
     struct axis_stream *own = &opened->all[opened->n];
     int code = wishes_of(settings, operand, first, &wishes, err);
     code = code ? code : stream_open(words[operand], &wishes.options, &own->stream, err);
+    if (!code && stream_follow_names(own->stream, err) != 0) {
+        stream_close(own->stream);
+        code = err->code;
+    }
     if (code)
         return code;
+    if (wishes.has_view && wishes.view == TOPOLOGY_VIEW_NUMATREE && !wishes.topology)
+        wishes.topology = own->stream->topology;
+    if (wishes.has_view && wishes.view == TOPOLOGY_VIEW_NUMATREE && !wishes.topology)
+        return stream_close(own->stream), error_set(err, ERR_USAGE, "--view numatree goes with --topology FILE");
     own->is_given = wishes.has_offset;
     own->given_ns = wishes.offset_ns;
-    opened->n++;
+    opened->buffers[opened->n++] = wishes.options.buffer;
     if (wishes.topology && set_view(opened, opened->n - 1, &wishes, err) != 0) {
         (void)tool_error("hpcquery", "%s", err->text);
         opened->n_refused++;
@@ -129,8 +131,9 @@ int streams_open(const struct settings *settings, char *const *words, size_t n_w
                  const struct stream_namer *namer, struct opened_streams *opened)
 {
     struct error err = {0};
-    *opened = (struct opened_streams){.all = calloc(n_words + 1, sizeof *opened->all)};
-    int code = opened->all ? 0 : error_memory(&err);
+    *opened = (struct opened_streams){.all = calloc(n_words + 1, sizeof *opened->all),
+                                      .buffers = calloc(n_words + 1, sizeof *opened->buffers)};
+    int code = opened->all && opened->buffers ? 0 : error_memory(&err);
     for (size_t i = 0; i < settings->n_stream_options && !code; i++)
         if (settings->stream_options[i].operand >= n_words)
             code = error_set(&err, ERR_USAGE, "%s precedes the stream that it is about",
@@ -149,6 +152,7 @@ void streams_close(struct opened_streams *opened)
     for (size_t i = 0; i < opened->n; i++)
         stream_close(opened->all[i].stream);
     free(opened->all);
+    free(opened->buffers);
     *opened = (struct opened_streams){0};
 }
 
@@ -170,26 +174,106 @@ static bool extent(const struct opened_streams *opened, int64_t *from_ns, int64_
     return has_any;
 }
 
-/* A time on the axis in seconds, or with a sign from the first event on. */
-static bool take_time(const char *text, int64_t begin_ns, int64_t *t_ns)
+/* How times with six digits are to be understood, and stand in text without --ns. */
+static enum time_form usual_form(const struct opened_streams *opened)
 {
-    int64_t ns;
-    if (!take_seconds(*text == '+' ? text + 1 : text, &ns))
+    bool are_cut = opened->n > 0;
+    for (size_t i = 0; i < opened->n; i++)
+        are_cut = are_cut && opened->all[i].stream->cuts_times;
+    return are_cut ? TIME_CUT : TIME_ROUNDED;
+}
+
+enum time_form streams_time_form(const struct settings *settings, const struct opened_streams *opened)
+{
+    return settings_ask(settings, ASK_NS) ? TIME_WHOLE : usual_form(opened);
+}
+
+/* The first and the last event of all streams from *from_ns to *to_ns, which become their times where they lie farther
+ * apart than t_ns: what was printed as this time. */
+static void widen(const struct opened_streams *opened, int64_t first_ns, int64_t last_ns, int64_t *from_ns,
+                  int64_t *to_ns)
+{
+    for (size_t i = 0; i < opened->n; i++) {
+        const struct stream *stream = opened->all[i].stream;
+        size_t first = stream_at(stream, first_ns), behind = stream_at(stream, last_ns + 1);
+        if (first < behind && stream->events[first].t_ns < *from_ns)
+            *from_ns = stream->events[first].t_ns;
+        if (first < behind && stream->events[behind - 1].t_ns > *to_ns)
+            *to_ns = stream->events[behind - 1].t_ns;
+    }
+}
+
+/* A time on the axis in seconds, or with a sign from the first event on; *from_ns, *to_ns: from the first to the last
+ * event that stands in text with this time, and the time itself. */
+static bool take_time(const struct opened_streams *opened, const char *text, int64_t begin_ns, int64_t *from_ns,
+                      int64_t *to_ns)
+{
+    int64_t t_ns, first_ns, last_ns;
+    bool is_distance = *text == '+';
+    if (!time_take(text + is_distance, usual_form(opened), &t_ns, &first_ns, &last_ns) ||
+        __builtin_add_overflow(t_ns, is_distance ? begin_ns : 0, &t_ns))
         return false;
-    return !__builtin_add_overflow(ns, *text == '+' ? begin_ns : 0, t_ns);
+    *from_ns = *to_ns = t_ns;
+    if (!is_distance)
+        widen(opened, first_ns, last_ns, from_ns, to_ns);
+    return true;
 }
 
 int streams_window(const struct settings *settings, const struct opened_streams *opened, struct schedule_window *window)
 {
-    int64_t begin_ns = 0, end_ns = 0;
+    int64_t begin_ns = 0, end_ns = 0, other_ns;
+    const char *from = settings->values[ASK_FROM], *to = settings->values[ASK_TO];
     *window = (struct schedule_window){INT64_MIN, INT64_MAX};
     (void)extent(opened, &begin_ns, &end_ns);
-    if ((settings->values[ASK_FROM] && !take_time(settings->values[ASK_FROM], begin_ns, &window->from_ns)) ||
-        (settings->values[ASK_TO] && !take_time(settings->values[ASK_TO], begin_ns, &window->to_ns)))
-        return tool_usage("hpcquery", "--from and --to take seconds on the axis, or +SECONDS from its beginning");
+    if ((from && !take_time(opened, from, begin_ns, &window->from_ns, &other_ns)) ||
+        (to && !take_time(opened, to, begin_ns, &other_ns, &window->to_ns)))
+        return tool_usage("hpcquery", "--from and --to take seconds on the axis, nanoseconds such as 1500ns, or "
+                                      "+SECONDS from its beginning");
     if (window->from_ns > window->to_ns)
         return tool_usage("hpcquery", "--from is later than --to");
     return 0;
+}
+
+/* --- search and filters --- */
+
+/* "#41" or "1#41"; false: it is none. */
+static bool take_event(const struct opened_streams *opened, const char *text, struct sched_place *place)
+{
+    char *end = (char *)(uintptr_t)text;
+    place->stream = *text == '#' ? 0 : strtoull(text, &end, 10);
+    if (*end != '#' || !strchr("0123456789#", *text) || place->stream >= opened->n || !end[1] ||
+        end[1 + strspn(end + 1, "0123456789")])
+        return false;
+    place->index = strtoull(end + 1, NULL, 10);
+    place->is_event = place->index < opened->all[place->stream].stream->n_events;
+    return place->is_event;
+}
+
+int streams_place(const struct settings *settings, const struct opened_streams *opened, struct sched_place *place)
+{
+    const char *next = settings->values[ASK_NEXT], *text = next ? next : settings->values[ASK_PREVIOUS];
+    int64_t begin_ns = 0, end_ns = 0;
+    *place = (struct sched_place){.is_before = !next};
+    if (next && settings->values[ASK_PREVIOUS])
+        return tool_usage("hpcquery", "give --next or --previous");
+    (void)extent(opened, &begin_ns, &end_ns);
+    if (take_event(opened, text, place) || take_time(opened, text, begin_ns, &place->from_ns, &place->to_ns))
+        return 0;
+    return tool_usage("hpcquery", "--next and --previous take a time as --from does, or the number of an event in its "
+                                  "recording, such as #41, of the second recording 1#41");
+}
+
+int streams_filter(const struct settings *settings, const struct opened_streams *opened)
+{
+    struct error err = {0};
+    int code = 0;
+    for (size_t i = 0; settings->values[ASK_FILTER] && !code && i < opened->n; i++) {
+        code = stream_filter_fields(opened->all[i].stream, settings->values[ASK_FILTER], &err);
+        code = code ? code : stream_filter_apply(opened->all[i].stream, &err);
+    }
+    return !code               ? 0
+           : code == ERR_USAGE ? tool_usage("hpcquery", "--filter: %s", err.text)
+                               : tool_error("hpcquery", "--filter: %s", err.text);
 }
 
 /* --- whether what was chosen is there --- */
@@ -242,9 +326,13 @@ static void add_name(struct choice *choice, const char *name)
 
 static void add_tasks(const struct stream *stream, struct choice *choice)
 {
-    for (size_t i = 0; i < stream->n_tasks; i++)
-        if (stream->tasks[i].n_events || stream->n_totals)
-            add_name(choice, stream_comm(stream, stream->tasks[i].task));
+    for (size_t i = 0; i < stream->n_tasks; i++) {
+        const char *name;
+        for (size_t k = 0; (stream->tasks[i].n_events || stream->n_totals) &&
+                           (name = stream_comm_number(stream, stream->tasks[i].task, k)) != NULL;
+             k++)
+            add_name(choice, name);
+    }
 }
 
 static void add_types(const struct stream *stream, struct choice *choice)
@@ -293,9 +381,9 @@ static int no_such_time(const struct sched_job *job, struct error *err)
     int64_t from_ns = 0, to_ns = 0;
     whole.window = (struct schedule_window){INT64_MIN, INT64_MAX};
     (void)sched_extent(&whole, &from_ns, &to_ns);
-    time_put(&text, from_ns);
+    time_put(&text, from_ns, job->time_form);
     buf_printf(&text, " to ");
-    time_put(&text, to_ns);
+    time_put(&text, to_ns, job->time_form);
     int code =
         error_set(err, ERR_NOT_FOUND, "nothing was recorded between --from and --to; the recordings are from %s s",
                   text.failed ? "" : text.data);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcquery topo: the CPUs of a machine by NUMA node and core, how busy each part was in recordings, and sessions, which
  * keep how recordings were looked at. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/options.h"
 #include "export/streams/sched-report.h"
 #include "hpcquery.h"
-#include "streams/recordings.h"
 
 /* Prints what is in out, or says why it is not there. */
 static int finish(const struct settings *settings, int code, const struct buf *out, const struct error *err)
@@ -19,9 +17,7 @@ static struct sched_job job_of(const struct settings *settings)
 {
     struct terminal terminal = terminal_get(settings);
     return (struct sched_job){.form = settings->form,
-                              .tasks = settings->values[ASK_TASK],
                               .cpus = settings->values[ASK_CPU],
-                              .events = settings->values[ASK_EVENT],
                               .slices = settings->slices,
                               .columns = terminal.columns,
                               .unicode = terminal.unicode};
@@ -54,23 +50,8 @@ static int print_machine(const struct settings *settings)
     return status;
 }
 
-static int save_session(const struct settings *settings, const struct opened_streams *opened)
-{
-    struct recordings session = {0};
-    struct error err = {0};
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < opened->n; i++) {
-        const struct stream *stream = opened->all[i].stream;
-        const struct stream_view *view = stream_views_find(&opened->views, (uint32_t)i);
-        code = recordings_add(&session, stream->path, stream->couplebreak_on, view ? view->view : TOPOLOGY_VIEW_DEFAULT,
-                              view ? view->path : NULL, &err);
-    }
-    code = code ? code : recordings_write(settings->values[ASK_SAVE_SESSION], &session, &err);
-    recordings_fini(&session);
-    return code ? tool_error("hpcquery", "%s", err.text) : 0;
-}
-
-static int print_streams(const struct settings *settings, const struct opened_streams *opened)
+static int print_streams(const struct settings *settings, const struct kept_session *session,
+                         const struct opened_streams *opened)
 {
     struct sched_job job = job_of(settings);
     struct buf out = {0};
@@ -78,6 +59,7 @@ static int print_streams(const struct settings *settings, const struct opened_st
     job.streams = opened->all;
     job.n_streams = opened->n;
     job.views = &opened->views;
+    job.time_form = streams_time_form(settings, opened);
     int status = streams_window(settings, opened, &job.window);
     if (!status && sched_job_check(&job, &err) != 0)
         status = tool_usage("hpcquery", "%s", err.text);
@@ -85,53 +67,31 @@ static int print_streams(const struct settings *settings, const struct opened_st
     if (!status)
         status = finish(settings, code ? code : topo_write(&job, &out, &err), &out, &err);
     if (!status && settings->values[ASK_SAVE_SESSION])
-        status = save_session(settings, opened);
+        status = kept_save(settings, session, opened, &job.window);
     buf_fini(&out);
     return status ? status : opened->n_refused > 0;
 }
 
-static int run_streams(const struct settings *settings, char **words, size_t n_words)
+/* session: where the words are from, NULL: the command line. */
+static int run_streams(const struct settings *settings, const struct kept_session *session, char **words,
+                       size_t n_words)
 {
     struct opened_streams opened;
     int status = streams_open(settings, words, n_words, 1, NULL, &opened);
+    status = status ? status : kept_apply(session, &opened);
     if (!status)
-        status = print_streams(settings, &opened);
+        status = print_streams(settings, session, &opened);
     streams_close(&opened);
     return status;
 }
 
-/* The streams of a session become operands, and what it says of them their options. */
-static int run_session(const struct settings *settings)
+static int run_session(const struct settings *settings, const struct report_kind *kind)
 {
-    static char view_names[][16] = {"default", "numatree"};
-    struct settings own = *settings;
-    struct recordings session = {0};
-    struct error err = {0};
-    if (settings->n_stream_options)
-        return tool_usage("hpcquery", "a session has the options of its streams");
-    if (recordings_read(settings->values[ASK_SESSION], &session, &err) != 0)
-        return tool_error("hpcquery", "%s", err.text);
-    char **words = calloc(session.n_streams + 1, sizeof *words);
-    bool ok = words != NULL;
-    own.stream_options = NULL;
-    own.cap_stream_options = 0;
-    for (size_t i = 0; ok && i < session.n_streams; i++) {
-        const struct recording *stream = &session.streams[i];
-        int operand = (int)i + 1;
-        words[operand] = stream->file;
-        if (stream->has_couplebreak)
-            ok = streams_take_option(&own, ASK_COUPLEBREAK, NULL, operand);
-        if (ok && stream->topology)
-            ok = streams_take_option(&own, ASK_TOPOLOGY, stream->topology, operand) &&
-                 streams_take_option(&own, ASK_VIEW, view_names[stream->view], operand);
-    }
-    int status = !ok ? tool_error("hpcquery", "out of memory")
-                 : session.n_streams
-                     ? run_streams(&own, words, session.n_streams + 1)
-                     : tool_error("hpcquery", "%s: the session has no streams", settings->values[ASK_SESSION]);
-    free(own.stream_options);
-    free(words);
-    recordings_fini(&session);
+    struct kept_session session;
+    int status = kept_open(settings, kind->options, &session);
+    if (!status)
+        status = run_streams(&session.settings, &session, session.words, session.n_words);
+    kept_close(&session);
     return status;
 }
 
@@ -148,17 +108,16 @@ const struct report_kind topo_kind = {
               "read, or that has another number of CPUs than the recording, is left out with a message, and the exit "
               "status is 1.",
     .example = "topo --topology a.xml a.dat --topology b.xml b.dat --slices 4 --csv",
-    .options = ASK_OF_STREAMS | ASK(SLICES) | ASK(SESSION) | ASK(SAVE_SESSION) | ASK(CSV) | ASK(JSON),
+    .options = ASK_OF_STREAMS | ASK(CPU) | ASK(SLICES) | ASK(SESSION) | ASK(SAVE_SESSION) | ASK(CSV) | ASK(JSON),
 };
 
 int topo_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n_words)
 {
-    (void)kind;
     if (settings->values[ASK_SESSION])
-        return n_words == 1 ? run_session(settings)
+        return n_words == 1 ? run_session(settings, kind)
                             : tool_usage("hpcquery", "--session goes without recordings: it has them");
     if (n_words == 1 && (settings->values[ASK_SAVE_SESSION] || settings->values[ASK_FROM] || settings->values[ASK_TO] ||
                          settings->slices))
         return tool_usage("hpcquery", "--save-session, --from, --to and --slices go with recordings");
-    return n_words == 1 ? print_machine(settings) : run_streams(settings, words, n_words);
+    return n_words == 1 ? print_machine(settings) : run_streams(settings, NULL, words, n_words);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "fmt/json.h"
 #include "streams/couplebreak.h"
 
@@ -86,10 +87,17 @@ static int put_tracks(struct writing *writing, const struct schedule *sched, str
     }
     free(cpus);
     put_process(writing, "Tasks", tasks_pid(writing->stream));
-    for (size_t i = 0; !code && i < sched->n_tasks; i++)
-        if (sched_wants_task(writing->job, stream, sched->tasks[i].task))
-            put_metadata(writing, "thread_name", tasks_pid(writing->stream), sched->tasks[i].task,
-                         stream_comm(stream, sched->tasks[i].task));
+    for (size_t i = 0; !code && i < stream->n_tasks; i++) {
+        const struct stream_task *task = &stream->tasks[i];
+        struct buf name = {0};
+        bool has_track = schedule_task_of(sched, task->task) || (task->n_events && task->task != 0);
+        if (!has_track || !sched_wants_task(writing->job, stream, task->task))
+            continue;
+        stream_put_comms(stream, task->task, &name);
+        put_metadata(writing, "thread_name", tasks_pid(writing->stream), task->task, name.data ? name.data : "");
+        writing->out->failed |= name.failed;
+        buf_fini(&name);
+    }
     return code;
 }
 
@@ -106,7 +114,7 @@ static void take_piece(void *context, const struct schedule_piece *piece)
     if (piece->state == SCHEDULE_RUNNING && has_cpu && sched_wants_cpu(writing->job, piece->cpu)) {
         begin_event(writing, "X", cpus_pid(writing->stream), piece->cpu);
         buf_printf(writing->out, ", \"cat\": \"sched\", \"name\": ");
-        buf_printf(&name, "%s:%" PRId32, stream_comm(stream, piece->task), piece->task);
+        buf_printf(&name, "%s:%" PRId32, stream_comm_at(stream, piece->task, piece->to_ns), piece->task);
         json_put_text(writing->out, name.data ? name.data : "");
         put_time(writing->out, "ts", piece->from_ns);
         put_time(writing->out, "dur", piece->to_ns - piece->from_ns);
@@ -127,36 +135,79 @@ static void take_piece(void *context, const struct schedule_piece *piece)
 static bool is_instant(const struct sched_job *job, const struct stream *stream, const struct stream_event *event)
 {
     const char *name = stream_event_name(stream, event);
-    if (event->t_ns < job->window.from_ns || event->t_ns > job->window.to_ns || !sched_wants_cpu(job, event->cpu) ||
+    if (!(event->visible & STREAM_VISIBLE_EVENT) || event->t_ns < job->window.from_ns ||
+        event->t_ns > job->window.to_ns || !sched_wants_cpu(job, event->cpu) ||
         (job->tasks && !sched_wants_task(job, stream, event->task)))
         return false;
     return job->events ? sched_wants_event(job, name)
                        : strncmp(name, "sched/", 6) != 0 && !couplebreak_is_twin(event->id);
 }
 
+/* A colour of chrome://tracing for a name; Perfetto has its own by name. */
+static const char *color_of(const char *name)
+{
+    static const char *const colors[] = {"thread_state_running",
+                                         "thread_state_runnable",
+                                         "thread_state_iowait",
+                                         "rail_response",
+                                         "rail_animation",
+                                         "rail_idle",
+                                         "rail_load",
+                                         "startup",
+                                         "heap_dump_stack_frame",
+                                         "cq_build_running",
+                                         "good",
+                                         "bad",
+                                         "terrible",
+                                         "yellow",
+                                         "olive"};
+    uint64_t hash = bytes_hash(BYTES_HASH_START, name, strlen(name));
+    return colors[hash % (sizeof colors / sizeof *colors)];
+}
+
+/* An event on a track; variable NULL: it is no sample. */
+static void put_instant(struct writing *writing, const struct stream_event *event, const char *info,
+                        const char *variable, size_t pid, int64_t tid)
+{
+    const char *name = stream_event_name(writing->job->streams[writing->stream].stream, event);
+    begin_event(writing, "i", pid, tid);
+    buf_printf(writing->out, ", \"s\": \"t\", \"cat\": \"%s\", \"name\": ", variable ? "sample" : "event");
+    json_put_text(writing->out, variable ? variable : name);
+    put_time(writing->out, "ts", event->t_ns);
+    if (variable)
+        buf_printf(writing->out, ", \"cname\": \"%s\"", color_of(variable));
+    buf_printf(writing->out, ", \"args\": {\"tid\": %" PRId32 ", \"event\": ", event->task);
+    json_put_text(writing->out, name);
+    if (event->cpu != STREAM_NO_CPU)
+        buf_printf(writing->out, ", \"cpu\": %u", event->cpu);
+    json_put_text_at(writing->out, "info", info);
+    buf_printf(writing->out, "}}");
+}
+
+/* Events on the tracks of their CPUs; samples, and what does not say where it was, on those of their tasks as well. */
 static int put_instants(struct writing *writing, struct error *err)
 {
     struct stream *stream = writing->job->streams[writing->stream].stream;
-    struct buf info = {0};
+    struct buf info = {0}, variable = {0};
     int code = 0;
     for (size_t i = 0; i < stream->n_events && !code; i++) {
         const struct stream_event *event = &stream->events[i];
         if (!is_instant(writing->job, stream, event))
             continue;
-        info.len_bytes = 0;
+        info.len_bytes = variable.len_bytes = 0;
         code = stream_put_info(stream, event, &info, err);
-        bool has_cpu = event->cpu != STREAM_NO_CPU;
-        begin_event(writing, "i", has_cpu ? cpus_pid(writing->stream) : tasks_pid(writing->stream),
-                    has_cpu ? event->cpu : event->task);
-        buf_printf(writing->out, ", \"s\": \"t\", \"cat\": \"event\", \"name\": ");
-        json_put_text(writing->out, stream_event_name(stream, event));
-        put_time(writing->out, "ts", event->t_ns);
-        buf_printf(writing->out, ", \"args\": {\"tid\": %" PRId32 ", \"info\": ", event->task);
-        json_put_text(writing->out, info.len_bytes ? info.data : "");
-        buf_printf(writing->out, "}}");
+        bool is_sample = sched_is_sample(stream, event), has_cpu = event->cpu != STREAM_NO_CPU;
+        if (is_sample)
+            sched_put_variable(stream, event, &variable);
+        const char *on = variable.len_bytes ? variable.data : NULL;
+        if (has_cpu)
+            put_instant(writing, event, info.len_bytes ? info.data : "", on, cpus_pid(writing->stream), event->cpu);
+        if (is_sample || !has_cpu)
+            put_instant(writing, event, info.len_bytes ? info.data : "", on, tasks_pid(writing->stream), event->task);
     }
-    writing->out->failed |= info.failed;
+    writing->out->failed |= info.failed || variable.failed;
     buf_fini(&info);
+    buf_fini(&variable);
     return code;
 }
 

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "table/table.h"
 #include "fmt/json.h"
+#include "streams/couplebreak.h"
 
 /* --- lists --- */
 
@@ -37,11 +38,21 @@ static bool is_number(const char *word)
     return *word && word[strspn(word, "0123456789")] == 0;
 }
 
+/* Whether a task ever had a name like this, or has it where the recording names tasks. */
+static bool is_called(const struct stream *stream, int32_t task, const char *pattern)
+{
+    const char *name;
+    for (size_t i = 0; (name = stream_comm_number(stream, task, i)) != NULL; i++)
+        if (fnmatch(pattern, name, 0) == 0)
+            return true;
+    return fnmatch(pattern, stream_comm(stream, task), 0) == 0;
+}
+
 bool sched_wants_task(const struct sched_job *job, const struct stream *stream, int32_t task)
 {
     char word[256];
     for (const char *list = job->tasks; list && next_word(&list, word);)
-        if (is_number(word) ? strtol(word, NULL, 10) == task : fnmatch(word, stream_comm(stream, task), 0) == 0)
+        if (is_number(word) ? strtol(word, NULL, 10) == task : is_called(stream, task, word))
             return true;
     return !job->tasks;
 }
@@ -126,12 +137,25 @@ bool sched_extent(const struct sched_job *job, int64_t *from_ns, int64_t *to_ns)
     return *from_ns <= *to_ns;
 }
 
-void sched_put_task(const struct sched_job *job, size_t i, int32_t task, struct buf *out)
+const char *sched_comm(const struct stream *stream, int32_t task, int64_t t_ns)
 {
+    const char *last = stream_comm_at(stream, task, t_ns), *next;
+    for (size_t i = 0; t_ns == SCHED_ALL_TIMES && (next = stream_comm_number(stream, task, i)) != NULL; i++)
+        last = next;
+    return last;
+}
+
+void sched_put_task(const struct sched_job *job, size_t i, int32_t task, int64_t t_ns, struct buf *out)
+{
+    const struct stream *stream = job->streams[i].stream;
     if (task == STREAM_NO_TASK)
         buf_printf(out, "<none>");
+    else if (t_ns == SCHED_ALL_TIMES)
+        stream_put_comms(stream, task, out);
     else
-        buf_printf(out, "%s:%" PRId32, stream_comm(job->streams[i].stream, task), task);
+        buf_printf(out, "%s", stream_comm_at(stream, task, t_ns));
+    if (task != STREAM_NO_TASK)
+        buf_printf(out, ":%" PRId32, task);
     if (job->n_streams > 1)
         buf_printf(out, " [%zu]", i);
 }
@@ -185,6 +209,9 @@ static void put_stream_text(const struct sched_job *job, size_t i, struct buf *o
     }
     buf_printf(out, ", %" PRIu32 " CPU%s, %zu events", stream->n_cpus, stream->n_cpus == 1 ? "" : "s",
                stream->n_events);
+    if (couplebreak_is_on(stream))
+        buf_printf(out, ", couplebreak with %d type%s of twins", couplebreak_n_types(stream),
+                   couplebreak_n_types(stream) == 1 ? "" : "s");
     if (stream->n_lost_places)
         buf_printf(out, ", at least %" PRIu64 " lost at %" PRIu64 " places", stream->n_lost, stream->n_lost_places);
     buf_printf(out, "\n  clock: %s", stream_clock_name(stream->clock));
@@ -212,9 +239,9 @@ void sched_put_head(const struct sched_job *job, struct buf *out)
         put_stream_text(job, i, out);
     if (sched_extent(job, &from_ns, &to_ns)) {
         buf_printf(out, "time:   ");
-        time_put(out, from_ns);
+        time_put(out, from_ns, job->time_form);
         buf_printf(out, " - ");
-        time_put(out, to_ns);
+        time_put(out, to_ns, job->time_form);
         buf_printf(out, " s (");
         span_put(out, to_ns - from_ns);
         buf_printf(out, ")\n");
@@ -226,6 +253,18 @@ static void put_number_at(struct buf *out, const char *key, int64_t value)
 {
     json_put_key(out, key, 0);
     buf_printf(out, "%" PRId64, value);
+}
+
+static void put_couplebreak(struct buf *out, const struct stream *stream)
+{
+    int32_t ids[COUPLEBREAK_N];
+    int n = couplebreak_ids(stream, ids);
+    json_put_key(out, "couplebreak", 0);
+    buf_printf(out, "{\"on\": %s, \"types\": %d, \"flags\": %" PRIu64 ", \"ids\": {",
+               couplebreak_is_on(stream) ? "true" : "false", couplebreak_n_types(stream), couplebreak_flags(stream));
+    for (int i = 0; i < n; i++)
+        buf_printf(out, "%s\"%s\": %" PRId32, i ? ", " : "", couplebreak_name(ids[i]), ids[i]);
+    buf_printf(out, "}}");
 }
 
 void sched_put_json_head(const struct sched_job *job, const char *name, struct buf *out)
@@ -246,11 +285,13 @@ void sched_put_json_head(const struct sched_job *job, const char *name, struct b
         json_put_key(out, "synthesised", 0);
         buf_printf(out, stream->is_synthesised ? "true" : "false");
         json_put_text_at(out, "note", stream->note);
+        json_put_text_at(out, "topology", stream->topology);
         json_put_text_at(out, "alignment", axis_way_name(axis->way));
         put_number_at(out, "offset_ns", stream->offset_ns);
         put_number_at(out, "cpus", stream->n_cpus);
         put_number_at(out, "events", (int64_t)stream->n_events);
         put_number_at(out, "lost", (int64_t)stream->n_lost);
+        put_couplebreak(out, stream);
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);

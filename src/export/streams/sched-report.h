@@ -9,6 +9,15 @@
 #include "streams/axis.h"
 #include "streams/schedule.h"
 #include "streams/topology.h"
+#include "table/table.h"
+
+/* A place among the events of all streams; what is looked for lies behind it, or before. */
+struct sched_place {
+    bool is_before;
+    bool is_event; /* event number index of the stream; else a time */
+    size_t stream, index;
+    int64_t from_ns, to_ns; /* all times that are meant */
+};
 
 /* What the user asked for. */
 struct sched_job {
@@ -20,10 +29,14 @@ struct sched_job {
     /* Lists separated by commas, NULL: all. Tasks: numbers or names, which may have * and ?; CPUs: numbers and ranges;
      * events: names with or without their system, which may have * and ?. */
     const char *tasks, *cpus, *events;
-    size_t top;    /* rows at most; 0: all */
-    size_t slices; /* of time, in the report of topologies; 0: as many as fit in text, else one */
+    const char *find; /* what events have in their task, name or info, in capital letters or small ones; NULL: all */
+    const struct sched_place *place; /* from where on events are looked for, NULL: from the beginning */
+    bool with_lines;                 /* events: their lines as KernelShark dumps them */
+    size_t top;                      /* rows at most; 0: all */
+    size_t slices; /* of time; 0: as many as fit in text, else one (topologies) or a hundred (time lines) */
     unsigned columns;
     bool unicode;
+    enum time_form time_form; /* in text */
 };
 
 /* The names of a measurement's variables and functions as its reports have them. */
@@ -50,7 +63,8 @@ struct sched_report {
     /* Appends the report.  err: ERR_MEMORY, ERR_USAGE (a form that it has not), ERR_FORMAT (a library has failed on the
      * file) */
     int (*write)(const struct sched_job *job, struct buf *out, struct error *err);
-    unsigned flags; /* of enum sched_report_flag */
+    unsigned flags;   /* of enum sched_report_flag */
+    uint64_t options; /* set of enum ask (answer/answer.h): those that it uses beside those of streams and forms */
 };
 
 /* The report with a name, NULL: none; the one at index i, NULL behind the last. */
@@ -67,8 +81,6 @@ int topo_write(const struct sched_job *job, struct buf *out, struct error *err);
 int topo_write_machine(const struct sched_job *job, const struct stream_view *view, struct buf *out, struct error *err);
 
 /* --- private part: what the files of the reports share --- */
-
-struct table;
 
 /* Whether a task, CPU or event is among those that are wanted. */
 bool sched_wants_task(const struct sched_job *job, const struct stream *stream, int32_t task);
@@ -95,8 +107,11 @@ void sched_put_stream(struct table *table, const struct sched_job *job, size_t i
         "tier", NULL, CELL_TEXT                                                                                        \
     }
 
-/* The same of a task; SCHED_TASK_COLUMNS are its columns. */
-void sched_put_task_cells(struct table *table, const struct sched_job *job, size_t i, int32_t task);
+/* Stands for no time: a task then has all of its names. */
+#define SCHED_ALL_TIMES INT64_MIN
+
+/* The same of a task, with the name that it has at a time; SCHED_TASK_COLUMNS are its columns. */
+void sched_put_task_cells(struct table *table, const struct sched_job *job, size_t i, int32_t task, int64_t t_ns);
 #define SCHED_TASK_COLUMNS                                                                                             \
     {"name", "task", CELL_TEXT}, SCHED_STREAM_COLUMNS, {"comm", NULL, CELL_TEXT}, {"tid", NULL, CELL_COUNT},           \
     {                                                                                                                  \
@@ -107,8 +122,11 @@ void sched_put_task_cells(struct table *table, const struct sched_job *job, size
 int sched_finish_table(const struct sched_job *job, const char *name, struct table *table, struct buf *out, int code,
                        struct error *err);
 
-/* "comm:tid" of a task, in text; with several streams with the number of its stream. */
-void sched_put_task(const struct sched_job *job, size_t i, int32_t task, struct buf *out);
+/* "comm:tid" of a task at a time, in text; with several streams with the number of its stream. */
+void sched_put_task(const struct sched_job *job, size_t i, int32_t task, int64_t t_ns, struct buf *out);
+
+/* Its name at a time; of SCHED_ALL_TIMES the last one. */
+const char *sched_comm(const struct stream *stream, int32_t task, int64_t t_ns);
 
 /* Which CPUs of a stream are shown, in the order of its rows: *cpus [*n], malloc'ed.  err: ERR_MEMORY */
 int sched_cpu_rows(const struct sched_job *job, size_t i, const struct schedule *sched, uint32_t **cpus, size_t *n,
@@ -117,7 +135,13 @@ int sched_cpu_rows(const struct sched_job *job, size_t i, const struct schedule 
 /* What can be told of the runs of tasks: when they come and leave. */
 bool sched_knows_runs(const struct stream *stream);
 
+/* Whether an event is a sample of a measurement; and what such a sample is on, in the words of all reports: its
+ * variable or, without one, its class as "<class>"; nothing where its fields cannot be read. */
+bool sched_is_sample(const struct stream *stream, const struct stream_event *event);
+void sched_put_variable(const struct stream *stream, const struct stream_event *event, struct buf *out);
+
 /* The reports that have files of their own; as sched_report.write. */
+int sched_write_events(const struct sched_job *job, struct buf *out, struct error *err);
 int sched_write_timeline(const struct sched_job *job, struct buf *out, struct error *err);
 int sched_write_chrome(const struct sched_job *job, struct buf *out, struct error *err);
 int sched_write_samples(const struct sched_job *job, struct buf *out, struct error *err);

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
+#include "answer/answer.h"
 #include "table/table.h"
-#include "streams/couplebreak.h"
 
 /* What is known of one stream. */
 struct known {
@@ -167,17 +166,15 @@ static void put_latency(struct table *table, bool is_known, const struct schedul
     table_put_if(table, has_any, latency->max_at_ns);
 }
 
-void sched_put_task_cells(struct table *table, const struct sched_job *job, size_t i, int32_t task)
+void sched_put_task_cells(struct table *table, const struct sched_job *job, size_t i, int32_t task, int64_t t_ns)
 {
     const struct stream *stream = job->streams[i].stream;
     const struct stream_task *found = stream_task_of(stream, task);
     struct buf text = {0};
-    sched_put_task(job, i, task, &text);
-    table->failed |= text.failed;
-    table_put_text(table, text.data ? text.data : "");
-    buf_fini(&text);
+    sched_put_task(job, i, task, t_ns, &text);
+    table_put_made(table, &text);
     sched_put_stream(table, job, i);
-    table_put_text(table, stream_comm(stream, task));
+    table_put_text(table, sched_comm(stream, task, t_ns));
     table_put_count(table, task);
     table_put_if(table, found && found->process != STREAM_NO_TASK, found ? found->process : 0);
 }
@@ -187,6 +184,7 @@ int sched_finish_table(const struct sched_job *job, const char *name, struct tab
 {
     if (!code && table->failed)
         code = error_memory(err);
+    table->time_form = job->time_form;
     if (!code)
         sched_put_table(job, name, table, out);
     table_fini(table);
@@ -257,7 +255,7 @@ static int rank_tasks(struct analysis *analysis, bool by_latency, struct error *
 static void put_total_row(struct table *table, const struct sched_job *job, size_t i, const struct stream_total *total)
 {
     enum { N_ABSENT_BETWEEN = 8, N_ABSENT_BEHIND = 6 };
-    sched_put_task_cells(table, job, i, total->task);
+    sched_put_task_cells(table, job, i, total->task, SCHED_ALL_TIMES);
     table_put_if(table, total->run_ns >= 0, total->run_ns);
     table_put_absent(table);
     table_put_if(table, total->wait_ns >= 0, total->wait_ns);
@@ -277,7 +275,7 @@ static void put_task_row(struct table *table, const struct analysis *analysis, c
     const struct schedule_task *task = &sched->tasks[rank->index];
     const struct known known = known_of(job->streams[rank->stream].stream, sched);
     int64_t blocked_ns = task->ns[SCHEDULE_SLEEPING] + task->ns[SCHEDULE_UNINTERRUPTIBLE] + task->ns[SCHEDULE_STOPPED];
-    sched_put_task_cells(table, job, rank->stream, task->task);
+    sched_put_task_cells(table, job, rank->stream, task->task, SCHED_ALL_TIMES);
     table_put_if(table, known.runs, task->ns[SCHEDULE_RUNNING]);
     put_part(table, known.runs, task->ns[SCHEDULE_RUNNING], window_ns(job, sched));
     table_put_if(table, known.wakings, task->ns[SCHEDULE_WOKEN] + task->ns[SCHEDULE_PREEMPTED]);
@@ -362,7 +360,7 @@ static int fill_latencies(const struct sched_job *job, struct table *table, stru
     for (size_t i = 0; !code && i < analysis->n_ranks; i++) {
         const struct rank *rank = &analysis->ranks[i];
         const struct schedule_task *task = &analysis->scheds[rank->stream].tasks[rank->index];
-        sched_put_task_cells(table, job, rank->stream, task->task);
+        sched_put_task_cells(table, job, rank->stream, task->task, SCHED_ALL_TIMES);
         table_put_count(table, task->ns[SCHEDULE_RUNNING]);
         put_latency(table, true, &task->latency);
         table_put_count(table, (int64_t)task->n_preemptions);
@@ -549,21 +547,19 @@ static int fill_displacements(const struct sched_job *job, struct table *table, 
     for (size_t i = 0; !code && i < n; i++) {
         const struct displacement *pair = &all.pairs[i];
         struct buf by = {0};
-        sched_put_task_cells(table, job, pair->stream, pair->task);
-        if (pair->by == SCHEDULE_NOBODY) {
-            table_put_absent(table);
-            table_put_absent(table);
+        bool is_known = pair->by != SCHEDULE_NOBODY;
+        sched_put_task_cells(table, job, pair->stream, pair->task, SCHED_ALL_TIMES);
+        if (is_known) {
+            sched_put_task(job, pair->stream, pair->by, SCHED_ALL_TIMES, &by);
+            table_put_made(table, &by);
+            table_put_text(table, sched_comm(job->streams[pair->stream].stream, pair->by, SCHED_ALL_TIMES));
         } else {
-            sched_put_task(job, pair->stream, pair->by, &by);
-            table_put_text(table, by.failed ? "" : by.data);
-            table_put_text(table, stream_comm(job->streams[pair->stream].stream, pair->by));
+            table_put_absents(table, 2);
         }
-        table_put_if(table, pair->by != SCHEDULE_NOBODY, pair->by);
+        table_put_if(table, is_known, pair->by);
         table_put_count(table, (int64_t)pair->n);
         table_put_count(table, pair->waited_ns);
         table_put_count(table, pair->longest_ns);
-        table->failed |= by.failed;
-        buf_fini(&by);
     }
     table->n_more = code ? 0 : all.n_pairs - n;
     free(all.pairs);
@@ -612,6 +608,7 @@ static int write_summary(const struct sched_job *job, struct buf *out, struct er
     struct analysis analysis;
     if (strcmp(job->form, "text") != 0)
         return error_set(err, ERR_USAGE, "the summary is text; tasks, displaced and latencies have other forms");
+    tasks.time_form = pairs.time_form = waits.time_form = job->time_form;
     sched_put_head(job, out);
     part.top = N_TASKS;
     int code = fill_tasks(&part, &tasks, &analysis, err);
@@ -654,8 +651,12 @@ static void put_cpu_row(struct table *table, const struct sched_job *job, size_t
 {
     static const struct schedule_cpu nothing;
     const struct schedule_cpu *cpu = schedule_cpu_of(sched, (uint16_t)number);
+    bool is_met = cpu; /* something happened there, or on one with a higher number */
+    int64_t n_lost = cpu ? (int64_t)cpu->n_lost_places : 0;
+    cpu = cpu && schedule_cpu_is_known(cpu) ? cpu : NULL;
     struct known known = known_of(job->streams[i].stream, sched);
-    int64_t whole_ns = window_ns(job, sched);
+    int64_t whole_ns = window_ns(job, sched), unknown_ns = cpu ? cpu->unknown_ns : whole_ns;
+    bool knows_unknown = known.all;
     known.runs = known.runs && cpu; /* nothing was recorded of others */
     known.all = known.all && cpu;
     known.switches = known.switches && cpu;
@@ -667,13 +668,13 @@ static void put_cpu_row(struct table *table, const struct sched_job *job, size_t
     put_part(table, known.runs, cpu->running_ns, whole_ns);
     table_put_if(table, known.all, cpu->idle_ns);
     put_part(table, known.all, cpu->idle_ns, whole_ns);
-    table_put_if(table, known.all, cpu->unknown_ns);
+    table_put_if(table, knows_unknown, unknown_ns);
     table_put_if(table, known.wakings, cpu->waited_ns);
     table_put_if(table, known.switches, (int64_t)cpu->n_switches);
     table_put_if(table, known.switches, (int64_t)cpu->n_preemptions);
     table_put_if(table, known.runs, (int64_t)cpu->n_migrations);
     put_latency(table, known.wakings, &cpu->latency);
-    table_put_count(table, (int64_t)cpu->n_lost_places);
+    table_put_if(table, is_met, n_lost);
 }
 
 static int write_cpus(const struct sched_job *job, struct buf *out, struct error *err)
@@ -790,7 +791,7 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         table_put_count(&table, run->from_ns);
         table_put_if(&table, has_ended, run->to_ns);
         table_put_if(&table, run->cpu != STREAM_NO_CPU, run->cpu);
-        sched_put_task_cells(&table, job, stays.all[i].stream, run->task);
+        sched_put_task_cells(&table, job, stays.all[i].stream, run->task, run->to_ns);
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
         table_put_if(&table, run->latency_ns >= 0, run->latency_ns);
         table_put_count(&table, run->to_ns - run->from_ns);
@@ -833,7 +834,7 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
         const struct schedule_run *run = &stays.all[i].run;
         size_t stream = stays.all[i].stream;
         table_put_count(&table, run->from_ns);
-        sched_put_task_cells(&table, job, stream, run->task);
+        sched_put_task_cells(&table, job, stream, run->task, run->from_ns);
         table_put_count(&table, run->from_cpu);
         table_put_count(&table, run->cpu);
         put_node(&table, job, stream, run->from_cpu);
@@ -845,119 +846,51 @@ static int write_migrations(const struct sched_job *job, struct buf *out, struct
     return sched_finish_table(job, "migrations", &table, out, code, err);
 }
 
-/* --- events --- */
-
-static const struct column event_columns[] = {
-    {"time_ns", "time", CELL_TIME},   {"cpu", "CPU", CELL_COUNT},    SCHED_TASK_COLUMNS,
-    {"latency", "flags", CELL_TEXT},  {"event", "event", CELL_TEXT}, {"info", "info", CELL_TEXT},
-    {"origin_tid", NULL, CELL_COUNT},
-};
-
-static bool wants(const struct sched_job *job, const struct stream *stream, const struct stream_event *event)
-{
-    return event->t_ns >= job->window.from_ns && event->t_ns <= job->window.to_ns && sched_wants_cpu(job, event->cpu) &&
-           (!job->tasks || sched_wants_task(job, stream, event->task)) &&
-           (!job->events || sched_wants_event(job, stream_event_name(stream, event)));
-}
-
-/* The stream whose next event is the earliest; n_streams: there is none. places [n_streams]: where each of them is. */
-static size_t next_stream(const struct sched_job *job, const size_t *places)
-{
-    size_t best = job->n_streams;
-    for (size_t i = 0; i < job->n_streams; i++) {
-        const struct stream *stream = job->streams[i].stream;
-        if (places[i] < stream->n_events &&
-            (best == job->n_streams ||
-             stream->events[places[i]].t_ns < job->streams[best].stream->events[places[best]].t_ns))
-            best = i;
-    }
-    return best;
-}
-
-static int put_event(struct table *table, const struct sched_job *job, size_t i, const struct stream_event *event,
-                     struct error *err)
-{
-    struct stream *stream = job->streams[i].stream;
-    struct buf flags = {0}, info = {0};
-    const struct stream_event *origin = couplebreak_origin(stream, event);
-    int code = stream_put_latency(stream, event, &flags, err);
-    code = code ? code : stream_put_info(stream, event, &info, err);
-    table_put_count(table, event->t_ns);
-    table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
-    sched_put_task_cells(table, job, i, event->task);
-    table_put_text(table, flags.len_bytes ? flags.data : "");
-    table_put_text(table, stream_event_name(stream, event));
-    table_put_text(table, info.len_bytes ? info.data : "");
-    table_put_if(table, origin, origin ? origin->task : 0);
-    table->failed |= flags.failed || info.failed;
-    buf_fini(&flags);
-    buf_fini(&info);
-    return code;
-}
-
-static int write_events(const struct sched_job *job, struct buf *out, struct error *err)
-{
-    struct table table = {.columns = event_columns, .n_columns = sizeof event_columns / sizeof *event_columns};
-    size_t *places = calloc(job->n_streams, sizeof *places), n = 0;
-    int code = places ? 0 : error_memory(err);
-    for (size_t i = 0; !code && i < job->n_streams; i++)
-        places[i] = stream_at(job->streams[i].stream, job->window.from_ns);
-    while (!code && !table.failed) {
-        size_t i = next_stream(job, places);
-        if (i == job->n_streams)
-            break;
-        const struct stream_event *event = &job->streams[i].stream->events[places[i]++];
-        if (event->t_ns > job->window.to_ns)
-            break;
-        if (wants(job, job->streams[i].stream, event)) {
-            if (job->top && n >= job->top)
-                table.n_more++;
-            else
-                code = put_event(&table, job, i, event, err);
-            n++;
-        }
-    }
-    free(places);
-    return sched_finish_table(job, "events", &table, out, code, err);
-}
-
 /* --- the table --- */
 
-static const struct sched_report reports[] = {
-    {"tasks", "how long each task ran, waited for a CPU and was blocked, the longest running one first", write_tasks,
-     0},
-    {"cpus", "how long each CPU ran tasks and was idle, and how long tasks waited for it", write_cpus, SCHED_ALL_ROWS},
-    {"latencies", "how long tasks waited from their waking until they ran, the longest wait first", write_latencies, 0},
+#define OF_TASKS (ASK(TASK) | ASK(CPU) | ASK(TOP))
+#define OF_EVENTS (ASK(TASK) | ASK(CPU) | ASK(EVENT) | ASK(FILTER))
+
+static const struct sched_report all_reports[] = {
+    {"tasks", "how long each task ran, waited for a CPU and was blocked, the longest running one first", write_tasks, 0,
+     OF_TASKS},
+    {"cpus", "how long each CPU ran tasks and was idle, and how long tasks waited for it", write_cpus, SCHED_ALL_ROWS,
+     ASK(CPU) | ASK(TOP)},
+    {"latencies", "how long tasks waited from their waking until they ran, the longest wait first", write_latencies, 0,
+     OF_TASKS},
     {"displaced", "who took whose CPU, how often, and how long those waited then, the longest wait first",
-     write_displaced, 0},
+     write_displaced, 0, OF_TASKS},
     {"summary", "a screen of it: the tasks that ran longest, who displaced whom, the longest latencies", write_summary,
-     0},
+     0, ASK(TASK) | ASK(CPU)},
     {"runs", "every stay of a task on a CPU: how long it had been away, since when woken, how long it ran", write_runs,
-     SCHED_ALL_ROWS},
+     SCHED_ALL_ROWS, OF_TASKS},
     {"migrations", "every stay of a task that began on another CPU than the one before", write_migrations,
-     SCHED_ALL_ROWS},
+     SCHED_ALL_ROWS, OF_TASKS},
     {"samples", "every sample of a measurement, and the stay on a CPU in which it was taken", sched_write_samples,
-     SCHED_NAMES},
+     SCHED_NAMES, OF_TASKS},
     {"variables", "the time on CPUs and off them by the variables that samples touched", sched_write_variables,
-     SCHED_NAMES},
-    {"paths", "the same by threads and their call paths", sched_write_paths, SCHED_NAMES},
-    {"events", "all events in the order of time, with what they say", write_events, SCHED_ALL_ROWS},
-    {"timeline", "a line for each CPU and each task over time", sched_write_timeline, SCHED_ALL_ROWS},
+     SCHED_NAMES, ASK(TASK) | ASK(TOP)},
+    {"paths", "the same by threads and their call paths", sched_write_paths, SCHED_NAMES, ASK(TASK) | ASK(TOP)},
+    {"events", "all events in the order of time, with what they say; --find, --next and --previous search among them",
+     sched_write_events, SCHED_NAMES | SCHED_ALL_ROWS,
+     OF_EVENTS | ASK(TOP) | ASK(FIND) | ASK(NEXT) | ASK(PREVIOUS) | ASK(LINES)},
+    {"timeline", "a line for each CPU and each task over time", sched_write_timeline, SCHED_ALL_ROWS,
+     OF_TASKS | ASK(SLICES)},
     {"chrome", "trace events for Perfetto and chrome://tracing, with tracks for CPUs and tasks", sched_write_chrome,
-     SCHED_ALL_ROWS},
+     SCHED_NAMES | SCHED_ALL_ROWS, OF_EVENTS},
     {"trace-dat", "a file for KernelShark and trace-cmd, of one recording; give -o FILE", sched_write_trace_dat,
-     SCHED_ALL_ROWS | SCHED_NO_GAPS},
+     SCHED_ALL_ROWS | SCHED_NO_GAPS, OF_EVENTS},
 };
 
 const struct sched_report *sched_report_at(size_t i)
 {
-    return i < sizeof reports / sizeof *reports ? &reports[i] : NULL;
+    return i < sizeof all_reports / sizeof *all_reports ? &all_reports[i] : NULL;
 }
 
 const struct sched_report *sched_report_find(const char *name)
 {
     for (size_t i = 0; sched_report_at(i); i++)
-        if (strcmp(reports[i].name, name) == 0)
-            return &reports[i];
+        if (strcmp(all_reports[i].name, name) == 0)
+            return &all_reports[i];
     return NULL;
 }

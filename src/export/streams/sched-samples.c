@@ -232,7 +232,7 @@ static void take_run(void *context, const struct schedule_run *run)
         join->runs[join->n_runs++] = *run;
 }
 
-static bool is_sample(const struct stream *stream, const struct stream_event *event)
+bool sched_is_sample(const struct stream *stream, const struct stream_event *event)
 {
     return event->id >= 0 && strcmp(stream_event_name(stream, event), SAMPLE_NAME) == 0;
 }
@@ -249,7 +249,7 @@ static int collect(struct join *join, struct error *err)
     schedule_close(&sched);
     for (size_t i = 0; i < stream->n_events && !code && !join->failed; i++) {
         const struct stream_event *event = &stream->events[i];
-        if (!is_sample(stream, event) || event->t_ns < join->job->window.from_ns ||
+        if (!sched_is_sample(stream, event) || event->t_ns < join->job->window.from_ns ||
             event->t_ns > join->job->window.to_ns || !sched_wants_task(join->job, stream, event->task))
             continue;
         join->failed = !vec_reserve(&join->samples, &join->cap_samples, join->n_samples + 1, sizeof *join->samples);
@@ -289,20 +289,31 @@ static struct share *share_of(struct join *join, int64_t key, int32_t task)
     return i == SLOTS_NONE ? &spare : &join->groups[i].share;
 }
 
-/* Appends the text of a sample's field; of variables without a name, their class. */
+void sched_put_variable(const struct stream *stream, const struct stream_event *event, struct buf *out)
+{
+    const struct stream_type *type = stream_type_of(stream, event->id);
+    const struct stream_field *variable = stream_field_of(type, "variable"), *class = stream_field_of(type, "class");
+    size_t before = out->len_bytes;
+    if (variable)
+        stream_put_field(stream, event, variable, out);
+    if (out->len_bytes > before || !class)
+        return;
+    buf_printf(out, "<");
+    stream_put_field(stream, event, class, out);
+    buf_printf(out, ">");
+}
+
+/* Appends what a sample is counted for: its variable, or its call path. */
 static void put_key(const struct join *join, const struct stream_event *event, struct buf *out)
 {
     const struct stream_type *type = stream_type_of(join->stream, event->id);
-    stream_put_field(join->stream, event, stream_field_of(type, join->by_path ? "path_node" : "variable"), out);
-    if (join->by_path) {
-        buf_append(out, " ", 1);
-        stream_put_field(join->stream, event, stream_field_of(type, "place"), out);
-    }
-    if (out->len_bytes)
+    if (!join->by_path) {
+        sched_put_variable(join->stream, event, out);
         return;
-    buf_printf(out, "<");
-    stream_put_field(join->stream, event, stream_field_of(type, "class"), out);
-    buf_printf(out, ">");
+    }
+    stream_put_field(join->stream, event, stream_field_of(type, "path_node"), out);
+    buf_append(out, " ", 1);
+    stream_put_field(join->stream, event, stream_field_of(type, "place"), out);
 }
 
 static int32_t process_of(const struct join *join, int32_t task)
@@ -460,7 +471,7 @@ static void put_sample(struct table *table, const struct join *join, const struc
     put_key(join, event, &variable);
     table_put_count(table, event->t_ns);
     table_put_if(table, event->cpu != STREAM_NO_CPU, event->cpu);
-    sched_put_task_cells(table, join->job, join->i, event->task);
+    sched_put_task_cells(table, join->job, join->i, event->task, event->t_ns);
     table_put_text(table, variable.len_bytes ? variable.data : "");
     bool has_node = stream_field_number(join->stream, event, stream_field_of(type, "path_node"), &node);
     table_put_if(table, has_node, node);
@@ -546,12 +557,12 @@ static void put_group(struct table *table, const struct join *join, const struct
     const char *text = group->key < 0 ? "(no sample)" : join->texts.strings[group->key];
     const struct share *share = &group->share;
     if (join->by_path) {
-        sched_put_task_cells(table, join->job, join->i, group->task);
+        sched_put_task_cells(table, join->job, join->i, group->task, SCHED_ALL_TIMES);
         table_put_if(table, group->key >= 0, group->key < 0 ? 0 : strtoll(text, NULL, 10));
         table_put_text(table, group->key < 0 ? text : strchr(text, ' ') + 1);
     } else {
         struct buf process = {0};
-        sched_put_task(join->job, join->i, group->task, &process);
+        sched_put_task(join->job, join->i, group->task, SCHED_ALL_TIMES, &process);
         table_put_text(table, text);
         table_put_text(table, process.failed ? "" : process.data);
         table_put_if(table, group->task != STREAM_NO_TASK, group->task);

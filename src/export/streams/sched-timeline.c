@@ -206,7 +206,7 @@ static void put_label(const struct lines *lines, const struct row *row, struct b
 {
     const struct stream_view *view = stream_views_find(lines->job->views, (uint32_t)lines->stream);
     if (!row->is_cpu) {
-        sched_put_task(lines->job, lines->stream, row->number, out);
+        sched_put_task(lines->job, lines->stream, row->number, SCHED_ALL_TIMES, out);
         return;
     }
     for (size_t i = 0; view && view->view == TOPOLOGY_VIEW_NUMATREE && i < view->brief.n_cpus; i++)
@@ -290,7 +290,9 @@ static int write_text(struct lines *lines, struct buf *out, struct error *err)
                             .stream = fitted.stream,
                             .from_ns = fitted.from_ns,
                             .to_ns = fitted.to_ns,
-                            .n_slices = room > SLICES_MIN ? room : SLICES_MIN};
+                            .n_slices = job->slices         ? job->slices
+                                        : room > SLICES_MIN ? room
+                                                            : SLICES_MIN};
     code = make_lines(lines, job->top ? job->top : TASKS_IN_TEXT, err);
     for (size_t i = 0; !code && i < lines->n_rows; i++) {
         if (i == lines->n_cpus && i > 0)
@@ -322,12 +324,15 @@ static void add_slices(const struct lines *lines, const struct row *row, struct 
     const struct stream *stream = lines->job->streams[lines->stream].stream;
     bool knows_idle = row->is_cpu && (stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES);
     bool knows_wakings = !row->is_cpu && (stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_PROGRAM);
+    struct buf name = {0};
+    if (!row->is_cpu)
+        stream_put_comms(stream, row->number, &name);
     for (size_t i = 0; i < lines->n_slices; i++) {
         const int64_t *parts = row->parts + i * N_PARTS;
         table_put_text(table, row->is_cpu ? "cpu" : "task");
         sched_put_stream(table, lines->job, lines->stream);
         table_put_count(table, row->number);
-        table_put_text(table, row->is_cpu ? "" : stream_comm(stream, row->number));
+        table_put_text(table, name.len_bytes ? name.data : "");
         table_put_count(table, slice_ns(lines, i));
         table_put_count(table, i + 1 < lines->n_slices ? slice_ns(lines, i + 1) : lines->to_ns);
         table_put_count(table, parts[PART_RUNNING]);
@@ -336,6 +341,8 @@ static void add_slices(const struct lines *lines, const struct row *row, struct 
         table_put_if(table, knows_wakings, parts[PART_BLOCKED]);
         table_put_if(table, !row->is_cpu, parts[PART_WAITING] + parts[PART_BLOCKED] + parts[PART_OFF]);
     }
+    table->failed |= name.failed;
+    buf_fini(&name);
 }
 
 int sched_write_timeline(const struct sched_job *job, struct buf *out, struct error *err)
@@ -348,8 +355,11 @@ int sched_write_timeline(const struct sched_job *job, struct buf *out, struct er
     if (is_text)
         sched_put_head(job, out);
     for (size_t i = 0; has_any && !code && i < job->n_streams; i++) {
-        struct lines lines = {
-            .job = job, .stream = i, .from_ns = from_ns, .to_ns = to_ns, .n_slices = SLICES_IN_TABLES};
+        struct lines lines = {.job = job,
+                              .stream = i,
+                              .from_ns = from_ns,
+                              .to_ns = to_ns,
+                              .n_slices = job->slices ? job->slices : SLICES_IN_TABLES};
         if (is_text && i)
             buf_append(out, "\n", 1);
         code = is_text ? write_text(&lines, out, err) : make_lines(&lines, job->top, err);

@@ -172,8 +172,9 @@ static bool is_wanted(const struct dat_writing *writing, const struct stream_eve
 {
     const struct sched_job *job = writing->job;
     const struct stream *stream = writing->stream;
-    return event->cpu < stream->n_cpus && event->t_ns >= job->window.from_ns && event->t_ns <= job->window.to_ns &&
-           sched_wants_cpu(job, event->cpu) && (!job->tasks || sched_wants_task(job, stream, event->task)) &&
+    return event->visible & STREAM_VISIBLE_TEXT && event->cpu < stream->n_cpus && event->t_ns >= job->window.from_ns &&
+           event->t_ns <= job->window.to_ns && sched_wants_cpu(job, event->cpu) &&
+           (!job->tasks || sched_wants_task(job, stream, event->task)) &&
            (!job->events || sched_wants_event(job, stream_event_name(stream, event)));
 }
 

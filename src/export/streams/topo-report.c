@@ -331,7 +331,7 @@ static void put_busy_row(const struct sched_job *job, const struct busy *busy, c
     if (row->is_beside)
         buf_printf(out, " beside");
     buf_printf(out, "%*s", width - (int)(out->len_bytes - before), "");
-    if (!busy->knows_busy)
+    if (!busy->knows_busy && busy->knows_cpus)
         buf_printf(out, "%9" PRIu64 " |", sum.n_events);
     else if (share < 0)
         buf_printf(out, "        - |");
@@ -353,12 +353,17 @@ static int put_stream_text(const struct sched_job *job, size_t i, struct buf *ou
         return code;
     if (job->n_streams > 1)
         buf_printf(out, "[%zu]\n", i);
+    const struct stream *stream = job->streams[i].stream;
     if (view)
         put_machine_head(view, out);
+    else if (stream->topology)
+        buf_printf(out, "The measurement has the topology of its host: --view numatree shows it as a tree.\n");
     buf_printf(out, "%-*s%9s\n", LABEL_WIDTH, "", busy.knows_busy ? busy.knows_idle ? "busy" : "at least" : "events");
     for (size_t row = 0; row < busy.n_rows; row++)
         put_busy_row(job, &busy, &busy.rows[row], LABEL_WIDTH, out);
-    if (!busy.knows_busy)
+    if (!busy.knows_cpus)
+        buf_printf(out, "The recording does not say on which CPUs its events happened (perf record --sample-cpu).\n");
+    else if (!busy.knows_busy)
         buf_printf(out, "The recording has no switches: these are events, which say where something was recorded, not "
                         "how busy it was.\n");
     busy_fini(&busy);
@@ -389,13 +394,13 @@ static void add_cells(const struct sched_job *job, size_t stream, const struct b
         table_put_count(table, row->n_cpus);
         table_put_count(table, from_ns);
         table_put_count(table, to_ns);
-        table_put_if(table, busy->knows_busy, cell->busy_ns);
-        table_put_if(table, busy->knows_idle, cell->idle_ns);
+        table_put_if(table, busy_is_known(busy, row, cell), cell->busy_ns);
+        table_put_if(table, busy->knows_idle && busy_is_known(busy, row, cell), cell->idle_ns);
         if (share < 0)
             table_put_absent(table);
         else
             table_put_number(table, share);
-        table_put_count(table, (int64_t)cell->n_events);
+        table_put_if(table, busy->knows_cpus, (int64_t)cell->n_events);
     }
     table->failed |= label.failed;
     buf_fini(&label);
