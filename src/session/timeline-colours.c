@@ -7,7 +7,7 @@
 #include "session/timeline.h"
 #include "table/table.h"
 
-static const char *const words[TIME_BYS] = {"task", "cpu", "node"};
+static const char *const words[TIME_BYS] = {"task", "cpu", "node", "variable", "function", "local"};
 
 const struct column time_key_columns[TIME_KEY_COLUMNS] = {
     {"key", NULL, CELL_COUNT},
@@ -40,6 +40,36 @@ static size_t node_of(const struct time_colours *colours, size_t stream, int32_t
         if (brief->cpus[i].os == (uint32_t)cpu && brief->cpus[i].node != TOPOLOGY_UNKNOWN)
             return colours->first_node[stream] + brief->cpus[i].node;
     return unknown;
+}
+
+/* What samples are, of all recordings, and the time of each.  err: ERR_NOT_FOUND (there are none), ERR_MEMORY */
+static int find_samples(struct time_colours *colours, struct timeline *timeline, struct error *err)
+{
+    size_t n = 0;
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++) {
+        if (!timeline->streams[i].samples)
+            code = time_samples_make(&timeline->streams[i], &timeline->words, err);
+        if (code == 0)
+            code = time_samples_track(timeline->streams[i].samples, colours->by, err);
+        n += code == 0 ? time_samples_count(timeline->streams[i].samples) : 0;
+    }
+    if (code == 0 && n == 0)
+        code =
+            error_set(err, ERR_NOT_FOUND,
+                      "the time line has no samples, which alone say what data were worked on; hpcrun -e datacentric "
+                      "-e sched -t records both: give the measurement");
+    colours->n_keys = timeline->words.n_strings + 1;
+    return code;
+}
+
+static void add_samples(struct time_colours *colours)
+{
+    for (size_t i = 0; i < colours->timeline->n_streams; i++) {
+        const struct time_stream *of = &colours->timeline->streams[i];
+        time_samples_add(of->samples, colours->by, time_of_levels(of, colours->from_ns),
+                         time_of_levels(of, colours->to_ns), colours->keys, &colours->keys[colours->n_keys - 1]);
+    }
 }
 
 /* Adds the time of all CPUs, or of all tasks. */
@@ -100,26 +130,35 @@ static void make_order(struct time_colours *colours)
         colours->keys[colours->order[i]].place = (int64_t)i;
 }
 
-int time_colours_init(struct time_colours *colours, const struct timeline *timeline, const char *by, int64_t from_ns,
+int time_colours_init(struct time_colours *colours, struct timeline *timeline, const char *by, int64_t from_ns,
                       int64_t to_ns, struct error *err)
 {
     unsigned which = 0;
     while (by && which < TIME_BYS && strcmp(words[which], by) != 0)
         which++;
     if (which == TIME_BYS)
-        return error_set(err, ERR_USAGE, "timeline --by takes task, cpu or node");
+        return error_set(err, ERR_USAGE, "timeline --by takes task, cpu, node, variable, function or local");
     *colours = (struct time_colours){
         .timeline = timeline, .by = (enum time_by)which, .from_ns = from_ns, .to_ns = to_ns, .last_key = LEVEL_NO_KEY};
     colours->first_node = calloc(timeline->n_streams + 1, sizeof *colours->first_node);
-    if (colours->first_node)
-        colours->n_keys = which == TIME_BY_NODE ? count_nodes(colours) : timeline->n_rows;
+    colours->n_keys = timeline->n_rows;
+    int code = colours->first_node ? 0 : error_memory(err);
+    if (code == 0 && which == TIME_BY_NODE)
+        colours->n_keys = count_nodes(colours);
+    else if (code == 0 && which >= TIME_BY_VARIABLE)
+        code = find_samples(colours, timeline, err);
     colours->keys = calloc(colours->n_keys + 1, sizeof *colours->keys);
     colours->order = calloc(colours->n_keys + 1, sizeof *colours->order);
-    if (!colours->first_node || !colours->keys || !colours->order) {
+    if (code == 0 && (!colours->keys || !colours->order))
+        code = error_memory(err);
+    if (code != 0) {
         time_colours_fini(colours);
-        return error_memory(err);
+        return code;
     }
-    add_rows(colours);
+    if (which >= TIME_BY_VARIABLE)
+        add_samples(colours);
+    else
+        add_rows(colours);
     make_order(colours);
     return 0;
 }
@@ -150,6 +189,8 @@ void time_colours_set(const struct time_colours *colours, const struct time_row 
         picture->key = key_of_cpu;
         picture->key_context = row;
     }
+    if (colours->by >= TIME_BY_VARIABLE)
+        picture->keys = time_samples_row(row->of->samples, colours->by, row->row);
 }
 
 /* The row of a CPU or task, which cells of one row have again and again; SIZE_MAX: none. */
@@ -166,13 +207,16 @@ static size_t row_of(struct time_colours *colours, const struct time_stream *of,
     return of->first_row + colours->last_row;
 }
 
-int64_t time_colours_place(struct time_colours *colours, const struct time_row *row, int32_t key)
+int64_t time_colours_place(struct time_colours *colours, const struct time_row *row, int32_t key, bool runs)
 {
     const struct level_row *at = &row->of->levels.rows[row->row];
     size_t own = row->of->first_row + row->row, found;
-    if (key == LEVEL_NO_KEY)
+    bool is_of_samples = colours->by >= TIME_BY_VARIABLE;
+    if (!runs || (key == LEVEL_NO_KEY && !is_of_samples))
         return -1;
-    if (colours->by == TIME_BY_NODE && at->kind == LEVEL_CPU)
+    if (is_of_samples)
+        found = key == LEVEL_NO_KEY ? colours->n_keys - 1 : (size_t)key;
+    else if (colours->by == TIME_BY_NODE && at->kind == LEVEL_CPU)
         found = node_of(colours, row->stream, at->number);
     else if (colours->by == TIME_BY_NODE)
         found = key < 0 ? colours->first_node[row->stream + 1] - 1 : colours->first_node[row->stream] + (size_t)key;
@@ -208,6 +252,14 @@ static void put_node(const struct time_colours *colours, uint32_t key, struct ta
     time_colour_put(table, tree_color_of_number((uint32_t)(key - colours->first_node[i])));
 }
 
+static void put_word(const struct time_colours *colours, uint32_t key, struct table *table)
+{
+    static const struct tree_color grey = {0x9a, 0x9a, 0x9a};
+    bool is_none = key + 1 == colours->n_keys;
+    table_put_text(table, is_none ? "(no sample)" : colours->timeline->words.strings[key]);
+    time_colour_put(table, is_none ? grey : tree_color_of_number(key));
+}
+
 void time_colours_put_keys(const struct time_colours *colours, struct table *table)
 {
     for (size_t i = 0; i < colours->n_order; i++) {
@@ -215,7 +267,9 @@ void time_colours_put_keys(const struct time_colours *colours, struct table *tab
         struct buf name = {0};
         struct time_row row;
         table_put_count(table, (int64_t)i);
-        if (colours->by == TIME_BY_NODE) {
+        if (colours->by >= TIME_BY_VARIABLE) {
+            put_word(colours, key, table);
+        } else if (colours->by == TIME_BY_NODE) {
             put_node(colours, key, table);
         } else if (timeline_row(colours->timeline, key, &row, NULL) == 0) {
             time_row_put_name(colours->timeline, &row, &name);

@@ -89,13 +89,14 @@ static void take_cell(void *context, const struct level_cell *cell)
 {
     struct drawn *drawn = context;
     int64_t wait_ns = cell->parts_ns[LEVEL_WOKEN] + cell->parts_ns[LEVEL_PREEMPTED];
-    struct pixels pixels = {.x = cell->x,
-                            .n = cell->n,
-                            .key = time_colours_place(drawn->colours, &drawn->row, cell->key),
-                            .run = share_of(cell->parts_ns[LEVEL_RUNNING], cell->length_ns),
-                            .wait = share_of(wait_ns, cell->length_ns),
-                            .unknown = share_of(cell->parts_ns[LEVEL_UNKNOWN], cell->length_ns),
-                            .events = scale_of(cell->n_marks[LEVEL_EVENT])};
+    struct pixels pixels = {
+        .x = cell->x,
+        .n = cell->n,
+        .key = time_colours_place(drawn->colours, &drawn->row, cell->key, cell->parts_ns[LEVEL_RUNNING]),
+        .run = share_of(cell->parts_ns[LEVEL_RUNNING], cell->length_ns),
+        .wait = share_of(wait_ns, cell->length_ns),
+        .unknown = share_of(cell->parts_ns[LEVEL_UNKNOWN], cell->length_ns),
+        .events = scale_of(cell->n_marks[LEVEL_EVENT])};
     pixels.flags =
         (uint8_t)((cell->n_marks[LEVEL_LOST] ? FLAG_LOST : 0) | (cell->n_marks[LEVEL_TWIN] ? FLAG_TWIN : 0) |
                   (cell->n_marks[LEVEL_SAMPLE] ? FLAG_SAMPLE : 0) | (cell->parts_ns[LEVEL_WOKEN] ? FLAG_WOKEN : 0) |

@@ -95,6 +95,7 @@ void timeline_close(struct timeline *timeline)
         return;
     for (size_t i = 0; i < timeline->n_streams; i++) {
         struct time_stream *of = &timeline->streams[i];
+        time_samples_free(of->samples);
         levels_fini(&of->levels);
         brief_topology_fini(&of->brief);
         topology_fini(&of->topology);
@@ -102,6 +103,7 @@ void timeline_close(struct timeline *timeline)
     }
     free(timeline->streams);
     free(timeline->axis);
+    strtab_fini(&timeline->words);
     sched_names_free(timeline->names);
     free(timeline);
 }

@@ -4,7 +4,7 @@
  *
  * The room: timeline.c opens recordings and answers what their rows are; timeline-picture.c draws windows, in the
  * colours of timeline-colours.c; timeline-list.c answers about single events and stays,
- * timeline-window.c about windows. */
+ * timeline-window.c about windows; timeline-samples.c says which data were worked on. */
 #ifndef LOCUS_SESSION_TIMELINE_H
 #define LOCUS_SESSION_TIMELINE_H
 
@@ -46,6 +46,7 @@ struct time_stream {
     struct topology topology; /* of its machine, if has_topology */
     struct brief_topology brief;
     bool has_topology;
+    struct time_samples *samples; /* NULL: they were not asked for */
 };
 
 struct timeline {
@@ -54,6 +55,7 @@ struct timeline {
     size_t n_streams, n_rows;
     int64_t begin_ns, end_ns; /* on the axis: the first and the last event of all */
     struct sched_names *names;
+    struct strtab words; /* what samples are */
 };
 
 /* A row by its number: its recording, and its index in the levels there. */
@@ -90,7 +92,10 @@ void time_colour_put(struct table *table, struct tree_color colour);
 enum time_by {
     TIME_BY_TASK,
     TIME_BY_CPU,
-    TIME_BY_NODE, /* of the CPU */
+    TIME_BY_NODE,     /* of the CPU */
+    TIME_BY_VARIABLE, /* this and what follows: of samples */
+    TIME_BY_FUNCTION,
+    TIME_BY_LOCAL, /* whether the memory was near */
     TIME_BYS
 };
 
@@ -104,7 +109,8 @@ struct time_colours {
     const struct timeline *timeline;
     enum time_by by;
     int64_t from_ns, to_ns; /* on the axis */
-    struct time_key *keys;  /* [n_keys]: tasks and CPUs by the numbers of their rows, nodes stream by stream */
+    struct time_key *keys;  /* [n_keys]: tasks and CPUs by the numbers of their rows, nodes stream by stream, what
+                             * samples are by their words, and behind them what has no sample */
     size_t n_keys;
     uint32_t *order; /* [n_order] the list: those that have time in the window, the longest first, then others */
     size_t n_order;
@@ -116,7 +122,7 @@ struct time_colours {
 
 /* Makes those of a window by a word, NULL: "task".  err: ERR_USAGE (another word), ERR_NOT_FOUND (what the recordings
  * lack), ERR_MEMORY */
-int time_colours_init(struct time_colours *colours, const struct timeline *timeline, const char *by, int64_t from_ns,
+int time_colours_init(struct time_colours *colours, struct timeline *timeline, const char *by, int64_t from_ns,
                       int64_t to_ns, struct error *err);
 void time_colours_fini(struct time_colours *colours);
 
@@ -126,8 +132,8 @@ const char *time_colours_name(const struct time_colours *colours);
 /* Says which keys a row is drawn by. */
 void time_colours_set(const struct time_colours *colours, const struct time_row *row, struct level_picture *picture);
 
-/* The place in the list of what a cell of the row is coloured by; -1: nothing. */
-int64_t time_colours_place(struct time_colours *colours, const struct time_row *row, int32_t key);
+/* The place in the list of what a cell of the row is coloured by, in which something runs or not; -1: nothing. */
+int64_t time_colours_place(struct time_colours *colours, const struct time_row *row, int32_t key, bool runs);
 
 /* The columns of the list. */
 enum { TIME_KEY_COLUMNS = 4 };
@@ -135,6 +141,26 @@ extern const struct column time_key_columns[TIME_KEY_COLUMNS];
 
 /* Puts the list. */
 void time_colours_put_keys(const struct time_colours *colours, struct table *table);
+
+/* --- samples --- */
+
+/* Makes what is known of the samples of a recording: of->samples; words: what they are.  err: ERR_MEMORY */
+int time_samples_make(struct time_stream *of, struct strtab *words, struct error *err);
+void time_samples_free(struct time_samples *samples);
+
+/* How many there are. */
+size_t time_samples_count(const struct time_samples *samples);
+
+/* Adds the time on CPUs in a window, on the clock of the levels, to the keys, by number of their words; none: what no
+ * sample in the window stands for. */
+void time_samples_add(const struct time_samples *samples, enum time_by by, int64_t from_ns, int64_t to_ns,
+                      struct time_key *keys, struct time_key *none);
+
+/* Makes the tracks of one way, which are kept.  err: ERR_MEMORY */
+int time_samples_track(struct time_samples *samples, enum time_by by, struct error *err);
+
+/* That of a row of the levels. */
+const struct level_track *time_samples_row(const struct time_samples *samples, enum time_by by, size_t row);
 
 /* What a question makes; as timeline_answer. */
 typedef int time_maker(struct timeline *timeline, const struct request *request, struct answer *answer,

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd rings
+"""The time line of a measurement: which variable each stay worked on. The legend of a window, and what the window holds, is to the
+nanosecond what hpcquery sched variables says of it; pixels show variables that have time there, and those of both rows agree."""
+import collections
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import packed  # noqa: E402
+
+N_WINDOWS = 30
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdlib.h>
+double *left, *right;
+enum { N = 1 << 20, ROUNDS = 12 };
+static void *work(void *which)
+{
+    double *values = which ? left : right, sum = 0;
+    for (int r = 0; r < ROUNDS; r++)
+        for (long i = 0; i < N; i++)
+            sum += values[i * 7919 & (N - 1)];
+    *(volatile double *)values = sum;
+    return NULL;
+}
+int main(void)
+{
+    pthread_t thread;
+    left = calloc(N, sizeof *left);
+    right = calloc(N, sizeof *right);
+    if (!left || !right || pthread_create(&thread, NULL, work, left))
+        return 1;
+    work(NULL);
+    return pthread_join(thread, NULL);
+}
+"""
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def ask(path, request):
+    tool, text = BUILD / "tests" / "lib" / "ask-packed", json.dumps(request)
+    plain = subprocess.run([tool, "--json", path, text], capture_output=True, text=True, check=False)
+    expect(plain.returncode == 0, f"{text}: {plain.stderr}")
+    return json.loads(plain.stdout) if plain.returncode == 0 else None
+
+
+def variables(path, *words):
+    done = subprocess.run([BUILD / "hpcquery", "sched", "variables", "--json", *words, path], capture_output=True, text=True, check=False)
+    if "no recording here has both samples" in done.stderr:
+        return None  # not in this window
+    expect(done.returncode == 0, f"sched variables {words}: {done.stderr}")
+    sums = collections.Counter()
+    for row in json.loads(done.stdout)["rows"] if done.returncode == 0 else []:
+        sums[row["variable"]] += row["on_ns"]
+    return {name: ns for name, ns in sums.items() if ns}
+
+
+def check_windows(path, streams):
+    dice, base, length = random.Random(7), streams["from_ns"], streams["length_ns"]
+    for i in range(N_WINDOWS):
+        from_ns = dice.randrange(length) if i else 0
+        to_ns = min(length, from_ns + dice.randrange(1, 10 ** dice.randrange(4, 10))) if i else length
+        words = ["--from", f"{(base + from_ns) // 10**9}.{(base + from_ns) % 10**9:09}", "--to", f"{(base + to_ns) // 10**9}.{(base + to_ns) % 10**9:09}"]
+        wanted = variables(path, *words)
+        answer = ask(path, {"report": "timeline", "by": "variable", "from": from_ns, "to": to_ns, "width": dice.choice([1, 100, 1200])})
+        found = {key["name"]: key["ns"] for key in answer["keys"] if key["ns"]}
+        if wanted is None:
+            expect(set(found) <= {"(no sample)"}, f"window {from_ns} {to_ns} without samples: {found}")
+            continue
+        expect(found == wanted, f"window {from_ns} {to_ns}: {found} are not {wanted}")
+        held = ask(path, {"report": "window", "by": "variable", "from": from_ns, "to": to_ns})
+        expect({key["name"]: key["ns"] for key in held["keys"]} == wanted, f"window {from_ns} {to_ns} holds {held['keys']}")
+        for pixel in answer["pixels"]:
+            expect((pixel["key"] is None) == (pixel["run"] == 0), f"a pixel of nothing: {pixel}")
+
+
+def check_rows(streams, answer):
+    """Both variables are seen, on CPUs and on the two threads, each on one of these."""
+    kinds, keys = {row["row"]: row["kind"] for row in streams["rows"]}, [key["name"] for key in answer["keys"]]
+    seen = collections.defaultdict(set)
+    for pixel in answer["pixels"]:
+        if pixel["key"] is not None:
+            seen[keys[pixel["key"]]].add(pixel["row"])
+    for name in ("left", "right"):
+        expect({kinds[row] for row in seen[name]} == {"cpu", "task"}, f"{name} is seen in rows {seen[name]}")
+    expect(sum(row["samples"] for row in streams["rows"] if row["kind"] == "task") > 20, "samples of tasks")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        (scratch / "app.c").write_text(PROGRAM)
+        subprocess.run([os.environ.get("CC", "gcc"), "-g", "-O1", "-pthread", "-o", scratch / "app", scratch / "app.c"], check=True)
+        path = scratch / "app-measurements"
+        subprocess.run([BUILD / "hpcrun", "-e", "datacentric", "-e", "sched", "-t", "-o", path, scratch / "app"], check=True, stderr=subprocess.DEVNULL)
+        streams = ask(path, {"report": "streams"})
+        if streams["streams"][0]["tier"] in ("none", "own"):
+            print("SKIP: the kernel does not say when threads run")
+            sys.exit(77)
+        expect(streams["topology"] and not any("no samples" in line["text"] for line in streams["lacking"]), f"lacking: {streams['lacking']}")
+        check_windows(path, streams)
+        check_rows(streams, ask(path, {"report": "timeline", "by": "variable", "width": 400}))
+        functions = ask(path, {"report": "timeline", "by": "function", "width": 1})
+        expect("work" in [key["name"] for key in functions["keys"]], f"functions: {functions['keys']}")
+        made = subprocess.run([BUILD / "tests/lib/ask-packed", path, '{"report":"timeline","by":"variable"}'], capture_output=True, check=True).stdout
+        for sentence in packed.differences(packed.Answer(made), ask(path, {"report": "timeline", "by": "variable"})):
+            expect(False, sentence)
+    for sentence in failures[:20]:
+        print("FAIL:", sentence[:700])
+    sys.exit(bool(failures))
+
+
+main()
