@@ -31,7 +31,8 @@
 #define NODES_MIN "0.01"            /* percent: smaller nodes are folded */
 
 /* The parts that are the same in every page: made from the files at build time. Hashes: SHA-256 in base64. */
-extern const char page_html[], page_css[], page_js[], page_code[], page_css_hash[], page_js_hash[], page_code_hash[];
+extern const char page_html[], page_css[], page_js[], page_code[], page_css_hash[], page_js_hash[], page_code_hash[],
+    page_time_css[], page_time_code[], page_both_css_hash[], page_both_hash[];
 
 struct record {
     struct session *session;
@@ -40,6 +41,7 @@ struct record {
     struct buf small;    /* those of few bytes, one behind the other */
     struct buf first;    /* the first screen */
     size_t source_bytes;
+    bool has_time; /* there is a time line */
 };
 
 /* --- text --- */
@@ -570,6 +572,31 @@ static int put_spreads(struct record *record, struct error *err)
     return code;
 }
 
+/* Records the time line, where something says what ran when: its rows, all of it as one picture for each kind of
+ * colours, from which the page draws any window, and the first events. */
+static int put_time(struct record *record, struct error *err)
+{
+    static const char rows[] = "{\"report\":\"streams\"}";
+    static const char *const pictures[] = {"{\"by\":\"task\",\"report\":\"timeline\",\"width\":16384}",
+                                           "{\"by\":\"cpu\",\"report\":\"timeline\",\"width\":16384}",
+                                           "{\"count\":200000,\"report\":\"events\"}"};
+    struct answer *answer;
+    struct error failure = {0};
+    int code = ask(record, rows, false, &answer, &failure);
+    record->has_time = code == 0 && table_rows(answer_rows(answer)) > 0;
+    if (record->has_time)
+        put_answer(record, rows, answer);
+    answer_free(answer);
+    if (code != 0 && !is_no_answer(code, &failure)) {
+        *err = failure;
+        return code;
+    }
+    code = 0;
+    for (size_t i = 0; code == 0 && record->has_time && i < sizeof pictures / sizeof *pictures; i++)
+        code = put_asked(record, pictures[i], err);
+    return code;
+}
+
 /* The answers that the first screen and the sources are made of. */
 enum { ANSWER_SESSION, ANSWER_VARIABLES, ANSWER_ADVICE, ANSWER_FUNCTIONS, ANSWER_LINES, N_ANSWERS };
 static const char *const asked_first[N_ANSWERS] = {
@@ -578,13 +605,15 @@ static const char *const asked_first[N_ANSWERS] = {
     "{\"report\":\"lines\"}",
 };
 
-/* Asks for them, and records them. Nothing but a report of data may lack. */
+/* Asks for them, and records them. Nothing but a report of data may lack, or of code where there is a time line alone.
+ */
 static int put_needed(struct record *record, struct answer **answers, struct error *err)
 {
     for (int i = 0; i < N_ANSWERS; i++) {
         struct error failure = {0};
         int code = ask(record, asked_first[i], i == ANSWER_VARIABLES, &answers[i], &failure);
-        if (code != 0 && (!is_no_answer(code, &failure) || (i != ANSWER_VARIABLES && i != ANSWER_ADVICE))) {
+        if (code != 0 && (!is_no_answer(code, &failure) || (i != ANSWER_VARIABLES && i != ANSWER_ADVICE &&
+                                                            (!record->has_time || i == ANSWER_SESSION)))) {
             *err = failure;
             return code;
         }
@@ -599,7 +628,9 @@ static int put_needed(struct record *record, struct answer **answers, struct err
 static int put_all(struct record *record, struct error *err)
 {
     struct answer *answers[N_ANSWERS] = {0};
-    int code = put_needed(record, answers, err);
+    int code = put_time(record, err);
+    if (code == 0)
+        code = put_needed(record, answers, err);
     if (code == 0)
         put_first(record, answers[ANSWER_SESSION],
                   answers[ANSWER_VARIABLES] ? answer_rows(answers[ANSWER_VARIABLES]) : NULL,
@@ -608,9 +639,9 @@ static int put_all(struct record *record, struct error *err)
         code = put_asked(record, recorded[i], err);
     if (code == 0)
         code = put_spreads(record, err);
-    if (code == 0)
+    if (code == 0 && answers[ANSWER_LINES])
         code = put_sources(record, answer_rows(answers[ANSWER_LINES]), err);
-    if (code == 0)
+    if (code == 0 && answers[ANSWER_FUNCTIONS])
         code = put_instructions(record, answer_rows(answers[ANSWER_FUNCTIONS]), err);
     if (code == 0)
         put_small(record);
@@ -619,19 +650,25 @@ static int put_all(struct record *record, struct error *err)
     return code;
 }
 
-/* Appends page_html, in which a word between @s stands for each of the other parts. */
-static void put_page(struct buf *out, const struct buf *first, const struct buf *data)
+/* Appends page_html, in which a word between @s stands for each of the other parts. has_time: the script of the time
+ * line is one of them. */
+static void put_page(struct buf *out, const struct buf *first, const struct buf *data, bool has_time)
 {
-    static const char served[] = "connect-src 'self'; ";
+    static const char served[] = "connect-src 'self'; ",
+                      time_begin[] = "\n<script type=\"text/plain\" id=\"time-code\">";
     const struct {
         const char *word, *text;
-    } parts[] = {{"@css-hash@", page_css_hash},
+    } parts[] = {{"@css-hash@", has_time ? page_both_css_hash : page_css_hash},
                  {"@js-hash@", page_js_hash},
-                 {"@code-hash@", page_code_hash},
+                 {"@code-hash@", has_time ? page_both_hash : page_code_hash},
                  {"@connect@", data ? "" : served},
                  {"@css@", page_css},
+                 {"@time-css@", has_time ? page_time_css : ""},
                  {"@js@", page_js},
                  {"@code@", page_code},
+                 {"@time@", has_time ? time_begin : ""},
+                 {"@time-code@", has_time ? page_time_code : ""},
+                 {"@time-end@", has_time ? "</script>" : ""},
                  {"@first@", first && first->data ? first->data : ""},
                  {"@data@", data && data->data ? data->data : ""}};
     const char *at = page_html;
@@ -653,7 +690,7 @@ int page_record(struct session *session, const struct page_choice *choice, struc
     bool has_failed = vec_has_failed();
     int code = put_all(&record, err);
     if (code == 0)
-        put_page(out, &record.first, &record.sections);
+        put_page(out, &record.first, &record.sections, record.has_time);
     if (code == 0 &&
         (out->failed || record.first.failed || record.sections.failed || (vec_has_failed() && !has_failed)))
         code = error_memory(err);
@@ -665,5 +702,5 @@ int page_record(struct session *session, const struct page_choice *choice, struc
 
 void page_served(struct buf *out)
 {
-    put_page(out, NULL, NULL);
+    put_page(out, NULL, NULL, true);
 }

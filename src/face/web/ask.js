@@ -117,6 +117,16 @@ export function ask(request) {
 }
 
 /**
+ * Lets go of an answer that is not needed again.
+ * @param {Request} request
+ */
+export function forget(request) {
+    const key = canonical(request);
+    asked.delete(key);
+    answers.delete(key);
+}
+
+/**
  * The answer, if it came already.
  * @param {Request} request
  * @returns {Answer | null}

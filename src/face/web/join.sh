@@ -3,14 +3,17 @@
 # join.sh DIR: prints the application in DIR as C: page_html[], page_css[], page_js[] and page_code[], with the SHA-256 of style
 # and scripts in base64, as a policy for browsers wants it. page_code is the script, compressed by gzip and in base 85: main.js with
 # the modules that it imports, each behind those that it imports itself, as the browser would run them; without the words import
-# and export, comments and indentation. page_js is what unpacks and starts it, unpack.js. join.sh --js DIR prints the script alone.
+# and export, comments and indentation. page_js is what unpacks and starts it, unpack.js. Pages with a time line have page_time_code
+# and page_time_css as well: timeline.js with those of its modules that page_code lacks, which unpack.js puts behind it. Their
+# hashes, page_both_hash and page_both_css_hash, are of both together. join.sh --js DIR [ROOT] prints a script alone.
 # join.sh --text FILE... prints files as C, each under its name: flames.css as flames_css[].
 # What stands in a file between tags is what is hashed: nothing comes before or behind it.
 set -eu
 
+# script DIR ROOT [WITHOUT]: the module ROOT and what it imports, without what the module WITHOUT imports
 script() {
-    echo '"use strict";'
-    awk -v dir="$1" '
+    [ "${3-}" ] || echo '"use strict";'
+    awk -v dir="$1" -v root="$2" -v without="${3-}" '
     # Takes comments of a line that is no comment as a whole: casts, and words behind a statement.
     function bare(line,    at, end) {
         while ((at = index(line, "/** @")) && (end = index(substr(line, at), "*/")))
@@ -53,11 +56,18 @@ script() {
                 continue
             sub(/^export /, "", line)
             line = bare(line)
-            if (line !~ /^ *$/)
+            if (!is_quiet && line !~ /^ *$/)
                 print line
         }
     }
-    BEGIN { join("main.js"); exit failed }' </dev/null
+    BEGIN {
+        is_quiet = 1
+        if (without)
+            join(without)
+        is_quiet = 0
+        join(root)
+        exit failed
+    }' </dev/null
 }
 
 # start FILE: the script that is no module, without comments and indentation
@@ -134,7 +144,10 @@ hash() {
 }
 
 if [ "$1" = --js ]; then
-    script "$2"
+    script "$2" main.js
+    if [ "${3-}" ]; then
+        script "$2" "$3" main.js
+    fi
     exit
 fi
 echo '/* Made by join.sh. */'
@@ -146,13 +159,20 @@ if [ "$1" = --text ]; then
     done
     exit
 fi
-joined=$(mktemp)
-trap 'rm -f "$joined"' EXIT
-script "$1" >"$joined"
+joined=$(mktemp -d)
+trap 'rm -rf "$joined"' EXIT
+script "$1" main.js >"$joined/code"
+script "$1" timeline.js main.js >"$joined/time"
+style "$1/style.css" >"$joined/css"
+style "$1/timeline.css" >"$joined/time-css"
 text page_html <"$1/index.html"
-style "$1/style.css" | text page_css
-style "$1/style.css" | hash page_css_hash
+text page_css <"$joined/css"
+hash page_css_hash <"$joined/css"
+text page_time_css <"$joined/time-css"
+cat "$joined/css" "$joined/time-css" | hash page_both_css_hash
 start "$1/unpack.js" | text page_js
 start "$1/unpack.js" | hash page_js_hash
-gzip -9 -n -c "$joined" | base85 | text page_code
-hash page_code_hash <"$joined"
+gzip -9 -n -c "$joined/code" | base85 | text page_code
+hash page_code_hash <"$joined/code"
+gzip -9 -n -c "$joined/time" | base85 | text page_time_code
+cat "$joined/code" "$joined/time" | hash page_both_hash

@@ -142,6 +142,7 @@ export class List {
                 await ask(request);
             } catch (error) {
                 this.answer = null;
+                this.grid.element.hidden = true;
                 this.grid.fill([], 0);
                 this.note.textContent = error instanceof Error ? error.message : "";
                 return;
@@ -154,6 +155,7 @@ export class List {
             this.groups = state.group && state.group !== this.kind && answer.columns.has(state.group) ? new Groups(answer, state.group, answer.columns.has("own_share") ? "own_share" : "share") : null;
             this.fillBar(answer);
             this.grid.sort = state.sort;
+            this.grid.element.hidden = false;
             this.grid.fill(this.columns(answer), answer.n);
             mask = new Set(["filter", "sort", "active"]);
         }

@@ -32,6 +32,7 @@
  * @property {string} only which differences, joined by ";": "increases", "noise" (beyond it); "swap": this recording was before; "inclusive": with what is called
  * @property {string} graph how graphs are shown, and which box is zoomed to
  * @property {string} source what is beside the source
+ * @property {string} time the window of the time line, and what is chosen there: timeline-model.js
  */
 
 const ONE = ["view", "active", "metric", "metric2", "by", "min", "profiles", "percent", "cycles", "filter"];
@@ -39,13 +40,13 @@ const MANY = ["selected", "derive", "trail", "hidden"];
 /** The order in which the text has them: that of state.c. */
 const KEYS = ["view", "active", "selected", "metric", "metric2", "by", "min", "derive", "profiles", "trail", "percent", "cycles", "hidden", "filter", "layout"];
 /** Parts of the key "layout", which only this page knows. */
-const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map", "only", "graph", "source"];
+const LAYOUT = ["code", "list", "sort", "split", "mode", "rows", "order", "scale", "group", "columns", "map", "only", "graph", "source", "time"];
 
 /** @type {State} */
 export const START = Object.freeze({
     view: "advice", active: "", selected: [], metric: "", metric2: "", by: "", min: "", derive: [], percent: "", cycles: "", hidden: [],
     filter: "", profiles: "", trail: [], code: "tree", list: "variable", sort: "", split: "", mode: "",
-    rows: "", order: "", scale: "", group: "", columns: "", map: "", only: "", graph: "", source: "",
+    rows: "", order: "", scale: "", group: "", columns: "", map: "", only: "", graph: "", source: "", time: "",
 });
 
 /** @param {string} text */
@@ -123,7 +124,7 @@ export let state = START;
 /** @type {Partial<State>} */ let wanted = {};
 let isWaiting = false, isQuiet = false;
 /** Changes that are no step of their own for Back. */
-const QUIET = ["filter", "split", "selected", "sort", "min"];
+const QUIET = ["time", "filter", "split", "selected", "sort", "min"];
 
 /** @param {(state: State, mask: Mask) => void} watcher */
 export function watch(watcher) {

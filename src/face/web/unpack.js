@@ -21,8 +21,12 @@ function bytesOf(text) {
     return out.subarray(0, size);
 }
 (async () => {
-    const code = /** @type {HTMLElement} */ (document.getElementById("code")), made = document.createElement("script");
-    const bytes = bytesOf((code.textContent || "").replace(/\n/g, ""));
-    made.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-    code.replaceWith(made);
+    const made = document.createElement("script");
+    let text = "";
+    for (const part of document.querySelectorAll("#code, #time-code")) {
+        text += await new Response(new Blob([bytesOf((part.textContent || "").replace(/\n/g, ""))]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+        part.remove();
+    }
+    made.textContent = text;
+    document.body.append(made);
 })();

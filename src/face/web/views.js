@@ -10,6 +10,7 @@ import {graph} from "./view-graph.js";
 import {source} from "./view-source.js";
 import {metrics} from "./view-metrics.js";
 import {trust} from "./view-trust.js";
+import {timeline} from "./view-timeline.js";
 
 /**
  * @typedef {object} View
@@ -25,4 +26,4 @@ import {trust} from "./view-trust.js";
  */
 
 /** @type {View[]} */
-export const views = [answer, variables, variable, matrix, treemap, diff, trust, graph, source, metrics];
+export const views = [answer, variables, variable, matrix, treemap, diff, trust, graph, source, metrics, timeline];

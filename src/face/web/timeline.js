@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The view of the time line: what each CPU and each task did, at any zoom. It is a script of its own, which only pages have that have something to show in it: it
+// fills in the view that view-timeline.js has.
+import {ask, answered, canAsk, forget, isServed} from "./ask.js";
+import {state, tell, want} from "./state.js";
+import {tables} from "./things.js";
+import {make, attributes, button, named, choice, check, percent, say, onceAFrame} from "./parts.js";
+import {brushFor, colourOf} from "./canvas.js";
+import {timeline} from "./view-timeline.js";
+import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, wantTime, wantWindow, windowNow} from "./timeline-model.js";
+import {TimeRows} from "./timeline-rows.js";
+import {EventList} from "./timeline-list.js";
+import {TimePanel} from "./timeline-panel.js";
+
+/** @typedef {import("./packed.js").Answer} Answer */
+/** @typedef {import("./ask.js").Request} Request */
+/** @typedef {import("./timeline-model.js").Picture} Picture */
+
+const STREAMS = {report: "streams"};
+const COLOURS = [["", "task, and CPU on tasks"], ["task", "task"], ["cpu", "CPU"], ["node", "memory node"], ["variable", "variable"], ["page_node", "node of the page"],
+                 ["local", "local or remote"], ["function", "function"], ["region", "region"]];
+const ROW_KINDS = [["", "CPUs and tasks"], ["cpus", "CPUs"], ["tasks", "tasks"]], TASK_ORDERS = [["", "number"], ["run", "time run"], ["wait", "time waited"], ["name", "name"]];
+/** A file holds one picture of everything, from which all others are drawn. */
+const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, PICTURES_KEPT = 12;
+
+/** @typedef {{rows: TimeRows, strip: HTMLCanvasElement, axis: HTMLCanvasElement, bar: HTMLElement, times: HTMLElement, legend: HTMLElement, words: HTMLElement, note: HTMLElement, lower: HTMLElement, toggle: HTMLButtonElement, list: EventList, panel: TimePanel}} TimeParts */
+/** @type {TimeParts | null} */ let timeParts = null;
+/** @type {Picture | null} of everything, for the strip */ let wholePicture = null;
+/** @type {{from: number, to: number}[]} windows before */ const zooms = [];
+/** @type {Map<string, Picture>} by the text of what was asked */ const picturesKept = new Map();
+let pictureKey = "", isLoading = false, barKey = "none";
+
+const streamsNow = () => answered(STREAMS);
+const lengthNow = () => Number(streamsNow()?.head.length_ns) || 1;
+
+// --- asking ------------------------------------------------------------------------------------------------------------
+
+/**
+ * A picture, kept for some time: windows are many.
+ * @param {Request} request
+ * @returns {Promise<Picture>}
+ */
+async function pictureFor(request) {
+    const key = JSON.stringify(request);
+    let picture = picturesKept.get(key);
+    if (!picture) {
+        picture = pictureOf(await ask(request));
+        if (isServed)
+            forget(request);
+    }
+    picturesKept.delete(key);
+    picturesKept.set(key, picture);
+    for (const old of picturesKept.keys())
+        if (picturesKept.size > PICTURES_KEPT)
+            picturesKept.delete(old);
+    return picture;
+}
+
+/**
+ * What a kind of rows is coloured by.
+ * @param {string} kind "cpu" or "task"
+ */
+const colourBy = (kind) => timeWords().by || (kind === "cpu" ? "task" : "cpu");
+
+/**
+ * The requests for the rows in sight: those of CPUs, and those of tasks.
+ * @param {TimeRows} rows
+ * @returns {Request[]}
+ */
+function pictureRequests(rows) {
+    const streams = /** @type {Answer} */ (streamsNow()), [first, last] = rows.inSight, all = rows.rows.slice(Math.floor(first / CHUNK) * CHUNK, Math.ceil(last / CHUNK) * CHUNK);
+    const {from, to} = windowNow(lengthNow()), kinds = ["cpu", "task"].map((kind) => ({by: colourBy(kind), rows: all.filter((row) => streams.text("kind", row) === kind).sort((a, b) => a - b)}));
+    const joined = kinds[0].by === kinds[1].by ? [{by: kinds[0].by, rows: all.slice().sort((a, b) => a - b)}] : kinds;
+    return joined.filter((each) => each.rows.length).map(({by, rows: some}) => (isServed ? {by, from, report: "timeline", rows: some, to, width: Math.round(rows.room)} : recordedRequest(by)));
+}
+
+/** @param {string} by */
+const recordedRequest = (by) => ({by, report: "timeline", width: RECORDED_WIDTH});
+
+/** Asks for what is in sight; one question at a time, and then for what is in sight by then. */
+async function loadPictures() {
+    if (!timeParts || !streamsNow() || timeParts.rows.width === 0 || isLoading)
+        return;
+    const {rows} = timeParts, requests = pictureRequests(rows), key = JSON.stringify(requests);
+    if (key === pictureKey)
+        return;
+    isLoading = true;
+    let why = "";
+    try {
+        const made = await Promise.all(requests.map(pictureFor)), isSame = (/** @type {Picture} */ a) => made.some((b) => a.from === b.from && a.to === b.to && a.width === b.width && !made.includes(a));
+        const first = made[0];
+        rows.pictures = [...made, ...rows.pictures.filter((each) => isSame(each) && pictureKey.split("by").length === key.split("by").length)].slice(0, 8);
+        rows.drawSoon();
+        rows.describe();
+        if (first)
+            drawLegend(made);
+    } catch (error) {
+        why = error instanceof Error ? error.message : String(error);
+    }
+    pictureKey = key;
+    timeParts.note.textContent = why || lackingText();
+    isLoading = false;
+    loadPictures();
+}
+
+/** What the recordings do not have, with what records it. */
+function lackingText() {
+    return (streamsNow()?.head.lacking || []).map((/** @type {any} */ each) => each.text.charAt(0).toUpperCase() + each.text.slice(1) + ".").join(" ");
+}
+
+async function loadStrip() {
+    const streams = streamsNow();
+    if (!timeParts || !streams || !timeParts.rows.width)
+        return;
+    const cpus = Array.from({length: streams.n}, (_, i) => i).filter((row) => streams.text("kind", row) === "cpu"), some = (cpus.length ? cpus : Array.from({length: streams.n}, (_, i) => i)).slice(0, STRIP_ROWS);
+    const request = isServed ? {by: colourBy("cpu"), report: "timeline", rows: some, width: 1000} : recordedRequest(colourBy("cpu"));
+    wholePicture = await pictureFor(request).catch(() => null);
+    drawStrip();
+}
+
+// --- strip and axis ----------------------------------------------------------------------------------------------------
+
+function drawStrip() {
+    if (!timeParts || !timeParts.rows.width)
+        return;
+    const {strip, rows} = timeParts, width = rows.room, brush = brushFor(strip, width, STRIP_HEIGHT), sums = new Float64Array(Math.ceil(width) + 1), of = wholePicture, length = lengthNow();
+    strip.style.marginLeft = rows.nameWidth + "px";
+    brush.fillStyle = colourOf("--soft");
+    brush.fillRect(0, 0, width, STRIP_HEIGHT);
+    for (const [begin, end] of of ? of.rows.values() : [])
+        for (let i = begin; of && i < end; i++) {
+            const scale = width / of.width, left = of.x[i] * scale, right = (of.x[i] + of.n[i]) * scale;
+            for (let x = Math.floor(left); x < right; x++)
+                sums[x] += (of.run[i] / 255) * (Math.min(x + 1, right) - Math.max(x, left));
+        }
+    brush.fillStyle = colourOf("--execution");
+    const most = of ? of.rows.size || 1 : 1;
+    for (let x = 0; x < width; x++)
+        if (sums[x] > 0) {
+            const high = Math.max((sums[x] / most) * (STRIP_HEIGHT - 4), 1);
+            brush.fillRect(x, STRIP_HEIGHT - high, 1, high);
+        }
+    const {from, to} = windowNow(length), left = (from * width) / length, right = Math.max((to * width) / length, left + 2);
+    brush.fillStyle = colourOf("--edge");
+    brush.globalAlpha = 0.35;
+    brush.fillRect(0, 0, left, STRIP_HEIGHT);
+    brush.fillRect(right, 0, width - right, STRIP_HEIGHT);
+    brush.globalAlpha = 1;
+    brush.strokeStyle = colourOf("--accent");
+    brush.lineWidth = 2;
+    brush.strokeRect(left + 1, 1, Math.max(right - left - 2, 1), STRIP_HEIGHT - 2);
+    attributes(strip, {"aria-valuenow": Math.round((50 * (from + to)) / length), "aria-valuetext": `${spanText(from)} to ${spanText(to)} of ${spanText(length)}`});
+}
+
+function drawAxis() {
+    const streams = streamsNow();
+    if (!timeParts || !streams || !timeParts.rows.width)
+        return;
+    const {axis, rows} = timeParts, {from, to} = rows.span, brush = brushFor(axis, rows.room, AXIS_HEIGHT), {step, ticks} = axisTicks(streams, from, to, rows.room / 130);
+    axis.style.marginLeft = rows.nameWidth + "px";
+    brush.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    brush.textBaseline = "middle";
+    const digits = Math.min(9, Math.max(0, 9 - Math.floor(Math.log10(Math.max(step, 1)))));
+    for (const t of ticks) {
+        const x = rows.xOf(t), text = clockText(streams, t);
+        brush.fillStyle = colourOf("--edge");
+        brush.fillRect(x, 0, 1, 6);
+        brush.fillStyle = colourOf("--ink");
+        if (x + 70 < rows.room)
+            brush.fillText(text.slice(0, text.length - 9 + digits).replace(/\.$/, ""), x + 3, AXIS_HEIGHT / 2 + 2);
+    }
+    attributes(axis, {role: "img", "aria-label": `From ${clockText(streams, from)} to ${clockText(streams, to)} s: ${spanText(to - from)}`});
+}
+
+/** @param {HTMLCanvasElement} strip */
+function watchStrip(strip) {
+    let grip = NaN;
+    const timeOf = (/** @type {MouseEvent} */ event) => {
+        const box = strip.getBoundingClientRect();
+        return ((event.clientX - box.left) * lengthNow()) / Math.max(box.width, 1);
+    };
+    const move = (/** @type {PointerEvent} */ event) => {
+        const {from, to} = windowNow(lengthNow()), start = timeOf(event) - grip;
+        if (!Number.isNaN(grip))
+            wantWindow(start, start + to - from, lengthNow());
+    };
+    strip.addEventListener("pointerdown", (event) => {
+        const {from, to} = windowNow(lengthNow()), t = timeOf(event);
+        grip = t >= from && t <= to ? t - from : (to - from) / 2;
+        strip.setPointerCapture?.(event.pointerId);
+        move(event);
+    });
+    strip.addEventListener("pointermove", move);
+    strip.addEventListener("pointerup", () => (grip = NaN));
+    strip.addEventListener("keydown", (event) => {
+        const by = (/** @type {Record<string, number>} */ ({ArrowLeft: -0.2, ArrowRight: 0.2, ArrowDown: -0.2, ArrowUp: 0.2}))[event.key];
+        if (by) {
+            event.preventDefault();
+            event.stopPropagation();
+            timeParts?.rows.pan(by);
+        }
+    });
+}
+
+// --- what is said around the rows --------------------------------------------------------------------------------------
+
+/**
+ * @param {string} label
+ * @param {number} t
+ * @param {(t: number) => void} action
+ */
+function timeInput(label, t, action) {
+    const streams = /** @type {Answer} */ (streamsNow()), input = attributes(make("input", "mono time-input"), {"aria-label": label + " in seconds", title: "Seconds of the recording's clock, or from its beginning with +"});
+    input.value = Number.isNaN(t) ? "" : clockText(streams, t);
+    input.addEventListener("change", () => {
+        const parts = /^(\+?)(-?)(\d*)\.?(\d{0,9})\d*$/.exec(input.value.trim());
+        if (!parts || !input.value.trim()) {
+            action(NaN);
+            return;
+        }
+        const ns = (BigInt(parts[3] || "0") * 1000000000n + BigInt(parts[4].padEnd(9, "0"))) * (parts[2] ? -1n : 1n);
+        action(Number(parts[1] ? ns : ns - BigInt(String(streams.head.from || "0").replace(".", ""))));
+    });
+    return /^[AB]$/.test(label) ? input : make("label", "", label + " ", input);
+}
+
+function drawBars() {
+    const streams = streamsNow(), parts = timeParts;
+    if (!parts || !streams)
+        return;
+    const {from, to, a, b, on, by, show, sort, find, hide} = timeWords(), span = windowNow(lengthNow()), key = state.time;
+    if (key === barKey || parts.bar.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement && document.activeElement.type === "text" && parts.bar.children.length)
+        return drawTimes(parts, span, a, b, on);
+    barKey = key;
+    const finder = attributes(make("input", ""), {type: "text", placeholder: "Rows: name, PID, 0-3,7", "aria-label": "Which rows: by name, number, or a list of CPUs"});
+    finder.value = find;
+    finder.addEventListener("input", () => wantTime({find: finder.value}));
+    const usable = COLOURS.filter(([word]) => isServed || canAsk(recordedRequest(word || "task")));
+    parts.bar.replaceChildren(choice("Colours", usable, by, (word) => wantTime({by: word, only: ""})), choice("Rows", ROW_KINDS, show, (word) => wantTime({show: word})), choice("Tasks by", TASK_ORDERS, sort, (word) => wantTime({sort: word})), finder,
+                              check("low rows", isOff("compact"), (isLow) => switchOff("compact", isLow)), check("list", !isOff("list"), (isOn) => switchOff("list", !isOn)), check("panel", !isOff("panel"), (isOn) => switchOff("panel", !isOn)),
+                              hide.length ? button(`hidden (${hide.length})`, () => wantTime({hide: []})) : "");
+    parts.toggle.hidden = !(streams.head.topology || []).length;
+    parts.toggle.textContent = isOff("tree") ? ">" : "<";
+    attributes(parts.toggle, {"aria-label": isOff("tree") ? "Show the topology" : "Hide the topology", "aria-expanded": !isOff("tree"), title: "Topology (T)"});
+    drawTimes(parts, span, a, b, on);
+    return Number.isNaN(from + to);
+}
+
+/**
+ * @param {TimeParts} parts
+ * @param {{from: number, to: number}} span
+ * @param {number} a
+ * @param {number} b
+ * @param {"a" | "b"} on
+ */
+function drawTimes(parts, span, a, b, on) {
+    if (parts.times.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement)
+        /** @type {HTMLInputElement} */ (document.activeElement).blur();
+    const pick = (/** @type {"a" | "b"} */ which) => attributes(button(which.toUpperCase(), () => wantTime({on: which}), "marker marker-" + which), {"aria-pressed": on === which, title: "The marker that a choice moves"});
+    parts.times.replaceChildren(button("\u2212", () => parts.rows.zoom(2)), button("+", () => parts.rows.zoom(0.5)), button("All (0)", () => goTo(0, lengthNow())),
+                                timeInput("from", span.from, (t) => goTo(Number.isNaN(t) ? 0 : t, span.to)), timeInput("to", span.to, (t) => goTo(span.from, Number.isNaN(t) ? lengthNow() : t)),
+                                make("span", "dim", spanText(span.to - span.from)), pick("a"), timeInput("A", a, (t) => wantTime({a: t})), pick("b"), timeInput("B", b, (t) => wantTime({b: t})),
+                                Number.isNaN(a + b) ? "" : make("strong", "time-delta", `A,B delta ${spanText(b - a)} (${Math.round(b - a)} ns)`));
+    attributes(parts.times.children[0], {"aria-label": "Zoom out"});
+    attributes(parts.times.children[1], {"aria-label": "Zoom in"});
+}
+
+/** @param {Picture[]} pictures */
+function drawLegend(pictures) {
+    const {only} = timeWords(), keys = (pictures[0]?.keys || []).filter((key) => key.ns > 0), all = keys.reduce((sum, key) => sum + key.ns, 0), some = keys.slice(0, KEYS_SHOWN);
+    timeParts?.legend.replaceChildren(...some.map((key) => {
+        const patch = make("i", "key");
+        patch.style.background = key.colour;
+        return attributes(button(make("span", "", patch, named(key.name), ` ${percent((100 * key.ns) / all)}`), () => wantTime({only: only === key.name ? "" : key.name}), "bare"),
+                          {"aria-pressed": only === key.name, title: `${spanText(key.ns)} in the window`});
+    }), keys.length > some.length ? make("span", "dim", `and ${keys.length - some.length} more`) : "");
+}
+
+// --- what people do ----------------------------------------------------------------------------------------------------
+
+/**
+ * @param {number} from
+ * @param {number} to
+ */
+function goTo(from, to) {
+    zooms.push(windowNow(lengthNow()));
+    if (zooms.length > 100)
+        zooms.shift();
+    wantWindow(from, to, lengthNow());
+}
+
+/**
+ * Chooses a row and a time, to which the active marker goes.
+ * @param {number} row
+ * @param {number} at
+ */
+function chooseTime(row, at) {
+    wantTime({row, at, [timeWords().on]: at});
+}
+
+/**
+ * The next or previous run of pixels with an event in the chosen row.
+ * @param {number} step
+ */
+function toEvent(step) {
+    const {row, at} = timeWords(), rows = timeParts?.rows, picture = rows?.pictures.find((each) => each.rows.has(row));
+    if (!rows || !picture)
+        return;
+    const [begin, end] = /** @type {[number, number]} */ (picture.rows.get(row)), each = (picture.to - picture.from) / picture.width, now = Number.isNaN(at) ? rows.span.from - 1 : at;
+    let found = NaN;
+    for (let i = begin; i < end; i++)
+        for (const x of [picture.x[i], picture.x[i] + picture.n[i] - 1]) {
+            const t = Math.round(picture.from + (x + 0.5) * each);
+            if (picture.events[i] && (step > 0 ? t > now + each / 2 && !(found <= t) : t < now - each / 2 && !(found >= t)))
+                found = t;
+        }
+    if (!Number.isNaN(found))
+        timeParts?.list.nearest(row, found, Math.ceil(each), (t) => chooseTime(row, t));
+}
+
+/** @param {number} step */
+function toRow(step) {
+    const {row, at} = timeWords(), rows = timeParts?.rows;
+    if (!rows || !rows.rows.length)
+        return;
+    const next = rows.rows[Math.min(Math.max(rows.rows.indexOf(row) + step, 0), rows.rows.length - 1)];
+    wantTime({row: next, at: Number.isNaN(at) ? Math.round((rows.span.from + rows.span.to) / 2) : at});
+}
+
+function frameSelection() {
+    const {a, b, row, at} = timeWords(), found = timeParts?.rows.runAt(row, at);
+    if (!Number.isNaN(a + b) && a !== b)
+        goTo(Math.min(a, b) - Math.abs(b - a) / 10, Math.max(a, b) + Math.abs(b - a) / 10);
+    else if (found) {
+        const {picture, i} = found, each = (picture.to - picture.from) / picture.width, from = picture.from + picture.x[i] * each, to = from + picture.n[i] * each;
+        goTo(from - (to - from) / 4, to + (to - from) / 4);
+    }
+}
+
+function goBack() {
+    const before = zooms.pop();
+    if (before)
+        wantWindow(before.from, before.to, lengthNow());
+}
+
+function setMarker() {
+    const {on, at} = timeWords(), t = timeParts?.rows.pointer ?? NaN, now = Number.isNaN(t) ? at : Math.round(t);
+    if (!Number.isNaN(now))
+        wantTime({[on]: now, on: on === "a" ? "b" : "a"});
+}
+
+/**
+ * By the place of a key, so that they work on any keyboard; others by what they write.
+ * @type {Record<string, () => void>}
+ */
+const TIME_KEYS = {
+    KeyW: () => timeParts?.rows.zoom(0.5), KeyS: () => timeParts?.rows.zoom(2), KeyA: () => timeParts?.rows.pan(-0.25), KeyD: () => timeParts?.rows.pan(0.25),
+    "+": () => timeParts?.rows.zoom(0.5), "-": () => timeParts?.rows.zoom(2), ArrowLeft: () => timeParts?.rows.pan(-0.1), ArrowRight: () => timeParts?.rows.pan(0.1),
+    ArrowUp: () => toRow(-1), ArrowDown: () => toRow(1), 0: () => goTo(0, lengthNow()), Backspace: goBack, m: setMarker, f: frameSelection, n: () => toEvent(1), p: () => toEvent(-1),
+    t: () => switchOff("tree", !isOff("tree")), l: () => switchOff("list", !isOff("list")), x: () => timeWords().row >= 0 && wantTime({hide: [...timeWords().hide, timeWords().row], row: -1}),
+    "/": () => /** @type {HTMLElement | null} */ (timeParts?.bar.querySelector("input[type=text]"))?.focus(),
+};
+const TIME_KEY_WORDS = "Drag: zoom to it; Shift and drag: measure; Ctrl and wheel: zoom at the pointer; Shift and wheel, A, D, Left, Right: move; W, S, +, -: zoom; 0: all; Backspace: the window before; Up, Down: the row; " +
+    "N, P: its next or previous event; M: the active marker to the pointer, and the other one is active; F: frame the choice; X: hide the row; /: find rows; T: topology; L: list. " +
+    "Hollow boxes wait: green since they were woken, red and dashed while another task has the CPU. Dots: not known. Hatched: events were lost. A triangle is a sample, a dashed line a twin.";
+
+/** @param {KeyboardEvent} event */
+function onTimeKey(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input[type=text], input.time-input, select, textarea"))
+        return;
+    const isInGrid = target.closest(".grid") !== null || target.closest("button") !== null && /^(Arrow|Enter| )/.test(event.key);
+    const action = TIME_KEYS[event.code] || (isInGrid && /^Arrow/.test(event.key) ? null : TIME_KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key]);
+    if (!action)
+        return;
+    event.preventDefault();
+    event.stopPropagation();
+    action();
+}
+
+// --- the view ----------------------------------------------------------------------------------------------------------
+
+/** @param {HTMLElement} panel */
+function openTimeline(panel) {
+    const words = make("p", "dim time-words"), note = make("p", "dim time-lacks"), strip = make("canvas", "time-strip"), axis = make("canvas", "time-axis");
+    const follow = onceAFrame(() => {
+        if (wholePicture)
+            drawStrip();
+        else
+            loadStrip();
+        drawAxis();
+        loadPictures();
+    });
+    const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, tell: (text) => (words.textContent = text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
+    const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime), side = new TimePanel(goTo, chooseTime, (row) => rows.reveal(row));
+    attributes(strip, {role: "slider", tabindex: 0, "aria-label": "The window in the whole recording", "aria-valuemin": 0, "aria-valuemax": 100});
+    watchStrip(strip);
+    const lower = make("div", "time-lower", list.element, side.element);
+    timeParts = {rows, strip, axis, bar: make("div", "tools"), times: make("div", "tools"), legend: make("div", "legend time-legend"), words, note, lower, toggle, list, panel: side};
+    panel.append(timeParts.bar, timeParts.times, make("div", "time-box", toggle, rows.tree, make("div", "time-right", strip, axis, rows.view)), words, timeParts.legend, lower, note,
+                 make("details", "dim", make("summary", "", "Keys"), make("p", "", TIME_KEY_WORDS)));
+    panel.addEventListener("keydown", onTimeKey);
+}
+
+/** @param {Set<string>} mask */
+function drawTimeline(mask) {
+    const streams = streamsNow(), parts = timeParts;
+    if (!parts || !streams)
+        return;
+    const {rows, list, panel, lower} = parts, words = timeWords();
+    rows.span = windowNow(lengthNow());
+    if (mask.has("time") || mask.has("all") || mask.has("data"))
+        rows.fill(streams, rowsShown(streams));
+    rows.drawSoon();
+    drawBars();
+    drawAxis();
+    if (!wholePicture || mask.has("all"))
+        loadStrip();
+    else
+        drawStrip();
+    list.element.hidden = isOff("list");
+    panel.element.hidden = isOff("panel");
+    lower.hidden = isOff("list") && isOff("panel");
+    loadPictures();
+    drawLegend(rows.pictures);
+    list.show(streams, rows.span, words);
+    panel.show(streams, rows.span, words);
+    if (mask.has("time") && words.row >= 0) {
+        rows.reveal(words.row);
+        if (document.activeElement === rows.view)
+            say(`${streams.text("name", words.row)}${Number.isNaN(words.at) ? "" : " at " + clockText(streams, words.at)}`);
+    }
+}
+
+let hasAsked = false;
+
+Object.assign(timeline, {
+    canShow() {
+        const streams = streamsNow();
+        if (!streams && !hasAsked) {
+            hasAsked = true;
+            ask(STREAMS).then(() => {
+                tell(new Set(["data"]));
+                if (!location.hash && tables()?.functions.n === 0)
+                    want({view: "timeline", split: "80"});
+            }, () => undefined);
+        }
+        return {item: "", why: streams && streams.n ? "" : streams ? lackingText() : "The rows of the time line are on their way."};
+    },
+    asks: () => [],
+    open: openTimeline,
+    draw: (/** @type {string} */ _, /** @type {Set<string>} */ mask) => drawTimeline(mask),
+});
+
+/** For tests: the sizes by which blocks and rows are laid out. */
+export const timeSizes = {rowSizes, rowTop, blockHeight};

@@ -1,0 +1,405 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The view of the time line in Chromium, on recordings of known content: blocks of the topology are as high as their rows and have
+the mean of their colours; boxes lie where hpcquery sched runs has them, in random windows; each key does its work; the address holds
+what is seen, so that a link shows the same; axe-core finds nothing, wide and narrow, light and dark; a page in a file shows the
+same without a server, and a page without recordings does not carry the view's script."""
+import json
+import os
+import pathlib
+import random
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import browser  # noqa: E402
+import bundle  # noqa: E402
+import measurement as m  # noqa: E402
+import tracedat  # noqa: E402
+import viewer  # noqa: E402
+
+H, S, LOW_H, LOW_S = 34, 20, 12, 2
+N_WINDOWS, SECONDS = 12, 60
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def recording(path, seed, n_events=2500, n_cpus=4, n_tasks=9):
+    """Switches and wakings by chance, of tasks that run in one place at a time."""
+    dice, out = random.Random(seed), tracedat.Recording(n_cpus)
+    out.tasks, out.clock = {100 + i: f"task {i}" for i in range(n_tasks)}, "local [mono]\0"
+    running, t = [0] * n_cpus, 5_000_000
+    for _ in range(n_events):
+        t += dice.choice([1, 3, 1000, 40_000, 900_000])
+        cpu, task = dice.randrange(n_cpus), 100 + dice.randrange(n_tasks)
+        if task in running:
+            out.add(cpu, t, running[cpu], ("test", "mark"), value=t)
+        elif dice.random() < 0.4:
+            out.waking(cpu, t, running[cpu], task, dice.randrange(n_cpus))
+        else:
+            task = 0 if dice.random() < 0.3 else task
+            if task != running[cpu]:
+                out.switch(cpu, t, running[cpu], task, prev_state=dice.choice([0, 1, 2]))
+                running[cpu] = task
+    path.write_bytes(out.version_6())
+    return path
+
+
+class Served:
+    """hpcviewer at work on a recording; addresses as they are asked for."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([BUILD / "hpcviewer", "--no-browser", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C.UTF-8"})
+        self.rest = b""
+
+    def address(self):
+        deadline = time.monotonic() + SECONDS
+        while True:
+            for line in self.rest.split(b"\n")[:-1]:
+                if line.startswith(b"http:"):
+                    self.rest = self.rest.partition(line + b"\n")[2]
+                    return line.decode().strip()
+            if not select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise SystemExit(f"FAIL: hpcviewer printed no address: {self.rest}")
+            self.rest += os.read(self.process.stdout.fileno(), 1 << 16)
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(SECONDS)
+
+
+def show(page, words=""):
+    """Goes to a part of the time line and waits until its picture is there."""
+    page.value(f"location.hash = 'view=timeline&layout=split:80' + ({json.dumps(words)} ? ',time:' + encodeURIComponent({json.dumps(words)}) : '')")
+    drawn(page)
+
+
+def drawn(page):
+    page.settle()
+    page.are_states_one()
+    ready = page.wait("timeParts !== null && timeParts.rows.width > 0 && !isLoading && pictureKey === JSON.stringify(pictureRequests(timeParts.rows))", 20)
+    expect(ready, f"no picture comes: {page.value('location.hash')} {page.value('document.body.innerText')[:300]}")
+    page.settle()
+
+
+def words(page):
+    return page.value("timeWords()")
+
+
+# --- rows and blocks ------------------------------------------------------------------------------------------------------------
+
+
+def tops_of(page, selector):
+    return page.value(f"""[...document.querySelectorAll({json.dumps(selector)})].map((each) => {{
+        const box = each.getBoundingClientRect(); return [each.dataset.rows || each.dataset.row, box.top, box.height]; }})""")
+
+
+def check_rows(page):
+    for compact, high, gap in ((False, H, S), (True, LOW_H, LOW_S)):
+        show(page, "off=compact" if compact else "")
+        rows = tops_of(page, ".time-name")
+        expect(len(rows) > 4 and all(abs(height - high) < 0.01 for _, _, height in rows), f"rows are not {high} high: {rows}")
+        steps = {round(after[1] - before[1], 2) for before, after in zip(rows, rows[1:])}
+        expect(steps == {high + gap}, f"rows are {steps} apart")
+    numbers = [int(row) for row, _, _ in rows]
+    expect(numbers[:4] == [0, 1, 2, 3] and numbers == sorted(numbers), f"rows stand as {numbers}")
+
+
+SEATS = [(0, 0, 0, 0), (0, 1, 1, 4), (0, 0, 0, 2), (0, 1, 2, 1)]  # stream, node, core, CPU in the core's order; by number
+
+
+def mean(colours):
+    return [sum(each[i] for each in colours) // len(colours) for i in range(3)]
+
+
+def check_blocks(page):
+    """CPUs 0 and 2 share a core of node 0; 1 and 3 have cores 1 and 2 of node 1."""
+    seats = [{"stream": stream, "node": node, "core": core, "pu": pu, "number": number, "package": 0} for number, (stream, node, core, pu) in enumerate(SEATS)]
+    page.value(f"streamsNow().head.topology = {json.dumps(seats)}; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+    colours = [[int(text[at:at + 2], 16) for at in (1, 3, 5)] for text in page.value("[0, 1, 2, 3].map((row) => streamsNow().text('colour', row))")]
+    cores = {"C 0": mean([colours[0], colours[2]]), "C 1": colours[1], "C 2": colours[3]}
+    wanted = {"C 0": ("0.2", cores["C 0"], "Core 0 in NUMA Node 0"), "C 1": ("1", cores["C 1"], "Core 1 in NUMA Node 1"), "C 2": ("3", cores["C 2"], "Core 2 in NUMA Node 1"),
+              "NN 0": ("0.2", cores["C 0"], "NUMA Node 0"), "NN 1": ("1.3", mean([cores["C 1"], cores["C 2"]]), "NUMA Node 1"), "M": ("0.2.1.3", colours[0], "Machine")}
+    for off, high, gap in (("", H, S), ("off=compact", LOW_H, LOW_S)):
+        show(page, off)
+        names = {int(row): top for row, top, _ in tops_of(page, ".time-name")}
+        order = sorted((top, row) for row, top in names.items())
+        expect([row for _, row in order][:4] == [0, 2, 1, 3], f"CPUs stand as {order[:6]}")
+        blocks = page.value("""[...document.querySelectorAll(".time-block")].map((each) => { const box = each.getBoundingClientRect(), style = getComputedStyle(each);
+            return [each.textContent, each.dataset.rows, box.top, box.height, style.backgroundColor, style.color, each.title, style.borderTopWidth + style.borderTopColor]; })""")
+        expect({each[0] for each in blocks} == set(wanted) and len(blocks) == len(wanted), f"blocks: {blocks}")
+        for label, rows, top, height, ground, ink, title, border in blocks:
+            numbers = [int(row) for row in rows.split(".")]
+            expect((rows, title) == (wanted[label][0], wanted[label][2]), f"{label} has the rows {rows}, {title}")
+            expect(abs(height - (len(numbers) * high + (len(numbers) - 1) * gap)) < 0.01 and abs(top - names[numbers[0]]) < 1, f"{label} is {height} high at {top}, its rows {names}")
+            colour = wanted[label][1]
+            expect(ground == "rgb({}, {}, {})".format(*colour), f"{label} is {ground}, not {colour}")
+            is_bright = 299 * colour[0] + 587 * colour[1] + 114 * colour[2] > 128000
+            expect(ink == ("rgb(0, 0, 0)" if is_bright else "rgb(255, 255, 255)") and border == "1pxrgb(0, 0, 0)", f"{label}: {ink} on {ground}, {border}")
+    show(page, "hide=2")
+    blocks = {label: (rows, height) for label, rows, height in page.value("[...document.querySelectorAll('.time-block')].map((each) => [each.textContent, each.dataset.rows, each.offsetHeight])")}
+    expect(blocks.get("C 0") == ("0", H) and blocks.get("M") == ("0.1.3", 3 * H + 2 * S), f"without CPU 2: {blocks}")
+    show(page, "show=tasks")
+    expect(page.value("timeParts.rows.tree.hidden"), "tasks alone have a tree")
+    show(page)
+    page.value("document.querySelector('.time-tree').dispatchEvent(new WheelEvent('wheel', {deltaY: 300, bubbles: true, cancelable: true}))")
+    expect(page.value("timeParts.rows.view.scrollTop") == 0, "a wheel on the tree scrolls")
+    page.value("timeParts.rows.view.scrollTop = 60")
+    page.settle()
+    names = {row: top for row, top, _ in tops_of(page, ".time-name")}
+    block = [top for rows, top, _ in tops_of(page, ".time-block") if rows == "1"]
+    expect(block and abs(block[0] - names["1"]) < 1, f"scrolled, C 1 is at {block}, its row at {names.get('1')}")
+    page.value("document.querySelector('.time-toggle').click()")
+    drawn(page)
+    expect(page.value("timeParts.rows.tree.hidden") and page.value("document.querySelector('.time-toggle').textContent") == ">", "the button does not hide the tree")
+    expect([row for row, _, _ in tops_of(page, ".time-name")][:4] == ["0", "1", "2", "3"], "without the tree CPUs are not by number")
+    page.value("streamsNow().head.topology = []; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+
+
+# --- boxes -----------------------------------------------------------------------------------------------------------------------
+
+
+def drawn_runs(page, row):
+    """[from, to, key, run] of what is drawn of a row, in nanoseconds."""
+    return page.value(f"""(() => {{ const of = timeParts.rows.pictures.find((each) => each.rows.has({row})), made = []; if (!of) return [];
+        const each = (of.to - of.from) / of.width; const [begin, end] = of.rows.get({row});
+        for (let i = begin; i < end; i++) if (of.run[i]) made.push([of.from + of.x[i] * each, of.from + (of.x[i] + of.n[i]) * each, of.keys[of.key[i]]?.name, of.run[i]]);
+        return made; }})()""")
+
+
+def since(t, begin, unknown):
+    """What began before the recording or ends behind it has no time."""
+    return unknown if t is None else t - begin
+
+
+def check_boxes(page, runs, begin, dice):
+    length = page.value("lengthNow()")
+    for _ in range(N_WINDOWS):
+        middle, span = dice.randrange(length), int(length / 10 ** dice.uniform(0, 4))
+        show(page, f"from={max(0, middle - span // 2)};to={min(length, max(0, middle - span // 2) + span)}")
+        at = page.value("[timeParts.rows.span.from, timeParts.rows.span.to, timeParts.rows.room]")
+        pixel = (at[1] - at[0]) / at[2]
+        for cpu in range(4):
+            boxes = drawn_runs(page, cpu)
+            own = [(since(run["from_ns"], begin, 0), since(run["to_ns"], begin, length), f"{run['comm']}:{run['tid']}") for run in runs if run["cpu"] == cpu]
+            for start, end, name in own:  # what is two pixels wide has one that is all its own
+                if start >= at[0] and end <= at[1] and end - start > 2.1 * pixel:
+                    expect(any(key == name and low < end and high > start for low, high, key, _ in boxes), f"CPU {cpu}: {name} {start} to {end} is not drawn in {at}")
+            for low, high, key, share in boxes:
+                if share == 255:
+                    expect(any(start <= low + pixel / 2 and end >= high - pixel / 2 for start, end, _ in own) or any(name == key for _, _, name in own),
+                           f"CPU {cpu}: a box of {key} from {low} to {high}, and no run")
+                expect(any(start <= high and end >= low for start, end, _ in own), f"CPU {cpu}: a box from {low} to {high}, and no run at all")
+
+
+def check_ink(page):
+    """A run of known place has its colour on the canvas, in the lower half of its row; markers have theirs on the layer."""
+    show(page)
+    page.value("timeParts.rows.view.scrollTop = 0")
+    page.settle()
+    found = page.value("""(() => { const rows = timeParts.rows, of = rows.pictures.find((each) => each.rows.has(0)), [begin, end] = of.rows.get(0);
+        let best = begin; for (let i = begin; i < end; i++) if (of.run[i] === 255 && of.n[i] > of.n[best]) best = i;
+        const dots = rows.canvas.width / rows.room, x = Math.floor((of.x[best] + of.n[best] - 1.5) * dots), y = Math.floor((rowTop(0) + 34 - 3) * dots);
+        return [[...rows.canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3), of.keys[of.key[best]].colour, of.n[best]]; })()""")
+    expect("rgb({}, {}, {})".format(*found[0]) == found[1], f"the box is {found}")
+
+
+# --- what people do --------------------------------------------------------------------------------------------------------------
+
+
+def press(page, key, code=""):
+    page.value(f"document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: {json.dumps(key)}, code: {json.dumps(code)}, bubbles: true, cancelable: true}}))")
+    drawn(page)
+    return words(page)
+
+
+def check_keys(page):
+    length = page.value("lengthNow()")
+    first, last = length // 4, length // 2
+    show(page, f"from={first};to={last};row=1;at={(first + last) // 2}")
+    page.value("timeParts.rows.view.focus()")
+    span = last - first
+    for keys, back, grows in ((("w", "KeyW"), ("s", "KeyS"), 0.5), (("+", ""), ("-", ""), 0.5)):
+        near = press(page, *keys)
+        expect(abs((near["to"] - near["from"]) - grows * span) < 4, f"{keys} shows {near}")
+        again = press(page, *back)
+        expect(abs(again["from"] - first) < 4 and abs(again["to"] - last) < 4, f"{back} shows {again}")
+    for key, code, part in (("d", "KeyD", 0.25), ("a", "KeyA", -0.25), ("ArrowRight", "", 0.1), ("ArrowLeft", "", -0.1)):
+        before = words(page)
+        now = press(page, key, code)
+        expect(abs(now["from"] - before["from"] - part * span) < 4 and abs(now["to"] - now["from"] - span) < 4, f"{key} goes to {now}")
+    expect(press(page, "ArrowDown")["row"] == 2 and press(page, "ArrowUp")["row"] == 1, "the arrows do not go from row to row")
+    before = words(page)["at"]
+    after = press(page, "n")
+    expect(after["at"] > before and after["a"] == after["at"], f"n: {before}, then {after}")
+    expect(press(page, "p")["at"] < after["at"], f"p: {words(page)}")
+    marked = press(page, "m")
+    expect(marked["on"] == "b" and press(page, "m")["on"] == "a", f"m: {marked}")
+    page.value(f"wantTime({{a: {first + span // 4}, b: {first + span // 2}, on: 'a'}})")
+    drawn(page)
+    expect(f"({span // 2 - span // 4} ns)" in page.value("document.querySelector('.time-delta').textContent"), f"the delta is {page.value('document.querySelector(`.time-delta`).textContent')}")
+    framed = press(page, "f")
+    expect(framed["from"] < first + span // 4 and first + span // 2 < framed["to"] < last, f"f shows {framed}")
+    expect(abs(press(page, "Backspace")["to"] - last) < 4, f"Backspace shows {words(page)}")
+    expect(press(page, "t")["off"] == "tree" and press(page, "t")["off"] == "", "t does not switch the topology")
+    expect(press(page, "l")["off"] == "list" and page.value("document.querySelector('.time-list').hidden") and press(page, "l")["off"] == "", "l does not switch the list")
+    expect(press(page, "x")["hide"] == [1] and "1" not in [row for row, _, _ in tops_of(page, ".time-name")], f"x hides {words(page)['hide']}")
+    page.value("[...document.querySelectorAll('.body-timeline button')].find((each) => each.textContent === 'hidden (1)').click()")
+    drawn(page)
+    expect(words(page)["hide"] == [], "hidden (1) does not bring the row back")
+    page.value("timeParts.rows.view.focus()")
+    press(page, "/")
+    expect(page.value("document.activeElement.type") == "text", "/ does not go to the search of rows")
+    page.value("document.activeElement.value = 'task 3'; document.activeElement.dispatchEvent(new Event('input', {bubbles: true}))")
+    drawn(page)
+    names = page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")
+    expect(names == ["task 3:103"], f"rows with 'task 3': {names}")
+    page.value("timeParts.rows.view.focus()")
+    whole = press(page, "0")
+    expect(whole["from"] is None and whole["to"] is None, f"0 shows {whole}")
+
+
+def check_pointer(page):
+    """Drag zooms to what it covers, with Shift it measures; Ctrl and wheel zoom at the pointer; a click chooses, and moves the marker."""
+    show(page)
+    left, top, width = page.value("(() => { const box = timeParts.rows.layer.getBoundingClientRect(); return [box.left, box.top, box.width]; })()")
+    length, y = page.value("lengthNow()"), top + 30
+
+    def mouse(kind, part, **more):
+        page.browser.call("Input.dispatchMouseEvent", type=kind, x=left + part * width, y=y, **more)
+
+    def drag(start, end, modifiers=0):
+        mouse("mousePressed", start, button="left", clickCount=1, modifiers=modifiers)
+        for part in (start + (end - start) / 2, end):
+            mouse("mouseMoved", part, button="left", modifiers=modifiers)
+        mouse("mouseReleased", end, button="left", clickCount=1, modifiers=modifiers)
+        drawn(page)
+        return words(page)
+
+    one = 2.5 * length / width
+    zoomed = drag(0.25, 0.5)
+    expect(abs(zoomed["from"] - length / 4) < one and abs(zoomed["to"] - length / 2) < one, f"a drag over the second quarter shows {zoomed}")
+    mouse("mouseWheel", 0.5, deltaX=0, deltaY=-120, modifiers=2)
+    drawn(page)
+    nearer = words(page)
+    expect(nearer["to"] - nearer["from"] < 0.75 * (zoomed["to"] - zoomed["from"]) and abs(nearer["to"] + nearer["from"] - zoomed["to"] - zoomed["from"]) < 2 * one, f"a wheel shows {nearer}")
+    measured = drag(0.2, 0.6, 8)
+    span = nearer["to"] - nearer["from"]
+    expect(abs(measured["a"] - nearer["from"] - 0.2 * span) < one and abs(measured["b"] - nearer["from"] - 0.6 * span) < one, f"Shift and drag: {measured}")
+    mouse("mousePressed", 0.5, button="left", clickCount=1)
+    mouse("mouseReleased", 0.5, button="left", clickCount=1)
+    drawn(page)
+    chosen = words(page)
+    expect(chosen["row"] == 0 and abs(chosen["at"] - nearer["from"] - span / 2) < one and chosen["a"] == chosen["at"], f"a click chooses {chosen}")
+
+
+def check_state(page):
+    """The address has it all: opened anew it shows the same rows, window, markers and colours, and Back the ones before."""
+    length = page.value("lengthNow()")
+    show(page)
+    text = f"from={length // 3};to={length // 2};a={length // 3 + 10};b={length // 3 + 5000};on=b;by=cpu;hide=1;pin=5;sort=run;row=0;at={length // 3 + 10};off=compact"
+    show(page, text)
+    seen = page.value("[location.hash, JSON.stringify(timeWords()), [...document.querySelectorAll('.time-name')].map((each) => each.title), document.querySelector('.time-delta').textContent]")
+    page.value("new Promise((done) => { addEventListener('popstate', () => done(1), {once: true}); history.back(); })")
+    drawn(page)
+    expect(page.value("state.time") == "", f"Back shows {page.value('state.time')}")
+    page.value("new Promise((done) => { addEventListener('popstate', () => done(1), {once: true}); history.forward(); })")
+    drawn(page)
+    page.value("document.body.dataset.ready = ''; setTimeout(() => location.reload(), 0)")
+    page.wait("document.body?.dataset.ready === '1'", 20)
+    drawn(page)
+    again = page.value("[location.hash, JSON.stringify(timeWords()), [...document.querySelectorAll('.time-name')].map((each) => each.title), document.querySelector('.time-delta').textContent]")
+    expect(seen == again, f"a link shows {again}, not {seen}")
+    expect(seen[2][0] == "task 1:101" and "CPU 1" not in seen[2], f"pinned and hidden rows: {seen[2]}")
+
+
+def check_looks(page, axe):
+    for scheme in ("light", "dark"):
+        page.browser.scheme(scheme)
+        for width in (1400, 390):
+            page.browser.size(width, 900)
+            show(page, "row=1;at=9000;a=100;b=70000")
+            for found in viewer.violations(page, axe) if axe else []:
+                expect(False, f"{scheme}, {width}: {found[:700]}")
+            wide = page.value("document.documentElement.scrollWidth - innerWidth")
+            expect(wide <= 0, f"at {width} pixels the time line is {wide} pixels too wide")
+    page.browser.scheme("light")
+    page.browser.size(1400, 900)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------------------
+
+
+def check_file(page, path, scratch):
+    file = scratch / "time.html"
+    done = subprocess.run([BUILD / "hpcviewer", "-o", file, path], capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, f"hpcviewer -o: {done.stderr}")
+    if done.returncode:
+        return
+    page.open(f"file://{file}")
+    show(page)
+    names = page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")
+    expect(names[:2] == ["CPU 0", "CPU 1"], f"rows of the file: {names}")
+    check_ink_of_file = page.value("timeParts.rows.pictures.length > 0 && timeParts.rows.pictures[0].rows.size > 3")
+    expect(check_ink_of_file, "the file has no picture")
+    outside = [address for address in page.browser.loads if not address.startswith(("file://", "about:", "data:", "blob:"))]
+    expect(not outside and not page.browser.troubles, f"the file loads {outside}, says {page.browser.troubles[:3]}")
+
+
+def check_without(page, scratch):
+    """A database without recordings: no script of the time line, and its tab says why."""
+    database, file = scratch / "database", scratch / "plain.html"
+    m.write_database(database, json.loads((bundle.golden("report") / "minicg.json").read_text(encoding="utf-8")))
+    subprocess.run([BUILD / "hpcviewer", "-o", file, database], capture_output=True, check=True)
+    text = file.read_text(encoding="utf-8")
+    expect('id="time-code"' not in text and "time-view" not in text, "a page without recordings carries the time line")
+    page.open(f"file://{file}", "view=timeline")
+    page.settle()
+    expect("hpcrun" in page.value("document.getElementById('panel-timeline').innerText"), "the tab does not say how to record")
+
+
+def main():
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch_name:
+        scratch = pathlib.Path(scratch_name)
+        try:
+            page = viewer.Viewer(scratch / "profile")
+        except browser.Failure as failure:
+            print("SKIP:", failure)
+            sys.exit(77)
+        axe = viewer.axe(scratch / "npm")
+        if not axe:
+            print("axe-core is not to be had from npm: it is not asked")
+        path = recording(scratch / "trace.dat", 7)
+        runs = json.loads(subprocess.run([BUILD / "hpcquery", "sched", "runs", "--top", "0", "--json", path], capture_output=True, text=True, check=True).stdout)["rows"]
+        served = Served(path)
+        try:
+            expect(page.open(served.address()), f"it does not open: {page.value('document.body.innerText')[:300]}")
+            page.wait("state.view === 'timeline'", 20)
+            expect(page.value("state.view") == "timeline", "a recording alone does not open its time line")
+            show(page)
+            begin = int(page.value("String(streamsNow().head.from)").replace(".", ""))
+            for check in (check_rows, check_blocks, check_ink, check_keys, check_pointer):
+                check(page)
+            check_boxes(page, runs, begin, random.Random(3))
+            check_looks(page, axe)
+            check_state(page)
+        finally:
+            served.close()
+        check_file(page, path, scratch)
+        check_without(page, scratch)
+        page.close()
+    for failure in failures[:25]:
+        print("FAIL:", failure[:1500])
+    sys.exit(1 if failures else 0)
+
+
+main()
