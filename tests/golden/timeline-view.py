@@ -213,6 +213,69 @@ def check_ink(page):
     expect("rgb({}, {}, {})".format(*found[0]) == found[1], f"the box is {found}")
 
 
+# --- list and panels -------------------------------------------------------------------------------------------------------------
+
+
+def micro(ns):
+    """Seconds with six digits, rounded as trace-cmd does."""
+    us = (ns + 500) // 1000
+    return f"{us // 1000000}.{us % 1000000:06d}"
+
+
+def check_list(page, path, begin):
+    """The list is hpcquery's, row by row; a choice there moves the marker in the rows, and one in the rows the mark of the list."""
+    events = json.loads(subprocess.run([BUILD / "hpcquery", "sched", "events", "--top", "0", "--json", path], capture_output=True, text=True, check=True).stdout)["rows"]
+    length = page.value("lengthNow()")
+    show(page, f"from={length // 3};to={length // 2}")
+    inside = [each for each in events if length // 3 <= each["time_ns"] - begin <= length // 2]
+    expect(page.wait(f"timeParts.list.total === {len(inside)} && document.querySelector('.time-list .grid-row') !== null", 20), f"the list has {page.value('timeParts.list.total')} events, not {len(inside)}")
+    for scroll in (0, 22 * (len(inside) // 2), 22 * len(inside)):
+        page.value(f"timeParts.list.grid.element.scrollTop = {scroll}")
+        page.settle()
+        page.wait("[...document.querySelectorAll('.time-list .grid-row')].every((each) => !each.textContent.includes('\u2026'))", 20)
+        rows = page.value("[...document.querySelectorAll('.time-list .grid-row')].map((each) => [Number(each.dataset.row), ...[...each.children].map((cell) => cell.textContent)])")
+        for place, index, cpu, when, _, pid, _, event, *_ in rows:
+            own = inside[place]
+            expect((int(cpu), int(pid), when, event) == (own["cpu"], own["tid"], micro(own["time_ns"]), own["event"]), f"event {place} ({index}) is {cpu} {pid} {when} {event}, not {own}")
+    page.value("timeParts.list.grid.element.scrollTop = 0")
+    page.settle()
+    page.value("document.querySelectorAll('.time-list .grid-row')[5].click()")
+    drawn(page)
+    chosen = words(page)
+    expect(chosen["at"] == inside[5]["time_ns"] - begin == chosen["a"] and chosen["row"] == inside[5]["cpu"], f"the sixth event {inside[5]} chooses {chosen}")
+    far = inside[len(inside) // 2]
+    page.value(f"chooseTime({far['cpu']}, {far['time_ns'] - begin})")
+    drawn(page)
+    expect(page.wait("document.querySelector('.time-list .grid-row.active') !== null", 20), "the list marks nothing")
+    page.wait(f"timeParts.list.timeOfMarked() === {far['time_ns'] - begin}", 20)
+    expect(page.value("timeParts.list.timeOfMarked()") == far["time_ns"] - begin, f"the list marks {page.value('timeParts.list.marked')}")
+    page.value("(() => { const word = document.querySelector('.time-list input[type=search]'); word.value = 'test/mark'; })()")
+    page.value("timeParts.list.find(1)")
+    drawn(page)
+    page.wait(f"timeWords().at > {far['time_ns'] - begin}", 20)
+    later = [each["time_ns"] - begin for each in inside if each["event"] == "test/mark" and each["time_ns"] > far["time_ns"]]
+    expect(later and words(page)["at"] == later[0], f"the next test/mark is at {words(page)['at']}, not {later[:1]}")
+
+
+def check_panel(page, runs, begin):
+    """The panel says of a stay what sched runs says, and of the window the sums of its boxes."""
+    run = max((each for each in runs if each["from_ns"] and each["to_ns"] and each["latency_ns"] is not None), key=lambda each: each["running_ns"])
+    row, at = run["cpu"], (run["from_ns"] + run["to_ns"]) // 2 - begin
+    show(page, f"row={row};at={at}")
+    page.wait("document.querySelector('.time-stay dl') !== null", 20)
+    facts = page.value("Object.fromEntries([...document.querySelectorAll('.time-stay dt')].map((each) => [each.textContent, each.nextElementSibling.textContent]))")
+    expect(facts["task"] == run["name"] and facts["state"] == "running" and facts["from"] == f"{run['from_ns'] // 10**9}.{run['from_ns'] % 10**9:09d}" and facts["then"] == run["then"], f"{facts} is not {run}")
+    page.wait("document.querySelector('.time-window table') !== null", 20)
+    names = page.value("[...document.querySelectorAll('.time-window table')[0].querySelectorAll('tbody tr')].map((each) => each.children[0].textContent)")
+    sums = {}
+    for each in runs:
+        sums[each["name"]] = sums.get(each["name"], 0) + (each["running_ns"] or 0)
+    expect(names and names[0] == max(sums, key=sums.get), f"the window has {names}, runs {sums}")
+    page.value("[...document.querySelectorAll('.time-stay button')].find((each) => each.closest('dd').previousElementSibling.textContent === 'from').click()")
+    drawn(page)
+    expect(words(page)["at"] == run["from_ns"] - begin, f"a jump to the begin of the stay goes to {words(page)}")
+
+
 # --- what people do --------------------------------------------------------------------------------------------------------------
 
 
@@ -239,9 +302,13 @@ def check_keys(page):
         expect(abs(now["from"] - before["from"] - part * span) < 4 and abs(now["to"] - now["from"] - span) < 4, f"{key} goes to {now}")
     expect(press(page, "ArrowDown")["row"] == 2 and press(page, "ArrowUp")["row"] == 1, "the arrows do not go from row to row")
     before = words(page)["at"]
-    after = press(page, "n")
+    press(page, "n")
+    page.wait(f"timeWords().at > {before}", 20)
+    after = words(page)
     expect(after["at"] > before and after["a"] == after["at"], f"n: {before}, then {after}")
-    expect(press(page, "p")["at"] < after["at"], f"p: {words(page)}")
+    press(page, "p")
+    page.wait(f"timeWords().at < {after['at']}", 20)
+    expect(words(page)["at"] < after["at"], f"p: {words(page)}")
     marked = press(page, "m")
     expect(marked["on"] == "b" and press(page, "m")["on"] == "a", f"m: {marked}")
     page.value(f"wantTime({{a: {first + span // 4}, b: {first + span // 2}, on: 'a'}})")
@@ -390,6 +457,8 @@ def main():
             for check in (check_rows, check_blocks, check_ink, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
+            check_list(page, path, begin)
+            check_panel(page, runs, begin)
             check_looks(page, axe)
             check_state(page)
         finally:

@@ -3,15 +3,40 @@
 import {ask, forget, canAsk, isServed} from "./ask.js";
 import {make, attributes, button, check, named, onceAFrame} from "./parts.js";
 import {Grid} from "./grid.js";
-import {clockText, isOff, switchOff} from "./timeline-model.js";
+import {isOff, switchOff, timeWords} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Words} Words */
 
 const PIECE = 200, PIECES_KEPT = 60, LISTED_MOST = 1e6, RECORDED_EVENTS = 200000, ROW_HIGH = 22;
 /** The columns of KernelShark's list, and the stream. */
-const EVENT_COLUMNS = [["index", "#", "4.5rem", "n"], ["cpu", "CPU", "3.2rem", "n"], ["time", "time", "10.5rem", "n mono"], ["task", "task", "minmax(7rem, 12rem)", ""], ["pid", "PID", "4.5rem", "n"],
-                       ["latency", "latency", "4rem", ""], ["event", "event", "minmax(9rem, 14rem)", ""], ["info", "info", "minmax(16rem, 1fr)", ""], ["stream", "stream", "3.5rem", "n"]];
+const EVENT_COLUMNS = [["index", "#", "4.5rem", "n"], ["cpu", "CPU", "3.2rem", "n"], ["time", "time", "8.5rem", "n mono"], ["comm", "task", "minmax(7rem, 11rem)", ""], ["task", "PID", "4.5rem", "n"],
+                       ["latency", "latency", "4rem", ""], ["event", "event", "minmax(9rem, 14rem)", ""], ["info", "info", "minmax(16rem, 1fr)", ""], ["stream", "stream", "3.8rem", "n"]];
+
+/**
+ * A time in microseconds, rounded as trace-cmd and KernelShark do.
+ * @param {string} text seconds with nine digits
+ */
+function microText(text) {
+    const ns = BigInt(text.replace(".", "")), us = ((ns < 0n ? -ns : ns) + 500n) / 1000n;
+    return `${ns < 0n ? "-" : ""}${us / 1000000n}.${String(us % 1000000n).padStart(6, "0")}`;
+}
+
+/**
+ * The filter by which only events of a row are answered.
+ * @param {Answer} streams
+ * @param {number} row
+ * @returns {import("./ask.js").Request}
+ */
+const filterOf = (streams, row) => ({[streams.text("kind", row)]: String(streams.number("number", row))});
+
+/**
+ * Whether an event is one of a row: numbers of CPUs and tasks are there once in each recording.
+ * @param {Answer} events
+ * @param {number} i
+ * @param {number} row
+ */
+const isOfRow = (events, i, row) => events.number("cpu_row", i) === row || events.number("task_row", i) === row;
 
 export class EventList {
     /** @param {(row: number, at: number) => void} choose */
@@ -32,7 +57,8 @@ export class EventList {
                 this.find(event.shiftKey ? -1 : 1);
         });
         const follows = check("graph follows", !isOff("follow"), (isOn) => switchOff("follow", !isOn));
-        this.element = attributes(make("section", "time-list", make("div", "tools", this.word, button("Next", () => this.find(1)), button("Previous", () => this.find(-1)), follows, this.note), this.grid.element), {"aria-label": "Events"});
+        const own = check("the chosen row alone", isOff("others"), (isOn) => switchOff("others", isOn));
+        this.element = attributes(make("section", "time-list", make("div", "tools", this.word, button("Next", () => this.find(1)), button("Previous", () => this.find(-1)), follows, own, this.note), this.grid.element), {"aria-label": "Events"});
         this.drawSoon = onceAFrame(() => this.grid.draw());
     }
 
@@ -41,7 +67,8 @@ export class EventList {
      * @returns {import("./ask.js").Request}
      */
     request(start) {
-        return isServed ? {count: PIECE, from: this.span.from, report: "events", start, to: this.span.to} : {count: RECORDED_EVENTS, report: "events"};
+        const {row} = timeWords(), own = isOff("others") && row >= 0 && this.streams ? filterOf(this.streams, row) : {};
+        return isServed ? {...own, count: PIECE, from: this.span.from, report: "events", start, to: this.span.to} : {count: RECORDED_EVENTS, report: "events"};
     }
 
     /**
@@ -50,7 +77,7 @@ export class EventList {
      * @param {Words} words
      */
     show(streams, span, words) {
-        const key = isServed ? `${span.from} ${span.to}` : "all";
+        const key = isServed ? `${span.from} ${span.to} ${isOff("others") ? words.row : ""}` : "all";
         if (isOff("list") || key === this.key) {
             this.markNear(words);
             return;
@@ -67,8 +94,8 @@ export class EventList {
         this.load(0).then((first) => {
             if (!first || key !== this.key)
                 return;
-            this.total = Math.min(Number(first.head.events ?? first.head.total ?? first.n + first.more), LISTED_MOST);
-            this.note.textContent = `${this.total} events${first.head.events > LISTED_MOST ? " listed, of " + first.head.events : ""}`;
+            this.total = Math.min(Number(isServed ? first.head.found : first.n), LISTED_MOST);
+            this.note.textContent = `${this.total} events${Number(first.head.found) > this.total ? " listed, of " + first.head.found : ""}`;
             this.grid.element.hidden = false;
             this.grid.fill(this.columns(first), this.total);
             this.markNear(words);
@@ -121,82 +148,86 @@ export class EventList {
             const found = this.eventAt(i), column = found?.answer.columns.get(key);
             if (!found || !column)
                 return "\u2026";
-            if (key === "time" && !column.isText)
-                return clockText(/** @type {Answer} */ (this.streams), column.number(found.row));
+            if (key === "time")
+                return attributes(make("span", "", microText(column.text(found.row) || "0.000000000")), {title: column.text(found.row) + " s"});
             return column.isText ? named(column.text(found.row) || "") : Number.isNaN(column.number(found.row)) ? "" : String(column.number(found.row));
         }}));
     }
 
-    /**
-     * The time of an event since the beginning.
-     * @param {number} i
-     */
-    timeOf(i) {
-        const found = this.eventAt(i);
-        return found ? found.answer.number("ns", found.row) : NaN;
-    }
-
-    /** @param {number} i */
-    rowOf(i) {
-        const found = this.eventAt(i), streams = this.streams;
-        if (!found || !streams)
-            return -1;
-        const row = found.answer.number("row", found.row);
-        return Number.isNaN(row) ? -1 : row;
-    }
-
     /** @param {number} i */
     onChoose(i) {
+        const found = this.eventAt(i), now = timeWords().row;
         this.marked = i;
-        const t = this.timeOf(i), row = this.rowOf(i);
-        if (!Number.isNaN(t) && !isOff("follow"))
-            this.choose(row, t);
+        if (!found || isOff("follow"))
+            return;
+        const {answer, row} = found, cpu = answer.number("cpu_row", row), task = answer.number("task_row", row), isTask = now >= 0 && this.streams?.text("kind", now) === "task";
+        this.choose(isTask && !Number.isNaN(task) || Number.isNaN(cpu) ? task : cpu, answer.number("time_ns", row));
+    }
+
+    /** The time of the event that is marked, NaN: it is not there. */
+    timeOfMarked() {
+        const found = this.marked < 0 ? null : this.eventAt(this.marked);
+        return found ? found.answer.number("time_ns", found.row) : NaN;
     }
 
     /**
-     * Marks the event that is chosen in the rows, as far as it is there.
+     * Marks the event at the time that is chosen in the rows, and shows it.
      * @param {Words} words
      */
-    markNear(words) {
-        if (Number.isNaN(words.at) || !this.grid.n)
-            return;
-        let best = -1, least = Infinity;
-        for (const [start, answer] of this.pieces)
-            for (let row = 0; answer && row < answer.n; row++) {
-                const far = Math.abs(answer.number("ns", row) - words.at);
-                if (far < least) {
-                    least = far;
-                    best = start + row;
-                }
-            }
-        if (best !== this.marked && this.timeOf(this.marked) !== words.at) {
-            this.marked = best;
-            this.grid.show(best);
+    async markNear(words) {
+        const key = this.key;
+        if (Number.isNaN(words.at) || !this.grid.n || words.at < this.span.from || words.at > this.span.to || this.timeOfMarked() === words.at)
+            return this.grid.mark();
+        let place = -1;
+        if (isServed) {
+            const request = {...this.request(0), at: words.at, count: 1, start: undefined}, answer = await ask(request).catch(() => null);
+            forget(request);
+            place = answer ? Math.min(Number(answer.head.start), this.total - 1) : -1;
+        } else {
+            const times = this.pieces.get(0)?.columns.get("time_ns")?.numbers || [];
+            while (place + 1 < times.length && times[place + 1] <= words.at)
+                place++;
         }
+        if (key !== this.key || place < 0)
+            return;
+        this.marked = place;
+        this.grid.show(place);
         this.grid.mark();
     }
 
     /**
-     * The event of a row that is nearest to a time.
+     * The event of a row behind a time, or before it.
      * @param {number} row
-     * @param {number} t
-     * @param {number} around
-     * @param {(t: number) => void} action
+     * @param {number} t NaN: of the whole recording
+     * @param {number} step
+     * @returns {Promise<number>} its time, NaN: there is none
      */
-    async nearest(row, t, around, action) {
-        const request = {count: PIECE, from: Math.max(Math.floor(t - around), 0), report: "events", rows: [row], start: 0, to: Math.ceil(t + around)};
-        let best = t;
-        if (isServed)
-            await ask(request).then((answer) => {
-                forget(request);
-                let least = Infinity;
-                for (let i = 0; i < answer.n; i++)
-                    if (Math.abs(answer.number("ns", i) - t) < least) {
-                        best = answer.number("ns", i);
-                        least = Math.abs(best - t);
-                    }
-            }, () => undefined);
-        action(best);
+    async beside(row, t, step) {
+        const streams = /** @type {Answer} */ (this.streams), own = {...filterOf(streams, row), report: "events"};
+        if (!isServed) {
+            const all = this.pieces.get(0), order = Array.from({length: all?.n || 0}, (_, i) => i).filter((i) => all && isOfRow(all, i, row));
+            return order.map((i) => /** @type {Answer} */ (all).number("time_ns", i)).filter((each) => Number.isNaN(t) || (step > 0 ? each > t : each < t)).at(step > 0 ? 0 : -1) ?? NaN;
+        }
+        if (step > 0)
+            return this.timeIn({...own, count: PIECE, from: Number.isNaN(t) ? 0 : t + 1}, row, 1);
+        const where = {...own, at: t, count: 1}, answer = await ask(where).catch(() => null), place = answer ? Number(answer.head.start) : 0, start = Math.max(place - PIECE, 0);
+        forget(where);
+        return place ? this.timeIn({...own, count: place - start, start}, row, -1) : NaN;
+    }
+
+    /**
+     * The time of the first event of a row in an answer, or of the last.
+     * @param {import("./ask.js").Request} request
+     * @param {number} row
+     * @param {number} step
+     */
+    async timeIn(request, row, step) {
+        const answer = await ask(request).catch(() => null);
+        forget(request);
+        for (let i = 0, n = answer?.n || 0; answer && i < n; i++)
+            if (isOfRow(answer, step > 0 ? i : n - 1 - i, row))
+                return answer.number("time_ns", step > 0 ? i : n - 1 - i);
+        return NaN;
     }
 
     /**

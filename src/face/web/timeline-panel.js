@@ -2,7 +2,7 @@
 // Beside the list: what is known of the stay that is chosen, with places to jump to; and what the window holds, without time.
 import {ask, canAsk, forget, isServed} from "./ask.js";
 import {make, attributes, button, named, percent, meter, definitions, smallTable, numberCell} from "./parts.js";
-import {clockText, isOff, spanText, timeWords} from "./timeline-model.js";
+import {isOff, spanText, timeWords} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Words} Words */
@@ -10,16 +10,18 @@ import {clockText, isOff, spanText, timeWords} from "./timeline-model.js";
 
 const KEYS_LISTED = 10;
 
+/** @typedef {{row: number, at: number, toRow: number, to: number}} Arrow from who woke to who was woken */
+/**
+ * @typedef {object} PanelOwner
+ * @property {(from: number, to: number) => void} go
+ * @property {(row: number, at: number) => void} choose
+ * @property {(arrow: Arrow | null) => void} arrow
+ */
+
 export class TimePanel {
-    /**
-     * @param {(from: number, to: number) => void} go
-     * @param {(row: number, at: number) => void} choose
-     * @param {(row: number) => void} reveal
-     */
-    constructor(go, choose, reveal) {
-        this.go = go;
-        this.choose = choose;
-        this.reveal = reveal;
+    /** @param {PanelOwner} owner */
+    constructor(owner) {
+        this.owner = owner;
         /** @type {Answer | null} */ this.streams = null;
         this.stayKey = this.windowKey = "";
         this.stay = make("div", "time-stay");
@@ -39,6 +41,7 @@ export class TimePanel {
         const stayKey = `${words.row} ${words.at}`, windowKey = `${span.from} ${span.to} ${words.by}`;
         if (stayKey !== this.stayKey) {
             this.stayKey = stayKey;
+            this.owner.arrow(null);
             this.askFor({at: words.at, report: "stay", row: words.row}, words.row >= 0 && !Number.isNaN(words.at), this.stay, "A click on a row shows what happened there.", (answer) => stayKey === this.stayKey && this.drawStay(answer));
         }
         if (windowKey !== this.windowKey) {
@@ -70,33 +73,40 @@ export class TimePanel {
     }
 
     /**
-     * A time to jump to.
+     * A place to jump to.
      * @param {number} row
      * @param {number} t
-     * @param {Child} [label]
+     * @param {string} label
      */
     jump(row, t, label) {
-        return button(label || clockText(/** @type {Answer} */ (this.streams), t), () => {
+        if (Number.isNaN(row) || Number.isNaN(t))
+            return named(label);
+        return button(named(label), () => {
             const {from, to} = timeWords();
-            this.choose(row, t);
+            this.owner.choose(row, t);
             if (t < from || t > to)
-                this.go(t - (to - from) / 2, t + (to - from) / 2);
-            this.reveal(row);
-        }, "link mono");
+                this.owner.go(t - (to - from) / 2, t + (to - from) / 2);
+        }, "link");
     }
 
     /** @param {Answer} answer */
     drawStay(answer) {
-        this.stay.replaceChildren(make("h3", "", "The choice"), ...this.stayParts(answer));
-    }
-
-    /**
-     * @param {Answer} answer
-     * @returns {HTMLElement[]}
-     */
-    stayParts(answer) {
-        const pairs = Object.entries(answer.head).filter(([, value]) => value !== null && typeof value !== "object");
-        return [definitions(pairs.map(([key, value]) => [key.replace(/_ns$/, "").replace(/_/g, " "), /_ns$/.test(key) ? spanText(Number(value)) : named(String(value))]))];
+        const number = (/** @type {string} */ key) => answer.number(key, 0), text = (/** @type {string} */ key) => answer.text(key, 0);
+        const from = number("from_ns"), to = number("to_ns"), row = number("row"), woken = number("woken_ns"), wakerRow = number("waker_row"), isDisplaced = text("state") === "preempted";
+        /** @type {Child[][]} */ const pairs = [["state", text("state")], ["task", this.jump(number("task_row"), from, text("task"))]];
+        const add = (/** @type {string} */ label, /** @type {boolean} */ isKnown, /** @type {Child} */ words) => isKnown && pairs.push([label, words]);
+        add("CPU", !Number.isNaN(number("cpu")), this.jump(number("cpu_row"), from, "CPU " + number("cpu")));
+        add("from", true, this.jump(row, from, text("from")));
+        add("to", true, this.jump(row, to, text("to")));
+        add("ran", number("ran_ns") >= 0, spanText(number("ran_ns")));
+        add("waited", number("waited_ns") >= 0, this.jump(row, number("waited_from_ns"), spanText(number("waited_ns"))));
+        add("woken by", text("waker") !== "", make("span", "", this.jump(wakerRow, woken, text("waker")), Number.isNaN(number("waker_cpu")) ? "" : ` on CPU ${number("waker_cpu")}`));
+        add("then", text("then") !== "", text("then"));
+        add("before it", text("before") !== "", this.jump(number("before_row"), from - 1, text("before")));
+        add(isDisplaced ? "displaced by" : "behind it", text("next") !== "", this.jump(number("next_row"), isDisplaced ? from : to, text("next")));
+        this.stay.replaceChildren(make("h2", "", "The choice"), definitions(pairs));
+        if (!Number.isNaN(wakerRow + woken))
+            this.owner.arrow({row: wakerRow, at: woken, toRow: row, to: text("state") === "running" ? from : woken});
     }
 
     /**
@@ -104,8 +114,14 @@ export class TimePanel {
      * @param {{from: number, to: number}} span
      */
     drawWindow(answer, span) {
-        const rows = Array.from({length: Math.min(answer.n, KEYS_LISTED)}, (_, i) => i), ns = (/** @type {number} */ i) => answer.number("ns", i), all = rows.reduce((sum, i) => sum + ns(i), 0) || 1;
-        this.window.replaceChildren(make("h3", "", `The window, ${spanText(span.to - span.from)}`), smallTable(["", "time", "share"], rows.map((i) =>
-            [named(answer.text("name", i)), numberCell(spanText(ns(i))), numberCell(make("span", "", percent((100 * ns(i)) / all), meter([["amount", (100 * ns(i)) / all]])))])));
+        const all = Math.max(Number(answer.head.running_ns) || 0, 1), length = Math.max(span.to - span.from, 1), {head} = answer;
+        const bar = (/** @type {number} */ part) => numberCell(make("span", "", percent(100 * part), meter([["amount", 100 * part]])));
+        const sums = ["running", "woken", "preempted"].filter((key) => head[key + "_ns"] !== null).map((key) => [{running: "ran", woken: "waited since woken", preempted: "waited, another ran"}[key] || key, spanText(Number(head[key + "_ns"]))]);
+        const keys = Array.from({length: Math.min(answer.n, KEYS_LISTED)}, (_, i) => [named(answer.text("name", i)), numberCell(spanText(answer.number("ns", i))), bar(answer.number("ns", i) / all)]);
+        const cpus = (head.cpus || []).map((/** @type {any} */ each) => [this.jump(each.row, span.from + length / 2, each.name), bar((each.busy_ns || 0) / length), numberCell(each.unknown_ns ? percent((100 * each.unknown_ns) / length) : ""), numberCell(each.samples || "")]);
+        const nodes = (head.nodes || []).map((/** @type {any} */ each) => [`NUMA node ${each.node ?? "?"}`, numberCell(String(each.cpus)), bar((each.busy_ns || 0) / length / Math.max(each.cpus, 1))]);
+        const pairs = (head.displaced || []).slice(0, KEYS_LISTED).map((/** @type {any} */ each) => [named(each.name), named(each.by ?? "not known"), numberCell(String(each.times)), numberCell(spanText(each.waited_ns))]);
+        this.window.replaceChildren(make("h2", "", `The window, ${spanText(length)}`), definitions([...sums, ["samples", String(head.samples ?? "-")]]), smallTable(["name", "time", "share"], keys),
+                                    smallTable(["CPU", "busy", "not known", "samples"], cpus), nodes.length ? smallTable(["node", "CPUs", "busy"], nodes) : "", pairs.length ? smallTable(["task", "displaced by", "times", "waited"], pairs) : "");
     }
 }

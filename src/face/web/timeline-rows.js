@@ -32,6 +32,7 @@ export class TimeRows {
         /** @type {Picture[]} */ this.pictures = [];
         this.width = this.height = this.top = 0;
         this.pointer = NaN;
+        /** @type {import("./timeline-panel.js").Arrow | null} */ this.arrow = null;
         /** @type {{x: number, now: number, isShift: boolean, id: number} | null} */ this.drag = null;
         this.canvas = attributes(make("canvas", ""), {"aria-hidden": true});
         this.layer = attributes(make("canvas", ""), {"aria-hidden": true});
@@ -247,6 +248,31 @@ export class TimeRows {
         }
     }
 
+    /** @param {import("./timeline-panel.js").Arrow | null} arrow from who woke the choice */
+    point(arrow) {
+        this.arrow = arrow;
+        this.drawLayerSoon();
+    }
+
+    /** @param {CanvasRenderingContext2D} brush */
+    drawArrow(brush) {
+        const {arrow} = this, {H} = rowSizes(), from = this.rows.indexOf(arrow?.row ?? -1), to = this.rows.indexOf(arrow?.toRow ?? -1);
+        if (!arrow || from < 0 || to < 0)
+            return;
+        const x = this.xOf(arrow.at), y = rowTop(from) - this.top + H / 2, right = this.xOf(arrow.to), down = rowTop(to) - this.top + H / 2, turn = Math.atan2(down - y, right - x);
+        brush.strokeStyle = brush.fillStyle = colourOf("--ink");
+        brush.lineWidth = 1.5;
+        brush.beginPath();
+        brush.moveTo(x, y);
+        brush.lineTo(right, down);
+        brush.stroke();
+        brush.beginPath();
+        brush.moveTo(right, down);
+        for (const side of [-0.4, 0.4])
+            brush.lineTo(right - 9 * Math.cos(turn + side), down - 9 * Math.sin(turn + side));
+        brush.fill();
+    }
+
     drawLayer() {
         if (!this.width || !this.streams)
             return;
@@ -281,6 +307,7 @@ export class TimeRows {
                 brush.strokeRect(this.xOf(at) - 4, y - 2, 8, H + 4);
             }
         }
+        this.drawArrow(brush);
         if (this.drag && Math.abs(this.drag.now - this.drag.x) >= DRAG) {
             brush.globalAlpha = 0.25;
             brush.fillStyle = colourOf(this.drag.isShift ? "--marker-b" : "--accent");

@@ -299,23 +299,17 @@ function chooseTime(row, at) {
 }
 
 /**
- * The next or previous run of pixels with an event in the chosen row.
+ * To the next event of the chosen row, or to the one before.
  * @param {number} step
  */
-function toEvent(step) {
-    const {row, at} = timeWords(), rows = timeParts?.rows, picture = rows?.pictures.find((each) => each.rows.has(row));
-    if (!rows || !picture)
+async function toEvent(step) {
+    const {row, at} = timeWords(), list = timeParts?.list, t = list && row >= 0 ? await list.beside(row, at, step) : NaN;
+    if (Number.isNaN(t))
         return;
-    const [begin, end] = /** @type {[number, number]} */ (picture.rows.get(row)), each = (picture.to - picture.from) / picture.width, now = Number.isNaN(at) ? rows.span.from - 1 : at;
-    let found = NaN;
-    for (let i = begin; i < end; i++)
-        for (const x of [picture.x[i], picture.x[i] + picture.n[i] - 1]) {
-            const t = Math.round(picture.from + (x + 0.5) * each);
-            if (picture.events[i] && (step > 0 ? t > now + each / 2 && !(found <= t) : t < now - each / 2 && !(found >= t)))
-                found = t;
-        }
-    if (!Number.isNaN(found))
-        timeParts?.list.nearest(row, found, Math.ceil(each), (t) => chooseTime(row, t));
+    chooseTime(row, t);
+    const {from, to} = windowNow(lengthNow());
+    if (t < from || t > to)
+        wantWindow(t - (to - from) / 2, t + (to - from) / 2, lengthNow());
 }
 
 /** @param {number} step */
@@ -356,7 +350,7 @@ function setMarker() {
 const TIME_KEYS = {
     KeyW: () => timeParts?.rows.zoom(0.5), KeyS: () => timeParts?.rows.zoom(2), KeyA: () => timeParts?.rows.pan(-0.25), KeyD: () => timeParts?.rows.pan(0.25),
     "+": () => timeParts?.rows.zoom(0.5), "-": () => timeParts?.rows.zoom(2), ArrowLeft: () => timeParts?.rows.pan(-0.1), ArrowRight: () => timeParts?.rows.pan(0.1),
-    ArrowUp: () => toRow(-1), ArrowDown: () => toRow(1), 0: () => goTo(0, lengthNow()), Backspace: goBack, m: setMarker, f: frameSelection, n: () => toEvent(1), p: () => toEvent(-1),
+    ArrowUp: () => toRow(-1), ArrowDown: () => toRow(1), 0: () => goTo(0, lengthNow()), Backspace: goBack, m: setMarker, f: frameSelection, n: () => void toEvent(1), p: () => void toEvent(-1),
     t: () => switchOff("tree", !isOff("tree")), l: () => switchOff("list", !isOff("list")), x: () => timeWords().row >= 0 && wantTime({hide: [...timeWords().hide, timeWords().row], row: -1}),
     "/": () => /** @type {HTMLElement | null} */ (timeParts?.bar.querySelector("input[type=text]"))?.focus(),
 };
@@ -392,7 +386,7 @@ function openTimeline(panel) {
         loadPictures();
     });
     const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, tell: (text) => (words.textContent = text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
-    const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime), side = new TimePanel(goTo, chooseTime, (row) => rows.reveal(row));
+    const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime), side = new TimePanel({go: goTo, choose: chooseTime, arrow: (arrow) => rows.point(arrow)});
     attributes(strip, {role: "slider", tabindex: 0, "aria-label": "The window in the whole recording", "aria-valuemin": 0, "aria-valuemax": 100});
     watchStrip(strip);
     const lower = make("div", "time-lower", list.element, side.element);
