@@ -25,10 +25,11 @@ static void put_time(struct table *table, const struct timeline *timeline, int64
     table_put_count(table, time_add(t_ns, -timeline->begin_ns));
 }
 
-static void put_task_name(struct table *table, const struct stream *stream, int32_t task)
+/* As it was called at a time of the axis. */
+static void put_task_name(struct table *table, const struct stream *stream, int32_t task, int64_t t_ns)
 {
     struct buf name = {0};
-    buf_printf(&name, "%s:%" PRId32, stream_comm(stream, task), task);
+    buf_printf(&name, "%s:%" PRId32, stream_comm_at(stream, task, t_ns), task);
     table_put_made(table, &name);
 }
 
@@ -125,7 +126,7 @@ static int put_event(struct table *table, const struct listing *listing, size_t 
     put_row_of(table, of, LEVEL_CPU, event->cpu);
     table_put_if(table, event->task != STREAM_NO_TASK, event->task);
     put_row_of(table, of, LEVEL_TASK, event->task);
-    table_put_text(table, event->task == STREAM_NO_TASK ? NULL : stream_comm(of->stream, event->task));
+    table_put_text(table, event->task == STREAM_NO_TASK ? NULL : stream_comm_at(of->stream, event->task, event->t_ns));
     table_put_made(table, &latency);
     table_put_text(table, stream_event_name(of->stream, event));
     table_put_made(table, &info);
@@ -248,7 +249,7 @@ static void put_neighbour(struct table *table, const struct time_stream *of, con
 {
     bool is_task = stay->part == LEVEL_RUNNING;
     if (is_task)
-        put_task_name(table, of->stream, stay->key);
+        put_task_name(table, of->stream, stay->key, time_add(stay->from_ns, of->stream->offset_ns));
     else
         table_put_text(table, is_idle ? "<idle>" : NULL);
     if (is_task)
@@ -284,7 +285,7 @@ static void put_wait(struct table *table, const struct timeline *timeline, const
     table_put_if(table, has_waited, wait->to_ns - wait->from_ns);
     table_put_if(table, has_waited, time_add(from_ns, -timeline->begin_ns));
     if (is_known)
-        put_task_name(table, of->stream, waking->task);
+        put_task_name(table, of->stream, waking->task, from_ns);
     else
         table_put_absent(table);
     if (is_known)
@@ -332,7 +333,7 @@ int time_make_stay(struct timeline *timeline, const struct request *request, str
     if (task_row == SIZE_MAX)
         table_put_absents(table, 2);
     else {
-        put_task_name(table, at.of->stream, task);
+        put_task_name(table, at.of->stream, task, time_add(stay.from_ns, offset_ns));
         table_put_count(table, (int64_t)(at.of->first_row + task_row));
     }
     table_put_if(table, cpu_row != SIZE_MAX, cpu);

@@ -41,6 +41,8 @@ static int open_one(const char *path, const struct stream_namer *namer, struct t
     const struct stream_options options = {.size = sizeof options, .namer = namer};
     int code = stream_open(path, &options, &of->stream, err);
     if (code == 0)
+        code = stream_follow_names(of->stream, err);
+    if (code == 0)
         code = levels_make(of->stream, &of->levels, err);
     return code ? code : find_topology(of, err);
 }
@@ -151,10 +153,12 @@ int timeline_window(const struct timeline *timeline, const struct request *reque
 void time_row_put_name(const struct timeline *timeline, const struct time_row *row, struct buf *out)
 {
     const struct level_row *of = &row->of->levels.rows[row->row];
-    if (of->kind == LEVEL_CPU)
+    if (of->kind == LEVEL_CPU) {
         buf_printf(out, "CPU %" PRId32, of->number);
-    else
-        buf_printf(out, "%s:%" PRId32, stream_comm(row->of->stream, of->number), of->number);
+    } else {
+        stream_put_comms(row->of->stream, of->number, out);
+        buf_printf(out, ":%" PRId32, of->number);
+    }
     if (timeline->n_streams > 1)
         buf_printf(out, " [%zu]", row->stream);
 }

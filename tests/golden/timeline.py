@@ -184,7 +184,7 @@ def check_events(path, streams):
     """The list is hpcquery's, from any place on, and with its filters."""
     base = streams["from_ns"]
     rows = {(row["kind"], row["number"]): row["row"] for row in streams["rows"]}
-    task = next(row["name"].rpartition(":")[0] for row in streams["rows"] if row["kind"] == "task")
+    task = next(row["name"].rpartition(":")[0].partition(", then")[0] for row in streams["rows"] if row["kind"] == "task")
     for filters in ({}, {"task": task}, {"cpu": "1-2"}, {"event": "sched_switch"}, {"event": "sched*", "cpu": "0", "task": "*1*,*e*"}):
         wanted = sched("events", "--top", "0", *(word for key, value in filters.items() for word in (f"--{key}", value)), path)
         for start, count in ((0, 50), (len(wanted) // 2, 7), (max(0, len(wanted) - 3), 10), (len(wanted) + 5, 5)):
