@@ -3,7 +3,8 @@
 """The view of the time line in Chromium, on recordings of known content: blocks of the topology are as high as their rows and have
 the mean of their colours; boxes lie where hpcquery sched runs has them, in random windows; each key does its work; the address holds
 what is seen, so that a link shows the same; axe-core finds nothing, wide and narrow, light and dark; a page in a file shows the
-same without a server, and a page without recordings does not carry the view's script."""
+same without a server, and a page without recordings does not carry the view's script. LOCUS_VIEWER_STEPS: how many random actions
+(200)."""
 import json
 import os
 import pathlib
@@ -24,6 +25,7 @@ import viewer  # noqa: E402
 
 H, S, LOW_H, LOW_S = 34, 20, 12, 2
 N_WINDOWS, SECONDS = 12, 60
+STEPS = int(os.environ.get("LOCUS_VIEWER_STEPS", "200"))
 failures = []
 
 
@@ -403,6 +405,23 @@ def check_looks(page, axe):
     page.browser.size(1400, 900)
 
 
+def check_steps(page, dice, n):
+    """Random actions: the view and the address agree after each, and nothing is said on the console but what a recording cannot answer."""
+    show(page)
+    page.value(viewer.STEPS + "0")
+    page.browser.troubles.clear()
+    done = []
+    for _ in range(n):
+        if page.value("state.view !== 'timeline'"):
+            show(page)
+        done.append(page.step(dice))
+        page.settle()
+        expect(page.are_states_one(), f"after {done[-4:]}: {page.states()}")
+    loud = [each for each in page.browser.troubles if "Failed to load resource" not in each]
+    expect(not loud, f"after {done[-6:]}: {loud[:2]}")
+    page.browser.scheme("light")
+
+
 # --- files -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -461,6 +480,7 @@ def main():
             check_panel(page, runs, begin)
             check_looks(page, axe)
             check_state(page)
+            check_steps(page, random.Random(5), STEPS)
         finally:
             served.close()
         check_file(page, path, scratch)

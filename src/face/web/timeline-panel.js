@@ -2,6 +2,8 @@
 // Beside the list: what is known of the stay that is chosen, with places to jump to; and what the window holds, without time.
 import {ask, canAsk, forget, isServed} from "./ask.js";
 import {make, attributes, button, named, percent, meter, definitions, smallTable, numberCell} from "./parts.js";
+import {functionItem, tables} from "./things.js";
+import {itemLink} from "./view-variable.js";
 import {isOff, spanText, timeWords} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
@@ -89,6 +91,16 @@ export class TimePanel {
         }, "link");
     }
 
+    /**
+     * The name of a key: that of a variable or function leads to it.
+     * @param {string} name
+     */
+    thing(name) {
+        const t = tables(), {by} = timeWords(), row = t && by === "variable" ? t.byName.get(name)?.[0] : undefined;
+        const item = t && row !== undefined ? t.vars.text("item", row) : t && by === "function" ? functionItem(t, name, "") : "";
+        return item ? itemLink(item, name) : named(name);
+    }
+
     /** @param {Answer} answer */
     drawStay(answer) {
         const number = (/** @type {string} */ key) => answer.number(key, 0), text = (/** @type {string} */ key) => answer.text(key, 0);
@@ -117,7 +129,7 @@ export class TimePanel {
         const all = Math.max(Number(answer.head.running_ns) || 0, 1), length = Math.max(span.to - span.from, 1), {head} = answer;
         const bar = (/** @type {number} */ part) => numberCell(make("span", "", percent(100 * part), meter([["amount", 100 * part]])));
         const sums = ["running", "woken", "preempted"].filter((key) => head[key + "_ns"] !== null).map((key) => [{running: "ran", woken: "waited since woken", preempted: "waited, another ran"}[key] || key, spanText(Number(head[key + "_ns"]))]);
-        const keys = Array.from({length: Math.min(answer.n, KEYS_LISTED)}, (_, i) => [named(answer.text("name", i)), numberCell(spanText(answer.number("ns", i))), bar(answer.number("ns", i) / all)]);
+        const keys = Array.from({length: Math.min(answer.n, KEYS_LISTED)}, (_, i) => [this.thing(answer.text("name", i)), numberCell(spanText(answer.number("ns", i))), bar(answer.number("ns", i) / all)]);
         const cpus = (head.cpus || []).map((/** @type {any} */ each) => [this.jump(each.row, span.from + length / 2, each.name), bar((each.busy_ns || 0) / length), numberCell(each.unknown_ns ? percent((100 * each.unknown_ns) / length) : ""), numberCell(each.samples || "")]);
         const nodes = (head.nodes || []).map((/** @type {any} */ each) => [`NUMA node ${each.node ?? "?"}`, numberCell(String(each.cpus)), bar((each.busy_ns || 0) / length / Math.max(each.cpus, 1))]);
         const pairs = (head.displaced || []).slice(0, KEYS_LISTED).map((/** @type {any} */ each) => [named(each.name), named(each.by ?? "not known"), numberCell(String(each.times)), numberCell(spanText(each.waited_ns))]);

@@ -16,9 +16,10 @@ import {blockHeight, blocksOf, inkFor, isOff, rowSizes, rowTop, spanText, timeWo
  * @property {(from: number, to: number) => void} measure
  * @property {(words: string) => void} tell
  * @property {() => void} scrolled
+ * @property {(picture: Picture) => string} only the name of the key that is not grey, "" for all
  */
 
-const NAMES = 150, NAMES_NARROW = 92, LEAST_LABEL = 46, DRAG = 4, TICK_SHADE = 0.55;
+const NAMES = 150, NAMES_NARROW = 92, LEAST_LABEL = 46, DRAG = 4, TICK_SHADE = 0.55, OVER_BOX = 0.45;
 /** A box that waits is hollow: green from waking to running, red while another task has the CPU. */
 const HOLLOW = {woken: "#1f8a3b", preempted: "#d0312d"};
 
@@ -118,7 +119,7 @@ export class TimeRows {
     draw() {
         if (!this.streams || !this.width)
             return;
-        const {H} = rowSizes(), [first, last] = this.inSight, brush = brushFor(this.canvas, this.room, this.height), {only, hide} = timeWords();
+        const {H} = rowSizes(), [first, last] = this.inSight, brush = brushFor(this.canvas, this.room, this.height), {hide} = timeWords();
         this.sheet.style.marginLeft = this.nameWidth + "px";
         this.blocks.style.transform = `translateY(${-this.top}px)`;
         brush.fillStyle = colourOf("--paper");
@@ -131,7 +132,7 @@ export class TimeRows {
             brush.fillRect(0, y + H - 1, this.room, 1);
             const picture = this.pictures.find((each) => each.rows.has(this.rows[place]));
             if (picture)
-                this.drawRow(brush, picture, this.rows[place], y, H, only);
+                this.drawRow(brush, picture, this.rows[place], y, H, this.owner.only(picture));
         }
         this.drawNames(first, last, hide);
         this.drawLayer();
@@ -162,9 +163,12 @@ export class TimeRows {
             if (of.wait[i])
                 this.drawWait(brush, x, y + half, w, half, of.flags[i]);
             if (of.events[i]) {
-                brush.globalAlpha = of.n[i] * scale > 1.5 && of.n[i] > 1 ? TICK_SHADE / 2 : Math.min(TICK_SHADE + of.events[i] / 20, 1);
+                const wide = of.n[i] > 1 ? w : Math.min(w, 1), shade = of.n[i] * scale > 1.5 && of.n[i] > 1 ? TICK_SHADE / 2 : Math.min(TICK_SHADE + of.events[i] / 20, 1);
                 brush.fillStyle = ink;
-                brush.fillRect(x, y, of.n[i] > 1 ? w : Math.min(w, 1), H);
+                brush.globalAlpha = shade;
+                brush.fillRect(x, y, wide, half);
+                brush.globalAlpha = shade * OVER_BOX; // the colour of the box is seen through it
+                brush.fillRect(x, y + half, wide, half);
                 brush.globalAlpha = 1;
             }
             if (of.run[i] && key && w >= LEAST_LABEL && H > 20) {

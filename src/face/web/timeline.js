@@ -3,7 +3,7 @@
 // fills in the view that view-timeline.js has.
 import {ask, answered, canAsk, forget, isServed} from "./ask.js";
 import {state, tell, want} from "./state.js";
-import {tables} from "./things.js";
+import {kindOf, nameOf, tables} from "./things.js";
 import {make, attributes, button, named, choice, check, percent, say, onceAFrame} from "./parts.js";
 import {brushFor, colourOf} from "./canvas.js";
 import {timeline} from "./view-timeline.js";
@@ -17,8 +17,9 @@ import {TimePanel} from "./timeline-panel.js";
 /** @typedef {import("./timeline-model.js").Picture} Picture */
 
 const STREAMS = {report: "streams"};
-const COLOURS = [["", "task, and CPU on tasks"], ["task", "task"], ["cpu", "CPU"], ["node", "memory node"], ["variable", "variable"], ["page_node", "node of the page"],
-                 ["local", "local or remote"], ["function", "function"], ["region", "region"]];
+/** What colours can mean, and what that needs. */
+const COLOURS = [["", "task, and CPU on tasks", ""], ["task", "task", ""], ["cpu", "CPU", ""], ["node", "memory node", "topology"], ["variable", "variable", "samples"],
+                 ["function", "function", "samples"], ["local", "near or far memory", "samples"]];
 const ROW_KINDS = [["", "CPUs and tasks"], ["cpus", "CPUs"], ["tasks", "tasks"]], TASK_ORDERS = [["", "number"], ["run", "time run"], ["wait", "time waited"], ["name", "name"]];
 /** A file holds one picture of everything, from which all others are drawn. */
 const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, PICTURES_KEPT = 12;
@@ -235,8 +236,10 @@ function drawBars() {
     const finder = attributes(make("input", ""), {type: "text", placeholder: "Rows: name, PID, 0-3,7", "aria-label": "Which rows: by name, number, or a list of CPUs"});
     finder.value = find;
     finder.addEventListener("input", () => wantTime({find: finder.value}));
-    const usable = COLOURS.filter(([word]) => isServed || canAsk(recordedRequest(word || "task")));
-    parts.bar.replaceChildren(choice("Colours", usable, by, (word) => wantTime({by: word, only: ""})), choice("Rows", ROW_KINDS, show, (word) => wantTime({show: word})), choice("Tasks by", TASK_ORDERS, sort, (word) => wantTime({sort: word})), finder,
+    const has = (/** @type {string} */ need) => !need || (need === "topology" ? (streams.head.topology || []).length > 0 : (streams.columns.get("samples")?.numbers || []).some((each) => each > 0));
+    const usable = COLOURS.map(([word, title, need]) => [word, title + (!has(need) ? ` (no ${need})` : isServed || canAsk(recordedRequest(word || "task")) ? "" : " (not in this page)"), need]), colours = choice("Colours", usable, by, (word) => wantTime({by: word, only: ""}));
+    usable.forEach(([, title], i) => (/** @type {HTMLSelectElement} */ (colours.lastElementChild).options[i].disabled = title.endsWith(")")));
+    parts.bar.replaceChildren(colours, choice("Rows", ROW_KINDS, show, (word) => wantTime({show: word})), choice("Tasks by", TASK_ORDERS, sort, (word) => wantTime({sort: word})), finder,
                               check("low rows", isOff("compact"), (isLow) => switchOff("compact", isLow)), check("list", !isOff("list"), (isOn) => switchOff("list", !isOn)), check("panel", !isOff("panel"), (isOn) => switchOff("panel", !isOn)),
                               hide.length ? button(`hidden (${hide.length})`, () => wantTime({hide: []})) : "");
     parts.toggle.hidden = !(streams.head.topology || []).length;
@@ -263,6 +266,15 @@ function drawTimes(parts, span, a, b, on) {
                                 Number.isNaN(a + b) ? "" : make("strong", "time-delta", `A,B delta ${spanText(b - a)} (${Math.round(b - a)} ns)`));
     attributes(parts.times.children[0], {"aria-label": "Zoom out"});
     attributes(parts.times.children[1], {"aria-label": "Zoom in"});
+}
+
+/**
+ * The key that is not grey: the one that was chosen in the legend, or the variable or function that is chosen in the other views.
+ * @param {Picture} picture
+ */
+function onlyIn(picture) {
+    const {only, by} = timeWords(), name = only || (kindOf(state.active) === by ? nameOf(state.active) : "");
+    return picture.keys.some((key) => key.name === name) ? name : "";
 }
 
 /** @param {Picture[]} pictures */
@@ -385,7 +397,7 @@ function openTimeline(panel) {
         drawAxis();
         loadPictures();
     });
-    const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, tell: (text) => (words.textContent = text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
+    const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, only: onlyIn, tell: (text) => (words.textContent = text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
     const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime), side = new TimePanel({go: goTo, choose: chooseTime, arrow: (arrow) => rows.point(arrow)});
     attributes(strip, {role: "slider", tabindex: 0, "aria-label": "The window in the whole recording", "aria-valuemin": 0, "aria-valuemax": 100});
     watchStrip(strip);
