@@ -4,6 +4,7 @@
  * n. Arguments: the way (thread, fork, exit, leave) and the number of the error. Prints how many calls there were;
  * status 1 when some run did not end as it does when nothing fails. x86-64 only. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -147,25 +149,29 @@ static void handle_stop(struct run *run, pid_t tid, int status)
     ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(long)deliver);
 }
 
+static void be_woken(int signal_number)
+{
+    (void)signal_number;
+}
+
 /* Until nothing is left of the run; a run that takes too long is killed. */
 static void follow(struct run *run)
 {
-    time_t begin = time(NULL);
+    const struct itimerval patience = {.it_interval = {.tv_sec = 1}, .it_value = {.tv_sec = PATIENCE_S}}, none = {0};
     int status;
+    setitimer(ITIMER_REAL, &patience, NULL);
     for (;;) {
-        pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+        pid_t tid = waitpid(-1, &status, __WALL);
+        if (tid < 0 && errno != EINTR)
+            break;
         if (tid < 0)
-            return;
-        if (tid == 0) {
-            if (time(NULL) - begin > PATIENCE_S)
-                kill(run->pid, SIGKILL);
-            usleep(200);
-        } else if (WIFSTOPPED(status)) {
+            kill(run->pid, SIGKILL);
+        else if (WIFSTOPPED(status))
             handle_stop(run, tid, status);
-        } else if (tid == run->pid) {
+        else if (tid == run->pid)
             run->status = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-        }
     }
+    setitimer(ITIMER_REAL, &none, NULL);
 }
 
 int main(int argc, char **argv)
@@ -174,6 +180,7 @@ int main(int argc, char **argv)
     struct range library = find_library();
     if (argc != 3 || !library.high)
         return 99;
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = be_woken}, NULL); /* interrupts waitpid */
     setvbuf(stdout, NULL, _IOLBF, 0); /* nothing is left in it for the children to write again */
     for (; n_runs < CALLS_MAX; n_runs++) {
         struct run run = {

@@ -20,7 +20,8 @@ cat >family.c <<'END'
 static void burn(double seconds)
 {
     volatile unsigned long x = 0;
-    while ((double)clock() / CLOCKS_PER_SEC < seconds)
+    clock_t begin = clock(); /* what the launcher used in this process counts as well */
+    while ((double)(clock() - begin) / CLOCKS_PER_SEC < seconds)
         for (int i = 0; i < 100000; i++)
             x += i;
 }
