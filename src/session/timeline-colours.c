@@ -48,7 +48,8 @@ static int find_samples(struct time_colours *colours, struct timeline *timeline,
     size_t n = 0;
     int code = 0;
     for (size_t i = 0; code == 0 && i < timeline->n_streams; i++) {
-        if (!timeline->streams[i].samples)
+        code = timeline_load(timeline, i, err);
+        if (code == 0 && !timeline->streams[i].samples)
             code = time_samples_make(&timeline->streams[i], &timeline->words, err);
         if (code == 0)
             code = time_samples_track(timeline->streams[i].samples, colours->by, err);

@@ -171,6 +171,8 @@ int time_make_events(struct timeline *timeline, const struct request *request, s
     int64_t from_ns, to_ns;
     int code = timeline_window(timeline, request, &from_ns, &to_ns, err);
     code = code ? code : sched_job_check(&listing.job, err);
+    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++)
+        code = timeline_load(timeline, i, err);
     listing.walks = calloc(timeline->n_streams + 1, sizeof *listing.walks);
     if (code == 0 && !listing.walks)
         code = error_memory(err);
@@ -302,6 +304,8 @@ int time_make_stay(struct timeline *timeline, const struct request *request, str
     if (!request->has_at)
         return error_set(err, ERR_USAGE, "stay takes a row and the time at which it is");
     int code = timeline_row(timeline, request->row, &at, err);
+    if (code == 0)
+        code = timeline_load(timeline, at.stream, err);
     if (code != 0)
         return code;
     const struct levels *levels = &at.of->levels;

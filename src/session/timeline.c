@@ -8,9 +8,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "export/streams/sched-report.h"
 #include "table/table.h"
+
+enum { KEPT_MIN = 200000 }; /* events, from which on levels are kept in a file */
 
 /* --- opening --- */
 
@@ -36,15 +39,101 @@ static int find_topology(struct time_stream *of, struct error *err)
     return code;
 }
 
-static int open_one(const char *path, const struct stream_namer *namer, struct time_stream *of, struct error *err)
+/* Where levels of a recording may be kept: beside it, else in the user's cache. Empty: nowhere. */
+struct kept {
+    struct buf beside, cached;
+};
+
+static void kept_init(struct kept *kept, const char *path)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char *real = realpath(path, NULL);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    *kept = (struct kept){.beside = {0}};
+    buf_printf(&kept->beside, "%s" LEVELS_SUFFIX, path);
+    for (const char *at = real; at && *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    bool is_set = cache && *cache == '/';
+    if (real && (is_set || (home && *home == '/')))
+        buf_printf(&kept->cached, "%s%s/locus", is_set ? cache : home, is_set ? "" : "/.cache");
+    if (kept->cached.len_bytes && !kept->cached.failed) {
+        (void)mkdir(kept->cached.data, 0700);
+        buf_printf(&kept->cached, "/%016" PRIx64 LEVELS_SUFFIX, hash);
+    }
+    free(real);
+}
+
+static void kept_fini(struct kept *kept)
+{
+    buf_fini(&kept->beside);
+    buf_fini(&kept->cached);
+}
+
+static bool find_kept(const struct kept *kept, const char *path, struct time_stream *of)
+{
+    const struct buf *places[] = {&kept->beside, &kept->cached};
+    for (size_t i = 0; i < sizeof places / sizeof *places && !of->is_shell; i++)
+        of->is_shell = places[i]->len_bytes && !places[i]->failed &&
+                       levels_map(path, places[i]->data, &of->levels, &of->stream, &of->n_events);
+    return of->is_shell;
+}
+
+/* Keeps what took long to make. Without a place for it all is made again the next time. */
+static void keep(const struct kept *kept, const struct time_stream *of)
+{
+    struct error ignored;
+    if (of->n_events < KEPT_MIN || kept->beside.failed ||
+        levels_write(&of->levels, of->stream, kept->beside.data, &ignored) == 0)
+        return;
+    if (kept->cached.len_bytes && !kept->cached.failed)
+        (void)levels_write(&of->levels, of->stream, kept->cached.data, &ignored);
+}
+
+static int read_one(const char *path, const struct stream_namer *namer, struct stream **stream, struct error *err)
 {
     const struct stream_options options = {.size = sizeof options, .namer = namer};
-    int code = stream_open(path, &options, &of->stream, err);
-    if (code == 0)
-        code = stream_follow_names(of->stream, err);
-    if (code == 0)
-        code = levels_make(of->stream, &of->levels, err);
-    return code ? code : find_topology(of, err);
+    int code = stream_open(path, &options, stream, err);
+    return code ? code : stream_follow_names(*stream, err);
+}
+
+static int open_one(const char *path, const struct stream_namer *namer, struct time_stream *of, struct error *err)
+{
+    struct kept kept;
+    int code = 0;
+    kept_init(&kept, path);
+    if (!find_kept(&kept, path, of)) {
+        code = read_one(path, namer, &of->stream, err);
+        if (code == 0)
+            code = levels_make(of->stream, &of->levels, err);
+        if (code == 0) {
+            of->n_events = of->stream->n_events;
+            keep(&kept, of);
+            code = find_topology(of, err);
+        }
+    }
+    kept_fini(&kept);
+    return code;
+}
+
+int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
+{
+    struct time_stream *of = &timeline->streams[stream];
+    const struct stream_namer namer = sched_namer(timeline->names);
+    struct stream *read = NULL;
+    if (!of->is_shell)
+        return 0;
+    int code = read_one(of->stream->path, &namer, &read, err);
+    if (code != 0) {
+        stream_close(read);
+        return code;
+    }
+    for (size_t i = 0; i < read->n_events; i++)
+        read->events[i].t_ns = time_add(read->events[i].t_ns, of->stream->offset_ns);
+    read->offset_ns = of->stream->offset_ns;
+    stream_close(of->stream);
+    of->stream = timeline->axis[stream].stream = read;
+    of->is_shell = false;
+    return 0;
 }
 
 /* Where the time line begins and ends, and which rows are whose. */
@@ -72,9 +161,10 @@ int timeline_open(const char *const *paths, size_t n_paths, struct timeline **ti
     if (!made)
         return error_memory(err);
     made->names = sched_names_new();
+    made->path = n_paths ? strdup(paths[0]) : NULL;
     made->axis = calloc(n_paths + 1, sizeof *made->axis);
     made->streams = calloc(n_paths + 1, sizeof *made->streams);
-    int code = made->names && made->axis && made->streams ? 0 : error_memory(err);
+    int code = made->names && made->path && made->axis && made->streams ? 0 : error_memory(err);
     const struct stream_namer namer = sched_namer(made->names);
     for (; code == 0 && made->n_streams < n_paths; made->n_streams++) {
         code = open_one(paths[made->n_streams], &namer, &made->streams[made->n_streams], err);
@@ -107,6 +197,7 @@ void timeline_close(struct timeline *timeline)
     free(timeline->axis);
     strtab_fini(&timeline->words);
     sched_names_free(timeline->names);
+    free(timeline->path);
     free(timeline);
 }
 
@@ -256,7 +347,7 @@ static void put_stream(struct table *table, const struct timeline *timeline, siz
     table_put_borrowed(table, tiers[stream->tier]);
     table_put_borrowed(table, stream_tier_name(stream->tier));
     table_put_count(table, stream->n_cpus);
-    table_put_count(table, (int64_t)stream->n_events);
+    table_put_count(table, (int64_t)of->n_events);
     table_put_text(table, stream->note);
     table_put_borrowed(table, axis_way_name(timeline->axis[i].way));
     table_put_count(table, stream->offset_ns);
@@ -289,7 +380,9 @@ static void put_topology(struct table *table, const struct timeline *timeline, s
 static void put_lacking(struct table *table, const struct timeline *timeline, size_t i)
 {
     const struct time_stream *of = &timeline->streams[i];
-    const struct stream_type *samples = stream_type_of(of->stream, stream_find_id(of->stream, "locus/sample"));
+    bool has_samples = false;
+    for (size_t row = 0; row < of->levels.n_rows; row++)
+        has_samples |= of->levels.rows[row].n_times[LEVEL_SAMPLE] > 0;
     struct buf text = {0};
     static const char *const words[] = {
         [STREAM_TIER_FULL] = NULL,
@@ -302,14 +395,14 @@ static void put_lacking(struct table *table, const struct timeline *timeline, si
         [STREAM_TIER_NONE] = "when tasks ran is not recorded: perf record -e sched:sched_switch,sched:sched_waking -a, "
                              "trace-cmd record -e sched, or hpcrun -e sched -t, records it"};
     for (unsigned what = 0; what < 3; what++) {
-        const char *sentence =
-            what == 0          ? words[of->stream->tier]
-            : what == 1        ? (samples && samples->n_events ? NULL
-                                                               : "no samples, so that nothing says which data were "
-                                                                 "worked on: hpcrun -e datacentric -e sched -t "
-                                                                 "records both")
-            : of->has_topology ? NULL
-                               : "no topology: hpcrun records one, and lstopo FILE.xml on its machine makes one";
+        const char *sentence = what == 0   ? words[of->stream->tier]
+                               : what == 1 ? (has_samples ? NULL
+                                                          : "no samples, so that nothing says which data were "
+                                                            "worked on: hpcrun -e datacentric -e sched -t "
+                                                            "records both")
+                               : of->has_topology
+                                   ? NULL
+                                   : "no topology: hpcrun records one, and lstopo FILE.xml on its machine makes one";
         if (!sentence)
             continue;
         if (timeline->n_streams > 1)
@@ -383,7 +476,7 @@ const struct report_kind *timeline_find(const char *name)
 int timeline_answer(struct timeline *timeline, const struct request *request, struct answer *answer, struct error *err)
 {
     const struct time_question *question = find(request->report);
-    *answer = (struct answer){.program = timeline ? timeline->streams[0].stream->path : NULL};
+    *answer = (struct answer){.program = timeline ? timeline->path : NULL};
     if (!timeline && question->make != make_streams)
         return error_set(err, ERR_UNSUPPORTED, "there is no recording of the scheduler; hpcrun -e sched -t makes one");
     int code = question->make(timeline, request, answer, err);
@@ -405,7 +498,7 @@ static const struct column session_head[] = {{"version", NULL, CELL_TEXT},
 int timeline_answer_session(const struct timeline *timeline, const struct request *request, struct answer *answer,
                             struct error *err)
 {
-    const char *path = timeline->streams[0].stream->path;
+    const char *path = timeline->path;
     *answer = (struct answer){.program = path};
     if (strcmp(request->report, "session") != 0)
         return error_set(err, ERR_UNSUPPORTED, "%.600s has no samples: it is a recording of what ran where", path);

@@ -40,7 +40,9 @@ struct sched_names;
 
 /* A recording. */
 struct time_stream {
-    struct stream *stream;
+    struct stream *stream; /* if is_shell, without events and types: these have not been read */
+    bool is_shell;
+    uint64_t n_events;
     struct levels levels;
     size_t first_row;         /* the number of its first row */
     struct topology topology; /* of its machine, if has_topology */
@@ -50,6 +52,7 @@ struct time_stream {
 };
 
 struct timeline {
+    char *path;                  /* of the first recording: answers outlive what was read of it */
     struct axis_stream *axis;    /* [n_streams] */
     struct time_stream *streams; /* [n_streams] */
     size_t n_streams, n_rows;
@@ -66,6 +69,9 @@ struct time_row {
 
 /* err: ERR_NOT_FOUND */
 int timeline_row(const struct timeline *timeline, uint64_t number, struct time_row *row, struct error *err);
+
+/* Reads what a recording says, if it was not read because its levels were kept in a file.  err: as stream_open */
+int timeline_load(struct timeline *timeline, size_t stream, struct error *err);
 
 /* The window of a request on the axis.  err: ERR_USAGE */
 int timeline_window(const struct timeline *timeline, const struct request *request, int64_t *from_ns, int64_t *to_ns,

@@ -135,4 +135,14 @@ void levels_draw(const struct levels *levels, size_t row, const struct level_pic
 
 #define LEVELS_SUFFIX ".locus-time"
 
+/* Keeps the levels of a recording, which is a file and was opened without options, in a file at path, whole or not at
+ * all.  err: ERR_IO, ERR_UNSUPPORTED (it is no such recording), ERR_MEMORY */
+int levels_write(const struct levels *levels, const struct stream *stream, const char *path, struct error *err);
+
+/* Maps what levels_write has kept at path, if it is of the recording as it is now, of this version, and not damaged;
+ * false: it is not, or there is none. *shell, to be closed, is a stream that says what the recording is and has
+ * neither events nor types; *n_events: how many the recording has. */
+bool levels_map(const char *recording, const char *path, struct levels *levels, struct stream **shell,
+                uint64_t *n_events);
+
 #endif

@@ -283,6 +283,53 @@ def check_refused(path, n_rows):
     expect(answer["reports"] == [] and answer["metrics"] == [], f"{answer}")
 
 
+# --- what is kept ------------------------------------------------------------------------------------------------------
+
+def check_kept(scratch):
+    """Levels of large recordings are kept beside them: answers are the same, and what is damaged or stale is made anew."""
+    path, cache = scratch / "large.dat", scratch / "cache"
+    kept = path.with_name("large.dat.locus-time")
+    cache.mkdir()
+    tracedat.write_tiled(path, 240_000)
+    questions = ({"report": "streams"}, {"report": "timeline", "width": 300}, {"report": "window", "from": 1000, "to": 10**7},
+                 {"report": "stay", "row": 1, "at": 5 * 10**6}, {"report": "events", "start": 777, "count": 3})
+
+    def answers(some=questions[:2]):
+        found = []
+        for question in some:
+            done = subprocess.run([BUILD / "tests" / "lib" / "ask-packed", "--json", path, json.dumps(question)], capture_output=True,
+                                  text=True, check=False, env={**os.environ, "XDG_CACHE_HOME": str(cache)})
+            expect(done.returncode == 0, f"{question}: {done.stderr}")
+            found.append(done.stdout)
+        return found
+
+    first = []
+    for question in questions:
+        first += answers([question])
+        expect(kept.exists(), "nothing is kept")
+        expect(list(scratch.glob("large.dat.locus-time*")) == [kept], f"left: {list(scratch.glob('large.dat.*'))}")
+        kept.unlink()
+    answers()
+    whole, number = kept.read_bytes(), kept.stat().st_ino
+    expect(answers(questions) == first and kept.stat().st_ino == number, "what is kept answers otherwise, or was made again")
+    dice = random.Random(9)
+    for i in range(8):
+        at = dice.randrange(len(whole)) if i > 3 else (0, 8, 47, len(whole) - 9)[i]
+        damaged = whole[:at] + bytes([whole[at] ^ 1 << dice.randrange(8)]) + whole[at + 1:] if i % 4 != 3 else whole[:at]
+        kept.write_bytes(damaged)
+        expect(answers() == first[:2], f"damage at {at} is seen in answers")
+        expect(kept.read_bytes() == whole, f"damage at {at} was not mended")
+    os.utime(path, (1, 1))
+    expect(answers() == first[:2] and kept.read_bytes() != whole, "a stale file was not made anew")
+    kept.unlink()
+    kept.mkdir()  # so that nothing can be written there
+    expect(answers(questions) == first, "answers without a place beside the recording")
+    found = list((cache / "locus").glob("*.locus-time"))
+    expect(len(found) == 1, f"the cache has {found}")
+    number = found[0].stat().st_ino
+    expect(answers() == first[:2] and found[0].stat().st_ino == number, "the cache is not used")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
@@ -297,6 +344,7 @@ def main():
             check_panel(path, streams)
         check_narrow(first, ask(first, {"report": "streams"}))
         check_two(first, other)
+        check_kept(scratch)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
     for sentence in failures[:30]:
         print("FAIL:", sentence[:700])

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Levels in a file, which is mapped as it lies: header, rows, stays, blocks, tops, times, tasks and texts. It is of one
+ * recording of one size and time, and of one version of ours; whatever else it is, it is made anew. A sum over all of
+ * it tells damage. */
+#include "config.h"
+
+#include "streams/levels.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/input.h"
+
+#define MAGIC "LOCUSTIM"
+enum { FILE_VERSION = 1, CHUNK = 1 << 20, N_TEXTS = 7 };
+
+/* What is known of a task. */
+struct file_task {
+    int32_t task, process;
+    uint64_t n_events;
+    uint32_t is_own, has_comm;
+};
+
+struct file_header {
+    char magic[8];
+    uint32_t version, header_bytes;
+    char program[32]; /* version that made it */
+    uint64_t sum;     /* of all words, this one as 0 */
+    /* of the recording: its size, when it was written, and what it can know */
+    uint64_t input_bytes;
+    int64_t input_s, input_ns;
+    int64_t begin_ns, end_ns, wall_ns;
+    uint64_t trace_id, n_events, n_lost, n_lost_places;
+    uint32_t n_stream_cpus, tier, clock, has_wall, is_synthesised, spare;
+    /* of the levels */
+    uint64_t n_cpus, n_cut;
+    uint64_t n_rows, n_stays, n_blocks, n_tops, n_times, n_tasks, n_text_bytes;
+};
+
+_Static_assert(sizeof(struct file_header) % 8 == 0 && sizeof(struct level_row) % 8 == 0 &&
+                   sizeof(struct level_stay) % 8 == 0 && sizeof(struct level_block) % 8 == 0 &&
+                   sizeof(struct level_top) % 8 == 0 && sizeof(struct file_task) % 8 == 0,
+               "all parts lie on multiples of eight");
+
+static uint64_t add_word(uint64_t sum, uint64_t word)
+{
+    sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 29;
+}
+
+static uint64_t add_words(uint64_t sum, const void *bytes, size_t n_bytes)
+{
+    const char *at = bytes;
+    uint64_t word;
+    for (size_t i = 0; i + sizeof word <= n_bytes; i += sizeof word) {
+        memcpy(&word, at + i, sizeof word);
+        sum = add_word(sum, word);
+    }
+    return sum;
+}
+
+static bool fill_key(struct file_header *header, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return false;
+    header->input_bytes = (uint64_t)info.st_size;
+    header->input_s = info.st_mtim.tv_sec;
+    header->input_ns = info.st_mtim.tv_nsec;
+    memcpy(header->magic, MAGIC, sizeof header->magic);
+    header->version = FILE_VERSION;
+    header->header_bytes = sizeof *header;
+    (void)snprintf(header->program, sizeof header->program, "%s", PACKAGE_VERSION);
+    return true;
+}
+
+/* --- writing --- */
+
+struct writing {
+    int fd;
+    uint64_t sum;
+    bool failed;
+};
+
+static void put(struct writing *writing, const void *bytes, size_t n_bytes)
+{
+    const char *at = bytes;
+    writing->sum = add_words(writing->sum, bytes, n_bytes);
+    while (n_bytes && !writing->failed) {
+        ssize_t n = write(writing->fd, at, n_bytes);
+        writing->failed = n < 0 && errno != EINTR;
+        at += n > 0 ? n : 0;
+        n_bytes -= n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* The texts of a stream, each with a zero, up to a multiple of eight. */
+static void put_texts(const struct stream *stream, struct buf *out)
+{
+    static const char zeros[8];
+    const char *const texts[N_TEXTS] = {stream->kind,     stream->host,   stream->system, stream->clock_text,
+                                        stream->possible, stream->online, stream->note};
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        buf_append(out, texts[i] ? "+" : "-", 1); /* there is one, or not */
+        buf_append(out, texts[i] ? texts[i] : "", (texts[i] ? strlen(texts[i]) : 0) + 1);
+    }
+    for (size_t i = 0; i < stream->n_tasks; i++) {
+        if (stream->tasks[i].comm) {
+            stream_put_comms(stream, stream->tasks[i].task, out);
+            buf_append(out, "", 1);
+        }
+    }
+    buf_append(out, zeros, -out->len_bytes & 7);
+}
+
+static void put_all(struct writing *writing, struct file_header *header, const struct levels *levels,
+                    const struct stream *stream, const struct buf *texts)
+{
+    put(writing, header, sizeof *header);
+    put(writing, levels->rows, levels->n_rows * sizeof *levels->rows);
+    put(writing, levels->stays, levels->n_stays * sizeof *levels->stays);
+    put(writing, levels->blocks, levels->n_blocks * sizeof *levels->blocks);
+    put(writing, levels->tops, levels->n_tops * sizeof *levels->tops);
+    put(writing, levels->times, levels->n_times * sizeof *levels->times);
+    for (size_t i = 0; i < stream->n_tasks; i++) {
+        const struct stream_task *task = &stream->tasks[i];
+        const struct file_task row = {task->task, task->process, task->n_events, task->is_own, task->comm != NULL};
+        put(writing, &row, sizeof row);
+    }
+    put(writing, texts->data, texts->len_bytes);
+    header->sum = writing->sum;
+    writing->failed |= pwrite(writing->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header;
+}
+
+static void describe(struct file_header *header, const struct levels *levels, const struct stream *stream)
+{
+    header->begin_ns = levels->begin_ns;
+    header->end_ns = levels->end_ns;
+    header->wall_ns = stream->wall_ns;
+    header->trace_id = stream->trace_id;
+    header->n_events = stream->n_events;
+    header->n_lost = stream->n_lost;
+    header->n_lost_places = stream->n_lost_places;
+    header->n_stream_cpus = stream->n_cpus;
+    header->tier = stream->tier;
+    header->clock = stream->clock;
+    header->has_wall = stream->has_wall;
+    header->is_synthesised = stream->is_synthesised;
+    header->n_cpus = levels->n_cpus;
+    header->n_cut = levels->n_cut;
+    header->n_rows = levels->n_rows;
+    header->n_stays = levels->n_stays;
+    header->n_blocks = levels->n_blocks;
+    header->n_tops = levels->n_tops;
+    header->n_times = levels->n_times;
+    header->n_tasks = stream->n_tasks;
+}
+
+int levels_write(const struct levels *levels, const struct stream *stream, const char *path, struct error *err)
+{
+    struct file_header header = {.spare = 0};
+    struct buf texts = {0}, name = {0};
+    bool is_known = strcmp(stream->kind, "trace.dat") == 0 || strcmp(stream->kind, "perf.data") == 0;
+    if (!is_known || stream->n_events == 0 || stream->offset_ns || stream->couplebreak_on ||
+        !fill_key(&header, stream->path))
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
+    describe(&header, levels, stream);
+    put_texts(stream, &texts);
+    header.n_text_bytes = texts.len_bytes;
+    buf_printf(&name, "%s.XXXXXX", path);
+    if (texts.failed || name.failed) {
+        buf_fini(&texts);
+        buf_fini(&name);
+        return error_memory(err);
+    }
+    struct writing writing = {.fd = mkostemp(name.data, O_CLOEXEC)};
+    int code = writing.fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno)) : 0;
+    if (code == 0) {
+        put_all(&writing, &header, levels, stream, &texts);
+        writing.failed |= fchmod(writing.fd, 0644) != 0;
+        writing.failed |= close(writing.fd) != 0;
+        if (writing.failed || rename(name.data, path) != 0) {
+            code = error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno));
+            (void)unlink(name.data);
+        }
+    }
+    buf_fini(&texts);
+    buf_fini(&name);
+    return code;
+}
+
+/* --- reading --- */
+
+/* Counts and places in a file, checked. */
+static bool add_part(uint64_t *at, uint64_t n, size_t each, uint64_t n_file)
+{
+    if (n > (n_file - *at) / each)
+        return false;
+    *at += n * each;
+    return true;
+}
+
+static bool fits(const struct file_header *header, uint64_t n_file)
+{
+    uint64_t at = sizeof *header;
+    return add_part(&at, header->n_rows, sizeof(struct level_row), n_file) &&
+           add_part(&at, header->n_stays, sizeof(struct level_stay), n_file) &&
+           add_part(&at, header->n_blocks, sizeof(struct level_block), n_file) &&
+           add_part(&at, header->n_tops, sizeof(struct level_top), n_file) &&
+           add_part(&at, header->n_times, sizeof(int64_t), n_file) &&
+           add_part(&at, header->n_tasks, sizeof(struct file_task), n_file) &&
+           add_part(&at, header->n_text_bytes, 1, n_file) && at == n_file && header->tier <= STREAM_TIER_NONE &&
+           header->clock <= STREAM_CLOCK_COUNTER && header->n_stream_cpus <= STREAM_NO_CPU &&
+           header->begin_ns <= header->end_ns;
+}
+
+/* Whether the file is that of the recording as it is now, and whole. */
+static bool is_whole(int fd, uint64_t n_file, const struct file_header *wanted, struct file_header *header)
+{
+    if (n_file < sizeof *header || pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header ||
+        memcmp(header->magic, wanted->magic, sizeof header->magic) != 0 || header->version != wanted->version ||
+        header->header_bytes != wanted->header_bytes || memcmp(header->program, wanted->program, 32) != 0 ||
+        header->input_bytes != wanted->input_bytes || header->input_s != wanted->input_s ||
+        header->input_ns != wanted->input_ns || !fits(header, n_file))
+        return false;
+    struct file_header first = *header;
+    char *chunk = malloc(CHUNK);
+    uint64_t at = sizeof first;
+    first.sum = 0;
+    uint64_t sum = add_words(0, &first, sizeof first);
+    while (chunk && at < n_file) {
+        size_t n_wanted = n_file - at < CHUNK ? (size_t)(n_file - at) : CHUNK;
+        ssize_t n = pread(fd, chunk, n_wanted, (off_t)at);
+        if (n != (ssize_t)n_wanted)
+            break;
+        sum = add_words(sum, chunk, n_wanted);
+        at += n_wanted;
+    }
+    free(chunk);
+    return at == n_file && sum == header->sum;
+}
+
+/* Whether what rows have lies in the file, each behind the one before. */
+static bool rows_fit(const struct levels *levels)
+{
+    for (size_t i = 0; i < levels->n_rows; i++) {
+        const struct level_row *row = &levels->rows[i];
+        size_t n_blocks = level_n_blocks(row->n_stays), n_tops = level_n_tops(row->n_stays);
+        if (row->kind > LEVEL_TASK || row->n_stays > levels->n_stays ||
+            row->first_stay > levels->n_stays - row->n_stays || n_blocks > levels->n_blocks ||
+            row->first_block > levels->n_blocks - n_blocks || n_tops > levels->n_tops ||
+            row->first_top > levels->n_tops - n_tops)
+            return false;
+        for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
+            if (row->n_times[mark] > levels->n_times || row->first_time[mark] > levels->n_times - row->n_times[mark])
+                return false;
+    }
+    return true;
+}
+
+/* The next text, which ends before end; NULL: there is none. */
+static const char *next_text(const char **at, const char *end)
+{
+    const char *text = *at, *zero = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+    *at = zero ? zero + 1 : end;
+    return zero ? text : NULL;
+}
+
+/* Takes a text if there is one; false: out of memory, or the file ends. */
+static bool take_text(const char **at, const char *end, char **text)
+{
+    const char *found = next_text(at, end);
+    if (found && *found == '+')
+        *text = strdup(found + 1);
+    return found && (*text || *found != '+');
+}
+
+/* A stream without events that says what the recording is. NULL: out of memory, or the texts are none. */
+static struct stream *make_shell(const struct file_header *header, const char *path, const struct file_task *tasks,
+                                 const char *texts)
+{
+    const char *end = texts + header->n_text_bytes;
+    struct stream *shell = calloc(1, sizeof *shell);
+    char *kind = NULL;
+    bool ok = shell && (shell->path = strdup(path)) && take_text(&texts, end, &kind) &&
+              take_text(&texts, end, &shell->host) && take_text(&texts, end, &shell->system) &&
+              take_text(&texts, end, &shell->clock_text) && take_text(&texts, end, &shell->possible) &&
+              take_text(&texts, end, &shell->online) && take_text(&texts, end, &shell->note);
+    if (shell) {
+        shell->kind = kind && strcmp(kind, "perf.data") == 0 ? "perf.data" : "trace.dat";
+        shell->tier = (enum stream_tier)header->tier;
+        shell->clock = (enum stream_clock)header->clock;
+        shell->has_wall = header->has_wall;
+        shell->wall_ns = header->wall_ns;
+        shell->trace_id = header->trace_id;
+        shell->n_lost = header->n_lost;
+        shell->n_lost_places = header->n_lost_places;
+        shell->n_cpus = header->n_stream_cpus;
+        shell->is_synthesised = header->is_synthesised;
+        shell->tasks = calloc(header->n_tasks + 1, sizeof *shell->tasks);
+    }
+    free(kind);
+    ok = ok && shell->tasks;
+    for (size_t i = 0; ok && i < header->n_tasks; i++) {
+        shell->tasks[i] = (struct stream_task){.task = tasks[i].task,
+                                               .process = tasks[i].process,
+                                               .n_events = tasks[i].n_events,
+                                               .is_own = tasks[i].is_own};
+        shell->n_tasks++;
+        const char *comm = tasks[i].has_comm ? next_text(&texts, end) : NULL;
+        ok = !tasks[i].has_comm || (comm && (shell->tasks[i].comm = strdup(comm)));
+    }
+    if (!ok)
+        stream_close(shell);
+    return ok ? shell : NULL;
+}
+
+/* Maps a file that is whole. */
+static bool map(int fd, size_t n_file, const struct file_header *header, const char *path, struct levels *levels,
+                struct stream **shell)
+{
+    char *at = mmap(NULL, n_file, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return false;
+    *levels = (struct levels){.begin_ns = header->begin_ns,
+                              .end_ns = header->end_ns,
+                              .n_rows = header->n_rows,
+                              .n_cpus = header->n_cpus,
+                              .n_stays = header->n_stays,
+                              .n_blocks = header->n_blocks,
+                              .n_tops = header->n_tops,
+                              .n_times = header->n_times,
+                              .n_cut = header->n_cut,
+                              .map = at,
+                              .n_map = n_file};
+    levels->rows = (void *)(at + sizeof *header);
+    levels->stays = (void *)(levels->rows + levels->n_rows);
+    levels->blocks = (void *)(levels->stays + levels->n_stays);
+    levels->tops = (void *)(levels->blocks + levels->n_blocks);
+    levels->times = (void *)(levels->tops + levels->n_tops);
+    const struct file_task *tasks = (void *)(levels->times + levels->n_times);
+    *shell = rows_fit(levels) ? make_shell(header, path, tasks, (const char *)(tasks + header->n_tasks)) : NULL;
+    if (!*shell)
+        levels_fini(levels);
+    return *shell;
+}
+
+bool levels_map(const char *recording, const char *path, struct levels *levels, struct stream **shell,
+                uint64_t *n_events)
+{
+    struct file_header wanted = {.spare = 0}, header;
+    struct stat info;
+    *shell = NULL;
+    if (!fill_key(&wanted, recording))
+        return false;
+    int fd = input_open(AT_FDCWD, path, 0, &info);
+    if (fd < 0)
+        return false;
+    bool is_there = is_whole(fd, (uint64_t)info.st_size, &wanted, &header) &&
+                    map(fd, (size_t)info.st_size, &header, recording, levels, shell);
+    *n_events = is_there ? header.n_events : 0;
+    (void)close(fd);
+    return is_there;
+}
