@@ -292,8 +292,9 @@ enum stream_filter {
 int stream_filter_add(struct stream *stream, enum stream_filter filter, int32_t value, struct error *err);
 void stream_filter_clear(struct stream *stream, enum stream_filter filter);
 
-/* Sets a condition on fields as trace-cmd(1) and KernelShark write them, such as "sched/sched_switch:prev_prio < 100";
- * NULL takes it back. As in libkshark, types that it does not name are hidden; twins and lost records are not.
+/* Sets a condition on fields as trace-cmd(1) and KernelShark write them, such as "sched/sched_switch:prev_prio < 100",
+ * or several, one a line, for different types; NULL takes them back. As in libkshark, types that it does not name are
+ * hidden; twins and lost records are not.
  * err: ERR_USAGE (cannot be understood), ERR_UNSUPPORTED (a type of twins is named, or the stream has no formats) */
 int stream_filter_fields(struct stream *stream, const char *condition, struct error *err);
 

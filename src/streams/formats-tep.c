@@ -216,16 +216,26 @@ static void serve_print(struct server *server, const char *body, struct buf *out
     }
 }
 
+/* Sets the conditions, one a line: the library takes one for some types at a time. */
 static uint32_t serve_condition(struct server *server, const char *body, struct buf *out)
 {
     char reason[256] = "";
+    enum tep_errno code = 0;
     if (server->filter)
         tep_filter_free(server->filter);
     server->filter = tep_filter_alloc(server->tep);
     server->has_condition = *body;
     if (!server->filter)
         return 1;
-    enum tep_errno code = *body ? tep_filter_add_filter_str(server->filter, body) : 0;
+    while (*body && code >= 0) {
+        size_t len = strcspn(body, "\n");
+        char *line = strndup(body, len);
+        if (!line)
+            return 1;
+        code = len ? tep_filter_add_filter_str(server->filter, line) : 0;
+        free(line);
+        body += len + (body[len] == '\n');
+    }
     if (code >= 0)
         return 0;
     (void)tep_filter_strerror(server->filter, code, reason, sizeof reason - 1);

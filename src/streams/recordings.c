@@ -106,6 +106,7 @@ int recording_apply(const struct recording *recording, struct stream *stream, st
 {
     const struct recording_list *fields = &recording->lists[RECORDING_FIELDS];
     bool has_any = fields->n > 0;
+    struct buf conditions = {0};
     int32_t value;
     int code = 0;
     for (size_t list = 0; list < STREAM_N_FILTERS; list++)
@@ -114,12 +115,13 @@ int recording_apply(const struct recording *recording, struct stream *stream, st
                 code = stream_filter_add(stream, (enum stream_filter)list, value, err);
                 has_any = true;
             }
-    if (!code && fields->n > 1)
-        return error_set(err, ERR_UNSUPPORTED,
-                         "%.300s: a session with conditions on fields of several types is not applied",
-                         recording->file);
+    for (size_t i = 0; i < fields->n; i++)
+        buf_printf(&conditions, "%s%s", i ? "\n" : "", fields->texts[i]);
+    if (!code && conditions.failed)
+        code = error_memory(err);
     if (!code && fields->n)
-        code = stream_filter_fields(stream, fields->texts[0], err);
+        code = stream_filter_fields(stream, conditions.data, err);
+    buf_fini(&conditions);
     return code || !has_any ? code : stream_filter_apply(stream, err);
 }
 

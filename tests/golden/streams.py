@@ -338,6 +338,15 @@ def sessions(scratch):
            any(r["event"] == "sched/sched_waking" for r in filtered), "filters of a session")
     query("topo", "--session", session, "--save-session", again)
     expect(json.loads(again.read_text()) == kept, f"kept: {again.read_text()}")
+    kept["streams"][0]["filters"] = {"fields": ["sched/sched_waking:target_cpu == 1", "sched/sched_switch:next_pid == 8"]}
+    for key in ("task", "event", "from_ns", "to_ns"):
+        del kept[key]
+    session.write_text(json.dumps(kept))
+    found = {r["info"] for r in rows("events", "--session", session) if r["stream"] == 0 and r["origin"] is None}
+    expect(found and all("target_cpu=001" in info or ":8 [" in info.split("==>")[-1] or "next_pid=8 " in info for info in found),
+           f"conditions on two types: {found}")
+    expect(len({"==>" in info for info in found}) == 2, f"conditions on two types: {found}")
+    filtered = rows("events", "--session", session)
     # files that have moved are beside the session
     moved = scratch / "moved"
     moved.mkdir()
