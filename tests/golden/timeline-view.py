@@ -264,15 +264,16 @@ def check_panel(page, runs, begin):
     run = max((each for each in runs if each["from_ns"] and each["to_ns"] and each["latency_ns"] is not None), key=lambda each: each["running_ns"])
     row, at = run["cpu"], (run["from_ns"] + run["to_ns"]) // 2 - begin
     show(page, f"row={row};at={at}")
-    page.wait("document.querySelector('.time-stay dl') !== null", 20)
+    page.wait(f"document.querySelector('.time-stay dd')?.textContent === 'running' && document.querySelector('.time-stay').innerText.includes({json.dumps(run['name'])})", 20)
     facts = page.value("Object.fromEntries([...document.querySelectorAll('.time-stay dt')].map((each) => [each.textContent, each.nextElementSibling.textContent]))")
     expect(facts["task"] == run["name"] and facts["state"] == "running" and facts["from"] == f"{run['from_ns'] // 10**9}.{run['from_ns'] % 10**9:09d}" and facts["then"] == run["then"], f"{facts} is not {run}")
-    page.wait("document.querySelector('.time-window table') !== null", 20)
-    names = page.value("[...document.querySelectorAll('.time-window table')[0].querySelectorAll('tbody tr')].map((each) => each.children[0].textContent)")
     sums = {}
     for each in runs:
         sums[each["name"]] = sums.get(each["name"], 0) + (each["running_ns"] or 0)
-    expect(names and names[0] == max(sums, key=sums.get), f"the window has {names}, runs {sums}")
+    heaviest = max(sums, key=sums.get)
+    page.wait(f"document.querySelector('.time-window table td')?.textContent === {json.dumps(heaviest)}", 20)
+    names = page.value("[...document.querySelectorAll('.time-window table')[0].querySelectorAll('tbody tr')].map((each) => each.children[0].textContent)")
+    expect(names and names[0] == heaviest, f"the window has {names}, runs {sums}")
     page.value("[...document.querySelectorAll('.time-stay button')].find((each) => each.closest('dd').previousElementSibling.textContent === 'from').click()")
     drawn(page)
     expect(words(page)["at"] == run["from_ns"] - begin, f"a jump to the begin of the stay goes to {words(page)}")

@@ -33,23 +33,28 @@ export class TimePanel {
 
     /**
      * @param {Answer} streams
+     * @param {Words} words
+     */
+    showStay(streams, words) {
+        const key = `${words.row} ${words.at}`;
+        this.streams = streams;
+        if (isOff("panel") || key === this.stayKey)
+            return;
+        this.stayKey = key;
+        this.owner.arrow(null);
+        this.askFor({at: words.at, report: "stay", row: words.row}, words.row >= 0 && !Number.isNaN(words.at), this.stay, "A click on a row shows what happened there.", (answer) => key === this.stayKey && this.drawStay(answer));
+    }
+
+    /**
      * @param {{from: number, to: number}} span
      * @param {Words} words
      */
-    show(streams, span, words) {
-        this.streams = streams;
-        if (isOff("panel"))
+    showWindow(span, words) {
+        const key = `${span.from} ${span.to} ${words.by}`;
+        if (isOff("panel") || key === this.windowKey)
             return;
-        const stayKey = `${words.row} ${words.at}`, windowKey = `${span.from} ${span.to} ${words.by}`;
-        if (stayKey !== this.stayKey) {
-            this.stayKey = stayKey;
-            this.owner.arrow(null);
-            this.askFor({at: words.at, report: "stay", row: words.row}, words.row >= 0 && !Number.isNaN(words.at), this.stay, "A click on a row shows what happened there.", (answer) => stayKey === this.stayKey && this.drawStay(answer));
-        }
-        if (windowKey !== this.windowKey) {
-            this.windowKey = windowKey;
-            this.askFor({by: words.by || "task", from: span.from, report: "window", to: span.to}, true, this.window, "", (answer) => windowKey === this.windowKey && this.drawWindow(answer, span));
-        }
+        this.windowKey = key;
+        this.askFor({by: words.by || "task", from: span.from, report: "window", to: span.to}, true, this.window, "", (answer) => key === this.windowKey && this.drawWindow(answer, span));
     }
 
     /**

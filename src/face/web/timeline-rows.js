@@ -33,6 +33,9 @@ export class TimeRows {
         /** @type {Picture[]} */ this.pictures = [];
         this.width = this.height = this.top = 0;
         this.pointer = NaN;
+        this.rowKey = ""; // the same of rows
+        this.nSeats = 0;
+        this.nameKey = ""; // what names are made of: other windows have the same
         /** @type {import("./timeline-panel.js").Arrow | null} */ this.arrow = null;
         /** @type {{x: number, now: number, isShift: boolean, id: number} | null} */ this.drag = null;
         this.canvas = attributes(make("canvas", ""), {"aria-hidden": true});
@@ -88,6 +91,12 @@ export class TimeRows {
      * @param {number[]} rows
      */
     fill(streams, rows) {
+        const key = [isOff("tree"), isOff("compact"), timeWords().pin.length, rows].join(" ");
+        if (key === this.rowKey && streams === this.streams && (streams.head.topology || []).length === this.nSeats)
+            return;
+        this.rowKey = key;
+        this.nSeats = (streams.head.topology || []).length;
+        this.nameKey = "";
         this.streams = streams;
         this.rows = rows;
         this.space.style.height = (rows.length ? rowTop(rows.length - 1) + rowSizes().H + rowSizes().S / 2 : 0) + "px";
@@ -329,6 +338,10 @@ export class TimeRows {
      */
     drawNames(first, last, hidden) {
         const streams = /** @type {Answer} */ (this.streams), {row: chosen, pin} = timeWords(), {H} = rowSizes(), made = [];
+        const key = [H, this.nameWidth, chosen, pin, hidden, first, this.rows.slice(first, last)].join(" ");
+        if (key === this.nameKey)
+            return;
+        this.nameKey = key;
         for (let place = first; place < last; place++) {
             const row = this.rows[place], name = streams.text("name", row), isPinned = pin.includes(row);
             const hide = attributes(button("\u00d7", () => wantTime({hide: [...hidden, row]}), "bare"), {title: "Hide this row (X)", "aria-label": "Hide " + name});

@@ -22,14 +22,14 @@ const COLOURS = [["", "task, and CPU on tasks", ""], ["task", "task", ""], ["cpu
                  ["function", "function", "samples"], ["local", "near or far memory", "samples"]];
 const ROW_KINDS = [["", "CPUs and tasks"], ["cpus", "CPUs"], ["tasks", "tasks"]], TASK_ORDERS = [["", "number"], ["run", "time run"], ["wait", "time waited"], ["name", "name"]];
 /** A file holds one picture of everything, from which all others are drawn. */
-const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, PICTURES_KEPT = 12;
+const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, PICTURES_KEPT = 12, RESTS = 150;
 
 /** @typedef {{rows: TimeRows, strip: HTMLCanvasElement, axis: HTMLCanvasElement, bar: HTMLElement, times: HTMLElement, legend: HTMLElement, words: HTMLElement, note: HTMLElement, lower: HTMLElement, toggle: HTMLButtonElement, list: EventList, panel: TimePanel}} TimeParts */
 /** @type {TimeParts | null} */ let timeParts = null;
 /** @type {Picture | null} of everything, for the strip */ let wholePicture = null;
 /** @type {{from: number, to: number}[]} windows before */ const zooms = [];
 /** @type {Map<string, Picture>} by the text of what was asked */ const picturesKept = new Map();
-let pictureKey = "", isLoading = false, barKey = "none";
+let pictureKey = "", isLoading = false, barKey = "none", restTimer = 0;
 
 const streamsNow = () => answered(STREAMS);
 const lengthNow = () => Number(streamsNow()?.head.length_ns) || 1;
@@ -207,12 +207,10 @@ function watchStrip(strip) {
 
 /**
  * @param {string} label
- * @param {number} t
  * @param {(t: number) => void} action
  */
-function timeInput(label, t, action) {
+function timeInput(label, action) {
     const streams = /** @type {Answer} */ (streamsNow()), input = attributes(make("input", "mono time-input"), {"aria-label": label + " in seconds", title: "Seconds of the recording's clock, or from its beginning with +"});
-    input.value = Number.isNaN(t) ? "" : clockText(streams, t);
     input.addEventListener("change", () => {
         const parts = /^(\+?)(-?)(\d*)\.?(\d{0,9})\d*$/.exec(input.value.trim());
         if (!parts || !input.value.trim()) {
@@ -222,16 +220,17 @@ function timeInput(label, t, action) {
         const ns = (BigInt(parts[3] || "0") * 1000000000n + BigInt(parts[4].padEnd(9, "0"))) * (parts[2] ? -1n : 1n);
         action(Number(parts[1] ? ns : ns - BigInt(String(streams.head.from || "0").replace(".", ""))));
     });
-    return /^[AB]$/.test(label) ? input : make("label", "", label + " ", input);
+    return input;
 }
 
 function drawBars() {
     const streams = streamsNow(), parts = timeParts;
     if (!parts || !streams)
         return;
-    const {from, to, a, b, on, by, show, sort, find, hide} = timeWords(), span = windowNow(lengthNow()), key = state.time;
-    if (key === barKey || parts.bar.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement && document.activeElement.type === "text" && parts.bar.children.length)
-        return drawTimes(parts, span, a, b, on);
+    const {a, b, on, by, show, sort, find, hide, off} = timeWords(), span = windowNow(lengthNow()), key = [by, show, sort, find, hide, off, (streams.head.topology || []).length].join("\n");
+    drawTimes(parts, span, a, b, on);
+    if (key === barKey || (parts.bar.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement && document.activeElement.type === "text"))
+        return;
     barKey = key;
     const finder = attributes(make("input", ""), {type: "text", placeholder: "Rows: name, PID, 0-3,7", "aria-label": "Which rows: by name, number, or a list of CPUs"});
     finder.value = find;
@@ -245,8 +244,22 @@ function drawBars() {
     parts.toggle.hidden = !(streams.head.topology || []).length;
     parts.toggle.textContent = isOff("tree") ? ">" : "<";
     attributes(parts.toggle, {"aria-label": isOff("tree") ? "Show the topology" : "Hide the topology", "aria-expanded": !isOff("tree"), title: "Topology (T)"});
-    drawTimes(parts, span, a, b, on);
-    return Number.isNaN(from + to);
+}
+
+/** @type {{inputs: Record<string, HTMLInputElement>, length: HTMLElement, delta: HTMLElement, picks: Record<string, HTMLElement>} | null} */ let timeInputs = null;
+
+/** @param {TimeParts} parts */
+function makeTimes(parts) {
+    const pick = (/** @type {"a" | "b"} */ which) => attributes(button(which.toUpperCase(), () => wantTime({on: which}), "marker marker-" + which), {title: "The marker that a choice moves"});
+    const now = () => windowNow(lengthNow()), inputs = {
+        from: timeInput("from", (t) => goTo(Number.isNaN(t) ? 0 : t, now().to)), to: timeInput("to", (t) => goTo(now().from, Number.isNaN(t) ? lengthNow() : t)),
+        a: timeInput("A", (t) => wantTime({a: t})), b: timeInput("B", (t) => wantTime({b: t})),
+    };
+    const picks = {a: pick("a"), b: pick("b")}, length = make("span", "dim"), delta = make("strong", "time-delta");
+    timeInputs = {inputs, length, delta, picks};
+    parts.times.replaceChildren(attributes(button("\u2212", () => parts.rows.zoom(2)), {"aria-label": "Zoom out"}), attributes(button("+", () => parts.rows.zoom(0.5)), {"aria-label": "Zoom in"}), button("All (0)", () => goTo(0, lengthNow())),
+                                make("label", "", "from ", inputs.from), make("label", "", "to ", inputs.to), length, picks.a, inputs.a, picks.b, inputs.b, delta);
+    return timeInputs;
 }
 
 /**
@@ -257,15 +270,13 @@ function drawBars() {
  * @param {"a" | "b"} on
  */
 function drawTimes(parts, span, a, b, on) {
-    if (parts.times.contains(document.activeElement) && document.activeElement instanceof HTMLInputElement)
-        /** @type {HTMLInputElement} */ (document.activeElement).blur();
-    const pick = (/** @type {"a" | "b"} */ which) => attributes(button(which.toUpperCase(), () => wantTime({on: which}), "marker marker-" + which), {"aria-pressed": on === which, title: "The marker that a choice moves"});
-    parts.times.replaceChildren(button("\u2212", () => parts.rows.zoom(2)), button("+", () => parts.rows.zoom(0.5)), button("All (0)", () => goTo(0, lengthNow())),
-                                timeInput("from", span.from, (t) => goTo(Number.isNaN(t) ? 0 : t, span.to)), timeInput("to", span.to, (t) => goTo(span.from, Number.isNaN(t) ? lengthNow() : t)),
-                                make("span", "dim", spanText(span.to - span.from)), pick("a"), timeInput("A", a, (t) => wantTime({a: t})), pick("b"), timeInput("B", b, (t) => wantTime({b: t})),
-                                Number.isNaN(a + b) ? "" : make("strong", "time-delta", `A,B delta ${spanText(b - a)} (${Math.round(b - a)} ns)`));
-    attributes(parts.times.children[0], {"aria-label": "Zoom out"});
-    attributes(parts.times.children[1], {"aria-label": "Zoom in"});
+    const {inputs, length, delta, picks} = timeInputs || makeTimes(parts), streams = /** @type {Answer} */ (streamsNow());
+    for (const [key, t] of Object.entries({from: span.from, to: span.to, a, b}))
+        inputs[key].value = Number.isNaN(t) ? "" : clockText(streams, t);
+    length.textContent = spanText(span.to - span.from);
+    delta.textContent = Number.isNaN(a + b) ? "" : `A,B delta ${spanText(b - a)} (${Math.round(b - a)} ns)`;
+    for (const which of ["a", "b"])
+        attributes(picks[which], {"aria-pressed": on === which});
 }
 
 /**
@@ -429,8 +440,12 @@ function drawTimeline(mask) {
     lower.hidden = isOff("list") && isOff("panel");
     loadPictures();
     drawLegend(rows.pictures);
-    list.show(streams, rows.span, words);
-    panel.show(streams, rows.span, words);
+    panel.showStay(streams, words);
+    clearTimeout(restTimer);
+    restTimer = setTimeout(() => { // when the window rests
+        list.show(streams, windowNow(lengthNow()), timeWords());
+        panel.showWindow(windowNow(lengthNow()), timeWords());
+    }, RESTS);
     if (mask.has("time") && words.row >= 0) {
         rows.reveal(words.row);
         if (document.activeElement === rows.view)
