@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,14 +80,24 @@ static bool find_kept(const struct kept *kept, const char *path, struct time_str
 }
 
 /* Keeps what took long to make. Without a place for it all is made again the next time. */
-static void keep(const struct kept *kept, const struct time_stream *of)
+static void *keep(void *argument)
 {
+    const struct time_stream *of = argument;
     struct error ignored;
-    if (of->n_events < KEPT_MIN || kept->beside.failed ||
-        levels_write(&of->levels, of->stream, kept->beside.data, &ignored) == 0)
-        return;
-    if (kept->cached.len_bytes && !kept->cached.failed)
-        (void)levels_write(&of->levels, of->stream, kept->cached.data, &ignored);
+    struct kept kept;
+    kept_init(&kept, of->stream->path);
+    if (!kept.beside.failed && levels_write(&of->levels, of->stream, kept.beside.data, &ignored) != 0 &&
+        kept.cached.len_bytes && !kept.cached.failed)
+        (void)levels_write(&of->levels, of->stream, kept.cached.data, &ignored);
+    kept_fini(&kept);
+    return NULL;
+}
+
+/* Keeps them while others already ask: what it reads does not change any more. */
+static void start_keeping(struct time_stream *of)
+{
+    if (!of->is_shell && of->n_events >= KEPT_MIN)
+        of->is_being_kept = pthread_create(&of->keeper, NULL, keep, of) == 0;
 }
 
 static int read_one(const char *path, const struct stream_namer *namer, struct stream **stream, struct error *err)
@@ -107,7 +118,6 @@ static int open_one(const char *path, const struct stream_namer *namer, struct t
             code = levels_make(of->stream, &of->levels, err);
         if (code == 0) {
             of->n_events = of->stream->n_events;
-            keep(&kept, of);
             code = find_topology(of, err);
         }
     }
@@ -177,6 +187,8 @@ int timeline_open(const char *const *paths, size_t n_paths, struct timeline **ti
         return code;
     }
     set_extent(made);
+    for (size_t i = 0; i < made->n_streams; i++)
+        start_keeping(&made->streams[i]);
     *timeline = made;
     return 0;
 }
@@ -187,6 +199,8 @@ void timeline_close(struct timeline *timeline)
         return;
     for (size_t i = 0; i < timeline->n_streams; i++) {
         struct time_stream *of = &timeline->streams[i];
+        if (of->is_being_kept)
+            (void)pthread_join(of->keeper, NULL);
         time_samples_free(of->samples);
         levels_fini(&of->levels);
         brief_topology_fini(&of->brief);

@@ -8,6 +8,8 @@
 #ifndef LOCUS_SESSION_TIMELINE_H
 #define LOCUS_SESSION_TIMELINE_H
 
+#include <pthread.h>
+
 #include "answer/answer.h"
 #include "session/session.h"
 #include "streams/axis.h"
@@ -40,8 +42,9 @@ struct sched_names;
 
 /* A recording. */
 struct time_stream {
-    struct stream *stream; /* if is_shell, without events and types: these have not been read */
-    bool is_shell;
+    struct stream *stream;        /* if is_shell, without events and types: these have not been read */
+    bool is_shell, is_being_kept; /* is_being_kept: keeper writes the levels into a file */
+    pthread_t keeper;
     uint64_t n_events;
     struct levels levels;
     size_t first_row;         /* the number of its first row */

@@ -166,8 +166,7 @@ int levels_write(const struct levels *levels, const struct stream *stream, const
     struct file_header header = {.spare = 0};
     struct buf texts = {0}, name = {0};
     bool is_known = strcmp(stream->kind, "trace.dat") == 0 || strcmp(stream->kind, "perf.data") == 0;
-    if (!is_known || stream->n_events == 0 || stream->offset_ns || stream->couplebreak_on ||
-        !fill_key(&header, stream->path))
+    if (!is_known || stream->n_events == 0 || stream->couplebreak_on || !fill_key(&header, stream->path))
         return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
     describe(&header, levels, stream);
     put_texts(stream, &texts);
