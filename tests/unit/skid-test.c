@@ -250,22 +250,26 @@ static void test_levels_without_end(void **state)
     assert_int_equal(effect.kib[0] + effect.kib[1] + effect.kib[2] + effect.all_kib, 0);
 }
 
-/* What can be said of any machine: larger data are not served faster, but for disturbances. */
+/* What can be said of any machine: larger data are not served faster, but for disturbances. Where others use the caches
+ * all the time, a level may not be seen at the first try. */
 static void test_real_curve(void **state)
 {
+    enum { TRIES = 4 };
     struct cache_curve curve;
     uint64_t claimed[CACHE_LEVELS];
     struct cache_effect effect;
     (void)state;
-    cache_curve_measure(&curve, 20000);
-    if (!curve.n_sizes) {
-        (void)printf("SKIP: the caches cannot be measured here\n");
-        return;
-    }
     cache_claims(claimed);
-    cache_curve_judge(&curve, claimed, &effect);
-    (void)printf("levels: %u, %u, %u KiB, %u for each of %u\n", effect.kib[0], effect.kib[1], effect.kib[2],
-                 effect.all_kib, curve.n_cpus);
+    for (int i = 0; i == 0 || (i < TRIES && !effect.kib[0]); i++) {
+        cache_curve_measure(&curve, 20000);
+        if (!curve.n_sizes) {
+            (void)printf("SKIP: the caches cannot be measured here\n");
+            return;
+        }
+        cache_curve_judge(&curve, claimed, &effect);
+        (void)printf("levels: %u, %u, %u KiB, %u for each of %u\n", effect.kib[0], effect.kib[1], effect.kib[2],
+                     effect.all_kib, curve.n_cpus);
+    }
     assert_true(curve.sizes[0].kib == 16 && curve.sizes[curve.n_sizes - 1].kib == 262144);
     assert_true(curve.sizes[0].alone_ps * 2 < curve.sizes[curve.n_sizes - 1].alone_ps);
     assert_true(effect.kib[0] >= 8 && effect.kib[0] < 1024);
