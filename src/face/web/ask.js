@@ -147,7 +147,7 @@ export function canAsk(request) {
  * A word of a command line.
  * @param {string} word
  */
-const quoted = (word) => (/^[\w%+,./:=@-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
+export const quoted = (word) => (/^[\w%+,./:=@-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'");
 
 let database = "DB";
 

@@ -8,7 +8,9 @@ import {isOff, switchOff, timeWords} from "./timeline-model.js";
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Words} Words */
 
-const PIECE = 200, PIECES_KEPT = 60, LISTED_MOST = 1e6, RECORDED_EVENTS = 200000, ROW_HIGH = 22;
+/** Events that a page in a file has at most. */
+export const RECORDED_EVENTS = 200000;
+const PIECE = 200, PIECES_KEPT = 60, LISTED_MOST = 1e6, ROW_HIGH = 22;
 /** The columns of KernelShark's list, and the stream. */
 const EVENT_COLUMNS = [["index", "#", "4.5rem", "n"], ["cpu", "CPU", "3.2rem", "n"], ["time", "time", "8.5rem", "n mono"], ["comm", "task", "minmax(7rem, 11rem)", ""], ["task", "PID", "4.5rem", "n"],
                        ["latency", "latency", "4rem", ""], ["event", "event", "minmax(9rem, 14rem)", ""], ["info", "info", "minmax(16rem, 1fr)", ""], ["stream", "stream", "3.8rem", "n"]];
