@@ -107,13 +107,19 @@ def tops_of(page, selector):
 
 def check_rows(page):
     for compact, high, gap in ((False, H, S), (True, LOW_H, LOW_S)):
-        show(page, "off=compact" if compact else "")
+        show(page, "sort=number" + (";off=compact" if compact else ""))
         rows = tops_of(page, ".time-name")
         expect(len(rows) > 4 and all(abs(height - high) < 0.01 for _, _, height in rows), f"rows are not {high} high: {rows}")
         steps = {round(after[1] - before[1], 2) for before, after in zip(rows, rows[1:])}
         expect(steps == {high + gap}, f"rows are {steps} apart")
     numbers = [int(row) for row, _, _ in rows]
     expect(numbers[:4] == [0, 1, 2, 3] and numbers == sorted(numbers), f"rows stand as {numbers}")
+    show(page)
+    ran = page.value("rowsShown(streamsNow()).slice(4).map((row) => streamsNow().number('run_ns', row))")
+    expect(len(ran) > 4 and ran == sorted(ran, reverse=True), f"tasks that ran for {ran} ns stand below each other")
+    last, first = page.value("""(() => { const streams = streamsNow(), of = streams.columns.get('process').numbers, row = rowsShown(streams).at(-1), before = of[row];
+        of[row] = 1; const first = rowsShown(streams)[4]; of[row] = before; return [row, first]; })()""")
+    expect(last == first, f"a task of the program is not the first of tasks, but {first}")
 
 
 SEATS = [(0, 0, 0, 0), (0, 1, 1, 4), (0, 0, 0, 2), (0, 1, 2, 1)]  # stream, node, core, CPU in the core's order; by number

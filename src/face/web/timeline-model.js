@@ -17,7 +17,7 @@ import {state, want} from "./state.js";
  * @property {number[]} hide rows
  * @property {number[]} pin rows
  * @property {string} show "" CPUs and tasks, "cpus", "tasks"
- * @property {string} sort tasks: "" by number, "run", "wait", "name"
+ * @property {string} sort tasks: "" those of the program first, "number", "run", "wait", "name"
  * @property {string} find rows with that name, number or process; "0-3,7" CPUs
  * @property {number} row that is chosen, -1: none
  * @property {number} at the time that is chosen there
@@ -238,6 +238,34 @@ function rowFilter(streams, text) {
 const byNumber = (a, b) => (a === b || (Number.isNaN(a) && Number.isNaN(b)) ? 0 : Number.isNaN(a) ? 1 : Number.isNaN(b) ? -1 : a - b);
 
 /**
+ * Whether a task is one of the program that was measured. perf.data knows the process of any task, which says nothing of this.
+ * @param {Answer} streams
+ * @param {number} row
+ */
+const isOfProgram = (streams, row) => !Number.isNaN(streams.number("process", row)) && streams.head.streams?.[streams.number("stream", row)]?.kind !== "perf.data";
+
+/**
+ * The order of tasks: where nobody chose another, those of the program by number, then others, those that ran longest first. By number alone the first are threads
+ * of the kernel.
+ * @param {Answer} streams
+ * @param {string} sort
+ * @returns {(a: number, b: number) => number}
+ */
+function taskOrder(streams, sort) {
+    const number = (/** @type {string} */ key, /** @type {number} */ a, /** @type {number} */ b) => byNumber(streams.number(key, a), streams.number(key, b));
+    if (sort === "name")
+        return (a, b) => (streams.text("name", a) < streams.text("name", b) ? -1 : 1);
+    if (sort === "number")
+        return (a, b) => number("number", a, b);
+    if (sort)
+        return (a, b) => byNumber(-streams.number(sort + "_ns", a), -streams.number(sort + "_ns", b));
+    return (a, b) => {
+        const isOwn = isOfProgram(streams, a);
+        return Number(isOfProgram(streams, b)) - Number(isOwn) || (isOwn ? number("number", a, b) : byNumber(-streams.number("run_ns", a), -streams.number("run_ns", b)) || number("samples", b, a));
+    };
+}
+
+/**
  * The rows that are shown, from top to bottom: pinned ones, then stream by stream CPUs and tasks.
  * @param {Answer} streams
  * @returns {number[]}
@@ -248,9 +276,9 @@ export function rowsShown(streams) {
     for (let row = 0; row < streams.n; row++)
         if (!hidden.has(row) && !first.has(row) && keeps(row) && (!show || (show === "cpus") === (streams.text("kind", row) === "cpu")))
             all.push({row, stream: streams.number("stream", row), isTask: streams.text("kind", row) === "cpu" ? 0 : 1, seat: isTree ? seatOf(streams, row) : undefined});
-    const value = (/** @type {number} */ row) => (sort === "run" || sort === "wait" ? -streams.number(sort + "_ns", row) : streams.number("number", row));
+    const order = taskOrder(streams, sort);
     all.sort((a, b) => a.stream - b.stream || a.isTask - b.isTask || (a.seat && b.seat ? byNumber(a.seat.node, b.seat.node) || a.seat.core - b.seat.core || a.seat.pu - b.seat.pu : 0) ||
-        (sort === "name" && a.isTask ? (streams.text("name", a.row) < streams.text("name", b.row) ? -1 : 1) : byNumber(a.isTask ? value(a.row) : a.row, b.isTask ? value(b.row) : b.row)) || a.row - b.row);
+        (a.isTask ? order(a.row, b.row) : 0) || a.row - b.row);
     return [...pinned, ...all.map((each) => each.row)];
 }
 

@@ -20,7 +20,7 @@ const STREAMS = {report: "streams"};
 /** What colours can mean, and what that needs. */
 const COLOURS = [["", "task, and CPU on tasks", ""], ["task", "task", ""], ["cpu", "CPU", ""], ["node", "memory node", "topology"], ["variable", "variable", "samples"],
                  ["function", "function", "samples"], ["local", "near or far memory", "samples"]];
-const ROW_KINDS = [["", "CPUs and tasks"], ["cpus", "CPUs"], ["tasks", "tasks"]], TASK_ORDERS = [["", "number"], ["run", "time run"], ["wait", "time waited"], ["name", "name"]];
+const ROW_KINDS = [["", "CPUs and tasks"], ["cpus", "CPUs"], ["tasks", "tasks"]], TASK_ORDERS = [["", "the program's first"], ["number", "number"], ["run", "time run"], ["wait", "time waited"], ["name", "name"]];
 /** A file holds one picture of everything, from which all others are drawn. */
 const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, PICTURES_KEPT = 12, RESTS = 150;
 
