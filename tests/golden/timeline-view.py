@@ -285,6 +285,13 @@ def check_panel(page, runs, begin):
     expect(words(page)["at"] == run["from_ns"] - begin, f"a jump to the begin of the stay goes to {words(page)}")
 
 
+def check_strip(page):
+    """The strip above is as high as the CPUs are busy, in a page in a file too, whose picture has the tasks as well."""
+    busy = page.value("(() => { const streams = streamsNow(); return [0, 1, 2, 3].reduce((sum, row) => sum + streams.number('run_ns', row), 0) / 4 / lengthNow(); })()")
+    drawn_busy = page.value("stripShares(wholePicture, 800).reduce((sum, each) => sum + each, 0) / 800")
+    expect(abs(drawn_busy - busy) < 0.02, f"the strip has CPUs busy for {drawn_busy}, not {busy}")
+
+
 # --- what people do --------------------------------------------------------------------------------------------------------------
 
 
@@ -444,6 +451,7 @@ def check_file(page, path, scratch):
     expect(names[:2] == ["CPU 0", "CPU 1"], f"rows of the file: {names}")
     check_ink_of_file = page.value("timeParts.rows.pictures.length > 0 && timeParts.rows.pictures[0].rows.size > 3")
     expect(check_ink_of_file, "the file has no picture")
+    check_strip(page)
     outside = [address for address in page.browser.loads if not address.startswith(("file://", "about:", "data:", "blob:"))]
     expect(not outside and not page.browser.troubles, f"the file loads {outside}, says {page.browser.troubles[:3]}")
 
@@ -480,7 +488,7 @@ def main():
             expect(page.value("state.view") == "timeline", "a recording alone does not open its time line")
             show(page)
             begin = int(page.value("String(streamsNow().head.from)").replace(".", ""))
-            for check in (check_rows, check_blocks, check_ink, check_keys, check_pointer):
+            for check in (check_rows, check_strip, check_blocks, check_ink, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
             check_list(page, path, begin)

@@ -128,32 +128,48 @@ async function loadStrip() {
     const streams = streamsNow();
     if (!timeParts || !streams || !timeParts.rows.width)
         return;
-    const cpus = Array.from({length: streams.n}, (_, i) => i).filter((row) => streams.text("kind", row) === "cpu"), some = (cpus.length ? cpus : Array.from({length: streams.n}, (_, i) => i)).slice(0, STRIP_ROWS);
-    const request = isServed ? {by: colourBy("cpu"), report: "timeline", rows: some, width: 1000} : recordedRequest(colourBy("cpu"));
+    const request = isServed ? {by: colourBy("cpu"), report: "timeline", rows: stripRows(), width: 1000} : recordedRequest(colourBy("cpu"));
     wholePicture = await pictureFor(request).catch(() => null);
     drawStrip();
 }
 
 // --- strip and axis ----------------------------------------------------------------------------------------------------
 
-function drawStrip() {
-    if (!timeParts || !timeParts.rows.width)
-        return;
-    const {strip, rows} = timeParts, width = rows.room, brush = brushFor(strip, width, STRIP_HEIGHT), sums = new Float64Array(Math.ceil(width) + 1), of = wholePicture, length = lengthNow();
-    strip.style.marginLeft = rows.nameWidth + "px";
-    brush.fillStyle = colourOf("--soft");
-    brush.fillRect(0, 0, width, STRIP_HEIGHT);
-    for (const [begin, end] of of ? of.rows.values() : [])
+/** The rows of the strip: CPUs, where there are any, since a task that waits would make a busy machine look idle. */
+function stripRows() {
+    const streams = /** @type {Answer} */ (streamsNow()), all = Array.from({length: streams.n}, (_, i) => i), cpus = all.filter((row) => streams.text("kind", row) === "cpu");
+    return (cpus.length ? cpus : all).slice(0, isServed ? STRIP_ROWS : all.length);
+}
+
+/**
+ * How busy the rows of the strip are, 0 to 1 for each pixel. A row without anything in the picture was idle.
+ * @param {Picture | null} of
+ * @param {number} width
+ */
+function stripShares(of, width) {
+    const sums = new Float64Array(Math.ceil(width) + 1), some = stripRows();
+    for (const row of some) {
+        const [begin, end] = of?.rows.get(row) || [0, 0];
         for (let i = begin; of && i < end; i++) {
             const scale = width / of.width, left = of.x[i] * scale, right = (of.x[i] + of.n[i]) * scale;
             for (let x = Math.floor(left); x < right; x++)
-                sums[x] += (of.run[i] / 255) * (Math.min(x + 1, right) - Math.max(x, left));
+                sums[x] += ((of.run[i] / 255) * (Math.min(x + 1, right) - Math.max(x, left))) / some.length;
         }
+    }
+    return sums;
+}
+
+function drawStrip() {
+    if (!timeParts || !timeParts.rows.width || !streamsNow())
+        return;
+    const {strip, rows} = timeParts, width = rows.room, brush = brushFor(strip, width, STRIP_HEIGHT), shares = stripShares(wholePicture, width), length = lengthNow();
+    strip.style.marginLeft = rows.nameWidth + "px";
+    brush.fillStyle = colourOf("--soft");
+    brush.fillRect(0, 0, width, STRIP_HEIGHT);
     brush.fillStyle = colourOf("--execution");
-    const most = of ? of.rows.size || 1 : 1;
     for (let x = 0; x < width; x++)
-        if (sums[x] > 0) {
-            const high = Math.max((sums[x] / most) * (STRIP_HEIGHT - 4), 1);
+        if (shares[x] > 0) {
+            const high = Math.max(shares[x] * (STRIP_HEIGHT - 4), 1);
             brush.fillRect(x, STRIP_HEIGHT - high, 1, high);
         }
     const {from, to} = windowNow(length), left = (from * width) / length, right = Math.max((to * width) / length, left + 2);
