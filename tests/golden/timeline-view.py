@@ -452,6 +452,9 @@ def check_file(page, path, scratch):
     check_ink_of_file = page.value("timeParts.rows.pictures.length > 0 && timeParts.rows.pictures[0].rows.size > 3")
     expect(check_ink_of_file, "the file has no picture")
     check_strip(page)
+    show(page, "row=0;at=9000")
+    said = page.value("document.querySelector('.time-stay').textContent")
+    expect(f"hpcviewer {path}" in said, f"a choice in the file says: {said}")
     outside = [address for address in page.browser.loads if not address.startswith(("file://", "about:", "data:", "blob:"))]
     expect(not outside and not page.browser.troubles, f"the file loads {outside}, says {page.browser.troubles[:3]}")
 

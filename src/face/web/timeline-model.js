@@ -2,6 +2,7 @@
 // What the time line shows, as numbers: its part of the state, the rows in their order, where they are, the blocks of the topology, times as texts. Nothing here
 // knows of the page.
 import {state, want} from "./state.js";
+import {quoted} from "./ask.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 
@@ -159,6 +160,18 @@ export function axisTicks(streams, from, to, n) {
         ticks.push(t);
     return {step, ticks};
 }
+
+/**
+ * The recordings, as words of a command line.
+ * @param {Answer | null} streams
+ */
+export const inputWords = (streams) => (streams?.head.streams || [{path: "INPUT"}]).map((/** @type {any} */ each) => quoted(each.path)).join(" ");
+
+/**
+ * What shows the recordings with a server, so that any question has an answer.
+ * @param {Answer | null} streams
+ */
+export const viewerCommand = (streams) => "hpcviewer " + inputWords(streams);
 
 // --- rows --------------------------------------------------------------------------------------------------------------
 

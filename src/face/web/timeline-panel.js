@@ -4,7 +4,7 @@ import {ask, canAsk, forget, isServed} from "./ask.js";
 import {make, attributes, button, named, percent, meter, definitions, smallTable, numberCell} from "./parts.js";
 import {functionItem, tables} from "./things.js";
 import {itemLink} from "./view-variable.js";
-import {isOff, spanText, timeWords} from "./timeline-model.js";
+import {isOff, spanText, timeWords, viewerCommand} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Words} Words */
@@ -66,7 +66,7 @@ export class TimePanel {
      */
     async askFor(request, isWanted, place, without, draw) {
         if (!isWanted || !canAsk(request)) {
-            place.replaceChildren(make("p", "dim", isWanted ? "" : without));
+            place.replaceChildren(make("p", "dim", isWanted ? `This page does not hold what is known of a ${request.report === "stay" ? "place" : "window"}: ${viewerCommand(this.streams)} shows it.` : without));
             return;
         }
         try {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The view of the time line: what each CPU and each task did, at any zoom. It is a script of its own, which only pages have that have something to show in it: it
 // fills in the view that view-timeline.js has.
-import {ask, answered, canAsk, forget, isServed, quoted} from "./ask.js";
+import {ask, answered, canAsk, forget, isServed} from "./ask.js";
 import {state, tell, want} from "./state.js";
 import {kindOf, nameOf, tables} from "./things.js";
 import {make, attributes, button, named, choice, check, percent, say, onceAFrame} from "./parts.js";
 import {brushFor, colourOf} from "./canvas.js";
 import {timeline} from "./view-timeline.js";
-import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, wantTime, wantWindow, windowNow} from "./timeline-model.js";
+import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, viewerCommand, wantTime, wantWindow, windowNow} from "./timeline-model.js";
 import {TimeRows} from "./timeline-rows.js";
 import {EventList, RECORDED_EVENTS} from "./timeline-list.js";
 import {TimePanel} from "./timeline-panel.js";
@@ -109,9 +109,6 @@ function lackingText() {
     return (streamsNow()?.head.lacking || []).map((/** @type {any} */ each) => each.text.charAt(0).toUpperCase() + each.text.slice(1) + ".").join(" ");
 }
 
-/** What shows the recordings with a server, so that any question has an answer. */
-const viewerCommand = () => ["hpcviewer", ...(streamsNow()?.head.streams || []).map((/** @type {any} */ each) => quoted(each.path))].join(" ");
-
 /** What a page in a file leaves out. */
 function recordedText() {
     const streams = streamsNow();
@@ -121,7 +118,7 @@ function recordedText() {
     for (let row = 0; row < streams.n; row++)
         n += streams.text("kind", row) === "cpu" ? streams.number("events", row) || 0 : 0;
     const parts = RECORDED_WIDTH.toLocaleString("en"), listed = n > RECORDED_EVENTS ? `, and of ${n.toLocaleString("en")} events the first ${RECORDED_EVENTS.toLocaleString("en")}` : "";
-    return `This page has one picture of the whole time, in ${parts} parts${listed}. ${viewerCommand()} shows any window of it.`;
+    return `This page has one picture of the whole time, in ${parts} parts${listed}. ${viewerCommand(streams)} shows any window of it.`;
 }
 
 async function loadStrip() {
