@@ -292,6 +292,13 @@ def check_strip(page):
     expect(abs(drawn_busy - busy) < 0.02, f"the strip has CPUs busy for {drawn_busy}, not {busy}")
 
 
+def check_first_view(page):
+    """A recording whose samples are the scheduler's events has nothing to show but its time line."""
+    for names, functions, alone in ((["<not data-centric>"], 1, True), ([], 0, True), (["a", "<not data-centric>"], 1, False)):
+        found = page.value(f"isTimeAlone({{vars: {{n: {len(names)}, text: (key, i) => {json.dumps(names)}[i]}}, functions: {{n: {functions}}}}}, streamsNow())")
+        expect(found == alone, f"with {names} and {functions} functions the time line is {'' if found else 'not '}all there is")
+
+
 # --- what people do --------------------------------------------------------------------------------------------------------------
 
 
@@ -491,7 +498,7 @@ def main():
             expect(page.value("state.view") == "timeline", "a recording alone does not open its time line")
             show(page)
             begin = int(page.value("String(streamsNow().head.from)").replace(".", ""))
-            for check in (check_rows, check_strip, check_blocks, check_ink, check_keys, check_pointer):
+            for check in (check_rows, check_strip, check_first_view, check_blocks, check_ink, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
             check_list(page, path, begin)

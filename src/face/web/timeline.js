@@ -483,6 +483,16 @@ function drawTimeline(mask) {
 
 let hasAsked = false;
 
+/**
+ * Whether there is nothing to show but the time line: the samples that perf sched record writes are the scheduler's events, of which nothing says what data they meet.
+ * @param {{vars: Answer, functions: Answer}} t
+ * @param {Answer} streams
+ */
+function isTimeAlone({vars, functions}, streams) {
+    const hasSamples = (streams.columns.get("samples")?.numbers || []).some((each) => each > 0), names = Array.from({length: vars.n}, (_, i) => vars.text("variable", i));
+    return streams.n > 0 && (functions.n === 0 || (!hasSamples && names.every((name) => name === "<not data-centric>")));
+}
+
 Object.assign(timeline, {
     canShow() {
         const streams = streamsNow();
@@ -490,7 +500,8 @@ Object.assign(timeline, {
             hasAsked = true;
             ask(STREAMS).then(() => {
                 tell(new Set(["data"]));
-                if (!location.hash && tables()?.functions.n === 0)
+                const t = tables(), now = streamsNow();
+                if (!location.hash && t && now && isTimeAlone(t, now))
                     want({view: "timeline", split: "80"});
             }, () => undefined);
         }
