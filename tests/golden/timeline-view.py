@@ -112,6 +112,8 @@ def check_rows(page):
         expect(len(rows) > 4 and all(abs(height - high) < 0.01 for _, _, height in rows), f"rows are not {high} high: {rows}")
         steps = {round(after[1] - before[1], 2) for before, after in zip(rows, rows[1:])}
         expect(steps == {high + gap}, f"rows are {steps} apart")
+        cut = page.value("[...document.querySelectorAll('.time-label')].filter((each) => each.scrollHeight > each.clientHeight).length")
+        expect(cut == 0, f"{cut} names are cut below")
     numbers = [int(row) for row, _, _ in rows]
     expect(numbers[:4] == [0, 1, 2, 3] and numbers == sorted(numbers), f"rows stand as {numbers}")
     show(page)
