@@ -294,6 +294,14 @@ def check_strip(page):
     expect(abs(drawn_busy - busy) < 0.02, f"the strip has CPUs busy for {drawn_busy}, not {busy}")
 
 
+def check_command(page, path):
+    show(page, "from=1000000;to=2000000")
+    seen, wanted = page.value("commands()[0]"), [page.value(f"clockText(streamsNow(), {t})") for t in (1000000, 2000000)]
+    expect(seen == f"hpcquery sched runs --from={wanted[0]} --to={wanted[1]} {path}", f"the command is {seen}")
+    done = subprocess.run([BUILD / "hpcquery", *seen.split()[1:]], capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, f"{seen}: {done.stderr}")
+
+
 def check_first_view(page):
     """A recording whose samples are the scheduler's events has nothing to show but its time line."""
     for names, functions, alone in ((["<not data-centric>"], 1, True), ([], 0, True), (["a", "<not data-centric>"], 1, False)):
@@ -503,6 +511,7 @@ def main():
             for check in (check_rows, check_strip, check_first_view, check_blocks, check_ink, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
+            check_command(page, path)
             check_list(page, path, begin)
             check_panel(page, runs, begin)
             check_looks(page, axe)

@@ -162,9 +162,9 @@ export function setDatabase(path) {
  */
 export function commandOf(request) {
     /** @type {any[]} */ const words = ["hpcquery", ...(request.steps || [[request.report]]).flatMap((/** @type {string[]} */ step, /** @type {number} */ i) => (i ? [":", ...step] : step))];
-    const isOperand = ["annotate", "items"].includes(request.report);
+    const isOperand = ["annotate", "items"].includes(request.report), inputs = request.inputs || [database];
     for (const [key, value] of Object.entries(request))
-        if (key === "report" || key === "steps" || value === undefined || value === false || value === "" || (key === "subject" && isOperand))
+        if (["report", "steps", "inputs"].includes(key) || value === undefined || value === false || value === "" || (key === "subject" && isOperand))
             continue;
         else if (value === true)
             words.push("--" + key);
@@ -173,7 +173,7 @@ export function commandOf(request) {
                 words.push(`--${key === "subject" ? "variable" : key}=${each}`);
     if (isOperand && request.subject)
         words.push(request.subject);
-    return [...words, database].map((word) => quoted(String(word))).join(" ");
+    return [...words, ...inputs].map((word) => quoted(String(word))).join(" ");
 }
 
 /**

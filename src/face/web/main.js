@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The frame around the views: head, list, two stacks of tabs with a movable border, and the keys that are the same everywhere. This file alone may
 // name all others.
-import {ask, openHome, setDatabase, commandOf} from "./ask.js";
+import {ask, isServed, openHome, setDatabase, commandOf} from "./ask.js";
 import {state, want, watch, tell, openState, textOf} from "./state.js";
 import {loadTables, tables, titleOf, kindOf} from "./things.js";
 import {make, attributes, button, byId, named, choice, say} from "./parts.js";
@@ -275,7 +275,8 @@ async function start() {
     await openHome();
     openState();
     const session = await ask({report: "session"});
-    setDatabase(session.head.path || "DB");
+    const path = session.head.path || "DB";
+    setDatabase(!isServed && /\/hpcviewer-[^/]+\/database$/.test(path) ? "DB" : path); // hpcviewer made it for itself, and took it away
     document.title = (session.head.command || session.program || "Locus").slice(0, 200);
     list = new List();
     const stacks = attributes(make("div", "stacks", makeStack("data"), makeBorder(), makeStack("code")), {id: "stacks"});

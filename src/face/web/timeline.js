@@ -104,6 +104,12 @@ async function loadPictures() {
     loadPictures();
 }
 
+/** What prints the runs of the window: hpcquery sched runs. */
+function commandRequests() {
+    const streams = streamsNow(), {from, to} = timeWords(), text = (/** @type {number} */ t) => (streams && !Number.isNaN(t) ? clockText(streams, t) : undefined);
+    return streams ? [{report: "runs", steps: [["sched", "runs"]], from: text(from), to: text(to), inputs: (streams.head.streams || []).map((/** @type {any} */ each) => each.path)}] : [];
+}
+
 /** What the recordings do not have, with what records it. */
 function lackingText() {
     return (streamsNow()?.head.lacking || []).map((/** @type {any} */ each) => each.text.charAt(0).toUpperCase() + each.text.slice(1) + ".").join(" ");
@@ -507,7 +513,7 @@ Object.assign(timeline, {
         }
         return {item: "", why: streams && streams.n ? "" : streams ? lackingText() : "The rows of the time line are on their way."};
     },
-    asks: () => [],
+    asks: commandRequests,
     open: openTimeline,
     draw: (/** @type {string} */ _, /** @type {Set<string>} */ mask) => drawTimeline(mask),
 });
