@@ -275,6 +275,11 @@ def check_panel(page, runs, begin):
     page.wait(f"document.querySelector('.time-stay dd')?.textContent === 'running' && document.querySelector('.time-stay').innerText.includes({json.dumps(run['name'])})", 20)
     facts = page.value("Object.fromEntries([...document.querySelectorAll('.time-stay dt')].map((each) => [each.textContent, each.nextElementSibling.textContent]))")
     expect(facts["task"] == run["name"] and facts["state"] == "running" and facts["from"] == f"{run['from_ns'] // 10**9}.{run['from_ns'] % 10**9:09d}" and facts["then"] == run["then"], f"{facts} is not {run}")
+    page.value("location.hash = location.hash.replace('layout=split:80,', 'layout=')")
+    drawn(page)
+    seen = page.value("""[".time-stay dd", ".time-list .grid-head > :nth-child(8)"].map((each) => { const box = document.querySelector(each).getBoundingClientRect(), panel = document.getElementById("panel-timeline").getBoundingClientRect();
+        return [box.top >= panel.top && box.bottom <= panel.bottom, box.right <= panel.right && box.width > 100]; })""")
+    expect(seen[0] == [True, True] and seen[1][1], f"what is said of a choice, and the info of events, are out of sight: {seen}")
     sums = {}
     for each in runs:
         sums[each["name"]] = sums.get(each["name"], 0) + (each["running_ns"] or 0)

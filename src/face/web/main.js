@@ -130,14 +130,17 @@ function makeBorder() {
         const step = (/** @type {Record<string, number>} */ ({ArrowUp: -5, ArrowLeft: -5, ArrowDown: 5, ArrowRight: 5}))[event.key];
         if (step) {
             event.preventDefault();
-            move(Number(state.split || 50) + step);
+            move(splitNow() + step);
         }
     });
     return border;
 }
 
+/** The share of the upper stack: the time line needs more than others, where nobody moved the border. */
+const splitNow = () => Number(state.split || (viewOf("data").name === "timeline" ? 70 : 50));
+
 function drawBorder() {
-    const split = Number(state.split || 50);
+    const split = splitNow();
     byId("stacks").style.setProperty("--split", split + "%");
     attributes(/** @type {HTMLElement} */ (document.querySelector(".border")), {"aria-valuenow": split});
 }

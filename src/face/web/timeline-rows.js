@@ -78,7 +78,7 @@ export class TimeRows {
     }
 
     get nameWidth() {
-        return this.width < 600 ? NAMES_NARROW : NAMES;
+        return this.width < 480 ? NAMES_NARROW : NAMES;
     }
 
     /** Pixels that time has. */

@@ -446,9 +446,9 @@ function openTimeline(panel) {
     const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime), side = new TimePanel({go: goTo, choose: chooseTime, arrow: (arrow) => rows.point(arrow)});
     attributes(strip, {role: "slider", tabindex: 0, "aria-label": "The window in the whole recording", "aria-valuemin": 0, "aria-valuemax": 100});
     watchStrip(strip);
-    const lower = make("div", "time-lower", list.element, side.element);
+    const lower = make("div", "time-lower", list.element);
     timeParts = {rows, strip, axis, bar: make("div", "tools"), times: make("div", "tools"), legend: make("div", "legend time-legend"), words, note, lower, toggle, list, panel: side};
-    panel.append(timeParts.bar, timeParts.times, make("div", "time-box", toggle, rows.tree, make("div", "time-right", strip, axis, rows.view)), words, timeParts.legend, lower, note,
+    panel.append(timeParts.bar, timeParts.times, make("div", "time-main", make("div", "time-box", toggle, rows.tree, make("div", "time-right", strip, axis, rows.view)), side.element), words, timeParts.legend, lower, note,
                  make("details", "dim", make("summary", "", "Keys"), make("p", "", TIME_KEY_WORDS)));
     panel.addEventListener("keydown", onTimeKey);
 }
@@ -471,7 +471,7 @@ function drawTimeline(mask) {
         drawStrip();
     list.element.hidden = isOff("list");
     panel.element.hidden = isOff("panel");
-    lower.hidden = isOff("list") && isOff("panel");
+    lower.hidden = isOff("list");
     loadPictures();
     drawLegend(rows.pictures);
     panel.showStay(streams, words);
