@@ -314,6 +314,13 @@ def check_first_view(page):
         expect(found == alone, f"with {names} and {functions} functions the time line is {'' if found else 'not '}all there is")
 
 
+def check_legend(page):
+    """Rows of CPUs and of tasks have different colours where nobody chose: each has its part, and marks are explained."""
+    show(page)
+    said = page.value("document.querySelector('.time-legend').textContent")
+    expect("On CPUs:" in said and "On tasks:" in said and "task 1:101" in said.split("On tasks:")[0] and "CPU 1" in said.split("On tasks:")[-1] and "not known" in said, f"the legend says: {said}")
+
+
 # --- what people do --------------------------------------------------------------------------------------------------------------
 
 
@@ -513,7 +520,7 @@ def main():
             expect(page.value("state.view") == "timeline", "a recording alone does not open its time line")
             show(page)
             begin = int(page.value("String(streamsNow().head.from)").replace(".", ""))
-            for check in (check_rows, check_strip, check_first_view, check_blocks, check_ink, check_keys, check_pointer):
+            for check in (check_rows, check_strip, check_first_view, check_legend, check_blocks, check_ink, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
             check_command(page, path)

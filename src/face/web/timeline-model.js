@@ -375,7 +375,7 @@ function paint(streams, blocks) {
 export const LOST = 1, TWIN = 2, SAMPLE = 4, WOKEN = 8, PREEMPTED = 16;
 
 /** @typedef {{name: string, colour: string, ns: number, key: number}} Key what a colour stands for */
-/** @typedef {{from: number, to: number, width: number, keys: Key[], rows: Map<number, [number, number]>, x: Uint32Array, n: Uint32Array, key: Float64Array, run: Uint8Array, wait: Uint8Array, unknown: Uint8Array, events: Uint8Array, flags: Uint8Array}} Picture
+/** @typedef {{by: string, from: number, to: number, width: number, keys: Key[], rows: Map<number, [number, number]>, x: Uint32Array, n: Uint32Array, key: Float64Array, run: Uint8Array, wait: Uint8Array, unknown: Uint8Array, events: Uint8Array, flags: Uint8Array}} Picture
  * of a window; rows: where the runs of each are */
 
 /**
@@ -396,6 +396,6 @@ export function pictureOf(answer) {
         rows.set(row[i], [i, first]);
     }
     const keys = (answer.head.keys || []).map((/** @type {any} */ each) => ({name: each.name, colour: `rgb(${channelsOf(each.colour).join(", ")})`, ns: Number(each.ns), key: each.key}));
-    return {from: Number(answer.head.from_ns) || 0, to: Number(answer.head.to_ns), width: Number(answer.head.width), keys, rows, x: words("x"), n: words("n"), key: answer.columns.get("key")?.numbers || new Float64Array(n).fill(NaN),
+    return {by: String(answer.head.by), from: Number(answer.head.from_ns) || 0, to: Number(answer.head.to_ns), width: Number(answer.head.width), keys, rows, x: words("x"), n: words("n"), key: answer.columns.get("key")?.numbers || new Float64Array(n).fill(NaN),
             run: bytes("run"), wait: bytes("wait"), unknown: bytes("unknown"), events: bytes("events"), flags: bytes("flags")};
 }

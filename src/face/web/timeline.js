@@ -22,7 +22,7 @@ const COLOURS = [["", "task, and CPU on tasks", ""], ["task", "task", ""], ["cpu
                  ["function", "function", "samples"], ["local", "near or far memory", "samples"]];
 const ROW_KINDS = [["", "CPUs and tasks"], ["cpus", "CPUs"], ["tasks", "tasks"]], TASK_ORDERS = [["", "the program's first"], ["number", "number"], ["run", "time run"], ["wait", "time waited"], ["name", "name"]];
 /** A file holds one picture of everything, from which all others are drawn. */
-const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, PICTURES_KEPT = 12, RESTS = 150;
+const RECORDED_WIDTH = 16384, CHUNK = 16, STRIP_ROWS = 64, STRIP_HEIGHT = 34, AXIS_HEIGHT = 20, KEYS_SHOWN = 14, KEYS_OF_A_KIND = 7, PICTURES_KEPT = 12, RESTS = 150;
 
 /** @typedef {{rows: TimeRows, strip: HTMLCanvasElement, axis: HTMLCanvasElement, bar: HTMLElement, times: HTMLElement, legend: HTMLElement, words: HTMLElement, note: HTMLElement, lower: HTMLElement, toggle: HTMLButtonElement, list: EventList, panel: TimePanel}} TimeParts */
 /** @type {TimeParts | null} */ let timeParts = null;
@@ -322,15 +322,34 @@ function onlyIn(picture) {
     return picture.keys.some((key) => key.name === name) ? name : "";
 }
 
-/** @param {Picture[]} pictures */
-function drawLegend(pictures) {
-    const {only} = timeWords(), keys = (pictures[0]?.keys || []).filter((key) => key.ns > 0), all = keys.reduce((sum, key) => sum + key.ns, 0), some = keys.slice(0, KEYS_SHOWN);
-    timeParts?.legend.replaceChildren(...some.map((key) => {
+/**
+ * The keys of a picture, largest first.
+ * @param {Picture} picture
+ * @param {string} title of whose colours they are, "" where all rows have the same
+ */
+function legendOf(picture, title) {
+    const {only} = timeWords(), keys = picture.keys.filter((key) => key.ns > 0), all = keys.reduce((sum, key) => sum + key.ns, 0), some = keys.slice(0, title ? KEYS_OF_A_KIND : KEYS_SHOWN);
+    return [title && keys.length ? make("span", "", title) : "", ...some.map((key) => {
         const patch = make("i", "key");
         patch.style.background = key.colour;
         return attributes(button(make("span", "", patch, named(key.name), ` ${percent((100 * key.ns) / all)}`), () => wantTime({only: only === key.name ? "" : key.name}), "bare"),
                           {"aria-pressed": only === key.name, title: `${spanText(key.ns)} in the window`});
-    }), keys.length > some.length ? make("span", "dim", `and ${keys.length - some.length} more`) : "");
+    }), keys.length > some.length ? make("span", "dim", `and ${keys.length - some.length} more`) : ""];
+}
+
+/** What is drawn beside colours. */
+const MARKS = [["woken", "woken, waits"], ["preempted", "waits, another has the CPU"], ["unknown", "not known"], ["tick", "event"], ["sample", "sample"], ["lost", "events lost"]];
+
+/**
+ * Rows of CPUs and of tasks may be coloured by different things: then each has its part.
+ * @param {Picture[]} pictures
+ */
+function drawLegend(pictures) {
+    const kinds = colourBy("cpu") === colourBy("task") ? [""] : ["cpu", "task"];
+    timeParts?.legend.replaceChildren(...kinds.flatMap((kind) => {
+        const picture = pictures.find((each) => each.by === colourBy(kind || "cpu"));
+        return picture ? legendOf(picture, kind === "cpu" ? "On CPUs:" : kind ? "On tasks:" : "") : [];
+    }), make("span", "time-marks", ...MARKS.map(([word, title]) => make("span", "", make("i", "key mark-" + word), title))));
 }
 
 // --- what people do ----------------------------------------------------------------------------------------------------
