@@ -58,6 +58,10 @@ static void kept_init(struct kept *kept, const char *path)
     if (real && (is_set || (home && *home == '/')))
         buf_printf(&kept->cached, "%s%s/locus", is_set ? cache : home, is_set ? "" : "/.cache");
     if (kept->cached.len_bytes && !kept->cached.failed) {
+        char *slash = strrchr(kept->cached.data, '/');
+        *slash = 0; /* the user's cache itself may not be there yet */
+        (void)mkdir(kept->cached.data, 0700);
+        *slash = '/';
         (void)mkdir(kept->cached.data, 0700);
         buf_printf(&kept->cached, "/%016" PRIx64 LEVELS_SUFFIX, hash);
     }
@@ -75,7 +79,7 @@ static bool find_kept(const struct kept *kept, const char *path, struct time_str
     const struct buf *places[] = {&kept->beside, &kept->cached};
     for (size_t i = 0; i < sizeof places / sizeof *places && !of->is_shell; i++)
         of->is_shell = places[i]->len_bytes && !places[i]->failed &&
-                       levels_map(path, places[i]->data, &of->levels, &of->stream, &of->n_events);
+                       levels_map(path, &of->key, places[i]->data, &of->levels, &of->stream, &of->n_events);
     return of->is_shell;
 }
 
@@ -86,9 +90,9 @@ static void *keep(void *argument)
     struct error ignored;
     struct kept kept;
     kept_init(&kept, of->stream->path);
-    if (!kept.beside.failed && levels_write(&of->levels, of->stream, kept.beside.data, &ignored) != 0 &&
+    if (!kept.beside.failed && levels_write(&of->levels, of->stream, &of->key, kept.beside.data, &ignored) != 0 &&
         kept.cached.len_bytes && !kept.cached.failed)
-        (void)levels_write(&of->levels, of->stream, kept.cached.data, &ignored);
+        (void)levels_write(&of->levels, of->stream, &of->key, kept.cached.data, &ignored);
     kept_fini(&kept);
     return NULL;
 }
@@ -112,8 +116,12 @@ static int open_one(const char *path, const struct stream_namer *namer, struct t
     struct kept kept;
     int code = 0;
     kept_init(&kept, path);
+    of->key = levels_key_of(path);
     if (!find_kept(&kept, path, of)) {
         code = read_one(path, namer, &of->stream, err);
+        const struct levels_key after = levels_key_of(path);
+        if (!levels_key_is_same(&of->key, &after)) /* which of them was read? */
+            of->key = (struct levels_key){0};
         if (code == 0)
             code = levels_make(of->stream, &of->levels, err);
         if (code == 0) {
@@ -133,6 +141,9 @@ int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
     if (!of->is_shell)
         return 0;
     int code = read_one(of->stream->path, &namer, &read, err);
+    const struct levels_key now = levels_key_of(of->stream->path);
+    if (code == 0 && (!levels_key_is_same(&of->key, &now) || read->n_events != of->n_events))
+        code = error_set(err, ERR_FORMAT, "%.600s: has been changed since it was opened", of->stream->path);
     if (code != 0) {
         stream_close(read);
         return code;

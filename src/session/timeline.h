@@ -47,6 +47,7 @@ struct time_stream {
     pthread_t keeper;
     uint64_t n_events;
     struct levels levels;
+    struct levels_key key; /* of the file that they are of */
     size_t first_row;         /* the number of its first row */
     struct topology topology; /* of its machine, if has_topology */
     struct brief_topology brief;
@@ -73,7 +74,8 @@ struct time_row {
 /* err: ERR_NOT_FOUND */
 int timeline_row(const struct timeline *timeline, uint64_t number, struct time_row *row, struct error *err);
 
-/* Reads what a recording says, if it was not read because its levels were kept in a file.  err: as stream_open */
+/* Reads what a recording says, if it was not read because its levels were kept in a file.  err: as stream_open;
+ * ERR_FORMAT: it has been changed since */
 int timeline_load(struct timeline *timeline, size_t stream, struct error *err);
 
 /* The window of a request on the axis.  err: ERR_USAGE */

@@ -64,19 +64,36 @@ static uint64_t add_words(uint64_t sum, const void *bytes, size_t n_bytes)
     return sum;
 }
 
-static bool fill_key(struct file_header *header, const char *path)
+struct levels_key levels_key_of(const char *recording)
 {
     struct stat info;
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-        return false;
-    header->input_bytes = (uint64_t)info.st_size;
-    header->input_s = info.st_mtim.tv_sec;
-    header->input_ns = info.st_mtim.tv_nsec;
-    memcpy(header->magic, MAGIC, sizeof header->magic);
-    header->version = FILE_VERSION;
-    header->header_bytes = sizeof *header;
-    (void)snprintf(header->program, sizeof header->program, "%s", PACKAGE_VERSION);
-    return true;
+    if (stat(recording, &info) != 0 || !S_ISREG(info.st_mode))
+        return (struct levels_key){0};
+    return (struct levels_key){.device = info.st_dev,
+                               .inode = info.st_ino,
+                               .n_bytes = (uint64_t)info.st_size,
+                               .s = info.st_mtim.tv_sec,
+                               .ns = info.st_mtim.tv_nsec,
+                               .owner = info.st_uid,
+                               .mode = info.st_mode};
+}
+
+bool levels_key_is_same(const struct levels_key *a, const struct levels_key *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->n_bytes == b->n_bytes && a->s == b->s &&
+           a->ns == b->ns;
+}
+
+static struct file_header header_for(const struct levels_key *key)
+{
+    struct file_header header = {.input_bytes = key->n_bytes,
+                                 .input_s = key->s,
+                                 .input_ns = key->ns,
+                                 .version = FILE_VERSION,
+                                 .header_bytes = sizeof header};
+    memcpy(header.magic, MAGIC, sizeof header.magic);
+    (void)snprintf(header.program, sizeof header.program, "%s", PACKAGE_VERSION);
+    return header;
 }
 
 /* --- writing --- */
@@ -161,12 +178,39 @@ static void describe(struct file_header *header, const struct levels *levels, co
     header->n_tasks = stream->n_tasks;
 }
 
-int levels_write(const struct levels *levels, const struct stream *stream, const char *path, struct error *err)
+/* A file without a name in the directory of path, which nobody has to remove when we are killed; else one with the
+ * name. -1: none can be made. */
+static int open_unnamed(const char *path, char *name)
 {
-    struct file_header header = {.spare = 0};
+    const char *slash = strrchr(path, '/');
+    char *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    int fd = directory ? open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    free(directory);
+    return fd < 0 ? mkostemp(name, O_CLOEXEC) : fd;
+}
+
+/* Gives what was written its name. */
+static bool publish(int fd, const char *name, const char *path)
+{
+    struct stat info;
+    char self[64];
+    (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    bool is_named = fstat(fd, &info) == 0 &&
+                    (info.st_nlink > 0 || linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0);
+    if (is_named && rename(name, path) == 0)
+        return true;
+    if (is_named)
+        (void)unlink(name);
+    return false;
+}
+
+int levels_write(const struct levels *levels, const struct stream *stream, const struct levels_key *key,
+                 const char *path, struct error *err)
+{
+    struct file_header header = header_for(key);
     struct buf texts = {0}, name = {0};
     bool is_known = strcmp(stream->kind, "trace.dat") == 0 || strcmp(stream->kind, "perf.data") == 0;
-    if (!is_known || stream->n_events == 0 || stream->couplebreak_on || !fill_key(&header, stream->path))
+    if (!is_known || stream->n_events == 0 || stream->couplebreak_on || !key->n_bytes)
         return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
     describe(&header, levels, stream);
     put_texts(stream, &texts);
@@ -177,16 +221,14 @@ int levels_write(const struct levels *levels, const struct stream *stream, const
         buf_fini(&name);
         return error_memory(err);
     }
-    struct writing writing = {.fd = mkostemp(name.data, O_CLOEXEC)};
+    struct writing writing = {.fd = open_unnamed(path, name.data)};
     int code = writing.fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno)) : 0;
     if (code == 0) {
         put_all(&writing, &header, levels, stream, &texts);
-        writing.failed |= fchmod(writing.fd, 0644) != 0;
-        writing.failed |= close(writing.fd) != 0;
-        if (writing.failed || rename(name.data, path) != 0) {
+        writing.failed |= fchmod(writing.fd, key->mode & S_IROTH ? 0644 : 0600) != 0;
+        if (writing.failed || !publish(writing.fd, name.data, path))
             code = error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno));
-            (void)unlink(name.data);
-        }
+        (void)close(writing.fd);
     }
     buf_fini(&texts);
     buf_fini(&name);
@@ -349,18 +391,17 @@ static bool map(int fd, size_t n_file, const struct file_header *header, const c
     return *shell;
 }
 
-bool levels_map(const char *recording, const char *path, struct levels *levels, struct stream **shell,
-                uint64_t *n_events)
+bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
+                struct stream **shell, uint64_t *n_events)
 {
-    struct file_header wanted = {.spare = 0}, header;
+    struct file_header wanted = header_for(key), header;
     struct stat info;
     *shell = NULL;
-    if (!fill_key(&wanted, recording))
-        return false;
-    int fd = input_open(AT_FDCWD, path, 0, &info);
+    int fd = key->n_bytes ? input_open(AT_FDCWD, path, 0, &info) : -1;
     if (fd < 0)
         return false;
-    bool is_there = is_whole(fd, (uint64_t)info.st_size, &wanted, &header) &&
+    bool is_trusted = info.st_uid == geteuid() || info.st_uid == 0 || info.st_uid == key->owner;
+    bool is_there = is_trusted && is_whole(fd, (uint64_t)info.st_size, &wanted, &header) &&
                     map(fd, (size_t)info.st_size, &header, recording, levels, shell);
     *n_events = is_there ? header.n_events : 0;
     (void)close(fd);

@@ -135,14 +135,31 @@ void levels_draw(const struct levels *levels, size_t row, const struct level_pic
 
 #define LEVELS_SUFFIX ".locus-time"
 
-/* Keeps the levels of a recording, which is a file and was opened without options, in a file at path, whole or not at
- * all.  err: ERR_IO, ERR_UNSUPPORTED (it is no such recording), ERR_MEMORY */
-int levels_write(const struct levels *levels, const struct stream *stream, const char *path, struct error *err);
+/* Which file a recording is, and when it was written. All zero: none, or no plain file. Two that are equal at both ends
+ * of a reading are of what was read. */
+struct levels_key {
+    uint64_t device, inode, n_bytes;
+    int64_t s, ns;
+    uint32_t owner, mode;
+};
 
-/* Maps what levels_write has kept at path, if it is of the recording as it is now, of this version, and not damaged;
- * false: it is not, or there is none. *shell, to be closed, is a stream that says what the recording is and has
- * neither events nor types; *n_events: how many the recording has. */
-bool levels_map(const char *recording, const char *path, struct levels *levels, struct stream **shell,
-                uint64_t *n_events);
+/* The key of what lies at a path now.  ctx: ordinary */
+struct levels_key levels_key_of(const char *recording);
+
+/* Whether both are of one file that was not written in between.  ctx: any */
+bool levels_key_is_same(const struct levels_key *a, const struct levels_key *b);
+
+/* Keeps the levels of a recording, which was opened without options, in a file at path, whole or not at all; who may
+ * not read the recording may not read that file. key: of the recording that was read.  err: ERR_IO, ERR_UNSUPPORTED (it
+ * is no such recording), ERR_MEMORY */
+int levels_write(const struct levels *levels, const struct stream *stream, const struct levels_key *key,
+                 const char *path, struct error *err);
+
+/* Maps what levels_write has kept at path, if it is of the recording with that key, of this version, not damaged, and
+ * belongs to the user, to root or to whom the recording belongs; false: it does not, or there is none. *shell, to be
+ * closed, is a stream that says what the recording is and has neither events nor types; *n_events: how many the
+ * recording has. */
+bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
+                struct stream **shell, uint64_t *n_events);
 
 #endif

@@ -565,7 +565,7 @@ void schedule_source_init(struct schedule_source *source, const struct stream *s
 /* What a task does that left its CPU: the bits of prev_state as kernels since 4.14 have them. */
 static uint8_t state_of(const struct schedule_source *source, const struct stream_event *event)
 {
-    enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, GONE = 0x10 | 0x20, BLOCKED = 0xff };
+    enum { UNINTERRUPTIBLE = 2, STOPPED = 4 | 8, GONE = 0x10 | 0x20, BLOCKED = 0xff }; /* 0x40: parked, 0x80: idle */
     int64_t bits;
     if (source->misc && stream_field_number(source->stream, event, source->misc, &bits))
         return bits & SCHEDULE_MISC_GONE        ? SCHEDULE_DEAD
@@ -577,9 +577,9 @@ static uint8_t state_of(const struct schedule_source *source, const struct strea
         return SCHEDULE_PREEMPTED;
     if (bits & GONE)
         return SCHEDULE_DEAD;
-    return bits & INTERRUPTIBLE     ? SCHEDULE_SLEEPING
+    return bits & STOPPED           ? SCHEDULE_STOPPED
            : bits & UNINTERRUPTIBLE ? SCHEDULE_UNINTERRUPTIBLE
-                                    : SCHEDULE_STOPPED;
+                                    : SCHEDULE_SLEEPING;
 }
 
 static int32_t task_in(const struct schedule_source *source, const struct stream_event *event,

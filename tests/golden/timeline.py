@@ -289,8 +289,8 @@ def check_kept(scratch):
     """Levels of large recordings are kept beside them: answers are the same, and what is damaged or stale is made anew."""
     path, cache = scratch / "large.dat", scratch / "cache"
     kept = path.with_name("large.dat.locus-time")
-    cache.mkdir()
     tracedat.write_tiled(path, 240_000)
+    path.chmod(0o600)
     questions = ({"report": "streams"}, {"report": "timeline", "width": 300}, {"report": "window", "from": 1000, "to": 10**7},
                  {"report": "stay", "row": 1, "at": 5 * 10**6}, {"report": "events", "start": 777, "count": 3})
 
@@ -306,7 +306,7 @@ def check_kept(scratch):
     first = []
     for question in questions:
         first += answers([question])
-        expect(kept.exists(), "nothing is kept")
+        expect(kept.exists() and kept.stat().st_mode & 0o777 == 0o600, "nothing is kept, or others may read it")
         expect(list(scratch.glob("large.dat.locus-time*")) == [kept], f"left: {list(scratch.glob('large.dat.*'))}")
         kept.unlink()
     answers()
@@ -319,6 +319,15 @@ def check_kept(scratch):
         kept.write_bytes(damaged)
         expect(answers() == first[:2], f"damage at {at} is seen in answers")
         expect(kept.read_bytes() == whole, f"damage at {at} was not mended")
+    other = path.with_name("other.dat")
+    tracedat.write_tiled(other, 250_000)
+    done = subprocess.run([BUILD / "tests" / "lib" / "ask-packed", "--json", path, json.dumps(questions[-1])], capture_output=True, text=True,
+                          check=False, env={**os.environ, "ASK_MEANWHILE": f"cp -p {path} {path}.old; mv {other} {path}"})
+    expect(done.returncode == 1 and "changed since" in done.stderr, f"a recording that was replaced: {done.stderr} {done.stdout[:200]}")
+    os.replace(f"{path}.old", path)
+    if os.geteuid() == 0:
+        os.chown(kept, 65534, -1)
+        expect(answers() == first[:2] and kept.stat().st_uid == 0, "what somebody else keeps is believed")
     os.utime(path, (1, 1))
     expect(answers() == first[:2] and kept.read_bytes() != whole, "a stale file was not made anew")
     kept.unlink()

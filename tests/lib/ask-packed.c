@@ -20,6 +20,9 @@ int main(int argc, char **argv)
     if (argc < 3 + is_json)
         return 2;
     int code = n == 2 ? session_open_any(words[0], &session, &err) : session_open_streams(words, n - 1, &session, &err);
+    const char *meanwhile = getenv("ASK_MEANWHILE"); /* a command, run between opening and asking */
+    if (code == 0 && meanwhile && system(meanwhile) != 0)
+        return 2;
     if (code == 0)
         code = is_json ? session_ask_json(session, words[n - 1], &text, &err)
                        : session_ask_packed(session, words[n - 1], &out, &err);

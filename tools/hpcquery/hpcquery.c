@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/options.h"
 #include "hpcquery.h"
@@ -266,6 +267,18 @@ static int no_verb(void)
     return status;
 }
 
+/* Whether a file to be written is one of those that are read. */
+static bool replaces_input(const char *output, char **words, size_t n)
+{
+    struct stat to, from;
+    if (!output || stat(output, &to) != 0 || !S_ISREG(to.st_mode))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (stat(words[i], &from) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+            return true;
+    return false;
+}
+
 /* Does what the words ask for. A word that is a report and a form of frames, such as tree, is a report of a database of
  * ours, unless an option says otherwise. */
 static int answer(const struct settings *settings, char **words, size_t n)
@@ -280,6 +293,8 @@ static int answer(const struct settings *settings, char **words, size_t n)
             return no_verb();
         verb = (struct verb){&chain_kind, chain_run};
     }
+    if (replaces_input(settings->values[ASK_OUTPUT], words, n))
+        return usage("--output names what is read: give it another name");
     return asks_check(&asker, verb.kind, settings->given, &err) == 0 ? verb.run(settings, verb.kind, words, n)
                                                                      : usage(err.text);
 }
