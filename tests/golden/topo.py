@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import random
-import struct
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests/lib"))
+import schedfile  # noqa: E402
 import tracedat  # noqa: E402
 DATA = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "kernelshark"
 SCRATCH = tempfile.TemporaryDirectory()
@@ -334,28 +334,6 @@ def busy_around_lost_records():
     check_busy("losses", recording, write_xml("sub-numa"), rows, 9)
 
 
-def sched_file(name, tier, n_cpus, switches=(), own=(), totals=()):
-    """Scheduler records as FORMAT.md describes them. switches: (time, CPU, thread, other or None, flags)."""
-    def text(value):
-        return struct.pack(">I", len(value)) + value.encode()
-
-    def chunk(kind, body):
-        return struct.pack(">BI", kind, len(body)) + body
-
-    out = b"LOCUS-sched_______" + b"01.00" + b"b"
-    out += chunk(1, struct.pack(">BBqQII", tier, 0, 10 ** 18, 0, n_cpus, 4711) + text(f"0-{n_cpus - 1}") + text("node7") +
-                 text("0123-boot") + text("6.1.0") + text("" if tier == 1 else "perf_event_open: EACCES"))
-    out += b"".join(chunk(3, struct.pack(">QIIB", 0, task, 4711, 1) + text(f"task{task}")) for task in own)
-    events = b"".join(struct.pack(">QHBHIIB", time, cpu, 2, 9, task, 2 ** 32 - 1 if other is None else other, flags)
-                      for time, cpu, task, other, flags in switches)
-    out += chunk(4, struct.pack(">I", len(switches)) + events) if switches else b""
-    out += b"".join(chunk(6, struct.pack(">QQQQQQIIHB", time, run, 0, 1, 2, 3, task, 4711, cpu, 1)) for time, run, task, cpu in totals)
-    out += chunk(7, struct.pack(">QQQQ", len(switches), 0, 0, 0))
-    path = HERE / f"{name}-000000-000-007f0101-4711-0.sched"
-    path.write_bytes(out)
-    return path
-
-
 def busy_of_tiers():
     """The same switches by tier: of all tasks, as busy as they were; of some, that much at least; of none, nothing."""
     rows, _ = rows_of(sub_numa())
@@ -370,7 +348,7 @@ def busy_of_tiers():
         return found
 
     switches = [(e.time, e.cpu, e.fields["prev_pid"], e.fields["next_pid"], 1) for e in events]
-    path = sched_file("all", 2, 8, switches)
+    path = schedfile.write(HERE / f"all{schedfile.NAME}", 2, 8, switches)
     wanted, _ = expected_cells(events, 8, groups, n_slices)
     expect(cells(path) == {name: [(str(b), str(i)) for b, i in of] for name, of in wanted.items()}, f"switches of all: {cells(path)}")
     text = topo("--topology", topology, path).stdout
@@ -388,7 +366,7 @@ def busy_of_tiers():
     begin, end = min(r[0] for r in records), max(r[0] for r in records)
     stays += [(next(r[1] for r in reversed(records) if r[2] == task), since, end) for task, since in running.items()]
     edges = [begin + (end - begin) * i // n_slices for i in range(n_slices + 1)]
-    path = sched_file("own", 3, 8, records, own)
+    path = schedfile.write(HERE / f"own{schedfile.NAME}", 3, 8, records, [(0, task, f"task{task}") for task in own])
     for name, members in groups.items():
         ran = [sum(max(0, min(to, edges[i + 1]) - max(since, edges[i])) for cpu, since, to in stays if cpu in members)
                for i in range(n_slices)]
@@ -396,7 +374,7 @@ def busy_of_tiers():
     text = topo("--topology", topology, path).stdout
     expect("known: switches of the recorded threads alone" in text and "  at least\n" in text, f"own threads: {text}")
     # nothing but what the kernel counts: there are no events, and no shares
-    path = sched_file("none", 4, 8, totals=[(20_000_000_000, 5_000_000, 101, 3)])
+    path = schedfile.write(HERE / f"none{schedfile.NAME}", 4, 8, totals=[(20_000_000_000, 5_000_000, 101, 3)])
     expect(all(busy == "" and idle == "" for of in cells(path).values() for busy, idle in of), f"totals: {cells(path)}")
     text = topo("--topology", topology, path).stdout
     expect("what the kernel counted" in text and " %" not in text, f"totals: {text}")
