@@ -626,6 +626,39 @@ bool schedule_source_step(const struct schedule_source *source, const struct str
     return true;
 }
 
+/* The first event of a kind at a time that is of a task: its waking, its coming, or (leaves) its leaving. */
+static const struct stream_event *event_of(const struct schedule_source *source, enum schedule_kind kind, bool leaves,
+                                           int32_t task, int64_t t_ns, struct schedule_step *step)
+{
+    const struct stream *stream = source->stream;
+    for (size_t i = stream_at(stream, t_ns); i < stream->n_events && stream->events[i].t_ns == t_ns; i++)
+        if (!couplebreak_is_twin(stream->events[i].id) && schedule_source_step(source, &stream->events[i], step) &&
+            step->kind == kind && (leaves ? step->prev : step->next) == task)
+            return &stream->events[i];
+    return NULL;
+}
+
+const struct stream_event *schedule_waking_of(const struct schedule_source *source, int32_t task, int64_t t_ns)
+{
+    struct schedule_step step;
+    return event_of(source, SCHEDULE_WAKING, false, task, t_ns, &step);
+}
+
+int32_t schedule_next_of(const struct schedule_source *source, int32_t task, int64_t t_ns)
+{
+    struct schedule_step step;
+    return event_of(source, SCHEDULE_SWITCH, true, task, t_ns, &step) ? step.then : SCHEDULE_NOBODY;
+}
+
+int32_t schedule_previous_of(const struct schedule_source *source, int32_t task, int64_t t_ns)
+{
+    struct schedule_step step;
+    const struct stream_event *event = event_of(source, SCHEDULE_SWITCH, false, task, t_ns, &step);
+    if (event && step.prev != SCHEDULE_NOBODY)
+        return step.prev;
+    return event && event->task != STREAM_NO_TASK && event->task != task ? event->task : SCHEDULE_NOBODY;
+}
+
 int schedule_analyse(const struct stream *stream, const struct schedule_window *window,
                      const struct schedule_sink *sink, struct schedule *sched, struct error *err)
 {

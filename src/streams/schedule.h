@@ -190,6 +190,14 @@ void schedule_source_init(struct schedule_source *source, const struct stream *s
 bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
                           struct schedule_step *step);
 
+/* The event that woke a task exactly then, NULL: there is none. */
+const struct stream_event *schedule_waking_of(const struct schedule_source *source, int32_t task, int64_t t_ns);
+
+/* Who came onto the CPU that a task left exactly then, or who left the one that it came onto, in the words of that
+ * switch: it may be a task of which nothing more is known, or the idle one (0). SCHEDULE_NOBODY: it is not recorded. */
+int32_t schedule_next_of(const struct schedule_source *source, int32_t task, int64_t t_ns);
+int32_t schedule_previous_of(const struct schedule_source *source, int32_t task, int64_t t_ns);
+
 /* Where slice i begins of n_slices (> 0) equal ones from from_ns to to_ns; i = n_slices: to_ns.  ctx: any */
 int64_t schedule_slice_ns(int64_t from_ns, int64_t to_ns, size_t n_slices, size_t i);
 

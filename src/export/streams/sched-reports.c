@@ -775,16 +775,43 @@ static const struct column run_columns[] = {
     SCHED_TASK_COLUMNS,
     {"off_ns", "off CPU before", CELL_SPAN},
     {"latency_ns", "since woken", CELL_SPAN},
+    {"waker_name", "woken by", CELL_TEXT},
+    {"waker_comm", NULL, CELL_TEXT},
+    {"waker_tid", NULL, CELL_COUNT},
+    {"waker_cpu", "on CPU", CELL_COUNT},
     {"running_ns", "ran", CELL_SPAN},
     {"then", "then", CELL_TEXT},
     {"next_tid", NULL, CELL_COUNT},
 };
 
+/* Who woke the task before a stay, and where that was. */
+static void put_waker(struct table *table, const struct sched_job *job, const struct schedule_source *source,
+                      const struct stay *stay)
+{
+    const struct schedule_run *run = &stay->run;
+    const struct stream_event *waking =
+        run->latency_ns >= 0 ? schedule_waking_of(source, run->task, run->from_ns - run->latency_ns) : NULL;
+    struct buf name = {0};
+    bool has_cpu = waking && waking->cpu != STREAM_NO_CPU;
+    if (waking && waking->task != STREAM_NO_TASK) {
+        sched_put_task(job, stay->stream, waking->task, waking->t_ns, &name);
+        table_put_made(table, &name);
+        table_put_text(table, sched_comm(source->stream, waking->task, waking->t_ns));
+        table_put_count(table, waking->task);
+    } else {
+        table_put_absents(table, 3);
+    }
+    table_put_if(table, has_cpu, has_cpu ? waking->cpu : 0);
+}
+
 static int write_runs(const struct sched_job *job, struct buf *out, struct error *err)
 {
     struct table table = {.columns = run_columns, .n_columns = sizeof run_columns / sizeof *run_columns};
     struct stays stays = {.job = job};
-    int code = find_stays(&stays, err);
+    struct schedule_source *sources = calloc(job->n_streams + 1, sizeof *sources);
+    int code = sources ? find_stays(&stays, err) : error_memory(err);
+    for (size_t i = 0; !code && i < job->n_streams; i++)
+        schedule_source_init(&sources[i], job->streams[i].stream);
     for (size_t i = 0; !code && i < stays.n; i++) {
         const struct schedule_run *run = &stays.all[i].run;
         bool has_ended = run->state != SCHEDULE_UNKNOWN;
@@ -794,6 +821,7 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         sched_put_task_cells(&table, job, stays.all[i].stream, run->task, run->to_ns);
         table_put_if(&table, run->off_ns >= 0, run->off_ns);
         table_put_if(&table, run->latency_ns >= 0, run->latency_ns);
+        put_waker(&table, job, &sources[stays.all[i].stream], &stays.all[i]);
         table_put_count(&table, run->to_ns - run->from_ns);
         if (has_ended)
             table_put_text(&table, schedule_state_name(run->state));
@@ -802,6 +830,7 @@ static int write_runs(const struct sched_job *job, struct buf *out, struct error
         table_put_if(&table, run->next != SCHEDULE_NOBODY, run->next);
     }
     free(stays.all);
+    free(sources);
     table.n_more = stays.n_more;
     return sched_finish_table(job, "runs", &table, out, code, err);
 }
@@ -862,8 +891,8 @@ static const struct sched_report all_reports[] = {
      write_displaced, 0, OF_TASKS},
     {"summary", "a screen of it: the tasks that ran longest, who displaced whom, the longest latencies", write_summary,
      0, ASK(TASK) | ASK(CPU)},
-    {"runs", "every stay of a task on a CPU: how long it had been away, since when woken, how long it ran", write_runs,
-     SCHED_ALL_ROWS, OF_TASKS},
+    {"runs", "every stay of a task on a CPU: how long it had been away, since when woken and by whom, how long it ran",
+     write_runs, SCHED_ALL_ROWS, OF_TASKS},
     {"migrations", "every stay of a task that began on another CPU than the one before", write_migrations,
      SCHED_ALL_ROWS, OF_TASKS},
     {"samples", "every sample of a measurement, and the stay on a CPU in which it was taken", sched_write_samples,
