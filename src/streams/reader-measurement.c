@@ -183,6 +183,7 @@ static int take_head(const struct sched_file *file, const char *why_unfinished, 
     if (head->tier == SCHED_TIER_TRACEPOINTS && head->has_all)
         stream->tier = STREAM_TIER_FULL;
     stream->is_synthesised = head->tier == SCHED_TIER_OWN;
+    stream->launcher = "hpcrun";
     stream->is_swapped = is_swapped(file);
     stream->n_cpus = head->n_cpus;
     stream->has_wall = true;

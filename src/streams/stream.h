@@ -59,6 +59,7 @@ struct stream {
     uint32_t n_cpus;         /* CPUs that have a row: 0 .. n_cpus - 1 */
     char *possible, *online; /* lists such as "0-3,8"; NULL: not known */
     char *topology;          /* the file of its host that lies beside it, NULL */
+    const char *launcher;    /* what own tasks are called before they become the program: none of its names; NULL */
     char *note;              /* about the recording, for people, such as why it has no better tier; NULL */
     uint64_t n_lost;         /* records; those whose number is not known count as one */
     uint64_t n_lost_places;  /* events STREAM_ID_LOST */

@@ -213,16 +213,31 @@ static int compare_since(const void *a, const void *b)
     return (x->text > y->text) - (x->text < y->text);
 }
 
-/* Leaves of what follows each other what is another name. */
-static void compress(struct stream_names *names)
+/* Whether a name is the one that a task had before it became the program. */
+static bool is_of_launcher(const struct stream *stream, size_t i)
 {
-    size_t n = 0;
+    const struct stream_names *names = stream->names;
+    const struct since *since = &names->all[i];
+    const struct stream_task *task = stream->launcher ? stream_task_of(stream, since->task) : NULL;
+    return task && task->is_own && (i == 0 || since[-1].task != since->task) && i + 1 < names->n &&
+           since[1].task == since->task && strcmp(names->texts.strings[since->text], stream->launcher) == 0;
+}
+
+/* Leaves of what follows each other what is another name, and no launcher's. */
+static void compress(struct stream *stream)
+{
+    struct stream_names *names = stream->names;
+    size_t n = 0, n_left = 0;
     if (names->n)
         qsort(names->all, names->n, sizeof *names->all, compare_since);
     for (size_t i = 0; i < names->n; i++)
         if (!n || names->all[n - 1].task != names->all[i].task || names->all[n - 1].text != names->all[i].text)
             names->all[n++] = names->all[i];
     names->n = n;
+    for (size_t i = 0; i < n; i++)
+        if (!is_of_launcher(stream, i))
+            names->all[n_left++] = names->all[i];
+    names->n = n_left;
 }
 
 int stream_follow_names(struct stream *stream, struct error *err)
@@ -237,7 +252,7 @@ int stream_follow_names(struct stream *stream, struct error *err)
             if (stream->events[i].id == pairs[k].id)
                 ok = follow_event(&following, &stream->events[i], &pairs[k]);
     if (ok && !names->is_followed)
-        compress(names);
+        compress(stream);
     if (ok)
         names->is_followed = true;
     free(following.told);

@@ -16,6 +16,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests/lib"))
 import perfdata  # noqa: E402
+import schedfile  # noqa: E402
 import tracedat  # noqa: E402
 QUERY = BUILD / "hpcquery"
 DATA = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "kernelshark"
@@ -199,6 +200,33 @@ def names_at_times(scratch):
     path.write_bytes(many.version_6())
     found = [r["name"] for r in rows("tasks", "--task", "7", path)]
     expect(found == ["name0, then name1, then 6 others, then name8:7"], f"many names: {found}")
+
+
+def names_of_launchers(scratch):
+    """hpcrun becomes the program: its own name is none of the program's, at no time. Whoever is called so later is."""
+    names = [(1000, 4711, "hpcrun"), (3000, 4711, "stages"), (3500, 4712, "stages"), (4000, 4712, "hpcrun"), (1000, 4713, "hpcrun")]
+    switches = [(1000 + 500 * i, 0, (4711, 4712, 4713)[i % 3], (4712, 4713, 4711)[i % 3], 1) for i in range(12)]
+    path = schedfile.write(scratch / f"stages{schedfile.NAME}", 2, 2, switches, names)
+    found = {row["tid"]: row["name"] for row in rows("tasks", path)}
+    wanted = {4711: "stages:4711", 4712: "stages, then hpcrun:4712", 4713: "hpcrun:4713"}
+    expect(found == wanted, f"names of a program that hpcrun became: {found}")
+    found = {row["comm"] for row in rows("events", path) if row["tid"] == 4711}
+    expect(found == {"stages"}, f"names in events: {found}")
+
+
+def wakers(scratch):
+    """Who woke a task before each stay, and on which CPU, in all forms."""
+    path = scratch / "wakers.dat"
+    path.write_bytes(odd().version_6())
+    keys = ("waker_name", "waker_comm", "waker_tid", "waker_cpu")
+    found = [(row["tid"], *(row[key] for key in keys)) for row in rows("runs", path)]
+    nobody = (None,) * 4
+    wanted = [(7, *nobody), (8, "seven:7", "seven", 7, 0), (8, "seven:7", "seven", 7, 0), (7, *nobody)]
+    expect(found == wanted, f"woken by {found}")
+    listed = list(csv.DictReader(io.StringIO(query("sched", "runs", "--csv", path).stdout)))
+    expect([row["waker_name"] for row in listed] == [row[1] or "" for row in wanted], f"woken by, in CSV: {listed}")
+    shown = column(query("sched", "runs", path).stdout, "woken by")
+    expect(shown == [row[1] or "-" for row in wanted], f"woken by, in text: {shown}")
 
 
 def names_by_perf(scratch):
@@ -409,6 +437,6 @@ def main():
     return 1 if failures else 0
 
 
-CHECKS = (times, times_of_perf, names_at_times, names_by_perf, unknown_is_not_zero, search_and_filters, sessions,
+CHECKS = (times, times_of_perf, names_at_times, names_of_launchers, wakers, names_by_perf, unknown_is_not_zero, search_and_filters, sessions,
           sessions_of_kernelshark)
 sys.exit(main())
