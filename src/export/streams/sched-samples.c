@@ -187,7 +187,8 @@ struct group {
 struct join {
     const struct sched_job *job;
     const struct stream *stream;
-    size_t i; /* of the stream */
+    size_t i;      /* of the stream */
+    bool has_both; /* it has samples and says when threads ran, in whatever window */
     bool knows_wakings;
     uint64_t n_unseen;    /* as in struct schedule */
     struct seen *samples; /* [n_samples] by task and time */
@@ -440,6 +441,7 @@ static int make_join(struct join *join, bool by_path, size_t i, const struct sch
     if (!stream_field_of(type, "variable"))
         return error_set(err, ERR_UNSUPPORTED, "%.600s: fields of samples cannot be read: built without libtraceevent",
                          stream->path);
+    join->has_both = true;
     int code = collect(join, err);
     if (!code)
         add_all(join);
@@ -499,11 +501,11 @@ int sched_write_samples(const struct sched_job *job, struct buf *out, struct err
 {
     struct table table = {.columns = sample_columns, .n_columns = sizeof sample_columns / sizeof *sample_columns};
     int code = 0;
-    bool has_any = false;
+    bool has_both = false;
     for (size_t i = 0; i < job->n_streams && !code; i++) {
         struct join join;
         code = make_join(&join, false, i, job, err);
-        has_any |= join.n_samples > 0;
+        has_both |= join.has_both;
         if (!code && join.n_samples)
             qsort(join.samples, join.n_samples, sizeof *join.samples, compare_by_time);
         for (size_t j = 0; j < join.n_samples && !code; j++)
@@ -515,7 +517,7 @@ int sched_write_samples(const struct sched_job *job, struct buf *out, struct err
             }
         join_fini(&join);
     }
-    code = code || has_any ? code : nothing_to_join(err);
+    code = code || has_both ? code : nothing_to_join(err);
     return sched_finish_table(job, "samples", &table, out, code, err);
 }
 
@@ -585,7 +587,7 @@ static int write_groups(const struct sched_job *job, bool by_path, struct buf *o
     struct table table = {.columns = by_path ? path_columns : variable_columns,
                           .n_columns = by_path ? sizeof path_columns / sizeof *path_columns
                                                : sizeof variable_columns / sizeof *variable_columns};
-    bool has_any = false;
+    bool has_both = false;
     int code = 0;
     uint64_t n_unseen = 0;
     for (size_t i = 0; i < job->n_streams && !code; i++) {
@@ -593,7 +595,7 @@ static int write_groups(const struct sched_job *job, bool by_path, struct buf *o
         int64_t all_ns = 0;
         code = make_join(&join, by_path, i, job, err);
         n_unseen += join.n_unseen;
-        has_any |= join.n_samples > 0;
+        has_both |= join.has_both;
         if (!code && join.n_groups)
             qsort(join.groups, join.n_groups, sizeof *join.groups, compare_groups);
         for (size_t j = 0; j < join.n_groups; j++)
@@ -605,7 +607,7 @@ static int write_groups(const struct sched_job *job, bool by_path, struct buf *o
                 table.n_more++;
         join_fini(&join);
     }
-    code = code || has_any ? code : nothing_to_join(err);
+    code = code || has_both ? code : nothing_to_join(err);
     code = sched_finish_table(job, by_path ? "paths" : "variables", &table, out, code, err);
     if (!code && n_unseen && strcmp(job->form, "text") == 0)
         buf_printf(out,
