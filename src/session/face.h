@@ -31,7 +31,8 @@ int session_open_any(const char *path, struct session **session, struct error *e
  * to each other) */
 int session_open_streams(const char *const *paths, size_t n_paths, struct session **session, struct error *err);
 
-/* Adds the recording that a database was made of, or lies beside.  err: as session_open_streams */
+/* Adds the recording that a database was made of, or lies beside, or has. Where that fails, what viewers ask of time
+ * lines is answered with the reason.  err: as session_open_streams */
 int session_add_streams(struct session *session, const char *const *paths, size_t n_paths, struct error *err);
 
 /* Answers a request as packed columns (answer_print_packed), which it appends to out; the request is that of

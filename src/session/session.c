@@ -19,6 +19,7 @@ struct session {
     char *path, *directory;
     struct frame *foreign; /* of another tool's file: there is no model then; NULL: it is a database, or recordings */
     struct timeline *timeline; /* NULL: there are no recordings */
+    char *why_no_timeline;     /* those that there are could not be read; NULL: there are none */
     bool has_streams_alone;    /* there is no model */
     struct model model;
     struct thread_values *values;
@@ -73,6 +74,8 @@ int session_add_streams(struct session *session, const char *const *paths, size_
 {
     struct timeline *made;
     int code = timeline_open(paths, n_paths, &made, err);
+    free(session->why_no_timeline);
+    session->why_no_timeline = code != 0 ? strdup(err->text) : NULL;
     if (code != 0)
         return code;
     timeline_close(session->timeline);
@@ -123,6 +126,7 @@ void session_close(struct session *session)
     if (session->has_items)
         items_fini(&session->items);
     timeline_close(session->timeline);
+    free(session->why_no_timeline);
     thread_values_free(session->values);
     model_fini(&session->model);
     free(session->directory);
@@ -255,7 +259,7 @@ static int make_answer(struct session *session, const struct report_kind *kind, 
 {
     const struct asked asked = {job, session->path, request->tree, &session->items};
     if (timeline_find(kind->name))
-        return timeline_answer(session->timeline, request, answer, err);
+        return timeline_answer(session->timeline, session->why_no_timeline, request, answer, err);
     if (session->has_streams_alone)
         return timeline_answer_session(session->timeline, request, answer, err);
     if (session->foreign)

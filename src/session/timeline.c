@@ -414,7 +414,7 @@ static void put_lacking(struct table *table, const struct timeline *timeline, si
         [STREAM_TIER_SWITCHES] = "when tasks were woken is not recorded: perf record -e sched:sched_switch,"
                                  "sched:sched_waking -a, or trace-cmd record -e sched, records it",
         [STREAM_TIER_PROGRAM] = "what other programs did is not recorded: perf record -e sched:sched_switch,"
-                                "sched:sched_waking -a, or hpcrun -e sched as root, records it",
+                                "sched:sched_waking -a, or hpcrun -e sched,all as root, records it",
         [STREAM_TIER_OWN] = "who ran instead of these threads is not recorded: perf record -e sched:sched_switch,"
                             "sched:sched_waking -a, or hpcrun -e sched as root, records it",
         [STREAM_TIER_NONE] = "when tasks ran is not recorded: perf record -e sched:sched_switch,sched:sched_waking -a, "
@@ -443,28 +443,41 @@ static int make_streams(struct timeline *timeline, const struct request *request
     (void)request;
     (void)err;
     answer_begin(answer, "rows", COLUMNS(row_columns));
-    for (uint64_t i = 0; timeline && i < timeline->n_rows; i++)
+    for (uint64_t i = 0; i < timeline->n_rows; i++)
         put_row(&answer->rows, timeline, i);
     struct table *head = answer_set_head(answer, COLUMNS(head_columns)), *inner;
     struct buf from = {0};
-    if (timeline)
-        time_text_put(timeline->begin_ns, &from);
-    table_put_if(head, timeline, timeline ? timeline->begin_ns : 0);
+    time_text_put(timeline->begin_ns, &from);
+    table_put_count(head, timeline->begin_ns);
     table_put_made(head, &from);
-    table_put_if(head, timeline, timeline ? timeline->end_ns - timeline->begin_ns : 0);
+    table_put_count(head, timeline->end_ns - timeline->begin_ns);
     inner = table_put_table(head, COLUMNS(stream_columns));
-    for (size_t i = 0; timeline && i < timeline->n_streams; i++)
+    for (size_t i = 0; i < timeline->n_streams; i++)
         put_stream(inner, timeline, i);
     inner = table_put_table(head, COLUMNS(topology_columns));
-    for (size_t i = 0; timeline && i < timeline->n_streams; i++)
+    for (size_t i = 0; i < timeline->n_streams; i++)
         put_topology(inner, timeline, i);
     inner = table_put_table(head, COLUMNS(lacking_columns));
-    for (size_t i = 0; timeline && i < timeline->n_streams; i++)
+    for (size_t i = 0; i < timeline->n_streams; i++)
         put_lacking(inner, timeline, i);
-    if (!timeline)
-        table_put_borrowed(inner, "no time line was recorded: hpcrun -e datacentric -e sched -t records what ran when, "
-                                  "and hpcviewer MEASUREMENT shows it with its data");
     return 0;
+}
+
+/* The same of a session without recordings; why: those that there are cannot be read, NULL: there are none. */
+static void make_no_streams(const char *why, struct answer *answer)
+{
+    answer_begin(answer, "rows", COLUMNS(row_columns));
+    struct table *head = answer_set_head(answer, COLUMNS(head_columns));
+    struct buf text = {0};
+    table_put_absents(head, 3);
+    (void)table_put_table(head, COLUMNS(stream_columns));
+    (void)table_put_table(head, COLUMNS(topology_columns));
+    if (why)
+        buf_printf(&text, "the recording of what ran when cannot be shown: %s", why);
+    else
+        buf_printf(&text, "no time line was recorded: hpcrun -e datacentric -e sched -t records what ran when, and "
+                          "hpcviewer MEASUREMENT shows it with its data");
+    table_put_made(table_put_table(head, COLUMNS(lacking_columns)), &text);
 }
 
 /* --- the list --- */
@@ -498,13 +511,19 @@ const struct report_kind *timeline_find(const char *name)
     return found ? &found->kind : NULL;
 }
 
-int timeline_answer(struct timeline *timeline, const struct request *request, struct answer *answer, struct error *err)
+int timeline_answer(struct timeline *timeline, const char *why, const struct request *request, struct answer *answer,
+                    struct error *err)
 {
     const struct time_question *question = find(request->report);
     *answer = (struct answer){.program = timeline ? timeline->path : NULL};
+    int code = 0;
     if (!timeline && question->make != make_streams)
-        return error_set(err, ERR_UNSUPPORTED, "there is no recording of the scheduler; hpcrun -e sched -t makes one");
-    int code = question->make(timeline, request, answer, err);
+        return error_set(err, ERR_UNSUPPORTED, "%s",
+                         why ? why : "there is no recording of the scheduler; hpcrun -e sched -t makes one");
+    if (timeline)
+        code = question->make(timeline, request, answer, err);
+    else
+        make_no_streams(why, answer);
     if (code == 0 && (answer->head.failed || answer->rows.failed))
         code = error_memory(err);
     if (code != 0)

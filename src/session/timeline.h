@@ -27,9 +27,11 @@ void timeline_close(struct timeline *timeline);
 /* The question of that name; NULL: there is none. */
 const struct report_kind *timeline_find(const char *name);
 
-/* Answers a question; without recordings (timeline NULL) streams says what is lacking, and all others fail. answer_fini
- * frees it, unless this fails.  err: ERR_USAGE, ERR_NOT_FOUND (no such row), ERR_UNSUPPORTED, ERR_MEMORY */
-int timeline_answer(struct timeline *timeline, const struct request *request, struct answer *answer, struct error *err);
+/* Answers a question; without recordings (timeline NULL) streams says what is lacking, and all others fail; why: those
+ * that there are could not be read, NULL: there are none. answer_fini frees it, unless this fails.
+ * err: ERR_USAGE, ERR_NOT_FOUND (no such row), ERR_UNSUPPORTED, ERR_MEMORY */
+int timeline_answer(struct timeline *timeline, const char *why, const struct request *request, struct answer *answer,
+                    struct error *err);
 
 /* Answers what a session of recordings alone is asked beside that: what it is (session).  err: ERR_UNSUPPORTED
  * (anything else), ERR_MEMORY */

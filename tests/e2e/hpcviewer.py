@@ -27,6 +27,8 @@ sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import browser  # noqa: E402
 import bundle  # noqa: E402
 import measurement as m  # noqa: E402
+import packed  # noqa: E402
+import schedfile  # noqa: E402
 from measurement import expect, failures  # noqa: E402
 
 TOOL = str(BUILD / "hpcviewer")
@@ -489,6 +491,38 @@ def check_measurement(scratch):
     expect(done.returncode == 1 and "http:" not in done.stdout and not list(temporary.iterdir()), f"a broken measurement: {done}")
 
 
+def check_time_line(scratch, database):
+    """That of a database lies in it, as hpcprof put it there, or in the measurement beside it. One that cannot be read is said."""
+    def streams(path):
+        viewer = Viewer("--no-browser", path)
+        status, _, body = viewer.ask("POST", "/ask", '{"report": "streams"}', Authorization=bearer(viewer.open()))
+        expect(status == 200, f"streams of {path}: {status} {body}")
+        viewer.end()
+        answer = packed.Answer(body)
+        return answer.n, str(answer.header)
+
+    def write(directory, number):
+        name = f"app{schedfile.NAME}".replace("-0.sched", f"-{number}.sched")
+        schedfile.write(directory / name, 2, 2, [(1000, 0, 4711, 4712, 1), (3000, 0, 4712, 4711, 1)], [(500, 4711, "app")])
+
+    path = scratch / "timed.db"
+    shutil.copytree(database, path)
+    n_rows, said = streams(path)
+    expect(n_rows == 0 and "no time line was recorded" in said, f"without a recording: {n_rows} rows, {said}")
+    write(path, 0)
+    n_rows, said = streams(path)
+    expect(n_rows == 4, f"a database with scheduler records: {n_rows} rows, {said}")
+    write(path, 1)
+    n_rows, said = streams(path)
+    expect(n_rows == 0 and "scheduler records of 2 launches" in said, f"a database with those of two launches: {n_rows} rows, {said}")
+    beside = scratch / "timed-database"
+    shutil.copytree(database, beside)
+    (scratch / "timed-measurements").mkdir()
+    write(scratch / "timed-measurements", 0)
+    n_rows, said = streams(beside)
+    expect(n_rows == 4, f"a database beside a measurement: {n_rows} rows, {said}")
+
+
 def check_file(scratch, database):
     page = scratch / "page.html"
     page.write_text("old", encoding="utf-8")
@@ -690,6 +724,7 @@ def main():
         check_enter(database)
         check_browser_start(scratch, database)
         check_measurement(scratch)
+        check_time_line(scratch, database)
         check_file(scratch, database)
     finally:
         for process in started:

@@ -306,14 +306,23 @@ static char *measurement_of(const char *database)
     return NULL;
 }
 
-/* Adds the time line of what a database was made of, if it has one: without it all else is there. */
+/* Whether a path has recordings: it is a directory with logs, or the file of perf that was given. */
+static bool has_recordings(const char *path, enum kind kind)
+{
+    struct stat info;
+    bool is_directory = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    return is_directory ? has_files(path, "events") || has_files(path, "sched") : kind == KIND_MEASUREMENT;
+}
+
+/* Adds the time line of what a database was made of, if it has one, else the one that hpcprof put into it. Without it
+ * all else is there, and the page says why. */
 static void add_time_line(struct viewer *viewer, const char *input, enum kind kind)
 {
     char *found = kind == KIND_DATABASE ? measurement_of(input) : NULL;
-    const char *path = kind == KIND_DATABASE ? found : input;
-    struct error ignored = {0};
-    if (path)
-        (void)session_add_streams(viewer->session, &path, 1, &ignored);
+    const char *path = found ? found : input;
+    struct error said = {0};
+    if (has_recordings(path, kind))
+        (void)session_add_streams(viewer->session, &path, 1, &said);
     free(found);
 }
 
