@@ -232,24 +232,28 @@ static struct level_stay stay_beside(const struct levels *levels, size_t row, in
     return found;
 }
 
-/* Who woke a task at a time of the axis, NULL: it is not known. */
-static const struct stream_event *waking_of(const struct stream *stream, int32_t task, int64_t t_ns)
+/* Who ran beside a task on its CPU: the stay that ends, or begins, when its own one begins, or ends. Where the CPU does
+ * not say, because not all tasks were recorded, the switch may name a task of which nothing more is known. */
+static struct level_stay neighbour(const struct time_stream *of, size_t cpu_row, int32_t task, int64_t t_ns, bool ends)
 {
+    struct level_stay found = stay_beside(&of->levels, cpu_row, t_ns, ends);
+    int64_t axis_ns = time_add(t_ns, of->stream->offset_ns);
     struct schedule_source source;
-    struct schedule_step step;
-    schedule_source_init(&source, stream);
-    for (size_t i = stream_at(stream, t_ns); i < stream->n_events && stream->events[i].t_ns == t_ns; i++)
-        if (!couplebreak_is_twin(stream->events[i].id) && schedule_source_step(&source, &stream->events[i], &step) &&
-            step.kind == SCHEDULE_WAKING && step.next == task)
-            return &stream->events[i];
-    return NULL;
+    if (found.part == LEVEL_RUNNING || task == LEVEL_NO_KEY)
+        return found;
+    schedule_source_init(&source, of->stream);
+    int32_t other = ends ? schedule_previous_of(&source, task, axis_ns) : schedule_next_of(&source, task, axis_ns);
+    if (other != SCHEDULE_NOBODY)
+        found = (struct level_stay){.from_ns = t_ns, .to_ns = t_ns, .key = other, .part = LEVEL_RUNNING};
+    return found;
 }
 
 /* The name and the row of who ran on a CPU before, or then; the idle task has a name alone. */
 static void put_neighbour(struct table *table, const struct time_stream *of, const struct level_stay *stay,
                           bool is_idle)
 {
-    bool is_task = stay->part == LEVEL_RUNNING;
+    bool is_task = stay->part == LEVEL_RUNNING && stay->key != 0;
+    is_idle |= stay->part == LEVEL_RUNNING && stay->key == 0;
     if (is_task)
         put_task_name(table, of->stream, stay->key, time_add(stay->from_ns, of->stream->offset_ns));
     else
@@ -282,7 +286,9 @@ static void put_wait(struct table *table, const struct timeline *timeline, const
 {
     bool has_waited = wait->part == LEVEL_WOKEN || wait->part == LEVEL_PREEMPTED;
     int64_t from_ns = time_add(wait->from_ns, of->stream->offset_ns);
-    const struct stream_event *waking = wait->part == LEVEL_WOKEN ? waking_of(of->stream, task, from_ns) : NULL;
+    struct schedule_source source;
+    schedule_source_init(&source, of->stream);
+    const struct stream_event *waking = wait->part == LEVEL_WOKEN ? schedule_waking_of(&source, task, from_ns) : NULL;
     bool is_known = waking && waking->task != STREAM_NO_TASK;
     table_put_if(table, has_waited, wait->to_ns - wait->from_ns);
     table_put_if(table, has_waited, time_add(from_ns, -timeline->begin_ns));
@@ -318,10 +324,12 @@ int time_make_stay(struct timeline *timeline, const struct request *request, str
     size_t cpu_row = cpu == LEVEL_NO_KEY ? SIZE_MAX : levels_find(levels, LEVEL_CPU, cpu);
     struct level_stay own = is_run ? stay_beside(levels, task_row, stay.from_ns, false) : stay;
     struct level_stay wait = is_run ? stay_beside(levels, task_row, stay.from_ns, true) : stay;
-    struct level_stay before = stay_beside(levels, is_run ? cpu_row : SIZE_MAX, stay.from_ns, true);
     bool has_next = is_run || stay.part == LEVEL_PREEMPTED; /* of a task that was displaced: by whom */
-    struct level_stay next =
-        stay_beside(levels, has_next ? cpu_row : SIZE_MAX, is_run ? stay.to_ns : stay.from_ns, false);
+    struct level_stay before = {.part = LEVEL_PARTS}, next = before;
+    if (is_run)
+        before = neighbour(at.of, cpu_row, task, stay.from_ns, true);
+    if (has_next)
+        next = neighbour(at.of, cpu_row, task, is_run ? stay.to_ns : stay.from_ns, false);
     int64_t offset_ns = at.of->stream->offset_ns;
     struct buf from = {0}, to = {0};
     answer_begin(answer, "stay", COLUMNS(stay_columns));

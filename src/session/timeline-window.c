@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "session/timeline.h"
+#include "streams/schedule.h"
 #include "table/table.h"
 
 enum { PAIRS_MAX = 100 };
@@ -41,11 +42,11 @@ struct window {
 
 /* Who was displaced by whom. */
 struct pair {
-    uint32_t row, by; /* numbers of rows; by: NO_ROW, not known */
+    uint32_t row; /* its number */
+    int32_t by;   /* the task, SCHEDULE_NOBODY: not known */
     uint64_t n;
     int64_t waited_ns;
 };
-#define NO_ROW UINT32_MAX
 
 struct pairs {
     struct pair *all; /* [n] */
@@ -143,7 +144,7 @@ static void put_nodes(struct table *table, const struct window *window)
 static uint64_t pair_hash(const void *item)
 {
     const struct pair *pair = item;
-    return ((uint64_t)pair->row << 32 | pair->by) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+    return ((uint64_t)pair->row << 32 | (uint32_t)pair->by) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
 }
 
 static bool pair_is_same(const void *a, const void *b)
@@ -152,28 +153,39 @@ static bool pair_is_same(const void *a, const void *b)
     return x->row == y->row && x->by == y->by;
 }
 
-/* The row of who came onto the CPU of a task that was displaced. */
-static uint32_t row_of_next(const struct time_stream *of, const struct level_stay *stay)
+/* Whether the CPUs of a recording say who ran on them, whoever it was: else only switches name others' tasks. */
+static bool knows_all(const struct stream *stream)
 {
-    size_t cpu = stay->key == LEVEL_NO_KEY ? SIZE_MAX : levels_find(&of->levels, LEVEL_CPU, stay->key), task = SIZE_MAX;
+    return stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES;
+}
+
+/* Who came onto the CPU of a task that was displaced. */
+static int32_t displaced_by(const struct time_stream *of, const struct schedule_source *source, int32_t task,
+                            const struct level_stay *stay)
+{
+    if (!knows_all(of->stream))
+        return schedule_next_of(source, task, time_add(stay->from_ns, of->stream->offset_ns));
+    size_t cpu = stay->key == LEVEL_NO_KEY ? SIZE_MAX : levels_find(&of->levels, LEVEL_CPU, stay->key);
     if (cpu == SIZE_MAX)
-        return NO_ROW;
+        return SCHEDULE_NOBODY;
     const struct level_track track = levels_track(&of->levels, cpu);
     size_t i = level_stay_at(&track, stay->from_ns);
-    if (i < track.n && track.stays[i].from_ns == stay->from_ns && track.stays[i].part == LEVEL_RUNNING)
-        task = levels_find(&of->levels, LEVEL_TASK, track.stays[i].key);
-    return task == SIZE_MAX ? NO_ROW : (uint32_t)(of->first_row + task);
+    bool is_there = i < track.n && track.stays[i].from_ns == stay->from_ns && track.stays[i].part == LEVEL_RUNNING;
+    return is_there ? track.stays[i].key : SCHEDULE_NOBODY;
 }
 
 static void add_displaced(struct pairs *pairs, const struct time_stream *of, size_t row, int64_t from_ns, int64_t to_ns)
 {
     static const struct slots_kind kind = {sizeof(struct pair), pair_hash, pair_is_same};
     const struct level_track track = levels_track(&of->levels, row);
+    struct schedule_source source;
+    schedule_source_init(&source, of->stream);
     for (size_t i = level_stay_at(&track, from_ns); i < track.n && track.stays[i].from_ns <= to_ns; i++) {
         const struct level_stay *stay = &track.stays[i];
         if (stay->part != LEVEL_PREEMPTED || stay->from_ns < from_ns)
             continue;
-        const struct pair like = {.row = (uint32_t)(of->first_row + row), .by = row_of_next(of, stay)};
+        const struct pair like = {.row = (uint32_t)(of->first_row + row),
+                                  .by = displaced_by(of, &source, of->levels.rows[row].number, stay)};
         size_t at = slots_put(&pairs->slots, &kind, &pairs->all, &pairs->n, &pairs->capacity, &like);
         if (at == SLOTS_NONE) {
             pairs->failed = true;
@@ -192,17 +204,41 @@ static int compare_pairs(const void *a, const void *b)
     return x->row != y->row ? (x->row > y->row) - (x->row < y->row) : (x->by > y->by) - (x->by < y->by);
 }
 
-static void put_name_of(struct table *table, const struct timeline *timeline, uint32_t row)
+/* The row, if it has one, and the name of who displaced a task. */
+static void put_by(struct table *table, const struct timeline *timeline, const struct time_row *displaced, int32_t by)
+{
+    const struct time_stream *of = displaced->of;
+    size_t row = by == SCHEDULE_NOBODY ? SIZE_MAX : levels_find(&of->levels, LEVEL_TASK, by);
+    const struct time_row at = {of, displaced->stream, row};
+    struct buf name = {0};
+    table_put_if(table, row != SIZE_MAX, (int64_t)(of->first_row + row));
+    if (row != SIZE_MAX) {
+        time_row_put_name(timeline, &at, &name);
+    } else if (by != SCHEDULE_NOBODY) {
+        stream_put_comms(of->stream, by, &name);
+        if (by != 0)
+            buf_printf(&name, ":%" PRId32, by);
+        if (timeline->n_streams > 1)
+            buf_printf(&name, " [%zu]", displaced->stream);
+    }
+    if (by == SCHEDULE_NOBODY)
+        table_put_absent(table);
+    else
+        table_put_made(table, &name);
+}
+
+static void put_pair(struct table *table, const struct timeline *timeline, const struct pair *pair)
 {
     struct buf name = {0};
     struct time_row at;
-    table_put_if(table, row != NO_ROW, row);
-    if (row != NO_ROW && timeline_row(timeline, row, &at, NULL) == 0) {
-        time_row_put_name(timeline, &at, &name);
-        table_put_made(table, &name);
-    } else {
-        table_put_absent(table);
-    }
+    if (timeline_row(timeline, pair->row, &at, NULL) != 0)
+        return;
+    table_put_count(table, pair->row);
+    time_row_put_name(timeline, &at, &name);
+    table_put_made(table, &name);
+    put_by(table, timeline, &at, pair->by);
+    table_put_count(table, (int64_t)pair->n);
+    table_put_count(table, pair->waited_ns);
 }
 
 static void put_displaced(struct table *table, const struct window *window)
@@ -217,12 +253,8 @@ static void put_displaced(struct table *table, const struct window *window)
     }
     if (pairs.n)
         qsort(pairs.all, pairs.n, sizeof *pairs.all, compare_pairs);
-    for (size_t i = 0; i < pairs.n && i < PAIRS_MAX; i++) {
-        put_name_of(table, window->timeline, pairs.all[i].row);
-        put_name_of(table, window->timeline, pairs.all[i].by);
-        table_put_count(table, (int64_t)pairs.all[i].n);
-        table_put_count(table, pairs.all[i].waited_ns);
-    }
+    for (size_t i = 0; i < pairs.n && i < PAIRS_MAX; i++)
+        put_pair(table, window->timeline, &pairs.all[i]);
     if (pairs.failed)
         table_fail(table);
     slots_fini(&pairs.slots);
@@ -256,6 +288,9 @@ int time_make_window(struct timeline *timeline, const struct request *request, s
     struct time_colours colours;
     struct time_row at;
     int code = timeline_window(timeline, request, &window.from_ns, &window.to_ns, err);
+    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++)
+        if (!knows_all(timeline->streams[i].stream)) /* its switches say who displaced whom */
+            code = timeline_load(timeline, i, err);
     if (code == 0)
         code = time_colours_init(&colours, timeline, request->by, window.from_ns, window.to_ns, err);
     if (code != 0)

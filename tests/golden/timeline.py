@@ -221,6 +221,7 @@ def check_stays(path, streams):
         if run["latency_ns"]:
             woken = [event for event in wakings if event["time_ns"] == run["from_ns"] - run["latency_ns"] and f"pid={run['tid']} " in event["info"]]
             expect(woken and task["waker_cpu"] == woken[0]["cpu"] and task["woken_ns"] == woken[0]["time_ns"] - base, f"{task}: woken by {woken}")
+            expect((task["waker"], task["waker_cpu"]) == (run["waker_name"], run["waker_cpu"]), f"{task}: woken by {run}")
         if run["next_tid"]:
             expect(task["next"].endswith(f":{run['next_tid']}") and task["next_row"] == rows["task", run["next_tid"]], f"{task}: then {run}")
         if run["off_ns"] and not run["latency_ns"] and task["waited_ns"]:
