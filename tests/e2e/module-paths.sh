@@ -46,7 +46,7 @@ PYTHON
     grep -Fq "$file" "$scratch/dump" || fail "$name: the load map does not name $file"
 }
 real=$(pwd -P)
-measured warm "$real/x.so" ./dynamic 100 open ./x.so
+measured warm "$real/x.so" ./dynamic 250 open ./x.so
 measured opened "$real/x.so" ./dynamic 400 open ./x.so
 measured below "$real/x.so" ./dynamic 400 open sub/link.so
 measured no-build-id "$real/plain.so" ./dynamic 400 open ./plain.so
