@@ -70,10 +70,7 @@ uint64_t governor_second_sig(struct governor *self, const struct governor_plan *
 {
     uint64_t period = governor_period_sig(self, plan), owed = self->owed;
     self->owed = 0;
-    if (owed <= period / 2)
-        return period - owed;
-    self->stands_for *= 2;
-    return period + (owed < period ? period - owed : 0);
+    return owed <= period / 2 ? period - owed : period;
 }
 
 uint64_t governor_rest_sig(struct governor *self, const struct governor_plan *plan, uint64_t late)

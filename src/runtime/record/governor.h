@@ -56,8 +56,9 @@ uint64_t governor_period_sig(struct governor *self, const struct governor_plan *
  * than a period, fewer are sampled of those that live for one floor and less than two. random: any number.  ctx: any */
 uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random);
 
-/* The period after the first one: the others begin where they would without a floor. Where that is nearer than a
- * floor, a whole period is left out, for which the next sample stands as well. Then the plan's follows.  ctx: any */
+/* The period after the first one: the others begin where they would without a floor, but where that is nearer than a
+ * floor, a whole period later. All samples have the same weight then, and a thread has at most half a period too few.
+ * Then the plan's follows.  ctx: any */
 uint64_t governor_second_sig(struct governor *self, const struct governor_plan *plan);
 
 /* The period to arm when late of the period has passed, where 0 <= late: what is left of it, or that and a whole one if
