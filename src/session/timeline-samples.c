@@ -56,14 +56,6 @@ static int compare_samples(const void *a, const void *b)
     return x->event < y->event ? -1 : x->event > y->event;
 }
 
-static int compare_runs(const void *a, const void *b)
-{
-    const struct schedule_run *x = a, *y = b;
-    if (x->task != y->task)
-        return x->task < y->task ? -1 : 1;
-    return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
-}
-
 static void take_run(void *context, const struct schedule_run *run)
 {
     struct time_samples *samples = context;
@@ -176,7 +168,7 @@ int time_samples_make(struct time_stream *of, struct strtab *words, struct error
     if (made->n_samples)
         qsort(made->samples, made->n_samples, sizeof *made->samples, compare_samples);
     if (made->n_runs)
-        qsort(made->runs, made->n_runs, sizeof *made->runs, compare_runs);
+        qsort(made->runs, made->n_runs, sizeof *made->runs, schedule_compare_runs);
     if (code == 0)
         make_stretches(made);
     free(made->runs);

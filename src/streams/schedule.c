@@ -562,6 +562,14 @@ void schedule_source_init(struct schedule_source *source, const struct stream *s
     source->new_pid = news ? stream_field_of(news, "pid") : NULL;
 }
 
+int schedule_compare_runs(const void *a, const void *b)
+{
+    const struct schedule_run *x = a, *y = b;
+    if (x->task != y->task)
+        return x->task < y->task ? -1 : 1;
+    return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
 /* What a task does that left its CPU: the bits of prev_state as kernels since 4.14 have them. */
 static uint8_t state_of(const struct schedule_source *source, const struct stream_event *event)
 {

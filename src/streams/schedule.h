@@ -103,6 +103,9 @@ struct schedule_run {
     uint8_t state; /* what it did then; SCHEDULE_UNKNOWN: it still ran at the end, or records were lost */
 };
 
+/* Orders struct schedule_run by task, then by when they begin: for qsort.  ctx: any */
+int schedule_compare_runs(const void *a, const void *b);
+
 /* Receives stretches and stays as they end: of one task, or on one CPU, in the order of time. Either may be NULL. */
 struct schedule_sink {
     void (*piece)(void *context, const struct schedule_piece *piece);

@@ -278,13 +278,19 @@ int stream_says(struct stream *stream, const struct stream_event *event, unsigne
     return code;
 }
 
-int stream_search_next(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
-                       const char *text, size_t *index, struct error *err)
+/* The next event that matches from one on, or the last one before it. */
+static size_t step(const struct stream *stream, size_t from, const struct stream_match *match, bool is_back)
+{
+    return is_back ? stream_previous(stream, from, match) : stream_next(stream, from, match);
+}
+
+static int search(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
+                  const char *text, bool is_back, size_t *index, struct error *err)
 {
     bool says = false;
     int code = 0;
-    for (*index = stream_next(stream, from, match); *index != STREAM_NONE && code == 0;
-         *index = stream_next(stream, *index + 1, match)) {
+    for (*index = step(stream, from, match, is_back); *index != STREAM_NONE && code == 0;
+         *index = step(stream, is_back ? *index : *index + 1, match, is_back)) {
         code = stream_says(stream, &stream->events[*index], columns, text, &says, err);
         if (says)
             break;
@@ -292,16 +298,14 @@ int stream_search_next(struct stream *stream, size_t from, const struct stream_m
     return code;
 }
 
+int stream_search_next(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
+                       const char *text, size_t *index, struct error *err)
+{
+    return search(stream, from, match, columns, text, false, index, err);
+}
+
 int stream_search_previous(struct stream *stream, size_t from, const struct stream_match *match, unsigned columns,
                            const char *text, size_t *index, struct error *err)
 {
-    bool says = false;
-    int code = 0;
-    for (*index = stream_previous(stream, from, match); *index != STREAM_NONE && code == 0;
-         *index = stream_previous(stream, *index, match)) {
-        code = stream_says(stream, &stream->events[*index], columns, text, &says, err);
-        if (says)
-            break;
-    }
-    return code;
+    return search(stream, from, match, columns, text, true, index, err);
 }

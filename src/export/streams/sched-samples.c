@@ -214,14 +214,6 @@ static int compare_samples(const void *a, const void *b)
     return x->event < y->event ? -1 : x->event > y->event;
 }
 
-static int compare_runs(const void *a, const void *b)
-{
-    const struct schedule_run *x = a, *y = b;
-    if (x->task != y->task)
-        return x->task < y->task ? -1 : 1;
-    return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
-}
-
 static void take_run(void *context, const struct schedule_run *run)
 {
     struct join *join = context;
@@ -262,7 +254,7 @@ static int collect(struct join *join, struct error *err)
     if (join->n_samples)
         qsort(join->samples, join->n_samples, sizeof *join->samples, compare_samples);
     if (join->n_runs)
-        qsort(join->runs, join->n_runs, sizeof *join->runs, compare_runs);
+        qsort(join->runs, join->n_runs, sizeof *join->runs, schedule_compare_runs);
     return code;
 }
 

@@ -59,7 +59,7 @@ uint64_t governor_period_sig(struct governor *self, const struct governor_plan *
 uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random)
 {
     uint64_t period = governor_period_sig(self, plan), floor = governor_floor_sig(plan, self->slow);
-    uint64_t step = period % PERIOD_STEP || floor > period / 2 ? 1 : PERIOD_STEP;
+    uint64_t step = period % PERIOD_STEP ? 1 : PERIOD_STEP;
     uint64_t first = (1 + random % (period / step)) * step;
     floor = (floor + step - 1) / step * step;
     self->owed = first < floor ? floor : 0;

@@ -57,7 +57,7 @@ uint64_t governor_period_sig(struct governor *self, const struct governor_plan *
 uint64_t governor_first_sig(struct governor *self, const struct governor_plan *plan, uint64_t random);
 
 /* The period after the first one: the others begin where they would without a floor, but where that is nearer than a
- * floor, a whole period later. All samples have the same weight then, and a thread has at most half a period too few.
+ * floor, a whole period later. All samples have the same weight then, and a thread has at most one too few.
  * Then the plan's follows.  ctx: any */
 uint64_t governor_second_sig(struct governor *self, const struct governor_plan *plan);
 
