@@ -12,6 +12,7 @@
 
 #define LINES_SHOWN 3
 #define TOUCH_SHARE_MIN 5.0 /* percent of all samples: from here on a row says who touched it first */
+#define TOUCHED_LEAST 1 /* percent of all samples at first touches of pages that are told */
 #define SCREEN_LINES 38     /* of a screen of 40, on which hpcrun and hpcprof have a line each ... */
 #define SCREEN_COLUMNS 100  /* ... of so many columns: as much as that on a narrower one */
 #define SCREEN_LEAST 1.0    /* percent of all samples that a row in it has ... */
@@ -141,13 +142,20 @@ static void put_alloc_path(const struct vars_table *table, const struct report_r
     buf_fini(&text);
 }
 
-/* Who touched it first, and who used it, of variables with pages of their own and a share for which that matters. */
+/* Who touched it first, and who used it, of variables with pages of their own and a share for which that matters; how
+ * much of what is no variable was first touches, and of which. */
 static void put_touches(const struct vars_table *table, const struct first_touches *touches,
                         const struct report_row *row, size_t *n_left, struct buf *out)
 {
     struct buf text = {0};
     bool is_wanted = row->share >= TOUCH_SHARE_MIN || table->job->is_verbose;
-    if (is_wanted && first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text))
+    bool is_said = is_wanted && first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text);
+    if (row->touches && row->touches != row->variable && row->causes.first_touch >= TOUCHED_LEAST) {
+        buf_printf(&text, "%.0f %% first touches of pages, most of ", row->causes.first_touch);
+        text_short_function(&text, model_variable_name(table->report->model, row->touches));
+        is_said = true;
+    }
+    if (is_said)
         put_words(table, text.data, n_left, out);
     out->failed = out->failed || text.failed;
     buf_fini(&text);

@@ -183,8 +183,11 @@ static void add_columns(struct column_list *list, const struct export_job *job, 
         column_list_make(list, key.data ? key.data : "", NULL, CELL_WORD | COLUMN_NO_JSON | COLUMN_PLACE(PLACE_NODES));
         buf_fini(&key);
     }
-    if (prepared->touches.is_measured)
+    if (prepared->touches.is_measured) {
         column_list_make(list, "first_touch", NULL, CELL_TEXT | COLUMN_LEFT_OUT | COLUMN_PLACE(PLACE_TOUCHES));
+        column_list_make(list, "touched_share", NULL,
+                         CELL_PERCENT | COLUMN_6_DIGITS | COLUMN_LEFT_OUT | COLUMN_PLACE(PLACE_FIRST_TOUCH_SHARE));
+    }
     if (report->has_hardware) {
         add_metrics(list, job->model);
         add_hardware(list);
@@ -381,16 +384,17 @@ static void fill_nodes(const struct report *report, const struct report_row *row
         table_put_word_if(table, row->places, row->places ? row->places[i] : 0);
 }
 
-/* Who touched it first, if that is known. */
+/* Who touched it first, if that is known, and what that took. */
 static void put_touches(const struct first_touches *touches, const struct report_row *row, struct table *table)
 {
     struct buf text = {0};
     if (first_touch_put_sentence(touches, row, &text)) {
         table_put_made(table, &text);
-        return;
+    } else {
+        table_put_absent(table);
+        buf_fini(&text);
     }
-    table_put_absent(table);
-    buf_fini(&text);
+    table_put_number(table, row->touched > 0 ? row->touched : (double)NAN);
 }
 
 /* number: of the row in the report; SIZE_MAX: in none. */

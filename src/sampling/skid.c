@@ -135,7 +135,8 @@ const struct skid_loop *skid_loops(void)
 #define TICK_MOST_NS 100000000 /* of what is believed */
 #define TOUCH_BYTES (4u << 20) /* of pages that are touched for the first time, again and again ... */
 #define TOUCH_NS 120000000     /* ... for so much CPU time ... */
-#define TOUCH_PERIOD_NS 100000 /* ... with samples so close together */
+#define TOUCH_PERIOD_NS 100000 /* ... with samples so close together, or where they cost much ... */
+#define TOUCH_TICKS 8          /* ... so many times as far apart as one costs */
 #define TOUCH_SAMPLES_MIN 10   /* in user mode; fewer say that it is next to nothing */
 #define PAGE_BYTES 4096u
 #define CACHES_WALL_MS 3000 /* for the curve of the caches, which takes 0.5 s where nobody else works */
@@ -266,11 +267,12 @@ static void run_loops(char *memory, struct report *report)
 
 /* What of the first touch of a page is sampled as time in user mode, picoseconds: the way back from the kernel, and in
  * virtual machines whose page tables are followed by the host, what the host does when the instruction is run again.
- * The samples of user mode are counted, for nothing else says what samples will say. 0: next to nothing, or not known.
- */
-static uint32_t measure_touch(int perf)
+ * The samples of user mode are counted, for nothing else says what samples will say; of the time that each stands for,
+ * it took tick_ns itself. 0: next to nothing, or not known. */
+static uint32_t measure_touch(int perf, uint32_t tick_ns)
 {
-    uint64_t period_ns = TOUCH_PERIOD_NS, n_pages = 0;
+    uint64_t period_ns = (uint64_t)TOUCH_TICKS * tick_ns, n_pages = 0;
+    period_ns = period_ns < TOUCH_PERIOD_NS ? TOUCH_PERIOD_NS : period_ns > PERIOD_NS ? PERIOD_NS : period_ns;
     volatile char *memory = mmap(NULL, TOUCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (perf < 0 || memory == MAP_FAILED || ioctl(perf, PERF_EVENT_IOC_PERIOD, &period_ns) != 0)
         return 0;
@@ -284,7 +286,9 @@ static uint32_t measure_touch(int perf)
         (void)madvise((void *)memory, TOUCH_BYTES, MADV_DONTNEED);
     }
     uint64_t n_samples = skid_n_handled_sig() - n_before;
-    return n_samples < TOUCH_SAMPLES_MIN ? 0 : (uint32_t)(n_samples * period_ns * 1000 / n_pages);
+    if (n_samples < TOUCH_SAMPLES_MIN || tick_ns >= period_ns)
+        return 0;
+    return (uint32_t)(n_samples * (period_ns - tick_ns) * 1000 / n_pages);
 }
 
 static void run_child(struct report *report)
@@ -296,7 +300,7 @@ static void run_child(struct report *report)
     else if (start_trigger(report, &perf)) {
         report->tick_ns = measure_tick();
         run_loops(memory, report);
-        report->touch_ps = measure_touch(perf);
+        report->touch_ps = measure_touch(perf, report->tick_ns);
     }
     /* Ends the child, and only it: no handler or buffer inherited from the caller may run. */
     (void)syscall(SYS_exit_group, 0);
@@ -612,7 +616,7 @@ static bool cache_path(const char *directory, const struct skid_key *key, const 
 
 static void write_head(const struct skid_key *key, char *text, size_t n_bytes)
 {
-    (void)snprintf(text, n_bytes, "locus skid 5\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
+    (void)snprintf(text, n_bytes, "locus skid 6\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
                    key->microcode, key->kernel, key->hypervisor);
 }
 

@@ -409,7 +409,6 @@ const uint64_t *first_touch_nodes(const struct first_touches *touches, const str
 
 #define TOUCH_SHARE_LEAST 0.5 /* percent of all samples: less is not told */
 #define TOUCH_PLACES_MAX 64   /* of a variable */
-#define TOUCH_DOUBT 0.75      /* of what they take by the self-test may be more, or less */
 
 /* What one takes on the machine that was measured, by the skid self-test, nanoseconds; 0: not known, or next to
  * nothing. */
@@ -447,32 +446,40 @@ static struct touched_at touched_at_of(const struct report *report, const struct
     return at;
 }
 
-/* Whether a line of a row is one of the places, or in a loop with it. */
-static bool is_touched_at(const struct touched_at *at, const struct report_line *line)
+/* How near a line is to places where pages are touched. */
+enum nearness { TOUCHED_ELSEWHERE = 0, TOUCHED_IN_LOOP, TOUCHED_THERE };
+
+static enum nearness nearness_of(const struct touched_at *at, const struct report_line *line)
 {
-    for (size_t i = 0; i < at->n; i++) {
+    enum nearness nearest = TOUCHED_ELSEWHERE;
+    for (size_t i = 0; i < at->n && nearest != TOUCHED_THERE; i++) {
         const struct touch_place *place = &at->places[i];
         bool is_in_loop = line->loop.first && place->line >= line->loop.first && place->line <= line->loop.last;
         if (place->function == line->function && (place->line == line->line || is_in_loop))
-            return true;
+            nearest = place->line == line->line ? TOUCHED_THERE : TOUCHED_IN_LOOP;
     }
-    return false;
+    return nearest;
 }
 
-/* Percent of all samples that a row has there, without those that are known to be of first touches. */
-static double share_at_touches(const struct touched_at *at, const struct report_row *row)
+/* Percent of all samples that a line of a row has, without those that are known to be of first touches. */
+static double share_left(const struct report_row *row, const struct report_line *line)
 {
-    double value = 0;
-    for (size_t i = 0; i < row->n_lines; i++)
-        value += is_touched_at(at, &row->lines[i]) ? row->lines[i].value : 0;
-    return row->value > 0 ? fmin(value / row->value * row->share, row->share - row->causes.first_touch) : 0;
+    return row->value > 0 ? fmax(0, line->value / row->value * row->share - line->touched) : 0;
+}
+
+/* Whether first touches of a variable may lie in a row: in its own, and where nothing is accessed, as the instruction
+ * that an interrupt finds in front of a store that is run again has often no data. */
+static bool may_touch(const struct variable *variable, const struct report_row *row)
+{
+    bool is_own = row->variable == variable && !row->part && !report_is_special(row);
+    return is_own || strcmp(row->name, "<compute>") == 0;
 }
 
 /* Takes first touches out of what the row was spent on. Waiting for memory comes first: they look like it. */
 static void take_first_touches(struct cause_sum *sum, double share)
 {
     double from_memory = fmin(sum->memory, share), left = share - from_memory;
-    double from_unverified = fmin(sum->unverified, left), doubt = TOUCH_DOUBT * share;
+    double from_unverified = fmin(sum->unverified, left), doubt = FIRST_TOUCH_DOUBT * share;
     double *const lows[] = {&sum->memory_low, &sum->memory_least};
     double *const highs[] = {&sum->memory_high, &sum->memory_most};
     sum->memory -= from_memory;
@@ -486,20 +493,45 @@ static void take_first_touches(struct cause_sum *sum, double share)
     }
 }
 
-/* The pages of one variable: share percent of all samples, at its own row and where nothing is accessed, for the
- * instruction that an interrupt finds in front of it has often no data. */
-static void share_out(struct report *report, struct report_row *own, const struct touched_at *at, double share)
+/* Counts a part of what a row has left at lines that are as near as that as first touches; returns how much. */
+static double take_part(const struct variable *variable, struct report_row *row, const struct touched_at *at,
+                        enum nearness near, double part)
 {
-    double all = share_at_touches(at, own);
-    for (size_t i = 0; i < report->n_rows; i++)
-        if (strcmp(report->rows[i].name, "<compute>") == 0)
-            all += share_at_touches(at, &report->rows[i]);
-    double part = all > 0 ? fmin(share, all) / all : 0;
-    for (size_t i = 0; i < report->n_rows; i++) {
-        struct report_row *row = &report->rows[i];
-        if (part > 0 && (row == own || strcmp(row->name, "<compute>") == 0))
-            take_first_touches(&row->causes, part * share_at_touches(at, row));
+    double taken = 0;
+    for (size_t i = 0; i < row->n_lines; i++) {
+        struct report_line *line = &row->lines[i];
+        double share = nearness_of(at, line) == near ? part * share_left(row, line) : 0;
+        line->touched += share;
+        taken += share;
     }
+    if (taken <= 0)
+        return 0;
+    take_first_touches(&row->causes, taken);
+    if (taken > row->touches_share) {
+        row->touches = variable;
+        row->touches_share = taken;
+    }
+    return taken;
+}
+
+/* The pages of one variable: share percent of all samples. They are at the lines that touch them, as far as these have
+ * so many; the rest is in the same loops. Returns how many were found there. */
+static double share_out(struct report *report, const struct variable *variable, const struct touched_at *at,
+                        double share)
+{
+    double left = share;
+    for (enum nearness near = TOUCHED_THERE; near > TOUCHED_ELSEWHERE && left > 0; near--) {
+        double all = 0;
+        for (size_t i = 0; i < report->n_rows; i++)
+            for (size_t k = 0; may_touch(variable, &report->rows[i]) && k < report->rows[i].n_lines; k++)
+                if (nearness_of(at, &report->rows[i].lines[k]) == near)
+                    all += share_left(&report->rows[i], &report->rows[i].lines[k]);
+        double part = all > 0 ? fmin(left, all) / all : 0;
+        for (size_t i = 0; part > 0 && i < report->n_rows; i++)
+            if (may_touch(variable, &report->rows[i]))
+                left -= take_part(variable, &report->rows[i], at, near, part);
+    }
+    return share - fmax(0, left);
 }
 
 int first_touch_add_causes(struct report *report, struct error *err)
@@ -508,21 +540,22 @@ int first_touch_add_causes(struct report *report, struct error *err)
     double ns = report->has_causes && report->sampled_s > 0 ? first_touch_ns(model) : 0;
     if (ns <= 0 || model->n_touches == 0)
         return 0;
-    double *n_faults = calloc(report->n_variables + 1, sizeof *n_faults);
-    for (size_t i = 0; n_faults && i < model->n_touches; i++)
-        n_faults[report->variable_of[model->touches[i].variable]] += (double)model->touches[i].n_faults;
-    for (size_t i = 0; n_faults && i < report->n_rows; i++) {
-        struct report_row *row = &report->rows[i];
-        if (!row->variable || row->part || report_is_special(row))
-            continue;
-        double share = 100 * n_faults[row->variable - report->variables] * ns / (report->sampled_s * 1e9);
-        if (share < TOUCH_SHARE_LEAST)
-            continue;
-        struct touched_at at = touched_at_of(report, row->variable);
-        share_out(report, row, &at, share);
+    double *touched = calloc(report->n_variables + 1, sizeof *touched);
+    for (size_t i = 0; touched && i < model->n_touches; i++)
+        touched[report->variable_of[model->touches[i].variable]] += (double)model->touches[i].n_faults;
+    for (size_t i = 0; touched && i < report->n_variables; i++) {
+        double share = 100 * touched[i] * ns / (report->sampled_s * 1e9);
+        struct touched_at at =
+            share < TOUCH_SHARE_LEAST ? (struct touched_at){.n = 0} : touched_at_of(report, &report->variables[i]);
+        touched[i] = at.n ? share_out(report, &report->variables[i], &at, share) : 0;
     }
-    free(n_faults);
-    return n_faults ? 0 : error_memory(err);
+    for (size_t i = 0; touched && i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        bool is_own = row->variable && !row->part && !report_is_special(row);
+        row->touched = is_own ? touched[row->variable - report->variables] : 0;
+    }
+    free(touched);
+    return touched ? 0 : error_memory(err);
 }
 
 /* --- what small pages take of waiting for memory --- */

@@ -7,6 +7,8 @@
 
 #include "analysis/report/report.h"
 
+#define FIRST_TOUCH_DOUBT 0.75 /* of what they take by the self-test may be more, or less */
+
 /* A place in the program. */
 struct touch_place {
     uint32_t function, file, line; /* string ids; line 0 = not known */
@@ -81,7 +83,7 @@ double first_touch_small_pages(const struct model *model, uint64_t n_bytes, bool
  * one takes of the time in user mode. Three quarters of that may be more, or less, and the intervals hold it. Nothing
  * changes where page faults were not sampled, or where they take less than half a percent. The samples lie at the
  * variable and, as an instruction that is run again after the fault stands in front of itself, at <compute>: in
- * proportion to what both have at the lines and loops of the faults.  err: ERR_MEMORY */
+ * proportion to what both have at the lines of the faults, and then in their loops.  err: ERR_MEMORY */
 int first_touch_add_causes(struct report *report, struct error *err);
 
 #endif

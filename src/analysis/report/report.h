@@ -23,6 +23,7 @@ struct report_line {
     uint32_t function, file, line; /* string ids */
     struct loop_lines loop;        /* the innermost one around it */
     double value;
+    double touched; /* percent of all samples: first touches of pages, of what it has */
 };
 
 /* Samples of a row on one field, or on one offset without type. */
@@ -87,9 +88,12 @@ struct report_row {
     int fate;       /* why the samples were dropped; FATE_NAMED if they were not */
     double samples; /* as counted, if that is known */
     double share;   /* percent of all samples that were taken, dropped ones included */
-    struct cause_sum causes;   /* of share, also in percent of all samples; all 0 when the report has no causes */
-    double on_shared_lines;    /* of share: at cache lines that threads share and one of them writes */
-    struct report_line *lines; /* [n_lines] by value, highest first */
+    struct cause_sum causes;        /* of share, also in percent of all samples; all 0 when the report has no causes */
+    double touched;                 /* percent of all samples: first touches of its pages, in whatever row they are */
+    const struct variable *touches; /* whose pages most of the first touches in this row are of; NULL: it has none */
+    double touches_share;           /* so much these are, percent of all samples */
+    double on_shared_lines;         /* of share: at cache lines that threads share and one of them writes */
+    struct report_line *lines;      /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
     size_t n_paths;              /* allocation paths that the row stands for */
     const uint64_t *places;      /* [n_numa_nodes] samples by node, NULL = not known */

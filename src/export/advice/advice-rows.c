@@ -120,18 +120,36 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
 
 /* --- rows --- */
 
+/* First touches of pages, where the instruction in front of them has no data. True if little else is there. */
+static bool advise_on_touches(struct advices *advices, const struct report_row *row)
+{
+    const struct report *report = advices->report;
+    struct buf words = {0}, evidence = {0};
+    double touched = row->causes.first_touch, left = row->share - touched;
+    if (touched < ADVICE_SHARE_MIN || !row->touches)
+        return false;
+    text_short_function(&words, model_variable_name(report->model, row->touches));
+    buf_printf(&words, " is touched first there: reuse memory, put it on huge pages, or touch it in parallel");
+    buf_printf(&evidence,
+               "%.0f %% of it is that of first touches of pages, at an instruction that is run again after the kernel "
+               "has found one",
+               100 * touched / row->share);
+    double most = fmin(row->share, touched * (1 + FIRST_TOUCH_DOUBT));
+    struct advice *made = words.data ? advice_add(advices, row, "page-touches", most, words.data, &evidence) : NULL;
+    if (made)
+        made->rank = touched;
+    advices->failed |= words.failed;
+    buf_fini(&words);
+    buf_fini(&evidence);
+    return left < ADVICE_SHARE_MIN;
+}
+
 /* Busy with arithmetic or branches: what the instructions of the loop with most of it are, and what calls it. */
 static void advise_on_compute(struct advices *advices, const struct report_row *row)
 {
     struct buf words = {0}, evidence = {0};
-    if (row->causes.first_touch > ADVICE_PART * row->share) {
-        buf_printf(&evidence, "%.0f %% of it is that of first touches of pages",
-                   100 * row->causes.first_touch / row->share);
-        (void)advice_add(advices, row, "page-touches", row->causes.first_touch,
-                         "pages are touched first there: reuse memory, put it on huge pages, or touch it in parallel",
-                         &evidence);
+    if (advise_on_touches(advices, row))
         return;
-    }
     buf_printf(&evidence, "%s", special_rows_find(row->name)->means);
     struct code_advice at = advice_on_code(advices, row, row->share >= ADVICE_LARGE_PERCENT, &words, &evidence);
     if (!words.len_bytes)

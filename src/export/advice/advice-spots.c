@@ -101,6 +101,30 @@ static bool is_of_row(const struct model *model, const struct report_row *row, u
     return !row->part;
 }
 
+struct code_line code_line_of(const struct model *model, uint32_t scope)
+{
+    struct code_line line = {.file = model->scopes[scope].file, .line = model->scopes[scope].line};
+    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
+        scope = model->scopes[scope].parent;
+    line.function = model->scopes[scope].name;
+    return line;
+}
+
+/* Which part of what a row has at a statement is that of first touches of pages, which other instructions make, too. */
+static double touched_part(const struct model *model, const struct report_row *row, uint32_t scope)
+{
+    double touched = 0, all = 0;
+    struct code_line at = row->causes.first_touch > 0 ? code_line_of(model, scope) : (struct code_line){0};
+    for (size_t i = 0; row->causes.first_touch > 0 && row->value > 0 && i < row->n_lines; i++) {
+        const struct report_line *line = &row->lines[i];
+        if (line->function != at.function || line->file != at.file || line->line != at.line)
+            continue;
+        touched += line->touched;
+        all += line->value / row->value * row->share;
+    }
+    return all > 0 ? fmin(1, touched / all) : 0;
+}
+
 /* The places of a row's samples [*n], to be freed; NULL: out of memory, or none. */
 static struct code_spot *list_spots(const struct advices *advices, const struct report_row *row, size_t *n)
 {
@@ -116,7 +140,7 @@ static struct code_spot *list_spots(const struct advices *advices, const struct 
             if (value <= 0 || !is_of_row(model, row, i))
                 continue;
             spot = code_spot_of(model, i);
-            spot.value = value;
+            spot.value = value * (1 - touched_part(model, row, i));
             if (spot.kind == SPOT_NONE)
                 continue;
             if (!vec_reserve(&spots, &capacity, *n + 1, sizeof *spots))
@@ -152,7 +176,7 @@ bool code_spot_find(const struct advices *advices, const struct report_row *row,
             *spot = sum;
     }
     free(spots);
-    spot->value = all > 0 ? spot->value / all * row->share : 0; /* of a part of a frame, too */
+    spot->value = all > 0 ? spot->value / all * (row->share - row->causes.first_touch) : 0; /* of a part, too */
     return spot->kind != SPOT_NONE;
 }
 
@@ -171,15 +195,6 @@ struct inside {
     struct code_line calls[CALLS_MAX];
     size_t n_calls;
 };
-
-struct code_line code_line_of(const struct model *model, uint32_t scope)
-{
-    struct code_line line = {.file = model->scopes[scope].file, .line = model->scopes[scope].line};
-    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
-        scope = model->scopes[scope].parent;
-    line.function = model->scopes[scope].name;
-    return line;
-}
 
 static bool is_call(const struct inside *inside, const struct code_line *line)
 {
@@ -256,11 +271,25 @@ static void mark_scopes(struct inside *inside, uint32_t first, uint32_t end)
     }
 }
 
+/* The row of a variable, if some of it is that of first touches, which stay whatever the code is; else NULL. */
+static const struct report_row *touched_row(const struct inside *inside, const struct variable *variable)
+{
+    const struct report *report = inside->advices->report;
+    bool stays = !inside->of && inside->spots->kind != SPOT_LIBRARY;
+    for (size_t i = 0; stays && i < report->n_rows; i++) {
+        const struct report_row *row = &report->rows[i];
+        if (row->variable == variable && !row->part && !row->is_waiting && row->causes.first_touch > 0)
+            return row;
+    }
+    return NULL;
+}
+
 /* The samples of a variable in the place, and at lines that call it. */
 static double value_inside(const struct inside *inside, const struct variable *variable)
 {
     const struct report *report = inside->advices->report;
     const struct model *model = report->model;
+    const struct report_row *touched = touched_row(inside, variable);
     double sum = 0;
     for (size_t k = 0; k < variable->n_scopes; k++) {
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
@@ -273,7 +302,7 @@ static double value_inside(const struct inside *inside, const struct variable *v
             line = inside->n_calls && !inside->is_inside[i] ? code_line_of(model, i) : (struct code_line){0};
             if (inside->is_inside[i] || variable == inside->of || (line.line && is_call(inside, &line)) ||
                 (inside->of && is_for(model, label, i, inside->of->function)))
-                sum += value;
+                sum += touched ? value * (1 - touched_part(model, touched, i)) : value;
         }
     }
     return sum;
