@@ -58,6 +58,7 @@ enum ask {
     ASK_NEXT,
     ASK_PREVIOUS,
     ASK_LINES,
+    ASK_STREAM,
     ASKS
 };
 

@@ -26,14 +26,28 @@ int session_write(struct session *session, const struct report_kind *kind, const
  * ERR_UNSUPPORTED.  err: as session_open and frame_open */
 int session_open_any(const char *path, struct session **session, struct error *err);
 
+struct recordings;
+
 /* Opens recordings of the scheduler on one axis of time, in their order, without a database: such a session answers
- * what viewers ask of time lines, and what it is.  err: as stream_open, ERR_USAGE (it is not known how two of them lie
- * to each other) */
+ * what viewers ask of time lines, and what it is. A topology that cannot be taken is left out.  err: as stream_open,
+ * ERR_USAGE (it is not known how two of them lie to each other) */
+int session_open_recordings(const struct recordings *recordings, struct session **session, struct error *err);
+
+/* The same of files about which nothing else is said.  err: as session_open_recordings */
 int session_open_streams(const char *const *paths, size_t n_paths, struct session **session, struct error *err);
 
-/* Adds the recording that a database was made of, or lies beside, or has. Where that fails, what viewers ask of time
- * lines is answered with the reason.  err: as session_open_streams */
-int session_add_streams(struct session *session, const char *const *paths, size_t n_paths, struct error *err);
+/* Adds the recordings that a database was made of, or lies beside, or has. Where that fails, what viewers ask of time
+ * lines is answered with the reason.  err: as session_open_recordings */
+int session_add_recordings(struct session *session, const struct recordings *recordings, struct error *err);
+
+/* Gives the recordings of one session to another one, which has none yet. */
+void session_move_recordings(struct session *from, struct session *to);
+
+/* Whether the recordings have samples of what a program did. */
+bool session_has_samples(const struct session *session);
+
+/* Why the topology that was given for a recording is left out; NULL: it is not. */
+const char *session_refusal(const struct session *session, size_t stream);
 
 /* Answers a request as packed columns (answer_print_packed), which it appends to out; the request is that of
  * session_ask_json.  err: as session_ask_json */

@@ -156,6 +156,9 @@ static const struct field {
     FIELD("task", TEXT, task, TASK),
     FIELD("cpu", TEXT, cpu, CPU),
     FIELD("event", TEXT, event, EVENT),
+    FIELD("stream", WORD, stream, STREAM),
+    FIELD("couplebreak", TEXT, couplebreak, COUPLEBREAK),
+    FIELD("topology", TEXT, topology, TOPOLOGY),
 };
 
 #define N_FIELDS (sizeof fields / sizeof *fields)

@@ -70,10 +70,10 @@ static int open_foreign(const char *path, struct frame *frame, struct session **
     return 0;
 }
 
-int session_add_streams(struct session *session, const char *const *paths, size_t n_paths, struct error *err)
+int session_add_recordings(struct session *session, const struct recordings *recordings, struct error *err)
 {
     struct timeline *made;
-    int code = timeline_open(paths, n_paths, &made, err);
+    int code = timeline_open(recordings, &made, err);
     free(session->why_no_timeline);
     session->why_no_timeline = code != 0 ? strdup(err->text) : NULL;
     if (code != 0)
@@ -83,7 +83,23 @@ int session_add_streams(struct session *session, const char *const *paths, size_
     return 0;
 }
 
-int session_open_streams(const char *const *paths, size_t n_paths, struct session **session, struct error *err)
+void session_move_recordings(struct session *from, struct session *to)
+{
+    to->timeline = from->timeline;
+    from->timeline = NULL;
+}
+
+bool session_has_samples(const struct session *session)
+{
+    return session->timeline && timeline_has_samples(session->timeline);
+}
+
+const char *session_refusal(const struct session *session, size_t stream)
+{
+    return session->timeline ? timeline_refusal(session->timeline, stream) : NULL;
+}
+
+int session_open_recordings(const struct recordings *recordings, struct session **session, struct error *err)
 {
     struct session *made = calloc(1, sizeof *made);
     *session = NULL;
@@ -92,12 +108,24 @@ int session_open_streams(const char *const *paths, size_t n_paths, struct sessio
         return error_memory(err);
     }
     made->has_streams_alone = true;
-    made->path = n_paths ? strdup(paths[0]) : NULL;
-    int code = made->path ? session_add_streams(made, paths, n_paths, err) : error_memory(err);
+    made->path = recordings->n_streams ? strdup(recordings->streams[0].file) : NULL;
+    int code = made->path ? session_add_recordings(made, recordings, err) : error_memory(err);
     if (code == 0)
         *session = made;
     else
         session_close(made);
+    return code;
+}
+
+int session_open_streams(const char *const *paths, size_t n_paths, struct session **session, struct error *err)
+{
+    struct recordings recordings = {0};
+    int code = 0;
+    *session = NULL;
+    for (size_t i = 0; code == 0 && i < n_paths; i++)
+        code = recordings_add(&recordings, paths[i], false, TOPOLOGY_VIEW_DEFAULT, NULL, err);
+    code = code ? code : session_open_recordings(&recordings, session, err);
+    recordings_fini(&recordings);
     return code;
 }
 

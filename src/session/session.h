@@ -46,6 +46,9 @@ struct request {
     size_t n_rows;
     uint64_t row, start, count;     /* a row; of a list, the first item and how many */
     const char *task, *cpu, *event; /* lists as hpcquery's --task, --cpu and --event take them */
+    uint64_t stream;                /* a recording by its number, of which from now on ... */
+    const char *couplebreak;        /* ... couplebreak is "on" or "off", NULL: as it was ... */
+    const char *topology;           /* ... and the topology is "own", "given" or "none", NULL: as it was */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.

@@ -86,7 +86,7 @@ static bool is_wanted(struct listing *listing, size_t i, const struct stream_eve
 {
     const struct stream *stream = listing->timeline->streams[i].stream;
     const struct sched_job *job = &listing->job;
-    return (!job->cpus || sched_wants_cpu(job, event->cpu)) &&
+    return (event->visible & STREAM_VISIBLE_TEXT) && (!job->cpus || sched_wants_cpu(job, event->cpu)) &&
            (!job->tasks || asks(&listing->walks[i].tasks, job, stream, event, false)) &&
            (!job->events || asks(&listing->walks[i].types, job, stream, event, true));
 }

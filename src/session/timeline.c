@@ -18,25 +18,81 @@ enum { KEPT_MIN = 200000 }; /* events, from which on levels are kept in a file *
 
 /* --- opening --- */
 
-/* The topology that a measurement has beside its logs; none is no failure. */
-static int find_topology(struct time_stream *of, struct error *err)
+/* The name of the topology that a measurement has beside its logs, malloc'ed; NULL: there is none. */
+static char *find_topology(const char *directory)
 {
-    struct error ignored = {0};
     struct dirent *entry;
     struct buf path = {0};
-    DIR *directory = opendir(of->stream->path);
-    while (directory && !path.len_bytes && (entry = readdir(directory)))
+    DIR *opened = opendir(directory);
+    while (opened && !path.len_bytes && (entry = readdir(opened)))
         if (strncmp(entry->d_name, "topology-", 9) == 0)
-            buf_printf(&path, "%s/%s", of->stream->path, entry->d_name);
-    if (directory)
-        (void)closedir(directory);
-    int code = path.failed ? error_memory(err) : 0;
-    if (code == 0 && path.len_bytes && topology_read(path.data, &of->topology, &ignored) == 0) {
-        code = brief_topology_make(&of->topology, &of->brief, &ignored);
-        of->has_topology = code == 0;
-        code = code == ERR_MEMORY ? error_memory(err) : 0;
+            buf_printf(&path, "%s/%s", directory, entry->d_name);
+    if (opened)
+        (void)closedir(opened);
+    return path.data;
+}
+
+/* Takes the topology of a measurement; none is no failure.  err: ERR_MEMORY */
+static int take_own(struct time_stream *of, struct error *err)
+{
+    struct time_topology *own = &of->topologies[TIME_TOPOLOGY_OWN];
+    struct error ignored = {0};
+    char *path = find_topology(of->stream->path);
+    int code = path ? topology_read(path, &own->topology, &ignored) : ERR_NOT_FOUND;
+    code = code ? code : brief_topology_make(&own->topology, &own->brief, &ignored);
+    own->path = code == 0 ? path : NULL;
+    if (code != 0)
+        free(path);
+    return code == ERR_MEMORY ? error_memory(err) : 0;
+}
+
+/* Takes the topology that was given, if it is one of such a machine.  err: ERR_MEMORY */
+static int take_given(struct time_stream *of, struct error *err)
+{
+    struct time_topology *given = &of->topologies[TIME_TOPOLOGY_GIVEN];
+    const struct stream *stream = of->stream;
+    bool *has_events = calloc((size_t)stream->n_cpus + 1, sizeof *has_events);
+    struct error why = {0};
+    if (!has_events)
+        return error_memory(err);
+    for (size_t i = 0; i < of->levels.n_cpus; i++) {
+        const struct level_row *row = &of->levels.rows[i];
+        if ((uint32_t)row->number < stream->n_cpus)
+            has_events[row->number] = row->first_ns <= row->last_ns;
     }
-    buf_fini(&path);
+    const struct stream_cpus cpus = {stream->n_cpus, has_events};
+    struct stream_views views = {0};
+    if (stream_views_create(&views, 0, &cpus, TOPOLOGY_VIEW_NUMATREE, of->wanted->topology, &why) == VIEW_DONE) {
+        struct stream_view *view = views.all[0]; /* goes, without what it has */
+        *given = (struct time_topology){view->path, view->topology, view->brief};
+        view->path = NULL;
+        view->topology = (struct topology){0};
+        view->brief = (struct brief_topology){0};
+    } else {
+        of->refusal = strdup(why.text);
+    }
+    stream_views_clear(&views);
+    free(has_events);
+    return given->path || (of->refusal && why.code != ERR_MEMORY) ? 0 : error_memory(err);
+}
+
+/* Shows a topology that is there, or none. */
+static void show_topology(struct time_stream *of, enum time_topology_kind kind)
+{
+    of->shown = of->topologies[kind].path ? kind : TIME_TOPOLOGY_NONE;
+    of->brief = of->topologies[of->shown].brief;
+}
+
+static int take_topologies(struct time_stream *of, struct error *err)
+{
+    const char *given = of->wanted->topology;
+    int code = take_own(of, err);
+    if (code == 0 && given && *given)
+        code = take_given(of, err);
+    if (!given) /* its own is shown unless another one is wanted */
+        show_topology(of, TIME_TOPOLOGY_OWN);
+    else if (of->wanted->view == TOPOLOGY_VIEW_NUMATREE)
+        show_topology(of, TIME_TOPOLOGY_GIVEN);
     return code;
 }
 
@@ -104,33 +160,57 @@ static void start_keeping(struct time_stream *of)
         of->is_being_kept = pthread_create(&of->keeper, NULL, keep, of) == 0;
 }
 
-static int read_one(const char *path, const struct stream_namer *namer, struct stream **stream, struct error *err)
+static int read_one(const struct recording *wanted, const struct stream_namer *namer, struct stream **stream,
+                    struct error *err)
 {
-    const struct stream_options options = {.size = sizeof options, .namer = namer};
-    int code = stream_open(path, &options, stream, err);
-    return code ? code : stream_follow_names(*stream, err);
+    const struct stream_options options = {
+        .size = sizeof options, .namer = namer, .couplebreak = wanted->has_couplebreak, .buffer = wanted->buffer};
+    int code = stream_open(wanted->file, &options, stream, err);
+    if (code != 0)
+        return code;
+    code = stream_follow_names(*stream, err);
+    code = code ? code : recording_apply(wanted, *stream, err);
+    if (code != 0) {
+        stream_close(*stream);
+        *stream = NULL;
+    }
+    return code;
 }
 
-static int open_one(const char *path, const struct stream_namer *namer, struct time_stream *of, struct error *err)
+/* Reads a recording, and makes its levels. */
+static int make_levels(const struct stream_namer *namer, struct time_stream *of, struct error *err)
+{
+    int code = read_one(of->wanted, namer, &of->stream, err);
+    const struct levels_key after = levels_key_of(of->wanted->file);
+    if (!levels_key_is_same(&of->key, &after)) /* which of them was read? */
+        of->key = (struct levels_key){0};
+    if (code == 0)
+        code = levels_make(of->stream, &of->levels, err);
+    of->n_events = code == 0 ? of->stream->n_events : 0;
+    return code;
+}
+
+static int open_one(struct recording *wanted, const struct stream_namer *namer, struct time_stream *of,
+                    struct error *err)
 {
     struct kept kept;
     int code = 0;
-    kept_init(&kept, path);
-    of->key = levels_key_of(path);
-    if (!find_kept(&kept, path, of)) {
-        code = read_one(path, namer, &of->stream, err);
-        const struct levels_key after = levels_key_of(path);
-        if (!levels_key_is_same(&of->key, &after)) /* which of them was read? */
-            of->key = (struct levels_key){0};
-        if (code == 0)
-            code = levels_make(of->stream, &of->levels, err);
-        if (code == 0) {
-            of->n_events = of->stream->n_events;
-            code = find_topology(of, err);
-        }
-    }
+    kept_init(&kept, wanted->file);
+    of->wanted = wanted;
+    of->key = levels_key_of(wanted->file);
+    if (wanted->has_couplebreak || wanted->buffer || !find_kept(&kept, wanted->file, of))
+        code = make_levels(namer, of, err);
+    code = code ? code : take_topologies(of, err);
     kept_fini(&kept);
     return code;
+}
+
+/* Puts what was read anew where it was on the axis. */
+static void move_to_axis(struct stream *read, int64_t offset_ns)
+{
+    for (size_t i = 0; i < read->n_events; i++)
+        read->events[i].t_ns = time_add(read->events[i].t_ns, offset_ns);
+    read->offset_ns = offset_ns;
 }
 
 int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
@@ -140,7 +220,7 @@ int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
     struct stream *read = NULL;
     if (!of->is_shell)
         return 0;
-    int code = read_one(of->stream->path, &namer, &read, err);
+    int code = read_one(of->wanted, &namer, &read, err);
     const struct levels_key now = levels_key_of(of->stream->path);
     if (code == 0 && (!levels_key_is_same(&of->key, &now) || read->n_events != of->n_events))
         code = error_set(err, ERR_FORMAT, "%.600s: has been changed since it was opened", of->stream->path);
@@ -148,9 +228,7 @@ int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
         stream_close(read);
         return code;
     }
-    for (size_t i = 0; i < read->n_events; i++)
-        read->events[i].t_ns = time_add(read->events[i].t_ns, of->stream->offset_ns);
-    read->offset_ns = of->stream->offset_ns;
+    move_to_axis(read, of->stream->offset_ns);
     stream_close(of->stream);
     of->stream = timeline->axis[stream].stream = read;
     of->is_shell = false;
@@ -161,6 +239,7 @@ int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
 static void set_extent(struct timeline *timeline)
 {
     bool has_any = false;
+    timeline->n_rows = 0;
     for (size_t i = 0; i < timeline->n_streams; i++) {
         struct time_stream *of = &timeline->streams[i];
         of->first_row = timeline->n_rows;
@@ -175,21 +254,34 @@ static void set_extent(struct timeline *timeline)
     }
 }
 
-int timeline_open(const char *const *paths, size_t n_paths, struct timeline **timeline, struct error *err)
+/* Copies what is wanted.  err: ERR_MEMORY */
+static int copy_wanted(const struct recordings *from, struct recordings *to, struct error *err)
+{
+    int code = recordings_copy_view(from, to, err);
+    for (size_t i = 0; code == 0 && i < from->n_streams; i++)
+        code = recordings_copy_stream(&from->streams[i], to, err);
+    return code;
+}
+
+int timeline_open(const struct recordings *wanted, struct timeline **timeline, struct error *err)
 {
     struct timeline *made = calloc(1, sizeof *made);
+    size_t n = wanted->n_streams;
     *timeline = NULL;
     if (!made)
         return error_memory(err);
     made->names = sched_names_new();
-    made->path = n_paths ? strdup(paths[0]) : NULL;
-    made->axis = calloc(n_paths + 1, sizeof *made->axis);
-    made->streams = calloc(n_paths + 1, sizeof *made->streams);
+    made->path = n ? strdup(wanted->streams[0].file) : NULL;
+    made->axis = calloc(n + 1, sizeof *made->axis);
+    made->streams = calloc(n + 1, sizeof *made->streams);
     int code = made->names && made->path && made->axis && made->streams ? 0 : error_memory(err);
     const struct stream_namer namer = sched_namer(made->names);
-    for (; code == 0 && made->n_streams < n_paths; made->n_streams++) {
-        code = open_one(paths[made->n_streams], &namer, &made->streams[made->n_streams], err);
-        made->axis[made->n_streams].stream = made->streams[made->n_streams].stream;
+    code = code ? code : copy_wanted(wanted, &made->wanted, err);
+    for (; code == 0 && made->n_streams < n; made->n_streams++) {
+        struct recording *own = &made->wanted.streams[made->n_streams];
+        code = open_one(own, &namer, &made->streams[made->n_streams], err);
+        made->axis[made->n_streams] = (struct axis_stream){
+            .stream = made->streams[made->n_streams].stream, .is_given = own->has_offset, .given_ns = own->offset_ns};
     }
     if (code == 0)
         code = axis_align(made->axis, made->n_streams, err);
@@ -204,26 +296,125 @@ int timeline_open(const char *const *paths, size_t n_paths, struct timeline **ti
     return 0;
 }
 
+static void stop_keeping(struct time_stream *of)
+{
+    if (of->is_being_kept)
+        (void)pthread_join(of->keeper, NULL);
+    of->is_being_kept = false;
+}
+
 void timeline_close(struct timeline *timeline)
 {
     if (!timeline)
         return;
     for (size_t i = 0; i < timeline->n_streams; i++) {
         struct time_stream *of = &timeline->streams[i];
-        if (of->is_being_kept)
-            (void)pthread_join(of->keeper, NULL);
+        stop_keeping(of);
         time_samples_free(of->samples);
         levels_fini(&of->levels);
-        brief_topology_fini(&of->brief);
-        topology_fini(&of->topology);
+        for (size_t k = 0; k < TIME_TOPOLOGIES; k++) {
+            brief_topology_fini(&of->topologies[k].brief);
+            topology_fini(&of->topologies[k].topology);
+            free(of->topologies[k].path);
+        }
+        free(of->refusal);
         stream_close(of->stream);
     }
     free(timeline->streams);
     free(timeline->axis);
     strtab_fini(&timeline->words);
     sched_names_free(timeline->names);
+    recordings_fini(&timeline->wanted);
     free(timeline->path);
     free(timeline);
+}
+
+const char *timeline_refusal(const struct timeline *timeline, size_t stream)
+{
+    return stream < timeline->n_streams ? timeline->streams[stream].refusal : NULL;
+}
+
+static bool has_samples(const struct time_stream *of)
+{
+    for (size_t row = 0; row < of->levels.n_rows; row++)
+        if (of->levels.rows[row].n_times[LEVEL_SAMPLE])
+            return true;
+    return false;
+}
+
+bool timeline_has_samples(const struct timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->n_streams; i++)
+        if (has_samples(&timeline->streams[i]))
+            return true;
+    return false;
+}
+
+/* --- changing what is shown of a recording --- */
+
+/* Reads a recording anew, with couplebreak or without.  err: as stream_open; all is as before then */
+static int set_couplebreak(struct timeline *timeline, size_t stream, bool is_on, struct error *err)
+{
+    struct time_stream *of = &timeline->streams[stream], made = {.wanted = of->wanted};
+    const struct stream_namer namer = sched_namer(timeline->names);
+    if (of->wanted->has_couplebreak == is_on)
+        return 0;
+    of->wanted->has_couplebreak = is_on;
+    made.key = levels_key_of(of->wanted->file);
+    int code = make_levels(&namer, &made, err);
+    if (code != 0) {
+        stream_close(made.stream);
+        levels_fini(&made.levels);
+        of->wanted->has_couplebreak = !is_on;
+        return code;
+    }
+    move_to_axis(made.stream, of->stream->offset_ns);
+    stop_keeping(of);
+    time_samples_free(of->samples);
+    of->samples = NULL;
+    levels_fini(&of->levels);
+    stream_close(of->stream);
+    of->stream = timeline->axis[stream].stream = made.stream;
+    of->levels = made.levels;
+    of->key = made.key;
+    of->n_events = made.n_events;
+    of->is_shell = false;
+    set_extent(timeline);
+    return 0;
+}
+
+static const char *const topology_words[TIME_TOPOLOGIES] = {"none", "own", "given"};
+
+static int set_topology(struct time_stream *of, const char *word, struct error *err)
+{
+    size_t kind = 0;
+    while (kind < TIME_TOPOLOGIES && strcmp(topology_words[kind], word) != 0)
+        kind++;
+    if (kind == TIME_TOPOLOGIES)
+        return error_set(err, ERR_USAGE, "topology takes own, given or none");
+    if (kind != TIME_TOPOLOGY_NONE && !of->topologies[kind].path)
+        return error_set(err, ERR_NOT_FOUND, "%.600s: %s", of->stream->path,
+                         kind == TIME_TOPOLOGY_OWN ? "no topology lies beside it"
+                         : of->refusal             ? of->refusal
+                                                   : "no topology was given for it");
+    show_topology(of, (enum time_topology_kind)kind);
+    return 0;
+}
+
+/* Does what a question says of a recording.  err: ERR_USAGE, ERR_NOT_FOUND, as stream_open */
+static int arrange(struct timeline *timeline, const struct request *request, struct error *err)
+{
+    const char *twins = request->couplebreak;
+    if (request->stream >= timeline->n_streams)
+        return error_set(err, ERR_NOT_FOUND, "there is no recording %" PRIu64 ": there are %zu", request->stream,
+                         timeline->n_streams);
+    bool is_on = twins && strcmp(twins, "on") == 0;
+    if (twins && !is_on && strcmp(twins, "off") != 0)
+        return error_set(err, ERR_USAGE, "couplebreak takes on or off");
+    int code = twins ? set_couplebreak(timeline, request->stream, is_on, err) : 0;
+    if (code == 0 && request->topology)
+        code = set_topology(&timeline->streams[request->stream], request->topology, err);
+    return code;
 }
 
 /* --- rows and times --- */
@@ -305,15 +496,17 @@ static const struct column row_columns[] = {
 static const struct column head_columns[] = {
     {"from_ns", NULL, CELL_COUNT}, {"from", NULL, CELL_TEXT},      {"length_ns", NULL, CELL_SPAN},
     {"streams", NULL, CELL_TABLE}, {"topology", NULL, CELL_TABLE}, {"lacking", NULL, CELL_TABLE},
+    {"view", NULL, CELL_TABLE},
 };
 
 static const struct column stream_columns[] = {
-    {"path", NULL, CELL_TEXT},        {"kind", NULL, CELL_TEXT},       {"host", NULL, CELL_TEXT},
-    {"clock", NULL, CELL_TEXT},       {"tier", NULL, CELL_TEXT},       {"knows", NULL, CELL_TEXT},
-    {"n_cpus", NULL, CELL_COUNT},     {"events", NULL, CELL_COUNT},    {"note", NULL, CELL_TEXT},
-    {"alignment", NULL, CELL_TEXT},   {"offset_ns", NULL, CELL_COUNT}, {"wall_ns", NULL, CELL_COUNT},
-    {"couplebreak", NULL, CELL_FLAG}, {"lost", NULL, CELL_COUNT},      {"from_ns", NULL, CELL_SPAN},
-    {"to_ns", NULL, CELL_SPAN},
+    {"path", NULL, CELL_TEXT},           {"kind", NULL, CELL_TEXT},       {"host", NULL, CELL_TEXT},
+    {"clock", NULL, CELL_TEXT},          {"tier", NULL, CELL_TEXT},       {"knows", NULL, CELL_TEXT},
+    {"n_cpus", NULL, CELL_COUNT},        {"events", NULL, CELL_COUNT},    {"note", NULL, CELL_TEXT},
+    {"alignment", NULL, CELL_TEXT},      {"offset_ns", NULL, CELL_COUNT}, {"wall_ns", NULL, CELL_COUNT},
+    {"couplebreak", NULL, CELL_FLAG},    {"lost", NULL, CELL_COUNT},      {"from_ns", NULL, CELL_SPAN},
+    {"to_ns", NULL, CELL_SPAN},          {"topology", NULL, CELL_TEXT},   {"own_topology", NULL, CELL_TEXT},
+    {"given_topology", NULL, CELL_TEXT},
 };
 
 static const struct column topology_columns[] = {
@@ -381,6 +574,9 @@ static void put_stream(struct table *table, const struct timeline *timeline, siz
     table_put_count(table, (int64_t)stream->n_lost);
     put_since(table, timeline, of, of->levels.n_rows > 0, of->levels.begin_ns);
     put_since(table, timeline, of, of->levels.n_rows > 0, of->levels.end_ns);
+    table_put_borrowed(table, topology_words[of->shown]);
+    table_put_text(table, of->topologies[TIME_TOPOLOGY_OWN].path);
+    table_put_text(table, of->topologies[TIME_TOPOLOGY_GIVEN].path);
 }
 
 static void put_unknown(struct table *table, uint32_t number)
@@ -391,7 +587,7 @@ static void put_unknown(struct table *table, uint32_t number)
 static void put_topology(struct table *table, const struct timeline *timeline, size_t i)
 {
     const struct brief_topology *brief = &timeline->streams[i].brief;
-    for (size_t k = 0; timeline->streams[i].has_topology && k < brief->n_cpus; k++) {
+    for (size_t k = 0; k < brief->n_cpus; k++) {
         table_put_count(table, (int64_t)i);
         put_unknown(table, brief->cpus[k].package);
         put_unknown(table, brief->cpus[k].node);
@@ -405,9 +601,7 @@ static void put_topology(struct table *table, const struct timeline *timeline, s
 static void put_lacking(struct table *table, const struct timeline *timeline, size_t i)
 {
     const struct time_stream *of = &timeline->streams[i];
-    bool has_samples = false;
-    for (size_t row = 0; row < of->levels.n_rows; row++)
-        has_samples |= of->levels.rows[row].n_times[LEVEL_SAMPLE] > 0;
+    bool has_any_topology = of->topologies[TIME_TOPOLOGY_OWN].path || of->topologies[TIME_TOPOLOGY_GIVEN].path;
     struct buf text = {0};
     static const char *const words[] = {
         [STREAM_TIER_FULL] = NULL,
@@ -419,15 +613,16 @@ static void put_lacking(struct table *table, const struct timeline *timeline, si
                             "sched:sched_waking -a, or hpcrun -e sched as root, records it",
         [STREAM_TIER_NONE] = "when tasks ran is not recorded: perf record -e sched:sched_switch,sched:sched_waking -a, "
                              "trace-cmd record -e sched, or hpcrun -e sched -t, records it"};
-    for (unsigned what = 0; what < 3; what++) {
-        const char *sentence = what == 0   ? words[of->stream->tier]
-                               : what == 1 ? (has_samples ? NULL
-                                                          : "no samples, so that nothing says which data were "
-                                                            "worked on: hpcrun -e datacentric -e sched -t "
-                                                            "records both")
-                               : of->has_topology
-                                   ? NULL
-                                   : "no topology: hpcrun records one, and lstopo FILE.xml on its machine makes one";
+    static const char no_samples[] = "no samples, so that nothing says which data were worked on: hpcrun -e "
+                                     "datacentric -e sched -t records both";
+    static const char no_topology[] = "no topology: hpcrun records one, and lstopo FILE.xml on its machine makes one "
+                                      "for --topology";
+    const char *const sentences[] = {words[of->stream->tier], has_samples(of) ? NULL : no_samples,
+                                     has_any_topology ? NULL
+                                     : of->refusal    ? of->refusal
+                                                      : no_topology};
+    for (size_t what = 0; what < sizeof sentences / sizeof *sentences; what++) {
+        const char *sentence = sentences[what];
         if (!sentence)
             continue;
         if (timeline->n_streams > 1)
@@ -437,11 +632,72 @@ static void put_lacking(struct table *table, const struct timeline *timeline, si
     }
 }
 
+/* What a session says of all recordings together. */
+static const struct column view_columns[] = {
+    {"from_ns", NULL, CELL_SPAN}, {"to_ns", NULL, CELL_SPAN}, {"a_ns", NULL, CELL_SPAN},  {"b_ns", NULL, CELL_SPAN},
+    {"on", NULL, CELL_TEXT},      {"by", NULL, CELL_TEXT},    {"hide", NULL, CELL_TEXT},  {"pin", NULL, CELL_TEXT},
+    {"task", NULL, CELL_TEXT},    {"cpu", NULL, CELL_TEXT},   {"event", NULL, CELL_TEXT},
+};
+
+/* A time of the axis. */
+static void put_time_if(struct table *table, const struct timeline *timeline, bool is_known, int64_t t_ns)
+{
+    table_put_if(table, is_known, time_add(t_ns, -timeline->begin_ns));
+}
+
+/* A marker; the number of an event means something where there is one list. */
+static void put_marker(struct table *table, const struct timeline *timeline, const struct recording_marker *marker)
+{
+    const struct stream *only = timeline->n_streams == 1 ? timeline->streams[0].stream : NULL;
+    bool is_there = only && marker->at >= 0 && (uint64_t)marker->at < only->n_events;
+    int64_t t_ns = !marker->is_row ? marker->at : is_there ? only->events[marker->at].t_ns : 0;
+    put_time_if(table, timeline, marker->is_set && (!marker->is_row || is_there), t_ns);
+}
+
+/* Puts the numbers of rows that are hidden, or pinned, with points between them. */
+static void put_rows_of(struct table *table, const struct timeline *timeline, bool hidden)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < timeline->wanted.n_rows; i++) {
+        const struct recording_row *row = &timeline->wanted.rows[i];
+        if ((hidden ? row->is_hidden : row->is_pinned) && row->stream < timeline->n_streams) {
+            const struct time_stream *of = &timeline->streams[row->stream];
+            size_t found = levels_find(&of->levels, row->is_cpu ? LEVEL_CPU : LEVEL_TASK, row->number);
+            if (found != SIZE_MAX)
+                buf_printf(&text, "%s%zu", text.len_bytes ? "." : "", of->first_row + found);
+        }
+    }
+    table_put_made(table, &text);
+}
+
+static void put_view(struct table *table, const struct timeline *timeline)
+{
+    const struct recordings *wanted = &timeline->wanted;
+    bool has_choice = false;
+    for (size_t i = 0; i < RECORDING_CHOICES; i++)
+        has_choice |= wanted->choices[i] != NULL;
+    if (!wanted->has_from && !wanted->has_to && !wanted->markers[0].is_set && !wanted->markers[1].is_set &&
+        !wanted->colors && !wanted->n_rows && !has_choice)
+        return;
+    put_time_if(table, timeline, wanted->has_from, wanted->from_ns);
+    put_time_if(table, timeline, wanted->has_to, wanted->to_ns);
+    put_marker(table, timeline, &wanted->markers[0]);
+    put_marker(table, timeline, &wanted->markers[1]);
+    table_put_borrowed(table, wanted->b_is_active ? "b" : "a");
+    table_put_text(table, wanted->colors);
+    put_rows_of(table, timeline, true);
+    put_rows_of(table, timeline, false);
+    table_put_text(table, wanted->choices[RECORDING_TASK]);
+    table_put_text(table, wanted->choices[RECORDING_CPU]);
+    table_put_text(table, wanted->choices[RECORDING_EVENT]);
+}
+
 static int make_streams(struct timeline *timeline, const struct request *request, struct answer *answer,
                         struct error *err)
 {
-    (void)request;
-    (void)err;
+    int code = request->stream || request->couplebreak || request->topology ? arrange(timeline, request, err) : 0;
+    if (code != 0)
+        return code;
     answer_begin(answer, "rows", COLUMNS(row_columns));
     for (uint64_t i = 0; i < timeline->n_rows; i++)
         put_row(&answer->rows, timeline, i);
@@ -460,6 +716,7 @@ static int make_streams(struct timeline *timeline, const struct request *request
     inner = table_put_table(head, COLUMNS(lacking_columns));
     for (size_t i = 0; i < timeline->n_streams; i++)
         put_lacking(inner, timeline, i);
+    put_view(table_put_table(head, COLUMNS(view_columns)), timeline);
     return 0;
 }
 
@@ -478,6 +735,7 @@ static void make_no_streams(const char *why, struct answer *answer)
         buf_printf(&text, "no time line was recorded: hpcrun -e datacentric -e sched -t records what ran when, and "
                           "hpcviewer MEASUREMENT shows it with its data");
     table_put_made(table_put_table(head, COLUMNS(lacking_columns)), &text);
+    (void)table_put_table(head, COLUMNS(view_columns));
 }
 
 /* --- the list --- */
@@ -486,7 +744,8 @@ static const struct time_question {
     struct report_kind kind;
     time_maker *make;
 } questions[] = {
-    {{.name = "streams", .operands = "STREAM"}, make_streams},
+    {{.name = "streams", .operands = "STREAM", .options = ASK(STREAM) | ASK(COUPLEBREAK) | ASK(TOPOLOGY)},
+     make_streams},
     {{.name = "timeline", .operands = "STREAM", .options = ASK(FROM) | ASK(TO) | ASK(WIDTH) | ASK(ROWS_OF) | ASK(BY)},
      time_make_picture},
     {{.name = "events",

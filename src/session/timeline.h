@@ -14,12 +14,20 @@
 #include "session/session.h"
 #include "streams/axis.h"
 #include "streams/levels.h"
+#include "streams/recordings.h"
 #include "streams/topology.h"
 
 struct timeline;
 
-/* Opens recordings on one axis, which is the clock of the first.  err: as session_open_streams */
-int timeline_open(const char *const *paths, size_t n_paths, struct timeline **timeline, struct error *err);
+/* Opens recordings on one axis, which is the clock of the first. A topology that cannot be taken is left out.
+ * err: as session_open_recordings */
+int timeline_open(const struct recordings *wanted, struct timeline **timeline, struct error *err);
+
+/* Why the topology that was given for a recording is left out; NULL: it is not, or there is no such recording. */
+const char *timeline_refusal(const struct timeline *timeline, size_t stream);
+
+/* Whether there is any sample. */
+bool timeline_has_samples(const struct timeline *timeline);
 
 /* Frees it; NULL is allowed. */
 void timeline_close(struct timeline *timeline);
@@ -42,23 +50,34 @@ int timeline_answer_session(const struct timeline *timeline, const struct reques
 
 struct sched_names;
 
+/* A topology of a recording's machine: the one that lies beside it, or the one that was given for it. */
+enum time_topology_kind { TIME_TOPOLOGY_NONE, TIME_TOPOLOGY_OWN, TIME_TOPOLOGY_GIVEN, TIME_TOPOLOGIES };
+struct time_topology {
+    char *path; /* NULL: there is none */
+    struct topology topology;
+    struct brief_topology brief;
+};
+
 /* A recording. */
 struct time_stream {
+    struct recording *wanted;     /* what was said of it */
     struct stream *stream;        /* if is_shell, without events and types: these have not been read */
     bool is_shell, is_being_kept; /* is_being_kept: keeper writes the levels into a file */
     pthread_t keeper;
     uint64_t n_events;
     struct levels levels;
     struct levels_key key; /* of the file that they are of */
-    size_t first_row;         /* the number of its first row */
-    struct topology topology; /* of its machine, if has_topology */
-    struct brief_topology brief;
-    bool has_topology;
+    size_t first_row;      /* the number of its first row */
+    struct time_topology topologies[TIME_TOPOLOGIES];
+    enum time_topology_kind shown;
+    struct brief_topology brief;  /* that of the shown one, which owns it */
+    char *refusal;                /* why the one that was given is left out; NULL: it is not */
     struct time_samples *samples; /* NULL: they were not asked for */
 };
 
 struct timeline {
-    char *path;                  /* of the first recording: answers outlive what was read of it */
+    char *path; /* of the first recording: answers outlive what was read of it */
+    struct recordings wanted;
     struct axis_stream *axis;    /* [n_streams] */
     struct time_stream *streams; /* [n_streams] */
     size_t n_streams, n_rows;

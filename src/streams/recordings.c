@@ -46,6 +46,28 @@ static bool copy_text(const char *from, char **to)
     return !from || *to;
 }
 
+int recording_copy_lists(const struct recording *from, struct recording *to, struct error *err)
+{
+    int code = 0;
+    for (size_t list = 0; list < RECORDING_LISTS; list++)
+        for (size_t i = 0; !code && i < from->lists[list].n; i++)
+            code = recording_list_add(&to->lists[list], from->lists[list].texts[i], err);
+    return code;
+}
+
+int recordings_copy_stream(const struct recording *from, struct recordings *to, struct error *err)
+{
+    int code = recordings_add(to, from->file, from->has_couplebreak, from->view, from->topology, err);
+    if (code)
+        return code;
+    struct recording *made = &to->streams[to->n_streams - 1];
+    made->has_offset = from->has_offset;
+    made->offset_ns = from->offset_ns;
+    if (!copy_text(from->buffer, &made->buffer))
+        return error_memory(err);
+    return recording_copy_lists(from, made, err);
+}
+
 int recordings_copy_view(const struct recordings *from, struct recordings *to, struct error *err)
 {
     bool ok = copy_text(from->colors, &to->colors);

@@ -71,6 +71,12 @@ int recordings_add(struct recordings *recordings, const char *file, bool has_cou
 /* Appends a text to a list.  err: ERR_MEMORY */
 int recording_list_add(struct recording_list *list, const char *text, struct error *err);
 
+/* Copies all lists of a stream, behind those that *to has.  err: ERR_MEMORY */
+int recording_copy_lists(const struct recording *from, struct recording *to, struct error *err);
+
+/* Appends a stream with all that is said of it.  err: ERR_MEMORY */
+int recordings_copy_stream(const struct recording *from, struct recordings *to, struct error *err);
+
 /* Copies what is not of single streams, except notes; *to must have none of it.  err: ERR_MEMORY */
 int recordings_copy_view(const struct recordings *from, struct recordings *to, struct error *err);
 

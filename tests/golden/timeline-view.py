@@ -434,6 +434,39 @@ def check_state(page):
     expect(seen[2][0] == "task 1:101" and "CPU 1" not in seen[2], f"pinned and hidden rows: {seen[2]}")
 
 
+def check_recordings(page):
+    """Couplebreak on and off in the dialog: twins come and go, and all else stays."""
+    show(page, f"from={page.value('lengthNow()') // 3};to={page.value('lengthNow()') // 2};row=4;pin=5")
+    before = words(page), page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")
+
+    def switch(is_on):
+        page.value("[...document.querySelectorAll('.body-timeline button')].find((each) => each.textContent.startsWith('Recordings')).click()")
+        expect(page.value("document.getElementById('offer').open && document.getElementById('offer').textContent.includes('trace.dat')"), "no dialog")
+        page.value(f"(() => {{ const box = document.querySelector('#offer input[type=checkbox]'); if (box.checked !== {str(is_on).lower()}) box.click(); }})()")
+        page.value("[...document.querySelectorAll('#offer button')].find((each) => each.textContent === 'Apply').click()")
+        expect(page.wait(f"!document.getElementById('offer').open && streamsNow() && streamsNow().head.streams[0].couplebreak === {str(is_on).lower()}", 20), f"couplebreak {is_on}: {page.value('document.getElementById(`offer`).textContent')}")
+        drawn(page)
+        page.wait("timeParts.list.total > 0 && timeParts.list.key !== 'none'", 20)
+        return sum(page.value("[...timeParts.rows.pictures.flatMap((each) => [...each.flags])].map((each) => (each & TWIN ? 1 : 0))"))
+
+    expect(switch(True) > 0, "couplebreak shows no twin")
+    expect(words(page) == before[0], f"couplebreak goes to {words(page)}")
+    expect(switch(False) == 0 and (words(page), page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")) == before, "without couplebreak not all is as before")
+
+
+def check_filters(page):
+    """What chooses tasks and types of the list."""
+    show(page)
+    page.wait("timeParts.list.total > 0", 20)
+    whole = page.value("timeParts.list.total")
+    show(page, "events=sched/sched_waking;tasks=task 3")
+    expect(page.wait(f"timeParts.list.total > 0 && timeParts.list.total < {whole} && timeParts.list.pieces.get(0)", 20), "the list is not filtered")
+    kinds = page.value("(() => { const answer = timeParts.list.pieces.get(0); return [...new Set(Array.from({length: answer.n}, (_, i) => answer.text('event', i) + ' ' + answer.text('comm', i)))]; })()")
+    expect(kinds == ["sched/sched_waking task 3"], f"the filtered list has {kinds}")
+    expect(page.value("[...document.querySelectorAll('.time-filter')].map((each) => each.value)") == ["task 3", "", "sched/sched_waking"], "the filters are not seen")
+    show(page)
+
+
 def check_looks(page, axe):
     for scheme in ("light", "dark"):
         page.browser.scheme(scheme)
@@ -526,6 +559,8 @@ def main():
             check_command(page, path)
             check_list(page, path, begin)
             check_panel(page, runs, begin)
+            check_recordings(page)
+            check_filters(page)
             check_looks(page, axe)
             check_state(page)
             check_steps(page, random.Random(5), STEPS)

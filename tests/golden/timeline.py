@@ -340,6 +340,66 @@ def check_kept(scratch):
     expect(answers() == first[:2] and found[0].stat().st_ino == number, "the cache is not used")
 
 
+def topology_of(n_cpus):
+    """Two nodes, on each half of the CPUs, a core each."""
+    def part(kind, number, cpus, nodes, inner=""):
+        bits, memory = (f"{sum(1 << each for each in some):#x}" for some in (cpus, nodes))
+        sets = "".join(f' {name}cpuset="{bits}" {name}nodeset="{memory}"' for name in ("", "complete_")) + (f' allowed_cpuset="{bits}" allowed_nodeset="{memory}"' if kind == "Machine" else "")
+        return f'<object type="{kind}" os_index="{number}"{sets}>{inner}</object>'
+
+    halves = [[cpu for cpu in range(n_cpus) if cpu // 2 == node] for node in range(2)]
+    packages = [part("Package", node, cpus, [node], part("NUMANode", node, cpus, [node]) + "".join(part("Core", cpu, [cpu], [node], part("PU", cpu, [cpu], [node])) for cpu in cpus))
+                for node, cpus in enumerate(halves)]
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">' +
+            part("Machine", 0, range(n_cpus), range(2), "".join(packages)) + "</topology>\n")
+
+
+def check_arranged(first, other, scratch):
+    """What a session says of its recordings, and what a question changes: couplebreak, topology, window, filters."""
+    topology, session = scratch / "four.xml", scratch / "session.json"
+    topology.write_text(topology_of(4))
+    views = {"type": "kshark.config.topology", "topologies": [{"stream_id": 0, "view": 1, "topology_xml_fpath": str(topology)}]}
+    text = {"format": "locus-session", "version": 2, "NUMA TV": views, "from_ns": 6_000_000, "to_ns": 7_000_000, "task": "task 3",
+            "markers": {"active": "b", "a": {"ns": "6000001"}}, "rows": [{"stream_id": 0, "cpu": 1, "hidden": True}, {"stream_id": 1, "cpu": 0, "pinned": True}],
+            "streams": [{"stream_id": 0, "file": str(first), "couplebreak": False, "filters": {"hide event filter": ["sched/sched_waking"], "type": "kshark.config.filter"}},
+                        {"stream_id": 1, "file": str(other), "couplebreak": True, "offset_ns": 5000}]}
+    session.write_text(json.dumps(text))
+    words = ["--session", session]
+    streams = ask(words, {"report": "streams"})
+    one, two = streams["streams"]
+    rows = {(row["stream"], row["kind"], row["number"]): row["row"] for row in streams["rows"]}
+    base = streams["from_ns"]
+    expect((one["topology"], one["given_topology"], two["topology"], two["offset_ns"], two["couplebreak"], two["alignment"]) ==
+           ("given", str(topology), "none", 5000, True, "given"), f"streams of a session: {one}, {two}")
+    expect(len(streams["topology"]) == 4 and {row["node"] for row in streams["topology"]} == {0, 1}, f"topology of a session: {streams['topology']}")
+    kept = streams["view"][0]
+    expect((kept["from_ns"], kept["to_ns"], kept["a_ns"], kept["b_ns"], kept["on"], kept["task"]) == (6_000_000 - base, 7_000_000 - base, 6_000_001 - base, None, "b", "task 3"),
+           f"view of a session: {kept}")
+    expect((kept["hide"], kept["pin"]) == (str(rows[0, "cpu", 1]), str(rows[1, "cpu", 0])), f"rows of a session: {kept}")
+    events = ask(words, {"report": "events", "count": 20000})["events"]
+    expect(not any(e["stream"] == 0 and e["event"] == "sched/sched_waking" for e in events) and any(e["stream"] == 1 and e["twin_of"] is not None for e in events) and
+           not any(e["stream"] == 0 and e["twin_of"] is not None for e in events), "the events of a session")
+    os.environ["ASK_BEFORE"] = json.dumps({"report": "streams", "stream": 0, "couplebreak": "on", "topology": "none"})
+    try:
+        changed = ask(words, {"report": "streams"})
+        expect(changed["streams"][0]["couplebreak"] and changed["streams"][0]["topology"] == "none" and not changed["topology"], f"changed: {changed['streams'][0]}")
+        twins = [e for e in ask(words, {"report": "events", "count": 20000})["events"] if e["stream"] == 0 and e["twin_of"] is not None]
+        expect(twins, "no twins come")
+        text["streams"][0]["couplebreak"] = True
+        session.write_text(json.dumps(text))
+        os.environ["ASK_BEFORE"] = json.dumps({"report": "streams", "stream": 0, "couplebreak": "off"})
+        expect(ask(words, {"report": "streams"}) == streams, "couplebreak that is switched off leaves something")
+    finally:
+        del os.environ["ASK_BEFORE"]
+    for request, what in (({"stream": 7}, "no recording 7"), ({"stream": 1, "topology": "given"}, "no topology was given"), ({"topology": "x"}, "own, given or none"),
+                          ({"couplebreak": "maybe"}, "on or off")):
+        said = ask(words, {"report": "streams", **request}, 1)
+        expect(what in said, f"{request}: {said}")
+    topology.write_text(topology_of(3))
+    refused = ask(words, {"report": "streams"})
+    expect(refused["streams"][0]["topology"] == "none" and any("3 CPUs" in row["text"] for row in refused["lacking"]), f"a topology of another machine: {refused['lacking']}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
@@ -354,6 +414,7 @@ def main():
             check_panel(path, streams)
         check_narrow(first, ask(first, {"report": "streams"}))
         check_two(first, other)
+        check_arranged(first, other, scratch)
         check_kept(scratch)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
     for sentence in failures[:30]:

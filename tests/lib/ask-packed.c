@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ask-packed DB REQUEST writes the answer to a request, which is JSON, as packed columns; ask-packed --json DB REQUEST
- * as JSON. Several words before the request are recordings on one axis of time. For tests. Exit status 1 and one
- * sentence on failure. */
+ * as JSON. Several words before the request are recordings on one axis of time, and --session FILE are those of a
+ * session. ASK_BEFORE: a request that is asked before. For tests. Exit status 1 and one sentence on failure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "session/face.h"
+#include "streams/recordings.h"
+
+static int open_session(const char *path, struct session **session, struct error *err)
+{
+    struct recordings recordings = {0};
+    int code = recordings_read(path, &recordings, err);
+    code = code ? code : session_open_recordings(&recordings, session, err);
+    recordings_fini(&recordings);
+    return code;
+}
 
 int main(int argc, char **argv)
 {
@@ -19,10 +29,16 @@ int main(int argc, char **argv)
     size_t n = (size_t)(argc - 1 - is_json);
     if (argc < 3 + is_json)
         return 2;
-    int code = n == 2 ? session_open_any(words[0], &session, &err) : session_open_streams(words, n - 1, &session, &err);
+    int code = strcmp(words[0], "--session") == 0 ? open_session(words[1], &session, &err)
+               : n == 2                           ? session_open_any(words[0], &session, &err)
+                                                  : session_open_streams(words, n - 1, &session, &err);
     const char *meanwhile = getenv("ASK_MEANWHILE"); /* a command, run between opening and asking */
     if (code == 0 && meanwhile && system(meanwhile) != 0)
         return 2;
+    const char *before = getenv("ASK_BEFORE");
+    if (code == 0 && before)
+        code = session_ask_packed(session, before, &out, &err);
+    buf_fini(&out);
     if (code == 0)
         code = is_json ? session_ask_json(session, words[n - 1], &text, &err)
                        : session_ask_packed(session, words[n - 1], &out, &err);

@@ -100,16 +100,6 @@ int kept_apply(const struct kept_session *session, const struct opened_streams *
     return code ? tool_error("hpcquery", "%s", err.text) : 0;
 }
 
-/* Copies the filters of a stream. */
-static int copy_lists(const struct recording *from, struct recording *to, struct error *err)
-{
-    int code = 0;
-    for (size_t list = 0; list < RECORDING_LISTS; list++)
-        for (size_t i = 0; !code && i < from->lists[list].n; i++)
-            code = recording_list_add(&to->lists[list], from->lists[list].texts[i], err);
-    return code;
-}
-
 static int add_opened(const struct kept_session *before, const struct opened_streams *opened, size_t i,
                       struct recordings *session, struct error *err)
 {
@@ -124,7 +114,7 @@ static int add_opened(const struct kept_session *before, const struct opened_str
     stream->offset_ns = axis->given_ns;
     if (opened->buffers[i] && !(stream->buffer = strdup(opened->buffers[i])))
         return error_memory(err);
-    return before && i < before->session.n_streams ? copy_lists(&before->session.streams[i], stream, err) : 0;
+    return before && i < before->session.n_streams ? recording_copy_lists(&before->session.streams[i], stream, err) : 0;
 }
 
 int kept_save(const struct settings *settings, const struct kept_session *before, const struct opened_streams *opened,

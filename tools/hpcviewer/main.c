@@ -26,8 +26,20 @@
 #include "fmt/locus-db.h"
 #include "measurement/names.h"
 #include "session/face.h"
+#include "streams/recordings.h"
 
-enum { OPTION_OUTPUT = 1, OPTION_PORT, OPTION_NO_BROWSER };
+enum {
+    OPTION_OUTPUT = 1,
+    OPTION_PORT,
+    OPTION_NO_BROWSER,
+    OPTION_COUPLEBREAK,
+    OPTION_TOPOLOGY,
+    OPTION_VIEW,
+    OPTION_OFFSET,
+    OPTION_BUFFER,
+    OPTION_SESSION,
+    OPTION_SAVE_SESSION
+};
 
 static const struct option_row rows[] = {
     {OPTION_OUTPUT, "-o --output", "FILE",
@@ -35,11 +47,27 @@ static const struct option_row rows[] = {
      "output. A file of this name is replaced when the new one is complete."},
     {OPTION_PORT, "--port", "N", "Serve on port N of this machine (default: one that is free)."},
     {OPTION_NO_BROWSER, "--no-browser", NULL, "Only print the address. Without a display that is so anyway."},
+    {OPTION_COUPLEBREAK, "--couplebreak", NULL,
+     "Of the recording that follows: a switch and a waking are events of the task that they are about, too."},
+    {OPTION_TOPOLOGY, "--topology", "FILE",
+     "Of the recording that follows: the topology of its machine, as lstopo FILE.xml writes it."},
+    {OPTION_VIEW, "--view", "numatree|default",
+     "Of the recording that follows: whether a tree of its topology stands beside its CPUs."},
+    {OPTION_OFFSET, "--offset", "SECONDS",
+     "Of the recording that follows: add this to its times. It is needed where nothing says how its clock lies to that "
+     "of the first one."},
+    {OPTION_BUFFER, "--buffer", "NAME", "Of the recording that follows: which of its buffers is shown."},
+    {OPTION_SESSION, "--session", "FILE",
+     "Show the recordings of a session, which hpcquery sched and hpcviewer write with --save-session, and KernelShark "
+     "saves: with their options and filters, its window, markers and rows."},
+    {OPTION_SAVE_SESSION, "--save-session", "FILE",
+     "Write which recordings these are and what was said of them into a session."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
 
 static const struct option_choice choices[] = {
+    {OPTION_VIEW, 0, CHOICE_WORDS, "numatree default"},
     {0, 1, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
 };
@@ -47,15 +75,18 @@ static const struct option_choice choices[] = {
 static const struct option_spec spec = {
     .tool = "hpcviewer",
     .summary = "look at a measurement in a browser",
-    .synopsis = "[--port N] [--no-browser] INPUT...\n"
-                "-o FILE.html INPUT",
+    .synopsis = "[--port N] [--no-browser] [RECORDING-OPTIONS] INPUT...\n"
+                "[--port N] [--no-browser] --session FILE\n"
+                "-o FILE.html [RECORDING-OPTIONS] INPUT...",
     .description =
         "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
         "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
         "hpcviewer does. What hpcquery reads of other tools (databases of HPCToolkit, files of callgrind and Caliper) "
         "is shown without variables. Recordings of the scheduler (files of trace-cmd and of perf, and measurements "
         "with "
-        "logs of samples) are shown as a time line, several of them on one axis.\n\n"
+        "logs of samples) are shown as a time line, several of them on one axis; --couplebreak, --topology, --view, "
+        "--offset and --buffer are about the one that follows them. Of a recording of 200000 events or more the time "
+        "line is kept in RECORDING.locus-time, or in ~/.cache/locus, so that it is there at once the next time.\n\n"
         "hpcviewer prints an address, and opens it where there is a display. On another machine, such as a login node, "
         "the ssh command that it prints makes the address work in a browser at home. Only this machine can connect "
         "(127.0.0.1), and only who has the address is answered: it opens one page and is worth nothing afterwards. "
@@ -79,7 +110,9 @@ struct viewer {
     const char *output; /* NULL: served */
     unsigned port;
     bool without_browser;
-    char scratch[256]; /* directory of the database that was made for this; empty: none */
+    char scratch[256];     /* directory of the database that was made for this; empty: none */
+    const char *from, *to; /* sessions: that is shown, that is written; NULL: none */
+    struct recordings inputs;
     struct session *session;
 };
 
@@ -218,12 +251,6 @@ static enum kind kind_of(const char *path)
                                                             : KIND_OTHER;
 }
 
-/* Opens what is no database of ours and cannot become one: another tool's profile, whose code can be shown. */
-static int open_other(const char *path, enum kind kind, struct session **session, struct error *err)
-{
-    return kind == KIND_SCHED ? session_open_streams(&path, 1, session, err) : session_open_any(path, session, err);
-}
-
 /* --- a database of a measurement --- */
 
 static _Noreturn void run_hpcprof(const char *database, const char *input)
@@ -316,46 +343,88 @@ static bool has_recordings(const char *path, enum kind kind)
 
 /* Adds the time line of what a database was made of, if it has one, else the one that hpcprof put into it. Without it
  * all else is there, and the page says why. */
-static void add_time_line(struct viewer *viewer, const char *input, enum kind kind)
+static void add_time_line(struct viewer *viewer, enum kind kind)
 {
-    char *found = kind == KIND_DATABASE ? measurement_of(input) : NULL;
-    const char *path = found ? found : input;
+    struct recording *input = &viewer->inputs.streams[0];
+    char *found = kind == KIND_DATABASE ? measurement_of(input->file) : NULL;
     struct error said = {0};
-    if (has_recordings(path, kind))
-        (void)session_add_streams(viewer->session, &path, 1, &said);
-    free(found);
+    if (found) {
+        free(input->file);
+        input->file = found;
+    }
+    if (has_recordings(input->file, kind))
+        (void)session_add_recordings(viewer->session, &viewer->inputs, &said);
 }
 
 /* Several recordings on one axis of time. */
-static int open_inputs(struct viewer *viewer, char **inputs, int n, struct error *err)
+static int open_inputs(struct viewer *viewer, struct error *err)
 {
-    for (int i = 0; i < n; i++) {
-        enum kind kind = kind_of(inputs[i]);
+    for (size_t i = 0; i < viewer->inputs.n_streams; i++) {
+        const char *file = viewer->inputs.streams[i].file;
+        enum kind kind = kind_of(file);
         if (kind != KIND_SCHED && kind != KIND_MEASUREMENT)
             return error_set(err, ERR_USAGE, "%s: is no recording; several inputs are recordings on one time line",
-                             inputs[i]);
+                             file);
     }
-    int code = session_open_streams((const char *const *)inputs, (size_t)n, &viewer->session, err);
+    int code = session_open_recordings(&viewer->inputs, &viewer->session, err);
     die_if_stopped(viewer);
     return code;
 }
 
-static int open_input(struct viewer *viewer, const char *input, struct error *err)
+/* Opens a file of perf that has events of the scheduler alone, of which a database would say nothing; else the session
+ * stays NULL, or becomes *samples, which has its recording. */
+static void open_of_perf(struct viewer *viewer, struct session **samples)
 {
+    const char *file = viewer->inputs.streams[0].file;
+    struct error ignored;
+    struct stat info;
+    bool is_file = stat(file, &info) == 0 && S_ISREG(info.st_mode);
+    *samples = NULL;
+    if (!is_file || session_open_recordings(&viewer->inputs, samples, &ignored) != 0 || session_has_samples(*samples))
+        return;
+    viewer->session = *samples;
+    *samples = NULL;
+}
+
+static int open_input(struct viewer *viewer, struct error *err)
+{
+    const char *input = viewer->inputs.streams[0].file;
     enum kind kind = kind_of(input);
+    struct session *samples = NULL;
     char *made = NULL;
     int code = 0;
     if (kind == KIND_MEASUREMENT)
+        open_of_perf(viewer, &samples);
+    if (viewer->session)
+        return 0;
+    if (kind == KIND_MEASUREMENT)
         code = make_database(viewer, input, &made, err);
     const char *path = made ? made : input;
-    if (code == 0 && (kind == KIND_OTHER || kind == KIND_SCHED))
-        code = open_other(path, kind, &viewer->session, err);
+    if (code == 0 && kind == KIND_SCHED)
+        code = session_open_recordings(&viewer->inputs, &viewer->session, err);
+    else if (code == 0 && kind == KIND_OTHER)
+        code = session_open_any(path, &viewer->session, err);
     else if (code == 0)
         code = session_open(&path, 1, &viewer->session, err);
-    if (code == 0 && (kind == KIND_MEASUREMENT || kind == KIND_DATABASE))
-        add_time_line(viewer, input, kind);
+    if (code == 0 && samples)
+        session_move_recordings(samples, viewer->session);
+    else if (code == 0 && (kind == KIND_MEASUREMENT || kind == KIND_DATABASE))
+        add_time_line(viewer, kind);
+    session_close(samples);
     free(made);
     die_if_stopped(viewer);
+    return code;
+}
+
+/* Opens what is given, and says which topologies cannot be taken. */
+static int open_all(struct viewer *viewer, struct error *err)
+{
+    int code = viewer->to ? recordings_write(viewer->to, &viewer->inputs, err) : 0;
+    if (code == 0)
+        code = viewer->inputs.n_streams == 1 ? open_input(viewer, err) : open_inputs(viewer, err);
+    for (size_t i = 0; code == 0 && i < viewer->inputs.n_streams; i++)
+        if (session_refusal(viewer->session, i))
+            (void)tool_error("hpcviewer", "%s", session_refusal(viewer->session, i));
     return code;
 }
 
@@ -612,16 +681,17 @@ static int serve(struct viewer *viewer, struct error *err)
 
 /* --- the program --- */
 
-static int run(struct viewer *viewer, char **inputs, int n)
+static int run(struct viewer *viewer)
 {
     struct error err = {0};
     hold_closed();
     int code = watch_begin(&err);
     if (code == 0)
-        code = n == 1 ? open_input(viewer, inputs[0], &err) : open_inputs(viewer, inputs, n, &err);
+        code = open_all(viewer, &err);
     if (code == 0)
         code = viewer->output ? record(viewer, &err) : serve(viewer, &err);
     session_close(viewer->session);
+    recordings_fini(&viewer->inputs);
     if (*viewer->scratch)
         scratch_remove(viewer->scratch);
     return code == 0 ? 0 : tool_error("hpcviewer", "%s", err.text);
@@ -640,28 +710,136 @@ static unsigned port_of(const char *text)
     return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535 ? (unsigned)port : 0;
 }
 
-static int run_tool(int argc, char **argv)
+/* An option, and how many inputs stood before it. */
+struct said {
+    int id;
+    const char *value;
+    int place;
+};
+
+struct command {
+    struct viewer viewer;
+    struct said *said; /* [n_said] of recordings */
+    size_t n_said, cap_said;
+};
+
+/* --offset */
+static bool take_seconds(const char *text, int64_t *ns)
 {
-    struct viewer viewer = {0};
+    int64_t first_ns, last_ns;
+    return time_take(text + (*text == '+'), TIME_WHOLE, ns, &first_ns, &last_ns);
+}
+
+static int take_said(const struct said *said, struct recording *recording)
+{
+    bool ok = true;
+    if (said->id == OPTION_COUPLEBREAK)
+        recording->has_couplebreak = true;
+    if (said->id == OPTION_VIEW) {
+        ok = strcmp(said->value, "numatree") == 0 || strcmp(said->value, "default") == 0;
+        recording->view = *said->value == 'd' ? TOPOLOGY_VIEW_DEFAULT : TOPOLOGY_VIEW_NUMATREE;
+    }
+    if (!ok)
+        return usage("--view takes numatree or default");
+    if (said->id == OPTION_OFFSET) {
+        recording->has_offset = true;
+        ok = take_seconds(said->value, &recording->offset_ns);
+    }
+    if (!ok)
+        return usage("--offset takes seconds, such as -0.25");
+    char **text = said->id == OPTION_TOPOLOGY ? &recording->topology
+                  : said->id == OPTION_BUFFER ? &recording->buffer
+                                              : NULL;
+    if (text) {
+        free(*text);
+        *text = strdup(said->value);
+    }
+    return text && !*text ? tool_error("hpcviewer", "out of memory") : 0;
+}
+
+/* Reads the session that is to be shown, and says what of it is not there. */
+static int take_session(struct viewer *viewer)
+{
+    struct error err = {0};
+    if (recordings_read(viewer->from, &viewer->inputs, &err) != 0)
+        return tool_error("hpcviewer", "%s", err.text);
+    if (!viewer->inputs.n_streams)
+        return tool_error("hpcviewer", "%s: the session has no streams", viewer->from);
+    for (const char *note = viewer->inputs.notes; note && *note; note += strcspn(note, "\n"), note += *note == '\n')
+        (void)tool_error("hpcviewer", "%s: %.*s", viewer->from, (int)strcspn(note, "\n"), note);
+    return 0;
+}
+
+/* Makes the inputs of the operands and of what was said of them. */
+static int take_inputs(struct command *command, char **inputs, int n)
+{
+    struct viewer *viewer = &command->viewer;
+    struct error err = {0};
+    int status = 0;
+    if (viewer->from && (n > 0 || command->n_said))
+        return usage("--session goes without inputs and their options: it has them");
+    if (viewer->from)
+        return take_session(viewer);
+    if (n < 1)
+        return usage("no input is given");
+    for (int i = 0; i < n && !status; i++)
+        if (recordings_add(&viewer->inputs, inputs[i], false, TOPOLOGY_VIEW_NUMATREE, NULL, &err) != 0)
+            status = tool_error("hpcviewer", "%s", err.text);
+    for (size_t i = 0; i < command->n_said && !status; i++) {
+        const struct said *said = &command->said[i];
+        status = said->place < n ? take_said(said, &viewer->inputs.streams[said->place])
+                                 : usage("options of a recording precede it");
+    }
+    return status;
+}
+
+/* Takes one option; an exit status. */
+static int take_option(struct command *command, const struct option_scan *scan, int id)
+{
+    struct viewer *viewer = &command->viewer;
+    if (id == OPTION_OUTPUT)
+        viewer->output = scan->value;
+    if (id == OPTION_PORT && (viewer->port = port_of(scan->value)) == 0)
+        return tool_usage("hpcviewer", "--port %s is no number from 1 to 65535", scan->value);
+    viewer->without_browser |= id == OPTION_NO_BROWSER;
+    if (id == OPTION_SESSION)
+        viewer->from = scan->value;
+    if (id == OPTION_SAVE_SESSION)
+        viewer->to = scan->value;
+    if (id < OPTION_COUPLEBREAK || id > OPTION_BUFFER)
+        return 0;
+    if (!vec_reserve(&command->said, &command->cap_said, command->n_said + 1, sizeof *command->said))
+        return tool_error("hpcviewer", "out of memory");
+    command->said[command->n_said++] = (struct said){id, scan->value, scan->n_operands};
+    return 0;
+}
+
+static int run_command(struct command *command, int argc, char **argv)
+{
+    struct viewer *viewer = &command->viewer;
     struct option_scan scan = {0};
     struct error err = {0};
-    int id;
-    while ((id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END) {
+    int id, status = 0;
+    while (!status && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END) {
         if (id == OPTIONS_BAD)
             return usage(err.text);
         if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
             return 0;
-        if (id == OPTION_OUTPUT)
-            viewer.output = scan.value;
-        if (id == OPTION_PORT && (viewer.port = port_of(scan.value)) == 0)
-            return tool_usage("hpcviewer", "--port %s is no number from 1 to 65535", scan.value);
-        viewer.without_browser |= id == OPTION_NO_BROWSER;
+        status = take_option(command, &scan, id);
     }
-    if (scan.n_operands < 1)
-        return usage("no input is given");
-    if (viewer.output && (viewer.port || viewer.without_browser))
+    status = status ? status : take_inputs(command, argv + scan.index, scan.n_operands);
+    if (!status && viewer->output && (viewer->port || viewer->without_browser))
         return usage("-o writes a file, and goes with neither --port nor --no-browser");
-    return run(&viewer, argv + scan.index, scan.n_operands);
+    return status ? status : run(viewer);
+}
+
+static int run_tool(int argc, char **argv)
+{
+    struct command command = {0};
+    int status = run_command(&command, argc, argv);
+    recordings_fini(&command.viewer.inputs);
+    free(command.said);
+    return status;
 }
 
 int main(int argc, char **argv)

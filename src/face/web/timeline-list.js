@@ -3,7 +3,7 @@
 import {ask, forget, canAsk, isServed} from "./ask.js";
 import {make, attributes, button, check, named, onceAFrame} from "./parts.js";
 import {Grid} from "./grid.js";
-import {isOff, switchOff, timeWords} from "./timeline-model.js";
+import {isOff, switchOff, timeWords, wantTime} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Words} Words */
@@ -40,6 +40,17 @@ const filterOf = (streams, row) => ({[streams.text("kind", row)]: String(streams
  */
 const isOfRow = (events, i, row) => events.number("cpu_row", i) === row || events.number("task_row", i) === row;
 
+/**
+ * What chooses events of the list, as --task, --cpu and --event of hpcquery sched events do.
+ * @param {"tasks" | "cpus" | "events"} key
+ * @param {string} hint
+ */
+function filterInput(key, hint) {
+    const input = attributes(make("input", "time-filter"), {type: "text", name: key, placeholder: hint, "aria-label": `Of the list: ${key} alone, names or numbers with commas`});
+    input.addEventListener("change", () => wantTime({[key]: input.value.trim()}));
+    return input;
+}
+
 export class EventList {
     /** @param {(row: number, at: number) => void} choose */
     constructor(choose) {
@@ -60,7 +71,8 @@ export class EventList {
         });
         const follows = check("graph follows", !isOff("follow"), (isOn) => switchOff("follow", !isOn));
         const own = check("the chosen row alone", isOff("others"), (isOn) => switchOff("others", isOn));
-        this.element = attributes(make("section", "time-list", make("div", "tools", this.word, button("Next", () => this.find(1)), button("Previous", () => this.find(-1)), follows, own, this.note), this.grid.element), {"aria-label": "Events"});
+        this.filters = isServed ? [filterInput("tasks", "Tasks: app*,7"), filterInput("cpus", "CPUs: 0-3"), filterInput("events", "Events: sched_*")] : [];
+        this.element = attributes(make("section", "time-list", make("div", "tools", this.word, button("Next", () => this.find(1)), button("Previous", () => this.find(-1)), ...this.filters, follows, own, this.note), this.grid.element), {"aria-label": "Events"});
         this.drawSoon = onceAFrame(() => this.grid.draw());
     }
 
@@ -69,8 +81,8 @@ export class EventList {
      * @returns {import("./ask.js").Request}
      */
     request(start) {
-        const {row} = timeWords(), own = isOff("others") && row >= 0 && this.streams ? filterOf(this.streams, row) : {};
-        return isServed ? {...own, count: PIECE, from: this.span.from, report: "events", start, to: this.span.to} : {count: RECORDED_EVENTS, report: "events"};
+        const {row, tasks, cpus, events} = timeWords(), own = isOff("others") && row >= 0 && this.streams ? filterOf(this.streams, row) : {};
+        return isServed ? {cpu: cpus || undefined, event: events || undefined, task: tasks || undefined, ...own, count: PIECE, from: this.span.from, report: "events", start, to: this.span.to} : {count: RECORDED_EVENTS, report: "events"};
     }
 
     /**
@@ -79,7 +91,10 @@ export class EventList {
      * @param {Words} words
      */
     show(streams, span, words) {
-        const key = isServed ? `${span.from} ${span.to} ${isOff("others") ? words.row : ""}` : "all";
+        const key = isServed ? [span.from, span.to, isOff("others") ? words.row : "", words.tasks, words.cpus, words.events].join(" ") : "all";
+        for (const input of this.filters)
+            if (input !== document.activeElement)
+                input.value = words[/** @type {"tasks" | "cpus" | "events"} */ (input.name)];
         if (isOff("list") || key === this.key) {
             this.markNear(words);
             return;

@@ -22,11 +22,14 @@ import {quoted} from "./ask.js";
  * @property {string} find rows with that name, number or process; "0-3,7" CPUs
  * @property {number} row that is chosen, -1: none
  * @property {number} at the time that is chosen there
+ * @property {string} tasks of the list: which tasks alone, "app*,7"
+ * @property {string} cpus the same
+ * @property {string} events the same
  * @property {string} off what is not shown, and "compact": parts of a word each
  */
 
 /** @type {Words} */
-const NOTHING = {from: NaN, to: NaN, a: NaN, b: NaN, on: "a", by: "", only: "", hide: [], pin: [], show: "", sort: "", find: "", row: -1, at: NaN, off: ""};
+const NOTHING = {from: NaN, to: NaN, a: NaN, b: NaN, on: "a", by: "", only: "", hide: [], pin: [], show: "", sort: "", find: "", row: -1, at: NaN, tasks: "", cpus: "", events: "", off: ""};
 
 /** @type {{text: string, words: Words}} */ let readBefore = {text: "", words: NOTHING};
 

@@ -4,10 +4,10 @@
 import {ask, answered, canAsk, forget, isServed} from "./ask.js";
 import {state, tell, want} from "./state.js";
 import {kindOf, nameOf, tables} from "./things.js";
-import {make, attributes, button, named, choice, check, percent, say, onceAFrame} from "./parts.js";
+import {byId, make, attributes, button, named, choice, check, percent, say, smallTable, onceAFrame} from "./parts.js";
 import {brushFor, colourOf} from "./canvas.js";
 import {timeline} from "./view-timeline.js";
-import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, viewerCommand, wantTime, wantWindow, windowNow} from "./timeline-model.js";
+import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, viewerCommand, wantTime, wantWindow, windowIn, windowNow} from "./timeline-model.js";
 import {TimeRows} from "./timeline-rows.js";
 import {EventList, RECORDED_EVENTS} from "./timeline-list.js";
 import {TimePanel} from "./timeline-panel.js";
@@ -274,7 +274,7 @@ function drawBars() {
     usable.forEach(([, title], i) => (/** @type {HTMLSelectElement} */ (colours.lastElementChild).options[i].disabled = title.endsWith(")")));
     parts.bar.replaceChildren(colours, choice("Rows", ROW_KINDS, show, (word) => wantTime({show: word})), choice("Tasks by", TASK_ORDERS, sort, (word) => wantTime({sort: word})), finder,
                               check("low rows", isOff("compact"), (isLow) => switchOff("compact", isLow)), check("list", !isOff("list"), (isOn) => switchOff("list", !isOn)), check("panel", !isOff("panel"), (isOn) => switchOff("panel", !isOn)),
-                              hide.length ? button(`hidden (${hide.length})`, () => wantTime({hide: []})) : "");
+                              hide.length ? button(`hidden (${hide.length})`, () => wantTime({hide: []})) : "", isServed ? button("Recordings\u2026", showRecordings) : "");
     parts.toggle.hidden = !(streams.head.topology || []).length;
     parts.toggle.textContent = isOff("tree") ? ">" : "<";
     attributes(parts.toggle, {"aria-label": isOff("tree") ? "Show the topology" : "Hide the topology", "aria-expanded": !isOff("tree"), title: "Topology (T)"});
@@ -350,6 +350,76 @@ function drawLegend(pictures) {
         const picture = pictures.find((each) => each.by === colourBy(kind || "cpu"));
         return picture ? legendOf(picture, kind === "cpu" ? "On CPUs:" : kind ? "On tasks:" : "") : [];
     }), make("span", "time-marks", ...MARKS.map(([word, title]) => make("span", "", make("i", "key mark-" + word), title))));
+}
+
+// --- recordings --------------------------------------------------------------------------------------------------------
+
+const TWINS_MEAN = "Couplebreak: a switch and a waking are events of the task that they are about, too. Such a twin stands behind its origin, in rows, list and filters.";
+
+/**
+ * The numbers of rows after a change, of those before: a recording may have other tasks now.
+ * @param {Answer} before
+ * @param {Answer} now
+ */
+function rowsMoved(before, now) {
+    const key = (/** @type {Answer} */ of, /** @type {number} */ row) => `${of.number("stream", row)} ${of.text("kind", row)} ${of.number("number", row)}`;
+    const places = new Map(Array.from({length: now.n}, (_, row) => [key(now, row), row]));
+    return (/** @type {number[]} */ rows) => rows.flatMap((row) => (row >= 0 && row < before.n ? places.get(key(before, row)) ?? [] : []));
+}
+
+/** Forgets what was drawn of the recordings, and asks for their rows anew. */
+async function readAnew() {
+    const before = /** @type {Answer} */ (streamsNow()), {hide, pin, row} = timeWords();
+    forget(STREAMS);
+    const moved = rowsMoved(before, await ask(STREAMS));
+    picturesKept.clear();
+    wholePicture = null;
+    pictureKey = "";
+    barKey = "none";
+    if (timeParts) {
+        timeParts.rows.pictures = [];
+        timeParts.list.key = timeParts.panel.stayKey = timeParts.panel.windowKey = "none";
+    }
+    wantTime({hide: moved(hide), pin: moved(pin), row: moved([row])[0] ?? -1});
+    tell(new Set(["all", "data"]));
+}
+
+/** What of each recording is shown, and how: applied together. */
+function showRecordings() {
+    const streams = /** @type {Answer} */ (streamsNow()), dialog = /** @type {HTMLDialogElement} */ (byId("offer")), said = attributes(make("p", "failed"), {role: "alert"});
+    const wanted = streams.head.streams.map((/** @type {any} */ each) => ({couplebreak: each.couplebreak, topology: each.topology}));
+    const rows = streams.head.streams.map((/** @type {any} */ each, /** @type {number} */ i) => {
+        const known = [["none", "none"], ...(each.own_topology ? [["own", "its own: " + each.own_topology]] : []), ...(each.given_topology ? [["given", "given: " + each.given_topology]] : [])];
+        return [named(`[${i}] ${each.path}`), check("couplebreak", each.couplebreak, (isOn) => (wanted[i].couplebreak = isOn)), choice("topology", known, each.topology, (word) => (wanted[i].topology = word)),
+                each.topology === "none" ? make("span", "dim", "not loaded") : make("strong", "time-loaded", "loaded")];
+    });
+    const apply = async () => {
+        try {
+            for (const [stream, {couplebreak, topology}] of wanted.entries()) {
+                const change = {couplebreak: couplebreak ? "on" : "off", report: "streams", stream, topology};
+                await ask(change).finally(() => forget(change));
+            }
+            await readAnew();
+            dialog.close();
+        } catch (error) {
+            said.textContent = error instanceof Error ? error.message : String(error);
+        }
+    };
+    dialog.replaceChildren(make("h2", "", "Recordings"), make("p", "", TWINS_MEAN), smallTable(["recording", "twins", "topology", "state"], rows),
+                           make("p", "dim", "Another topology is given when hpcviewer is started: --topology FILE before the recording."), said, button("Apply", apply), " ", button("Close", () => dialog.close()));
+    dialog.showModal();
+}
+
+/**
+ * Shows what a session has kept of the view.
+ * @param {Answer} streams
+ */
+function takeSession(streams) {
+    const [kept] = streams.head.view || [], number = (/** @type {any} */ ns) => (ns === null ? NaN : Number(ns)), rows = (/** @type {string} */ text) => (text ? text.split(".").map(Number) : []);
+    if (!kept)
+        return;
+    const to = number(kept.to_ns), length = lengthNow(), span = windowIn(number(kept.from_ns) || 0, Number.isNaN(to) ? length : to, length), by = COLOURS.some(([word]) => word === kept.by) ? kept.by : "";
+    wantTime({...(span.from === 0 && span.to >= length ? {} : span), a: number(kept.a_ns), b: number(kept.b_ns), on: kept.on === "b" ? "b" : "a", by, hide: rows(kept.hide), pin: rows(kept.pin), tasks: kept.task || "", cpus: kept.cpu || "", events: kept.event || ""});
 }
 
 // --- what people do ----------------------------------------------------------------------------------------------------
@@ -525,8 +595,10 @@ Object.assign(timeline, {
             hasAsked = true;
             ask(STREAMS).then(() => {
                 tell(new Set(["data"]));
-                const t = tables(), now = streamsNow();
-                if (!location.hash && t && now && isTimeAlone(t, now))
+                const t = tables(), now = streamsNow(), isNew = !location.hash;
+                if (isNew && now)
+                    takeSession(now);
+                if (isNew && t && now && isTimeAlone(t, now))
                     want({view: "timeline", split: "80"});
             }, () => undefined);
         }
