@@ -355,7 +355,7 @@ static void note_end(struct arena_header *arena)
 
 static bool deserves_files(const struct companion *c, const struct companion_process *process)
 {
-    if (companion_arena_n_taken(process))
+    if (companion_arena_n_taken(process) || process->watchdog.is_halted) /* whose reports say so */
         return true;
     return c->setup->writes_memleak && atomic_load(&process->arena->n_blocks_recorded);
 }

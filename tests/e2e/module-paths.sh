@@ -25,8 +25,8 @@ $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -o searc
 $CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -Wl,-rpath,. -o rpath -ldl
 
 launcher=("$hpcrun")
-# measured NAME FILE COMMAND...: at least 85 % of the samples are named, none is dropped but for one in code that runs
-# once and ends before it is analysed, and the library has this path.
+# measured NAME FILE COMMAND...: at least 85 % of the samples are named, none is dropped but for one of a hundred in code
+# that runs once and ends before it is analysed, and the library has this path.
 measured() {
     local name=$1 file=$2
     shift 2
@@ -40,7 +40,7 @@ for path in glob.glob(sys.argv[2] + "/*.objects"):
         taken += event["taken"]
 print(f"{sys.argv[1]}: {taken} samples: {dict(fates)}")
 assert taken >= 50 and fates["named"] >= 0.85 * taken
-assert sum(n for name, n in fates.items() if name.startswith("dropped")) <= 1, fates
+assert sum(n for name, n in fates.items() if name.startswith("dropped")) <= max(1, taken / 100), fates
 PYTHON
     "$builddir/hpcproftt" "$scratch/$name"/*.hpcrun >"$scratch/dump" || fail "$name: hpcproftt fails"
     grep -Fq "$file" "$scratch/dump" || fail "$name: the load map does not name $file"

@@ -82,7 +82,7 @@ class Model:
         self.switched = set()  # CPUs of which it is known what they ran
         self.pieces, self.cpu_pieces, self.latencies, self.waits = [], [], [], []
         self.runs, self.leaves, self.moves = [], [], []
-        self.displaced, self.waited = [], {}  # (task, by, time); (task, time): until when it waited
+        self.by = {}  # (task, time): who came onto the CPU that it left
         self.knows_wakings, self.knows_all = knows_wakings, knows_all
         for event in events:
             getattr(self, event[0])(*event[1:])
@@ -91,8 +91,6 @@ class Model:
             self.forget_cpu(cpu, self.end, self.end)
         for number, task in self.tasks.items():
             state = task.state
-            if state == "preempted":
-                self.waited[number, task.since] = self.end
             if not knows_wakings and state in ("sleeping", "uninterruptible", "stopped"):
                 state = "off"
             self.close(number, task, self.end, state)
@@ -179,8 +177,7 @@ class Model:
             self.leave_elsewhere(number, cpu, time)
         if task.state == "running":
             self.close(number, task, time, "running")
-            if state == "preempted":
-                self.displaced.append((number, after, time))
+        self.by[number, time] = after
         task.state, task.since, task.cpu, task.left, task.woken = state, time, cpu, time, None
         self.leaves.append((number, cpu, time, state == "preempted"))
 
@@ -191,8 +188,6 @@ class Model:
         task = self.task(number)
         if task.state == "running":
             self.leave_elsewhere(number, cpu, time)
-        if task.state == "preempted":
-            self.waited[number, task.since] = time
         if task.state in ("woken", "preempted") and time > task.since:
             self.waits.append((cpu, task.since, time))
         if task.state == "woken":
@@ -346,9 +341,9 @@ LATENCIES = ("wakings", "latency_mean_ns", "latency_p95_ns", "latency_max_ns")
 def displaced(model, window):
     """{(task, by): (times, waited, longest)}"""
     found = {}
-    for number, by, time in model.displaced:
-        if window[0] <= time <= window[1]:
-            waited = max(0, min(model.waited.get((number, time), time), window[1]) - time)
+    for number, state, since, until in model.pieces:
+        if state == "preempted" and window[0] <= since <= window[1]:
+            waited, by = min(until, window[1]) - since, model.by[number, since]
             n, sum_of, longest = found.get((number, by), (0, 0, 0))
             found[number, by] = (n + 1, sum_of + waited, max(longest, waited))
     return found

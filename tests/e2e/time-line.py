@@ -6,6 +6,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import random
 import subprocess
 import sys
@@ -111,15 +112,19 @@ def check_empty(path, streams):
 def check_displaced(scratch):
     """Who displaced threads is said by name, also of other programs' tasks, which have no rows on CPUs. All have to use one CPU."""
     cpu, path = min(os.sched_getaffinity(0)), scratch / "displaced-measurements"
-    other = subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
-    try:
-        program = subprocess.Popen([BUILD / "hpcrun", "-e", "sched", "-o", path, scratch / "app"], stderr=subprocess.DEVNULL,
-                                   preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
-        expect(program.wait() == 0, "hpcrun has failed")
-    finally:
-        other.kill()
-        other.wait()
-    streams, wanted = ask(path, {"report": "streams"}), sched("displaced", path, "--top", "0")
+    for _ in range(5):  # beside other programs that want the CPU, these displace the program instead
+        shutil.rmtree(path, ignore_errors=True)
+        other = subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+        try:
+            program = subprocess.Popen([BUILD / "hpcrun", "-e", "sched", "-o", path, scratch / "app"], stderr=subprocess.DEVNULL,
+                                       preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
+            expect(program.wait() == 0, "hpcrun has failed")
+        finally:
+            other.kill()
+            other.wait()
+        streams, wanted = ask(path, {"report": "streams"}), sched("displaced", path, "--top", "0")
+        if any(row["by_tid"] == other.pid for row in wanted):
+            break
     if streams["streams"][0]["tier"] != "program":
         return
     expect(any("hpcrun -e sched,all as root" in line["text"] for line in streams["lacking"]), f"lacking: {streams['lacking']}")
@@ -127,7 +132,8 @@ def check_displaced(scratch):
     expect(names == [f"app:{program.pid}"], f"the first thread of app is called {names}")
     expect(any(row["by_tid"] == other.pid for row in wanted), f"{other.pid} displaced nobody: {wanted}")
     pairs = collections.Counter((pair["name"], pair["by"], pair["times"], pair["waited_ns"]) for pair in ask(path, {"report": "window"})["displaced"])
-    expect(pairs == collections.Counter((row["name"], row["by_name"], row["times"], row["waited_ns"]) for row in wanted), f"{pairs} are not {wanted}")
+    listed = collections.Counter((row["name"], row["by_name"], row["times"], row["waited_ns"]) for row in wanted)
+    expect(pairs == listed, f"only in the window: {[*(pairs - listed)]}, only in the list: {[*(listed - pairs)]}")
     names = {(row["kind"], row["number"]): row["row"] for row in streams["rows"]}
     runs = [run for run in sched("runs", path, "--top", "0") if run["then"] == "preempted" and run["next_tid"] == other.pid]
     for run in runs[:5]:

@@ -62,6 +62,18 @@ def compare(what, found, wanted, least):
             failures.append(f"{what}: {key}: {found.get(key)}, not {wanted.get(key)}")
 
 
+def compare_data(what, case, found, scale):
+    """The same for variables. What a frame's locals have of it is told by counts of samples, in the whole by the report and by
+    statements in the exports: where samples differ in weight, which they do when sampling was slowed down, that may differ a little."""
+    wanted = {name: scale * cost for name, cost in case.data.items()}
+    alone = wanted.keys() - case.frames.keys()
+    compare(what, {name: found.get(name, 0) for name in alone}, {name: wanted[name] for name in alone}, .5)
+    sums = [added((case.frames[name], values.get(name, 0)) for name in case.frames) for values in (found, wanted)]
+    compare(f"{what}, by frame", *sums, .5 * max(1, len(case.frames)))
+    for name, frame in case.frames.items():
+        compare(what, {name: found.get(name, 0)}, {name: wanted[name]}, .5 + .02 * sums[1][frame])
+
+
 class Case:
     """A database of ours, and what our own reports say of it: times in microseconds."""
 
@@ -73,7 +85,9 @@ class Case:
         self.is_time = "(usec)" in self.metric
         self.own = added((row["function"], float(row["own"])) for row in rows)
         self.all = added((row["function"], float(row["inclusive"])) for row in rows)
-        self.data = added((row["variable"], row["value"]) for row in variables["variables"] if not row["variable"].startswith("<"))
+        variables = [row for row in variables["variables"] if not row["variable"].startswith("<")]
+        self.data = added((row["variable"], row["value"]) for row in variables)
+        self.frames = {row["variable"]: row["function"] for row in variables if row["class"] == "stack"}
 
     def export(self, form):
         path = self.scratch / f"{self.name}.{form}"
@@ -85,7 +99,7 @@ class Foreign(Case):
     """A database of HPCToolkit, summed up here from the tree that it is; its time is in seconds."""
 
     def __init__(self, name, path, scratch):  # pylint: disable=super-init-not-called
-        self.name, self.path, self.scratch, self.metric, self.data = name, path, scratch, "time", {}
+        self.name, self.path, self.scratch, self.metric, self.data, self.frames = name, path, scratch, "time", {}, {}
         own, inclusive, roots = collections.Counter(), collections.Counter(), json.loads(hpcquery("export", "literal", path))
         left = [(root, ()) for root in roots]
         while left:
@@ -131,8 +145,7 @@ def check_annotate(case):
     if case.data:
         total, own = annotated(case.export("callgrind-data"))
         expect(total == round(scale * case.total), f"{case.name}: callgrind_annotate of data: {total}, not {scale * case.total}")
-        compare(f"{case.name}: callgrind_annotate of data", {name: own[name] for name in case.data},
-                {name: scale * cost for name, cost in case.data.items()}, .5)
+        compare_data(f"{case.name}: callgrind_annotate of data", case, own, scale)
 
 
 # --- go tool pprof ---
@@ -172,7 +185,7 @@ def check_tags(case, path):
         key = head[1] if head else key
         if row:
             found[key, row[2]] = number(row[1])
-    compare(f"{case.name}: pprof -tags", {name: found.get(("variable", name), 0) for name in case.data}, case.data, .5)
+    compare_data(f"{case.name}: pprof -tags", case, {name: found.get(("variable", name), 0) for name in case.data}, 1)
 
 
 def check_lines(case, path, function):

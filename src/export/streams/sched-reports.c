@@ -404,21 +404,13 @@ struct displacement {
     int64_t waited_ns, longest_ns; /* until it ran again, inside the window */
 };
 
-/* A task that waits since it was displaced. */
-struct waiter {
-    int32_t task;
-    size_t pair; /* index */
-    int64_t left_ns;
-    bool is_waiting;
-};
-
 struct displacements {
     const struct sched_job *job;
     size_t stream;
-    struct displacement *pairs; /* [n_pairs] */
-    struct waiter *waiters;     /* [n_waiters] of the stream */
-    size_t n_pairs, cap_pairs, n_waiters, cap_waiters;
-    struct slots pair_slots, waiter_slots;
+    struct schedule_source source; /* of the stream */
+    struct displacement *pairs;    /* [n_pairs] */
+    size_t n_pairs, cap_pairs;
+    struct slots slots;
     bool failed;
 };
 
@@ -435,57 +427,29 @@ static bool pair_is_same(const void *a, const void *b)
     return x->task == y->task && x->by == y->by && x->stream == y->stream;
 }
 
-static uint64_t waiter_hash(const void *item)
+/* A wait of which it is not known how it ended, as the task left a CPU again onto which nobody saw it come, is none. */
+static void take_displacement(void *context, const struct schedule_piece *piece)
 {
-    return (uint32_t)((const struct waiter *)item)->task * UINT64_C(0x9e3779b97f4a7c15) >> 20;
-}
-
-static bool waiter_is_same(const void *a, const void *b)
-{
-    return ((const struct waiter *)a)->task == ((const struct waiter *)b)->task;
-}
-
-/* The wait of a task ends, or what of it is known. */
-static void end_wait(struct displacements *all, struct waiter *waiter, int64_t to_ns)
-{
-    struct displacement *pair = &all->pairs[waiter->pair];
-    int64_t until_ns = to_ns < all->job->window.to_ns ? to_ns : all->job->window.to_ns;
-    int64_t waited_ns = until_ns > waiter->left_ns ? until_ns - waiter->left_ns : 0;
-    pair->waited_ns += waited_ns;
-    pair->longest_ns = waited_ns > pair->longest_ns ? waited_ns : pair->longest_ns;
-    waiter->is_waiting = false;
-}
-
-static void take_displacement(void *context, const struct schedule_run *run)
-{
-    static const struct slots_kind pair_kind = {sizeof(struct displacement), pair_hash, pair_is_same};
-    static const struct slots_kind waiter_kind = {sizeof(struct waiter), waiter_hash, waiter_is_same};
+    static const struct slots_kind kind = {sizeof(struct displacement), pair_hash, pair_is_same};
     struct displacements *all = context;
     const struct sched_job *job = all->job;
     const struct stream *stream = job->streams[all->stream].stream;
-    const struct waiter like = {.task = run->task};
-    size_t at = slots_put(&all->waiter_slots, &waiter_kind, &all->waiters, &all->n_waiters, &all->cap_waiters, &like);
+    if (piece->state != SCHEDULE_PREEMPTED || piece->from_ns < job->window.from_ns ||
+        piece->from_ns > job->window.to_ns || !sched_wants_cpu(job, piece->cpu))
+        return;
+    int32_t by = schedule_next_of(&all->source, piece->task, piece->from_ns);
+    if (!sched_wants_task(job, stream, piece->task) && (by == SCHEDULE_NOBODY || !sched_wants_task(job, stream, by)))
+        return;
+    const struct displacement like = {.stream = all->stream, .task = piece->task, .by = by};
+    size_t at = slots_put(&all->slots, &kind, &all->pairs, &all->n_pairs, &all->cap_pairs, &like);
     all->failed |= at == SLOTS_NONE;
     if (all->failed)
         return;
-    struct waiter *waiter = &all->waiters[at];
-    /* when it has left another time meanwhile, which nobody saw, it is not known how long it waited */
-    if (waiter->is_waiting && run->off_ns >= 0 && run->from_ns - run->off_ns == waiter->left_ns)
-        end_wait(all, waiter, run->from_ns);
-    waiter->is_waiting = false;
-    bool is_one = run->state == SCHEDULE_PREEMPTED && run->to_ns >= job->window.from_ns &&
-                  run->to_ns <= job->window.to_ns && sched_wants_cpu(job, run->cpu) &&
-                  (sched_wants_task(job, stream, run->task) ||
-                   (run->next != SCHEDULE_NOBODY && sched_wants_task(job, stream, run->next)));
-    if (!is_one)
-        return;
-    const struct displacement pair = {.stream = all->stream, .task = run->task, .by = run->next};
-    size_t i = slots_put(&all->pair_slots, &pair_kind, &all->pairs, &all->n_pairs, &all->cap_pairs, &pair);
-    all->failed |= i == SLOTS_NONE;
-    if (all->failed)
-        return;
-    all->pairs[i].n++;
-    *waiter = (struct waiter){run->task, i, run->to_ns, true};
+    struct displacement *pair = &all->pairs[at];
+    int64_t waited_ns = (piece->to_ns < job->window.to_ns ? piece->to_ns : job->window.to_ns) - piece->from_ns;
+    pair->n++;
+    pair->waited_ns += waited_ns;
+    pair->longest_ns = waited_ns > pair->longest_ns ? waited_ns : pair->longest_ns;
 }
 
 static int compare_displacements(const void *a, const void *b)
@@ -505,22 +469,15 @@ static int compare_displacements(const void *a, const void *b)
 /* All pairs, the longest wait first. */
 static int find_displacements(struct displacements *all, struct error *err)
 {
-    const struct schedule_sink sink = {.run = take_displacement, .context = all};
+    const struct schedule_sink sink = {.piece = take_displacement, .context = all};
     int code = 0;
     for (all->stream = 0; all->stream < all->job->n_streams && !code; all->stream++) {
         struct schedule sched = {0};
         const struct stream *stream = all->job->streams[all->stream].stream;
+        schedule_source_init(&all->source, stream);
         /* all of it: what ends a wait may lie behind the window */
         code = sched_knows_runs(stream) ? schedule_analyse(stream, NULL, &sink, &sched, err) : 0;
-        for (size_t i = 0; i < all->n_waiters; i++) {
-            const struct schedule_task *task = schedule_task_of(&sched, all->waiters[i].task);
-            if (all->waiters[i].is_waiting && task && task->state == SCHEDULE_PREEMPTED &&
-                task->since_ns == all->waiters[i].left_ns)
-                end_wait(all, &all->waiters[i], sched.end_ns);
-        }
         schedule_close(&sched);
-        slots_fini(&all->waiter_slots);
-        all->n_waiters = 0;
     }
     if (!code && all->failed)
         code = error_memory(err);
@@ -563,9 +520,7 @@ static int fill_displacements(const struct sched_job *job, struct table *table, 
     }
     table->n_more = code ? 0 : all.n_pairs - n;
     free(all.pairs);
-    free(all.waiters);
-    slots_fini(&all.pair_slots);
-    slots_fini(&all.waiter_slots);
+    slots_fini(&all.slots);
     return code;
 }
 
