@@ -34,6 +34,7 @@ struct parser {
     bool of_profiles, is_part;
     const char *const *variables;
     size_t n_variables, variable;
+    size_t n_columns; /* that were named so far */
     int depth;
     struct error *err;
     int code;
@@ -250,6 +251,15 @@ static bool lacks_process(const struct frame *frame, const struct known_name *kn
     return frame->profiles->n > 0;
 }
 
+/* A column: sums with it take what is missing as 0. */
+static enum type push_column(struct parser *parser, const struct formula_slot *slot)
+{
+    parser->n_columns++;
+    return push(parser, slot, NUMBER);
+}
+
+/* A name: attributes of the file come before names that all nodes have, and these before columns of the same name that
+ * are not quoted. */
 static enum type push_name(struct parser *parser, const char *name, bool is_quoted, size_t at)
 {
     const struct frame *frame = parser->frame;
@@ -257,14 +267,14 @@ static enum type push_name(struct parser *parser, const char *name, bool is_quot
     if (lacks_process(frame, known))
         return fail(parser, ERR_NOT_FOUND, at,
                     "no profile here tells its process, but rank or thread; reports have --by process");
-    if (known && (!is_quoted || parser->of_profiles))
+    if (parser->of_profiles && known)
         return push(parser, &(struct formula_slot){.from = known->from}, known->type);
     if (parser->of_profiles)
         return fail(parser, ERR_NOT_FOUND, at,
                     "profiles have no '%s', but name, profile, rank, thread, process and host", name);
-    size_t column = frame_find_column(frame, name, NULL);
+    size_t column = known && !is_quoted ? SIZE_MAX : frame_find_column(frame, name, NULL);
     if (column != SIZE_MAX)
-        return push(parser, &(struct formula_slot){.from = FROM_COLUMN, .column = frame->columns[column]}, NUMBER);
+        return push_column(parser, &(struct formula_slot){.from = FROM_COLUMN, .column = frame->columns[column]});
     for (size_t i = 0; i < frame_n_attributes(frame); i++)
         if (strcmp(frame_attribute_name(frame, i), name) == 0)
             return push(parser, &(struct formula_slot){.from = FROM_ATTRIBUTE, .attribute = i},
@@ -329,13 +339,16 @@ static enum type parse_operands(struct parser *parser, const struct function *fu
     return expect(parser, ")", NUMBER);
 }
 
-/* Parses an operand into a column of its own; NULL after a failure. is_count: a condition whose column is 1 where it is
- * true, and missing elsewhere. */
-static struct frame_column *parse_column(struct parser *parser, enum type needed, bool is_count)
+/* Parses an operand into a column of its own; NULL after a failure. over: the function that it is for, NULL: one of
+ * each profile by itself. What is counted is 1 where it is true, and missing elsewhere; of what all profiles must
+ * fulfill, those without a value have cost 0. */
+static struct frame_column *parse_column(struct parser *parser, const struct over_profiles *over)
 {
+    enum type needed = over ? over->operand : NUMBER;
+    bool is_count = over && over->is_count;
     struct formula *outer = parser->formula, *inner = formula_new(parser->frame);
     struct frame_column *column = NULL;
-    size_t at = parser->token.at;
+    size_t at = parser->token.at, n_columns = parser->n_columns;
     if (parser->of_profiles) {
         (void)fail(parser, ERR_USAGE, at, "a condition on profiles has no values of nodes");
     } else if (!inner) {
@@ -348,6 +361,8 @@ static struct frame_column *parse_column(struct parser *parser, enum type needed
         if (is_count)
             (void)step(parser, DO_DIVIDE, 0, 0, NUMBER);
         parser->formula = outer;
+        parser->n_columns = n_columns;
+        inner->counts_absent = over && over->type == CONDITION && over->aggregate == FRAME_MIN;
     }
     if (parser->code == 0) {
         column = formula_only_column(inner);
@@ -366,10 +381,10 @@ static struct frame_column *parse_column(struct parser *parser, enum type needed
 
 static enum type parse_children(struct parser *parser)
 {
-    struct frame_column *of = parse_column(parser, NUMBER, false);
+    struct frame_column *of = parse_column(parser, NULL);
     struct frame_column *sum = of ? column_children(of, parser->frame->graph) : NULL;
     enum type type = !of   ? FAILED
-                     : sum ? push(parser, &(struct formula_slot){.from = FROM_COLUMN, .column = sum}, NUMBER)
+                     : sum ? push_column(parser, &(struct formula_slot){.from = FROM_COLUMN, .column = sum})
                            : out_of_memory(parser);
     column_drop(of);
     column_drop(sum);
@@ -378,10 +393,8 @@ static enum type parse_children(struct parser *parser)
 
 static enum type parse_over_profiles(struct parser *parser, const struct over_profiles *over)
 {
-    struct formula_slot slot = {.from = FROM_COLUMN,
-                                .is_aggregate = true,
-                                .aggregate = over->aggregate,
-                                .column = parse_column(parser, over->operand, over->is_count)};
+    struct formula_slot slot = {
+        .from = FROM_COLUMN, .is_aggregate = true, .aggregate = over->aggregate, .column = parse_column(parser, over)};
     if (over->aggregate == FRAME_PERCENTILE && slot.column) {
         (void)expect(parser, ",", NUMBER);
         if (parser->token.kind != TOKEN_NUMBER || parser->token.number < 0 || parser->token.number > 100)
@@ -389,6 +402,7 @@ static enum type parse_over_profiles(struct parser *parser, const struct over_pr
         slot.percentile = parser->token.number;
         next_token(parser);
     }
+    parser->n_columns += over->type == NUMBER;
     enum type type = slot.column ? push(parser, &slot, over->type) : FAILED;
     if (over->is_count && type != FAILED) {
         (void)step(parser, DO_NUMBER, 0, 0, NUMBER);
@@ -532,9 +546,9 @@ struct level {
     enum type type;
     enum type (*parse_operand)(struct parser *parser);
     struct level_operator {
-        const char *word, *sign; /* word: NULL: none */
-        enum formula_operation operation;
-    } operators[2]; /* sign NULL: one only */
+        const char *word, *sign;                    /* word: NULL: none */
+        enum formula_operation operation, of_costs; /* of_costs: where both operands have columns */
+    } operators[2];                                 /* sign NULL: one only */
 };
 
 /* Goes on behind the level's operator, if there is one; what stands before it must have the level's type. */
@@ -554,26 +568,30 @@ static const struct level_operator *accept_operator(struct parser *parser, const
 
 static enum type parse_level(struct parser *parser, const struct level *level)
 {
-    size_t at = parser->token.at;
+    size_t at = parser->token.at, n_before = parser->n_columns;
     enum type type = level->parse_operand(parser);
     const struct level_operator *found;
     while ((found = accept_operator(parser, level, type, at))) {
+        size_t n_left = parser->n_columns - n_before, n_so_far = parser->n_columns;
         at = parser->token.at;
         (void)need(parser, level->parse_operand(parser), level->type, at);
-        type = step(parser, found->operation, 0, 0, level->type);
+        bool is_of_costs = n_left > 0 && parser->n_columns > n_so_far;
+        type = step(parser, is_of_costs ? found->of_costs : found->operation, 0, 0, level->type);
     }
     return type;
 }
 
 static enum type parse_product(struct parser *parser)
 {
-    static const struct level product = {NUMBER, parse_signed, {{NULL, "*", DO_MULTIPLY}, {NULL, "/", DO_DIVIDE}}};
+    static const struct level product = {
+        NUMBER, parse_signed, {{NULL, "*", DO_MULTIPLY, DO_MULTIPLY}, {NULL, "/", DO_DIVIDE, DO_DIVIDE_ANY}}};
     return parse_level(parser, &product);
 }
 
 static enum type parse_sum(struct parser *parser)
 {
-    static const struct level sum = {NUMBER, parse_product, {{NULL, "+", DO_ADD}, {NULL, "-", DO_SUBTRACT}}};
+    static const struct level sum = {
+        NUMBER, parse_product, {{NULL, "+", DO_ADD, DO_ADD_ANY}, {NULL, "-", DO_SUBTRACT, DO_SUBTRACT_ANY}}};
     return parse_level(parser, &sum);
 }
 
@@ -700,13 +718,13 @@ static enum type parse_not(struct parser *parser)
 
 static enum type parse_and(struct parser *parser)
 {
-    static const struct level all_of = {CONDITION, parse_not, {{"and", "&&", DO_AND}}};
+    static const struct level all_of = {CONDITION, parse_not, {{"and", "&&", DO_AND, DO_AND}}};
     return parse_level(parser, &all_of);
 }
 
 static enum type parse_or(struct parser *parser)
 {
-    static const struct level any_of = {CONDITION, parse_and, {{"or", "||", DO_OR}}};
+    static const struct level any_of = {CONDITION, parse_and, {{"or", "||", DO_OR, DO_OR}}};
     return parse_level(parser, &any_of);
 }
 

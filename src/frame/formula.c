@@ -342,6 +342,8 @@ static double of_two(enum formula_operation operation, double a, double b)
         return isnan(a) ? b : isnan(b) ? a : a + b;
     case DO_SUBTRACT_ANY:
         return isnan(a) ? -b : isnan(b) ? a : a - b;
+    case DO_DIVIDE_ANY:
+        return isnan(b) || b == 0 ? NAN : isnan(a) ? 0 : a / b;
     case DO_LESS:
         return truth(a < b, a, b);
     case DO_LESS_EQUAL:
@@ -559,10 +561,26 @@ struct formula_column {
     bool is_ready;
 };
 
-/* The next profile that one of the slots has a cell of; FRAME_NONE: none. Loads what they have of it. */
-static uint32_t load_next(struct formula *formula)
+/* Whether one of the slots has a cell that is not loaded yet. */
+static bool has_cells(const struct formula *formula)
 {
-    uint32_t profile = FRAME_NONE;
+    for (size_t i = 0; i < formula->n_slots; i++)
+        if (formula->slots[i].at_cell < formula->slots[i].row.n)
+            return true;
+    return false;
+}
+
+/* What a column has where it has no cell. */
+static double absent(const struct formula *formula, const struct formula_slot *slot)
+{
+    return formula->counts_absent && slot->column->sums != FRAME_PLAIN ? 0 : NAN;
+}
+
+/* The next profile that one of the slots has a cell of, but `at` if all profiles count; FRAME_NONE: none. Loads what
+ * they have of it. */
+static uint32_t load_next(struct formula *formula, uint32_t at)
+{
+    uint32_t profile = formula->counts_absent ? at : FRAME_NONE;
     for (size_t i = 0; i < formula->n_slots; i++) {
         const struct formula_slot *slot = &formula->slots[i];
         if (slot->at_cell < slot->row.n && slot->row.items[slot->at_cell].profile < profile)
@@ -572,7 +590,7 @@ static uint32_t load_next(struct formula *formula)
         struct formula_slot *slot = &formula->slots[i];
         bool has_cell = slot->at_cell < slot->row.n && slot->row.items[slot->at_cell].profile == profile;
         if (slot->from == FROM_COLUMN && !slot->values)
-            formula->loaded[i].number = has_cell ? slot->row.items[slot->at_cell].value : NAN;
+            formula->loaded[i].number = has_cell ? slot->row.items[slot->at_cell].value : absent(formula, slot);
         slot->at_cell += has_cell;
     }
     return profile;
@@ -595,8 +613,11 @@ static int formula_row(struct frame_column *column, uint32_t node, struct cells 
     }
     if (code == 0)
         load(formula, node);
-    for (uint32_t profile = 0; code == 0 && (has_rows || profile < column->n_profiles); profile++) {
-        uint32_t next = has_rows ? load_next(formula) : profile;
+    bool is_bounded = !has_rows || formula->counts_absent;
+    if (has_rows && !has_cells(formula))
+        return code;
+    for (uint32_t profile = 0; code == 0 && (!is_bounded || profile < column->n_profiles); profile++) {
+        uint32_t next = has_rows ? load_next(formula, profile) : profile;
         if (next == FRAME_NONE)
             break;
         double value = run(formula);
@@ -631,7 +652,8 @@ static struct frame_column *formula_remake(struct frame_column *column, struct c
     *to = (struct formula){.program = from->program,
                            .graph = graph_keep(change->graph ? change->graph : from->graph),
                            .nodes = nodes_keep(change->nodes ? change->nodes : from->nodes),
-                           .profiles = profiles_keep(change->profiles ? change->profiles : from->profiles)};
+                           .profiles = profiles_keep(change->profiles ? change->profiles : from->profiles),
+                           .counts_absent = from->counts_absent};
     to->program->n_owners++;
     for (size_t i = 0; ok && i < from->n_slots; i++) {
         struct formula_slot slot = from->slots[i];

@@ -3,7 +3,9 @@
  * expression.h makes them from text. Ordinary code; for the files of this folder.
  *
  * A number that is missing is NAN, and so is every result that has none: what follows holds for all steps.
- * - Arithmetic, functions and comparisons with a missing operand are missing; so is a division by zero.
+ * - Arithmetic, functions and comparisons with a missing operand are missing; so is a division by zero. But where both
+ *   operands of a sum, difference or quotient have columns, a missing one is an absent cost and counts as 0 beside one
+ *   that is there; a missing denominator stays missing.
  * - Conditions are 1, 0 or missing: "and" is 0 where one side is 0, "or" is 1 where one side is 1, whatever the other
  *   one; "not" of a missing condition is missing.
  * - Texts are never missing: an unknown one is "". */
@@ -31,6 +33,7 @@ enum formula_operation {
     DO_ELSE,         /* the second one where the first is missing */
     DO_ADD_ANY,      /* a missing operand is as none: missing + a = a */
     DO_SUBTRACT_ANY, /* missing - a = -a */
+    DO_DIVIDE_ANY,   /* missing / a = 0 */
     DO_LESS,
     DO_LESS_EQUAL,
     DO_EQUAL,
@@ -115,6 +118,9 @@ struct formula {
     union formula_value *loaded, *stack;
     struct formula_answer *answers;
     bool has_failed; /* a pattern ran out of memory */
+    /* As a column: profiles without a value of its columns have 0, where the node has one in any. Columns that do not
+     * add up stay missing. */
+    bool counts_absent;
 };
 
 /* An empty formula over the nodes and profiles of a frame. NULL when out of memory. */

@@ -447,7 +447,7 @@ static const struct {
 } arithmetic[] = {[FRAME_ADD] = {DO_ADD_ANY, false},
                   [FRAME_SUBTRACT] = {DO_SUBTRACT_ANY, false},
                   [FRAME_MULTIPLY] = {DO_MULTIPLY, true},
-                  [FRAME_DIVIDE] = {DO_DIVIDE, true}};
+                  [FRAME_DIVIDE] = {DO_DIVIDE_ANY, true}};
 
 static int add_computed(struct matched *matched, size_t in_a, size_t in_b, enum frame_arithmetic operation,
                         struct error *err)

@@ -10,12 +10,12 @@
  *
  * Conditions of the object form: for a text a regular expression of the whole text; for a number a number, or a text of
  * < > <= >= == != and a number, nan or inf; null: missing; a list: all of its conditions; {"any": condition} and "all":
- * of any or all profiles; {"sum": condition} and "mean", "min", "max", "std", "count": of this aggregate; {"at least":
- * [k, condition]}: of at least k profiles. Those of an object are joined by "and". Names are columns, then what
- * liblocus(3) names. Sets: {"and": [q, ...]}, "or", "xor" (intersection, union, symdifference), {"not": q}. Conditions
- * of the text form: see liblocus(3); =~ matches at the start; p IS [NOT] LEAF. Conditions on several parts are joined
- * by AND; those on one part may be joined by anything. Sets: {MATCH ...} AND {MATCH ...}, OR, XOR, NOT, (...); NOT
- * binds strongest, then AND, XOR, OR.
+ * of any or all profiles (those without a value have cost 0); {"sum": condition} and "mean", "min", "max", "std",
+ * "count": of this aggregate; {"at least": [k, condition]}: of at least k profiles. Those of an object are joined by
+ * "and". Names are columns, then what liblocus(3) names. Sets: {"and": [q, ...]}, "or", "xor" (intersection, union,
+ * symdifference), {"not": q}. Conditions of the text form: see liblocus(3); =~ matches at the start; p IS [NOT] LEAF.
+ * Conditions on several parts are joined by AND; those on one part may be joined by anything. Sets: {MATCH ...} AND
+ * {MATCH ...}, OR, XOR, NOT, (...); NOT binds strongest, then AND, XOR, OR.
  *
  * An automaton does it in O(nodes x states), states being the nodes that the pattern speaks of. In a graph a path may
  * go through a node again.

@@ -47,13 +47,15 @@ class Cells:
 
 class Formula:
     """An expression (a tuple) over columns; env: frame-level attributes of nodes."""
-    def __init__(self, tree, columns, frame, n_profiles, sums):
+    def __init__(self, tree, columns, frame, n_profiles, sums, counts_absent=False):
         self.tree, self.columns, self.frame, self.n_profiles, self.sums = tree, columns, frame, n_profiles, sums
+        self.counts_absent = counts_absent
         n = len(frame.nodes)
         names = set(direct_columns(tree))
         self.rows = []
         for node in range(n):
             used = set().union(*(columns[c].rows[node] for c in names)) if names else range(n_profiles)
+            used = range(n_profiles) if used and counts_absent else used
             row = {p: self.evaluate(node, p) for p in sorted(used)}
             self.rows.append({p: v for p, v in row.items() if v is not None})
 
@@ -75,14 +77,23 @@ def direct_columns(tree):
     return [c for part in tree[1:] if isinstance(part, tuple) for c in direct_columns(part)]
 
 
+def has_columns(tree):
+    """Whether a sum with it takes what is missing as 0."""
+    if tree[0] in ("column", "children", "profiles"):
+        return True
+    if tree[0] == "over":
+        return tree[1] not in ("any", "all")
+    return any(has_columns(part) for part in tree[1:] if isinstance(part, tuple))
+
+
 class Inner:
-    """The column that a function over children or profiles works on."""
-    def __init__(self, formula, tree):
+    """The column that a function over children or profiles works on. counts_absent: profiles without a value have cost 0."""
+    def __init__(self, formula, tree, counts_absent=False):
         if tree[0] == "column":
             self.rows, self.total = formula.columns[tree[1]].rows, formula.columns[tree[1]].total
             self.sums = formula.sums[tree[1]]
         else:
-            made = Formula(tree, formula.columns, formula.frame, formula.n_profiles, formula.sums)
+            made = Formula(tree, formula.columns, formula.frame, formula.n_profiles, formula.sums, counts_absent)
             self.rows, self.total, self.sums = made.rows, made.total, PLAIN
 
 
@@ -140,9 +151,11 @@ def evaluate(tree, formula, node, profile):
         return tree[1]
     if kind in ("column", "children"):
         column = formula.columns[tree[1] if kind == "column" else tree]
-        return column.total(node) if profile is None else column.rows[node].get(profile)
+        is_cost = kind == "column" and formula.sums[tree[1]] != PLAIN
+        absent = 0.0 if formula.counts_absent and is_cost else None
+        return column.total(node) if profile is None else column.rows[node].get(profile, absent)
     if kind == "over":
-        inner = Inner(formula, tree[2])
+        inner = Inner(formula, tree[2], tree[1] == "all")
         return inner.total(node) if tree[1] == "sum" else \
             over(tree[1], list(inner.rows[node].values()), inner.sums, formula.n_profiles)
     if kind == "profiles":
@@ -170,6 +183,8 @@ def evaluate(tree, formula, node, profile):
         return 0.0
     if kind == "or" and 1 in values:
         return 1.0
+    if kind in "+-/" and all(map(has_columns, tree[1:])):
+        return combine({"+": "add", "-": "subtract", "/": "divide"}[kind], *values)
     if None in values or (kind == "/" and values[1] == 0):
         return None
     a, b = values[0], values[-1]
@@ -623,7 +638,9 @@ def combine(operation, a, b):
     if operation in ("add", "subtract"):
         b = -b if b is not None and operation == "subtract" else b
         return plus(a, b)
-    if a is None or b is None or (operation == "divide" and b == 0):
+    if operation == "divide":
+        return None if not b else (a or 0.0) / b
+    if a is None or b is None:
         return None
     return a * b if operation == "multiply" else a / b
 

@@ -149,7 +149,7 @@ static void test_query_objects(void **state)
         {"[{\"class\": null, \"depth\": 1}]", "68"},
         {"[{\"class\": \"he.p\"}]", "1"},
         {"[{\"time\": {\"any\": \"> 9\"}}]", "29"},
-        {"[{\"time\": {\"all\": \"> 2.5\"}}]", "2345789"},
+        {"[{\"time\": {\"all\": \"> 2.5\"}}]", "2"}, /* the others have no cost in one profile */
         {"[{\"time\": {\"count\": 2}}]", "2"},
         {"[{\"time\": {\"at least\": [1, \"> 9\"]}}]", "29"},
         {"[{\"time\": {\"at least\": [2, \"> 2\"]}}]", "2"},
