@@ -28,6 +28,7 @@ import weakref
 
 from locus import _abi as abi
 from locus import _library as library
+from locus._hatchet import AndQuery, Familiar, Graph, Node, NotQuery, OrQuery, Query, XorQuery, _Questions
 from locus._library import Error
 from locus._session import Answer, Report, Session, reports
 from locus._tables import Table
@@ -37,7 +38,8 @@ try:
 except ImportError:
     numpy = None
 
-__all__ = ["Answer", "Error", "Frame", "Profile", "Report", "Session", "Table", "operations", "reports"]
+__all__ = ["AndQuery", "Answer", "Error", "Frame", "Graph", "GraphFrame", "Node", "NotQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
+           "Report", "Session", "Table", "XorQuery", "forms", "operations", "reports"]
 
 Profile = collections.namedtuple("Profile", "name rank thread process node")
 Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."
@@ -57,12 +59,42 @@ def _array(code, pointer, n):
     return made
 
 
-def _category(texts):
-    """Texts as a column of pandas that has each of them once."""
-    import pandas
-    number = {}
-    codes = [number.setdefault(text, len(number)) for text in texts]
-    return pandas.Categorical.from_codes(codes, list(number))
+def _view(pointer, n, keep):
+    """n numbers where they lie, as an array of numpy that cannot be written; keep lives as long. Without numpy, a copy."""
+    if not numpy or not n:
+        return _array("d", pointer, n)
+    memory = (ctypes.c_double * n).from_address(ctypes.addressof(pointer.contents))
+    memory.keep = keep
+    made = numpy.frombuffer(memory, dtype=numpy.float64)
+    made.flags.writeable = False
+    return made
+
+
+def _taken(code, pointer, n):
+    """n numbers that the library has allocated: an array of numpy that is there in place, and frees them, else a copy."""
+    if not numpy or not n:
+        made = _array(code, pointer, n)
+        library.free(pointer)
+        return made
+    memory = ((ctypes.c_double if code == "d" else ctypes.c_uint32) * n).from_address(ctypes.addressof(pointer.contents))
+    weakref.finalize(memory, library.free, pointer)
+    return numpy.frombuffer(memory, dtype=numpy.float64 if code == "d" else numpy.uint32)
+
+
+def _operand(kind, values):
+    """Numbers as an array that the library reads."""
+    if numpy:
+        made = numpy.ascontiguousarray(values, dtype=kind)
+        return (kind * (len(made) or 1)).from_buffer(made if len(made) and made.flags.writeable else numpy.append(made, kind(0).value).astype(kind))
+    return (kind * (len(values) or 1))(*values)
+
+
+def forms():
+    """The forms that frames can be printed in (Frame.export): (name, summary)."""
+    found = []
+    while (name := library.call("print_form", len(found))) is not None:
+        found.append((library.text(name), library.text(library.call("print_form_summary", len(found)))))
+    return found
 
 
 def operations():
@@ -73,24 +105,35 @@ def operations():
             for i in range(n.value)]
 
 
-class Frame:
+class _Owner:
+    """One owner of a frame of the library: the frame is freed behind the last one."""
+
+    def __init__(self, handle):
+        self.handle = handle
+        self.release = weakref.finalize(self, library.call, "frame_close", handle)
+
+
+class Frame(Familiar):
     """A profile: nodes, their attributes, and columns of values for each profile. Made by Frame.open and by operations."""
 
     def __init__(self, handle):
-        self._handle = handle
-        self._finalizer = weakref.finalize(self, library.call, "frame_close", handle)
+        self._owner, self._path = _Owner(handle), None
+        self._dataframe = self._kept = self._default = None
 
     @classmethod
     def open(cls, path, fields=False):
         """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it."""
         handle = ctypes.c_void_p()
         library.check("frame_open_fields" if fields else "frame_open", os.fsencode(path), handle)
-        return cls(handle)
+        made = cls(handle)
+        made._path = os.fspath(path)
+        return made
+
+    from_hpctoolkit = from_caliper = from_caliperreader = from_gprof_dot = open
 
     def close(self):
-        """Frees the frame at once, rather than when nobody refers to it any more."""
-        self._finalizer()
-        self._handle = None
+        """Ends the frame, which is freed rather at once than when nobody refers to it any more; arrays of its values stay."""
+        self._owner = self._dataframe = None
 
     def __enter__(self):
         return self
@@ -99,21 +142,50 @@ class Frame:
         self.close()
 
     def _open(self):
-        if self._handle is None:
+        if self._owner is None:
             raise ValueError("the frame is closed")
-        return self._handle
+        return self._owner.handle
+
+    def _synced(self):
+        """The handle of the frame with what was set in its table."""
+        self._open()
+        if self._dataframe is not None:
+            from locus import _pandas
+            table, self._dataframe = self._dataframe, None
+            for name, sums, *cells in _pandas.changes(self, table):
+                self._owner = self._put(name, sums, *cells)._owner
+            self._dataframe = table
+        return self._open()
+
+    def _become(self, other):
+        """Makes this frame what another one is. Returns it."""
+        self._owner, self._dataframe, self._kept = other._owner, None, None
+        return self
 
     def _call(self, function, *operands):
         return library.call(function, self._open(), *operands)
 
     def _check(self, function, *operands):
-        library.check(function, self._open(), *operands)
+        library.check(function, self._synced(), *operands)
 
     def _made(self, function, *operands):
         """The frame that a function makes, whose last operand is where it goes."""
         handle = ctypes.c_void_p()
         self._check(function, *operands, handle)
-        return Frame(handle)
+        return self._like(handle)
+
+    def _like(self, handle):
+        """A frame that was made of this one."""
+        made = Frame(handle)
+        made._path = self._path
+        if self._default in made.all_columns:
+            made._default = self._default
+        return made
+
+    def _put(self, name, sums, nodes, profiles, values):
+        """The frame with a column of values of nodes in profiles."""
+        return self._made("frame_put_column", library.data(name), _SUMS.index(sums), _operand(ctypes.c_uint32, nodes),
+                          _operand(ctypes.c_uint32, profiles), _operand(ctypes.c_double, values), len(values))
 
     # --- nodes ---
 
@@ -209,6 +281,7 @@ class Frame:
     @property
     def columns(self):
         """The names of the columns that are not hidden."""
+        self._synced()
         return [c for i, c in enumerate(self.all_columns) if not self._call("frame_column_is_hidden", i)]
 
     @property
@@ -217,13 +290,14 @@ class Frame:
         return [library.text(self._call("frame_column_name", i)) for i in range(self._call("frame_n_columns"))]
 
     def _column(self, name):
-        if name is None:
+        self._synced()
+        if name is None and self._default is None:
             at = self._call("frame_default_column")
             if at == library.NO_COLUMN:
                 raise Error(abi.ERR_NOT_FOUND, "the frame has no column")
             return at
         error = abi.Error()
-        at = self._call("frame_find_column", library.data(name), error)
+        at = self._call("frame_find_column", library.data(self._default if name is None else name), error)
         if at == library.NO_COLUMN:
             raise Error.of(error)
         return at
@@ -245,7 +319,11 @@ class Frame:
 
     def values(self, column=None, profiles=None, aggregate="sum", percentile=50):
         """A number for each node, nan where there is none: of all profiles, or of those whose numbers, or a condition on which, are
-        given. aggregate: sum, mean, min, max, std, count or percentile."""
+        given. aggregate: sum, mean, min, max, std, count or percentile. The array cannot be written: it is the frame's own.
+
+        >>> list(frame.values("time"))
+        [1.0, 4.0]
+        """
         if aggregate not in _AGGREGATES:
             raise ValueError(f"'{aggregate}' is none of {', '.join(_AGGREGATES)}")
         view = abi.FrameView(None, 0, _AGGREGATES.index(aggregate), percentile)
@@ -254,21 +332,14 @@ class Frame:
             view.profiles, view.n_profiles = (ctypes.c_uint32 * (len(chosen) or 1))(*chosen), len(chosen)
         pointer = ctypes.POINTER(ctypes.c_double)()
         self._check("frame_values", self._column(column), view, pointer)
-        return _array("d", pointer, len(self))
+        return _view(pointer, len(self), self._owner)
 
     def cells(self, column=None):
         """The values of every node in every profile that has one: arrays of nodes, profiles and values, by node."""
-        pointer, n = ctypes.POINTER(abi.FrameEntry)(), ctypes.c_size_t()
-        self._check("frame_entries", self._column(column), pointer, n)
-        try:
-            if numpy and n.value:
-                made = numpy.ctypeslib.as_array(pointer, (n.value,))
-                return tuple(made[name].copy() for name in ("node", "profile", "value"))
-            made = [array.array(code, (getattr(pointer[i], name) for i in range(n.value)))
-                    for code, name in (("I", "node"), ("I", "profile"), ("d", "value"))]
-            return tuple(map(numpy.array, made)) if numpy else tuple(made)
-        finally:
-            library.free(pointer)
+        nodes, profiles, values = ctypes.POINTER(ctypes.c_uint32)(), ctypes.POINTER(ctypes.c_uint32)(), ctypes.POINTER(ctypes.c_double)()
+        n = ctypes.c_size_t()
+        self._check("frame_get_cells", self._column(column), nodes, profiles, values, n)
+        return _taken("I", nodes, n.value), _taken("I", profiles, n.value), _taken("d", values, n.value)
 
     def find_profiles(self, condition):
         """The numbers of the profiles for which a condition such as "rank = 3" is true."""
@@ -278,52 +349,48 @@ class Frame:
 
     def to_pandas(self, columns=None, by_profile=False):
         """A table of pandas with a row for each node: attributes, whose texts are categories, and the sums of columns (those that are
-        not hidden, when none are named). by_profile: a row for each node and profile where a column has a value."""
-        import pandas
-        columns = self.columns if columns is None else columns
-        parents = numpy.array(self._nodes("parents", ctypes.c_uint32)[:len(self)], dtype=numpy.int64)
-        parents[parents == abi.FRAME_NONE] = -1
-        table = pandas.DataFrame({"name": _category(self.names), "kind": _category(self.kinds), "file": _category(self.files),
-                                  "line": self.lines, "module": _category(self.modules), "depth": self.depths, "parent": parents})
-        for name in self.attributes:
-            values = self.attribute(name)
-            table[name] = _category(values) if isinstance(values, list) else values
-        table.index.name = "node"
-        if not by_profile:
-            for name in columns:
-                table[name] = self.values(name)
-            return table
-        return self._by_profile(columns, table) if columns else table
+        not hidden, when none are named). by_profile: a row for each node and profile where a column has a value; the levels of its index
+        are the node's number, and rank, thread and process as far as they are known, else the profile's name.
 
-    def _by_profile(self, columns, table):
-        """The cells of columns in rows by node and profile, and behind them the cells of a table by node."""
-        import pandas
-        n_profiles, keys, made = len(self.profiles), numpy.empty(0, dtype=numpy.int64), {}
+        >>> list(frame.to_pandas()["time"])
+        [1.0, 4.0]
+        """
+        from locus import _pandas
+        return _pandas.table(self, self.columns if columns is None else list(columns), by_profile)
 
-        def numbered(name):
-            """The numbers of a column's cells, which rise, and their values."""
-            nodes, profiles, values = self.cells(name)
-            return nodes * numpy.int64(n_profiles) + profiles, values
-        for name in columns:  # twice, so that the cells of one column alone are there beside the table
-            found = numbered(name)[0]
-            keys = found if not len(keys) else keys if numpy.array_equal(keys, found) else numpy.union1d(keys, found)
-        nodes, profiles = (part.astype(numpy.int32) for part in numpy.divmod(keys, max(n_profiles, 1)))
-        index = pandas.MultiIndex(levels=[range(len(self)), range(n_profiles)], codes=[nodes, profiles], names=["node", "profile"],
-                                  verify_integrity=False)
-        for name in columns:
-            found, values = numbered(name)
-            made[name] = numpy.full(len(keys), numpy.nan)
-            made[name][numpy.searchsorted(keys, found)] = values
-        made.update((name, table[name].array.take(nodes)) for name in table)
-        return pandas.DataFrame(made, index=index, copy=False)
+    def _row_columns(self):
+        """Everything about the nodes, as lists by name."""
+        made = {"name": self.names, "type": self.kinds, "kind": self.kinds, "file": self.files, "line": list(self.lines),
+                "module": self.modules, "depth": list(self.depths), "node_id": range(len(self))}
+        made.update((name, list(self.attribute(name))) for name in self.attributes)
+        made.update((name, [float(v) for v in self.values(name)]) for name in self.columns)
+        return made
 
     # --- queries ---
 
     def find(self, query):
-        """The nodes that a query names, in either form of its language."""
+        """The nodes that a query names: a text in either form of its language, a list of elements, or a Query.
+
+        >>> frame.find([("*", {"time": "> 2"})])
+        [1]
+        """
+        asked, pointer = _Questions(self), ctypes.POINTER(ctypes.c_bool)()
+        text = asked.text(query)
+        asked.frame._check("query_run", library.data(text), None, pointer)
+        return [i for i, is_found in enumerate(self._taken_flags(pointer)) if is_found]
+
+    def test(self, condition):
+        """Whether a condition is true, for each node.
+
+        >>> frame.test("time > 2")
+        [False, True]
+        """
         pointer = ctypes.POINTER(ctypes.c_bool)()
-        self._check("query_run", library.data(query), None, pointer)
-        found = [i for i in range(len(self)) if pointer[i]]
+        self._check("frame_test", library.data(condition), None, pointer)
+        return self._taken_flags(pointer)
+
+    def _taken_flags(self, pointer):
+        found = pointer[:len(self)]
         library.free(pointer)
         return found
 
@@ -352,15 +419,11 @@ class Frame:
         """Runs an operation by its name. Operands are other frames, and texts or numbers."""
         frames = [self] + [o for o in operands if isinstance(o, Frame)]
         texts = [library.data(str(o)) for o in operands if not isinstance(o, Frame)]
-        handles = (ctypes.c_void_p * len(frames))(*(f._open().value for f in frames))
+        handles = (ctypes.c_void_p * len(frames))(*(f._synced().value for f in frames))
         made = ctypes.c_void_p()
         library.check("frame_run", library.data(operation), handles, len(frames), (ctypes.c_char_p * (len(texts) or 1))(*texts),
                       len(texts), made)
-        return Frame(made)
-
-    def squash(self, keep):
-        """The nodes with keep[node], below the nearest of them that is above; costs of the others are gone."""
-        return self._made("frame_squash", self._flags(keep))
+        return self._like(made)
 
     def mask(self, keep):
         """The same nodes, with values only where keep[node]."""
@@ -375,34 +438,37 @@ class Frame:
     def equal(self, other, tolerance=1e-9):
         """Whether both have the same nodes, edges, profiles, columns and values."""
         result = ctypes.c_bool()
-        self._check("frame_equal", other._open(), tolerance, result, None)
+        self._check("frame_equal", other._synced(), tolerance, result, None)
         return result.value
 
     def diff(self, after, column=None, threshold=0.0):
         """(frame, differences): the nodes whose value changes by more than threshold percent of the total, largest first."""
         handle, pointer, n = ctypes.c_void_p(), ctypes.POINTER(abi.FrameDifference)(), ctypes.c_size_t()
         name = self.all_columns[self._column(column)]
-        self._check("frame_diff", after._open(), library.data(name), threshold, handle, pointer, n)
+        self._check("frame_diff", after._synced(), library.data(name), threshold, handle, pointer, n)
         found = [Difference(pointer[i].node, pointer[i].before, pointer[i].after) for i in range(n.value)]
         library.free(pointer)
         return Frame(handle), found
 
-    def hot_path(self, column=None, share=0.5, start=None):
-        """The way from a node (None: the largest root) along the largest children."""
+    def hot_path(self, column=None, share=0.5, start=None, *, start_node=None, metric=None, threshold=None):
+        """The way from a node (None: the largest root) along the largest children, which have at least a share of their caller's cost.
+        start_node, metric and threshold are Hatchet's names of start, column and share.
+
+        >>> [node.name for node in frame.hot_path()]
+        ['main', 'work']
+        """
+        column, share, start = metric or column, share if threshold is None else threshold, start if start_node is None else start_node
         pointer, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_size_t()
         at = self._column(column)
         pair = self._call("frame_column_pair", at)
         if column is None and _SUMS[self._call("frame_column_sums", at)] == "exclusive" and pair != library.NO_COLUMN:
             at = pair
         self._check("frame_hot_path", at, None, abi.FRAME_NONE if start is None else self._known(start), share, pointer, n)
-        return library.taken(pointer, n.value)
+        return [Node(number, self) for number in library.taken(pointer, n.value)]
 
     def save(self, path):
         """Writes the frame into a new directory, which Frame.open and hpcquery open."""
-        pointer, n = ctypes.c_void_p(), ctypes.c_size_t()
-        self._check("frame_save", pointer, n)
-        data = ctypes.string_at(pointer.value, n.value)
-        library.free(pointer)
+        data = self._saved()
         os.mkdir(path)
         file = pathlib.Path(path) / "frame.db"
         try:
@@ -412,22 +478,46 @@ class Frame:
             os.rmdir(path)
             raise
 
-    def __add__(self, other):
-        return self.run("add", other)
+    def _saved(self):
+        """The bytes of a saved frame."""
+        return self._bytes("frame_save")
 
-    def __sub__(self, other):
-        return self.run("subtract", other)
+    def _bytes(self, function, *operands):
+        """The bytes that a function allocates."""
+        pointer, n = ctypes.c_void_p(), ctypes.c_size_t()
+        self._check(function, *operands, pointer, n)
+        made = ctypes.string_at(pointer.value, n.value)
+        library.free(pointer)
+        return made
 
-    def __mul__(self, other):
-        return self.run("multiply", other)
+    # --- printed ---
 
-    def __truediv__(self, other):
-        return self.run("divide", other)
+    def export(self, form, column=None, others=(), profiles=None, *, top=0, least=None, color=False, unicode=True, width=0, title=None,
+               depth=0):
+        """The frame in a form of locus.forms(): a text, or bytes where the form has them (pprof). column: what it shows or sorts by;
+        others: further columns of a table; profiles: their numbers, or a condition; top: rows at most; least: percent of the total
+        below which nodes are left out (None: as the form likes); depth: levels of a tree at most.
+
+        >>> "main" in frame.export("dot"), sorted(name for name, _ in locus.forms())[0]
+        (True, 'callgrind')
+        """
+        job = abi.PrintJob(size=ctypes.sizeof(abi.PrintJob), top=top, color=color, unicode=unicode, columns=width, depth=depth,
+                           least=least or 0, has_least=least is not None)
+        column = self._default if column is None else column
+        job.column = None if column is None else library.data(column)
+        job.named, job.n_named = (ctypes.c_char_p * (len(others) or 1))(*map(library.data, others)), len(others)
+        if profiles is not None:
+            chosen = sorted(set(self.find_profiles(profiles) if isinstance(profiles, str) else profiles))
+            job.profiles, job.n_profiles = (ctypes.c_uint32 * (len(chosen) or 1))(*chosen), len(chosen)
+        title = title if title is not None else os.path.basename(self._path or "")
+        job.title, job.path = library.data(title), None if self._path is None else os.fsencode(self._path)
+        made = self._bytes("print_frame", library.data(form), job)
+        return made if form == "pprof" else library.text(made)
 
     # --- display ---
 
     def __repr__(self):
-        if self._handle is None:
+        if self._owner is None:
             return "<locus.Frame, closed>"
         return f"<locus.Frame: {len(self)} nodes, {len(self.profiles)} profiles, columns {', '.join(self.columns) or 'none'}>"
 
@@ -453,7 +543,7 @@ class Frame:
     def _repr_html_(self):
         """The hot nodes; of a database with data, those of the code, and the hot variables."""
         head = f"<p>{html.escape(repr(self).strip('<>'))}</p>"
-        if self._handle is None or not self.all_columns:
+        if self._owner is None or not self.all_columns:
             return head
         column = self._column(None)
         is_code = [t != "data" for t in self.attribute("tree")] if "tree" in self.attributes else None
@@ -466,7 +556,7 @@ class Frame:
 
 
 def _add_operations():
-    """Every operation of the library that has no method yet becomes one."""
+    """Every operation of the library that has no method yet becomes one, and so does every form: to_speedscope."""
     def method(name, n_frames, operands, summary):
         def run(self, *rest):
             return self.run(name, *rest)
@@ -474,9 +564,19 @@ def _add_operations():
         run.__doc__ = f"{summary[0].upper()}{summary[1:]}. Operands: {'another frame' if n_frames == 2 else 'other frames' * (n_frames == 0)}" \
                       f"{operands or ('' if n_frames != 1 else 'none')}."
         return run
-    for name, n_frames, operands, summary in operations():
-        if not hasattr(Frame, name):
-            setattr(Frame, name, method(name, n_frames, operands, summary))
+
+    def printer(form, summary):
+        def export(self, column=None, others=(), profiles=None, **options):
+            return self.export(form, column, others, profiles, **options)
+        export.__name__ = "to_" + form.replace("-", "_")
+        export.__doc__ = f"The frame in form {form}: {summary}. Operands: those of export."
+        return export
+    made = [method(*operation) for operation in operations()] + [printer(*form) for form in forms()]
+    for function in made:
+        if not hasattr(Frame, function.__name__):
+            function.__qualname__ = f"Frame.{function.__name__}"
+            setattr(Frame, function.__name__, function)
 
 
 _add_operations()
+GraphFrame, QueryMatcher = Frame, Query

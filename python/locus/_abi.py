@@ -237,6 +237,14 @@ class Request(Structure):
                 ("stream", c_uint64), ("couplebreak", c_char_p), ("topology", c_char_p)]
 
 
+class PrintJob(Structure):
+    """struct print_job"""
+    _fields_ = [("size", c_size_t), ("column", c_char_p), ("named", POINTER(c_char_p)), ("n_named", c_size_t),
+                ("profiles", POINTER(c_uint32)), ("n_profiles", c_size_t), ("top", c_uint64), ("least", c_double),
+                ("has_least", c_bool), ("title", c_char_p), ("path", c_char_p), ("color", c_bool), ("unicode", c_bool),
+                ("columns", c_uint), ("depth", c_uint32)]
+
+
 class StreamEvent(Structure):
     """struct stream_event"""
     _fields_ = [("t_ns", c_int64), ("record", c_uint64), ("task", c_int32), ("id", c_int32), ("n_bytes", c_uint32),
@@ -349,6 +357,7 @@ STRUCTS = {
     "query_path": QueryPath,
     "query_paths": QueryPaths,
     "request": Request,
+    "print_job": PrintJob,
     "stream_event": StreamEvent,
     "stream_field": StreamField,
     "stream_type": StreamType,
@@ -414,12 +423,17 @@ FUNCTIONS = {
     "frame_get_texts": (None, c_void_p, c_size_t, POINTER(c_char_p)),
     "frame_get_numbers": (None, c_void_p, c_size_t, POINTER(c_double)),
     "frame_entries": (c_int, c_void_p, c_size_t, POINTER(POINTER(FrameEntry)), POINTER(c_size_t), POINTER(Error)),
+    "frame_get_cells": (c_int, c_void_p, c_size_t, POINTER(POINTER(c_uint32)), POINTER(POINTER(c_uint32)),
+        POINTER(POINTER(c_double)), POINTER(c_size_t), POINTER(Error)),
     "frame_squash": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_trees": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_choose_tree": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "frame_filter": (c_int, c_void_p, c_char_p, POINTER(FrameView), POINTER(c_void_p), POINTER(Error)),
+    "frame_test": (c_int, c_void_p, c_char_p, POINTER(FrameView), POINTER(POINTER(c_bool)), POINTER(Error)),
     "frame_mask": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_derive": (c_int, c_void_p, c_char_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "frame_put_column": (c_int, c_void_p, c_char_p, c_int, POINTER(c_uint32), POINTER(c_uint32), POINTER(c_double), c_size_t,
+        POINTER(c_void_p), POINTER(Error)),
     "frame_sum_up": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "frame_take_apart": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "frame_choose": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
@@ -427,6 +441,7 @@ FUNCTIONS = {
     "frame_find_profiles": (c_int, c_void_p, c_char_p, POINTER(POINTER(c_uint32)), POINTER(c_size_t), POINTER(Error)),
     "frame_aggregate": (c_int, c_void_p, c_char_p, POINTER(FrameView), POINTER(c_void_p), POINTER(Error)),
     "frame_group_by": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "frame_group_graph": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "frame_flat": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "frame_lines": (c_int, c_void_p, POINTER(c_void_p), POINTER(Error)),
     "frame_hierarchy": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
@@ -478,6 +493,9 @@ FUNCTIONS = {
     "session_state_request": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_state_line": (c_int, c_void_p, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_frame": (c_int, c_void_p, c_int, POINTER(c_void_p), POINTER(Error)),
+    "print_form": (c_char_p, c_size_t),
+    "print_form_summary": (c_char_p, c_size_t),
+    "print_frame": (c_int, c_void_p, c_char_p, POINTER(PrintJob), POINTER(c_void_p), POINTER(c_size_t), POINTER(Error)),
     "answer_program": (c_char_p, c_void_p),
     "answer_metric": (c_char_p, c_void_p),
     "answer_name": (c_char_p, c_void_p),

@@ -458,3 +458,63 @@ int frame_entries(struct frame *frame, size_t column, struct frame_entry **entri
     }
     return code;
 }
+
+/* Makes room for n cells. Unlike vec_reserve it does not touch memory that may not be needed. */
+static bool reserve_cells(uint32_t **nodes, uint32_t **profiles, double **values, size_t *capacity, size_t n)
+{
+    size_t n_new = *capacity ? *capacity : 1024;
+    if (n <= *capacity)
+        return true;
+    while (n_new < n)
+        n_new *= 2;
+    uint32_t *more_nodes = realloc(*nodes, n_new * sizeof **nodes);
+    *nodes = more_nodes ? more_nodes : *nodes;
+    uint32_t *more_profiles = realloc(*profiles, n_new * sizeof **profiles);
+    *profiles = more_profiles ? more_profiles : *profiles;
+    double *more_values = realloc(*values, n_new * sizeof **values);
+    *values = more_values ? more_values : *values;
+    if (!more_nodes || !more_profiles || !more_values)
+        return false;
+    *capacity = n_new;
+    return true;
+}
+
+/* Gives back what an array of n is too large. */
+static void *shrink(void *array, size_t n, size_t size)
+{
+    void *smaller = realloc(array, (n ? n : 1) * size);
+    return smaller ? smaller : array;
+}
+
+int frame_get_cells(struct frame *frame, size_t column, uint32_t **nodes, uint32_t **profiles, double **values,
+                    size_t *n, struct error *err)
+{
+    size_t n_cells, capacity = 0;
+    const struct frame_cell *cells;
+    *nodes = *profiles = NULL;
+    *values = NULL;
+    *n = 0;
+    int code = reserve_cells(nodes, profiles, values, &capacity, 1) ? 0 : error_memory(err);
+    for (uint32_t node = 0; code == 0 && node < frame_n_nodes(frame); node++) {
+        code = frame_cells(frame, column, node, &cells, &n_cells, err);
+        if (code == 0 && !reserve_cells(nodes, profiles, values, &capacity, *n + n_cells))
+            code = error_memory(err);
+        for (size_t i = 0; code == 0 && i < n_cells; i++, ++*n) {
+            (*nodes)[*n] = node;
+            (*profiles)[*n] = cells[i].profile;
+            (*values)[*n] = cells[i].value;
+        }
+    }
+    if (code == 0) {
+        *nodes = shrink(*nodes, *n, sizeof **nodes);
+        *profiles = shrink(*profiles, *n, sizeof **profiles);
+        *values = shrink(*values, *n, sizeof **values);
+        return 0;
+    }
+    free(*nodes);
+    free(*profiles);
+    free(*values);
+    *nodes = *profiles = NULL;
+    *values = NULL;
+    return code;
+}

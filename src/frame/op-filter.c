@@ -195,18 +195,27 @@ int frame_choose_tree(const struct frame *frame, const char *tree, struct frame 
     return code;
 }
 
-int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
-                 struct error *err)
+int frame_test(const struct frame *frame, const char *condition, const struct frame_view *view, bool **found,
+               struct error *err)
 {
     struct formula *formula;
-    bool *keep = NULL;
     int code = expression_compile(frame, condition, EXPRESSION_CONDITION, &formula, err);
     if (code != 0)
         return code;
-    code = expression_test(formula, view, &keep, err);
-    if (code == 0)
-        code = frame_squash(frame, keep, result, err);
+    *found = NULL;
+    code = expression_test(formula, view, found, err);
     formula_free(formula);
+    return code;
+}
+
+int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
+                 struct error *err)
+{
+    bool *keep;
+    int code = frame_test(frame, condition, view, &keep, err);
+    if (code != 0)
+        return code;
+    code = frame_squash(frame, keep, result, err);
     free(keep);
     return code;
 }
@@ -252,18 +261,12 @@ static int copy_columns(const struct frame *from, const char *but, struct frame 
     return code;
 }
 
-int frame_derive(const struct frame *frame, const char *name, const char *expression, struct frame **result,
-                 struct error *err)
+/* The frame with one more column, which is taken over and replaces the one of its name; NULL: out of memory. */
+static int with_column(const struct frame *frame, struct frame_column *column, const char *name, struct frame **result,
+                       struct error *err)
 {
-    struct formula *formula;
-    if (!*name)
-        return error_set(err, ERR_USAGE, "a column has a name");
-    int code = expression_compile(frame, expression, EXPRESSION_NUMBER, &formula, err);
-    if (code != 0)
-        return code;
-    struct frame_column *column = column_formula(formula, name, FRAME_PLAIN);
     struct frame *made = frame_without_columns(frame);
-    code = made ? copy_columns(frame, name, made, err) : error_memory(err);
+    int code = made ? copy_columns(frame, name, made, err) : error_memory(err);
     if (code == 0) {
         code = frame_add_column(made, column, err);
         column = NULL;
@@ -274,6 +277,83 @@ int frame_derive(const struct frame *frame, const char *name, const char *expres
     else
         *result = made;
     return code;
+}
+
+int frame_derive(const struct frame *frame, const char *name, const char *expression, struct frame **result,
+                 struct error *err)
+{
+    struct formula *formula;
+    if (!*name)
+        return error_set(err, ERR_USAGE, "a column has a name");
+    int code = expression_compile(frame, expression, EXPRESSION_NUMBER, &formula, err);
+    if (code != 0)
+        return code;
+    return with_column(frame, column_formula(formula, name, FRAME_PLAIN), name, result, err);
+}
+
+/* The cells of values [n], by node and then by profile; starts [n_nodes + 1] says where those of a node begin. Returns
+ * how many there are; SIZE_MAX when out of memory. */
+static size_t sort_values(const struct frame *frame, const uint32_t *nodes, const uint32_t *profiles,
+                          const double *values, size_t n, uint64_t *starts, struct frame_cell *cells)
+{
+    size_t n_nodes = frame->graph->n, n_profiles = frame->profiles->n, n_made = 0;
+    uint64_t *at = calloc((n_nodes > n_profiles ? n_nodes : n_profiles) + 2, sizeof *at);
+    size_t *by_profile = malloc((n ? n : 1) * sizeof *by_profile), *by_node = malloc((n ? n : 1) * sizeof *by_node);
+    if (!at || !by_profile || !by_node)
+        n_made = SIZE_MAX;
+    for (size_t i = 0; n_made == 0 && i < n; i++)
+        at[profiles[i] + 1]++;
+    for (size_t i = 0; n_made == 0 && i < n_profiles; i++)
+        at[i + 1] += at[i];
+    for (size_t i = 0; n_made == 0 && i < n; i++)
+        by_profile[at[profiles[i]]++] = i;
+    if (n_made == 0)
+        memset(at, 0, (n_nodes + 2) * sizeof *at);
+    for (size_t i = 0; n_made == 0 && i < n; i++)
+        at[nodes[i] + 1]++;
+    for (size_t i = 0; n_made == 0 && i < n_nodes; i++)
+        at[i + 1] += at[i];
+    for (size_t i = 0; n_made == 0 && i < n; i++)
+        by_node[at[nodes[by_profile[i]]]++] = by_profile[i];
+    for (size_t i = 0, node = 0; n_made != SIZE_MAX && node < n_nodes; node++) {
+        starts[node] = n_made;
+        for (; i < n && nodes[by_node[i]] == node; i++) {
+            struct frame_cell cell = {profiles[by_node[i]], values[by_node[i]]};
+            if (isnan(cell.value))
+                continue;
+            if (n_made > starts[node] && cells[n_made - 1].profile == cell.profile)
+                cells[n_made - 1].value += cell.value;
+            else
+                cells[n_made++] = cell;
+        }
+    }
+    if (n_made != SIZE_MAX)
+        starts[n_nodes] = n_made;
+    free(at);
+    free(by_profile);
+    free(by_node);
+    return n_made;
+}
+
+int frame_put_column(const struct frame *frame, const char *name, enum frame_sums sums, const uint32_t *nodes,
+                     const uint32_t *profiles, const double *values, size_t n, struct frame **result, struct error *err)
+{
+    size_t n_nodes = frame->graph->n, n_profiles = frame->profiles->n;
+    if (!*name)
+        return error_set(err, ERR_USAGE, "a column has a name");
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i] >= n_nodes || profiles[i] >= n_profiles)
+            return error_set(err, ERR_RANGE, "value %zu is of node %u in profile %u; there are %zu nodes, %zu profiles",
+                             i, nodes[i], profiles[i], n_nodes, n_profiles);
+    uint64_t *starts = calloc(n_nodes + 1, sizeof *starts);
+    struct frame_cell *cells = malloc((n ? n : 1) * sizeof *cells);
+    if (!starts || !cells || sort_values(frame, nodes, profiles, values, n, starts, cells) == SIZE_MAX) {
+        free(starts);
+        free(cells);
+        return error_memory(err);
+    }
+    return with_column(frame, column_stored(name, sums, (uint32_t)n_nodes, (uint32_t)n_profiles, starts, cells), name,
+                       result, err);
 }
 
 /* The column beside `from` with the other kind of sums; NULL when out of memory. */

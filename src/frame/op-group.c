@@ -176,6 +176,47 @@ int frame_group_by(const struct frame *frame, const char *attribute, struct fram
     return code;
 }
 
+/* Every edge of a graph between two groups. */
+static bool group_edges(const struct frame_graph *graph, const uint32_t *group_of, struct edge_list *edges)
+{
+    for (uint32_t node = 0; node < graph->n; node++)
+        for (uint32_t i = graph->child_starts[node]; i < graph->child_starts[node + 1]; i++)
+            if (group_of[node] != group_of[graph->children[i]] && !edges_add(edges, node, graph->children[i]))
+                return false;
+    return true;
+}
+
+int frame_group_graph(const struct frame *frame, const char *attribute, struct frame **result, struct error *err)
+{
+    uint32_t n = frame->graph->n, n_groups, *keys = numbers(n), *group_of = numbers(n), *first_of = numbers(n);
+    struct edge_list edges = {0};
+    struct frame_graph *graph = NULL;
+    int code = keys && group_of && first_of ? shape_keys(frame, attribute, keys, err) : error_memory(err);
+    if (code == 0) {
+        memcpy(group_of, keys, n * sizeof *keys);
+        if (!number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, &n_groups) ||
+            !group_edges(frame->graph, group_of, &edges))
+            code = error_memory(err);
+    }
+    free(first_of);
+    first_of = NULL;
+    if (code == 0)
+        code = shape_graph(n, &edges, group_of, n_groups, &graph, &first_of, err);
+    struct frame_nodes *nodes = code == 0 ? group_nodes(frame, group_of, first_of, n_groups, keys) : NULL;
+    if (code == 0 && !nodes)
+        code = error_memory(err);
+    for (uint32_t i = 0; code == 0 && i < n_groups; i++)
+        nodes->names[i] = keys[first_of[i]];
+    if (code == 0)
+        code = regroup_frame(frame, group_of, REGROUP_FLAT, graph_keep(graph), nodes, result, err);
+    graph_drop(graph);
+    free(keys);
+    free(group_of);
+    free(first_of);
+    free(edges.items);
+    return code;
+}
+
 /* --- by function --- */
 
 /* The parent of a node that was visited before it; FRAME_NONE for a root. */

@@ -103,8 +103,10 @@ static int run_aggregate(OPERANDS)
 
 static int run_group(OPERANDS)
 {
-    (void)n, (void)n_texts;
-    return frame_group_by(frames[0], texts[0], result, err);
+    (void)n;
+    if (n_texts > 1 && strcmp(texts[1], "edges") != 0)
+        return error_set(err, ERR_USAGE, "groups are with 'edges' or without, not with '%.100s'", texts[1]);
+    return (n_texts > 1 ? frame_group_graph : frame_group_by)(frames[0], texts[0], result, err);
 }
 
 static int run_flat(OPERANDS)
@@ -197,7 +199,9 @@ static const struct frame_operation operations[] = {
     {"aggregate", 1, "BY [HOW]",
      "one profile for each rank, thread, process or host, or for all; HOW: sum, mean, min, max, std, count, p50",
      run_aggregate},
-    {"group", 1, "ATTRIBUTE", "one node for each name, file, module, line, kind, or other attribute", run_group},
+    {"group", 1, "ATTRIBUTE [edges]",
+     "one node for each name, file, module, line, kind, or other attribute; edges: with who calls whom among them",
+     run_group},
     {"hierarchy", 1, "LEVELS", "what belongs to what, such as 'module file function line' or 'class variable function'",
      run_hierarchy},
     {"flat", 1, "", "one node for each function", run_flat},

@@ -40,12 +40,23 @@ int frame_choose_tree(const struct frame *frame, const char *tree, struct frame 
 int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
                  struct error *err);
 
+/* The nodes for which a condition is true, as above: *found [n_nodes] is malloc'ed. */
+int frame_test(const struct frame *frame, const char *condition, const struct frame_view *view, bool **found,
+               struct error *err);
+
 /* Removes the values of the nodes without keep[node]; the nodes stay. Inclusive values of the others do not change. */
 int frame_mask(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
 
 /* Adds a column that an expression computes; it replaces one of the same name. */
 int frame_derive(const struct frame *frame, const char *name, const char *expression, struct frame **result,
                  struct error *err);
+
+/* Adds a column with the values [n] of nodes in profiles, in any order; it replaces one of the same name. What is not
+ * there is missing, and so is NAN; several values of a node in a profile are added.  err: ERR_RANGE: a node or profile
+ * that the frame does not have */
+int frame_put_column(const struct frame *frame, const char *name, enum frame_sums sums, const uint32_t *nodes,
+                     const uint32_t *profiles, const double *values, size_t n, struct frame **result,
+                     struct error *err);
 
 /* Adds, or computes anew, the inclusive column of every exclusive one ("x (inc)" beside "x"): in a graph every node
  * that can be reached counts once. In a graph a circle takes no more time than a single node, but what several callers
@@ -81,8 +92,11 @@ int frame_aggregate(const struct frame *frame, const char *by, const struct fram
  * the sums of the exclusive column over what the group reaches. */
 int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
 
-/* The same for functions: lines, loops and calls belong to the function around them, which is one wherever it was
- * called, but another one in another module where its file is not known. */
+/* The same with an edge from group to group where a node of one is the parent of one of the other. */
+int frame_group_graph(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
+
+/* The same as frame_group_by for functions: lines, loops and calls belong to the function around them, which is one
+ * wherever it was called, but another one in another module where its file is not known. */
 int frame_flat(const struct frame *frame, struct frame **result, struct error *err);
 
 /* The same for lines: instructions belong to the line that they lie in. What is neither stays as it is. */

@@ -112,6 +112,35 @@ enum session_tree { SESSION_CODE, SESSION_DATA, SESSION_BOTH, SESSION_FIELDS };
  * err: as frame_open */
 int session_frame(struct session *session, enum session_tree tree, struct frame **frame, struct error *err);
 
+/* --- frames in the forms of hpcquery --- */
+
+/* The name of form i, "tree", "dot", "folded", and in one line what it is; NULL behind the last one. */
+const char *print_form(size_t i);
+const char *print_form_summary(size_t i);
+
+/* How a frame is printed; all but size may be zero. */
+struct print_job {
+    size_t size;              /* sizeof(struct print_job) */
+    const char *column;       /* that the form shows, or sorts by; NULL: the default one */
+    const char *const *named; /* [n_named] columns that a table has beside it; with column NULL: all */
+    size_t n_named;
+    const uint32_t *profiles; /* [n_profiles] in ascending order; NULL: all */
+    size_t n_profiles;
+    uint64_t top;             /* rows at most; 0: all */
+    double least;             /* if has_least: percent of the total below which nodes are left out */
+    bool has_least;           /* else as the form likes */
+    const char *title, *path; /* of a page or file; of the input, for its sources. NULL: none */
+    bool color, unicode;      /* escape sequences; characters beyond ASCII */
+    unsigned columns;         /* of the terminal; 0: 120 */
+    uint32_t depth;           /* levels of a tree at most; 0: all */
+};
+
+/* Prints a frame in a form. *text, malloc'ed, has *len_bytes bytes and a NUL behind them.
+ * err: ERR_NOT_FOUND (the form, or a column), ERR_UNSUPPORTED (a graph where the form needs a tree), ERR_MEMORY, and as
+ * frame_values */
+int print_frame(struct frame *frame, const char *form, const struct print_job *job, char **text, size_t *len_bytes,
+                struct error *err);
+
 /* --- answers --- */
 
 /* What an answer is about: the program, the metric (NULL: none), and what its rows are ("variables"). */

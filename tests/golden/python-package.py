@@ -64,7 +64,10 @@ def ask(path):
     table = frame.to_pandas(frame.all_columns)
     made["table"] = {"names": list(table["name"]), "values": [[number(v) for v in table[c]] for c in frame.all_columns]}
     rows = frame.to_pandas(frame.all_columns, by_profile=True)
-    made["rows"] = [[[*map(float, index), float(v)] for index, v in rows[c].items() if not math.isnan(v)] for c in frame.all_columns]
+    levels = rows.index.names[1:]
+    place = {tuple(p.name if level == "profile" else getattr(p, level) for level in levels): i for i, p in enumerate(frame.profiles)}
+    made["rows"] = [[[float(node), float(place[tuple(at)]), float(v)] for (node, *at), v in rows[c].items() if not math.isnan(v)]
+                    for c in frame.all_columns]
     return made
 
 
@@ -179,7 +182,9 @@ def check_errors(path, scratch):
     refused("a query", locus.Error, "query: character 12", frame.find, "MATCH (p)->")
     refused("a filter", locus.Error, "character 7: the end comes", frame.filter, "time >")
     refused("a filter of nothing", locus.Error, "no node is left", frame.filter, "time > 99")
-    refused("an operation without operands", locus.Error, "filter has the operands", frame.filter)
+    refused("an operation without operands", locus.Error, "derive has the operands", frame.derive)
+    refused("a filter without one", TypeError, "required positional argument", frame.filter)
+    refused("an array that is written", ValueError, "read-only", lambda: frame.values().__setitem__(0, 1.0)) if locus.numpy else None
     refused("an aggregate", ValueError, "'all' is none of", frame.values, "time", None, "all")
     refused("a node", IndexError, "there is no node 3", frame.children, 3)
     refused("a selection", IndexError, "there is no node 7", frame.select, [7])

@@ -298,7 +298,9 @@ static bool visit(struct tree_walk *walk, const struct tree_item *item)
     size_t n;
     const uint32_t *children = frame_children(walk->frame, last, &n);
     walk->is_done[last] = true;
-    return was_done || push(walk, children, n, item->depth + 1);
+    if (was_done || (walk->job->depth && item->depth + 1 >= walk->job->depth))
+        return true;
+    return push(walk, children, n, item->depth + 1);
 }
 
 static void put_head(const struct tree_walk *walk)

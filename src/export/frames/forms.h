@@ -22,6 +22,7 @@ struct frame_job {
     bool color;             /* terminal escape sequences may be used */
     bool unicode;           /* characters beyond ASCII may be used */
     unsigned columns;       /* width of the terminal */
+    uint32_t depth;         /* levels of a tree at most; 0 = all */
 };
 
 struct frame_form {

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Frames as tables of pandas, column by column: nothing here is done for each cell, and what is large is there once."""
+import numpy
+import pandas
+
+from locus import _abi as abi
+
+_LEVELS = ("rank", "thread", "process")
+
+
+def category(texts):
+    """Texts as a column that has each of them once."""
+    number = {}
+    codes = numpy.fromiter((number.setdefault(text, len(number)) for text in texts), dtype=numpy.int32, count=len(texts))
+    return pandas.Categorical.from_codes(codes, list(number))
+
+
+def levels(profiles):
+    """What tells profiles apart: [(name, values, code of each profile)]. Rank and thread where all know them, and the process where
+    these are not enough; else their names, with numbers behind those that are there twice. A single profile that knows nothing: []."""
+    known = [name for name in _LEVELS if all(getattr(p, name) is not None for p in profiles)]
+    for n in (2, 3):
+        chosen = [name for name in known if name in _LEVELS[:n]]
+        if chosen and len({tuple(getattr(p, name) for name in chosen) for p in profiles}) == len(profiles):
+            return [(name, *_codes([getattr(p, name) for p in profiles])) for name in chosen]
+    if len(profiles) == 1:
+        return []
+    names, seen = [], {}
+    for profile in profiles:
+        seen[profile.name] = seen.get(profile.name, 0) + 1
+        names.append(profile.name if seen[profile.name] == 1 else f"{profile.name} ({seen[profile.name]})")
+    return [("profile", *_codes(names, is_sorted=False))]
+
+
+def _codes(values, is_sorted=True):
+    """The different values, and which of them each is."""
+    different = sorted(set(values)) if is_sorted else list(dict.fromkeys(values))
+    number = {value: i for i, value in enumerate(different)}
+    return different, numpy.array([number[value] for value in values], dtype=numpy.int16 if len(different) < 2**15 else numpy.int32)
+
+
+def attributes(frame):
+    """The columns of what the nodes are."""
+    n = len(frame)
+    parents = numpy.array(frame._nodes("parents", abi.c_uint32)[:n], dtype=numpy.int32)
+    made = {"name": category(frame.names), "kind": category(frame.kinds), "file": category(frame.files),
+            "line": numpy.array(frame.lines, dtype=numpy.uint32), "module": category(frame.modules),
+            "depth": numpy.asarray(frame.depths), "parent": parents}
+    for name in frame.attributes:
+        values = frame.attribute(name)
+        made[name] = category(values) if isinstance(values, list) else values
+    return made
+
+
+def table(frame, columns, by_profile=False):
+    """Frame.to_pandas."""
+    made = attributes(frame)
+    if by_profile and columns:
+        return _by_profile(frame, columns, made)
+    made.update((name, frame.values(name)) for name in columns)
+    return pandas.DataFrame(made, index=pandas.RangeIndex(len(frame), name="node"))
+
+
+def _cells(frame, columns):
+    """(nodes, profiles, {column: values}) of the nodes and profiles where a column has a value."""
+    n_profiles, nodes, profiles, made = max(len(frame.profiles), 1), None, None, {}
+    for name in columns:
+        found = frame.cells(name)
+        if nodes is None or (numpy.array_equal(found[0], nodes) and numpy.array_equal(found[1], profiles)):
+            nodes, profiles = found[:2] if nodes is None else (nodes, profiles)
+            made[name] = found[2]
+            continue
+        keys = nodes * numpy.int64(n_profiles) + profiles
+        others = found[0] * numpy.int64(n_profiles) + found[1]
+        both = numpy.union1d(keys, others)
+        for known in made:
+            made[known] = _spread(keys, made[known], both)
+        made[name] = _spread(others, found[2], both)
+        nodes, profiles = (part.astype(numpy.uint32) for part in numpy.divmod(both, n_profiles))
+    return nodes, profiles, made
+
+
+def _spread(keys, values, wanted):
+    """Values of some of the keys that are wanted, which both rise; nan elsewhere."""
+    made = numpy.full(len(wanted), numpy.nan)
+    made[numpy.searchsorted(wanted, keys)] = values
+    return made
+
+
+def _by_profile(frame, columns, around):
+    """The cells of columns in rows by node and profile, and behind them what the nodes are."""
+    nodes, profiles, made = _cells(frame, columns)
+    found = levels(frame.profiles) or [("profile", [frame.profiles[0].name], numpy.zeros(1, dtype=numpy.int16))]
+    codes = [nodes.view(numpy.int32)] + [code[profiles] for _, _, code in found]
+    index = pandas.MultiIndex(levels=[pandas.RangeIndex(len(frame))] + [values for _, values, _ in found], codes=codes,
+                              names=["node"] + [name for name, _, _ in found], verify_integrity=False)
+    made.update((name, column.take(nodes)) for name, column in around.items())
+    return pandas.DataFrame(made, index=index, copy=False)
+
+
+def dataframe(frame):
+    """Frame.dataframe: values first, and what the nodes are behind them, as in Hatchet. A single profile that knows no rank or thread
+    is no level."""
+    around = attributes(frame)
+    around["type"] = around.pop("kind")
+    is_single = not levels(frame.profiles)
+    columns = frame.columns
+    if is_single or not columns:
+        made = {name: numpy.array(frame.values(name)) for name in columns}
+        made = pandas.DataFrame({**made, **_ordered(around)}, index=pandas.RangeIndex(len(frame), name="node"))
+    else:
+        made = _by_profile(frame, columns, _ordered(around))
+    if frame._kept is not None:
+        made = made[numpy.asarray(frame._kept)[made.index.get_level_values("node")]]
+    return made
+
+
+def _ordered(around):
+    """What the nodes are, in the order of a reader; what no node knows is left out."""
+    usual = [name for name in ("name", "type", "file", "line", "module") if name in ("name", "type") or _is_known(around[name])]
+    rest = [name for name in around if name not in ("name", "type", "file", "line", "module", "depth", "parent")]
+    return {name: around[name] for name in usual + rest}
+
+
+def _is_known(values):
+    return any(values.categories) if isinstance(values, pandas.Categorical) else bool((values != 0).any())
+
+
+def changes(frame, changed):
+    """What was set in the table of a frame: (name, sums, nodes, profiles, values) of each column that is new or other than the frame's."""
+    known, around = set(frame.all_columns), {"name", "type", "file", "line", "module", *frame.attributes}
+    index, found = changed.index, levels(frame.profiles)
+    nodes = profiles = None
+    for name in changed.columns:
+        if not isinstance(name, str) or name in around or not pandas.api.types.is_numeric_dtype(changed[name].dtype):
+            continue
+        values = changed[name].to_numpy(dtype=numpy.float64, na_value=numpy.nan)
+        if nodes is None:
+            nodes = index.get_level_values("node").to_numpy(dtype=numpy.uint32)
+            profiles = _profiles_of(index, found)
+        if name in known and _is_same(frame, name, nodes, profiles, values):
+            continue
+        yield name, frame.sums(name) if name in known else "plain", nodes, profiles, values
+
+
+def _profiles_of(index, found):
+    """The profile of each row."""
+    if not found:
+        return numpy.zeros(len(index), dtype=numpy.uint32)
+    sizes = [len(values) for _, values, _ in found]
+    number = numpy.full(int(numpy.prod(sizes)), 0, dtype=numpy.uint32)
+    number[numpy.ravel_multi_index([code for _, _, code in found], sizes)] = numpy.arange(len(found[0][2]), dtype=numpy.uint32)
+    codes = [pandas.Index(values).get_indexer(index.get_level_values(name)) for name, values, _ in found]
+    return number[numpy.ravel_multi_index(codes, sizes)]
+
+
+def _is_same(frame, name, nodes, profiles, values):
+    """Whether a column has these values."""
+    is_there = ~numpy.isnan(values)
+    found = frame.cells(name)
+    given = (nodes[is_there], profiles[is_there], values[is_there])
+    if all(numpy.array_equal(a, b) for a, b in zip(found, given)):
+        return True
+    order = numpy.lexsort((given[1], given[0]))
+    if all(numpy.array_equal(a, b[order]) for a, b in zip(found, given)):
+        return True
+    return frame._kept is not None and set(zip(*given)) <= set(zip(*found))
