@@ -10,7 +10,7 @@
 #include "streams/couplebreak.h"
 #include "table/table.h"
 
-enum { COUNT_USUAL = 200, MEMO_SLOTS = 1024 };
+enum { COUNT_USUAL = 200, COUNT_MOST = 200000, MEMO_SLOTS = 1024 };
 
 /* The number of a row of a recording; absent: it has none. */
 static void put_row_of(struct table *table, const struct time_stream *of, enum level_kind kind, int32_t number)
@@ -139,6 +139,7 @@ static int list_events(struct listing *listing, struct table *table, struct erro
 {
     size_t i, n_put = 0;
     int code = 0;
+    listing->count = listing->count < COUNT_MOST ? listing->count : COUNT_MOST;
     while (code == 0 && (i = next_of(listing)) < listing->timeline->n_streams) {
         const struct stream_event *event = &listing->timeline->streams[i].stream->events[listing->walks[i].at++];
         if (!is_wanted(listing, i, event))
@@ -153,6 +154,8 @@ static int list_events(struct listing *listing, struct table *table, struct erro
         }
         listing->place++;
     }
+    if (listing->start + n_put < listing->place)
+        table->n_more = listing->place - listing->start - n_put;
     return code;
 }
 

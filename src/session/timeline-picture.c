@@ -8,7 +8,7 @@
 #include "streams/schedule.h"
 #include "table/table.h"
 
-enum { WIDTH_USUAL = 1000, WIDTH_MAX = 16384, WHOLE = UINT8_MAX };
+enum { WIDTH_USUAL = 1000, WIDTH_MAX = 16384, WHOLE = UINT8_MAX, RUNS_MOST = 4000000 };
 
 /* Bits of a run of pixels. */
 enum { FLAG_LOST = 1, FLAG_TWIN = 2, FLAG_SAMPLE = 4, FLAG_WOKEN = 8, FLAG_PREEMPTED = 16 };
@@ -127,6 +127,11 @@ static int draw(const struct timeline *timeline, const struct request *request, 
     const struct time_stream *last = NULL;
     int code = own ? 0 : error_memory(err);
     for (size_t i = 0; code == 0 && i < n; i++) {
+        if (table->n_cells / table->n_columns >
+            RUNS_MOST) { /* nobody sees as many; the page asks for what is in sight */
+            table->n_more = n - i;
+            break;
+        }
         struct drawn drawn = {.table = table, .colours = colours};
         drawn.number = request->n_rows ? request->rows[i] : i;
         code = timeline_row(timeline, drawn.number, &drawn.row, err);

@@ -5,16 +5,23 @@
 #include "session/timeline.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "export/streams/sched-report.h"
 #include "table/table.h"
 
 enum { KEPT_MIN = 200000 }; /* events, from which on levels are kept in a file */
+
+/* What the cache may hold: files that were used in so many days, of so many bytes together. */
+#define CACHE_DAYS 30
+#define CACHE_BYTES (INT64_C(2) << 30)
 
 /* --- opening --- */
 
@@ -139,6 +146,53 @@ static bool find_kept(const struct kept *kept, const char *path, struct time_str
     return of->is_shell;
 }
 
+/* A file of the cache. */
+struct cached_file {
+    char name[64];
+    int64_t n_bytes, used_s;
+};
+
+static int compare_used(const void *a, const void *b)
+{
+    const struct cached_file *x = a, *y = b;
+    return (x->used_s < y->used_s) - (x->used_s > y->used_s);
+}
+
+/* Removes from the cache what has not been used for long, and the oldest where there is too much. newest: the path of
+ * a file in it that stays. */
+static void trim_cache(const char *newest)
+{
+    char *directory = strndup(newest, (size_t)(strrchr(newest, '/') - newest));
+    DIR *opened = directory ? opendir(directory) : NULL;
+    struct cached_file *all = NULL;
+    size_t n = 0, capacity = 0;
+    struct dirent *entry;
+    struct stat info;
+    int64_t sum_bytes = 0, now_s = time(NULL);
+    while (opened && (entry = readdir(opened))) {
+        const char *suffix = strstr(entry->d_name, LEVELS_SUFFIX);
+        if (!suffix || suffix[sizeof LEVELS_SUFFIX - 1] || strlen(entry->d_name) >= sizeof all->name ||
+            fstatat(dirfd(opened), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode) ||
+            !vec_reserve(&all, &capacity, n + 1, sizeof *all))
+            continue;
+        int64_t used_s = info.st_atim.tv_sec > info.st_mtim.tv_sec ? info.st_atim.tv_sec : info.st_mtim.tv_sec;
+        all[n] = (struct cached_file){.n_bytes = info.st_size, .used_s = used_s};
+        (void)snprintf(all[n++].name, sizeof all->name, "%s", entry->d_name);
+    }
+    if (n)
+        qsort(all, n, sizeof *all, compare_used);
+    for (size_t i = 0; i < n; i++) {
+        bool is_newest = strcmp(all[i].name, strrchr(newest, '/') + 1) == 0;
+        sum_bytes += all[i].n_bytes;
+        if (!is_newest && (sum_bytes > CACHE_BYTES || now_s - all[i].used_s > CACHE_DAYS * INT64_C(86400)))
+            (void)unlinkat(dirfd(opened), all[i].name, 0);
+    }
+    free(all);
+    free(directory);
+    if (opened)
+        (void)closedir(opened);
+}
+
 /* Keeps what took long to make. Without a place for it all is made again the next time. */
 static void *keep(void *argument)
 {
@@ -147,8 +201,9 @@ static void *keep(void *argument)
     struct kept kept;
     kept_init(&kept, of->stream->path);
     if (!kept.beside.failed && levels_write(&of->levels, of->stream, &of->key, kept.beside.data, &ignored) != 0 &&
-        kept.cached.len_bytes && !kept.cached.failed)
-        (void)levels_write(&of->levels, of->stream, &of->key, kept.cached.data, &ignored);
+        kept.cached.len_bytes && !kept.cached.failed &&
+        levels_write(&of->levels, of->stream, &of->key, kept.cached.data, &ignored) == 0)
+        trim_cache(kept.cached.data);
     kept_fini(&kept);
     return NULL;
 }
@@ -211,6 +266,19 @@ static void move_to_axis(struct stream *read, int64_t offset_ns)
     for (size_t i = 0; i < read->n_events; i++)
         read->events[i].t_ns = time_add(read->events[i].t_ns, offset_ns);
     read->offset_ns = offset_ns;
+}
+
+/* A recording of which less is there than was opened: what is read of it lies in the file.  err: ERR_FORMAT */
+static int check_whole(const struct timeline *timeline, struct error *err)
+{
+    for (size_t i = 0; i < timeline->n_streams; i++) {
+        const struct time_stream *of = &timeline->streams[i];
+        const struct levels_key now = levels_key_of(of->wanted->file);
+        bool is_same_file = of->key.n_bytes && now.device == of->key.device && now.inode == of->key.inode;
+        if (!of->is_shell && is_same_file && now.n_bytes < of->key.n_bytes)
+            return error_set(err, ERR_FORMAT, "%.600s: has been cut short since it was opened", of->wanted->file);
+    }
+    return 0;
 }
 
 int timeline_load(struct timeline *timeline, size_t stream, struct error *err)
@@ -779,10 +847,12 @@ int timeline_answer(struct timeline *timeline, const char *why, const struct req
     if (!timeline && question->make != make_streams)
         return error_set(err, ERR_UNSUPPORTED, "%s",
                          why ? why : "there is no recording of the scheduler; hpcrun -e sched -t makes one");
-    if (timeline)
-        code = question->make(timeline, request, answer, err);
-    else
+    if (timeline) {
+        code = check_whole(timeline, err);
+        code = code ? code : question->make(timeline, request, answer, err);
+    } else {
         make_no_streams(why, answer);
+    }
     if (code == 0 && (answer->head.failed || answer->rows.failed))
         code = error_memory(err);
     if (code != 0)

@@ -82,6 +82,123 @@ int stream_filter_mask(struct stream *stream, uint8_t mask, struct error *err)
     return 0;
 }
 
+/* --- conditions on fields --- */
+
+/* A condition as it is read: libtraceevent takes a field that no type has for one that is never true, and may end on a
+ * text that ends too early. */
+struct condition {
+    const struct stream *stream;
+    const char *types; /* "sched_switch,sched/sched_waking"; NULL: all */
+    size_t n_types;
+    const char *at, *end;
+};
+
+/* Whether a type is one of those that a condition is about. Patterns are left to the library: they may be any. */
+static bool is_meant(const struct condition *condition, const struct stream_type *type)
+{
+    const char *slash = strchr(type->name, '/'), *name = slash ? slash + 1 : type->name;
+    if (!condition->types)
+        return true;
+    for (const char *at = condition->types, *end = at + condition->n_types; at < end;) {
+        at += strspn(at, ", ");
+        size_t n = strcspn(at, ", :");
+        bool is_whole = strlen(type->name) == n && memcmp(type->name, at, n) == 0;
+        if (is_whole || (strlen(name) == n && memcmp(name, at, n) == 0))
+            return true;
+        at += n + (n == 0);
+    }
+    return false;
+}
+
+/* Refuses a field that no type of those has, unless no such type is known.  err: ERR_USAGE */
+static int check_field(const struct condition *condition, const char *name, size_t n, struct error *err)
+{
+    static const char *const special[] = {"COMM", "CPU", "common_comm"};
+    const struct stream_type *first = NULL;
+    struct buf text = {0};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (strlen(special[i]) == n && memcmp(special[i], name, n) == 0)
+            return 0;
+    for (size_t i = 0; i < condition->stream->n_types; i++) {
+        const struct stream_type *type = &condition->stream->types[i];
+        if (!is_meant(condition, type))
+            continue;
+        first = first ? first : type;
+        for (size_t k = 0; k < type->n_fields; k++)
+            if (strlen(type->fields[k].name) == n && memcmp(type->fields[k].name, name, n) == 0)
+                return 0;
+    }
+    if (!first)
+        return 0;
+    for (size_t k = 0; k < first->n_fields; k++)
+        buf_printf(&text, "%s%s", k ? ", " : "", first->fields[k].name);
+    int code = text.failed ? error_memory(err)
+                           : error_set(err, ERR_USAGE, "there is no field '%.*s'; %s has %s", (int)(n < 60 ? n : 60),
+                                       name, first->name, text.data ? text.data : "none");
+    buf_fini(&text);
+    return code;
+}
+
+static bool is_word(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+/* Reads one condition: fields stand where a value may begin, and are followed by what compares.  err: ERR_USAGE */
+static int check_condition(struct condition *condition, struct error *err)
+{
+    bool wants_value = true, is_left = true;
+    int depth = 0, code = 0;
+    while (condition->at < condition->end && code == 0) {
+        const char *at = condition->at;
+        char c = *at++;
+        if (c == '"' || c == '\'') {
+            while (at < condition->end && *at != c)
+                at += *at == '\\' ? 2 : 1;
+            if (at++ >= condition->end)
+                return error_set(err, ERR_USAGE, "a text in it has no end");
+            wants_value = false;
+        } else if (is_word(c)) {
+            while (at < condition->end && (is_word(*at) || *at == '.'))
+                at++;
+            if (is_left && !(c >= '0' && c <= '9'))
+                code = check_field(condition, condition->at, (size_t)(at - condition->at), err);
+            wants_value = is_left = false;
+        } else if (strchr("=!<>~&|^+-*/%", c)) {
+            bool joins = at < condition->end && *at == c && (c == '&' || c == '|');
+            is_left = joins || (c == '!' && wants_value && (at == condition->end || (*at != '=' && *at != '~')));
+            at += joins || (at < condition->end && strchr("=~", *at));
+            wants_value = true;
+        }
+        depth += (c == '(') - (c == ')');
+        condition->at = at;
+    }
+    if (code == 0 && (wants_value || depth))
+        code = error_set(err, ERR_USAGE,
+                         depth > 0   ? "a bracket in it is not closed"
+                         : depth < 0 ? "a bracket in it is not opened"
+                                     : "it ends where a value is expected");
+    return code;
+}
+
+/* Reads what libtraceevent is to take, a condition a line.  err: ERR_USAGE */
+static int check_conditions(const struct stream *stream, const char *text, struct error *err)
+{
+    int code = 0;
+    for (const char *at = text; *at && code == 0;) {
+        const char *end = at + strcspn(at, "\n"), *colon = memchr(at, ':', (size_t)(end - at));
+        const char *quote = strpbrk(at, "\"'");
+        bool has_types = colon && (!quote || colon < quote);
+        struct condition condition = {.stream = stream, .end = end, .at = has_types ? colon + 1 : at};
+        condition.types = has_types ? at : NULL;
+        condition.n_types = has_types ? (size_t)(colon - at) : 0;
+        if (end > at)
+            code = check_condition(&condition, err);
+        at = end + (*end == '\n');
+    }
+    return code;
+}
+
 int stream_filter_fields(struct stream *stream, const char *condition, struct error *err)
 {
     struct stream_filters *filters = get_filters(stream);
@@ -95,7 +212,8 @@ int stream_filter_fields(struct stream *stream, const char *condition, struct er
     if (!stream->formats)
         return error_set(err, ERR_UNSUPPORTED, "%.200s: a %s has no fields to filter by", condition ? condition : "",
                          stream->kind);
-    int code = formats_set_condition(stream->formats, condition ? condition : "", err);
+    int code = condition ? check_conditions(stream, condition, err) : 0;
+    code = code ? code : formats_set_condition(stream->formats, condition ? condition : "", err);
     filters->has_condition = code == 0 && condition && *condition;
     return code;
 }

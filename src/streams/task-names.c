@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/input.h"
 #include "base/search.h"
 
 enum { PAIRS_MAX = 24, CACHE_SLOTS = 4096, COMM_BYTES = 16, NAMES_SHOWN = 4 };
@@ -122,7 +123,11 @@ void stream_names_free(struct stream_names *names)
 bool stream_add_name(struct stream *stream, int32_t task, int64_t t_ns, const char *comm)
 {
     struct stream_names *names = get_names(stream);
-    int64_t text = names ? strtab_intern(&names->texts, comm) : -1;
+    struct buf printable = {0}; /* as events tell it, so that both are one name */
+    printable_put(&printable, comm);
+    buf_append(&printable, "", 0);
+    int64_t text = names && printable.data && !printable.failed ? strtab_intern(&names->texts, printable.data) : -1;
+    buf_fini(&printable);
     if (text < 0 || !vec_reserve(&names->all, &names->capacity, names->n + 1, sizeof *names->all))
         return false;
     names->all[names->n++] = (struct since){t_ns, task, (int32_t)text};

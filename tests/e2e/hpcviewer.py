@@ -29,6 +29,7 @@ import bundle  # noqa: E402
 import measurement as m  # noqa: E402
 import packed  # noqa: E402
 import schedfile  # noqa: E402
+import tracedat  # noqa: E402
 from measurement import expect, failures  # noqa: E402
 
 TOOL = str(BUILD / "hpcviewer")
@@ -521,6 +522,33 @@ def check_time_line(scratch, database):
     write(scratch / "timed-measurements", 0)
     n_rows, said = streams(beside)
     expect(n_rows == 4, f"a database beside a measurement: {n_rows} rows, {said}")
+    check_cut(scratch)
+
+
+def check_cut(scratch):
+    """A recording that is cut short while it is shown: an answer, and the server lives. A read behind its end is said once."""
+    out, path = tracedat.Recording(1), scratch / "cut.dat"
+    for i in range(20000):
+        out.switch(0, 1000 * (i + 1), i % 2, (i + 1) % 2)
+    path.write_bytes(out.version_6())
+    session, again = scratch / "cut.json", scratch / "again.json"
+    viewer = Viewer("--no-browser", "--save-session", session, "--couplebreak", "--offset", "0.5", path)
+    known = {"Authorization": bearer(viewer.open())}
+    status, _, body = viewer.ask("POST", "/ask", '{"report": "streams"}', **known)
+    stream = packed.Answer(body).header["head"]["streams"][0]
+    expect(status == 200 and stream["couplebreak"] and stream["offset_ns"] == 500_000_000, f"options of a recording: {stream}")
+    status, headers, body = viewer.ask("POST", "/ask", '{"report": "vars"}', **known)
+    expect(status == 200 and body.startswith(str(path).encode()) and dict(headers).get("Content-Type", "").startswith("text/plain"), f"variables of a recording: {status} {body[:200]}")
+    os.truncate(path, 8192)
+    status, _, body = viewer.ask("POST", "/ask", '{"report": "events"}', **known)
+    expect(status == 400 and b"cut short" in body, f"events of a recording that was cut short: {status} {body[:200]}")
+    status, _, err = viewer.end()
+    expect(status == 0 and not err, f"hpcviewer ends with {status}: {err}")
+    path.write_bytes(out.version_6())
+    viewer = Viewer("--no-browser", "--session", session, "--save-session", again)
+    status, _, err = viewer.end(signal.SIGBUS)
+    expect(status == 1 and err == "hpcviewer: a file that is shown was cut short, or cannot be read any more\n", f"a read behind the end: {status}, {err}")
+    expect(again.read_bytes() == session.read_bytes(), "a session that was saved again differs")
 
 
 def check_file(scratch, database):

@@ -337,6 +337,35 @@ def search_and_filters(scratch):
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
+def conditions(scratch):
+    """What a condition on fields lacks is said before libtraceevent takes it for false, or ends on it."""
+    path = scratch / "first.dat"
+    for text, what in (("sched/sched_switch:no_such_field == 1", "no field 'no_such_field'; sched/sched_switch has common_type"), ("nofield == 1", "no field 'nofield'"),
+                       ("sched/sched_switch:prev_pid ==", "ends where a value is expected"), ("sched/sched_switch:", "ends where a value"),
+                       ("sched/sched_switch:(prev_pid == 1", "bracket in it is not closed"), ("sched/sched_switch:prev_pid == 1)", "bracket in it is not opened"),
+                       ('sched/sched_switch:prev_comm == "x', "text in it has no end"), ("sched/sched_switch:prev_pid == 1 && bad > 3", "no field 'bad'")):
+        said = query("sched", "events", "--filter", text, path, status=2).stderr
+        expect(what in said and said.count("\n") == 1, f"--filter {text}: {said}")
+    for text in ("sched/sched_switch:!(prev_pid == 1) && next_prio >= 0", 'sched_switch:prev_comm ~ "*e*" || CPU == 1', "sched_waking,sched/sched_switch:common_pid != -1"):
+        query("sched", "events", "--filter", text, path)
+
+
+def names_of_rows(scratch):
+    """A name as rows have it goes back in, one with a comma too; what cannot be printed is one name, whoever tells it."""
+    out, path = tracedat.Recording(1), scratch / "commas.dat"
+    out.tasks = {11: "a, b", 12: "c"}
+    for i, task in enumerate((11, 12, 11, 12, 0)):
+        out.switch(0, 1000 * (i + 1), (0, 11, 12, 11, 12)[i], task)
+    path.write_bytes(out.version_6())
+    wanted = query("sched", "events", "--task", "11", path).stdout
+    for text in ("a, b", "a, b:11", "a*:11", "11"):
+        expect(query("sched", "events", "--task", text, path).stdout == wanted, f"--task {text}")
+    expect(query("sched", "events", "--task", "12,a, b:11", path).stdout.count("\n") >= wanted.count("\n"), "a list with a name of a row")
+    query("sched", "events", "--task", "a:12", path, status=1)
+    done = query("sched", "trace-dat", "--task", "c", "-o", scratch / "c-alone.dat", path)
+    expect("what was chosen is written alone" in done.stderr, f"trace-dat --task: {done.stderr}")
+
+
 def sessions(scratch):
     first, second, session, again = (scratch / name for name in ("first.dat", "second.dat", "session.json", "again.json"))
     first.write_bytes(odd().version_6())
@@ -437,6 +466,6 @@ def main():
     return 1 if failures else 0
 
 
-CHECKS = (times, times_of_perf, names_at_times, names_of_launchers, wakers, names_by_perf, unknown_is_not_zero, search_and_filters, sessions,
-          sessions_of_kernelshark)
+CHECKS = (times, times_of_perf, names_at_times, names_of_launchers, wakers, names_by_perf, unknown_is_not_zero, search_and_filters, conditions, names_of_rows,
+          sessions, sessions_of_kernelshark)
 sys.exit(main())

@@ -286,6 +286,23 @@ def check_refused(path, n_rows):
 
 # --- what is kept ------------------------------------------------------------------------------------------------------
 
+def check_bounds(path, scratch):
+    """Long answers say how much they leave out; a recording that is cut short while it is open is an error."""
+    answer = ask(path, {"report": "events", "count": 50})
+    expect(len(answer["events"]) == 50 and answer["found"] > 50, f"50 events of {answer['found']}")
+    made = subprocess.run([BUILD / "tests" / "lib" / "ask-packed", path, '{"report": "events", "count": 50}'], capture_output=True, check=True).stdout
+    expect(f'"more": {answer["found"] - 50}'.encode() in made[:4000] or f'"more":{answer["found"] - 50}'.encode() in made[:4000], f"how many events are left out: {made[:200]}")
+    cut = scratch / "cut.dat"
+    cut.write_bytes(path.read_bytes())
+    os.environ["ASK_MEANWHILE"] = f"truncate -s 20000 {cut}"
+    try:
+        said = ask(cut, {"report": "events"}, 1)
+        cut.write_bytes(path.read_bytes())
+        expect("cut short" in said, f"a recording that is cut short: {said}")
+    finally:
+        del os.environ["ASK_MEANWHILE"]
+
+
 def check_kept(scratch):
     """Levels of large recordings are kept beside them: answers are the same, and what is damaged or stale is made anew."""
     path, cache = scratch / "large.dat", scratch / "cache"
@@ -415,6 +432,7 @@ def main():
         check_narrow(first, ask(first, {"report": "streams"}))
         check_two(first, other)
         check_arranged(first, other, scratch)
+        check_bounds(first, scratch)
         check_kept(scratch)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
     for sentence in failures[:30]:

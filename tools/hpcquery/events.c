@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -90,10 +91,22 @@ static bool is_database(const char *directory)
     return is_there;
 }
 
+/* Whether logs may be in it. */
+static bool may_have_logs(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) != 0 || S_ISDIR(info.st_mode);
+}
+
 static int read_logs(const char *directory, struct logs *logs, struct error *err)
 {
     struct names_file *names;
     size_t n;
+    if (!may_have_logs(directory))
+        return error_set(err, ERR_NOT_FOUND,
+                         "%.600s is no measurement; of recordings of the scheduler hpcquery sched events lists the "
+                         "events",
+                         directory);
     int code = names_list(directory, "events", &names, &n, err);
     for (size_t i = 0; i < n && !code; i++)
         code = add_log(directory, &names[i], logs, err);

@@ -12,8 +12,15 @@
 enum { TOP_IN_TEXT = 40 };
 
 /* A trace.dat cannot say which tasks it does not know. */
-static void warn_of_tier(const struct sched_report *report, const struct stream *stream)
+static void warn_of_tier(const struct settings *settings, const struct sched_report *report,
+                         const struct stream *stream)
 {
+    const uint64_t chosen = ASK(TASK) | ASK(CPU) | ASK(EVENT) | ASK(FILTER);
+    if (report->flags & SCHED_NO_GAPS && settings->given & chosen)
+        (void)tool_error("hpcquery",
+                         "%s: warning: what was chosen is written alone; readers of trace.dat cannot learn "
+                         "that, and take what is missing for rest",
+                         stream->path);
     if ((report->flags & SCHED_NO_GAPS) && (stream->tier == STREAM_TIER_PROGRAM || stream->tier == STREAM_TIER_OWN))
         (void)tool_error("hpcquery", "%s: warning: knows only %s; readers of trace.dat cannot learn that", stream->path,
                          stream_tier_name(stream->tier));
@@ -76,7 +83,7 @@ static int print_report(const struct settings *settings, const struct sched_repo
     code = code ? code : streams_find(&job, &err);
     code = code ? code : report->write(&job, &out, &err);
     if (!code)
-        warn_of_tier(report, opened->all[0].stream);
+        warn_of_tier(settings, report, opened->all[0].stream);
     status = !code               ? put_output(settings, &out)
              : code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
                                  : tool_error("hpcquery", "%s", err.text);

@@ -86,7 +86,10 @@ static const struct option_spec spec = {
         "with "
         "logs of samples) are shown as a time line, several of them on one axis; --couplebreak, --topology, --view, "
         "--offset and --buffer are about the one that follows them. Of a recording of 200000 events or more the time "
-        "line is kept in RECORDING.locus-time, or in ~/.cache/locus, so that it is there at once the next time.\n\n"
+        "line is kept in RECORDING.locus-time, or, where that cannot be written, in ~/.cache/locus, so that it is "
+        "there "
+        "at once the next time. Of ~/.cache/locus what was not used for 30 days is removed, and the oldest beyond 2 "
+        "GiB.\n\n"
         "hpcviewer prints an address, and opens it where there is a display. On another machine, such as a login node, "
         "the ssh command that it prints makes the address work in a browser at home. Only this machine can connect "
         "(127.0.0.1), and only who has the address is answered: it opens one page and is worth nothing afterwards. "
@@ -125,7 +128,7 @@ static struct {
     int event_fd; /* readable when one has come */
     atomic_int signal;
     atomic_int child; /* hpcprof at work; 0: none */
-    atomic_bool is_serving, is_said;
+    atomic_bool is_serving, is_said, is_cut;
 } life = {.event_fd = -1};
 
 /* How it ended, once. */
@@ -137,6 +140,19 @@ static void say_end(const char *words)
 
 static const char by_signal[] = "Ended.";
 
+/* Reading a mapped file whose end is gone, or whose disk. This thread can do no more; the one that waits for signals
+ * ends the program. */
+static void on_bus_error(int number)
+{
+    static const char words[] = "hpcviewer: a file that is shown was cut short, or cannot be read any more\n";
+    (void)number;
+    atomic_store(&life.is_cut, true);
+    (void)!write(STDERR_FILENO, words, sizeof words - 1);
+    (void)kill(getpid(), SIGUSR2);
+    for (;;)
+        (void)pause();
+}
+
 /* Waits for a signal that means: stop. The rest of the program ends at its next step; this thread, when that takes
  * long. */
 static void *watch(void *unused)
@@ -147,13 +163,17 @@ static void *watch(void *unused)
     (void)unused;
     while (sigwait(&life.signals, &number) != 0)
         ;
+    bool is_cut = atomic_load(&life.is_cut);
     atomic_store(&life.signal, number);
     int child = atomic_load(&life.child);
     if (child > 0)
         (void)kill(child, SIGTERM);
     (void)!write(life.event_fd, &one, sizeof one);
-    (void)sigtimedwait(&life.signals, NULL, &grace);
+    if (!is_cut)
+        (void)sigtimedwait(&life.signals, NULL, &grace);
     scratch_remove_noted();
+    if (is_cut)
+        _exit(1);
     bool is_serving = atomic_load(&life.is_serving);
     if (is_serving)
         say_end(by_signal);
@@ -174,6 +194,8 @@ static int watch_begin(struct error *err)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     pthread_t watcher;
     (void)sigemptyset(&life.signals);
+    (void)sigaddset(&life.signals, SIGUSR2); /* our own */
+    (void)signal(SIGBUS, on_bus_error);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         struct sigaction old;
         if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler != SIG_IGN)

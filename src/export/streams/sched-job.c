@@ -48,11 +48,34 @@ static bool is_called(const struct stream *stream, int32_t task, const char *pat
     return fnmatch(pattern, stream_comm(stream, task), 0) == 0;
 }
 
+/* Whether a task is called so as rows are: "NAME:42", or with all its names, "alpha, then beta:42". */
+static bool is_row_name(const struct stream *stream, int32_t task, const char *word)
+{
+    const char *colon = strrchr(word, ':');
+    struct buf names = {0};
+    if (!colon || !is_number(colon + 1) || strtol(colon + 1, NULL, 10) != task)
+        return false;
+    char *name = strndup(word, (size_t)(colon - word));
+    stream_put_comms(stream, task, &names);
+    bool is_one = name && (is_called(stream, task, name) || (!names.failed && strcmp(names.data, name) == 0));
+    buf_fini(&names);
+    free(name);
+    return is_one;
+}
+
+static bool is_named(const struct stream *stream, int32_t task, const char *word)
+{
+    return is_number(word) ? strtol(word, NULL, 10) == task
+                           : is_called(stream, task, word) || is_row_name(stream, task, word);
+}
+
 bool sched_wants_task(const struct sched_job *job, const struct stream *stream, int32_t task)
 {
     char word[256];
+    if (job->tasks && strchr(job->tasks, ',') && is_named(stream, task, job->tasks)) /* a name may have commas */
+        return true;
     for (const char *list = job->tasks; list && next_word(&list, word);)
-        if (is_number(word) ? strtol(word, NULL, 10) == task : is_called(stream, task, word))
+        if (is_named(stream, task, word))
             return true;
     return !job->tasks;
 }

@@ -346,7 +346,7 @@ static unsigned status_of(int code)
 {
     return code == ERR_USAGE || code == ERR_FORMAT ? MHD_HTTP_BAD_REQUEST
            : code == ERR_NOT_FOUND                 ? MHD_HTTP_NOT_FOUND
-           : code == ERR_UNSUPPORTED               ? MHD_HTTP_UNPROCESSABLE_CONTENT
+           : code == ERR_UNSUPPORTED               ? MHD_HTTP_OK /* a page asks what there is: no fault of it */
                                                    : MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
 

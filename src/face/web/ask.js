@@ -78,7 +78,7 @@ async function fetchAnswer(key) {
     const response = await fetch("/ask", {method: "POST", body: key, headers: {Authorization: "Bearer " + secret}}).catch(() => {
         throw new Error(OVER);
     });
-    if (!response.ok)
+    if (!response.ok || /^text/.test(response.headers.get("Content-Type") || ""))
         throw new Error(await response.text());
     return decode(await response.arrayBuffer());
 }
