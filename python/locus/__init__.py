@@ -76,8 +76,9 @@ def _taken(code, pointer, n):
         made = _array(code, pointer, n)
         library.free(pointer)
         return made
-    memory = ((ctypes.c_double if code == "d" else ctypes.c_uint32) * n).from_address(ctypes.addressof(pointer.contents))
-    weakref.finalize(memory, library.free, pointer)
+    address = ctypes.addressof(pointer.contents)
+    memory = ((ctypes.c_double if code == "d" else ctypes.c_uint32) * n).from_address(address)
+    weakref.finalize(memory, library.free, ctypes.c_void_p(address))
     return numpy.frombuffer(memory, dtype=numpy.float64 if code == "d" else numpy.uint32)
 
 
@@ -336,10 +337,16 @@ class Frame(Familiar):
 
     def cells(self, column=None):
         """The values of every node in every profile that has one: arrays of nodes, profiles and values, by node."""
-        nodes, profiles, values = ctypes.POINTER(ctypes.c_uint32)(), ctypes.POINTER(ctypes.c_uint32)(), ctypes.POINTER(ctypes.c_double)()
-        n = ctypes.c_size_t()
-        self._check("frame_get_cells", self._column(column), nodes, profiles, values, n)
-        return _taken("I", nodes, n.value), _taken("I", profiles, n.value), _taken("d", values, n.value)
+        nodes, profiles, values = self._rows([column])
+        return nodes, profiles, values[0]
+
+    def _rows(self, columns):
+        """(nodes, profiles, [values of each column]) of the nodes and profiles where a column has a value."""
+        at = (ctypes.c_size_t * (len(columns) or 1))(*map(self._column, columns))
+        nodes, profiles, n = ctypes.POINTER(ctypes.c_uint32)(), ctypes.POINTER(ctypes.c_uint32)(), ctypes.c_size_t()
+        values = (ctypes.POINTER(ctypes.c_double) * (len(columns) or 1))()
+        self._check("frame_get_rows", at, len(columns), nodes, profiles, values, n)
+        return _taken("I", nodes, n.value), _taken("I", profiles, n.value), [_taken("d", values[i], n.value) for i in range(len(columns))]
 
     def find_profiles(self, condition):
         """The numbers of the profiles for which a condition such as "rank = 3" is true."""

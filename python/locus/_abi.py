@@ -423,7 +423,7 @@ FUNCTIONS = {
     "frame_get_texts": (None, c_void_p, c_size_t, POINTER(c_char_p)),
     "frame_get_numbers": (None, c_void_p, c_size_t, POINTER(c_double)),
     "frame_entries": (c_int, c_void_p, c_size_t, POINTER(POINTER(FrameEntry)), POINTER(c_size_t), POINTER(Error)),
-    "frame_get_cells": (c_int, c_void_p, c_size_t, POINTER(POINTER(c_uint32)), POINTER(POINTER(c_uint32)),
+    "frame_get_rows": (c_int, c_void_p, POINTER(c_size_t), c_size_t, POINTER(POINTER(c_uint32)), POINTER(POINTER(c_uint32)),
         POINTER(POINTER(c_double)), POINTER(c_size_t), POINTER(Error)),
     "frame_squash": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),
     "frame_trees": (c_int, c_void_p, POINTER(c_bool), POINTER(c_void_p), POINTER(Error)),

@@ -4,6 +4,7 @@ import numpy
 import pandas
 
 from locus import _abi as abi
+from locus import _library as library
 
 _LEVELS = ("rank", "thread", "process")
 
@@ -11,8 +12,19 @@ _LEVELS = ("rank", "thread", "process")
 def category(texts):
     """Texts as a column that has each of them once."""
     number = {}
-    codes = numpy.fromiter((number.setdefault(text, len(number)) for text in texts), dtype=numpy.int32, count=len(texts))
+    codes = [number.setdefault(text, len(number)) for text in texts]
     return pandas.Categorical.from_codes(codes, list(number))
+
+
+def _of_addresses(pointers, n):
+    """The same of n addresses of texts, each of which is read once."""
+    addresses, first, at = numpy.unique(numpy.frombuffer(pointers, dtype=numpy.uintp, count=n), return_index=True, return_inverse=True)
+    order = numpy.argsort(first, kind="stable")  # categories as they come
+    number, code = {}, numpy.zeros(max(len(addresses), 1), dtype=numpy.int32)
+    for i in order:
+        text = library.text(library.ctypes.string_at(int(addresses[i]))) if addresses[i] else ""
+        code[i] = number.setdefault(text, len(number))
+    return pandas.Categorical.from_codes(code[at], list(number))
 
 
 def levels(profiles):
@@ -36,15 +48,18 @@ def _codes(values, is_sorted=True):
     """The different values, and which of them each is."""
     different = sorted(set(values)) if is_sorted else list(dict.fromkeys(values))
     number = {value: i for i, value in enumerate(different)}
-    return different, numpy.array([number[value] for value in values], dtype=numpy.int16 if len(different) < 2**15 else numpy.int32)
+    return different, numpy.array([number[value] for value in values], dtype=numpy.int8 if len(different) < 2**7 else numpy.int32)
 
 
 def attributes(frame):
     """The columns of what the nodes are."""
     n = len(frame)
-    parents = numpy.array(frame._nodes("parents", abi.c_uint32)[:n], dtype=numpy.int32)
-    made = {"name": category(frame.names), "kind": category(frame.kinds), "file": category(frame.files),
-            "line": numpy.array(frame.lines, dtype=numpy.uint32), "module": category(frame.modules),
+    parents = numpy.frombuffer(frame._nodes("parents", abi.c_uint32), dtype=numpy.int32, count=n)
+    kinds = [library.text(library.call("frame_kind_name", kind)) for kind in range(abi.FRAME_KINDS)]
+    made = {what[:-1]: _of_addresses(frame._nodes(what, library.ctypes.c_char_p), n) for what in ("names", "files", "modules")}
+    kinds = pandas.Categorical.from_codes(numpy.frombuffer(frame._nodes("kinds", abi.c_int), dtype=numpy.intc, count=n), kinds)
+    made = {"name": made["name"], "kind": kinds.remove_unused_categories(), "file": made["file"],
+            "line": numpy.frombuffer(frame._nodes("lines", abi.c_uint32), dtype=numpy.uint32, count=n), "module": made["module"],
             "depth": numpy.asarray(frame.depths), "parent": parents}
     for name in frame.attributes:
         values = frame.attribute(name)
@@ -61,37 +76,13 @@ def table(frame, columns, by_profile=False):
     return pandas.DataFrame(made, index=pandas.RangeIndex(len(frame), name="node"))
 
 
-def _cells(frame, columns):
-    """(nodes, profiles, {column: values}) of the nodes and profiles where a column has a value."""
-    n_profiles, nodes, profiles, made = max(len(frame.profiles), 1), None, None, {}
-    for name in columns:
-        found = frame.cells(name)
-        if nodes is None or (numpy.array_equal(found[0], nodes) and numpy.array_equal(found[1], profiles)):
-            nodes, profiles = found[:2] if nodes is None else (nodes, profiles)
-            made[name] = found[2]
-            continue
-        keys = nodes * numpy.int64(n_profiles) + profiles
-        others = found[0] * numpy.int64(n_profiles) + found[1]
-        both = numpy.union1d(keys, others)
-        for known in made:
-            made[known] = _spread(keys, made[known], both)
-        made[name] = _spread(others, found[2], both)
-        nodes, profiles = (part.astype(numpy.uint32) for part in numpy.divmod(both, n_profiles))
-    return nodes, profiles, made
-
-
-def _spread(keys, values, wanted):
-    """Values of some of the keys that are wanted, which both rise; nan elsewhere."""
-    made = numpy.full(len(wanted), numpy.nan)
-    made[numpy.searchsorted(wanted, keys)] = values
-    return made
-
-
 def _by_profile(frame, columns, around):
     """The cells of columns in rows by node and profile, and behind them what the nodes are."""
-    nodes, profiles, made = _cells(frame, columns)
+    nodes, profiles, values = frame._rows(columns)
+    made = dict(zip(columns, values))
     found = levels(frame.profiles) or [("profile", [frame.profiles[0].name], numpy.zeros(1, dtype=numpy.int16))]
     codes = [nodes.view(numpy.int32)] + [code[profiles] for _, _, code in found]
+    del profiles
     index = pandas.MultiIndex(levels=[pandas.RangeIndex(len(frame))] + [values for _, values, _ in found], codes=codes,
                               names=["node"] + [name for name, _, _ in found], verify_integrity=False)
     made.update((name, column.take(nodes)) for name, column in around.items())

@@ -459,62 +459,149 @@ int frame_entries(struct frame *frame, size_t column, struct frame_entry **entri
     return code;
 }
 
-/* Makes room for n cells. Unlike vec_reserve it does not touch memory that may not be needed. */
-static bool reserve_cells(uint32_t **nodes, uint32_t **profiles, double **values, size_t *capacity, size_t n)
+/* Rows on their way: those of all columns, and the cells of the node that is next. */
+struct rows {
+    size_t n, capacity, n_columns;
+    uint32_t *nodes, *profiles; /* [capacity] */
+    double **values;            /* [n_columns][capacity] */
+    struct cells *cells;        /* [n_columns] */
+    size_t *at;                 /* [n_columns] the next one of them */
+};
+
+/* More room in an array, which is not touched where it is not needed; false when out of memory. */
+static bool widen(void *array, size_t n, size_t size)
 {
-    size_t n_new = *capacity ? *capacity : 1024;
-    if (n <= *capacity)
+    void **of = array, *wider = realloc(*of, n * size);
+    if (wider)
+        *of = wider;
+    return wider;
+}
+
+static bool rows_reserve(struct rows *rows, size_t n)
+{
+    size_t n_new = rows->capacity ? rows->capacity : 1024;
+    if (n <= rows->capacity)
         return true;
     while (n_new < n)
         n_new *= 2;
-    uint32_t *more_nodes = realloc(*nodes, n_new * sizeof **nodes);
-    *nodes = more_nodes ? more_nodes : *nodes;
-    uint32_t *more_profiles = realloc(*profiles, n_new * sizeof **profiles);
-    *profiles = more_profiles ? more_profiles : *profiles;
-    double *more_values = realloc(*values, n_new * sizeof **values);
-    *values = more_values ? more_values : *values;
-    if (!more_nodes || !more_profiles || !more_values)
+    bool ok = widen(&rows->nodes, n_new, sizeof *rows->nodes) && widen(&rows->profiles, n_new, sizeof *rows->profiles);
+    for (size_t i = 0; ok && i < rows->n_columns; i++)
+        ok = widen(&rows->values[i], n_new, sizeof(double));
+    rows->capacity = ok ? n_new : rows->capacity;
+    return ok;
+}
+
+/* Whether all columns have cells of the same profiles, as most do. */
+static bool are_alike(const struct rows *rows)
+{
+    for (size_t i = 1; i < rows->n_columns; i++) {
+        if (rows->cells[i].n != rows->cells[0].n)
+            return false;
+        for (size_t k = 0; k < rows->cells[0].n; k++)
+            if (rows->cells[i].items[k].profile != rows->cells[0].items[k].profile)
+                return false;
+    }
+    return rows->n_columns > 0;
+}
+
+/* Adds the rows of a node whose columns are alike. */
+static void rows_add_alike(struct rows *rows, uint32_t node)
+{
+    size_t n = rows->cells[0].n;
+    for (size_t k = 0; k < n; k++) {
+        rows->nodes[rows->n + k] = node;
+        rows->profiles[rows->n + k] = rows->cells[0].items[k].profile;
+    }
+    for (size_t i = 0; i < rows->n_columns; i++)
+        for (size_t k = 0; k < n; k++)
+            rows->values[i][rows->n + k] = rows->cells[i].items[k].value;
+    rows->n += n;
+}
+
+/* Adds the rows of a node from the cells of the columns. */
+static bool rows_add(struct rows *rows, uint32_t node)
+{
+    size_t n_most = 0;
+    for (size_t i = 0; i < rows->n_columns; i++) {
+        n_most += rows->cells[i].n;
+        rows->at[i] = 0;
+    }
+    if (!rows_reserve(rows, rows->n + n_most))
         return false;
-    *capacity = n_new;
-    return true;
-}
-
-/* Gives back what an array of n is too large. */
-static void *shrink(void *array, size_t n, size_t size)
-{
-    void *smaller = realloc(array, (n ? n : 1) * size);
-    return smaller ? smaller : array;
-}
-
-int frame_get_cells(struct frame *frame, size_t column, uint32_t **nodes, uint32_t **profiles, double **values,
-                    size_t *n, struct error *err)
-{
-    size_t n_cells, capacity = 0;
-    const struct frame_cell *cells;
-    *nodes = *profiles = NULL;
-    *values = NULL;
-    *n = 0;
-    int code = reserve_cells(nodes, profiles, values, &capacity, 1) ? 0 : error_memory(err);
-    for (uint32_t node = 0; code == 0 && node < frame_n_nodes(frame); node++) {
-        code = frame_cells(frame, column, node, &cells, &n_cells, err);
-        if (code == 0 && !reserve_cells(nodes, profiles, values, &capacity, *n + n_cells))
-            code = error_memory(err);
-        for (size_t i = 0; code == 0 && i < n_cells; i++, ++*n) {
-            (*nodes)[*n] = node;
-            (*profiles)[*n] = cells[i].profile;
-            (*values)[*n] = cells[i].value;
+    if (are_alike(rows)) {
+        rows_add_alike(rows, node);
+        return true;
+    }
+    for (;; rows->n++) {
+        uint32_t profile = FRAME_NONE;
+        for (size_t i = 0; i < rows->n_columns; i++)
+            if (rows->at[i] < rows->cells[i].n && rows->cells[i].items[rows->at[i]].profile < profile)
+                profile = rows->cells[i].items[rows->at[i]].profile;
+        if (profile == FRAME_NONE)
+            return true;
+        rows->nodes[rows->n] = node;
+        rows->profiles[rows->n] = profile;
+        for (size_t i = 0; i < rows->n_columns; i++) {
+            const struct frame_cell *cell = &rows->cells[i].items[rows->at[i]];
+            bool has_cell = rows->at[i] < rows->cells[i].n && cell->profile == profile;
+            rows->values[i][rows->n] = has_cell ? cell->value : (double)NAN;
+            rows->at[i] += has_cell;
         }
     }
-    if (code == 0) {
-        *nodes = shrink(*nodes, *n, sizeof **nodes);
-        *profiles = shrink(*profiles, *n, sizeof **profiles);
-        *values = shrink(*values, *n, sizeof **values);
-        return 0;
+}
+
+static int rows_take(struct rows *rows, struct frame *frame, const size_t *columns, struct error *err)
+{
+    int code = rows_reserve(rows, 1) ? 0 : error_memory(err);
+    for (uint32_t node = 0; code == 0 && node < frame_n_nodes(frame); node++) {
+        for (size_t i = 0; code == 0 && i < rows->n_columns; i++) {
+            const struct frame_cell *found;
+            struct cells *to = &rows->cells[i];
+            code = frame_cells(frame, columns[i], node, &found, &to->n, err);
+            if (code == 0 && !vec_reserve(&to->items, &to->capacity, to->n, sizeof *found))
+                code = error_memory(err);
+            if (code == 0 && to->n)
+                memcpy(to->items, found, to->n * sizeof *found);
+        }
+        if (code == 0 && !rows_add(rows, node))
+            code = error_memory(err);
     }
-    free(*nodes);
-    free(*profiles);
-    free(*values);
-    *nodes = *profiles = NULL;
-    *values = NULL;
+    return code;
+}
+
+int frame_get_rows(struct frame *frame, const size_t *columns, size_t n_columns, uint32_t **nodes, uint32_t **profiles,
+                   double **values, size_t *n, struct error *err)
+{
+    struct rows rows = {.n_columns = n_columns,
+                        .values = values,
+                        .cells = calloc(n_columns + 1, sizeof *rows.cells),
+                        .at = calloc(n_columns + 1, sizeof *rows.at)};
+    for (size_t i = 0; i < n_columns; i++)
+        values[i] = NULL;
+    int code = rows.cells && rows.at ? rows_take(&rows, frame, columns, err) : error_memory(err);
+    size_t n_kept = rows.n ? rows.n : 1;
+    for (size_t i = 0; rows.cells && i < n_columns; i++)
+        cells_fini(&rows.cells[i]);
+    free(rows.cells);
+    free(rows.at);
+    for (size_t i = 0; i < n_columns; i++) {
+        if (code == 0) {
+            (void)widen(&values[i], n_kept, sizeof(double));
+            continue;
+        }
+        free(values[i]);
+        values[i] = NULL;
+    }
+    if (code == 0) {
+        (void)widen(&rows.nodes, n_kept, sizeof *rows.nodes);
+        (void)widen(&rows.profiles, n_kept, sizeof *rows.profiles);
+    } else {
+        free(rows.nodes);
+        free(rows.profiles);
+        rows.nodes = rows.profiles = NULL;
+    }
+    *nodes = rows.nodes;
+    *profiles = rows.profiles;
+    *n = rows.n;
     return code;
 }

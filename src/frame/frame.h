@@ -218,9 +218,11 @@ struct frame_entry {
 /* All cells of a column, by node and then by profile: [*n], malloc'ed.  err: as frame_values */
 int frame_entries(struct frame *frame, size_t column, struct frame_entry **entries, size_t *n, struct error *err);
 
-/* The same as three arrays [*n], each malloc'ed: the nodes, the profiles and the values of the cells. */
-int frame_get_cells(struct frame *frame, size_t column, uint32_t **nodes, uint32_t **profiles, double **values,
-                    size_t *n, struct error *err);
+/* The cells of several columns [n_columns] as rows [*n], by node and then by profile, where any of them has a value:
+ * the nodes, the profiles, and for each column its values, NAN where it has none. All arrays are malloc'ed.
+ * err: as frame_values */
+int frame_get_rows(struct frame *frame, const size_t *columns, size_t n_columns, uint32_t **nodes, uint32_t **profiles,
+                   double **values, size_t *n, struct error *err);
 
 #ifdef __cplusplus
 }
