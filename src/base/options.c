@@ -142,6 +142,29 @@ static bool options_is_optional(const struct option_row *row)
     return row->arg && row->arg[0] == '[' && row->arg[1] == '=';
 }
 
+void option_unused_add(struct option_unused *unused, const struct option_spec *spec, int id)
+{
+    for (size_t i = 0; i < unused->n; i++)
+        if (unused->rows[i]->id == id)
+            return;
+    for (const struct option_row *row = spec->rows; row->names; row++)
+        if (row->id == id && unused->n < OPTION_UNUSED_MAX)
+            unused->rows[unused->n++] = row;
+}
+
+void option_unused_say(const struct option_unused *unused, const char *tool)
+{
+    char text[1000];
+    size_t n = 0;
+    for (size_t i = 0; i < unused->n && n < sizeof text - 1; i++) {
+        int len_bytes = (int)strcspn(unused->rows[i]->names, " ");
+        int more = snprintf(text + n, sizeof text - n, "%s%.*s", i ? ", " : "", len_bytes, unused->rows[i]->names);
+        n += more > 0 ? (size_t)more : 0;
+    }
+    if (unused->n)
+        (void)tool_error(tool, "no effect here: %s", text);
+}
+
 bool options_is_known(const struct option_spec *spec, const char *word)
 {
     return match_word(spec, word).row != NULL;

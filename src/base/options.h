@@ -23,6 +23,20 @@ struct option_row {
     const char *help;
 };
 
+/* Rows with ids from here on are options of HPCToolkit that mean nothing here. They are taken, and one line says so. */
+enum { OPTION_UNUSED = 1000, OPTION_UNUSED_MAX = 64 };
+struct option_unused {
+    const struct option_row *rows[OPTION_UNUSED_MAX];
+    size_t n;
+};
+struct option_spec;
+
+/* Remembers that such an option was given; a second time changes nothing. */
+void option_unused_add(struct option_unused *unused, const struct option_spec *spec, int id);
+
+/* Prints "TOOL: no effect here: -nu, --disable-gprof" to standard error, the first name of each; nothing for none. */
+void option_unused_say(const struct option_unused *unused, const char *tool);
+
 /* The rows that every tool has; put OPTION_ROWS_STANDARD before the last row and let options_standard act on them. */
 enum { OPTION_HELP = 100001, OPTION_VERSION, OPTION_HELP_MAN, OPTION_HELP_BASH, OPTION_HELP_ZSH };
 

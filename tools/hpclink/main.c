@@ -12,7 +12,18 @@
 #include "config.h"
 #include "hpclink.h"
 
-enum { OPT_DATA = 1, OPT_MEMLEAK, OPT_UNDEFINED, OPT_OUTPUT, OPT_VERBOSE };
+enum {
+    OPT_DATA = 1,
+    OPT_MEMLEAK,
+    OPT_UNDEFINED,
+    OPT_OUTPUT,
+    OPT_VERBOSE,
+    OPT_IO = OPTION_UNUSED,
+    OPT_GA,
+    OPT_DOUBLE_WRAP,
+    OPT_FRONT_END,
+    OPT_PLUGIN
+};
 
 static const struct option_row rows[] = {
     {OPT_DATA, "--datacentric --data-centric -data", NULL,
@@ -23,6 +34,11 @@ static const struct option_row rows[] = {
      "Pull the definition of SYMBOL out of the archives of the link line. May be given several times."},
     {OPT_OUTPUT, "-o", "FILE", "Write the program to FILE, whatever the link line says."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Show both link lines, and where malloc comes from."},
+    {OPT_IO, "--io", NULL, NULL},
+    {OPT_GA, "--ga", NULL, NULL},
+    {OPT_DOUBLE_WRAP, "-dw --double-wrap", NULL, NULL},
+    {OPT_FRONT_END, "-fe --front-end", "DIR", NULL},
+    {OPT_PLUGIN, "--plugin", "NAME", NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
@@ -98,6 +114,7 @@ static int parse(int argc, char **argv, struct hpclink_options *options, struct 
     struct option_scan scan = {.index = 1};
     char **passed = calloc((size_t)argc, sizeof *passed);
     int n_passed = 0;
+    struct option_unused unused = {0};
     while (passed && scan.index < argc) {
         char *word = argv[scan.index];
         if (word[0] == '-' && word[1] && !(word[1] == '-' && !word[2]) && !options_is_known(&spec, word)) {
@@ -117,7 +134,10 @@ static int parse(int argc, char **argv, struct hpclink_options *options, struct 
             free(passed);
             return 1;
         }
+        if (id >= OPTION_UNUSED)
+            option_unused_add(&unused, &spec, id);
     }
+    option_unused_say(&unused, "hpclink");
     options->line = passed ? make_line(passed, n_passed, argv + scan.index) : NULL;
     free(passed);
     if (scan.index < argc)

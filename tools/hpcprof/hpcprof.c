@@ -20,6 +20,7 @@
 #include "base/scratch.h"
 #include "database/database.h"
 #include "fmt/file.h"
+#include "measurement/names.h"
 #include "structure/xml/structure-file.h"
 
 /* --- structure files --- */
@@ -422,13 +423,76 @@ static int combine(const struct settings *settings, const char *const *paths, si
     return code != 0;
 }
 
+/* --- only some programs --- */
+
+/* What is read instead of directories: their profiles of the programs that were asked for. */
+struct chosen {
+    char **paths;
+    size_t n, capacity;
+};
+
+static bool is_wanted(const struct list *exes, const char *exe)
+{
+    for (size_t i = 0; i < exes->n; i++)
+        if (strcmp(path_last(exes->items[i]), exe) == 0)
+            return true;
+    return false;
+}
+
+static bool chosen_add(struct chosen *chosen, char *path)
+{
+    if (path && vec_reserve(&chosen->paths, &chosen->capacity, chosen->n + 1, sizeof *chosen->paths)) {
+        chosen->paths[chosen->n++] = path;
+        return true;
+    }
+    free(path);
+    return false;
+}
+
+/* err: ERR_IO, ERR_NOT_FOUND (a directory has no such profile), ERR_MEMORY */
+static int choose(const struct list *exes, const char *path, struct chosen *chosen, struct error *err)
+{
+    struct names_file *files = NULL;
+    struct stat info;
+    size_t n = 0, n_before = chosen->n;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return chosen_add(chosen, strdup(path)) ? 0 : error_memory(err);
+    int code = names_list(path, "hpcrun", &files, &n, err);
+    for (size_t i = 0; code == 0 && i < n; i++)
+        if (is_wanted(exes, files[i].exe) && !chosen_add(chosen, names_path(path, &files[i])))
+            code = error_memory(err);
+    free(files);
+    if (code == 0 && chosen->n == n_before)
+        code = error_set(err, ERR_NOT_FOUND, "%s: holds no profile of a program that --only-exe names", path);
+    return code;
+}
+
+/* As combine, with the profiles of some programs alone. Returns the exit status. */
+static int combine_chosen(const struct settings *settings, const char *const *paths, size_t n_paths)
+{
+    struct chosen chosen = {0};
+    struct error err;
+    int code = 0, status = 1;
+    for (size_t i = 0; code == 0 && i < n_paths; i++)
+        code = choose(&settings->only_exes, paths[i], &chosen, &err);
+    if (code != 0)
+        (void)tool_error(settings->spec->tool, "%s", err.text);
+    else
+        status = combine(settings, (const char *const *)chosen.paths, chosen.n);
+    for (size_t i = 0; i < chosen.n; i++)
+        free(chosen.paths[i]);
+    free(chosen.paths);
+    return status;
+}
+
 int hpcprof_main(int argc, char **argv, const struct team *team)
 {
     struct settings settings = {.team = team};
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that becomes too large is an error, and the database is removed */
     int first = 0, status = settings_take(&settings, argc, argv, &first);
     if (status < 0)
-        status = combine(&settings, (const char *const *)&argv[first], (size_t)(argc - first));
+        status = (settings.only_exes.n ? combine_chosen : combine)(&settings, (const char *const *)&argv[first],
+                                                                   (size_t)(argc - first));
     settings_fini(&settings);
     return status;
 }

@@ -25,7 +25,9 @@ struct settings {
     const struct team *team;
     const char *output, *xml, *title;
     struct list search, replace, structures;
-    struct list without_effect; /* sentences about options that were given and do nothing */
+    struct list only_exes;       /* names of programs; empty: all */
+    struct option_unused unused; /* those of HPCToolkit that mean nothing here */
+    struct list without_effect;  /* sentences about options that were given and do nothing */
     size_t n_threads;
     enum summary_kind xml_metrics;
     bool has_metric, forces_metrics, without_metric_files;

@@ -28,7 +28,14 @@ enum {
     OPT_NAME,
     OPT_THREADS,
     OPT_QUIET,
-    OPT_VERBOSE
+    OPT_VERBOSE,
+    OPT_ONLY_EXE,
+    OPT_NO_TRACES = OPTION_UNUSED,
+    OPT_NO_THREAD_LOCAL,
+    OPT_FOREIGN,
+    OPT_FORCE,
+    OPT_DWARF_MAX,
+    OPT_DEBUG
 };
 
 static const struct option_row rows[] = {
@@ -48,7 +55,7 @@ static const struct option_row rows[] = {
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Read source files whose path begins with OLD under NEW instead; may "
      "be given several times."},
-    {OPT_NO_SOURCES, "--no-sources", NULL,
+    {OPT_NO_SOURCES, "--no-sources --no-source", NULL,
      "Do not copy source files into the database. Otherwise the files that it names are copied into its directory src, "
      "as far as they are found."},
     {OPT_STRUCTURE, "-S --structure", "FILE",
@@ -79,9 +86,18 @@ static const struct option_row rows[] = {
     {OPT_STRUCT_ID, "--struct-id", NULL,
      "No effect; accepted for older scripts. Scopes do not keep the numbers of structure files."},
     {OPT_NAME, "-n --name --title", "NAME", "Title of the database (default: the program's name)."},
-    {OPT_THREADS, "-j --jobs", "N", "Work with N threads (default: one for each processor). The database is the same."},
+    {OPT_THREADS, "-j --jobs --threads", "N",
+     "Work with N threads (default: one for each processor). The database is the same."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Say what is read and written."},
+    {OPT_ONLY_EXE, "--only-exe", "NAME",
+     "Of measurement directories only the profiles of programs with this name; may be given several times."},
+    {OPT_NO_TRACES, "--no-traces", NULL, NULL},
+    {OPT_NO_THREAD_LOCAL, "--no-thread-local", NULL, NULL},
+    {OPT_FOREIGN, "--foreign", NULL, NULL},
+    {OPT_FORCE, "-f --force", NULL, NULL},
+    {OPT_DWARF_MAX, "--dwarf-max-size", "SIZE", NULL},
+    {OPT_DEBUG, "--debug", "[=N]", NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
@@ -197,7 +213,13 @@ static int take_option(int id, const char *value, struct settings *settings)
     char *end = NULL;
     if (options_standard(settings->spec, id, PACKAGE_VERSION, stdout))
         return 1;
+    if (id >= OPTION_UNUSED) {
+        option_unused_add(&settings->unused, settings->spec, id);
+        return 0;
+    }
     switch (id) {
+    case OPT_ONLY_EXE:
+        return list_add(&settings->only_exes, value) ? 0 : 2;
     case OPT_OUTPUT:
         settings->output = value;
         break;
@@ -270,6 +292,8 @@ static void tell_without_effect(struct settings *settings)
     if (settings->has_metric && !settings->xml)
         (void)list_add(&settings->without_effect,
                        "-M has no effect without --xml: the version 4 form has sums, statistics and threads always");
+    if (team_leads(settings->team) && !settings->quiet)
+        option_unused_say(&settings->unused, settings->spec->tool);
     for (size_t i = 0; team_leads(settings->team) && !settings->quiet && i < settings->without_effect.n; i++)
         (void)tool_error(settings->spec->tool, "%s", settings->without_effect.items[i]);
 }
@@ -297,4 +321,5 @@ void settings_fini(struct settings *settings)
     free(settings->replace.items);
     free(settings->structures.items);
     free(settings->without_effect.items);
+    free(settings->only_exes.items);
 }

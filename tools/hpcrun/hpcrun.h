@@ -30,6 +30,7 @@ struct hpcrun_options {
     const char *collect; /* --collect: a measurement directory */
     const char *fraction, *memleak_prob;
     const char *jobs_symtab;
+    struct option_unused unused;         /* those of HPCToolkit that mean nothing here */
     const char *ignored[HPCRUN_IGNORED]; /* sentences about options that were given and do nothing; NULL between */
     uint64_t memsize_bytes, low_memsize_bytes;
     uint64_t max_bytes;     /* --max-size, or its default */

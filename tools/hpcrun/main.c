@@ -151,6 +151,7 @@ static int run_tool(int argc, char **argv)
         status = machine_use(options.machine, &err);
     if (status != 0)
         return tool_usage("hpcrun", "%s", err.text);
+    option_unused_say(&options.unused, "hpcrun");
     if (options.trial)
         return doctor_try(options.trial, stdout);
     if (options.doctor)

@@ -143,7 +143,23 @@ enum {
     OPT_LIST_NAMES,
     OPT_TRY,
     OPT_PAIRS,
-    OPT_METRIC
+    OPT_METRIC,
+    OPT_AGENT,
+    OPT_NO_UNWIND = OPTION_UNUSED,
+    OPT_NO_GPROF,
+    OPT_SERIAL_ONLY,
+    OPT_MONITOR_DEBUG,
+    OPT_AUDIT_DEBUG,
+    OPT_DYNAMIC_DEBUG,
+    OPT_NAMESPACE,
+    OPT_NAMESPACE_SINGLE,
+    OPT_NAMESPACE_MULTIPLE,
+    OPT_NO_AUDITOR,
+    OPT_AUDITOR,
+    OPT_NO_REWRITING,
+    OPT_EAGER_SHUTDOWN,
+    OPT_LOCAL_RANKS,
+    OPT_ROCM
 };
 
 #define JOBS_MAX 1024
@@ -169,7 +185,7 @@ static const struct option_row rows[] = {
      "G H I D e."},
     {OPT_COUNT, "-c --count", "PERIOD|fHZ",
      "Period or rate of events that are given without one; a bare number is microseconds for clocks, as with -e."},
-    {OPT_TRACE, "-t --trace", NULL,
+    {OPT_TRACE, "-t --trace -tt --ttrace", NULL,
      "Also record a trace: the call path of every sample over time, and a log that says for each on which CPU it was "
      "taken and which byte of which variable it touched. See --trace-size."},
     {OPT_TRACE_SIZE, "--trace-size", "BYTES",
@@ -295,6 +311,23 @@ static const struct option_row rows[] = {
      "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: also record blocks below "
      "DATACENTRIC_MIN_BYTES, one for every N bytes on average."},
     {OPT_DEBUG, "-d --debug", NULL, "Wait for a debugger to attach before the program starts."},
+    {OPT_AGENT, "-a --attribution --agent", "python",
+     "Attribute costs to the code of Python, which hpcrun does anyway; accepted for older scripts."},
+    {OPT_NO_UNWIND, "-nu --no-unwind", NULL, NULL},
+    {OPT_NO_GPROF, "--disable-gprof", NULL, NULL},
+    {OPT_SERIAL_ONLY, "--omp-serial-only", NULL, NULL},
+    {OPT_MONITOR_DEBUG, "-md --monitor-debug", NULL, NULL},
+    {OPT_AUDIT_DEBUG, "-ad --audit-debug", NULL, NULL},
+    {OPT_DYNAMIC_DEBUG, "-dd --dynamic-debug", "FLAG", NULL},
+    {OPT_NAMESPACE, "--namespace", NULL, NULL},
+    {OPT_NAMESPACE_SINGLE, "--namespace-single", NULL, NULL},
+    {OPT_NAMESPACE_MULTIPLE, "--namespace-multiple", NULL, NULL},
+    {OPT_NO_AUDITOR, "--disable-auditor", NULL, NULL},
+    {OPT_AUDITOR, "--enable-auditor", NULL, NULL},
+    {OPT_NO_REWRITING, "--disable-auditor-got-rewriting", NULL, NULL},
+    {OPT_EAGER_SHUTDOWN, "--fnbounds-eager-shutdown", NULL, NULL},
+    {OPT_LOCAL_RANKS, "-olr --only-local-ranks", "RANKS", NULL},
+    {OPT_ROCM, "--rocprofiler-path --rocm-path", "DIR", NULL},
     {OPT_LIST_NAMES, "--list-names", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -327,7 +360,7 @@ static const struct option_spec spec = {
                 "  hpcrun --status                    what is being measured here, and its progress",
     .environment =
         "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
-        "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
+        "HPCRUN_EVENT_LIST  Events, separated by blanks or semicolons, when -e is not given; NONE: run unmeasured.\n"
         "HPCRUN_LOCAL  As --local.\n"
         "HPCRUN_MAX_SIZE  As --max-size.\n"
         "HPCRUN_TRACE_SIZE  As --trace-size.\n"
@@ -449,10 +482,26 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->json |= id == OPT_JSON;
 }
 
-/* Options that say when to sample. */
+/* Python is read anyway; of no other agent anything is known. */
+static int take_agent(const char *value, struct hpcrun_options *options, struct error *err)
+{
+    if (strcmp(value, "python") != 0 && strcmp(value, "flat") != 0)
+        return error_set(err, ERR_USAGE, "-a takes python, not '%s'", value);
+    if (strcmp(value, "flat") == 0)
+        option_unused_add(&options->unused, &spec, OPT_NO_UNWIND);
+    return 0;
+}
+
+/* Options that say when to sample, those of other tools, and flags. */
 static int take_control(int id, const char *value, struct hpcrun_options *options, struct error *err)
 {
+    if (id >= OPTION_UNUSED) {
+        option_unused_add(&options->unused, &spec, id);
+        return 0;
+    }
     switch (id) {
+    case OPT_AGENT:
+        return take_agent(value, options, err);
     case OPT_DELAY:
         return control_parse_seconds("--delay", value, &options->delay_ns, err);
     case OPT_DURATION:

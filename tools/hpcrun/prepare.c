@@ -150,12 +150,12 @@ static void plan_copy(const struct source_plan *plan, const struct hpcrun_option
 #define EVENT_LIST_MAX 4096
 #define FILE_BYTES_MIN (8u << 20)
 
-/* Splits HPCRUN_EVENT_LIST at blanks into items [max]; list is changed. */
+/* Splits HPCRUN_EVENT_LIST at blanks and semicolons into items [max]; list is changed. */
 static unsigned split_list(char *list, const char **items, unsigned max)
 {
     unsigned n = 0;
     char *rest = list;
-    for (char *item; n < max && (item = strtok_r(rest, " \t", &rest));)
+    for (char *item; n < max && (item = strtok_r(rest, " \t;", &rest));)
         items[n++] = item;
     return n;
 }
@@ -166,6 +166,45 @@ static bool has_event(const char *const *events, unsigned n, const char *name)
         if (strcasecmp(events[i], name) == 0)
             return true;
     return false;
+}
+
+/* Whether an event is several, "cycles,instructions", as HPCToolkit writes a group: not the terms of a source or unit.
+ */
+static bool is_plain_group(const char *event)
+{
+    static const char *const with_terms[] = {"PEBS", "IBS", "SPE", "REPLAY", "BLOCKTIME", "sched"};
+    const char *comma = strchr(event, ',');
+    if (!comma || strpbrk(event, "{/=") || strncmp(event, "mem:", 4) == 0)
+        return false;
+    for (size_t i = 0; i < sizeof with_terms / sizeof *with_terms; i++)
+        if (strncasecmp(event, with_terms[i], strlen(with_terms[i])) == 0)
+            return false;
+    return comma > event && comma[1];
+}
+
+/* Writes events that are several as groups, and takes NONE out. *made: what is to be freed behind the plan.
+ * err: ERR_NOT_FOUND: nothing is left */
+static int settle_events(const char **events, unsigned *n, struct buf *made, struct error *err)
+{
+    unsigned n_kept = 0, n_given = *n;
+    size_t at[HPCRUN_EVENTS_MAX];
+    for (unsigned i = 0; i < n_given; i++) {
+        if (strcasecmp(events[i], "NONE") == 0)
+            continue;
+        at[n_kept] = SIZE_MAX;
+        if (is_plain_group(events[i])) {
+            at[n_kept] = made->len_bytes;
+            buf_printf(made, "{%s}", events[i]);
+            buf_append(made, "", 1);
+        }
+        events[n_kept++] = events[i];
+    }
+    if (made->failed)
+        return error_memory(err);
+    for (unsigned i = 0; i < n_kept; i++)
+        events[i] = at[i] == SIZE_MAX ? events[i] : made->data + at[i];
+    *n = n_kept;
+    return n_kept || !n_given ? 0 : error_set(err, ERR_NOT_FOUND, "event NONE asks for no measurement");
 }
 
 int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan, struct error *err)
@@ -180,11 +219,16 @@ int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan,
         (void)snprintf(list, sizeof list, "%s", environment);
         n = split_list(list, events, HPCRUN_EVENTS_MAX);
     }
+    struct buf made = {0};
+    int status = settle_events(events, &n, &made, err);
     if (options->leaks && n == 0)
         events[n++] = "datacentric";
     if (options->leaks && !has_event(events, n, "MEMLEAK") && n < HPCRUN_EVENTS_MAX)
         events[n++] = "MEMLEAK";
-    return source_plan_events(events, n, count && count[0] ? count : NULL, plan, err);
+    if (status == 0)
+        status = source_plan_events(events, n, count && count[0] ? count : NULL, plan, err);
+    buf_fini(&made);
+    return status;
 }
 
 void prepare_own_directory(char *path, size_t n)

@@ -256,13 +256,40 @@ static int make_structure(const char *path, const char *output, const struct mak
 #define JOBS_MAX 256
 #define LARGE_BYTES (8 << 20) /* files from this size on get all threads, smaller ones one each */
 
-enum { OPT_OUTPUT = 1, OPT_JOBS, OPT_CACHE, OPT_NO_CACHE, OPT_REPLACE, OPT_TYPES, OPT_TIME, OPT_QUIET, OPT_VERBOSE };
+enum {
+    OPT_OUTPUT = 1,
+    OPT_JOBS,
+    OPT_CACHE,
+    OPT_NO_CACHE,
+    OPT_REPLACE,
+    OPT_TYPES,
+    OPT_TIME,
+    OPT_QUIET,
+    OPT_VERBOSE,
+    OPT_GPUCFG = OPTION_UNUSED,
+    OPT_GPU,
+    OPT_CPU,
+    OPT_GPU_SIZE,
+    OPT_SHOW_GAPS,
+    OPT_DEBUG,
+    OPT_DEBUG_PROC,
+    OPT_INCLUDE,
+    OPT_PSIZE,
+    OPT_STACK,
+    OPT_LOOP,
+    OPT_NORMALIZE,
+    OPT_DEMANGLER,
+    OPT_MEAS_DIR,
+    OPT_WORKITEM,
+    OPT_BINUTILS,
+    OPT_PRETTY
+};
 
 static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --output", "FILE",
      "Write the structure to FILE (default: the module's name with .hpcstruct appended, in the current directory); "
      "- means standard output. For one module only."},
-    {OPT_JOBS, "-j --jobs --jobs-parse --jobs-symtab", "N", "Use N threads (default: one for each CPU)."},
+    {OPT_JOBS, "-j --jobs --jobs-parse --jobs-symtab --jobs-struct", "N", "Use N threads (default: one for each CPU)."},
     {OPT_CACHE, "-c --cache", "DIR",
      "Keep structure files in the directory DIR, by the build id of the module, and take them from there. "
      "Default: the directory that HPCTOOLKIT_HPCSTRUCT_CACHE names, else one in this user's cache."},
@@ -276,6 +303,23 @@ static const struct option_row rows[] = {
     {OPT_TIME, "--time", NULL, "Print CPU time and memory at the end, on standard error."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Say what was found in each module."},
+    {OPT_GPUCFG, "--gpucfg", "yes|no", NULL},
+    {OPT_GPU, "--gpu", "yes|no", NULL},
+    {OPT_CPU, "--cpu", "yes|no", NULL},
+    {OPT_GPU_SIZE, "--gpu-size", "BYTES", NULL},
+    {OPT_SHOW_GAPS, "--show-gaps", NULL, NULL},
+    {OPT_DEBUG, "--debug", "[=N]", NULL},
+    {OPT_DEBUG_PROC, "--debug-proc", "GLOB", NULL},
+    {OPT_INCLUDE, "-I --include", "DIR", NULL},
+    {OPT_PSIZE, "--psize --parallel-size", "BYTES", NULL},
+    {OPT_STACK, "-s --stack-analysis", NULL, NULL},
+    {OPT_LOOP, "-L --loop-intvl --loop-fwd-subst", "yes|no", NULL},
+    {OPT_NORMALIZE, "-N --normalize", "all|safe|none", NULL},
+    {OPT_DEMANGLER, "--demangle-library --demangle-function", "NAME", NULL},
+    {OPT_MEAS_DIR, "-M --meas-dir --meas_dir", "DIR", NULL},
+    {OPT_WORKITEM, "-w --workitem", NULL, NULL},
+    {OPT_BINUTILS, "--use-binutils", NULL, NULL},
+    {OPT_PRETTY, "-p --pretty-print --compact", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
@@ -311,6 +355,7 @@ struct request {
     struct make_settings settings;
     const char *output, *cache;
     bool no_cache, time, quiet, verbose;
+    struct option_unused unused;
     struct xml_replacement *replacements;
     size_t n_replacements, cap_replacements;
 };
@@ -345,6 +390,10 @@ static int take_option(int id, char *value, struct request *request)
 {
     if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
         return 1;
+    if (id >= OPTION_UNUSED) {
+        option_unused_add(&request->unused, &spec, id);
+        return 0;
+    }
     switch (id) {
     case OPT_OUTPUT:
         request->output = value;
@@ -570,6 +619,8 @@ static int run_tool(int argc, char **argv)
         status = usage(scan.n_operands ? "one module or measurement directory at a time" : "no module is given");
     if (status < 0 && min_bytes_check(&err) != 0)
         status = usage(err.text);
+    if (status < 0 && !request.quiet)
+        option_unused_say(&request.unused, "hpcstruct");
     if (status < 0)
         status = run(&request, argv[scan.index]);
     free(request.replacements);
