@@ -56,10 +56,10 @@ def recording(path, seed, n_events=2500, n_cpus=4, n_tasks=9):
 
 
 class Served:
-    """hpcviewer at work on a recording; addresses as they are asked for."""
+    """hpcviewer at work on recordings; addresses as they are asked for."""
 
-    def __init__(self, path):
-        self.process = subprocess.Popen([BUILD / "hpcviewer", "--no-browser", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    def __init__(self, *recordings):
+        self.process = subprocess.Popen([BUILD / "hpcviewer", "--no-browser", *recordings], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C.UTF-8"})
         self.rest = b""
 
@@ -72,7 +72,10 @@ class Served:
                     return line.decode().strip()
             if not select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
                 raise SystemExit(f"FAIL: hpcviewer printed no address: {self.rest}")
-            self.rest += os.read(self.process.stdout.fileno(), 1 << 16)
+            more = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not more:
+                raise SystemExit(f"FAIL: hpcviewer has ended: {self.rest}")
+            self.rest += more
 
     def close(self):
         self.process.terminate()
@@ -173,6 +176,28 @@ def check_blocks(page):
     expect(page.value("timeParts.rows.tree.hidden") and page.value("document.querySelector('.time-toggle').textContent") == ">", "the button does not hide the tree")
     expect([row for row, _, _ in tops_of(page, ".time-name")][:4] == ["0", "1", "2", "3"], "without the tree CPUs are not by number")
     page.value("streamsNow().head.topology = []; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+
+
+def check_two(page, path, scratch):
+    """The tree of one of two recordings: its CPUs alone move, the blocks are beside its rows alone, and its tasks and the other one's
+    rows have nothing there."""
+    topology = scratch / "four.xml"
+    topology.write_text(tracedat.topology_of([[0, 3], [1, 2]]))
+    served = Served("--topology", topology, path, "--offset", "0", recording(scratch / "other.dat", 8, 500))
+    try:
+        expect(page.open(served.address()), f"two recordings: {page.value('document.body.innerText')[:300]}")
+        show(page)
+        rows = page.value("rowsShown(streamsNow()).map((row) => [streamsNow().number('stream', row), streamsNow().text('kind', row), streamsNow().number('number', row), row])")
+        cpus = [number for stream, kind, number, _ in rows if (stream, kind) == (0, "cpu")], [number for stream, kind, number, _ in rows if (stream, kind) == (1, "cpu")]
+        expect(cpus == ([0, 3, 1, 2], [0, 1, 2, 3]), f"CPUs of the one with a tree, and of the one without: {cpus}")
+        expect([stream for stream, *_ in rows] == sorted(stream for stream, *_ in rows), "streams are not one below the other")
+        own = {row for stream, kind, _, row in rows if (stream, kind) == (0, "cpu")}
+        blocks = tops_of(page, ".time-block")
+        beside = {int(row) for of, _, _ in blocks for row in of.split(".")}
+        expect(beside == own, f"blocks are beside {beside}, not {own}")
+        expect(sum(height for of, _, height in blocks if "." not in of) == 4 * H, f"blocks of cores: {blocks}")
+    finally:
+        served.close()
 
 
 # --- boxes -----------------------------------------------------------------------------------------------------------------------
@@ -566,6 +591,7 @@ def main():
             check_steps(page, random.Random(5), STEPS)
         finally:
             served.close()
+        check_two(page, path, scratch)
         check_file(page, path, scratch)
         check_without(page, scratch)
         page.close()

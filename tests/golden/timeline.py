@@ -357,24 +357,10 @@ def check_kept(scratch):
     expect(answers() == first[:2] and found[0].stat().st_ino == number, "the cache is not used")
 
 
-def topology_of(n_cpus):
-    """Two nodes, on each half of the CPUs, a core each."""
-    def part(kind, number, cpus, nodes, inner=""):
-        bits, memory = (f"{sum(1 << each for each in some):#x}" for some in (cpus, nodes))
-        sets = "".join(f' {name}cpuset="{bits}" {name}nodeset="{memory}"' for name in ("", "complete_")) + (f' allowed_cpuset="{bits}" allowed_nodeset="{memory}"' if kind == "Machine" else "")
-        return f'<object type="{kind}" os_index="{number}"{sets}>{inner}</object>'
-
-    halves = [[cpu for cpu in range(n_cpus) if cpu // 2 == node] for node in range(2)]
-    packages = [part("Package", node, cpus, [node], part("NUMANode", node, cpus, [node]) + "".join(part("Core", cpu, [cpu], [node], part("PU", cpu, [cpu], [node])) for cpu in cpus))
-                for node, cpus in enumerate(halves)]
-    return ('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">' +
-            part("Machine", 0, range(n_cpus), range(2), "".join(packages)) + "</topology>\n")
-
-
 def check_arranged(first, other, scratch):
     """What a session says of its recordings, and what a question changes: couplebreak, topology, window, filters."""
     topology, session = scratch / "four.xml", scratch / "session.json"
-    topology.write_text(topology_of(4))
+    topology.write_text(tracedat.topology_of([[0, 1], [2, 3]]))
     views = {"type": "kshark.config.topology", "topologies": [{"stream_id": 0, "view": 1, "topology_xml_fpath": str(topology)}]}
     text = {"format": "locus-session", "version": 2, "NUMA TV": views, "from_ns": 6_000_000, "to_ns": 7_000_000, "task": "task 3",
             "markers": {"active": "b", "a": {"ns": "6000001"}}, "rows": [{"stream_id": 0, "cpu": 1, "hidden": True}, {"stream_id": 1, "cpu": 0, "pinned": True}],
@@ -412,7 +398,7 @@ def check_arranged(first, other, scratch):
                           ({"couplebreak": "maybe"}, "on or off")):
         said = ask(words, {"report": "streams", **request}, 1)
         expect(what in said, f"{request}: {said}")
-    topology.write_text(topology_of(3))
+    topology.write_text(tracedat.topology_of([[0, 1], [2]]))
     refused = ask(words, {"report": "streams"})
     expect(refused["streams"][0]["topology"] == "none" and any("3 CPUs" in row["text"] for row in refused["lacking"]), f"a topology of another machine: {refused['lacking']}")
 

@@ -432,3 +432,16 @@ def couplebreak(events, n_cpus):
         if row.id == WAKING:
             row.cpu = next((later.cpu for later in rows[i + 1:] if later.id == SWITCH and later.task == row.task), row.cpu)
     return rows
+
+
+def topology_of(nodes):
+    """The topology of a machine in hwloc's XML: a package for each node, with these CPUs, and a core for each CPU."""
+    def part(kind, number, cpus, nodes, inner=""):
+        bits, memory = (f"{sum(1 << each for each in some):#x}" for some in (cpus, nodes))
+        sets = "".join(f' {name}cpuset="{bits}" {name}nodeset="{memory}"' for name in ("", "complete_")) + (f' allowed_cpuset="{bits}" allowed_nodeset="{memory}"' if kind == "Machine" else "")
+        return f'<object type="{kind}" os_index="{number}"{sets}>{inner}</object>'
+
+    packages = [part("Package", node, cpus, [node], part("NUMANode", node, cpus, [node]) + "".join(part("Core", cpu, [cpu], [node], part("PU", cpu, [cpu], [node])) for cpu in cpus))
+                for node, cpus in enumerate(nodes)]
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0">' +
+            part("Machine", 0, sorted(sum(nodes, [])), range(len(nodes)), "".join(packages)) + "</topology>\n")
