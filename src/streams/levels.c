@@ -67,11 +67,25 @@ static struct growing *row_of(struct making *making, enum level_kind kind, int32
     return i == SLOTS_NONE ? NULL : &making->rows[i];
 }
 
+/* Room for one more stay. They are many: what is not used is not touched. */
+static bool grow_stays(struct growing *row)
+{
+    if (row->n < row->capacity)
+        return true;
+    size_t n = row->capacity ? row->capacity + row->capacity / 2 : 16;
+    struct level_stay *grown = n > SIZE_MAX / sizeof *grown ? NULL : realloc(row->stays, n * sizeof *grown);
+    if (!grown)
+        return false;
+    row->stays = grown;
+    row->capacity = n;
+    return true;
+}
+
 static void add_stay(struct making *making, struct growing *row, const struct level_stay *stay)
 {
     if (stay->from_ns >= stay->to_ns)
         return;
-    if (!vec_reserve(&row->stays, &row->capacity, row->n + 1, sizeof *row->stays)) {
+    if (!grow_stays(row)) {
         making->failed = true;
         return;
     }

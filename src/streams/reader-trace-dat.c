@@ -247,6 +247,7 @@ static int merge_cpus(struct loader *loader, struct stream *stream)
         struct cpu_reader *cpu = &loader->cpus[loader->heap[0]];
         if (!put_event(loader, stream, cpu))
             return loader->code ? loader->code : error_memory(loader->dat->err);
+        stream_pass(stream, stream->n_events);
         if (!next_event(loader, cpu))
             loader->heap[0] = loader->heap[--loader->n_heap];
         if (loader->n_heap)
@@ -358,6 +359,7 @@ static int set_up_stream(struct stream *stream, const struct trace_dat *dat, str
     stream->is_swapped = dat->is_swapped;
     stream->bytes = dat->data;
     stream->n_bytes = dat->n_data;
+    stream->is_mapped = !dat->pages;
     stream->trace_id = dat->trace_id;
     stream->n_cpus = dat->formats.n_cpus;
     for (size_t i = 0; i < dat->n_cpu_data; i++)

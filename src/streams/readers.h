@@ -50,6 +50,10 @@ const struct stream_reader *stream_readers_at(size_t i);
 /* Makes room for n events in all. False when out of memory. */
 bool stream_reserve_events(struct stream *stream, size_t n);
 
+/* Says that the i-th event has been passed: what lies in memory of a mapped file is let go from time to time, so that
+ * going through it does not make it all resident at once. Whoever needs it again gets it from the system's cache. */
+void stream_pass(const struct stream *stream, size_t i);
+
 /* Makes room for one more event and returns it, with visible set and the rest for the caller to fill; NULL when out of
  * memory. */
 struct stream_event *stream_add_event_slowly(struct stream *stream);

@@ -8,6 +8,7 @@
 
 #include "base/search.h"
 #include "streams/couplebreak.h"
+#include "streams/readers.h"
 
 #define NEVER INT64_MIN
 
@@ -585,9 +586,7 @@ static uint8_t state_of(const struct schedule_source *source, const struct strea
         return SCHEDULE_PREEMPTED;
     if (bits & GONE)
         return SCHEDULE_DEAD;
-    return bits & STOPPED           ? SCHEDULE_STOPPED
-           : bits & UNINTERRUPTIBLE ? SCHEDULE_UNINTERRUPTIBLE
-                                    : SCHEDULE_SLEEPING;
+    return bits & STOPPED ? SCHEDULE_STOPPED : bits & UNINTERRUPTIBLE ? SCHEDULE_UNINTERRUPTIBLE : SCHEDULE_SLEEPING;
 }
 
 static int32_t task_in(const struct schedule_source *source, const struct stream_event *event,
@@ -681,6 +680,7 @@ int schedule_analyse(const struct stream *stream, const struct schedule_window *
     for (size_t i = 0; i < stream->n_events && !sched->failed; i++) {
         const struct stream_event *event = &stream->events[i];
         struct schedule_step step;
+        stream_pass(stream, i);
         if (couplebreak_is_twin(event->id))
             continue;
         if (schedule_source_step(&source, event, &step))

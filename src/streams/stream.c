@@ -42,6 +42,13 @@ static void populate(const struct stream *stream, size_t from, size_t to)
         (void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
 }
 
+void stream_pass(const struct stream *stream, size_t i)
+{
+    enum { EVERY = 1 << 18 };
+    if (i % EVERY == EVERY - 1 && stream->is_mapped)
+        (void)madvise((void *)(uintptr_t)stream->bytes, stream->n_bytes, MADV_DONTNEED);
+}
+
 static bool allocate_events(struct stream *stream, size_t n)
 {
     if (n <= stream->room_events)

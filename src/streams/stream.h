@@ -85,6 +85,7 @@ struct stream {
     void *reader_data;
     const unsigned char *bytes;
     uint64_t n_bytes;
+    bool is_mapped;                 /* bytes are those of a file, which gives them again */
     bool is_swapped;                /* numbers in events are of the other byte order */
     struct stream_formats *formats; /* who prints events, NULL: the reader itself does */
     struct stream_filters *filters;

@@ -252,10 +252,12 @@ int stream_follow_names(struct stream *stream, struct error *err)
     struct following following = {.stream = stream, .told = calloc(CACHE_SLOTS, sizeof *following.told)};
     size_t n_pairs = find_name_fields(stream, pairs);
     bool ok = names && following.told;
-    for (size_t i = 0; ok && n_pairs && !names->is_followed && i < stream->n_events; i++)
+    for (size_t i = 0; ok && n_pairs && !names->is_followed && i < stream->n_events; i++) {
         for (size_t k = 0; k < n_pairs && ok; k++)
             if (stream->events[i].id == pairs[k].id)
                 ok = follow_event(&following, &stream->events[i], &pairs[k]);
+        stream_pass(stream, i);
+    }
     if (ok && !names->is_followed)
         compress(stream);
     if (ok)
