@@ -5,6 +5,7 @@ the mean of their colours; boxes lie where hpcquery sched runs has them, in rand
 what is seen, so that a link shows the same; axe-core finds nothing, wide and narrow, light and dark; a page in a file shows the
 same without a server, and a page without recordings does not carry the view's script. LOCUS_VIEWER_STEPS: how many random actions
 (200)."""
+import csv
 import json
 import os
 import pathlib
@@ -472,11 +473,35 @@ def check_recordings(page):
         expect(page.wait(f"!document.getElementById('offer').open && streamsNow() && streamsNow().head.streams[0].couplebreak === {str(is_on).lower()}", 20), f"couplebreak {is_on}: {page.value('document.getElementById(`offer`).textContent')}")
         drawn(page)
         page.wait("timeParts.list.total > 0 && timeParts.list.key !== 'none'", 20)
+        if is_on:
+            page.wait("timeParts.list.total > 0 && timeParts.list.pieces.get(0)", 20)
+            joined = page.value("(() => { for (let i = 0; i < Math.min(timeParts.list.total, 200); i++) if (timeParts.list.originOf(i)) return timeParts.list.originOf(i); return null; })()")
+            expect(joined and joined["at"] == joined["to"] and joined["row"] != joined["toRow"], f"no twin of the list leads to its origin: {joined}")
         return sum(page.value("[...timeParts.rows.pictures.flatMap((each) => [...each.flags])].map((each) => (each & TWIN ? 1 : 0))"))
 
     expect(switch(True) > 0, "couplebreak shows no twin")
     expect(words(page) == before[0], f"couplebreak goes to {words(page)}")
     expect(switch(False) == 0 and (words(page), page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")) == before, "without couplebreak not all is as before")
+
+
+def check_saved(page, path, begin):
+    """What is saved: the events of the window as hpcquery has them, and a picture that is not blank; busy shares on hover."""
+    length = page.value("lengthNow()")
+    show(page, f"from={length // 3};to={length // 2}")
+    page.wait(f"timeParts.list.span.from === {length // 3} && timeParts.list.total > 0", 20)
+    found = list(csv.DictReader(page.value("timeParts.list.csv()").splitlines()))
+    wanted = json.loads(subprocess.run([BUILD / "hpcquery", "sched", "events", "--top", "0", "--json", "--from", f"{begin + length // 3}ns", "--to", f"{begin + length // 2}ns", path],
+                                       capture_output=True, text=True, check=True).stdout)["rows"]
+    expect([(int(row["index"]), row["event"], row["info"]) for row in found] == [(row["index"], row["event"], row["info"]) for row in wanted], f"CSV has {len(found)} events, not {len(wanted)}")
+    shades = page.value("(() => { const canvas = pictureOfRows(), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data; return new Set(new Uint32Array(data.buffer)).size; })()")
+    expect(shades > 20, f"the picture has {shades} colours")
+    rows = page.value("timeParts.rows.rows.slice(0, 4)")
+    shares = [page.value(f"timeParts.rows.busyShare([{row}])") for row in rows]
+    cpus = json.loads(subprocess.run([BUILD / "hpcquery", "sched", "cpus", "--json", "--from", f"{begin + length // 3}ns", "--to", f"{begin + length // 2}ns", path], capture_output=True, text=True, check=True).stdout)["rows"]
+    for share, row in zip(shares, cpus, strict=False):
+        busy = row.get("busy_ns", row.get("run_ns"))
+        expect(busy is None or abs(share - busy / (length // 2 - length // 3)) < 0.02, f"a CPU is busy for {share}, not {busy} of {length // 2 - length // 3}")
+    show(page)
 
 
 def check_filters(page):
@@ -586,6 +611,7 @@ def main():
             check_panel(page, runs, begin)
             check_recordings(page)
             check_filters(page)
+            check_saved(page, path, begin)
             check_looks(page, axe)
             check_state(page)
             check_steps(page, random.Random(5), STEPS)

@@ -52,9 +52,13 @@ function filterInput(key, hint) {
 }
 
 export class EventList {
-    /** @param {(row: number, at: number) => void} choose */
-    constructor(choose) {
+    /**
+     * @param {(row: number, at: number) => void} choose
+     * @param {(twin: import("./timeline-panel.js").Arrow | null) => void} join
+     */
+    constructor(choose, join) {
         this.choose = choose;
+        this.join = join;
         /** @type {Answer | null} */ this.streams = null;
         this.span = {from: 0, to: 0};
         this.key = "";
@@ -175,10 +179,38 @@ export class EventList {
     onChoose(i) {
         const found = this.eventAt(i), now = timeWords().row;
         this.marked = i;
+        this.join(this.originOf(i));
         if (!found || isOff("follow"))
             return;
         const {answer, row} = found, cpu = answer.number("cpu_row", row), task = answer.number("task_row", row), isTask = now >= 0 && this.streams?.text("kind", now) === "task";
         this.choose(isTask && !Number.isNaN(task) || Number.isNaN(cpu) ? task : cpu, answer.number("time_ns", row));
+    }
+
+    /**
+     * From the origin of a twin, which stands before it, to the twin; null: it is none.
+     * @param {number} i
+     * @returns {import("./timeline-panel.js").Arrow | null}
+     */
+    originOf(i) {
+        const twin = this.eventAt(i), origin = i > 0 ? this.eventAt(i - 1) : null, number = (/** @type {{answer: Answer, row: number}} */ of, /** @type {string} */ key) => of.answer.number(key, of.row);
+        if (!twin || !origin || number(origin, "stream") !== number(twin, "stream") || number(origin, "index") !== number(twin, "twin_of"))
+            return null;
+        return {row: number(origin, "task_row"), at: number(origin, "time_ns"), toRow: number(twin, "task_row"), to: number(twin, "time_ns")};
+    }
+
+    /** The events of the window as CSV, as many as one answer has; the times to the nanosecond. */
+    async csv() {
+        const request = {...this.request(0), ...(isServed ? {count: RECORDED_EVENTS} : {})}, answer = await ask(request), lines = [EVENT_COLUMNS.map(([key]) => key).join(",")];
+        if (isServed)
+            forget(request);
+        const cell = (/** @type {string} */ key, /** @type {number} */ i) => {
+            const column = answer.columns.get(key), text = !column ? "" : column.isText ? column.text(i) || "" : Number.isNaN(column.number(i)) ? "" : String(column.number(i));
+            return /[",\n\r]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text;
+        };
+        for (let i = 0; i < answer.n; i++)
+            if (answer.number("time_ns", i) >= this.span.from && answer.number("time_ns", i) <= this.span.to)
+                lines.push(EVENT_COLUMNS.map(([key]) => cell(key, i)).join(","));
+        return lines.join("\n") + "\n";
     }
 
     /** The time of the event that is marked, NaN: it is not there. */

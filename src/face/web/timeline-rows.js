@@ -37,6 +37,7 @@ export class TimeRows {
         this.nSeats = 0;
         this.nameKey = ""; // what names are made of: other windows have the same
         /** @type {import("./timeline-panel.js").Arrow | null} */ this.arrow = null;
+        /** @type {import("./timeline-panel.js").Arrow | null} */ this.twin = null;
         /** @type {{x: number, now: number, isShift: boolean, id: number} | null} */ this.drag = null;
         this.canvas = attributes(make("canvas", ""), {"aria-hidden": true});
         this.layer = attributes(make("canvas", ""), {"aria-hidden": true});
@@ -267,14 +268,24 @@ export class TimeRows {
         this.drawLayerSoon();
     }
 
-    /** @param {CanvasRenderingContext2D} brush */
-    drawArrow(brush) {
-        const {arrow} = this, {H} = rowSizes(), from = this.rows.indexOf(arrow?.row ?? -1), to = this.rows.indexOf(arrow?.toRow ?? -1);
+    /** @param {import("./timeline-panel.js").Arrow | null} twin from the origin of a twin to it */
+    join(twin) {
+        this.twin = twin;
+        this.drawLayerSoon();
+    }
+
+    /**
+     * @param {CanvasRenderingContext2D} brush
+     * @param {import("./timeline-panel.js").Arrow | null} arrow
+     * @param {number} wide
+     */
+    drawArrow(brush, arrow, wide) {
+        const {H} = rowSizes(), from = this.rows.indexOf(arrow?.row ?? -1), to = this.rows.indexOf(arrow?.toRow ?? -1);
         if (!arrow || from < 0 || to < 0)
             return;
         const x = this.xOf(arrow.at), y = rowTop(from) - this.top + H / 2, right = this.xOf(arrow.to), down = rowTop(to) - this.top + H / 2, turn = Math.atan2(down - y, right - x);
         brush.strokeStyle = brush.fillStyle = colourOf("--ink");
-        brush.lineWidth = 1.5;
+        brush.lineWidth = wide;
         brush.beginPath();
         brush.moveTo(x, y);
         brush.lineTo(right, down);
@@ -320,7 +331,8 @@ export class TimeRows {
                 brush.strokeRect(this.xOf(at) - 4, y - 2, 8, H + 4);
             }
         }
-        this.drawArrow(brush);
+        this.drawArrow(brush, this.arrow, 1.5);
+        this.drawArrow(brush, this.twin, 0.75);
         if (this.drag && Math.abs(this.drag.now - this.drag.x) >= DRAG) {
             brush.globalAlpha = 0.25;
             brush.fillStyle = colourOf(this.drag.isShift ? "--marker-b" : "--accent");
@@ -379,9 +391,34 @@ export class TimeRows {
             const element = attributes(make("div", `time-block level-${block.level}`, make("span", "", block.label)), {title: block.title, "aria-label": block.title, role: "img", tabindex: 0});
             element.style.cssText = `top:${rowTop(block.first)}px;height:${blockHeight(block.n)}px;background:rgb(${block.colour.join(",")});color:${inkFor(block.colour)}`;
             element.dataset.rows = block.rows.join(".");
+            for (const name of ["pointerenter", "focus"])
+                element.addEventListener(name, () => {
+                    const share = this.busyShare(block.rows), words = block.title + (Number.isNaN(share) ? "" : `, busy ${percent(100 * share)}`);
+                    attributes(element, {title: words, "aria-label": words});
+                });
             return element;
         }));
         this.blocks.style.height = this.space.style.height;
+    }
+
+    /**
+     * How busy rows of CPUs are in the window, of what is known of those in sight; NaN: of none.
+     * @param {number[]} rows
+     */
+    busyShare(rows) {
+        const {from, to} = this.span, now = this.pictures.filter((each) => each.from === from && each.to === to), inSight = new Set(this.rows.slice(...this.inSight));
+        let busy = 0, known = 0;
+        for (const row of rows) {
+            const of = now.find((each) => each.rows.has(row)) || now[0], [begin, end] = of?.rows.get(row) || [0, 0];
+            if (!of || !inSight.has(row))
+                continue;
+            known += 1;
+            for (let i = begin; i < end; i++) {
+                busy += (of.n[i] * of.run[i]) / 255 / of.width;
+                known -= (of.n[i] * of.unknown[i]) / 255 / of.width;
+            }
+        }
+        return known > 0 ? busy / known : NaN;
     }
 
     // --- what people do ------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import {ask, answered, canAsk, forget, isServed} from "./ask.js";
 import {state, tell, want} from "./state.js";
 import {kindOf, nameOf, tables} from "./things.js";
 import {byId, make, attributes, button, named, choice, check, percent, say, smallTable, onceAFrame} from "./parts.js";
-import {brushFor, colourOf} from "./canvas.js";
+import {brushFor, colourOf, fitted} from "./canvas.js";
 import {timeline} from "./view-timeline.js";
 import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown, rowTop, spanText, switchOff, timeWords, viewerCommand, wantTime, wantWindow, windowIn, windowNow} from "./timeline-model.js";
 import {TimeRows} from "./timeline-rows.js";
@@ -274,7 +274,7 @@ function drawBars() {
     usable.forEach(([, title], i) => (/** @type {HTMLSelectElement} */ (colours.lastElementChild).options[i].disabled = title.endsWith(")")));
     parts.bar.replaceChildren(colours, choice("Rows", ROW_KINDS, show, (word) => wantTime({show: word})), choice("Tasks by", TASK_ORDERS, sort, (word) => wantTime({sort: word})), finder,
                               check("low rows", isOff("compact"), (isLow) => switchOff("compact", isLow)), check("list", !isOff("list"), (isOn) => switchOff("list", !isOn)), check("panel", !isOff("panel"), (isOn) => switchOff("panel", !isOn)),
-                              hide.length ? button(`hidden (${hide.length})`, () => wantTime({hide: []})) : "", isServed ? button("Recordings\u2026", showRecordings) : "");
+                              hide.length ? button(`hidden (${hide.length})`, () => wantTime({hide: []})) : "", ...saveButtons(), isServed ? button("Recordings\u2026", showRecordings) : "");
     parts.toggle.hidden = !(streams.head.topology || []).length;
     parts.toggle.textContent = isOff("tree") ? ">" : "<";
     attributes(parts.toggle, {"aria-label": isOff("tree") ? "Show the topology" : "Hide the topology", "aria-expanded": !isOff("tree"), title: "Topology (T)"});
@@ -351,6 +351,41 @@ function drawLegend(pictures) {
         return picture ? legendOf(picture, kind === "cpu" ? "On CPUs:" : kind ? "On tasks:" : "") : [];
     }), make("span", "time-marks", ...MARKS.map(([word, title]) => make("span", "", make("i", "key mark-" + word), title))));
 }
+
+// --- files -------------------------------------------------------------------------------------------------------------
+
+/**
+ * @param {string} name
+ * @param {Blob} content
+ */
+function saveFile(name, content) {
+    const link = attributes(make("a", ""), {download: name, href: URL.createObjectURL(content)});
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** The rows in sight with their names and the axis, as they are drawn. */
+function pictureOfRows() {
+    const {rows, axis} = /** @type {TimeParts} */ (timeParts), canvas = make("canvas", ""), [first, last] = rows.inSight, {H} = rowSizes();
+    const brush = brushFor(canvas, rows.width, rows.height + AXIS_HEIGHT);
+    brush.fillStyle = colourOf("--paper");
+    brush.fillRect(0, 0, rows.width, rows.height + AXIS_HEIGHT);
+    brush.drawImage(axis, rows.nameWidth, 0, rows.room, AXIS_HEIGHT);
+    for (const each of [rows.canvas, rows.layer])
+        brush.drawImage(each, rows.nameWidth, AXIS_HEIGHT, rows.room, rows.height);
+    brush.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+    brush.textBaseline = "middle";
+    brush.fillStyle = colourOf("--ink");
+    for (let place = first; place < last; place++)
+        brush.fillText(fitted(brush, rows.streams?.text("name", rows.rows[place]) || "", rows.nameWidth - 8), 4, AXIS_HEIGHT + rowTop(place) - rows.top + H / 2);
+    return canvas;
+}
+
+/** What is seen, as files. */
+const saveButtons = () => [
+    attributes(button("PNG", () => pictureOfRows().toBlob((blob) => blob && saveFile("time-line.png", blob))), {title: "Save the rows in sight as a picture"}),
+    attributes(button("CSV", () => timeParts?.list.csv().then((text) => saveFile("events.csv", new Blob([text], {type: "text/csv"})), (error) => say(String(error)))), {title: "Save the events of the list as a table"}),
+];
 
 // --- recordings --------------------------------------------------------------------------------------------------------
 
@@ -532,7 +567,7 @@ function openTimeline(panel) {
         loadPictures();
     });
     const rows = new TimeRows({go: goTo, choose: chooseTime, scrolled: follow, only: onlyIn, tell: (text) => (words.textContent = text), measure: (a, b) => wantTime({a: Math.round(a), b: Math.round(b)})});
-    const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime), side = new TimePanel({go: goTo, choose: chooseTime, arrow: (arrow) => rows.point(arrow)});
+    const toggle = button("<", () => switchOff("tree", !isOff("tree")), "time-toggle"), list = new EventList(chooseTime, (twin) => rows.join(twin)), side = new TimePanel({go: goTo, choose: chooseTime, arrow: (arrow) => rows.point(arrow)});
     attributes(strip, {role: "slider", tabindex: 0, "aria-label": "The window in the whole recording", "aria-valuemin": 0, "aria-valuemax": 100});
     watchStrip(strip);
     const lower = make("div", "time-lower", list.element);
