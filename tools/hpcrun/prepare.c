@@ -168,18 +168,25 @@ static bool has_event(const char *const *events, unsigned n, const char *name)
     return false;
 }
 
+/* Whether the first word of an event is this one. */
+static bool begins_with(const char *event, const char *word)
+{
+    size_t len = strlen(word);
+    return len && strncasecmp(event, word, len) == 0 && strchr(",@:", event[len]);
+}
+
 /* Whether an event is several, "cycles,instructions", as HPCToolkit writes a group: not the terms of a source or unit.
  */
 static bool is_plain_group(const char *event)
 {
-    static const char *const with_terms[] = {"PEBS", "IBS", "SPE", "REPLAY", "BLOCKTIME", "sched"};
     const char *comma = strchr(event, ',');
-    if (!comma || strpbrk(event, "{/=") || strncmp(event, "mem:", 4) == 0)
+    if (!comma || comma == event || !comma[1] || strpbrk(event, "{/=") || begins_with(event, "mem") ||
+        begins_with(event, "datacentric"))
         return false;
-    for (size_t i = 0; i < sizeof with_terms / sizeof *with_terms; i++)
-        if (strncasecmp(event, with_terms[i], strlen(with_terms[i])) == 0)
+    for (const struct sample_source *const *source = source_table(); *source; source++)
+        if (begins_with(event, (*source)->name))
             return false;
-    return comma > event && comma[1];
+    return true;
 }
 
 /* Writes events that are several as groups, and takes NONE out. *made: what is to be freed behind the plan.
