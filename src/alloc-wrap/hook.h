@@ -100,6 +100,12 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
 /* After the real allocation: reports p (NULL: it failed).  ctx: hook */
 void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const struct alloc_site *site);
 
+/* The same in one go where nothing is unusual: the block is recorded, the call is in no other one, and the sink has a
+ * short way. Returns the sink, to be given to alloc_quick_end_hook after the real call; NULL: nothing was done, and the
+ * way above is to be gone.  ctx: hook */
+const struct alloc_sink *alloc_quick_begin_hook(enum alloc_nest nest, size_t n_bytes);
+void alloc_quick_end_hook(const struct alloc_sink *sink, void *p, size_t n_bytes, const struct alloc_site *site);
+
 /* After an unreported call for n_bytes, below the threshold: notes the site of block p if the sink wants it. p may be
  * NULL. errno is kept.  ctx: hook */
 void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site);

@@ -313,6 +313,30 @@ void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const
     call->thread->nest = ALLOC_NEST_NONE;
 }
 
+const struct alloc_sink *alloc_quick_begin_hook(enum alloc_nest nest, size_t n_bytes)
+{
+    const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
+    struct alloc_thread *thread = &scope_thread;
+    if (!sink || !sink->enter || n_bytes < scope.min_bytes || thread->n_guard || thread->in_hook || thread->nest ||
+        !sink->enter())
+        return NULL;
+    thread->nest_frame = (uintptr_t)__builtin_frame_address(0);
+    thread->nest = (uint8_t)nest;
+    return sink;
+}
+
+void alloc_quick_end_hook(const struct alloc_sink *sink, void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct alloc_thread *thread = &scope_thread;
+    int saved_errno = alloc_work_enter_hook(thread);
+    if (p)
+        sink->made(p, n_bytes, site);
+    else
+        sink->inside(false);
+    alloc_work_leave_hook(thread, saved_errno);
+    thread->nest = ALLOC_NEST_NONE;
+}
+
 void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site)
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);

@@ -74,9 +74,13 @@ static ALLOC_NOINLINE void *malloc_slow(size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    bool is_reported = alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes);
+    const struct alloc_sink *quick = alloc_quick_begin_hook(ALLOC_NEST_ALLOC, n_bytes);
+    bool is_reported = !quick && alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes);
     void *p = alloc_real_hook()->malloc(n_bytes);
-    call_end(&call, is_reported, p, n_bytes, &site);
+    if (__builtin_expect(quick != NULL, 1))
+        alloc_quick_end_hook(quick, p, n_bytes, &site);
+    else
+        call_end(&call, is_reported, p, n_bytes, &site);
     return p;
 }
 
@@ -121,9 +125,13 @@ static ALLOC_NOINLINE void *calloc_slow(size_t n, size_t size_bytes)
     size_t n_bytes;
     if (__builtin_mul_overflow(n, size_bytes, &n_bytes))
         return alloc_real_hook()->calloc(n, size_bytes);
-    bool is_reported = alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes);
+    const struct alloc_sink *quick = alloc_quick_begin_hook(ALLOC_NEST_ALLOC, n_bytes);
+    bool is_reported = !quick && alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes);
     void *p = alloc_real_hook()->calloc(n, size_bytes);
-    call_end(&call, is_reported, p, n_bytes, &site);
+    if (__builtin_expect(quick != NULL, 1))
+        alloc_quick_end_hook(quick, p, n_bytes, &site);
+    else
+        call_end(&call, is_reported, p, n_bytes, &site);
     return p;
 }
 
@@ -176,7 +184,7 @@ static inline bool is_done_with(const struct alloc_fast *at, uintptr_t start)
 static ALLOC_NOINLINE void free_slow(void *p)
 {
     struct alloc_call call;
-    if (boot_owns_hook(p))
+    if ((uintptr_t)p - fast.boot_start < BOOT_ARENA_BYTES)
         return;
     if (is_done_with(&fast.at, (uintptr_t)p))
         ALLOC_TAIL return fast.free(p);

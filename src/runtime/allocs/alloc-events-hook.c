@@ -13,6 +13,11 @@
 #include "runtime/record/sample-path.h"
 #include "runtime/record/sample.h"
 
+/* What does not change from call to call. */
+static struct {
+    bool is_drained; /* rings of events are emptied before blocks change */
+} any;
+
 static bool sink_ready(void)
 {
     struct thread_state *self = thread_self_sig();
@@ -80,10 +85,10 @@ uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site
     return node;
 }
 
-/* Adds to a counter that other threads may add to. */
-static inline void add(_Atomic uint64_t *counter, uint64_t n)
+/* Adds to a counter that other threads may add to. is_alone: objmap_is_alone(). */
+static inline void add(_Atomic uint64_t *counter, uint64_t n, bool is_alone)
 {
-    if (objmap_is_alone())
+    if (is_alone)
         atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, memory_order_relaxed);
     else
         atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
@@ -96,9 +101,10 @@ static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_bloc
     uint32_t node = var_key_b(var);
     struct arena_node *owner = arena_record_sig(node);
     struct arena_hit *hit = owner->hits ? arena_record_sig(owner->hits) : NULL;
+    bool is_alone = objmap_is_alone();
     if (hit && hit->event == HIT_EVENT_ALLOC && hit->var == var) {
-        add(&hit->count, n_blocks);
-        add(&hit->weight, n_bytes);
+        add(&hit->count, n_blocks, is_alone);
+        add(&hit->weight, n_bytes, is_alone);
     } else {
         struct cct_key key = {.event = HIT_EVENT_FREE, .var = var};
         if (!hit)
@@ -107,8 +113,8 @@ static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_bloc
         (void)cct_hit_sig(&self->allocs, node, &key, n_blocks, n_bytes);
     }
     struct arena_header *header = arena_header_sig();
-    add(&header->n_blocks_recorded, n_blocks);
-    add(&header->bytes_recorded, n_bytes);
+    add(&header->n_blocks_recorded, n_blocks, is_alone);
+    add(&header->bytes_recorded, n_bytes, is_alone);
 }
 
 /* Adds to one of the two hits of a variable's allocation path, from any thread. In a child of fork, paths of inherited
@@ -118,12 +124,13 @@ static void count_at_path(uint64_t var, uint8_t event, uint64_t n_blocks, uint64
     enum var_kind kind = var_key_kind(var);
     if (kind != VAR_HEAP && kind != VAR_MMAP)
         return;
+    bool is_alone = objmap_is_alone();
     const struct arena_node *owner = arena_record_sig(var_key_b(var));
     for (uint32_t ref = __atomic_load_n(&owner->hits, __ATOMIC_ACQUIRE); ref;) {
         struct arena_hit *hit = arena_record_sig(ref);
         if (hit->event == event) {
-            add(&hit->count, n_blocks);
-            add(&hit->weight, n_bytes);
+            add(&hit->count, n_blocks, is_alone);
+            add(&hit->weight, n_bytes, is_alone);
             return;
         }
         ref = hit->next;
@@ -370,7 +377,8 @@ static bool sink_release_quick(void *p)
     struct objmap_block removed;
     if (!self || !process_is_ours_sig() || block_changes_are_wanted_hook() || objmap_has_pools_sig())
         return false;
-    events_drain_all_sig(self);
+    if (any.is_drained)
+        events_drain_all_sig(self);
     if (!objmap_near_remove_hook((uintptr_t)p, &removed))
         return false;
     count_at_path(removed.var, HIT_EVENT_FREE, 1, removed.weight_bytes);
@@ -529,6 +537,8 @@ void alloc_events_connect(void)
         .abandoned = sink_abandoned,
     };
     struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        any.is_drained |= (header->events[i].flags & EVENT_DRAINED) != 0;
     sink.filter = objmap_start_filter_sig();
     if (header->has_small_sites && small_init_hook())
         sink.small_sites = small_sites_sig();

@@ -78,6 +78,15 @@ static uintptr_t last_before(const struct objmap_near *near, uintptr_t start, ui
 /* Whether the table has no block that overlaps [start, end). */
 static bool is_free(const struct objmap_near *near, uintptr_t start, uintptr_t end)
 {
+    unsigned first = objmap_near_unit(start), final = objmap_near_unit(end - 1);
+    int below = objmap_near_below(near, final);
+    below = below < 0 ? objmap_near_below(near, first) : below;
+    if (below < 0)
+        return true;
+    uint64_t word = atomic_load_explicit(&near->units[below].block, memory_order_acquire);
+    uintptr_t base = start >> OBJMAP_NEAR_SHIFT << OBJMAP_NEAR_SHIFT;
+    if (__builtin_expect(word && below < (int)first, 1))
+        return objmap_near_start(base, below, word) + objmap_near_bytes(word) <= start;
     size_t n_bytes;
     uintptr_t last = last_before(near, start, end, &n_bytes);
     return !last || last + n_bytes <= start;
@@ -90,11 +99,12 @@ static inline bool is_granule_free(const struct objmap_state *map, uintptr_t add
     return slot && !atomic_load_explicit(slot, memory_order_relaxed);
 }
 
-static inline void set_bit(_Atomic uint64_t *bits, unsigned unit, bool is_set)
+/* is_alone: objmap_is_alone(), which is asked once for all that follows. */
+static inline void set_bit(_Atomic uint64_t *bits, unsigned unit, bool is_set, bool is_alone)
 {
     uint64_t bit = UINT64_C(1) << unit % 64;
     bits += unit / 64;
-    if (objmap_is_alone())
+    if (is_alone)
         atomic_store_explicit(bits,
                               is_set ? atomic_load_explicit(bits, memory_order_relaxed) | bit
                                      : atomic_load_explicit(bits, memory_order_relaxed) & ~bit,
@@ -106,9 +116,9 @@ static inline void set_bit(_Atomic uint64_t *bits, unsigned unit, bool is_set)
 }
 
 /* Replaces the word of a unit; false when another thread has changed it. */
-static bool replace(_Atomic uint64_t *at, uint64_t from, uint64_t to)
+static inline bool replace(_Atomic uint64_t *at, uint64_t from, uint64_t to, bool is_alone)
 {
-    if (objmap_is_alone()) {
+    if (is_alone) {
         atomic_store_explicit(at, to, memory_order_release);
         return true;
     }
@@ -130,13 +140,14 @@ bool objmap_near_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint
     struct objmap_near *near = need(map, start);
     if (!near || !is_free(near, start, end))
         return false;
+    bool is_alone = objmap_is_alone();
     unsigned unit = objmap_near_unit(start);
     uint64_t word = var << 32 | (uint64_t)n_bytes << 16 | (start >> 4 & 63) << OBJMAP_NEAR_PLACE;
     atomic_store_explicit(&near->units[unit].thread, thread, memory_order_relaxed);
-    if (!replace(&near->units[unit].block, 0, word))
+    if (!replace(&near->units[unit].block, 0, word, is_alone))
         return false;
-    set_bit(near->bits, unit, true);
-    objmap_filter_change(map, start, true);
+    set_bit(near->bits, unit, true, is_alone);
+    objmap_filter_change(map, start, true, is_alone);
     return true;
 }
 
@@ -151,13 +162,14 @@ bool objmap_near_remove_hook(uintptr_t start, struct objmap_block *removed)
         return false;
     if (removed)
         objmap_near_copy(removed, start, word, atomic_load_explicit(&near->units[unit].thread, memory_order_relaxed));
-    set_bit(near->bits, unit, false);
-    if (!replace(&near->units[unit].block, word, 0)) {
+    bool is_alone = objmap_is_alone();
+    set_bit(near->bits, unit, false, is_alone);
+    if (!replace(&near->units[unit].block, word, 0, is_alone)) {
         if (atomic_load(&near->units[unit].block))
-            set_bit(near->bits, unit, true);
+            set_bit(near->bits, unit, true, is_alone);
         return false;
     }
-    objmap_filter_change(map, start, false);
+    objmap_filter_change(map, start, false, is_alone);
     return true;
 }
 
@@ -170,7 +182,7 @@ bool objmap_near_flag_hook(uintptr_t start, bool resizing)
     if (!word || objmap_near_start(start >> OBJMAP_NEAR_SHIFT << OBJMAP_NEAR_SHIFT, (int)unit, word) != start)
         return false;
     return replace(&near->units[unit].block, word,
-                   resizing ? word | OBJMAP_NEAR_RESIZING : word & ~OBJMAP_NEAR_RESIZING);
+                   resizing ? word | OBJMAP_NEAR_RESIZING : word & ~OBJMAP_NEAR_RESIZING, objmap_is_alone());
 }
 
 /* Moves the blocks of one table that overlap [start, end). */

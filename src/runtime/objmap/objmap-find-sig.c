@@ -182,7 +182,9 @@ const _Atomic uintptr_t *objmap_warm_sig(uintptr_t start, uintptr_t end)
         return NULL;
     const struct objmap_near *near = objmap_near_of(map, start);
     if (near) {
+        int below = objmap_near_below(near, objmap_near_unit(end - 1)); /* what an insertion looks at */
         __builtin_prefetch(&near->units[objmap_near_unit(start)], 1);
+        __builtin_prefetch(&near->units[below < 0 ? 0 : below]);
         return NULL; /* most blocks here are in the table */
     }
     const _Atomic uintptr_t *at = objmap_slot_at(map, start);

@@ -253,7 +253,7 @@ static struct objmap_edit edit_of(struct operation *operation, struct objmap_rec
 static struct objmap_record *take_root(struct operation *operation, struct objmap_record **tree)
 {
     struct objmap_record *record = objmap_splay_remove_root_hook(tree);
-    objmap_filter_change(operation->cursor.map, record->block.start, false);
+    objmap_filter_change(operation->cursor.map, record->block.start, false, objmap_is_alone());
     count_live(operation->cursor.cache, -1);
     return record;
 }
@@ -307,7 +307,7 @@ static void put_in(struct operation *operation, struct objmap_record *record)
         drop_record(operation, old);
         return;
     }
-    objmap_filter_change(operation->cursor.map, start, true);
+    objmap_filter_change(operation->cursor.map, start, true, objmap_is_alone());
     count_live(operation->cursor.cache, 1);
 }
 

@@ -376,15 +376,15 @@ bool objmap_overlaps_hook(uintptr_t start, uintptr_t end);
  * their tables: readers find each all the time.  ctx: hook, no lock held */
 void objmap_near_move_hook(uintptr_t start, uintptr_t end, bool (*insert)(const struct objmap_block *block));
 
-/* Enters a block's start into the filter, or takes it out.  ctx: hook */
-static inline void objmap_filter_change(const struct objmap_state *map, uintptr_t start, bool begins)
+/* Enters a block's start into the filter, or takes it out. is_alone: objmap_is_alone().  ctx: hook */
+static inline void objmap_filter_change(const struct objmap_state *map, uintptr_t start, bool begins, bool is_alone)
 {
     _Atomic uint8_t *byte = start_filter_at(&map->filter, start);
     uint8_t value = atomic_load_explicit(byte, memory_order_relaxed);
     for (;;) {
         uint8_t next =
             begins ? start_filter_with(value, start_filter_place(&map->filter, start)) : start_filter_without(value);
-        if (objmap_is_alone())
+        if (is_alone)
             atomic_store_explicit(byte, next, memory_order_relaxed);
         else if (!atomic_compare_exchange_weak(byte, &value, next))
             continue;
