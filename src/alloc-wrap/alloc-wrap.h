@@ -97,10 +97,10 @@ struct alloc_sink {
     /* May be NULL: the tables that say which call made a block below the threshold (alloc-wrap/small-sites.h). If set,
      * these functions do what cannot be done inline for the block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX: small
      * finds the block's site and notes it (site is NULL when a handler interrupted work of the sink, and where the
-     * profiler allocates); small_note notes a known site. */
+     * profiler allocates); small_note notes a known site, of whose slot the cells are. */
     const struct small_sites *small_sites;
     void (*small)(void *p, size_t n_bytes, const struct alloc_site *site);
-    void (*small_note)(void *p, size_t n_bytes, unsigned id);
+    void (*small_note)(void *p, size_t n_bytes, uint64_t cells);
 };
 
 /* Connects the wrappers to a sink (NULL disconnects). min_bytes: blocks of at least this size are reported;

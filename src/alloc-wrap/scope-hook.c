@@ -359,7 +359,7 @@ void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t cells)
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
     int saved_errno = errno;
     if (p && sink)
-        sink->small_note(p, n_bytes, (uint16_t)cells);
+        sink->small_note(p, n_bytes, cells);
     errno = saved_errno;
     return p;
 }

@@ -87,9 +87,13 @@ static inline enum start_filter_says start_filter_ask(const struct start_filter 
 
 /* --- sites of small blocks --- */
 
-/* Allocation sites of blocks below the threshold: each allocation writes the number of its site into a shadow of the
+/* Allocation sites of blocks below the threshold: each allocation writes the code of its site into a shadow of the
  * heap, and a free does nothing. The tables belong to the sink; the types are defined here so that the wrappers can use
  * them inline.
+ *
+ * A program that allocates much waits for the shadow's memory, not for the instructions that write it: so a cell is one
+ * byte, and the sites that allocate most have a code that fits. Blocks of the other sites have SMALL_OTHER in their
+ * cells, and the number of their site in a second shadow, whose cells have two bytes.
  *
  * A cell of the shadow stands for a granule of 16 bytes, which no two blocks of glibc share. All cells of a block are
  * written, so that they identify the block for every address in it, whatever lay there before. */
@@ -100,14 +104,16 @@ static inline enum start_filter_says start_filter_ask(const struct start_filter 
 #define SMALL_REGIONS 16384   /* power of two */
 #define SMALL_SLOT_BITS 16    /* slots, log2 */
 #define SMALL_ID_BITS 15
-#define SMALL_START 0x8000u /* in the cell of a block's first granule, above the number of its site */
-#define SMALL_PROBES 64     /* after so many the table counts as full */
-#define SMALL_DEPTH_MAX 12  /* most return addresses in the key of a site */
+#define SMALL_START 0x80u /* in the cell of a block's first granule, above the code of its site */
+#define SMALL_OTHER 0x7fu /* a code: the site has none, its number stands elsewhere. Those of sites are smaller */
+#define SMALL_UNCODED ((uint64_t)1 << 63) /* above the number of a site that has no code */
+#define SMALL_PROBES 64                   /* after so many the table counts as full */
+#define SMALL_DEPTH_MAX 12                /* most return addresses in the key of a site */
 
 /* A site: callers whose blocks count as one kind. Open addressing by key, see small_slot_at; a slot is never freed. */
 struct small_slot {
     _Atomic uint64_t key;   /* a return address, or several combined (small_key_deeper); 0: free. Published last */
-    _Atomic uint64_t cells; /* number of the site in each of four cells */
+    _Atomic uint64_t cells; /* the site's code in each of eight cells; or its number with SMALL_UNCODED */
     /* The sizes that the wrappers handle without asking the sink: [min, min + n), min is not 0. If n is 0, min is 0
      * too, or the site has a hop that needs only the stack pointer: min is then the distance from it to the canonical
      * frame address. At worst, a reader that sees one of the two too early or too late takes a word of the known stack
@@ -204,8 +210,8 @@ static inline __attribute__((always_inline)) bool small_slot_near(const struct s
     return small_slot_has(*slot, key);
 }
 
-/* Whether the wrappers handle this size at the slot's site without asking the sink; if so, sets the site's number, in
- * four cells.  ctx: any */
+/* Whether the wrappers handle this size at the slot's site without asking the sink; if so, sets its cells.  ctx: any
+ */
 static inline __attribute__((always_inline)) bool small_slot_takes(const struct small_slot *slot, size_t n_bytes,
                                                                    uint64_t *cells)
 {
@@ -273,53 +279,44 @@ static inline enum small_next small_sites_walk(const struct small_sites *sites, 
     return SMALL_ASK;
 }
 
-/* A site's number in each of four cells.  ctx: any */
-static inline uint64_t small_cells_of(unsigned id)
+/* A code in each of eight cells.  ctx: any */
+static inline uint64_t small_cells_of(unsigned code)
 {
-    return id * 0x0001000100010001u;
-}
-
-/* Marks the first of four cells, in memory, as a block's first one.  ctx: any */
-static inline uint64_t small_cells_first(uint64_t cells)
-{
-    return cells | (uint64_t)SMALL_START << (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 48);
+    return code * 0x0101010101010101u;
 }
 
 /* Writes the cells of a block's shadow, from granule first to last, which holds the block's last byte.  shadow: address
- * of cell 0  ctx: any */
+ * of cell 0; cells: small_cells_of  ctx: any */
 static inline __attribute__((always_inline)) void small_cells_write(uintptr_t shadow, size_t first, size_t last,
                                                                     uint64_t cells)
 {
-    uint16_t *at = (uint16_t *)(shadow + first * sizeof *at);
+    uint8_t *at = (uint8_t *)(shadow + first);
     const size_t n = last - first;
-    const uint64_t start = small_cells_first(cells);
-    if (n - 3 > 4) {                          /* otherwise two stores cover it from end to end */
-        if (__builtin_expect(n - 8 < 8, 1)) { /* here four stores do */
-            memcpy(at + 4, &cells, sizeof cells);
-            memcpy(at + n - 7, &cells, sizeof cells);
-        } else if (n > 15) {
-            for (size_t i = 4; i < n - 3; i += 4)
-                memcpy(at + i, &cells, sizeof cells);
-        } else {
-            at[n] = (uint16_t)cells;
-            at[n / 2] = (uint16_t)cells;
-            *at = (uint16_t)cells | SMALL_START;
-            return;
-        }
+    const uint32_t four = (uint32_t)cells;
+    if (__builtin_expect(n - 3 < 5, 1)) { /* two stores cover it from end to end */
+        memcpy(at + n - 3, &four, sizeof four);
+        memcpy(at, &four, sizeof four);
+    } else if (n > 7) {
+        for (size_t i = 8; i < n - 7; i += 8)
+            memcpy(at + i, &cells, sizeof cells);
+        memcpy(at + n - 7, &cells, sizeof cells);
+        memcpy(at, &cells, sizeof cells);
+    } else {
+        at[n] = (uint8_t)cells;
+        at[n / 2] = (uint8_t)cells;
     }
-    memcpy(at + n - 3, &cells, sizeof cells);
-    memcpy(at, &start, sizeof start);
+    *at = (uint8_t)cells | SMALL_START;
 }
 
-/* Notes the site of p, the result of a call for n_bytes > 0. False when there is no shadow yet or p is NULL: then the
- * sink must be asked.  ctx: any */
+/* Notes the site of p, the result of a call for n_bytes > 0. False when there is no shadow yet, p is NULL, or the site
+ * has no code: then the sink must be asked.  ctx: any */
 static inline __attribute__((always_inline)) bool small_sites_note(struct small_region *regions, const void *p,
                                                                    size_t n_bytes, uint64_t cells)
 {
     const struct small_region *region = &regions[(uintptr_t)p >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
     uintptr_t first = (uintptr_t)p - atomic_load_explicit(&region->base, memory_order_acquire);
     uintptr_t last = first + n_bytes - 1;
-    if (__builtin_expect(last >= (uintptr_t)1 << SMALL_REGION_SHIFT, 0)) /* it spans regions */
+    if (__builtin_expect((last >> SMALL_REGION_SHIFT | cells >> 63) != 0, 0)) /* it spans regions, or SMALL_UNCODED */
         return false;
     small_cells_write(atomic_load_explicit(&region->shadow, memory_order_relaxed), first >> SMALL_GRANULE_SHIFT,
                       last >> SMALL_GRANULE_SHIFT, cells);

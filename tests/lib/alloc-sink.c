@@ -204,7 +204,8 @@ static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
     struct small_slot *slot = &small_state_sig()->slots[small_slot_at(site ? site->pc : 0, 0)];
     uint64_t none = 0;
     if (site && atomic_compare_exchange_strong(&slot->key, &none, site->pc)) {
-        atomic_store(&slot->cells, small_cells_of(1));
+        small_code_hook(1, 1);
+        atomic_store(&slot->cells, small_cells_sig(1));
         atomic_store(&slot->min_bytes, 1);
         atomic_store(&slot->n_sizes, SMALL_BYTES_MAX);
     }
@@ -232,7 +233,7 @@ __attribute__((constructor)) static void sink_start(void)
         .mapped_file = sink_mapped_file,
         .skipped = sink_skipped,
         .small = sink_small,
-        .small_note = small_note_hook,
+        .small_note = small_note_cells_hook,
         .filter = &sink_state.filter,
     };
     const char *out = getenv("ALLOC_SINK_OUT");

@@ -17,11 +17,14 @@
 #define MIB ((uintptr_t)1 << 20)
 #define AREA ((uintptr_t)0x5555 << 28) /* addresses are all that counts: nothing needs to be mapped there */
 
-/* As a wrapper does it. */
+/* As a wrapper does it. Some sites have codes, of the others the second shadow has the numbers. */
 static void note(uintptr_t start, size_t n_bytes, unsigned id)
 {
-    if (!small_sites_note(small_sites_sig()->regions, (const void *)start, n_bytes, small_cells_of(id)))
-        small_note_hook((void *)start, n_bytes, id);
+    if (id % 3)
+        small_code_hook(id, SMALL_OTHER);
+    uint64_t cells = small_cells_sig(id);
+    if (!small_sites_note(small_sites_sig()->regions, (const void *)start, n_bytes, cells))
+        small_note_cells_hook((void *)start, n_bytes, cells);
 }
 
 static void expect_block(uintptr_t address, uintptr_t start, unsigned id)
@@ -70,7 +73,7 @@ static void test_every_address_of_a_block(void **state)
 static void test_null_and_empty(void **state)
 {
     (void)state;
-    assert_false(small_sites_note(small_sites_sig()->regions, NULL, 64, small_cells_of(3)));
+    assert_false(small_sites_note(small_sites_sig()->regions, NULL, 64, small_cells_sig(3)));
     for (uintptr_t low = 0; low < 3 * MIB; low += 152008) { /* a sample's address is any number */
         expect_none(low);
         expect_none(UINTPTR_MAX - low);
@@ -121,6 +124,31 @@ static void test_large_heap(void **state)
         expect_block(area + (i + 1) * MIB - 1, area + (i + 1) * MIB - 64, 200 + i);
         expect_none(area + i * MIB + 64);
         expect_none(area + (i + 1) * MIB - 65);
+    }
+}
+
+/* There are fewer codes than sites: those that come too late have none, and are found as well. A code stays. */
+static void test_codes_run_out(void **state)
+{
+    (void)state;
+    const uintptr_t area = AREA + 400 * MIB;
+    unsigned n_coded = 0;
+    small_code_hook(5000, 0); /* none may be given */
+    assert_true(small_cells_sig(5000) & SMALL_UNCODED);
+    for (unsigned id = 6000; id < 6200; id++) {
+        uint64_t before = small_cells_sig(id);
+        assert_int_equal(small_id_sig(before), id);
+        note(area + id * 128, 100, id);
+        small_code_hook(id, SMALL_OTHER);
+        uint64_t after = small_cells_sig(id);
+        assert_int_equal(small_id_sig(after), id);
+        n_coded += !(after & SMALL_UNCODED);
+    }
+    assert_true(n_coded > 0 && n_coded < SMALL_OTHER);
+    for (unsigned id = 6000; id < 6200; id++) {
+        expect_block(area + id * 128 + 99, area + id * 128, id); /* noted before it had a code, or without */
+        note(area + id * 128, 100, id);
+        expect_block(area + id * 128 + 99, area + id * 128, id);
     }
 }
 
@@ -210,17 +238,17 @@ static void test_sites_by_caller_and_size(void **state)
     assert_int_equal(find(0x401234, 24), 0);
     atomic_store(&slot->min_bytes, 24);
     atomic_store(&slot->n_sizes, 9);
-    atomic_store(&slot->cells, small_cells_of(77));
+    atomic_store(&slot->cells, small_cells_sig(77));
     atomic_store(&slot->key, 0x401234);
-    assert_int_equal(find(0x401234, 24), small_cells_of(77));
-    assert_int_equal(find(0x401234, 32), small_cells_of(77));
+    assert_int_equal(find(0x401234, 24), small_cells_sig(77));
+    assert_int_equal(find(0x401234, 32), small_cells_sig(77));
     assert_int_equal(find(0x401234, 33), 0);
     assert_int_equal(find(0x401234, 23), 0);
     assert_int_equal(find(0x401235, 24), 0);
     small_recheck_sig(); /* who comes next has to ask */
     assert_int_equal(find(0x401234, 24), 0);
     atomic_store(&small_state_sig()->sites.slots, small_state_sig()->slots);
-    assert_int_equal(find(0x401234, 24), small_cells_of(77));
+    assert_int_equal(find(0x401234, 24), small_cells_sig(77));
 }
 
 #define PAGE 4096
@@ -232,7 +260,7 @@ static void add_slot(uint64_t key, unsigned id, uint64_t hop)
 {
     struct small_slot *slot = &small_state_sig()->slots[small_slot_at(key, 0)];
     assert_int_equal(atomic_load(&slot->key), 0);
-    atomic_store(&slot->cells, small_cells_of(id));
+    atomic_store(&slot->cells, small_cells_sig(id));
     atomic_store(&slot->hop, hop);
     atomic_store(&slot->min_bytes, !hop ? 1 : hop & SMALL_HOP_IS_FROM_FP ? 0 : (uint32_t)(hop >> SMALL_HOP_CFA_SHIFT));
     atomic_store(&slot->n_sizes, hop ? 0 : 64);
@@ -252,9 +280,9 @@ static unsigned walk(uintptr_t pc, const uintptr_t *sp, const uintptr_t *fp, con
     struct small_caller at = {.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp};
     uint64_t cells = 0;
     enum small_next next = small_sites_walk(small_sites_sig(), at, stack, 64, &cells);
-    unsigned id = next == SMALL_NOTE ? (uint16_t)cells : 0;
+    unsigned id = next == SMALL_NOTE ? small_id_sig(cells) : 0;
     if (small_sites_find(small_sites_sig(), pc, (uintptr_t)sp, stack, 64, &cells) == SMALL_NOTE)
-        assert_int_equal((uint16_t)cells, id);
+        assert_int_equal(small_id_sig(cells), id);
     else
         assert_true(!id || fp);
     return id;
@@ -341,7 +369,7 @@ static void test_slot_that_was_taken(void **state)
     atomic_store(&slots[small_slot_at(pc, 0)].key, 1);
     assert_int_equal(walk(pc, NULL, NULL, &none), 0);
     struct small_slot *slot = &slots[small_slot_at(pc, 1)];
-    atomic_store(&slot->cells, small_cells_of(50));
+    atomic_store(&slot->cells, small_cells_sig(50));
     atomic_store(&slot->min_bytes, 1);
     atomic_store(&slot->n_sizes, 64);
     atomic_store(&slot->key, pc);
@@ -356,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_block_over_two_pieces),
         cmocka_unit_test(test_pieces_that_collide),
         cmocka_unit_test(test_large_heap),
+        cmocka_unit_test(test_codes_run_out),
         cmocka_unit_test(test_new_memory_knows_nothing),
         cmocka_unit_test(test_rest_of_an_old_block),
         cmocka_unit_test(test_reuse_against_a_model),

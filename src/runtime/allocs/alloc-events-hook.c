@@ -533,7 +533,7 @@ void alloc_events_connect(void)
         .mapped_code = sink_mapped_code,
         .skipped = sink_skipped,
         .small = sink_small,
-        .small_note = small_note_hook,
+        .small_note = small_note_cells_hook,
         .abandoned = sink_abandoned,
     };
     struct arena_header *header = arena_header_sig();

@@ -19,6 +19,7 @@
 #define LOCK_TRIES 1000
 #define TURNS_MAX 16 /* sites of one slot that are searched */
 #define RECORDS_AT_ONCE 64
+#define CODES_EARLY 48 /* sites that are given codes when they are known; others when a check meets them */
 
 struct site {
     struct small_slot *slot; /* if it has a hop, the site is an inner one */
@@ -128,7 +129,7 @@ static uint64_t hop_at(uintptr_t pc)
  * that already has a key may get another number. */
 static unsigned id_of(const struct small_slot *slot)
 {
-    return (uint16_t)atomic_load_explicit(&slot->cells, memory_order_acquire);
+    return small_id_sig(atomic_load_explicit(&slot->cells, memory_order_acquire));
 }
 
 /* --- with the lock held --- */
@@ -139,6 +140,15 @@ static void open_slot(struct small_slot *slot, uint32_t least, uint32_t most)
     least = least ? least : 1;
     atomic_store_explicit(&slot->min_bytes, least, memory_order_relaxed);
     atomic_store_explicit(&slot->n_sizes, least > most ? 0 : most - least + 1, memory_order_release);
+}
+
+/* The site has been met often, or by chance, which is likelier the more it allocates: gives it a code. */
+static void give_code(unsigned id, bool is_time)
+{
+    struct small_slot *slot = table.sites[id].slot;
+    small_code_hook(id, is_time ? SMALL_OTHER : CODES_EARLY);
+    if (id_of(slot) == id)
+        atomic_store_explicit(&slot->cells, small_cells_sig(id), memory_order_release);
 }
 
 /* Makes all allocations at the site come here; by: its hop. */
@@ -199,7 +209,7 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
     close_slot(slot, 0);
-    atomic_store_explicit(&slot->cells, small_cells_of(id), memory_order_release);
+    atomic_store_explicit(&slot->cells, small_cells_sig(id), memory_order_release);
     atomic_store_explicit(&slot->key, key, memory_order_release);
     return id;
 }
@@ -306,7 +316,7 @@ static unsigned replace_site(struct thread_state *self, unsigned id, uint64_t ke
         if (atomic_load_explicit(&record_of(old)->path, memory_order_relaxed) != path_of_node(node))
             continue;
         close_slot(slot, 0);
-        atomic_store_explicit(&slot->cells, small_cells_of(old), memory_order_release);
+        atomic_store_explicit(&slot->cells, small_cells_sig(old), memory_order_release);
         return old;
     }
     return add_site(self, slot, key, node, n_bytes);
@@ -420,8 +430,10 @@ static unsigned update_site(struct thread_state *self, unsigned id, const struct
             atomic_store_explicit(&site->n_checks, n_checks + 1, memory_order_relaxed);
     }
     if (n_checks + 1 >= checks_of(id) && lock(self)) {
-        if (!hop_of(id))
+        if (!hop_of(id)) {
+            give_code(id, is_time);
             open_slot(site->slot, atomic_load(&record->min_bytes), atomic_load(&record->max_bytes));
+        }
         unlock();
     }
     return id;

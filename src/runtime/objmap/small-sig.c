@@ -17,29 +17,59 @@ const struct small_sites *small_sites_sig(void)
     return atomic_load_explicit(&small.is_on, memory_order_acquire) ? &small.sites : NULL;
 }
 
-uint16_t *small_cell_sig(uintptr_t address)
+bool small_place_sig(uintptr_t address, struct small_place *place)
 {
     uintptr_t tag = address >> SMALL_REGION_SHIFT;
     for (uintptr_t i = 0; i < SMALL_PROBES && tag > 0; i++) {
-        const struct small_region *region = &small.sites.regions[(tag + i) & (SMALL_REGIONS - 1)];
+        uintptr_t index = (tag + i) & (SMALL_REGIONS - 1);
+        const struct small_region *region = &small.sites.regions[index];
         uintptr_t found = atomic_load_explicit(&region->base, memory_order_acquire);
-        if (found == tag << SMALL_REGION_SHIFT)
-            return (uint16_t *)(atomic_load_explicit(&region->shadow, memory_order_relaxed) +
-                                ((address - found) >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t));
+        if (found == tag << SMALL_REGION_SHIFT) {
+            place->granule = (address - found) >> SMALL_GRANULE_SHIFT;
+            place->cell = (uint8_t *)atomic_load_explicit(&region->shadow, memory_order_relaxed) + place->granule;
+            place->wide = &small.wide[index];
+            return true;
+        }
         if (!found)
-            return NULL;
+            return false;
     }
-    return NULL;
+    return false;
 }
 
-/* A cell may be written meanwhile; the result is then right for another moment. */
-static unsigned cell_at(uintptr_t granule, uint16_t **cell)
+uint64_t small_cells_sig(unsigned id)
 {
-    if (!*cell || ((granule + 1) << SMALL_GRANULE_SHIFT & (((uintptr_t)1 << SMALL_REGION_SHIFT) - 1)) == 0)
-        *cell = small_cell_sig(granule << SMALL_GRANULE_SHIFT);
-    else
-        --*cell;
-    return *cell ? __atomic_load_n(*cell, __ATOMIC_RELAXED) : 0;
+    unsigned code = atomic_load_explicit(&small.codes[id & (SMALL_IDS - 1)], memory_order_acquire);
+    return code || !id ? small_cells_of(code) : SMALL_UNCODED | id;
+}
+
+unsigned small_id_sig(uint64_t cells)
+{
+    if (cells & SMALL_UNCODED)
+        return cells & (SMALL_IDS - 1);
+    return atomic_load_explicit(&small.ids[(cells & SMALL_OTHER) % SMALL_OTHER], memory_order_acquire);
+}
+
+#define IS_START SMALL_IDS /* above the number of a site */
+
+/* The site of a granule, with IS_START where its block starts; 0: none. *place: the next granule's, NULL cell: not
+ * known. A cell may be written meanwhile; the result is then right for another moment. */
+static unsigned site_at(uintptr_t granule, struct small_place *place)
+{
+    if (place->cell && place->granule) {
+        place->cell--;
+        place->granule--;
+    } else if (!small_place_sig(granule << SMALL_GRANULE_SHIFT, place)) {
+        place->cell = NULL;
+        return 0;
+    }
+    unsigned cell = __atomic_load_n(place->cell, __ATOMIC_ACQUIRE), id = 0;
+    if ((cell & SMALL_OTHER) != SMALL_OTHER) {
+        id = small_id_sig(cell);
+    } else {
+        const uint16_t *wide = (const uint16_t *)atomic_load_explicit(place->wide, memory_order_acquire);
+        id = wide ? __atomic_load_n(&wide[place->granule], __ATOMIC_RELAXED) : 0;
+    }
+    return id && cell & SMALL_START ? id | IS_START : id;
 }
 
 bool small_find_sig(uintptr_t address, uintptr_t *start, unsigned *id)
@@ -48,18 +78,18 @@ bool small_find_sig(uintptr_t address, uintptr_t *start, unsigned *id)
         !atomic_load_explicit(&small.n_regions, memory_order_relaxed))
         return false;
     uintptr_t granule = address >> SMALL_GRANULE_SHIFT;
-    uint16_t *at = NULL;
-    unsigned cell = cell_at(granule, &at);
-    *id = cell & ~SMALL_START;
+    struct small_place place = {0};
+    unsigned site = site_at(granule, &place);
+    *id = site & ~IS_START;
     if (!*id)
         return false;
-    for (size_t n_bytes = 0; n_bytes < SMALL_BYTES_MAX && (cell & ~SMALL_START) == *id;
+    for (size_t n_bytes = 0; n_bytes < SMALL_BYTES_MAX && (site & ~IS_START) == *id;
          n_bytes += (size_t)1 << SMALL_GRANULE_SHIFT) {
-        if (cell & SMALL_START) {
+        if (site & IS_START) {
             *start = granule << SMALL_GRANULE_SHIFT;
             return true;
         }
-        cell = cell_at(--granule, &at);
+        site = site_at(--granule, &place);
     }
     return false;
 }

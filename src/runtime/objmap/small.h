@@ -35,6 +35,16 @@ uint32_t small_site_hook(struct thread_state *self, size_t n_bytes, const struct
  * threads */
 void small_note_hook(void *p, size_t n_bytes, unsigned id);
 
+/* The same for a site of whose slot the cells are.  ctx: hook, any number of threads */
+void small_note_cells_hook(void *p, size_t n_bytes, uint64_t cells);
+
+/* What a site's slot has as its cells; and back, the number of the site.  ctx: any */
+uint64_t small_cells_sig(unsigned id);
+unsigned small_id_sig(uint64_t cells);
+
+/* Gives the site a code, if it has none and fewer than n_most have one.  ctx: hook, one thread at a time */
+void small_code_hook(unsigned id, unsigned n_most);
+
 /* The memory [start, start + n_bytes) is new: forgets what was noted of it.  ctx: hook */
 void small_forget_hook(uintptr_t start, size_t n_bytes);
 
@@ -74,6 +84,10 @@ struct small_state {
     struct small_slot *slots; /* the sites' slots; sites.slots is these or, now and then, empty */
     struct small_slot *empty; /* [1 << SMALL_SLOT_BITS] never written: a look-up there always goes to the slow half */
     _Atomic uint32_t *refs;   /* [SMALL_IDS] reference of each site's arena_site */
+    _Atomic uint8_t *codes;   /* [SMALL_IDS] each site's code; 0: none */
+    _Atomic uintptr_t *wide;  /* [SMALL_REGIONS] address of the second shadow of each region; 0: none */
+    _Atomic uint16_t ids[SMALL_OTHER]; /* the site of each code; set before a cell has it, and never changed */
+    unsigned n_codes;
     _Atomic uint32_t n_regions;
     _Atomic uintptr_t large; /* address of a large page + the number of pieces in it that are free, the lowest ones */
     _Atomic bool is_on;
@@ -82,7 +96,7 @@ struct small_state {
 /* The only instance.  ctx: any */
 struct small_state *small_state_sig(void);
 
-#define SMALL_PIECE_BYTES (((size_t)1 << (SMALL_REGION_SHIFT - SMALL_GRANULE_SHIFT)) * sizeof(uint16_t))
+#define SMALL_PIECE_BYTES ((size_t)1 << (SMALL_REGION_SHIFT - SMALL_GRANULE_SHIFT))
 
 /* Zeroed memory of SMALL_PIECE_BYTES on a page's border, for a piece of the shadow or for what else is read here and
  * there as the heap is: in a large page, once the heap is large. NULL when there is none.  ctx: hook */
@@ -91,9 +105,15 @@ void *small_piece_hook(void);
 /* Maps the tables of the state; false when there is no memory.  ctx: ordinary */
 bool small_shadow_init_hook(void);
 
-/* The shadow cell of address, NULL when there is none. The cells of the addresses up to the next multiple of the
- * region's size follow it.
- * ctx: any */
-uint16_t *small_cell_sig(uintptr_t address);
+/* The cells of an address in the shadows. Those of the addresses up to the next multiple of the region's size follow
+ * them. */
+struct small_place {
+    uint8_t *cell;
+    _Atomic uintptr_t *wide; /* the region's second shadow */
+    size_t granule;          /* number of the cell in the region */
+};
+
+/* Finds the cells of address; false when there are none.  ctx: any */
+bool small_place_sig(uintptr_t address, struct small_place *place);
 
 #endif
