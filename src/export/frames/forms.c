@@ -63,7 +63,8 @@ int frame_job_total(const struct frame_job *job, size_t column, double *total, s
     const uint32_t *roots = frame_roots(job->frame, &n_roots);
     size_t pair = frame_column_pair(job->frame, column);
     bool is_inclusive = frame_column_sums(job->frame, column) == FRAME_INCLUSIVE;
-    if (is_inclusive && n_roots > 1 && pair != SIZE_MAX) /* groups may hold each other's costs */
+    /* groups may hold each other's costs; and what is in a circle with the root is above it as well */
+    if (is_inclusive && pair != SIZE_MAX && (n_roots > 1 || !frame_is_tree(job->frame)))
         column = pair;
     enum frame_sums sums = frame_column_sums(job->frame, column);
     *total = 0;

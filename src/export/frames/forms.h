@@ -38,7 +38,7 @@ struct frame_form {
 bool frames_is_data(const struct frame *frame, uint32_t node);
 
 /* What 100 percent of a column are, with the values of the job's view: the root's value of an inclusive column; of an
- * exclusive one, or where several roots may hold each other's costs, the sum of the exclusive values of all nodes. The
+ * exclusive one, or where several roots or a circle may hold each other's costs, the sum of the exclusive values. The
  * data-centric tree counts only where there is nothing else. Never negative; 0 for a column that does not add up.
  * err: as frame_values */
 int frame_job_total(const struct frame_job *job, size_t column, double *total, struct error *err);
