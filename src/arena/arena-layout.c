@@ -194,7 +194,7 @@ FIELD(arena_thread, n_frames, 3808);
 FIELD(arena_thread, places, 3816);
 FIELD(arena_thread, sketches, 4840);
 FIELD(arena_thread, pages, 5096);
-FIELD(arena_thread, pad, 5100);
+FIELD(arena_thread, n_page_faults, 5100);
 FIELD(arena_thread, reaches, 5104);
 FIELD(arena_thread, n_traced, 6128);
 FIELD(arena_thread, meetings, 6136);

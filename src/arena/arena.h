@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 23
+#define ARENA_VERSION 24
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -519,7 +519,7 @@ struct arena_thread {
     uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
     uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
     uint32_t pages;                          /* its arena_pages, 0 = none */
-    uint32_t pad;
+    _Atomic uint32_t n_page_faults;          /* by the kernel's count, at most UINT32_MAX; 0: not known */
     uint32_t reaches[ARENA_REACH_BUCKETS]; /* first arena_reach of each bucket */
     _Atomic uint64_t n_traced;             /* samples that came to the log, whatever became of them */
     uint32_t meetings;                     /* newest arena_meeting, 0 = none */

@@ -754,6 +754,7 @@ static void fill_thread(struct side *side, const struct collected_thread *thread
     side->file.user_ns = view_count(&record->user_ns);
     side->file.system_ns = view_count(&record->system_ns);
     side->file.delay_ns = view_count(&record->delay_ns);
+    side->file.n_page_faults = atomic_load(&record->n_page_faults);
     side->file.unmeasured_ns = record->id == 0 ? view_count(&header->unmeasured_ns) : 0;
     side->file.n_frames = view_count(&record->n_frames);
     for (size_t i = 0; i < sizeof side->file.unwind_stops / sizeof side->file.unwind_stops[0]; i++)

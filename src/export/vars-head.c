@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
+#include "analysis/report/first-touch.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/report.h"
 #include "arena/arena.h"
 #include "base/path.h"
 #include "export/text-cells.h"
+
+#define TOUCHES_PERCENT 5 /* of the time, that first touches take: less is not said */
 
 /* Sums up the samples of all kernels of the self-test, and those on the instruction after the stalled one. */
 static void sum_kernels(const json_t *kernels, double *samples, double *next, double *worst)
@@ -360,6 +363,20 @@ static void put_busy(const struct report *report, const struct export_job *job, 
     text_labelled(out, job, "busy", text);
 }
 
+/* Puts what first touches take, where page faults were not sampled: it is in other causes then. */
+static void put_touches(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    double share = first_touch_uncounted(report);
+    char text[240];
+    if (report->has_too_few || share < TOUCHES_PERCENT)
+        return;
+    (void)snprintf(text, sizeof text,
+                   "%llu page faults take about %.0f %% of the time in user mode, here as execution or memory: with "
+                   "FAULTS, as by default, rows say where",
+                   (unsigned long long)report->model->n_page_faults, share);
+    text_labelled(out, job, "touches", text);
+}
+
 /* Whether the note is about an allocator that we do not see and that hides much: then it goes into the head. */
 static bool is_head_note(const struct report *report, const char *note)
 {
@@ -426,6 +443,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_missing(report, job, out);
     put_unmeasured(report, job, out);
     put_busy(report, job, out);
+    put_touches(report, job, out);
     put_hidden(report, job, out);
     put_regions(report, job, out);
     hardware_put_summary(report, job, out);

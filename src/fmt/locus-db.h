@@ -404,6 +404,7 @@ struct model {
     uint64_t user_ns, system_ns;               /* parts of the CPU time; both 0: not known */
     uint64_t unmeasured_ns;                    /* CPU time of threads that were not measured, beside cpu_time_ns */
     uint64_t delay_ns;                         /* threads with samples could run and waited for a CPU; 0: not known */
+    uint64_t n_page_faults;                    /* by the kernel's count, the profiler's own too; 0: not known */
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;                          /* the variables' samples are those of all threads */
     bool has_thread_list;                      /* threads is filled; older databases do not have it */

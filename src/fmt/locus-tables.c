@@ -368,6 +368,11 @@ static void pass_delay(struct pass *pass, struct model *model)
     pass_64(pass, &model->delay_ns, "time that threads waited for a CPU");
 }
 
+static void pass_page_faults(struct pass *pass, struct model *model)
+{
+    pass_64(pass, &model->n_page_faults, "page faults");
+}
+
 static const struct table tables[] = {
     {"machines", offsetof(struct model, n_machines), NULL, pass_machines},
     {"distances", offsetof(struct model, n_machines), has_distances, pass_distances},
@@ -384,6 +389,7 @@ static const struct table tables[] = {
     {"longer", offsetof(struct model, n_longer), NULL, pass_longer},
     {"unmeasured", offsetof(struct model, unmeasured_ns), NULL, pass_unmeasured},
     {"delay", offsetof(struct model, delay_ns), NULL, pass_delay},
+    {"page_faults", offsetof(struct model, n_page_faults), NULL, pass_page_faults},
     {"thread_names", offsetof(struct model, n_threads), has_thread_names, pass_thread_names},
 };
 #define N_TABLES (sizeof tables / sizeof *tables)

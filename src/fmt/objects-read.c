@@ -58,6 +58,8 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
     file->system_ns = json_take_word_at(take, root, "system_ns", UINT64_MAX);
     if (json_object_get(root, "delay_ns"))
         file->delay_ns = json_take_word_at(take, root, "delay_ns", UINT64_MAX);
+    if (json_object_get(root, "page_faults"))
+        file->n_page_faults = json_take_word_at(take, root, "page_faults", UINT64_MAX);
     if (json_object_get(root, "unmeasured_ns"))
         file->unmeasured_ns = json_take_word_at(take, root, "unmeasured_ns", UINT64_MAX);
     file->note = json_take_text_at(take, root, "note");

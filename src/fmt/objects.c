@@ -443,6 +443,8 @@ static void put_head(struct buf *out, const struct objects_file *file)
     json_put_word_at(out, "system_ns", file->system_ns);
     if (file->delay_ns)
         json_put_word_at(out, "delay_ns", file->delay_ns);
+    if (file->n_page_faults)
+        json_put_word_at(out, "page_faults", file->n_page_faults);
     if (file->unmeasured_ns)
         json_put_word_at(out, "unmeasured_ns", file->unmeasured_ns);
     json_put_text_at(out, "note", file->note);

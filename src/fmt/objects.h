@@ -296,6 +296,7 @@ struct objects_file {
     /* from version 5 on */
     uint64_t user_ns, system_ns; /* the two parts of cpu_time_ns; both 0: not known */
     uint64_t delay_ns;           /* beside cpu_time_ns: the thread could run and waited for a CPU; 0: not known */
+    uint64_t n_page_faults;      /* by the kernel's count, the profiler's own among them; 0: not known */
     uint64_t unmeasured_ns; /* of the first thread: CPU time of its process in threads that were not measured; 0: none,
                              * or an older file */
     char *note;             /* a sentence for reports, NULL = none */

@@ -164,13 +164,17 @@ int main(int argc, char **argv)
 END
 for compiler in gcc clang; do
     command -v "$compiler" >/dev/null || continue
-    # Of vectors about half is told only (doc/guide.md): the self-test knows loops of plain stores.
     "$compiler" -O2 -g -fno-tree-vectorize "$scratch/fill.c" -o "$scratch/fill"
-    ways="kept new"
+    "$compiler" -O0 -g "$scratch/fill.c" -o "$scratch/fill-O0"
+    "$compiler" -O3 -g "$scratch/fill.c" -o "$scratch/fill-O3"
+    ways="kept new new-O0 new-O3"
     [ "$compiler" != gcc ] || ways="$ways calloc trimmed reused"
     for way in $ways; do
         name=$compiler-$way
-        "$builddir/hpcrun" -ds -e EADDR -e FAULTS -o "$scratch/$name.m" "$scratch/fill" "$way" >"$scratch/$name.part" \
+        build=${way#new}
+        [ "$build" != "$way" ] || build=
+        "$builddir/hpcrun" -ds -e EADDR -e FAULTS -o "$scratch/$name.m" "$scratch/fill$build" "${way%-O[03]}" \
+            >"$scratch/$name.part" \
             2>"$scratch/errors" || fail "$name: $(cat "$scratch/errors")"
         "$builddir/hpcprof" -q -o "$scratch/$name.db" "$scratch/$name.m"
         "$builddir/hpcquery" vars --json "$scratch/$name.db" >"$scratch/$name.json"
@@ -183,6 +187,7 @@ for compiler in gcc clang; do
     python3 - "$scratch" "$compiler" $ways <<'PYTHON' || fail "$compiler: first touches are not told from the rest"
 import json, pathlib, sys
 scratch, compiler = pathlib.Path(sys.argv[1]), sys.argv[2]
+WITHIN = 30 # points: both are measured, and the self-test may have had a busy machine
 wrong = []
 for way in sys.argv[3:]:
     part = float((scratch / f"{compiler}-{way}.part").read_text())
@@ -195,7 +200,7 @@ for way in sys.argv[3:]:
         touches = 100 * (1 - part)
         print(f"{compiler} {way}: {touches:.0f} % of the time over new pages are first touches, by the report {said:.0f} %, "
               f"memory {memory:.0f} % ({low:.0f}-{high:.0f})")
-        is_right = 0.25 * said <= touches <= max(1.75 * said, said + 10) and said >= 5 and (memory <= 10 or low <= 0)
+        is_right = abs(said - touches) <= WITHIN and said >= 5 and (memory <= 10 or low <= 0)
     if (report["memory_least"], report["memory_most"]) != (low, high):
         sys.exit(f"{compiler} {way}: the whole program's bounds are {report['memory_least']} to {report['memory_most']}")
     wrong += [] if is_right else [way]

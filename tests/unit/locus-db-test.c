@@ -69,7 +69,7 @@ static void make_head(struct model *model)
     char **texts[] = {&model->program, &model->command, &model->plan, &model->skid, &model->topology};
     uint64_t *words[] = {&model->cpu_time_ns, &model->user_ns,       &model->system_ns,    &model->start_ns,
                          &model->end_ns,      &model->min_bytes,     &model->sample_bytes, &model->mark_ns,
-                         &model->n_frames,    &model->unmeasured_ns, &model->delay_ns};
+                         &model->n_frames,    &model->unmeasured_ns, &model->delay_ns,     &model->n_page_faults};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         *texts[i] = below(3) ? text() : NULL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

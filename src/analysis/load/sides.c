@@ -360,6 +360,7 @@ static void add_head(struct model *model, const struct objects_file *file)
     model->system_ns += file->system_ns;
     model->unmeasured_ns += file->unmeasured_ns;
     model->delay_ns += file->delay_ns;
+    model->n_page_faults += file->n_page_faults;
     if (file->note)
         model_note(model, "%s", file->note);
     if (file->sharing_note)

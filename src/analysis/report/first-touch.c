@@ -426,24 +426,36 @@ struct touched_at {
     size_t n;
 };
 
-static struct touched_at touched_at_of(const struct report *report, const struct variable *variable)
+/* Adds the place of a scope. */
+static void add_place(const struct model *model, uint32_t scope, struct touched_at *at)
 {
-    const struct model *model = report->model;
-    struct touched_at at = {.n = 0};
-    for (size_t i = 0; i < model->n_touches; i++) {
-        uint32_t scope = model->touches[i].scope;
-        struct touch_place place;
-        size_t k = 0;
-        if (&report->variables[report->variable_of[model->touches[i].variable]] != variable)
-            continue;
-        if (!next_place(model, &scope, &place))
-            continue;
-        while (k < at.n && (at.places[k].function != place.function || at.places[k].line != place.line))
-            k++;
-        if (k == at.n && k < TOUCH_PLACES_MAX)
-            at.places[at.n++] = place;
+    struct touch_place place;
+    size_t k = 0;
+    if (!next_place(model, &scope, &place))
+        return;
+    while (k < at->n && (at->places[k].function != place.function || at->places[k].line != place.line))
+        k++;
+    if (k == at->n && k < TOUCH_PLACES_MAX)
+        at->places[at->n++] = place;
+}
+
+/* The page faults on a variable, or on memory without a name, and where they are. */
+static double touched_at_of(const struct model *model, const struct variable *variable, size_t faults,
+                            struct touched_at *at)
+{
+    double sum = 0;
+    at->n = 0;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            double value = model->own[i * model->n_metrics + faults];
+            if (value <= 0)
+                continue;
+            sum += value;
+            add_place(model, i, at);
+        }
     }
-    return at;
+    return sum;
 }
 
 /* How near a line is to places where pages are touched. */
@@ -467,12 +479,15 @@ static double share_left(const struct report_row *row, const struct report_line 
     return row->value > 0 ? fmax(0, line->value / row->value * row->share - line->touched) : 0;
 }
 
-/* Whether first touches of a variable may lie in a row: in its own, and where nothing is accessed, as the instruction
- * that an interrupt finds in front of a store that is run again has often no data. */
-static bool may_touch(const struct variable *variable, const struct report_row *row)
+/* Whether first touches of a variable may lie in a row. An instruction that is run again stands in front of itself, and
+ * an interrupt there finds the one before it, whose data are any: at its line, all rows may have some. In its loop, the
+ * variable's own and those without data. The allocator touches pages when it writes how large a block is. */
+static bool may_touch(const struct variable *variable, const struct report_row *row, enum nearness near)
 {
-    bool is_own = row->variable == variable && !row->part && !report_is_special(row);
-    return is_own || strcmp(row->name, "<compute>") == 0;
+    bool is_own = row->variable == variable && !row->part;
+    if (report_aside(row) == REPORT_CAUSES && !row->fate)
+        return near == TOUCHED_THERE || is_own || strcmp(row->name, "<compute>") == 0;
+    return report_aside(row) == REPORT_ALLOCATOR;
 }
 
 /* Takes first touches out of what the row was spent on. Waiting for memory comes first: they look like it. */
@@ -523,12 +538,12 @@ static double share_out(struct report *report, const struct variable *variable, 
     for (enum nearness near = TOUCHED_THERE; near > TOUCHED_ELSEWHERE && left > 0; near--) {
         double all = 0;
         for (size_t i = 0; i < report->n_rows; i++)
-            for (size_t k = 0; may_touch(variable, &report->rows[i]) && k < report->rows[i].n_lines; k++)
+            for (size_t k = 0; may_touch(variable, &report->rows[i], near) && k < report->rows[i].n_lines; k++)
                 if (nearness_of(at, &report->rows[i].lines[k]) == near)
                     all += share_left(&report->rows[i], &report->rows[i].lines[k]);
         double part = all > 0 ? fmin(left, all) / all : 0;
         for (size_t i = 0; part > 0 && i < report->n_rows; i++)
-            if (may_touch(variable, &report->rows[i]))
+            if (may_touch(variable, &report->rows[i], near))
                 left -= take_part(variable, &report->rows[i], at, near, part);
     }
     return share - fmax(0, left);
@@ -538,16 +553,16 @@ int first_touch_add_causes(struct report *report, struct error *err)
 {
     const struct model *model = report->model;
     double ns = report->has_causes && report->sampled_s > 0 ? first_touch_ns(model) : 0;
-    if (ns <= 0 || model->n_touches == 0)
+    int64_t faults = model_metric(model, FAULTS_METRIC);
+    if (ns <= 0 || faults < 0)
         return 0;
     double *touched = calloc(report->n_variables + 1, sizeof *touched);
-    for (size_t i = 0; touched && i < model->n_touches; i++)
-        touched[report->variable_of[model->touches[i].variable]] += (double)model->touches[i].n_faults;
     for (size_t i = 0; touched && i < report->n_variables; i++) {
-        double share = 100 * touched[i] * ns / (report->sampled_s * 1e9);
-        struct touched_at at =
-            share < TOUCH_SHARE_LEAST ? (struct touched_at){.n = 0} : touched_at_of(report, &report->variables[i]);
-        touched[i] = at.n ? share_out(report, &report->variables[i], &at, share) : 0;
+        struct touched_at at;
+        double n = touched_at_of(model, &report->variables[i], (size_t)faults, &at);
+        double share = 100 * n * ns / (report->sampled_s * 1e9);
+        if (share >= TOUCH_SHARE_LEAST)
+            touched[i] = share_out(report, &report->variables[i], &at, share);
     }
     for (size_t i = 0; touched && i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
@@ -556,6 +571,14 @@ int first_touch_add_causes(struct report *report, struct error *err)
     }
     free(touched);
     return touched ? 0 : error_memory(err);
+}
+
+double first_touch_uncounted(const struct report *report)
+{
+    const struct model *model = report->model;
+    bool is_sampled = model->n_touches || model_metric(model, FAULTS_METRIC) >= 0;
+    double ns = report->has_causes && report->sampled_s > 0 && !is_sampled ? first_touch_ns(model) : 0;
+    return ns > 0 ? fmin(100, 100 * (double)model->n_page_faults * ns / (report->sampled_s * 1e9)) : 0;
 }
 
 /* --- what small pages take of waiting for memory --- */

@@ -81,9 +81,14 @@ double first_touch_small_pages(const struct model *model, uint64_t n_bytes, bool
 
 /* Tells first touches from what else the rows of a report were spent on: so many page faults of each variable, at what
  * one takes of the time in user mode. Three quarters of that may be more, or less, and the intervals hold it. Nothing
- * changes where page faults were not sampled, or where they take less than half a percent. The samples lie at the
- * variable and, as an instruction that is run again after the fault stands in front of itself, at <compute>: in
- * proportion to what both have at the lines of the faults, and then in their loops.  err: ERR_MEMORY */
+ * changes where page faults were not sampled, or where they take less than half a percent. The samples lie at the lines
+ * of the faults, of whatever data, as an instruction that is run again after the fault stands in front of itself: in
+ * proportion to what the rows have there; and then in their loops, at the variable and at <compute>.
+ * err: ERR_MEMORY */
 int first_touch_add_causes(struct report *report, struct error *err);
+
+/* Percent of all samples that first touches take by the kernel's count of page faults, where these were not sampled, so
+ * that nobody knows where; 0 where they were, or nothing is known. */
+double first_touch_uncounted(const struct report *report);
 
 #endif

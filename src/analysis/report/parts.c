@@ -280,8 +280,8 @@ enum report_cause report_aside(const struct report_row *row)
 static double part_of(const struct report_row *row, enum report_cause cause)
 {
     enum report_cause aside = report_aside(row);
-    if (aside != REPORT_CAUSES)
-        return aside == cause ? row->share : 0;
+    if (aside != REPORT_CAUSES && cause != REPORT_FIRST_TOUCH)
+        return aside == cause ? row->share - row->causes.first_touch : 0;
     return cause == REPORT_MEMORY        ? row->causes.memory
            : cause == REPORT_EXECUTION   ? row->causes.execution
            : cause == REPORT_UNVERIFIED  ? row->causes.unverified

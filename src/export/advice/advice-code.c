@@ -283,7 +283,7 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
     }
     uint8_t *is_inside = calloc(model->n_scopes + 1, sizeof *is_inside);
     if (is_inside) {
-        advice.share = code_spots_share(advices, &spot, 1, NULL, is_inside);
+        advice.share = advice.all = code_spots_share(advices, &spot, 1, NULL, is_inside);
         put_spot(advices, &spot, row, is_inside, &advice.place);
     }
     advices->failed |= !is_inside || advice.place.failed;
@@ -302,6 +302,7 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
                    path_last(model_text(model, spot.module)));
     } else if (is_known) {
         double part = code_facts_put(&facts, words, evidence);
+        advice.stores = facts.n_stores > 0;
         advice.is_unsure = part < 1;
         advice.share *= part;
     }

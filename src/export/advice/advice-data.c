@@ -244,17 +244,27 @@ static void advise_on_fields(struct advices *advices, const struct report_row *r
     (void)advice_add(advices, row, "split", saved * advice_waited(advices, row), colon + 2, &evidence);
 }
 
-/* Its pages are touched first where most of its samples are. */
+/* Pages are touched first where most of its samples are: its own, or those of a neighbour in front of which it is. */
 static void advise_on_first_touches(struct advices *advices, const struct report_row *row)
 {
-    struct buf evidence = {0};
+    struct buf words = {0}, evidence = {0};
+    double touched = row->causes.first_touch;
     if (advice_verdict(advices, row) != ROW_TOUCHES)
         return;
-    buf_printf(&evidence, "%.0f %% of its time is that of first touches of its pages",
-               100 * row->causes.first_touch / row->share);
-    (void)advice_add(advices, row, "page-touches", row->causes.first_touch,
-                     "its pages are touched first there: reuse memory, put it on huge pages, or touch it in parallel",
-                     &evidence);
+    if (row->touches && row->touches != row->variable)
+        text_short_function(&words, model_variable_name(advices->report->model, row->touches));
+    else
+        buf_printf(&words, "its memory");
+    buf_printf(&words, " is touched first there: reuse memory, put it on huge pages, or touch it in parallel");
+    buf_printf(&evidence, "%.0f %% of its time is that of first touches of pages", 100 * touched / row->share);
+    struct advice *made = words.data
+                              ? advice_add(advices, row, "page-touches",
+                                           fmin(row->share, touched * (1 + FIRST_TOUCH_DOUBT)), words.data, &evidence)
+                              : NULL;
+    if (made)
+        made->rank = touched;
+    advices->failed |= words.failed;
+    buf_fini(&words);
 }
 
 void advise_on_data(struct advices *advices, const struct report_row *row, bool has_shared_lines)

@@ -157,6 +157,18 @@ static void take_call(struct code_facts *facts, const char *operands)
     }
 }
 
+/* Whether the instruction writes to memory that is not the frame's. */
+static bool is_store(const struct insn *insn)
+{
+    static const char *const readers[] = {"cmp", "test",     "ucomi", "comi", "ptest", "call", "jmp",
+                                          "nop", "prefetch", "mul",   "imul", "div",   "idiv", "push"};
+    const char *to = destination(insn->operands);
+    bool is_memory = strchr(to, '(') && !strstr(to, "(%rbp") && !strstr(to, "(%rsp") && !strstr(to, "(%rip");
+    for (size_t i = 0; is_memory && i < sizeof readers / sizeof *readers; i++)
+        is_memory = !begins(insn->name, readers[i]);
+    return is_memory || begins(insn->name, "stos") || begins(insn->name, "movs ");
+}
+
 void code_facts_take(struct code_facts *facts, const char *text)
 {
     struct insn insn = insn_of(text);
@@ -164,6 +176,7 @@ void code_facts_take(struct code_facts *facts, const char *text)
     unsigned bytes = 0;
     facts->n_insns++;
     facts->n_stack += strstr(insn.operands, "(%rbp)") != NULL;
+    facts->n_stores += is_store(&insn);
     facts->n_rounding += ends(insn.name, "mxcsr") || begins(insn.name, "fldcw") || begins(insn.name, "fnstcw");
     facts->n_integer_divides += begins(insn.name, "idiv") || (begins(insn.name, "div") && !arithmetic);
     if (begins(insn.name, "call")) {

@@ -144,6 +144,31 @@ static bool advise_on_touches(struct advices *advices, const struct report_row *
     return left < ADVICE_SHARE_MIN;
 }
 
+/* Where page faults were not sampled and would explain most of a place that stores: that is said in place of advice
+ * about its instructions. */
+static bool advise_on_uncounted(struct advices *advices, const struct report_row *row, struct code_advice *at)
+{
+    double touched = first_touch_uncounted(advices->report);
+    struct buf words = {0}, evidence = {0};
+    if (!at->stores || touched < ADVICE_SHARE_MIN || touched < ADVICE_PART * at->all)
+        return false;
+    buf_printf(&words,
+               "pages may be touched first there, and measuring FAULTS, too, would tell (the default, or -e EADDR -e "
+               "FAULTS)");
+    buf_printf(&evidence,
+               "%llu page faults, which take about %.0f %% of the time in user mode somewhere; %.1f %% of it is spent "
+               "at that place, which stores to memory",
+               (unsigned long long)advices->report->model->n_page_faults, touched, at->all);
+    double most = fmin(at->all, touched * (1 + FIRST_TOUCH_DOUBT));
+    struct advice *made = words.data ? advice_add(advices, row, "page-touches", most, words.data, &evidence) : NULL;
+    if (made)
+        made->is_verified = false;
+    advice_set_place(made, &at->place);
+    advices->failed |= words.failed;
+    buf_fini(&words);
+    return true;
+}
+
 /* Busy with arithmetic or branches: what the instructions of the loop with most of it are, and what calls it. */
 static void advise_on_compute(struct advices *advices, const struct report_row *row)
 {
@@ -154,7 +179,9 @@ static void advise_on_compute(struct advices *advices, const struct report_row *
     struct code_advice at = advice_on_code(advices, row, row->share >= ADVICE_LARGE_PERCENT, &words, &evidence);
     if (!words.len_bytes)
         buf_printf(&words, "change the code at these lines");
-    if (words.data)
+    if (advise_on_uncounted(advices, row, &at))
+        buf_fini(&evidence);
+    else if (words.data)
         advice_add_of_code(advices, row, "compute", row->share - row->causes.first_touch, words.data, &evidence, &at);
     advices->failed |= words.failed;
     buf_fini(&words);

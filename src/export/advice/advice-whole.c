@@ -10,23 +10,24 @@
 #include "base/path.h"
 #include "export/text-cells.h"
 
-#define LEAK_BYTES (1 << 20) /* of a path, live at the end and never used ... */
-#define LEAK_PART 0.1        /* ... and of all bytes that are */
-#define ALLOCATOR_LEAST 10.0 /* percent of all samples */
-#define FAULT_MOST_S 1e-5    /* of time in the kernel for each page fault: with more it is something else */
-#define FAULTS_MOST_S 1e-3   /* the same where nothing else is known: of a huge page, and on a slow machine */
-#define HUGE_FAULT_S 5e-5    /* the same: a huge page must have been cleared */
-#define TOUCH_TIMES 3        /* the same of a first touch: the page comes out of the caches, too */
-#define COLD_TIMES 2         /* times as much as shows in user mode of a call or a fault: code behind it runs slower */
-#define CALLS_LEAST 5.0      /* percent of all samples on the way back from system calls: there are many */
-#define CHURN_BLOCKS 100     /* that were given back again ... */
-#define CHURN_BYTES 4096     /* ... of so many bytes on average ... */
+#define LEAK_BYTES (1 << 20)   /* of a path, live at the end and never used ... */
+#define LEAK_PART 0.1          /* ... and of all bytes that are */
+#define ALLOCATOR_LEAST 10.0   /* percent of all samples */
+#define FAULT_MOST_S 1e-5      /* of time in the kernel for each page fault: with more it is something else */
+#define FAULTS_MOST_S 1e-3     /* the same where nothing else is known: of a huge page, and on a slow machine */
+#define HUGE_FAULT_S 5e-5      /* the same: a huge page must have been cleared */
+#define COLD_TIMES 2           /* times as much as shows in user mode of a call: code behind it runs slower */
+#define CALLS_LEAST 5.0        /* percent of all samples on the way back from system calls: there are many */
+#define CHURN_BLOCKS 100       /* that were given back again ... */
+#define CHURN_BYTES 4096       /* ... of so many bytes on average ... */
 #define CHURN_NS_PER_BYTE 0.35 /* ... with no more time at each: they are filled or copied */
 #define CHURN_SPOTS 64         /* places where such blocks are used */
 #define CHURN_SPOT_PART 0.05   /* of their samples: places with less do other things, too */
 #define CHURN_OWN_PART 0.3     /* of what is done at a place: with less it is not done for them */
 #define MAPPED_BYTES 131072    /* from here on malloc maps blocks anew */
 #define FREED_PART 0.9         /* of a variable's blocks: they are allocated anew again and again */
+
+#define HEAP_ON_HUGE_PAGES "put the heap on huge pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1)"
 
 /* --- the kernel --- */
 
@@ -52,7 +53,10 @@ static void put_faults(const struct advices *advices, const struct variable *var
     text_short_function(words, model_variable_name(model, variable));
     if (place.line)
         buf_printf(words, " (%s:%u)", path_last(model_text(model, place.file)), place.line);
-    if (is_freed) {
+    bool is_small = is_freed && variable->size_bytes / variable->n_blocks < MAPPED_BYTES;
+    if (is_small && fault_s < HUGE_FAULT_S) { /* malloc reuses such blocks itself */
+        buf_printf(words, ", where the heap grows: " HEAP_ON_HUGE_PAGES);
+    } else if (is_freed) {
         text_size(variable->size_bytes / variable->n_blocks, size);
         buf_printf(words, ", %llu blocks of %s freed again: allocate once and reuse%s",
                    (unsigned long long)variable->n_blocks, size, fault_s < HUGE_FAULT_S ? ", or use huge pages" : "");
@@ -215,6 +219,24 @@ static double around_calls(const struct advices *advices, const struct report_ro
     return sum;
 }
 
+/* The page faults that were sampled, of memory without a name, too. */
+static double faults_of(const struct model *model)
+{
+    int64_t faults = model_metric(model, FAULTS_METRIC);
+    uint32_t root = model_data_root(model);
+    return faults >= 0 && root ? model_value(model, root, (size_t)faults) : 0;
+}
+
+/* Percent of the CPU time that the kernel took for page faults of the program: where the profiler has much work of its
+ * own, as many as were sampled may take, for some of the time is the profiler's. */
+static double share_of_faults(const struct report *report, const struct report_row *profiler, double n_sampled)
+{
+    double share = report_kernel_alone(report), cpu_s = report->user_s + report->system_s;
+    if (n_sampled <= 0 || !profiler || profiler->share < ADVICE_LARGE_PERCENT || cpu_s <= 0)
+        return share;
+    return fmin(share, 100 * n_sampled * FAULT_MOST_S / cpu_s);
+}
+
 void advise_on_kernel(struct advices *advices, double least)
 {
     const struct report *report = advices->report;
@@ -227,7 +249,9 @@ void advise_on_kernel(struct advices *advices, double least)
     size_t most;
     if (share < least || report_kernel_least(report) < ADVICE_LARGE_PERCENT)
         return;
-    double n_faults = count_faults(advices, &most), fault_s = n_faults > 0 ? system_s / n_faults : 0;
+    double n_named = count_faults(advices, &most), n_sampled = fmax(n_named, faults_of(report->model));
+    double n_faults = n_sampled > 0 ? n_sampled : (double)report->model->n_page_faults;
+    double fault_s = n_faults > 0 ? system_s / n_faults : 0;
     bool has_calls = calls && calls->share >= CALLS_LEAST;
     bool is_by_faults = n_faults > 0 && (fault_s <= FAULT_MOST_S || (!has_calls && fault_s <= FAULTS_MOST_S));
     buf_printf(&evidence, "%.2f s of CPU time in the kernel", system_s);
@@ -235,7 +259,16 @@ void advise_on_kernel(struct advices *advices, double least)
         buf_printf(&evidence, ", without %.2f s for waiting", report->system_waiting_s);
     if (n_faults > 0)
         buf_printf(&evidence, "; about %.0f page faults: %.1f us of that for each", n_faults, 1e6 * fault_s);
-    if (is_by_faults) {
+    bool is_named = n_named > ADVICE_PART * n_sampled;
+    if (is_by_faults && n_sampled > 0 && !is_named) {
+        buf_printf(&words,
+                   "page faults: %.0f %% at memory of no recorded block, as where the heap grows: " HEAP_ON_HUGE_PAGES,
+                   100 * (1 - n_named / n_sampled));
+    } else if (is_by_faults && n_sampled <= 0) {
+        buf_printf(&words,
+                   "page faults: put large data on huge pages, reuse memory, or touch it in parallel; measuring "
+                   "FAULTS, too, would tell which");
+    } else if (is_by_faults) {
         put_faults(advices, &report->variables[most], &advices->touches->variables[most],
                    (double)advices->touches->variables[most].n_faults / n_faults, fault_s, &words);
     } else {
@@ -244,15 +277,18 @@ void advise_on_kernel(struct advices *advices, double least)
         buf_printf(&words, "system calls: make fewer or larger ones; strace -c -f counts them");
     }
     /* Pages that are not touched anew also save what that takes in user mode; calls, the way there and back. */
-    double beside =
-        (is_by_faults ? TOUCH_TIMES * report->causes.first_touch : COLD_TIMES * around_calls(advices, calls));
-    double gain = share + (share - report_kernel_least(report)) + user * fmin(100, beside);
+    double touches = report->causes.first_touch + first_touch_uncounted(report);
+    double beside = is_by_faults ? (1 + FIRST_TOUCH_DOUBT) * touches : COLD_TIMES * around_calls(advices, calls);
+    double own = is_by_faults ? share_of_faults(report, row_named(advices, WAITS_PROFILER), n_sampled) : share;
+    if (own < share)
+        buf_printf(&evidence, "; the profiler works there, too");
+    double gain = own + (share - report_kernel_least(report)) * own / share + user * fmin(100, beside);
     struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", gain,
                                                   words.data, &evidence)
                                      : NULL;
     if (made) {
         made->is_of_cpu_time = true;
-        made->variable = is_by_faults ? &report->variables[most] : NULL;
+        made->variable = is_by_faults && n_sampled > 0 && is_named ? &report->variables[most] : NULL;
     }
     advice_set_place(made, &place);
     advices->failed |= words.failed;
@@ -261,23 +297,41 @@ void advise_on_kernel(struct advices *advices, double least)
 
 /* --- the allocator --- */
 
+/* Pages of the heap that the allocator touches first, when it writes how large a block is. */
+static void advise_on_heap_pages(struct advices *advices, const struct report_row *at, double touched)
+{
+    struct buf evidence = {0};
+    if (touched < ADVICE_SHARE_MIN)
+        return;
+    buf_printf(&evidence,
+               "%.1f %% of all samples are in the allocator and of first touches of pages, which the heap grows by",
+               touched);
+    struct advice *made = advice_add(advices, at, "page-touches", fmin(100, touched * (1 + FIRST_TOUCH_DOUBT)),
+                                     "new pages of the heap are touched first there: " HEAP_ON_HUGE_PAGES, &evidence);
+    if (made)
+        made->share = made->rank = touched;
+}
+
 /* The allocator's own time, by all lines that call it; said once, of the line with most of it. */
 void advise_on_allocator(struct advices *advices)
 {
     const struct report_row *at = NULL;
     struct buf evidence = {0}, place = {0};
-    double sum = 0;
+    double sum = 0, touched = 0;
     size_t n = 0;
     for (size_t i = 0; i < advices->report->n_rows; i++) {
         const struct report_row *row = &advices->report->rows[i];
         if (strcmp(row->name, ALLOCATOR_ROW) != 0)
             continue;
-        sum += row->share;
+        sum += row->share - row->causes.first_touch;
+        touched += row->causes.first_touch;
         n++;
         at = !at || row->share > at->share ? row : at;
     }
     const struct report_row *profiler = row_named(advices, WAITS_PROFILER);
     bool is_disturbed = profiler && profiler->share > sum; /* most of what would be saved is not in the allocator */
+    if (at)
+        advise_on_heap_pages(advices, at, touched);
     if (!at || sum < ALLOCATOR_LEAST)
         return;
     buf_printf(&evidence,

@@ -153,6 +153,7 @@ struct code_facts {
     unsigned n_packed_integers;
     unsigned n_divides, n_roots, n_integer_divides;
     unsigned n_rounding; /* reads and writes of the control register of floating-point arithmetic */
+    unsigned n_stores;   /* to memory other than the frame */
     unsigned n_calls;
     char callees[CODE_CALLEES][48]; /* names of functions that are called, "" where there are no more */
     struct {
@@ -222,6 +223,8 @@ struct code_advice {
                        * saves no more; NAN: no place is known, or none is large enough */
     bool is_unsure;   /* whether it saves anything, as where a compiler may find no way */
     bool is_spread;   /* none is large enough */
+    bool stores;      /* it stores to memory: pages may be touched first there */
+    double all;       /* percent of all samples that it has, of which share is what may be saved */
     struct buf place; /* of advice, to be taken over */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernel knows of a thread when it ends: how much of its CPU time was spent in the program and how much in the
- * kernel, to the nanosecond for the calling thread and in ticks for another one; how long it waited for a CPU; its
- * name. Ordinary code, with raw system calls, because libc's functions are cancellation points. */
+ * kernel, to the nanosecond for the calling thread and in ticks for another one; its page faults; how long it waited
+ * for a CPU; its name. Ordinary code, with raw system calls, because libc's functions are cancellation points. */
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -11,20 +11,29 @@
 #include "runtime/process/threads.h"
 
 #define TICK_NS 10000000u /* USER_HZ is 100 */
-#define USER_FIELD 14     /* of /proc/TID/stat, counted from 1: utime, then stime */
+#define FIELD_FIRST 10  /* of those of /proc/TID/stat, counted from 1, that are read: faults that needed no disk ... */
+#define FIELD_MAJOR 12  /* ... those that did ... */
+#define FIELD_USER 14   /* ... utime ... */
+#define FIELD_SYSTEM 15 /* ... and stime */
+
+/* What the kernel has counted of a thread. */
+struct usage {
+    uint64_t user_ns, system_ns, n_page_faults;
+};
 
 static uint64_t ns_of(const struct timeval *time)
 {
     return (uint64_t)time->tv_sec * CLOCK_S_NS + (uint64_t)time->tv_usec * 1000u;
 }
 
-static bool read_own(uint64_t *user_ns, uint64_t *system_ns)
+static bool read_own(struct usage *out)
 {
     struct rusage usage;
     if (own_call_sig(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
         return false;
-    *user_ns = ns_of(&usage.ru_utime);
-    *system_ns = ns_of(&usage.ru_stime);
+    *out = (struct usage){.user_ns = ns_of(&usage.ru_utime),
+                          .system_ns = ns_of(&usage.ru_stime),
+                          .n_page_faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt};
     return true;
 }
 
@@ -65,26 +74,27 @@ static void name_of_stat(const char *text, size_t n, char name[ARENA_COMM_BYTES]
     name[len] = 0;
 }
 
-static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns, char name[ARENA_COMM_BYTES])
+static bool read_other(uint32_t tid, struct usage *out, char name[ARENA_COMM_BYTES])
 {
     char text[512];
     size_t n = read_file(tid, "/stat", text, sizeof text), at = n;
-    uint64_t ticks[2] = {0, 0};
+    uint64_t fields[FIELD_SYSTEM - FIELD_FIRST + 1] = {0};
     int field = 2;
     name_of_stat(text, n, name);
     while (at > 0 && text[at - 1] != ')')
         at--;
     if (at == 0)
         return false;
-    for (; at < n && field < USER_FIELD + 2; at++) {
+    for (; at < n && field <= FIELD_SYSTEM; at++) {
         if (text[at] == ' ')
             field++;
-        else if (field >= USER_FIELD && field < USER_FIELD + 2)
-            ticks[field - USER_FIELD] = ticks[field - USER_FIELD] * 10 + (uint64_t)(text[at] - '0');
+        else if (field >= FIELD_FIRST && field <= FIELD_SYSTEM)
+            fields[field - FIELD_FIRST] = fields[field - FIELD_FIRST] * 10 + (uint64_t)(text[at] - '0');
     }
-    *user_ns = ticks[0] * TICK_NS;
-    *system_ns = ticks[1] * TICK_NS;
-    return field >= USER_FIELD + 2;
+    *out = (struct usage){.user_ns = fields[FIELD_USER - FIELD_FIRST] * TICK_NS,
+                          .system_ns = fields[FIELD_SYSTEM - FIELD_FIRST] * TICK_NS,
+                          .n_page_faults = fields[0] + fields[FIELD_MAJOR - FIELD_FIRST]};
+    return field > FIELD_SYSTEM;
 }
 
 /* The second number of schedstat: nanoseconds that the thread was ready to run and did not. 0: the kernel does not say.
@@ -118,17 +128,19 @@ static void name_record(struct arena_thread *record, const char name[ARENA_COMM_
 
 void thread_facts_record(struct thread_state *state)
 {
-    uint64_t user_ns, system_ns;
+    struct usage usage;
     char name[ARENA_COMM_BYTES] = "";
     bool is_own = state == thread_self_sig();
     /* The name of a thread without samples is never shown, but others are compared with the first one's. */
     if (is_own && (state->samples.root || state->record->id == 0))
         (void)own_call_sig(SYS_prctl, PR_GET_NAME, name);
-    if (is_own ? !read_own(&user_ns, &system_ns) : !read_other(state->record->tid, &user_ns, &system_ns, name))
+    if (is_own ? !read_own(&usage) : !read_other(state->record->tid, &usage, name))
         return;
     name_record(state->record, name);
-    atomic_store(&state->record->user_ns, state->past.user_ns + user_ns);
-    atomic_store(&state->record->system_ns, state->past.system_ns + system_ns);
+    atomic_store(&state->record->user_ns, state->past.user_ns + usage.user_ns);
+    atomic_store(&state->record->system_ns, state->past.system_ns + usage.system_ns);
+    uint64_t n_page_faults = state->past.n_page_faults + usage.n_page_faults;
+    atomic_store(&state->record->n_page_faults, n_page_faults < UINT32_MAX ? (uint32_t)n_page_faults : UINT32_MAX);
     if (state->samples.root) /* what threads without samples wait for hardly matters */
         atomic_store(&state->record->delay_ns, state->past.delay_ns + delay_of(state->record->tid));
 }

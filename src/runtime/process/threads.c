@@ -316,6 +316,7 @@ static void record_resume(struct thread_state *state)
     past->user_ns = atomic_load(&record->user_ns);
     past->system_ns = atomic_load(&record->system_ns);
     past->delay_ns = atomic_load(&record->delay_ns);
+    past->n_page_faults = atomic_load(&record->n_page_faults);
     state->samples.below = state->samples.root;
     state->samples.below_partial = state->samples.partial;
     for (int i = 0; i < ARENA_EVENTS_MAX; i++) {
@@ -594,6 +595,7 @@ void thread_renew(struct thread_state *self)
         state->past.user_ns -= atomic_load(&closed->user_ns) - past.user_ns;
         state->past.system_ns -= atomic_load(&closed->system_ns) - past.system_ns;
         state->past.delay_ns -= atomic_load(&closed->delay_ns) - past.delay_ns;
+        state->past.n_page_faults -= atomic_load(&closed->n_page_faults) - past.n_page_faults;
     } else if (state) {
         thread_discard(state);
     }

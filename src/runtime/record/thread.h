@@ -168,7 +168,7 @@ struct thread_pending {
 
 /* The sums of the record when the thread began: they belong to the threads that had it before. */
 struct thread_past {
-    uint64_t cpu_time_ns, user_ns, system_ns, delay_ns;
+    uint64_t cpu_time_ns, user_ns, system_ns, delay_ns, n_page_faults;
     uint64_t taken[ARENA_EVENTS_MAX], overflows[ARENA_EVENTS_MAX], not_delivered[ARENA_EVENTS_MAX];
     uint64_t enabled_ns[ARENA_EVENTS_MAX], running_ns[ARENA_EVENTS_MAX];
 };
