@@ -8,7 +8,7 @@
 
 #define REGION_BYTES ((size_t)1 << SMALL_REGION_SHIFT)
 #define SHADOW_BYTES SMALL_PIECE_BYTES
-#define WIDE_BYTES (SHADOW_BYTES * sizeof(uint16_t))
+#define WIDE_PIECES sizeof(uint16_t) /* of a second shadow */
 #define LARGE_FROM 4 /* pieces; those of a larger heap lie in large pages, as notes are written here and there */
 #define LARGE_PIECES (ZONE_LARGE_BYTES / SHADOW_BYTES)
 
@@ -31,22 +31,28 @@ bool small_shadow_init_hook(void)
     return true;
 }
 
-void *small_piece_hook(void)
+/* So many pieces side by side. */
+static void *pieces(unsigned n)
 {
     struct small_state *small = small_state_sig();
     uintptr_t large = atomic_load(&small->large);
     if (atomic_load_explicit(&small->n_regions, memory_order_relaxed) < LARGE_FROM)
-        return zone_pages_sig(SHADOW_BYTES);
-    while (large % ZONE_LARGE_BYTES)
-        if (atomic_compare_exchange_weak(&small->large, &large, large - 1))
+        return zone_pages_sig(n * SHADOW_BYTES);
+    while (large % ZONE_LARGE_BYTES >= n)
+        if (atomic_compare_exchange_weak(&small->large, &large, large - n))
             return (void *)(large / ZONE_LARGE_BYTES * ZONE_LARGE_BYTES +
-                            (large % ZONE_LARGE_BYTES - 1) * SHADOW_BYTES);
+                            (large % ZONE_LARGE_BYTES - n) * SHADOW_BYTES);
     uintptr_t made = (uintptr_t)zone_large_sig();
     if (!made)
-        return zone_pages_sig(SHADOW_BYTES);
+        return zone_pages_sig(n * SHADOW_BYTES);
     /* what another thread has put there meanwhile is given up: address space that nobody has touched, once */
-    atomic_store(&small->large, made + LARGE_PIECES - 1);
-    return (char *)made + (LARGE_PIECES - 1) * SHADOW_BYTES;
+    atomic_store(&small->large, made + LARGE_PIECES - n);
+    return (char *)made + (LARGE_PIECES - n) * SHADOW_BYTES;
+}
+
+void *small_piece_hook(void)
+{
+    return pieces(1);
 }
 
 /* Gives the slot to the piece with this tag. False when another thread, or the code that this thread was interrupted
@@ -94,7 +100,7 @@ static bool write_wide(const struct small_place *place, size_t n_cells, unsigned
 {
     uintptr_t wide = atomic_load_explicit(place->wide, memory_order_acquire), none = 0;
     if (!wide) {
-        wide = (uintptr_t)zone_pages_sig(WIDE_BYTES);
+        wide = (uintptr_t)pieces(WIDE_PIECES);
         /* what another thread has made meanwhile stands; ours is given up: address space that nobody has touched */
         if (!wide || !atomic_compare_exchange_strong(place->wide, &none, wide))
             wide = none;
