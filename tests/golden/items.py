@@ -103,7 +103,7 @@ static void nest(int depth)
 }
 int main(void)
 {
-    for (int turn = 0; turn < 3; turn++)
+    for (int turn = 0; turn < 15; turn++)
         nest(7);
     return 0;
 }
