@@ -122,15 +122,23 @@ class Frame(Familiar):
         self._dataframe = self._kept = self._default = None
 
     @classmethod
-    def open(cls, path, fields=False):
-        """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it."""
+    def open(cls, path, fields=False, tree=None):
+        """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it. Of a database
+        there are two trees that hold the same costs, of code and of data, so that sums over all nodes count them twice; tree: "code"
+        or "data", that one alone."""
         handle = ctypes.c_void_p()
         library.check("frame_open_fields" if fields else "frame_open", os.fsencode(path), handle)
         made = cls(handle)
         made._path = os.fspath(path)
-        return made
+        return made if tree is None else made._made("frame_choose_tree", library.data(tree))
 
-    from_hpctoolkit = from_caliper = from_caliperreader = from_gprof_dot = open
+    @classmethod
+    def from_hpctoolkit(cls, path, tree="code"):
+        """A database of HPCToolkit, or of ours: of that the tree of code alone, as hpcquery's operations take it; tree: "data", or
+        None for both."""
+        return cls.open(path, tree=tree)
+
+    from_caliper = from_caliperreader = from_gprof_dot = open
 
     def close(self):
         """Ends the frame, which is freed rather at once than when nobody refers to it any more; arrays of its values stay."""

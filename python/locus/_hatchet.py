@@ -541,7 +541,7 @@ class Familiar:
 
     def groupby_aggregate(self, groupby_column, agg_function="sum"):
         """groupby with edges."""
-        return self.groupby(groupby_column, agg_function, edges=True)
+        return self.groupby(_one(groupby_column), agg_function, edges=True)
 
     def _keys(self, attribute):
         """What names the group of each node."""
@@ -686,7 +686,7 @@ class Familiar:
         """Mean, maximum and imbalance (maximum / mean) of a column over the profiles, for the nodes whose largest value is at least
         threshold. verbose: the profiles with the largest values are named, which they always are here."""
         del verbose
-        name = metric_column or self.default_column
+        name = _one(metric_column) or self.default_column
         made = self.run("imbalance", name)
         if threshold is None:
             return made
@@ -730,6 +730,11 @@ class Familiar:
         """The profiles of a rank and a thread; None: all."""
         said = [f"{what} = {int(number)}" for what, number in (("rank", rank), ("thread", thread)) if number is not None]
         return self.find_profiles(" and ".join(said)) if said else None
+
+
+def _one(names):
+    """The one name of a list with one, as Hatchet takes, too; else what it is."""
+    return names[0] if isinstance(names, (list, tuple)) and len(names) == 1 else names
 
 
 def _attribute(name):

@@ -108,6 +108,8 @@ static int open_file(struct machine_code *code, uint32_t module, struct listing 
     int status = check_file(code->job->model, module, err);
     if (status == 0)
         status = listing_open(model_text(code->job->model, module), listing, err);
+    if (status == ERR_FORMAT) /* something else has the name now */
+        status = err ? err->code = ERR_NOT_FOUND : ERR_NOT_FOUND;
     if (status == 0)
         code->files[code->n_files++] = (struct code_file){module, *listing};
     return status;

@@ -50,17 +50,17 @@ cp out before
 expect_text before 'main\(\)::pairs'
 expect_text before 'main\(\)::counts'
 expect_status 0 "$builddir/hpcprof" -q -o extended --extend m-4000
-# Memory and execution are judged by measurement, so those of both at once may differ from the sum; the columns still add up.
+# Memory, execution and first touches are judged by measurement, so those of both at once may differ from the sum; the columns still add up.
 without_causes() {
     python3 -c '
 import csv, sys
 rows = list(csv.reader(sys.stdin))
-at = [i for i, name in enumerate(rows[0]) if name.startswith(("memory_", "execution_", "unverified_"))]
+at = [i for i, name in enumerate(rows[0]) if name.startswith(("memory_", "execution_", "unverified_", "first_touch_share", "touched_share"))]
 names = rows[0]
 for row in rows[1:]:
     cell = dict(zip(names, row))
     if cell.get("memory_share"):
-        parts = sum(float(cell[name]) for name in ("memory_share", "execution_share", "unverified_share"))
+        parts = sum(float(cell.get(name) or 0) for name in ("memory_share", "execution_share", "unverified_share", "first_touch_share"))
         if abs(parts - float(cell["share"])) > 0.05:
             sys.exit(f"{row}: the parts of the share make {parts}")
 for row in rows:

@@ -20,7 +20,6 @@ expect_text "$scratch/err" '^hpcrun: -m has no effect'
 # What nobody reads is refused.
 expect_status 2 "$hpcrun" -ck CHECKPOINT_SECOND=5 true
 expect_text "$scratch/err" "there is no knob 'CHECKPOINT_SECOND'"
-expect_status 2 "$hpcrun" -dd UNW true
 
 # Options that do nothing say so, and only they do.
 expect_status 0 "$hpcrun" -r -fnb path -e CPUTIME@f50 -o without-effect true

@@ -93,6 +93,38 @@ else
     skip_part "the loader puts the libraries elsewhere each time"
 fi
 
+# Memory that the program itself takes from the break, where small blocks were that have been freed since.
+cat >break.c <<'END'
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+enum { N = 100000, WORDS = 1 << 20 };
+static long *blocks[N];
+__attribute__((noinline)) static long *make_freed(void)
+{
+    return calloc(1, 96);
+}
+int main(void)
+{
+    for (int i = 0; i < N; i++)
+        blocks[i] = make_freed();
+    for (int i = 0; i < N; i++)
+        free(blocks[i]);
+    malloc_trim(0);
+    volatile long *taken = sbrk(WORDS * sizeof *taken);
+    clock_t from = clock();
+    while (clock() - from < CLOCKS_PER_SEC / 2)
+        for (long i = 0; i < WORDS; i++)
+            taken[i * 7919 % WORDS] += i;
+    return 0;
+}
+END
+$CC -O1 -g -o break break.c
+measure break once
+expect break once 'named("taken") > 20' 'site("make_freed") <= 5'
+
 # Switched off, and below the threshold that the user chose: as before.
 export DATACENTRIC_SMALL_SITES=0
 measure small threads

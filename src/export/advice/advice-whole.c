@@ -240,7 +240,7 @@ static double share_of_faults(const struct report *report, const struct report_r
 void advise_on_kernel(struct advices *advices, double least)
 {
     const struct report *report = advices->report;
-    double share = report_kernel_alone(report), user = 1 - report_kernel_percent(report) / 100;
+    double share = report_kernel_alone(report), user = 1 - report_kernel_percent(report) / 100, part = 1;
     double system_s = report->system_s - report->system_waiting_s;
     const struct report_row row = {
         .name = SPECIAL_KERNEL, .class = "kernel", .site = (char *)(uintptr_t) "", .share = share};
@@ -269,20 +269,23 @@ void advise_on_kernel(struct advices *advices, double least)
                    "page faults: put large data on huge pages, reuse memory, or touch it in parallel; measuring "
                    "FAULTS, too, would tell which");
     } else if (is_by_faults) {
-        put_faults(advices, &report->variables[most], &advices->touches->variables[most],
-                   (double)advices->touches->variables[most].n_faults / n_faults, fault_s, &words);
+        part = (double)advices->touches->variables[most].n_faults / n_faults;
+        put_faults(advices, &report->variables[most], &advices->touches->variables[most], part, fault_s, &words);
     } else {
         if (calls)
             (void)advice_put_caller(advices, calls, &place);
         buf_printf(&words, "system calls: make fewer or larger ones; strace -c -f counts them");
     }
     /* Pages that are not touched anew also save what that takes in user mode; calls, the way there and back. */
-    double touches = report->causes.first_touch + first_touch_uncounted(report);
+    double uncounted = first_touch_uncounted(report), touches = report->causes.first_touch + uncounted;
     double beside = is_by_faults ? (1 + FIRST_TOUCH_DOUBT) * touches : COLD_TIMES * around_calls(advices, calls);
+    if (is_by_faults && uncounted <= 0)
+        beside = fmin(beside, 100 - report->causes.execution);
     double own = is_by_faults ? share_of_faults(report, row_named(advices, WAITS_PROFILER), n_sampled) : share;
     if (own < share)
         buf_printf(&evidence, "; the profiler works there, too");
     double gain = own + (share - report_kernel_least(report)) * own / share + user * fmin(100, beside);
+    gain *= part; /* of the variable that is named */
     struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", gain,
                                                   words.data, &evidence)
                                      : NULL;

@@ -103,7 +103,7 @@ function card(advice, i) {
     element.append(head);
     if (t && row >= 0)
         element.append(t.vars.number("share", row) > 0 ? meter(partsOf(t.vars, row), wordsOf(partsOf(t.vars, row))) : meter([["other", share]]));
-    element.append(make("p", "do", text.charAt(0).toUpperCase() + text.slice(1).replace(/\.$/, "") + "."));
+    element.append(make("p", "do", text.replace(/\.$/, "") + "."));
     const line = lineAt(where), facts = make("p", "facts");
     if (!Number.isNaN(gain))
         facts.append(make("strong", "", `Gains at most ${percent(gain)}`), ` of the ${wholeOf(advice, i)}${advice.text("bound", i) === "not verified" ? ", not verified" : ""}. `);

@@ -54,7 +54,7 @@ function summary(vars, row) {
     const blocks = vars.number("n_blocks", row), element = vars.number("element_bytes", row);
     if (blocks > 0)
         pairs.push(["size", `${size(vars.number("size_bytes", row))} in ${short(blocks)} block${blocks === 1 ? "" : "s"}${element > 0 ? `, elements of ${short(element)} bytes` : ""}`]);
-    const texts = [words("meaning"), words("advice")].filter(Boolean).map((text) => make("p", "do", text.charAt(0).toUpperCase() + text.slice(1) + "."));
+    const texts = [words("meaning"), words("advice")].filter(Boolean).map((text) => make("p", "do", text + "."));
     return make("div", "", ...texts, meter(parts.map(([name, value]) => [name, (100 * value) / (vars.number("share", row) || 1)]), wordsOf(parts)), definitions(pairs));
 }
 

@@ -259,7 +259,7 @@ static uintptr_t in_layer(enum alloc_kind kind, const void *p)
 static void sink_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
 {
     struct thread_state *self = thread_self_sig();
-    if (kind == ALLOC_MMAP || kind == ALLOC_SHM)
+    if (kind == ALLOC_MMAP || kind == ALLOC_SHM || kind == ALLOC_BRK)
         small_forget_hook((uintptr_t)p, n_bytes);
     if (self)
         record_block(self, kind == ALLOC_HEAP || kind == ALLOC_POOL ? VAR_HEAP : VAR_MMAP, in_layer(kind, p), n_bytes,
