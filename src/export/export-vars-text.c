@@ -12,7 +12,7 @@
 
 #define LINES_SHOWN 3
 #define TOUCH_SHARE_MIN 5.0 /* percent of all samples: from here on a row says who touched it first */
-#define TOUCHED_LEAST 1 /* percent of all samples at first touches of pages that are told */
+#define TOUCHED_LEAST 1     /* percent of all samples at first touches of pages that are told */
 #define SCREEN_LINES 38     /* of a screen of 40, on which hpcrun and hpcprof have a line each ... */
 #define SCREEN_COLUMNS 100  /* ... of so many columns: as much as that on a narrower one */
 #define SCREEN_LEAST 1.0    /* percent of all samples that a row in it has ... */

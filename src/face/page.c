@@ -453,6 +453,12 @@ static void put_card(struct buf *out, const struct table *advice, size_t i, cons
     buf_printf(out, "</p></li>\n");
 }
 
+static bool is_kernel(const struct table *rows, size_t row)
+{
+    const char *class = text_at(rows, "class", row);
+    return class && strcmp(class, "kernel") == 0;
+}
+
 /* The first rows of the table of variables. */
 static void put_rows(struct buf *out, const struct table *rows)
 {
@@ -463,7 +469,10 @@ static void put_rows(struct buf *out, const struct table *rows)
                     "</thead><tbody>\n");
     for (size_t i = 0; i < n_shown; i++) {
         buf_printf(out, "<tr><td class=\"n\">");
-        put_percent(out, number_at(rows, "share", i));
+        if (is_kernel(rows, i))
+            buf_printf(out, "-"); /* it gives no samples */
+        else
+            put_percent(out, number_at(rows, "share", i));
         buf_printf(out, "</td><td>");
         put_bar(out, rows, i, longest);
         buf_printf(out, "</td><td>");

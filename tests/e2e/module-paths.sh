@@ -51,7 +51,7 @@ measured opened "$real/x.so" ./dynamic 400 open ./x.so
 measured below "$real/x.so" ./dynamic 400 open sub/link.so
 measured no-build-id "$real/plain.so" ./dynamic 400 open ./plain.so
 measured linked "$real/x.so" ./linked 400
-measured searched "$real/libsearched.so" env LD_LIBRARY_PATH=. ./searched 400
+LD_LIBRARY_PATH=. measured searched "$real/libsearched.so" ./searched 400 # without env, which has samples of its own
 measured rpath "$real/libsearched.so" ./rpath 400
 cp x.so gone.so
 measured deleted "$real/gone.so" ./dynamic 400 delete ./gone.so

@@ -87,7 +87,7 @@ class Case:
         self.all = added((row["function"], float(row["inclusive"])) for row in rows)
         variables = [row for row in variables["variables"] if not row["variable"].startswith("<")]
         self.data = added((row["variable"], row["value"]) for row in variables)
-        self.frames = {row["variable"]: row["function"] for row in variables if row["class"] == "stack"}
+        self.frames = {row["variable"]: row.get("function") for row in variables if row["class"] == "stack"}
 
     def export(self, form):
         path = self.scratch / f"{self.name}.{form}"

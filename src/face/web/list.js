@@ -192,7 +192,7 @@ export class List {
         /** @type {import("./grid.js").GridColumn[]} */ const made = [];
         for (const [column, title] of /** @type {[import("./packed.js").Column | undefined, string][]} */ ([[share, own ? "all" : "share"], [own, "own"]]))
             if (column)
-                made.push({key: column.key, title, classes: "n", width: "4.2rem", ranks: column.numbers, cell: (row) => (this.isGroup(row) ? this.sumAt(column, row) : percent(column.number(row))),
+                made.push({key: column.key, title, classes: "n", width: "4.2rem", ranks: column.numbers, cell: (row) => (this.isGroup(row) ? this.sumAt(column, row) : percent(answer.text("class", row) === "kernel" ? NaN : column.number(row))),
                            help: title === "own" ? "Without what it calls" : "Share of the whole, in percent"});
         if (name)
             made.push({key: "item", title: KINDS.find(([kind]) => kind === this.kind)?.[1].toLowerCase() || "name", isText: true, width: "minmax(7rem, 1fr)", ranks: name.ranks,

@@ -47,7 +47,7 @@ function columnsOf(vars) {
     const ranks = (key) => vars.columns.get(key)?.ranks || new Float64Array(vars.n);
     const longest = vars.n ? vars.number("share", 0) || 1 : 1;
     /** @type {GridColumn[]} */ const columns = [
-        {key: "share", title: "share", classes: "n", width: "4.5rem", ranks: ranks("share"), cell: (row) => percent(vars.number("share", row))},
+        {key: "share", title: "share", classes: "n", width: "4.5rem", ranks: ranks("share"), cell: (row) => percent(vars.text("class", row) === "kernel" ? NaN : vars.number("share", row))},
         {key: "bar", title: "", width: "minmax(3.5rem, 9rem)", ranks: ranks("memory_high"), help: "Sort by what may wait for memory", cell: (row) => {
             const parts = partsOf(vars, row);
             return meter(parts.map(([name, value]) => [name, (100 * value) / longest]), wordsOf(parts));
