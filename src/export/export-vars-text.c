@@ -15,6 +15,7 @@
 #define TOUCHED_LEAST 1     /* percent of all samples at first touches of pages that are told */
 #define SCREEN_LINES 38     /* of a screen of 40, on which hpcrun and hpcprof have a line each ... */
 #define SCREEN_COLUMNS 100  /* ... of so many columns: as much as that on a narrower one */
+#define ROWS_LEAST 3        /* that stay even where notes and advice fill the screen */
 #define SCREEN_LEAST 1.0    /* percent of all samples that a row in it has ... */
 #define SCREEN_ROWS 3       /* ... unless they are fewer rows */
 #define TIGHT_LEAST 3.0     /* percent of a row for which legends are left out */
@@ -239,7 +240,7 @@ static int put_fitting(const struct export_job *job, struct report *report, cons
         bool ok = report_choose(report, job->least, top, &n);
         int code = ok ? put_table(&tight, report, touches, n, &text, err) : error_memory(err);
         bool fits = !job->fits_screen || count_lines(&text) + n_lines <= n_screen;
-        if (code != 0 || fits || (n <= 1 && tight.is_tight)) {
+        if (code != 0 || fits || (n <= ROWS_LEAST && tight.is_tight)) {
             buf_append(out, text.data ? text.data : "", text.len_bytes);
             out->failed = out->failed || text.failed;
             buf_fini(&text);

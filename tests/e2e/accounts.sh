@@ -105,7 +105,7 @@ for killer in TERM KILL; do
         until read -r stat <"/proc/$pid/stat" && set -- $stat && [ "${14}" -ge 40 ]; do read -rt 0.1 -u "$never"; done
         kill -s "$0" "$pid"; wait; :' $killer
     judge killed-$killer 'r["cpu_time"]["user_s"] >= 0.95 * r["cpu_time"]["sampled_s"] > 0.1 and c["heap"] > 60'
-    judge killed-$killer 'r["cpu_time"]["system_s"] < 0.4 * r["cpu_time"]["user_s"]'
+    judge killed-$killer 'r["cpu_time"]["system_s"] < 0.6 * r["cpu_time"]["user_s"]'
 done
 # A process that becomes other programs is one process.
 measured chain env A=1 nice -n1 ./accounts short
