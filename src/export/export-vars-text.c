@@ -151,7 +151,7 @@ static void put_touches(const struct vars_table *table, const struct first_touch
     struct buf text = {0};
     bool is_wanted = row->share >= TOUCH_SHARE_MIN || table->job->is_verbose;
     bool is_said = is_wanted && first_touch_matters(touches, row) && first_touch_put_sentence(touches, row, &text);
-    if (row->touches && !row->variable && row->causes.first_touch >= TOUCHED_LEAST) {
+    if (row->touches && report_is_special(row) && row->causes.first_touch >= TOUCHED_LEAST) {
         buf_printf(&text, "%s%.0f %% of all are first touches of pages, most of ", is_said ? "; " : "",
                    row->causes.first_touch);
         text_short_function(&text, model_variable_name(table->report->model, row->touches));
