@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a structure should be split: see report_advise_on_layout in report.h. */
+/* What the fields of rows and the lines that others modify say about their layout: see report_add_advice in report.h.
+ */
 #include "analysis/report/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,9 @@
 #define WHOLE_BYTES 32     /* a member that has members of its own stays whole up to this size */
 #define USES_PART 0.05     /* of a loop's samples: that it uses hot fields ... */
 #define ALONG_PART 0.02    /* ... and that it uses others along with these */
+#define TOUCHED_PART 0.5   /* of a line's samples, that are first touches of pages: the line fills the row */
+#define LEFT_LEAST 0.02    /* of the row's samples, without these */
+#define TOUCHED_TOLD 0.01  /* of the row's samples left out: that is said */
 #define LINE_BYTES 64
 #define UNITS_MAX 48
 #define LOOPS_MAX 256
@@ -39,6 +44,7 @@ struct layout {
     const struct report_row *row;
     struct unit units[UNITS_MAX];
     size_t n_units;
+    double touched;   /* fraction of the row's samples that was left out, as they are first touches of pages */
     struct use *uses; /* [n_uses] */
     size_t n_uses, capacity;
 };
@@ -165,6 +171,23 @@ static struct use *find_use(struct layout *layout, const struct scope *place)
     return &layout->uses[i];
 }
 
+/* Whether most of the row's samples at the line of a statement are first touches of pages. What fills a structure
+ * writes all its fields once, and such samples lie where pages begin: they say nothing about how fields are used. */
+static bool is_filled_at(const struct report_row *row, const struct scope *statement)
+{
+    double share = 0, touched = 0;
+    if (row->causes.first_touch <= 0)
+        return false;
+    for (size_t i = 0; i < row->n_lines; i++) {
+        const struct report_line *line = &row->lines[i];
+        if (line->file != statement->file || line->line != statement->line)
+            continue;
+        share += line->value / row->value * row->share;
+        touched += line->touched;
+    }
+    return touched > TOUCHED_PART * share;
+}
+
 /* Adds up the samples of each loop on each unit. */
 static void add_uses(struct layout *layout, uint32_t event)
 {
@@ -172,18 +195,36 @@ static void add_uses(struct layout *layout, uint32_t event)
     const struct report_row *row = layout->row;
     uint32_t part = row->part ? (uint32_t)(row->part - row->variable->parts) : FIELD_NO_PART;
     uint32_t variable = (uint32_t)(row->variable - layout->report->variables);
+    double sum = 0;
+    for (size_t i = 0; i < row->n_fields; i++)
+        sum += row->fields[i].samples;
     for (size_t i = 0; i < model->n_field_counts; i++) {
         const struct field_count *count = &model->field_counts[i];
         const struct variable_field *field = &model->variables[count->variable].fields[count->field];
         if (layout->report->variable_of[count->variable] != variable || field->event != event || field->part != part)
             continue;
         size_t unit = find_unit(layout, report_path_in_element(model_text(model, field->name), field->flags));
+        if (is_filled_at(row, &model->scopes[count->scope])) {
+            layout->touched += (double)count->n_samples / sum;
+            if (unit < layout->n_units)
+                layout->units[unit].fraction -= (double)count->n_samples / sum;
+            continue;
+        }
         struct use *use = unit < layout->n_units ? find_use(layout, place_of(model, count->scope)) : NULL;
         if (!use)
             continue;
         use->n[unit] += (double)count->n_samples;
         use->sum += (double)count->n_samples;
     }
+}
+
+/* What is left of the row without first touches counts as all of it. False when nothing is. */
+static bool leave_out_touched(struct layout *layout)
+{
+    double left = 1 - layout->touched;
+    for (size_t i = 0; i < layout->n_units && left > 0; i++)
+        layout->units[i].fraction = fmax(0, layout->units[i].fraction) / left;
+    return left > LEFT_LEAST;
 }
 
 /* What a loop uses along with hot units is hot. */
@@ -264,7 +305,8 @@ static bool put_advice(const struct layout *layout, struct report_row *row)
     if ((double)bytes > HOT_BYTES * (double)row->element_bytes)
         return true;
     lines = lines > row->element_bytes ? row->element_bytes : lines;
-    buf_printf(&text, "%.0f %% of it in ", 100 * fraction);
+    buf_printf(&text, "%.0f %% of it%s in ", 100 * fraction,
+               layout->touched >= TOUCHED_TOLD ? ", first touches of pages aside," : "");
     put_names(layout, n_hot, &text);
     buf_printf(&text, ", %llu of %llu bytes: keep ", (unsigned long long)bytes, (unsigned long long)row->element_bytes);
     put_names(layout, n_hot, &text);
@@ -276,20 +318,49 @@ static bool put_advice(const struct layout *layout, struct report_row *row)
     return !text.failed;
 }
 
-bool report_advise_on_layout(const struct report *report, struct report_row *row, uint32_t event)
+/* False when out of memory. */
+static bool advise_on_fields(const struct report *report, struct report_row *row, uint32_t event)
 {
     struct layout layout = {.report = report, .row = row};
     bool ok = true;
-    if (row->share < LAYOUT_SHARE || row->samples < LAYOUT_SAMPLES || row->size_bytes < LAYOUT_BYTES ||
-        !row->element_bytes)
+    if (row->share - row->causes.first_touch < LAYOUT_SHARE || row->samples < LAYOUT_SAMPLES ||
+        row->size_bytes < LAYOUT_BYTES || !row->element_bytes)
         return true;
     for (size_t i = 0; i < row->n_fields; i++)
         (void)add_field(&layout, &row->fields[i]);
-    if (choose_hot(&layout)) {
-        add_uses(&layout, event);
+    add_uses(&layout, event);
+    if (leave_out_touched(&layout) && choose_hot(&layout)) {
         join_used(&layout);
         ok = put_advice(&layout, row);
     }
     free(layout.uses);
     return ok;
+}
+
+/* What the hardware says about shared lines, where the fields of a row give no advice. False when out of memory. */
+static bool advise_on_modified(const struct report *report, struct report_row *row)
+{
+    double loads, modified = report_is_seen_modified(report, row, &loads);
+    struct buf text = {0};
+    if (!(modified > 0) || row->advice)
+        return true;
+    buf_printf(&text,
+               "%.0f %% of its loads found their line modified in another core's cache: give what each thread writes "
+               "cache lines of its own (hpcquery sharing)",
+               100 * modified / loads);
+    row->advice = text.data;
+    row->advises_on_lines = true;
+    return !text.failed;
+}
+
+int report_add_advice(struct report *report, struct error *err)
+{
+    uint32_t event = report_event_of_fields(report);
+    for (size_t i = 0; i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        bool ok = event == UINT32_MAX || !row->variable || advise_on_fields(report, row, event);
+        if (!ok || (report->has_hardware && !advise_on_modified(report, row)))
+            return error_memory(err);
+    }
+    return 0;
 }

@@ -493,7 +493,7 @@ static bool fill_row(const struct report *report, uint32_t event, struct report_
     }
     if (row->n_fields)
         qsort(row->fields, row->n_fields, sizeof *row->fields, compare_fields);
-    return report_advise_on_layout(report, row, event);
+    return true;
 }
 
 static bool is_data(const struct variable *variable)
@@ -673,22 +673,6 @@ double report_is_seen_modified(const struct report *report, const struct report_
     return modified >= MODIFIED_SAMPLES && 100 * modified >= MODIFIED_PERCENT * *loads ? modified : 0;
 }
 
-/* What the hardware says about shared lines, where the fields of a row give no advice. False when out of memory. */
-static bool advise_on_modified(const struct report *report, struct report_row *row)
-{
-    double loads, modified = report_is_seen_modified(report, row, &loads);
-    struct buf text = {0};
-    if (!(modified > 0) || row->advice)
-        return true;
-    buf_printf(&text,
-               "%.0f %% of its loads found their line modified in another core's cache: give what each thread writes "
-               "cache lines of its own (hpcquery sharing)",
-               100 * modified / loads);
-    row->advice = text.data;
-    row->advises_on_lines = true;
-    return !text.failed;
-}
-
 int report_add_hardware(struct report *report, struct error *err)
 {
     const struct model *model = report->model;
@@ -705,7 +689,7 @@ int report_add_hardware(struct report *report, struct error *err)
     report->derived = derive(&report->all, inputs.n_derived);
     ok = report->derived != NULL;
     for (size_t i = 0; ok && i < report->n_rows; i++)
-        ok = fill_hardware(report, &report->rows[i], &inputs) && advise_on_modified(report, &report->rows[i]);
+        ok = fill_hardware(report, &report->rows[i], &inputs);
     return ok ? 0 : error_memory(err);
 }
 

@@ -926,6 +926,8 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
         set_quality(report);
         code = report_add_causes(report, err);
     }
+    if (code == 0)
+        code = report_add_advice(report, err);
     if (code != 0)
         report_fini(report);
     return code;

@@ -241,10 +241,11 @@ bool report_merge_fields(struct variable *into, const struct variable *from);
 /* parts.c: the event whose fields are shown for the metric: its own, else the first that has some; UINT32_MAX: none. */
 uint32_t report_event_of_fields(const struct report *report);
 
-/* layout.c: a sentence about the fields of a row that should lie together, apart from the others, if a few of them have
- * most of its samples of the event: row->advice and hot_bytes. What one loop uses together stays together, and so do
- * the parts of a complex number or a small vector. False when out of memory. */
-bool report_advise_on_layout(const struct report *report, struct report_row *row, uint32_t event);
+/* layout.c: adds a sentence about the fields of a row that should lie together, apart from the others, if a few of them
+ * have most of its samples: row->advice and hot_bytes. What one loop uses together stays together, and so do the parts
+ * of a complex number or a small vector. Where fields give no advice, what the hardware says about shared lines does.
+ * Once the causes are there: what was the first touch of a page is no use of a field.  err: ERR_MEMORY */
+int report_add_advice(struct report *report, struct error *err);
 
 /* The part of a field's path that does not say which element it is: ".x" of "[].x" and "[][].x", "%x" of "(:)%x". Of an
  * offset all. */
