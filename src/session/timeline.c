@@ -558,7 +558,7 @@ static const struct column row_columns[] = {
     {"number", NULL, CELL_COUNT},  {"name", NULL, CELL_TEXT},    {"process", NULL, CELL_COUNT},
     {"run_ns", NULL, CELL_SPAN},   {"wait_ns", NULL, CELL_SPAN}, {"events", NULL, CELL_COUNT},
     {"first_ns", NULL, CELL_SPAN}, {"last_ns", NULL, CELL_SPAN}, {"samples", NULL, CELL_COUNT},
-    {"lost", NULL, CELL_COUNT},    {"colour", NULL, CELL_TEXT},
+    {"lost", NULL, CELL_COUNT},    {"colour", NULL, CELL_TEXT},  {"own", NULL, CELL_FLAG},
 };
 
 static const struct column head_columns[] = {
@@ -619,6 +619,7 @@ static void put_row(struct table *table, const struct timeline *timeline, uint64
     table_put_count(table, (int64_t)row->n_times[LEVEL_SAMPLE]);
     table_put_count(table, (int64_t)row->n_times[LEVEL_LOST]);
     time_colour_put(table, tree_color_of_number((uint32_t)row->number));
+    table_put_flag(table, task && task->is_own);
 }
 
 static void put_stream(struct table *table, const struct timeline *timeline, size_t i)

@@ -17,7 +17,7 @@
 #include "base/input.h"
 
 #define MAGIC "LOCUSTIM"
-enum { FILE_VERSION = 1, CHUNK = 1 << 20, N_TEXTS = 7 };
+enum { FILE_VERSION = 2, CHUNK = 1 << 20, N_TEXTS = 7 };
 
 /* What is known of a task. */
 struct file_task {

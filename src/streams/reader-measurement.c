@@ -580,7 +580,8 @@ static int add_log(const struct sample_log *log, struct buf *bytes, struct strea
     }
     if (!stream->host && log->side.host && !(stream->host = strdup(log->side.host)))
         return error_memory(err);
-    if (task != STREAM_NO_TASK && !stream_add_task(stream, task, process, log->name->exe))
+    if (task != STREAM_NO_TASK &&
+        (!stream_add_task(stream, task, process, log->name->exe) || !stream_add_own(stream, task)))
         return error_memory(err);
     for (size_t i = 0; i < log->file.n_records && !code; i++)
         code = add_sample(log, &log->file.records[i], task, bytes, stream, err);

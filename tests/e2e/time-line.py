@@ -92,6 +92,9 @@ def check_rows(streams, answer):
     for name in ("left", "right"):
         expect({kinds[row] for row in seen[name]} == {"cpu", "task"}, f"{name} is seen in rows {seen[name]}")
     expect(sum(row["samples"] for row in streams["rows"] if row["kind"] == "task") > 20, "samples of tasks")
+    for row in streams["rows"]:
+        expect(row["own"] or row["kind"] == "cpu" or not row["samples"], f"{row} has samples and is not of the program")
+    expect(not any(row["own"] for row in streams["rows"] if row["kind"] == "cpu"), "a CPU is one of the program's tasks")
 
 
 def sched(report, path, *words):

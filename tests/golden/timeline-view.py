@@ -123,7 +123,7 @@ def check_rows(page):
     show(page)
     ran = page.value("rowsShown(streamsNow()).slice(4).map((row) => streamsNow().number('run_ns', row))")
     expect(len(ran) > 4 and ran == sorted(ran, reverse=True), f"tasks that ran for {ran} ns stand below each other")
-    last, first = page.value("""(() => { const streams = streamsNow(), of = streams.columns.get('process').numbers, row = rowsShown(streams).at(-1), before = of[row];
+    last, first = page.value("""(() => { const streams = streamsNow(), of = streams.columns.get('own').numbers, row = rowsShown(streams).at(-1), before = of[row];
         of[row] = 1; const first = rowsShown(streams)[4]; of[row] = before; return [row, first]; })()""")
     expect(last == first, f"a task of the program is not the first of tasks, but {first}")
 

@@ -254,11 +254,11 @@ function rowFilter(streams, text) {
 const byNumber = (a, b) => (a === b || (Number.isNaN(a) && Number.isNaN(b)) ? 0 : Number.isNaN(a) ? 1 : Number.isNaN(b) ? -1 : a - b);
 
 /**
- * Whether a task is one of the program that was measured. perf.data knows the process of any task, which says nothing of this.
+ * Whether a task is one of the program that was measured.
  * @param {Answer} streams
  * @param {number} row
  */
-const isOfProgram = (streams, row) => !Number.isNaN(streams.number("process", row)) && streams.head.streams?.[streams.number("stream", row)]?.kind !== "perf.data";
+const isOfProgram = (streams, row) => streams.number("own", row) > 0;
 
 /**
  * The order of tasks: where nobody chose another, those of the program by number, then others, those that ran longest first. By number alone the first are threads
