@@ -83,8 +83,9 @@ int session_ask(struct session *session, const struct request *request, struct a
  * reports "session" (what the database is, and what can be asked), "nodes" (of its trees; "tree": code, data or both;
  * below "min" percent they are folded), "source" (the copy of a file, around the lines with values if it is long;
  * "all": all of it) and "trust" (what became of the samples); and of recordings of the scheduler "streams" (the rows of
- * their time line), "timeline" (a picture of rows), "window", "stay" and "events", whose times are nanoseconds since
- * the first event. err: ERR_FORMAT (no JSON), ERR_USAGE also for keys that there are not */
+ * their time line), "timeline" (a picture of rows), "window", "stay", "events" and
+ * "file" (a window as a file; "subject": trace-dat or chrome), whose times are nanoseconds since the first event. err:
+ * ERR_FORMAT (no JSON), ERR_USAGE also for keys that there are not */
 int session_ask_json(struct session *session, const char *request, char **text, struct error *err);
 
 /* The same as hpcquery prints it for a terminal of so many columns, without colors; *text, malloc'ed.  err: as

@@ -822,6 +822,10 @@ static const struct time_question {
       .options = ASK(FROM) | ASK(TO) | ASK(AT) | ASK(START) | ASK(COUNT) | ASK(TASK) | ASK(CPU) | ASK(EVENT)},
      time_make_events},
     {{.name = "window", .operands = "STREAM", .options = ASK(FROM) | ASK(TO) | ASK(BY)}, time_make_window},
+    {{.name = "file",
+      .operands = "FORM STREAM",
+      .options = ASK(FROM) | ASK(TO) | ASK(TASK) | ASK(CPU) | ASK(EVENT) | ASK(STREAM)},
+     time_make_file},
     {{.name = "stay", .operands = "STREAM", .options = ASK(ROW) | ASK(AT)}, time_make_stay},
 };
 

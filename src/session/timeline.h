@@ -4,7 +4,7 @@
  *
  * The room: timeline.c opens recordings and answers what their rows are; timeline-picture.c draws windows, in the
  * colours of timeline-colours.c; timeline-list.c answers about single events and stays,
- * timeline-window.c about windows; timeline-samples.c says which data were worked on. */
+ * timeline-window.c about windows; timeline-samples.c says which data were worked on; timeline-file.c writes files. */
 #ifndef LOCUS_SESSION_TIMELINE_H
 #define LOCUS_SESSION_TIMELINE_H
 
@@ -197,6 +197,6 @@ const struct level_track *time_samples_row(const struct time_samples *samples, e
 /* What a question makes; as timeline_answer. */
 typedef int time_maker(struct timeline *timeline, const struct request *request, struct answer *answer,
                        struct error *err);
-time_maker time_make_picture, time_make_events, time_make_stay, time_make_window;
+time_maker time_make_picture, time_make_events, time_make_stay, time_make_window, time_make_file;
 
 #endif

@@ -85,8 +85,8 @@ struct stream_task {
     int32_t task, process; /* thread id; process id, STREAM_NO_TASK: not known */
     char *comm;            /* "<...>" when the recording names none */
     uint64_t n_events;     /* twins included */
-    bool is_own;           /* one of the program that hpcrun measured. With STREAM_TIER_PROGRAM all events of it are there,
-                            * of others those that concern these */
+    bool is_own;           /* one of the program that hpcrun measured. With STREAM_TIER_PROGRAM all events of it are
+                            * there, of others those that concern these */
 };
 
 /* Which clock the times are of. */

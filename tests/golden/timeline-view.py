@@ -493,6 +493,13 @@ def check_saved(page, path, begin):
     wanted = json.loads(subprocess.run([BUILD / "hpcquery", "sched", "events", "--top", "0", "--json", "--from", f"{begin + length // 3}ns", "--to", f"{begin + length // 2}ns", path],
                                        capture_output=True, text=True, check=True).stdout)["rows"]
     expect([(int(row["index"]), row["event"], row["info"]) for row in found] == [(row["index"], row["event"], row["info"]) for row in wanted], f"CSV has {len(found)} events, not {len(wanted)}")
+    saved = page.value("""(async () => { const blobs = [], make = URL.createObjectURL; URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); };
+        [...document.querySelectorAll('button')].find((each) => each.textContent === 'trace.dat').click();
+        while (!blobs.length) await new Promise((done) => setTimeout(done, 20));
+        URL.createObjectURL = make; return [...new Uint8Array(await blobs[0].arrayBuffer())]; })()""")
+    with tempfile.NamedTemporaryFile(suffix=".dat") as file:
+        subprocess.run([BUILD / "hpcquery", "sched", "trace-dat", "-o", file.name, "--from", f"{begin + length // 3}ns", "--to", f"{begin + length // 2}ns", path], check=True)
+        expect(bytes(saved) == pathlib.Path(file.name).read_bytes(), f"the page saves {len(saved)} bytes, not those of hpcquery sched trace-dat")
     shades = page.value("(() => { const canvas = pictureOfRows(), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data; return new Set(new Uint32Array(data.buffer)).size; })()")
     expect(shades > 20, f"the picture has {shades} colours")
     rows = page.value("timeParts.rows.rows.slice(0, 4)")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What viewers ask of time lines: rows, pictures and legends have the figures of hpcquery sched for the same window, packed answers
 equal JSON, two recordings stand on one axis, and what a recording cannot know is absent."""
+import base64
 import json
 import os
 import pathlib
@@ -403,6 +404,23 @@ def check_arranged(first, other, scratch):
     expect(refused["streams"][0]["topology"] == "none" and any("3 CPUs" in row["text"] for row in refused["lacking"]), f"a topology of another machine: {refused['lacking']}")
 
 
+def check_files(first, other, scratch):
+    """A window as a file of another tool has the bytes that hpcquery sched writes for it."""
+    streams = ask(first, {"report": "streams"})
+    base, length = streams["from_ns"], streams["length_ns"]
+    for form, ending in (("trace-dat", "dat"), ("chrome", "json")):
+        for from_ns, to_ns in ((0, length), (length // 3, length // 2), (length, length)):
+            made, wanted = ask(first, {"report": "file", "subject": form, "from": from_ns, "to": to_ns})["file"][0], scratch / "wanted"
+            subprocess.run([BUILD / "hpcquery", "sched", form, "-o", wanted, "--from", f"{base + from_ns}ns", "--to", f"{base + to_ns}ns", first], check=True)
+            held = base64.b64decode(made["base64"], validate=True)
+            expect(held == wanted.read_bytes() and made["bytes"] == len(held) and made["name"].endswith("." + ending), f"{form} {from_ns}-{to_ns}: {made['bytes']} bytes are not those of hpcquery")
+    both, second = [str(first), str(other)], ask(other, {"report": "file", "subject": "trace-dat"})["file"][0]
+    expect(ask(both, {"report": "file", "subject": "trace-dat", "stream": 1})["file"][0]["bytes"] == second["bytes"], "the second of two recordings is not the file of it alone")
+    expect("not as pdf" in ask(first, {"report": "file", "subject": "pdf"}, 1), "a form that there is not")
+    expect("no recording 7" in ask(first, {"report": "file", "subject": "trace-dat", "stream": 7}, 1), "a recording that there is not")
+    expect("give FORM" in ask(first, {"report": "file"}, 1), "no form")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
@@ -420,6 +438,7 @@ def main():
         check_arranged(first, other, scratch)
         check_bounds(first, scratch)
         check_kept(scratch)
+        check_files(first, other, scratch)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
     for sentence in failures[:30]:
         print("FAIL:", sentence[:700])

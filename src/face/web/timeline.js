@@ -381,10 +381,24 @@ function pictureOfRows() {
     return canvas;
 }
 
+/**
+ * Saves the window that is seen as a file of another tool. Of several recordings trace.dat has that of the row that is chosen.
+ * @param {string} form
+ */
+function saveWindow(form) {
+    const {rows} = /** @type {TimeParts} */ (timeParts), span = windowNow(lengthNow()), chosen = timeWords().row, stream = chosen < 0 ? 0 : rows.streams?.number("stream", chosen) || 0;
+    const request = {report: "file", subject: form, from: Math.round(span.from), to: Math.round(span.to), ...(form === "trace-dat" ? {stream} : {})};
+    ask(request).then((answer) => saveFile(answer.text("name", 0), new Blob([Uint8Array.from(atob(answer.text("base64", 0)), (each) => each.charCodeAt(0))], {type: answer.text("type", 0)})), (error) => say(String(error))).finally(() => forget(request));
+}
+
 /** What is seen, as files. */
 const saveButtons = () => [
     attributes(button("PNG", () => pictureOfRows().toBlob((blob) => blob && saveFile("time-line.png", blob))), {title: "Save the rows in sight as a picture"}),
     attributes(button("CSV", () => timeParts?.list.csv().then((text) => saveFile("events.csv", new Blob([text], {type: "text/csv"})), (error) => say(String(error)))), {title: "Save the events of the list as a table"}),
+    ...isServed ? [
+        attributes(button("trace.dat", () => saveWindow("trace-dat")), {title: "Save this window of the first recording for KernelShark and trace-cmd"}),
+        attributes(button("Perfetto", () => saveWindow("chrome")), {title: "Save this window for ui.perfetto.dev"}),
+    ] : [],
 ];
 
 // --- recordings --------------------------------------------------------------------------------------------------------
