@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Databases of Locus, asked for the reports of hpcquery; and profiles of Locus, HPCToolkit, Hatchet, Caliper, callgrind and gprof2dot
-as frames: opened, queried, changed and compared. Both by liblocus, with values as arrays (of numpy where it is there) or as tables of
+"""Databases of Locus, asked for the reports of hpcquery; and profiles of Locus, HPCToolkit, Hatchet, Caliper, callgrind, pprof and
+others as frames: opened, queried, changed and compared. Both by liblocus, with values as arrays (of numpy where it is there) or as tables of
 pandas.
 
     import locus

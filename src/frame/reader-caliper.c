@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Caliper's json-split: "data" has rows, "columns" and "column_metadata" what their cells are, "nodes" the tree of
  * regions or functions and the values of columns that are no numbers. A row belongs to the node in its column of paths;
- * one without belongs to no node and is passed over. Rows of one node and rank are added up. All other members describe
- * the run. Names of columns are those that Hatchet gives them. */
+ * one without belongs to no node and is passed over. Rows of one node and rank are added up; those without a rank,
+ * where others have one, are a profile of their own. All other members describe the run. Names of columns are those
+ * that Hatchet gives them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +14,13 @@
 
 extern const struct frame_reader reader_caliper;
 
-#define CALL_PATH "source.function#callpath.address"
 #define PATH "path"
-#define PLACE "sourceloc#cali.sampler.pc"
 
 struct column {
     uint32_t name; /* text */
     bool is_value;
     size_t number; /* of the maker */
+    double scale;
 };
 
 struct node {
@@ -206,6 +206,15 @@ static size_t find_column(const struct reading *reading, const char *name)
     return SIZE_MAX;
 }
 
+/* The same for the first whose name is of a sort. */
+static size_t find_like(const struct reading *reading, bool (*is_it)(const char *name))
+{
+    size_t i = 0;
+    while (i < reading->n_columns && !is_it(text_at(reading, reading->columns[i].name)))
+        i++;
+    return i < reading->n_columns ? i : SIZE_MAX;
+}
+
 /* The tree: those nodes that are on paths. */
 static void add_nodes(struct reading *reading, const char *path, struct frame_maker *maker)
 {
@@ -222,21 +231,56 @@ static void add_nodes(struct reading *reading, const char *path, struct frame_ma
     }
 }
 
-/* The name of a column of values, and how it sums up. */
-static size_t add_column(const char *name, struct frame_maker *maker)
+/* The operators before a name ("sum#inclusive#sum#"), which is what this returns. */
+static const char *take_operators(const char *name, bool *is_sum, bool *is_inclusive, bool *is_scaled)
 {
-    static const struct {
-        const char *caliper, *name;
-    } names[] = {{"sum#time.duration", "time"},
-                 {"sum#avg#sum#time.duration", "time"},
-                 {"inclusive#sum#time.duration", "time (inc)"},
-                 {"sum#avg#inclusive#sum#time.duration", "time (inc)"}};
-    bool is_inclusive = strstr(name, "inclusive#") != NULL;
+    static const char *const sums[] = {"sum", "inclusive", "scale"};
+    *is_sum = *is_inclusive = *is_scaled = false;
+    if (strncmp(name, "sum#avg#", 8) == 0) /* Hatchet takes these for sums */
+        name += 8;
+    *is_sum = strncmp(name, "avg#", 4) != 0;
+    for (const char *end; (end = strchr(name, '#')); name = end + 1) {
+        size_t len = (size_t)(end - name), i = 0;
+        while (i < sizeof sums / sizeof *sums && (strlen(sums[i]) != len || strncmp(sums[i], name, len) != 0))
+            i++;
+        *is_sum &= i < sizeof sums / sizeof *sums;
+        *is_inclusive |= i == 1;
+        *is_scaled |= i == 2;
+    }
+    return name;
+}
+
+size_t caliper_column(struct frame_maker *maker, const char *name, double *scale)
+{
+    bool is_sum, is_inclusive, is_scaled;
+    const char *end = take_operators(name, &is_sum, &is_inclusive, &is_scaled);
+    bool is_time = strcmp(end, "time.duration") == 0, is_ns = strcmp(end, "time.duration.ns") == 0;
     bool is_plain = strncmp(name, "avg#", 4) == 0 || strncmp(name, "min#", 4) == 0 || strncmp(name, "max#", 4) == 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i].caliper, name) == 0)
-            return maker_column(maker, names[i].name, is_inclusive ? FRAME_INCLUSIVE : FRAME_EXCLUSIVE);
-    return maker_column(maker, name, is_inclusive ? FRAME_INCLUSIVE : is_plain ? FRAME_PLAIN : FRAME_EXCLUSIVE);
+    const char *known = is_inclusive ? "time (inc)" : "time";
+    bool is_new = is_sum && end != name && (is_time || is_ns);
+    for (size_t i = 0; is_new && i < maker->n_columns; i++)
+        is_new = strcmp(maker->columns[i].name, known) != 0;
+    *scale = is_new && is_ns && !is_scaled ? 1e-9 : 1;
+    return maker_column(maker, is_new ? known : name,
+                        is_inclusive ? FRAME_INCLUSIVE
+                        : is_plain   ? FRAME_PLAIN
+                                     : FRAME_EXCLUSIVE);
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t len = strlen(name), n = strlen(end);
+    return len >= n && strcmp(name + len - n, end) == 0;
+}
+
+bool caliper_is_rank(const char *name)
+{
+    return ends_with(name, "mpi.rank") || strcmp(name, "rank") == 0;
+}
+
+bool caliper_is_place(const char *name)
+{
+    return strncmp(name, "sourceloc#", 10) == 0;
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -245,12 +289,23 @@ static int compare_ranks(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The ranks of all rows in ascending order, each once, as profiles; [*n], the caller's. column SIZE_MAX: there are
- * none. NULL when out of memory. */
-static double *add_profiles(const struct reading *reading, size_t column, struct frame_maker *maker, size_t *n)
+/* The node of the maker that a row belongs to; FRAME_NONE. */
+static uint32_t node_at(const struct reading *reading, size_t row, size_t path)
+{
+    double at = reading->cells[reading->rows[row] + path];
+    return at >= 0 && at < (double)reading->n_nodes ? reading->nodes[(size_t)at].made : FRAME_NONE;
+}
+
+/* The ranks of all rows in ascending order, each once, as profiles, and one for rows without a rank; [*n], the
+ * caller's. column SIZE_MAX: there are none. NULL when out of memory. */
+static double *add_profiles(const struct reading *reading, size_t column, size_t path, struct frame_maker *maker,
+                            size_t *n)
 {
     double *ranks = calloc(reading->n_rows + 1, sizeof *ranks);
+    bool has_others = false;
     *n = 0;
+    for (size_t i = 0; i < reading->n_rows && column != SIZE_MAX; i++)
+        has_others |= isnan(reading->cells[reading->rows[i] + column]) && node_at(reading, i, path) != FRAME_NONE;
     for (size_t i = 0; ranks && column != SIZE_MAX && i < reading->n_rows; i++)
         if (!isnan(reading->cells[reading->rows[i] + column]))
             ranks[(*n)++] = reading->cells[reading->rows[i] + column];
@@ -267,6 +322,8 @@ static double *add_profiles(const struct reading *reading, size_t column, struct
         (void)maker_profile(maker, &(struct frame_profile){name, rank, -1, -1, -1});
         ranks[(*n)++] = ranks[i];
     }
+    if (has_others && *n > 0)
+        (void)maker_profile(maker, &(struct frame_profile){"no rank", -1, -1, -1, -1});
     return ranks;
 }
 
@@ -276,9 +333,7 @@ struct filling {
     size_t path, rank, place; /* columns; SIZE_MAX: there is none */
     double *ranks;            /* [n_ranks] */
     size_t n_ranks;
-    struct strtab places; /* "node:place" of the nodes of lines */
-    uint32_t *lines;      /* [places.n_strings] those nodes */
-    size_t cap_lines;
+    struct frame_paths lines;
 };
 
 /* The value of a column that is no number; NULL when the row has none. */
@@ -288,53 +343,42 @@ static const char *label_at(const struct reading *reading, const double *cells, 
     return i >= 0 && i < (double)reading->n_nodes ? text_at(reading, reading->nodes[(size_t)i].label) : NULL;
 }
 
-/* The node of a line below another one, for a place FILE:LINE. */
-static uint32_t add_line(struct filling *filling, uint32_t node, const char *place)
+uint32_t caliper_line(struct frame_paths *paths, struct frame_maker *maker, uint32_t node, uint32_t like,
+                      const char *place)
 {
-    struct frame_maker *maker = filling->maker;
     struct buf text = {0}, file = {0};
     const char *colon = strrchr(place, ':');
     uint32_t line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
-    buf_printf(&text, "%u:%s", node, place);
-    size_t n = filling->places.n_strings;
-    int64_t id = text.failed ? -1 : strtab_intern(&filling->places, text.data);
-    if (id < 0 || !vec_reserve(&filling->lines, &filling->cap_lines, (size_t)id + 1, sizeof *filling->lines)) {
-        maker->failed = true;
-    } else if (filling->places.n_strings > n) {
-        buf_append(&file, place, colon ? (size_t)(colon - place) : strlen(place));
-        hpctoolkit_place_name(FRAME_LINE, file.data ? file.data : "", line, &text);
-        maker->failed |= file.failed || text.failed;
-        filling->lines[id] = maker_node(
-            maker, node, &(struct made_node){.kind = FRAME_LINE, .name = text.data, .file = file.data, .line = line});
-    }
-    uint32_t found = maker->failed ? 0 : filling->lines[id];
+    buf_append(&file, place, colon ? (size_t)(colon - place) : strlen(place));
+    hpctoolkit_place_name(FRAME_LINE, file.data ? file.data : "", line, &text);
+    maker->failed |= file.failed || text.failed;
+    struct made_node made = {.kind = FRAME_LINE, .name = text.data, .file = file.data, .line = line};
+    uint32_t found = maker->failed ? 0 : paths_node(paths, maker, node, like, &made);
     buf_fini(&text);
     buf_fini(&file);
     return found;
 }
 
-static void add_row(struct reading *reading, const double *cells, struct filling *filling)
+static void add_row(struct reading *reading, size_t row, struct filling *filling)
 {
     struct frame_maker *maker = filling->maker;
+    const double *cells = &reading->cells[reading->rows[row]];
     const char *place = label_at(reading, cells, filling->place);
-    double at = cells[filling->path];
-    uint32_t node = at >= 0 && at < (double)reading->n_nodes ? reading->nodes[(size_t)at].made : FRAME_NONE;
-    uint32_t profile = 0;
+    uint32_t node = node_at(reading, row, filling->path), profile = 0;
     if (node == FRAME_NONE)
         return;
     if (place)
-        node = add_line(filling, node, place);
-    if (filling->rank != SIZE_MAX) {
-        const double *found =
-            bsearch(&cells[filling->rank], filling->ranks, filling->n_ranks, sizeof *found, compare_ranks);
-        if (!found || isnan(cells[filling->rank]))
-            return;
-        profile = (uint32_t)(found - filling->ranks);
+        node = caliper_line(&filling->lines, maker, node, reading->nodes[(size_t)cells[filling->place]].label, place);
+    if (filling->rank != SIZE_MAX && filling->n_ranks > 0) {
+        const double *found = isnan(cells[filling->rank]) ? NULL
+                                                          : bsearch(&cells[filling->rank], filling->ranks,
+                                                                    filling->n_ranks, sizeof *found, compare_ranks);
+        profile = (uint32_t)(found ? (size_t)(found - filling->ranks) : filling->n_ranks);
     }
     for (size_t i = 0; i < reading->n_columns; i++) {
         const struct column *column = &reading->columns[i];
         if (column->is_value && i != filling->rank && !isnan(cells[i]))
-            maker_value(maker, column->number, node, profile, cells[i]);
+            maker_value(maker, column->number, node, profile, cells[i] * column->scale);
         const char *label =
             column->is_value || i == filling->path || i == filling->place ? NULL : label_at(reading, cells, i);
         if (label)
@@ -345,7 +389,7 @@ static void add_row(struct reading *reading, const double *cells, struct filling
 static int make_frame(struct reading *reading, struct frame **frame, struct error *err)
 {
     struct frame_maker maker;
-    struct filling filling = {.maker = &maker, .path = find_column(reading, CALL_PATH)};
+    struct filling filling = {.maker = &maker, .path = find_column(reading, CALIPER_CALL_PATH)};
     if (filling.path == SIZE_MAX)
         filling.path = find_column(reading, PATH);
     if (filling.path == SIZE_MAX)
@@ -354,20 +398,20 @@ static int make_frame(struct reading *reading, struct frame **frame, struct erro
                                   (size_t)(reading->in.end - reading->in.text), err);
     if (code != 0)
         return code;
-    filling.rank = find_column(reading, "mpi.rank");
-    filling.place = find_column(reading, PLACE);
+    filling.rank = find_like(reading, caliper_is_rank);
+    filling.place = find_like(reading, caliper_is_place);
     maker_init(&maker);
     add_nodes(reading, text_at(reading, reading->columns[filling.path].name), &maker);
     for (size_t i = 0; i < reading->n_columns; i++)
         if (reading->columns[i].is_value && i != filling.rank)
-            reading->columns[i].number = add_column(text_at(reading, reading->columns[i].name), &maker);
-    filling.ranks = add_profiles(reading, filling.rank, &maker, &filling.n_ranks);
+            reading->columns[i].number =
+                caliper_column(&maker, text_at(reading, reading->columns[i].name), &reading->columns[i].scale);
+    filling.ranks = add_profiles(reading, filling.rank, filling.path, &maker, &filling.n_ranks);
     maker.failed |= !filling.ranks;
     for (size_t i = 0; i < reading->n_rows && !maker.failed; i++)
-        add_row(reading, &reading->cells[reading->rows[i]], &filling);
+        add_row(reading, i, &filling);
     free(filling.ranks);
-    free(filling.lines);
-    strtab_fini(&filling.places);
+    paths_fini(&filling.lines);
     return frame_made(&maker, frame, NULL, err);
 }
 

@@ -3,15 +3,18 @@
  * What a frame has besides name, type, file, line and module are further attributes, and belongs to the node's
  * identity. "attributes" has what does not: our own literals have module, line and further attributes there, and
  * "identity" where it is another one. A node with "duplicate" is the one with the same frame before it, and nodes with
- * the same "_hatchet_nid" are one: so literals hold graphs with several parents. */
+ * the same "_hatchet_nid" are one: so literals hold graphs with several parents. Below them is what Hatchet's to_json
+ * writes: "graph" has the nodes by number, "dataframe" the rows of its table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "frame/make.h"
 #include "frame/readers.h"
 
 extern const struct frame_reader reader_literal;
+extern const struct frame_reader reader_hatchet;
 
 /* A node's fact: of its frame or attributes, or a metric. */
 struct fact {
@@ -39,6 +42,7 @@ struct reading {
     size_t n_facts, cap_facts;
     uint32_t *open; /* [n_open] nodes whose objects are open */
     size_t n_open, cap_open;
+    struct dumped *dumped; /* of to_json */
 };
 
 static int64_t intern(struct reading *reading)
@@ -429,3 +433,387 @@ static bool fits_literal(const struct frame_input *input)
 }
 
 const struct frame_reader reader_literal = {"a literal of Hatchet", fits_literal, read_literal};
+
+/* --- to_json --- */
+
+/* A row of the table; its facts are those of one node and profile. */
+struct dumped_row {
+    double node, rank, thread;
+    size_t first_fact, n_facts;
+};
+
+struct dumped_edge {
+    uint32_t parent;
+    double child;
+};
+
+struct dumped {
+    struct dumped_row *rows; /* [n_rows] */
+    size_t n_rows, cap_rows;
+    struct dumped_edge *edges; /* [n_edges] */
+    size_t n_edges, cap_edges;
+    uint32_t *inclusive, *exclusive; /* [n] texts: names of metrics */
+    size_t n_inclusive, cap_inclusive, n_exclusive, cap_exclusive;
+    bool has_names; /* of metrics */
+    struct slots by_nid;
+};
+
+static uint64_t hash_number(double number)
+{
+    return bytes_hash(BYTES_HASH_START, &number, sizeof number);
+}
+
+static uint64_t hash_nid(const void *item)
+{
+    return hash_number(((const struct literal_node *)item)->nid);
+}
+
+static bool is_same_nid(const void *a, const void *b)
+{
+    return ((const struct literal_node *)a)->nid == ((const struct literal_node *)b)->nid;
+}
+
+static const struct slots_kind nodes_kind = {sizeof(struct literal_node), hash_nid, is_same_nid};
+
+/* The next piece, which is this one or an error. */
+static int take(struct reading *reading, int piece, const char *reason, struct error *err)
+{
+    int found = json_in_next(&reading->in, err);
+    if (found < 0)
+        return found;
+    return found == piece ? 0 : json_in_fail(&reading->in, reason, err);
+}
+
+static int read_children(struct reading *reading, uint32_t node, struct error *err)
+{
+    struct dumped *dumped = reading->dumped;
+    int piece, code = take(reading, JSON_IN_LIST, "\"children\" is a list", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
+        if (piece != JSON_IN_NUMBER)
+            return piece < 0 ? piece : json_in_fail(&reading->in, "a child is the number of a node", err);
+        if (!vec_reserve(&dumped->edges, &dumped->cap_edges, dumped->n_edges + 1, sizeof *dumped->edges))
+            return error_memory(err);
+        dumped->edges[dumped->n_edges++] = (struct dumped_edge){node, reading->in.number};
+    }
+    return code;
+}
+
+/* A node, whose number is the key that was read. */
+static int read_dumped_node(struct reading *reading, struct error *err)
+{
+    char *end;
+    struct literal_node like = {.parent = FRAME_NONE, .same_as = FRAME_NONE};
+    like.nid = plain_number(reading->in.value.data, &end) + 0.0; /* not -0 */
+    if (*end || !isfinite(like.nid))
+        return json_in_fail(&reading->in, "a node has no number", err);
+    size_t n = reading->n_nodes;
+    size_t node = slots_put(&reading->dumped->by_nid, &nodes_kind, &reading->nodes, &reading->n_nodes,
+                            &reading->cap_nodes, &like);
+    if (node == SLOTS_NONE)
+        return error_memory(err);
+    if (n == reading->n_nodes)
+        return json_in_fail(&reading->in, "a node is there twice", err);
+    int piece, code = take(reading, JSON_IN_OBJECT, "a node is an object", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY) {
+        if (strcmp(reading->in.value.data, "data") == 0)
+            code = read_facts(reading, (uint32_t)node, 'f', err);
+        else if (strcmp(reading->in.value.data, "children") == 0)
+            code = read_children(reading, (uint32_t)node, err);
+        else
+            code = json_in_skip(&reading->in, json_in_next(&reading->in, err), err);
+    }
+    if (code == 0 && piece < 0)
+        code = piece;
+    return code == 0 && !reading->nodes[node].has_frame
+               ? json_in_fail(&reading->in, "a node without \"data\" ends", err)
+               : code;
+}
+
+static int read_graphs(struct reading *reading, struct error *err)
+{
+    int piece, code = take(reading, JSON_IN_LIST, "\"graph\" is a list", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
+        if (piece != JSON_IN_OBJECT)
+            return piece < 0 ? piece : json_in_fail(&reading->in, "a graph is an object", err);
+        while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY)
+            code = read_dumped_node(reading, err);
+        code = code == 0 && piece < 0 ? piece : code;
+    }
+    return code;
+}
+
+/* A row, whose object is open. */
+static int read_row(struct reading *reading, struct error *err)
+{
+    struct dumped *dumped = reading->dumped;
+    struct dumped_row row = {NAN, NAN, NAN, reading->n_facts, 0};
+    int piece, code = 0;
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY) {
+        const char *key = reading->in.value.data;
+        double *place = strcmp(key, "node") == 0     ? &row.node
+                        : strcmp(key, "rank") == 0   ? &row.rank
+                        : strcmp(key, "thread") == 0 ? &row.thread
+                                                     : NULL;
+        if (!place) {
+            code = read_fact(reading, 0, false, err);
+            continue;
+        }
+        piece = json_in_next(&reading->in, err);
+        *place = piece == JSON_IN_NUMBER ? reading->in.number : NAN;
+        code = piece < 0 ? piece : json_in_skip(&reading->in, piece, err);
+    }
+    if (code != 0 || piece < 0)
+        return code != 0 ? code : piece;
+    if (!vec_reserve(&dumped->rows, &dumped->cap_rows, dumped->n_rows + 1, sizeof *dumped->rows))
+        return error_memory(err);
+    row.n_facts = reading->n_facts - row.first_fact;
+    dumped->rows[dumped->n_rows++] = row;
+    return 0;
+}
+
+static int read_table(struct reading *reading, struct error *err)
+{
+    int piece, code = take(reading, JSON_IN_LIST, "\"dataframe\" is a list", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
+        if (piece != JSON_IN_OBJECT)
+            return piece < 0 ? piece : json_in_fail(&reading->in, "a row is an object", err);
+        code = read_row(reading, err);
+    }
+    return code;
+}
+
+static int read_names(struct reading *reading, uint32_t **names, size_t *n, size_t *capacity, struct error *err)
+{
+    int piece, code = take(reading, JSON_IN_LIST, "names of metrics are a list", err);
+    reading->dumped->has_names = true;
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
+        if (piece != JSON_IN_TEXT)
+            return piece < 0 ? piece : json_in_fail(&reading->in, "the name of a metric is a text", err);
+        int64_t name = intern(reading);
+        if (name < 0 || !vec_reserve(names, capacity, *n + 1, sizeof **names))
+            return error_memory(err);
+        (*names)[(*n)++] = (uint32_t)name;
+    }
+    return code;
+}
+
+static int read_dump(struct reading *reading, struct error *err)
+{
+    struct dumped *dumped = reading->dumped;
+    int piece, code = take(reading, JSON_IN_OBJECT, "the text is an object", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY) {
+        const char *key = reading->in.value.data;
+        if (strcmp(key, "graph") == 0)
+            code = read_graphs(reading, err);
+        else if (strcmp(key, "dataframe") == 0)
+            code = read_table(reading, err);
+        else if (strcmp(key, "inclusive_metrics") == 0)
+            code = read_names(reading, &dumped->inclusive, &dumped->n_inclusive, &dumped->cap_inclusive, err);
+        else if (strcmp(key, "exclusive_metrics") == 0)
+            code = read_names(reading, &dumped->exclusive, &dumped->n_exclusive, &dumped->cap_exclusive, err);
+        else
+            code = json_in_skip(&reading->in, json_in_next(&reading->in, err), err);
+    }
+    if (code == 0)
+        code = piece < 0 ? piece : take(reading, JSON_IN_END, "something follows the end", err);
+    return code;
+}
+
+/* What a text is: 0 no metric, 1 an exclusive one, 2 an inclusive one. [texts.n_strings]; NULL when out of memory. */
+static uint8_t *find_metrics(const struct reading *reading)
+{
+    const struct dumped *dumped = reading->dumped;
+    static const char *const none[] = {"line", "nid", "node_pid", "core", "_missing_node"};
+    uint8_t *sorts = calloc(reading->texts.n_strings + 1, 1);
+    for (size_t i = 0; sorts && !dumped->has_names && i < reading->texts.n_strings; i++)
+        sorts[i] = strstr(text_at(reading, (uint32_t)i), "(inc)") ? 2 : 1;
+    for (size_t i = 0; sorts && !dumped->has_names && i < sizeof none / sizeof *none; i++) {
+        int64_t text = strtab_find(&reading->texts, none[i]);
+        if (text >= 0)
+            sorts[text] = 0;
+    }
+    for (size_t i = 0; sorts && i < dumped->n_exclusive; i++)
+        sorts[dumped->exclusive[i]] = 1;
+    for (size_t i = 0; sorts && i < dumped->n_inclusive; i++)
+        sorts[dumped->inclusive[i]] = 2;
+    return sorts;
+}
+
+/* Whether a node's frame says what a fact says; or the fact is a metric. */
+static bool is_no_attribute(const struct reading *reading, size_t node, const struct fact *fact, const uint8_t *sorts)
+{
+    if (fact->is_number && sorts[fact->key])
+        return true;
+    const struct literal_node *of = node == SLOTS_NONE ? NULL : &reading->nodes[node];
+    for (size_t i = 0; of && i < of->n_facts; i++)
+        if (reading->facts[of->first_fact + i].key == fact->key)
+            return true;
+    return false;
+}
+
+/* Sorts the facts of each row, attributes first, and gives a node those of its first row. */
+static void give_attributes(struct reading *reading, const uint8_t *sorts)
+{
+    for (size_t i = 0; i < reading->dumped->n_rows; i++) {
+        struct dumped_row *row = &reading->dumped->rows[i];
+        struct fact *facts = reading->facts + row->first_fact;
+        struct literal_node like = {.nid = row->node + 0.0};
+        size_t n = 0, node = SLOTS_NONE;
+        if (!isnan(row->node))
+            node = slots_find(&reading->dumped->by_nid, &nodes_kind, reading->nodes, &like);
+        for (size_t k = 0; k < row->n_facts; k++) {
+            struct fact fact = facts[k];
+            if (is_no_attribute(reading, node, &fact, sorts))
+                continue;
+            facts[k] = facts[n];
+            facts[n++] = fact;
+        }
+        row->node = node == SLOTS_NONE ? -1 : (double)node;
+        if (node != SLOTS_NONE && reading->nodes[node].n_asides == 0) {
+            reading->nodes[node].first_aside = row->first_fact;
+            reading->nodes[node].n_asides = n;
+        }
+        row->first_fact += n;
+        row->n_facts -= n;
+    }
+}
+
+struct dumped_profile {
+    double rank, thread;
+};
+
+static uint64_t hash_profile(const void *item)
+{
+    return bytes_hash(BYTES_HASH_START, item, sizeof(struct dumped_profile));
+}
+
+static bool is_same_profile(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct dumped_profile)) == 0;
+}
+
+/* The profile of a row: that of its rank and thread. */
+static uint32_t find_profile(const struct dumped_row *row, struct frame_maker *maker, struct slots *slots,
+                             struct dumped_profile **known, size_t *n, size_t *capacity)
+{
+    static const struct slots_kind kind = {sizeof(struct dumped_profile), hash_profile, is_same_profile};
+    struct dumped_profile like = {isnan(row->rank) ? -1 : row->rank, isnan(row->thread) ? -1 : row->thread};
+    size_t before = *n, at = slots_put(slots, &kind, known, n, capacity, &like);
+    struct buf name = {0};
+    if (at == SLOTS_NONE) {
+        maker->failed = true;
+        return 0;
+    }
+    if (*n > before) {
+        int64_t numbers[2] = {fabs(like.rank) < 1e15 ? (int64_t)like.rank : -1,
+                              fabs(like.thread) < 1e15 ? (int64_t)like.thread : -1};
+        buf_append(&name, "", 0);
+        if (!isnan(row->rank))
+            buf_printf(&name, "rank %.15g", row->rank);
+        if (!isnan(row->thread))
+            buf_printf(&name, "%sthread %.15g", name.len_bytes ? " " : "", row->thread);
+        maker->failed |= name.failed;
+        (void)maker_profile(maker, &(struct frame_profile){name.data ? name.data : "", numbers[0], numbers[1], -1, -1});
+        buf_fini(&name);
+    }
+    return (uint32_t)at;
+}
+
+static void add_rows(struct frame_maker *maker, const struct reading *reading, const uint8_t *sorts, size_t *columns)
+{
+    struct slots slots = {0};
+    struct dumped_profile *profiles = NULL;
+    size_t n = 0, capacity = 0;
+    for (size_t i = 0; i < reading->dumped->n_rows && !maker->failed; i++) {
+        const struct dumped_row *row = &reading->dumped->rows[i];
+        if (row->node < 0)
+            continue;
+        uint32_t profile = find_profile(row, maker, &slots, &profiles, &n, &capacity);
+        for (size_t k = 0; k < row->n_facts && !maker->failed; k++) {
+            const struct fact *fact = &reading->facts[row->first_fact + k];
+            if (!fact->is_number || !sorts[fact->key])
+                continue;
+            if (columns[fact->key] == SIZE_MAX)
+                columns[fact->key] = maker_column(maker, text_at(reading, fact->key),
+                                                  sorts[fact->key] == 2 ? FRAME_INCLUSIVE : FRAME_EXCLUSIVE);
+            maker_value(maker, columns[fact->key], reading->nodes[(size_t)row->node].number, profile, fact->number);
+        }
+    }
+    free(profiles);
+    slots_fini(&slots);
+}
+
+static int make_dumped(struct reading *reading, struct frame **frame, struct error *err)
+{
+    struct frame_maker maker;
+    struct dumped *dumped = reading->dumped;
+    struct buf text = {0};
+    size_t n_keys = count_keys(reading);
+    uint8_t *sorts = find_metrics(reading);
+    size_t *columns = malloc((reading->texts.n_strings + 1) * sizeof *columns);
+    int code = sorts && columns && n_keys != SIZE_MAX ? 0 : error_memory(err);
+    if (code == 0)
+        code = readers_check_size(reading->in.name, reading->n_nodes, n_keys,
+                                  (size_t)(reading->in.end - reading->in.text), err);
+    if (code == 0) {
+        memset(columns, 0xff, (reading->texts.n_strings + 1) * sizeof *columns);
+        maker_init(&maker);
+        give_attributes(reading, sorts);
+        for (size_t i = 0; i < reading->n_nodes; i++)
+            add_node(&maker, reading, &reading->nodes[i], &text);
+        for (size_t i = 0; i < dumped->n_edges && code == 0; i++) {
+            struct literal_node like = {.nid = dumped->edges[i].child + 0.0};
+            size_t child = slots_find(&dumped->by_nid, &nodes_kind, reading->nodes, &like);
+            if (child == SLOTS_NONE)
+                code = error_set(err, ERR_FORMAT, "%.600s: the number %.15g in \"children\" is no node's",
+                                 reading->in.name, like.nid);
+            else
+                maker_edge(&maker, reading->nodes[dumped->edges[i].parent].number, reading->nodes[child].number);
+        }
+        add_rows(&maker, reading, sorts, columns);
+        if (code == 0)
+            code = frame_made(&maker, frame, NULL, err);
+        else
+            maker_fini(&maker);
+    }
+    buf_fini(&text);
+    free(sorts);
+    free(columns);
+    return code;
+}
+
+static int read_hatchet(const struct frame_input *input, struct frame **frame, struct error *err)
+{
+    struct dumped dumped = {0};
+    struct reading reading = {.dumped = &dumped};
+    struct buf text = {0};
+    int code = readers_json(input, &text, &reading.texts, &reading.in, err);
+    if (code == 0)
+        code = read_dump(&reading, err);
+    if (code == 0)
+        code = make_dumped(&reading, frame, err);
+    json_in_fini(&reading.in);
+    strtab_fini(&reading.texts);
+    free(reading.nodes);
+    free(reading.facts);
+    free(dumped.rows);
+    free(dumped.edges);
+    free(dumped.inclusive);
+    free(dumped.exclusive);
+    slots_fini(&dumped.by_nid);
+    buf_fini(&text);
+    return code;
+}
+
+/* An object that begins with the graph. */
+static bool fits_hatchet(const struct frame_input *input)
+{
+    const char *at = input->is_directory ? "" : input->head.data;
+    at += strspn(at, " \t\r\n");
+    if (*at++ != '{')
+        return false;
+    at += strspn(at, " \t\r\n");
+    return strncmp(at, "\"graph\"", 7) == 0;
+}
+
+const struct frame_reader reader_hatchet = {"what Hatchet's to_json writes", fits_hatchet, read_hatchet};

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/bytes.h"
 #include "fmt/file.h"
+#include "frame/ops.h"
 
 #define PROFILE_ENDS ".hpcrun"
 
@@ -22,11 +24,17 @@ extern const struct frame_reader reader_v4;
 extern const struct frame_reader reader_experiment;
 extern const struct frame_reader reader_literal;
 extern const struct frame_reader reader_caliper;
+extern const struct frame_reader reader_hatchet;
+extern const struct frame_reader reader_cali;
 extern const struct frame_reader reader_callgrind;
 extern const struct frame_reader reader_dot;
+extern const struct frame_reader reader_speedscope;
+extern const struct frame_reader reader_pprof;
+extern const struct frame_reader reader_folded;
 
 static const struct frame_reader *const readers[] = {
-    &reader_saved, &reader_v4, &reader_experiment, &reader_literal, &reader_caliper, &reader_callgrind, &reader_dot,
+    &reader_saved,   &reader_v4,   &reader_experiment, &reader_speedscope, &reader_hatchet, &reader_literal,
+    &reader_caliper, &reader_cali, &reader_callgrind,  &reader_dot,        &reader_pprof,   &reader_folded,
 };
 
 const struct frame_reader *readers_at(size_t i)
@@ -110,6 +118,51 @@ int readers_check_size(const char *path, uint64_t n_nodes, uint64_t n_columns, s
         return 0;
     return error_set(err, ERR_FORMAT, "%.600s: %ju columns and attributes of %ju nodes are too many for %zu bytes",
                      path, (uintmax_t)n_columns, (uintmax_t)n_nodes, len_bytes);
+}
+
+/* --- call paths --- */
+
+static uint64_t hash_step(const void *item)
+{
+    return bytes_hash(BYTES_HASH_START, item, 2 * sizeof(uint32_t));
+}
+
+static bool is_same_step(const void *a, const void *b)
+{
+    return memcmp(a, b, 2 * sizeof(uint32_t)) == 0;
+}
+
+uint32_t paths_node(struct frame_paths *paths, struct frame_maker *maker, uint32_t parent, uint32_t frame,
+                    const struct made_node *like)
+{
+    static const struct slots_kind kind = {sizeof(struct path_step), hash_step, is_same_step};
+    struct path_step step = {parent, frame, 0};
+    size_t n = paths->n;
+    size_t at = slots_put(&paths->slots, &kind, &paths->steps, &paths->n, &paths->capacity, &step);
+    if (at == SLOTS_NONE) {
+        maker->failed = true;
+        return 0;
+    }
+    if (paths->n > n)
+        paths->steps[at].node = maker_node(maker, parent, like);
+    return paths->steps[at].node;
+}
+
+void paths_fini(struct frame_paths *paths)
+{
+    free(paths->steps);
+    slots_fini(&paths->slots);
+}
+
+int paths_made(struct frame_maker *maker, struct frame **frame, struct error *err)
+{
+    struct frame *made = NULL;
+    int code = frame_made(maker, &made, NULL, err);
+    if (code != 0)
+        return code;
+    code = frame_sum_up(made, frame, err);
+    frame_close(made);
+    return code;
 }
 
 /* What path is: a directory, or a file with a first part. */

@@ -46,6 +46,41 @@ int readers_json(const struct frame_input *input, struct buf *text, struct strta
  * damaged text may be as many as its words.  err: ERR_FORMAT */
 int readers_check_size(const char *path, uint64_t n_nodes, uint64_t n_columns, size_t len_bytes, struct error *err);
 
+/* --- call paths --- */
+
+/* A tree that grows from call paths. All zero is empty. */
+struct frame_paths {
+    struct path_step {
+        uint32_t parent, frame, node; /* node: what stands for the frame below the parent */
+    } * steps;                        /* [n] */
+    size_t n, capacity;
+    struct slots slots;
+};
+
+/* The node below parent (FRAME_NONE: a root) that stands for a frame, which is any number of the caller's; made from
+ * like where there is none yet. */
+uint32_t paths_node(struct frame_paths *paths, struct frame_maker *maker, uint32_t parent, uint32_t frame,
+                    const struct made_node *like);
+void paths_fini(struct frame_paths *paths);
+
+/* Ends a maker of exclusive columns, as frame_made, and adds the inclusive ones. err: as frame_made */
+int paths_made(struct frame_maker *maker, struct frame **frame, struct error *err);
+
+/* --- files of Caliper --- */
+
+/* The column that a name of Caliper's becomes: "time" and "time (inc)" for the sums of time.duration, whatever stands
+ * before it; otherwise its own name. *scale: what values are multiplied by, so that times are seconds. */
+size_t caliper_column(struct frame_maker *maker, const char *name, double *scale);
+
+/* Whether a name is that of ranks; of places in the source. */
+bool caliper_is_rank(const char *name);
+bool caliper_is_place(const char *name);
+#define CALIPER_CALL_PATH "source.function#callpath.address"
+
+/* The node of a line below another one, for a place FILE:LINE; like: its name, a number of the caller's. */
+uint32_t caliper_line(struct frame_paths *paths, struct frame_maker *maker, uint32_t node, uint32_t like,
+                      const char *place);
+
 /* --- databases of HPCToolkit --- */
 
 struct model; /* fmt/locus-db.h */

@@ -123,6 +123,18 @@ def check_functions(path):
         expect(len(rows) == 1 and math.isclose(float(rows[0][column]), value), f"{operation}: {rows}")
 
 
+def check_exports(scratch):
+    """What hpcquery writes for other tools, read again, has the totals of what it was written from."""
+    shutil.copy(GOLDEN / "inputs" / "hatchet.json", scratch / "exported")
+    columns = {"folded": "samples", "speedscope": "time", "pprof": "time", "literal": "time"}
+    total = sum(node[4].get("time", 0) for node in Frame(scratch / "exported").nodes)
+    for form, column in columns.items():
+        path = scratch / f"exported.{form}"
+        subprocess.run([str(BUILD / "hpcquery"), "export", form, "-M", "time", "-o", str(path), str(scratch / "exported")], check=True)
+        found = sum(node[4].get(column, 0) for node in Frame(path).nodes)
+        expect(math.isclose(found, total, rel_tol=1e-9), f"{form}: the total is {found}, not {total}")
+
+
 def check_depth(scratch):
     """A chain of nodes that no recursion could follow."""
     n, chain = 200000, scratch / "chain.json"
@@ -419,6 +431,7 @@ def main():
         check_once(found["xml-db"])
         check_functions(found["xml-db"])
         check_once(found["sums.xml"])
+        check_exports(scratch)
         check_depth(scratch)
         check_damage(found, scratch)
         check_ours(scratch)
