@@ -10,4 +10,8 @@
 void csv_put_text(struct buf *out, const char *text);
 void csv_put_quoted(struct buf *out, const char *text);
 
+/* Appends lines of fields [len], as these functions make them, so that a spreadsheet takes none for a formula: a field
+ * that begins with = + - or @ and is no number gets an apostrophe before it. */
+void csv_put_guarded(struct buf *out, const char *lines, size_t len);
+
 #endif

@@ -4,6 +4,7 @@ writes the latter anew. Every form of random trees adds up to what a model in Py
 written: callgrind_annotate, Graphviz, Chromium, protoc with the fields that are published, and rules for speedscope's format
 and for trace events. Chains of a million nodes, names of 10,000 characters, and graphs with cycles are written or refused by one sentence."""
 import collections
+import csv
 import difflib
 import gzip
 import json
@@ -551,6 +552,48 @@ def check_chains():
                f"{form} of a chain: names are missing")
 
 
+def check_other_files(scratch):
+    """Lines of a function that are in another file have a function of that file in pprof's profiles."""
+    path = scratch / "files.json"
+    line = [{"frame": {"type": "line", "file": f, "line": n}, "metrics": {"time": v}} for f, n, v in (("a.c", 4, 1), ("b.y", 10, 2), ("c.y", 4, 4))]
+    path.write_text(json.dumps([{"frame": {"name": "f", "type": "function", "file": "a.c"}, "metrics": {"time": 0}, "children": line}]),
+                    encoding="utf-8")
+    found = sorted((file, lines[0], values[0]) for _, lines, values, file in samples_by_file(shown("pprof", path)))
+    expect(found == [("a.c", 4, 1), ("b.y", 10, 2), ("c.y", 4, 4)], f"pprof: lines by file are {found}")
+
+
+def samples_by_file(data):
+    """Of each sample, the name, line, values and file of its leaf."""
+    parts = collections.defaultdict(list)
+    for number, value in fields(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data):
+        parts[number].append(value)
+    functions = {f[1]: f for f in map(dict, map(fields, parts[5]))}
+    locations = {p[1]: dict(fields(p[4])) for p in map(dict, map(fields, parts[4]))}
+    for sample in map(fields, parts[2]):
+        ids = [i for n, v in sample if n == 1 for i in numbers(v)]
+        of = functions[locations[ids[0]][1]]
+        yield (parts[6][of[2]].decode(), [locations[ids[0]].get(2, 0)], [i for n, v in sample if n == 2 for i in numbers(v)],
+               parts[6][of[4]].decode())
+
+
+def check_spreadsheet(scratch):
+    """--csv=spreadsheet guards what begins like a formula, and no number."""
+    names = ["=1+1", "+f", "-x", "@sum", "-5", "plain", "a,=b", '="q"', "operator-"]
+    path = scratch / "formulas.json"
+    path.write_text(json.dumps([{"frame": {"name": n, "type": "function"}, "metrics": {"time": i - 4}} for i, n in enumerate(names)]),
+                    encoding="utf-8")
+    rows = {}
+    for option in ("--csv", "--csv=spreadsheet"):
+        result = subprocess.run([str(BUILD / "hpcquery"), "flat", ":", option, str(path)], capture_output=True, check=True, text=True)
+        rows[option] = list(csv.DictReader(result.stdout.splitlines()))
+    plain, guarded = ([row["name"] for row in rows[option]] for option in rows)
+    expect(sorted(plain) == sorted(names), f"--csv: {plain}")
+    expect(guarded == [("'" + n if n[0] in "=+@" or n == "-x" else n) for n in plain], f"--csv=spreadsheet: {guarded}")
+    expect([row["time"] for row in rows["--csv"]] == [row["time"] for row in rows["--csv=spreadsheet"]], "--csv=spreadsheet: numbers differ")
+    result = subprocess.run([str(BUILD / "hpcquery"), "flat", ":", "--csv=other", str(path)], capture_output=True, check=False, text=True)
+    expect(result.returncode == 2 and "--csv takes nothing" in result.stderr, f"--csv=other: {result.stderr}")
+
+
 # --- readers of others ---
 
 
@@ -659,6 +702,8 @@ def main():
         check_least(scratch)
         check_graphs(scratch, graph)
         check_chains()
+        check_other_files(scratch)
+        check_spreadsheet(scratch)
         check_protoc(scratch, inputs)
         check_graphviz(scratch, inputs)
         check_browser(scratch, GOLDEN / "inputs" / "data.json", hard)

@@ -16,7 +16,9 @@ enum { OPT_LIST_METRICS = ASKS, OPT_LIST_COMMANDS, OPT_LIST_OPTIONS, OPT_AT, OPT
 
 /* What an option means for one verb alone, its report_kind says. */
 const struct option_row option_rows[] = {
-    {ASK_CSV, "--csv", NULL, "Print comma-separated values."},
+    {ASK_CSV, "--csv", "[=spreadsheet]",
+     "Print comma-separated values. With =spreadsheet a cell that begins like a formula, with = + - or @, and is no "
+     "number gets an apostrophe before it: names come from the measured program."},
     {ASK_JSON, "--json", NULL, "Print JSON."},
     {ASK_HTML, "--html", NULL, ""},
     {ASK_TOP, "--top", "N",
@@ -208,6 +210,9 @@ static int take_option(int id, const char *value, int n_operands, struct setting
     settings->values[id] = value;
     switch (id) {
     case ASK_CSV:
+        if (value && strcmp(value, "spreadsheet") != 0)
+            return 1 + usage("--csv takes nothing, or =spreadsheet");
+        /* fall through */
     case ASK_JSON:
     case ASK_HTML:
         settings->form = forms[id];

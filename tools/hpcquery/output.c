@@ -12,6 +12,7 @@
 
 #include "base/options.h"
 #include "base/path.h"
+#include "fmt/csv.h"
 #include "fmt/file.h"
 #include "hpcquery.h"
 
@@ -71,7 +72,7 @@ static int put_file(const char *path, const struct buf *out)
     return ok ? 0 : tool_error("hpcquery", "%s: cannot write: %s", path, strerror(errno));
 }
 
-int put_output(const struct settings *settings, const struct buf *out)
+static int put_bytes(const struct settings *settings, const struct buf *out)
 {
     if (out->failed || vec_has_failed())
         return tool_error("hpcquery", "out of memory");
@@ -80,6 +81,19 @@ int put_output(const struct settings *settings, const struct buf *out)
     if (fwrite(out->data ? out->data : "", 1, out->len_bytes, stdout) != out->len_bytes || fflush(stdout) != 0)
         return tool_error("hpcquery", "the report cannot be written: %s", strerror(errno));
     return 0;
+}
+
+int put_output(const struct settings *settings, const struct buf *out)
+{
+    struct buf guarded = {0};
+    if (strcmp(settings->form, "csv") == 0 && settings->values[ASK_CSV]) {
+        csv_put_guarded(&guarded, out->data ? out->data : "", out->len_bytes);
+        guarded.failed |= out->failed;
+        int status = put_bytes(settings, &guarded);
+        buf_fini(&guarded);
+        return status;
+    }
+    return put_bytes(settings, out);
 }
 
 /* --- inputs from pipes --- */

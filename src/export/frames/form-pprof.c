@@ -152,12 +152,16 @@ static bool is_same_location(const void *a, const void *b)
 static const struct slots_kind functions_kind = {sizeof(struct function), hash_function, is_same_function};
 static const struct slots_kind locations_kind = {sizeof(struct location), hash_location, is_same_location};
 
-static uint32_t find_function(struct writing *writing, uint32_t node)
+/* The function of a node, for a place in it: where that is in another file (an included one, #line), a second function
+ * of the same name stands for the lines there, as pprof knows the files of functions alone. */
+static uint32_t find_function(struct writing *writing, uint32_t node, uint32_t place)
 {
     const struct frame *frame = writing->job->frame;
+    const char *file = frame_file(frame, node), *of_place = place == FRAME_NONE ? "" : frame_file(frame, place);
+    bool is_elsewhere = *of_place && strcmp(of_place, file) != 0;
     struct function like = {find_text(writing, *frame_name(frame, node) ? frame_name(frame, node) : "?"),
-                            find_text(writing, frame_file(frame, node)), find_text(writing, frame_module(frame, node)),
-                            frame_line(frame, node)};
+                            find_text(writing, is_elsewhere ? of_place : file),
+                            find_text(writing, frame_module(frame, node)), is_elsewhere ? 0 : frame_line(frame, node)};
     if (like.name == FRAME_NONE || like.file == FRAME_NONE || like.module == FRAME_NONE)
         return FRAME_NONE;
     size_t at = slots_put(&writing->function_slots, &functions_kind, &writing->functions, &writing->n_functions,
@@ -165,10 +169,10 @@ static uint32_t find_function(struct writing *writing, uint32_t node)
     return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
-/* A line of the function that a node stands for. FRAME_NONE when out of memory. */
-static uint32_t find_location(struct writing *writing, uint32_t function_node, uint32_t line)
+/* The line of a place in the function that a node stands for. FRAME_NONE when out of memory. */
+static uint32_t find_location(struct writing *writing, uint32_t function_node, uint32_t place)
 {
-    struct location like = {find_function(writing, function_node), line};
+    struct location like = {find_function(writing, function_node, place), frame_line(writing->job->frame, place)};
     if (like.function == FRAME_NONE)
         return FRAME_NONE;
     size_t at = slots_put(&writing->location_slots, &locations_kind, &writing->locations, &writing->n_locations,
@@ -220,8 +224,7 @@ static bool find_state(struct writing *writing, uint32_t node, bool is_data)
         return true;
     if (above->caller != FRAME_NONE) {
         bool is_in_function = !is_function(frame_kind(frame, parent));
-        uint32_t line = frame_line(frame, is_in_function ? parent : above->caller);
-        writing->location_of[node] = find_location(writing, above->caller, line);
+        writing->location_of[node] = find_location(writing, above->caller, is_in_function ? parent : above->caller);
         if (writing->location_of[node] == FRAME_NONE)
             return false;
     }
@@ -248,7 +251,7 @@ static bool put_stack(struct writing *writing, uint32_t node)
     uint32_t caller = node == FRAME_NONE ? FRAME_NONE : writing->states[node].caller;
     if (caller == FRAME_NONE)
         return true;
-    uint32_t location = find_location(writing, caller, frame_line(frame, node));
+    uint32_t location = find_location(writing, caller, node);
     while (location != FRAME_NONE) {
         put_varint(&writing->packed, (uint64_t)location + 1);
         writing->n_frames++;
