@@ -14,11 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/options.h"
 #include "base/scratch.h"
 
 #define TOOL "hpcrun"
 #define RUNNING TRIAL_DIRECTORY ".new" /* of the database, while the trial runs */
+
+/* From so many seconds on it is said beforehand how long a trial takes. */
+enum { ANNOUNCED_S = 60 };
 
 /* Where so many pairs leave it open whether there is a difference, it goes on up to this number. */
 #define PAIRS_MOST(n_pairs) (2 * (n_pairs) + 1)
@@ -42,6 +46,7 @@ struct trial {
     int directory;
     char *path; /* of the directory */
     unsigned n_runs, n_all;
+    uint64_t begun_ns;          /* of the monotonic clock */
     bool has_progress, is_void; /* is_void: the output is another one each time */
     unsigned n_left;
     char first[64]; /* name of the first run */
@@ -71,10 +76,38 @@ static bool is_same(int directory, const char *a, const char *b)
     return same;
 }
 
+/* Seconds that the runs which are left take, if they are as long as those so far; 0 before the first. */
+static double seconds_left(const struct trial *trial)
+{
+    double so_far_s = (double)(clock_now_ns(CLOCK_MONOTONIC) - trial->begun_ns) / 1e9;
+    unsigned n_left = trial->n_all > trial->n_runs ? trial->n_all - trial->n_runs : 0;
+    return trial->n_runs ? so_far_s / trial->n_runs * n_left : 0;
+}
+
+/* Writes "40 s" or "3 min". */
+static void put_duration(double seconds, char text[32])
+{
+    bool is_long = seconds >= 100;
+    (void)snprintf(text, 32, "%.0f %s", is_long ? seconds / 60 : seconds, is_long ? "min" : "s");
+}
+
 static void show_progress(const struct trial *trial, const char *what)
 {
+    char left[32];
+    put_duration(seconds_left(trial), left);
     if (trial->has_progress)
-        (void)fprintf(stderr, "\r\033[K" TOOL ": run %u of %u: %.60s", trial->n_runs + 1, trial->n_all, what);
+        (void)fprintf(stderr, "\r\033[K" TOOL ": run %u of %u%s%s%s: %.60s", trial->n_runs + 1, trial->n_all,
+                      trial->n_runs ? ", about " : "", trial->n_runs ? left : "", trial->n_runs ? " left" : "", what);
+}
+
+/* Says after the first run how long all of it takes, where that is long and no progress shows it. */
+static void announce(const struct trial *trial)
+{
+    char left[32];
+    double seconds = seconds_left(trial);
+    put_duration(seconds, left);
+    if (trial->n_runs == 1 && !trial->has_progress && seconds >= ANNOUNCED_S)
+        (void)fprintf(stderr, TOOL ": --try: %u more runs, about %s\n", trial->n_all - 1, left);
 }
 
 static void end_progress(const struct trial *trial)
@@ -157,6 +190,7 @@ static bool run_once(struct trial *trial, struct attempt *attempt, struct trial_
         end = trial_run_once(trial->setup, trial->directory, name, wish ? table.data : NULL, run, &err);
     trial->n_runs++;
     trial->n_left += run->n_left;
+    announce(trial);
     if (wish)
         read_record(trial, attempt);
     if (end != TRIAL_RAN)
@@ -450,6 +484,7 @@ int trial_perform(const struct trial_setup *setup, const struct trial_wish *wish
     struct trial trial = {.setup = setup, .n_attempts = n, .directory = -1, .has_progress = isatty(STDERR_FILENO) == 1};
     struct error err;
     sigset_t before;
+    trial.begun_ns = clock_now_ns(CLOCK_MONOTONIC);
     trial.n_all = 1 + 2 * setup->n_pairs * (unsigned)n;
     trial.attempts = calloc(n + 1, sizeof *trial.attempts);
     int code = trial.attempts ? 0 : error_memory(&err);

@@ -28,6 +28,12 @@ try() {
 }
 
 measure same
+# On a terminal it shows how long it will take.
+if command -v script >/dev/null; then
+    script -qec "'$hpcrun' --try same-db --try huge-pages:table ./try same" typescript >/dev/null || true
+    grep -aq 'run 1 of 11: as it is' typescript || fail "no progress is shown"
+    grep -aqE 'run [2-9] of 11, about [0-9]+ (s|min) left: ' typescript || fail "what is left is not shown"
+fi
 thp=/sys/kernel/mm/transparent_hugepage/enabled
 if grep -Eq '\[(madvise|always)\]' "$thp" 2>/dev/null; then
     # Five hundred times fewer pages; five hundred times as much memory; and neither.
