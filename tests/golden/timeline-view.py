@@ -476,6 +476,9 @@ def check_recordings(page):
         if is_on:
             page.wait("timeParts.list.total > 0 && timeParts.list.pieces.get(0)", 20)
             joined = page.value("(() => { for (let i = 0; i < Math.min(timeParts.list.total, 200); i++) if (timeParts.list.originOf(i)) return timeParts.list.originOf(i); return null; })()")
+            jumped = page.value("""(() => { const list = timeParts.list, choose = list.choose; let i = 0; while (!list.originOf(i)) i++;
+                list.choose = () => {}; list.onChoose(i, new KeyboardEvent("keydown", {key: "Enter"})); list.choose = choose; return [i, list.marked, list.grid.at]; })()""") if joined else None
+            expect(jumped and jumped[1] == jumped[2] == jumped[0] - 1, f"Enter at a twin does not go to its origin: {jumped}")
             expect(joined and joined["at"] == joined["to"] and joined["row"] != joined["toRow"], f"no twin of the list leads to its origin: {joined}")
         return sum(page.value("[...timeParts.rows.pictures.flatMap((each) => [...each.flags])].map((each) => (each & TWIN ? 1 : 0))"))
 

@@ -65,7 +65,7 @@ export class EventList {
         this.total = 0;
         this.marked = -1;
         /** @type {Map<number, Answer | null>} null: on its way */ this.pieces = new Map();
-        this.grid = new Grid({label: "Events", height: ROW_HIGH, choose: (i) => this.onChoose(i), marks: (i) => (i === this.marked ? "active" : "")});
+        this.grid = new Grid({label: "Events", height: ROW_HIGH, choose: (i, event) => this.onChoose(i, event), marks: (i) => (i === this.marked ? "active" : "")});
         this.grid.element.hidden = true; // a grid without columns is none
         this.note = make("span", "dim");
         this.word = attributes(make("input", ""), {type: "search", placeholder: "Find in events", "aria-label": "Find in events"});
@@ -175,8 +175,15 @@ export class EventList {
         }}));
     }
 
-    /** @param {number} i */
-    onChoose(i) {
+    /**
+     * @param {number} i
+     * @param {Event} [event] Enter at a twin goes to its origin, which stands before it
+     */
+    onChoose(i, event) {
+        if (event instanceof KeyboardEvent && event.key === "Enter" && this.originOf(i)) {
+            this.grid.moveTo(i - 1);
+            i--;
+        }
         const found = this.eventAt(i), now = timeWords().row;
         this.marked = i;
         this.join(this.originOf(i));

@@ -550,7 +550,7 @@ const TIME_KEYS = {
     "/": () => /** @type {HTMLElement | null} */ (timeParts?.bar.querySelector("input[type=text]"))?.focus(),
 };
 const TIME_KEY_WORDS = "Drag: zoom to it; Shift and drag: measure; Ctrl and wheel: zoom at the pointer; Shift and wheel, A, D, Left, Right: move; W, S, +, -: zoom; 0: all; Backspace: the window before; Up, Down: the row; " +
-    "N, P: its next or previous event; M: the active marker to the pointer, and the other one is active; F: frame the choice; X: hide the row; /: find rows; T: topology; L: list. " +
+    "N, P: its next or previous event; M: the active marker to the pointer, and the other one is active; F: frame the choice; X: hide the row; /: find rows; T: topology; L: list; Enter in the list: the event, of a twin its origin. " +
     "Hollow boxes wait: green since they were woken, red and dashed while another task has the CPU. Dots: not known. Hatched: events were lost. A triangle is a sample, a dashed line a twin.";
 
 /** @param {KeyboardEvent} event */
