@@ -129,12 +129,12 @@ const struct skid_loop *skid_loops(void)
 #define TURNS 2000       /* between two checks of the clock */
 #define SAMPLES_MIN 20
 #define PERCENT_MIN 90
-#define ROUNDS_MAX 3 /* a machine fails only if each does: others' work can spoil one, and what it says is kept */
+#define ROUNDS_MAX 3     /* a machine fails only if each does: others' work can spoil one, and what it says is kept */
 #define TICK_NS 30000000 /* of CPU time for the cost of a sample */
 #define TICKS_MAX 128
 #define TICK_MOST_NS 100000000 /* of what is believed */
 #define TOUCH_BYTES (4u << 20) /* of pages that are touched for the first time, again and again ... */
-#define TOUCH_NS 120000000     /* ... for so much CPU time ... */
+#define TOUCH_NS 100000000 /* ... for so much CPU time behind each loop, as that differs from moment to moment ... */
 #define TOUCH_PERIOD_NS 100000 /* ... with samples so close together, or where they cost much ... */
 #define TOUCH_TICKS 8          /* ... so many times as far apart as one costs */
 #define TOUCH_SAMPLES_MIN 10   /* in user mode; fewer say that it is next to nothing */
@@ -248,7 +248,60 @@ static uint32_t measure_tick(void)
     return gaps[n / 4] < TICK_MOST_NS ? (uint32_t)gaps[n / 4] : TICK_MOST_NS;
 }
 
-static void run_loops(char *memory, struct report *report)
+/* First touches of pages: how many there were, how many samples fell on them in user mode, and the time of all. */
+struct touches {
+    volatile char *memory;
+    int perf;
+    uint64_t period_ns, n_pages, n_samples, cpu_ns;
+};
+
+/* The loops and their periods take turns with the first touches and theirs. False where there is nothing to measure. */
+static bool touch_pages(struct touches *touches)
+{
+    uint64_t usual_ns = PERIOD_NS;
+    if (!touches->memory || ioctl(touches->perf, PERF_EVENT_IOC_PERIOD, &touches->period_ns) != 0)
+        return false;
+    uint64_t start_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID), now_ns = start_ns;
+    uint32_t n_before = skid_n_handled_sig();
+    for (; now_ns < start_ns + TOUCH_NS; now_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID)) {
+        for (size_t i = 0; i < TOUCH_BYTES; i += PAGE_BYTES)
+            touches->memory[i] = 1;
+        touches->n_pages += TOUCH_BYTES / PAGE_BYTES;
+        (void)madvise((void *)touches->memory, TOUCH_BYTES, MADV_DONTNEED);
+    }
+    touches->n_samples += skid_n_handled_sig() - n_before;
+    touches->cpu_ns += now_ns - start_ns;
+    return ioctl(touches->perf, PERF_EVENT_IOC_PERIOD, &usual_ns) == 0;
+}
+
+static void begin_touches(struct touches *touches, int perf, uint32_t tick_ns)
+{
+    uint64_t wanted_ns = (uint64_t)TOUCH_TICKS * tick_ns;
+    void *memory = mmap(NULL, TOUCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *touches = (struct touches){.perf = perf,
+                                .period_ns = wanted_ns < TOUCH_PERIOD_NS ? TOUCH_PERIOD_NS
+                                             : wanted_ns > PERIOD_NS     ? PERIOD_NS
+                                                                         : wanted_ns};
+    if (perf < 0 || memory == MAP_FAILED || tick_ns >= touches->period_ns)
+        return;
+    (void)madvise(memory, TOUCH_BYTES, MADV_NOHUGEPAGE);
+    touches->memory = memory;
+}
+
+/* What of the first touch of a page is sampled as time in user mode, picoseconds: the way back from the kernel, and in
+ * virtual machines whose page tables are followed by the host, what the host does when the instruction is run again.
+ * The samples of user mode are counted, for nothing else says what samples will say. They took tick_ns each of the time
+ * of all, from both modes alike. 0: next to nothing, or not known. */
+static uint32_t touch_ps(const struct touches *touches, uint32_t tick_ns)
+{
+    if (touches->n_samples < TOUCH_SAMPLES_MIN || !touches->cpu_ns)
+        return 0;
+    double user_ns = (double)(touches->n_samples * touches->period_ns), part = user_ns / (double)touches->cpu_ns;
+    double own_ns = (double)(touches->n_samples * tick_ns) * (part < 1 ? part : 1);
+    return (uint32_t)((user_ns - own_ns) * 1000 / (double)touches->n_pages);
+}
+
+static void run_loops(char *memory, struct touches *touches, struct report *report)
 {
     static uint64_t small[8];
     const struct skid_loop *loops = skid_loops();
@@ -262,33 +315,9 @@ static void run_loops(char *memory, struct report *report)
             position = loops[k].run(position, TURNS, base, (MEMORY_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1));
         skid_count_sig(NULL, NULL);
         /* The stores do not overwrite links, so the order of the loops does not matter. */
+        if (!touch_pages(touches))
+            touches->memory = NULL;
     }
-}
-
-/* What of the first touch of a page is sampled as time in user mode, picoseconds: the way back from the kernel, and in
- * virtual machines whose page tables are followed by the host, what the host does when the instruction is run again.
- * The samples of user mode are counted, for nothing else says what samples will say; of the time that each stands for,
- * it took tick_ns itself. 0: next to nothing, or not known. */
-static uint32_t measure_touch(int perf, uint32_t tick_ns)
-{
-    uint64_t period_ns = (uint64_t)TOUCH_TICKS * tick_ns, n_pages = 0;
-    period_ns = period_ns < TOUCH_PERIOD_NS ? TOUCH_PERIOD_NS : period_ns > PERIOD_NS ? PERIOD_NS : period_ns;
-    volatile char *memory = mmap(NULL, TOUCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (perf < 0 || memory == MAP_FAILED || ioctl(perf, PERF_EVENT_IOC_PERIOD, &period_ns) != 0)
-        return 0;
-    (void)madvise((void *)memory, TOUCH_BYTES, MADV_NOHUGEPAGE);
-    uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + TOUCH_NS;
-    uint32_t n_before = skid_n_handled_sig();
-    while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
-        for (size_t i = 0; i < TOUCH_BYTES; i += PAGE_BYTES)
-            memory[i] = 1;
-        n_pages += TOUCH_BYTES / PAGE_BYTES;
-        (void)madvise((void *)memory, TOUCH_BYTES, MADV_DONTNEED);
-    }
-    uint64_t n_samples = skid_n_handled_sig() - n_before;
-    if (n_samples < TOUCH_SAMPLES_MIN || tick_ns >= period_ns)
-        return 0;
-    return (uint32_t)(n_samples * (period_ns - tick_ns) * 1000 / n_pages);
 }
 
 static void run_child(struct report *report)
@@ -298,9 +327,11 @@ static void run_child(struct report *report)
     if (memory == MAP_FAILED)
         report->failed_errno = errno;
     else if (start_trigger(report, &perf)) {
+        struct touches touches;
         report->tick_ns = measure_tick();
-        run_loops(memory, report);
-        report->touch_ps = measure_touch(perf, report->tick_ns);
+        begin_touches(&touches, perf, report->tick_ns);
+        run_loops(memory, &touches, report);
+        report->touch_ps = touch_ps(&touches, report->tick_ns);
     }
     /* Ends the child, and only it: no handler or buffer inherited from the caller may run. */
     (void)syscall(SYS_exit_group, 0);
