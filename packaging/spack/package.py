@@ -23,6 +23,7 @@ class Locus(AutotoolsPackage):
     depends_on("hwloc@2:")
     depends_on("jansson")
     depends_on("libmicrohttpd")
+    depends_on("ncurses")
 
     def setup_run_environment(self, env):
         env.prepend_path("CPATH", self.prefix.include)

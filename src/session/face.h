@@ -53,6 +53,12 @@ const char *session_refusal(const struct session *session, size_t stream);
  * session_ask_json.  err: as session_ask_json */
 int session_ask_packed(struct session *session, const char *request, struct buf *out, struct error *err);
 
+/* What has become more or less from one session to another, as `hpcquery diff --by` prints it: rows name, file, line,
+ * module, before, after, change, percent and noise, the largest change first. metric: a column of both, NULL: the usual
+ * one. *answer is the caller's.  err: as frames_diff and session_frame */
+int session_compare(struct session *before, struct session *after, const char *by, const char *metric,
+                    struct answer **answer, struct error *err);
+
 /* Fills *words with what stands behind "hpcquery" and before the database for what a state shows.
  * err: as session_state_line */
 int session_state_words(struct session *session, const char *state, struct state_words *words, struct error *err);

@@ -52,6 +52,7 @@ MAY_SEE = {
                    "analysis", "database", "table", "answer", "trial"],
     "src/session": ["base", "fmt", "frame", "streams", "analysis", "database", "table", "answer", "export"],
     "src/face": ["base", "fmt", "table", "answer", "session"],
+    "src/face/term": ["base", "table", "answer", "session"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
               "answer", "export", "session", "face", "trial"],

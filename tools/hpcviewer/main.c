@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,10 +20,10 @@
 #include "base/options.h"
 #include "base/scratch.h"
 #include "face/page.h"
-#include "face/serve/http.h"
 #include "fmt/file.h"
 #include "fmt/locus-db.h"
 #include "measurement/names.h"
+#include "serve.h"
 #include "session/face.h"
 #include "streams/recordings.h"
 
@@ -32,6 +31,9 @@ enum {
     OPTION_OUTPUT = 1,
     OPTION_PORT,
     OPTION_NO_BROWSER,
+    OPTION_TUI,
+    OPTION_PLAIN,
+    OPTION_KEYS,
     OPTION_COUPLEBREAK,
     OPTION_TOPOLOGY,
     OPTION_VIEW,
@@ -47,6 +49,18 @@ static const struct option_row rows[] = {
      "output. A file of this name is replaced when the new one is complete."},
     {OPTION_PORT, "--port", "N", "Serve on port N of this machine (default: one that is free)."},
     {OPTION_NO_BROWSER, "--no-browser", NULL, "Only print the address. Without a display that is so anyway."},
+    {OPTION_TUI, "--tui", NULL,
+     "Show it on the terminal. That is so anyway where standard input and output are a terminal and no browser can be "
+     "started, unless --port or --no-browser ask for one elsewhere. A second database is compared with: hpcviewer "
+     "--tui "
+     "BEFORE AFTER."},
+    {OPTION_PLAIN, "--plain", NULL,
+     "The same as lines of text without pictures and escape sequences, for screen readers and for terminals that "
+     "cannot "
+     "be drawn on: keys are typed on a line, and Enter prints what they show."},
+    {OPTION_KEYS, "--keys", "KEYS",
+     "With --tui and --plain, press these keys first: characters, and <Enter>, <Down>, <Up>, <Left>, <Right>, <Tab>, "
+     "<Esc>, <Back>, <Forward>, <Home>, <End>, <PageDown>, <PageUp>."},
     {OPTION_COUPLEBREAK, "--couplebreak", NULL,
      "Of the recording that follows: a switch and a waking are events of the task that they are about, too."},
     {OPTION_TOPOLOGY, "--topology", "FILE",
@@ -74,8 +88,9 @@ static const struct option_choice choices[] = {
 
 static const struct option_spec spec = {
     .tool = "hpcviewer",
-    .summary = "look at a measurement in a browser",
+    .summary = "look at a measurement in a browser, or on the terminal",
     .synopsis = "[--port N] [--no-browser] [RECORDING-OPTIONS] INPUT...\n"
+                "--tui|--plain [--keys KEYS] INPUT [AFTER]\n"
                 "[--port N] [--no-browser] --session FILE\n"
                 "-o FILE.html [RECORDING-OPTIONS] INPUT...",
     .description =
@@ -94,14 +109,27 @@ static const struct option_spec spec = {
         "the ssh command that it prints makes the address work in a browser at home. Only this machine can connect "
         "(127.0.0.1), and only who has the address is answered: it opens one page and is worth nothing afterwards. "
         "Enter prints another one. hpcviewer ends when the last page is closed, or by Ctrl-C.\n\n"
+        "With --tui the same is shown on the terminal, of 80 x 24 or more: a list, and beside or below it what is "
+        "known "
+        "of the chosen row. 1 to 9 open the views, arrows and Enter move and open, / searches, f filters, s sorts, y "
+        "copies the hpcquery line that prints what is shown (lines that were copied are printed at the end), o opens "
+        "the same in a browser, ? lists all keys, q ends it.\n\n"
         "With -o the page is written into a file instead, to be kept or sent to somebody.",
     .rows = rows,
     .examples = "  hpcviewer hpctoolkit-app-database\n"
                 "The page, served until it is closed.\n\n"
                 "  hpcviewer -o app.html hpctoolkit-app-measurements\n"
-                "The page as a file, of a measurement that hpcprof has not seen.",
+                "The page as a file, of a measurement that hpcprof has not seen.\n\n"
+                "  hpcviewer --tui hpctoolkit-app-database\n"
+                "The same on the terminal of a login node.\n\n"
+                "  hpcviewer --tui before-database after-database\n"
+                "What has become more or less (view 8).",
     .environment = "TMPDIR  Where the database of a measurement is made; /tmp without it.\n"
-                   "DISPLAY, WAYLAND_DISPLAY  Without both no browser is opened.",
+                   "DISPLAY, WAYLAND_DISPLAY  Without both no browser is opened.\n"
+                   "SSH_CONNECTION  If it is set and DISPLAY is not, the terminal is used.\n"
+                   "NO_COLOR  If it is not empty, the terminal shows no colors.\n"
+                   "TERM  Of a terminal that is dumb, lines are printed as with --plain.\n"
+                   "COLUMNS  How wide the lines of --plain are; 79 without it.",
     .exit_status = "0 when the page was written, or was served until it was closed or Ctrl-C came; 1 when that was not "
                    "possible; 2 for a wrong command line.",
     .see_also = "hpcrun(1), hpcprof(1), hpcquery(1)",
@@ -111,10 +139,14 @@ static const struct option_spec spec = {
 /* What is being looked at. */
 struct viewer {
     const char *output; /* NULL: served */
-    unsigned port;
-    bool without_browser;
-    char scratch[256];     /* directory of the database that was made for this; empty: none */
-    const char *from, *to; /* sessions: that is shown, that is written; NULL: none */
+    struct served served;
+    bool on_terminal, is_plain;
+    const char *path; /* of the database, for command lines */
+    const char *before_path;
+    const char *keys;       /* that are pressed first; NULL: none */
+    struct session *before; /* what the session is compared with; NULL: nothing */
+    char scratch[256];      /* directory of the database that was made for this; empty: none */
+    const char *from, *to;  /* sessions: that is shown, that is written; NULL: none */
     struct recordings inputs;
     struct session *session;
 };
@@ -147,6 +179,7 @@ static void on_bus_error(int number)
     static const char words[] = "hpcviewer: a file that is shown was cut short, or cannot be read any more\n";
     (void)number;
     atomic_store(&life.is_cut, true);
+    terminal_restore_sig();
     (void)!write(STDERR_FILENO, words, sizeof words - 1);
     (void)kill(getpid(), SIGUSR2);
     for (;;)
@@ -172,6 +205,7 @@ static void *watch(void *unused)
     if (!is_cut)
         (void)sigtimedwait(&life.signals, NULL, &grace);
     scratch_remove_noted();
+    terminal_restore_sig();
     if (is_cut)
         _exit(1);
     bool is_serving = atomic_load(&life.is_serving);
@@ -442,6 +476,8 @@ static int open_input(struct viewer *viewer, struct error *err)
 static int open_all(struct viewer *viewer, struct error *err)
 {
     int code = viewer->to ? recordings_write(viewer->to, &viewer->inputs, err) : 0;
+    if (code == 0 && viewer->before_path)
+        code = session_open(&viewer->before_path, 1, &viewer->before, err);
     if (code == 0)
         code = viewer->inputs.n_streams == 1 ? open_input(viewer, err) : open_inputs(viewer, err);
     for (size_t i = 0; code == 0 && i < viewer->inputs.n_streams; i++)
@@ -489,217 +525,39 @@ static int record(struct viewer *viewer, struct error *err)
     return code;
 }
 
-/* --- served --- */
+/* --- on the terminal --- */
 
-#if HAVE_MICROHTTPD
-
-/* The way to a browser: what a browser is given is seen by everybody in the list of processes, so it gets the name of a
- * file that is ours alone, and the file leads to the address. */
-struct door {
-    char directory[256]; /* empty: there is none, or not any more */
-    const char *reason;  /* why there is none */
-};
-
-static bool is_set(const char *name)
+/* Whether a terminal is all that there is to show something on. */
+static bool is_terminal_alone(const struct viewer *viewer)
 {
-    const char *value = getenv(name);
-    return value && *value;
+    bool is_said = viewer->output || viewer->served.port || viewer->served.without_browser;
+    return !is_said && serve_lacks_browser(&viewer->served) && !term_lacks();
 }
 
-static bool is_in_path(const char *program)
+static int show(struct viewer *viewer, struct error *err)
 {
-    const char *path = getenv("PATH");
-    bool found = false;
-    for (const char *p = path ? path : ""; *p && !found; p += *p == ':') {
-        struct buf name = {0};
-        size_t n = strcspn(p, ":");
-        buf_printf(&name, "%.*s/%s", (int)n, p, program);
-        found = name.data && access(name.data, X_OK) == 0;
-        buf_fini(&name);
-        p += n;
-    }
-    return found;
-}
-
-/* Starts a program that outlives us and has nothing of ours. */
-static void start_apart(const char *program, const char *argument)
-{
-    pid_t child = fork();
-    if (child == 0) {
-        sigset_t none;
-        int nowhere = open("/dev/null", O_RDWR);
-        (void)sigemptyset(&none);
-        (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
-        (void)signal(SIGPIPE, SIG_DFL);
-        (void)signal(SIGTTIN, SIG_DFL);
-        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-            (void)dup2(nowhere, fd);
-        if (setsid() < 0 || fork() != 0)
-            _exit(0);
-        (void)execlp(program, program, argument, (char *)NULL);
-        _exit(127);
-    }
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-}
-
-static void door_close(struct door *door)
-{
-    if (*door->directory)
-        scratch_remove(door->directory);
-    *door->directory = 0;
-}
-
-/* Opens a browser, if there is one. */
-static int door_open(struct door *door, const struct viewer *viewer, struct http *http, struct error *err)
-{
-    struct buf path = {0}, text = {0};
-    door->reason = viewer->without_browser                            ? "--no-browser"
-                   : !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") ? "there is no display here"
-                   : !is_in_path("xdg-open")                          ? "xdg-open is not installed"
-                                                                      : NULL;
-    if (door->reason)
-        return 0;
-    int code = scratch_make(door->directory, sizeof door->directory, "hpcviewer-door", err);
-    if (code != 0)
-        return code;
-    buf_printf(&path, "%s/open.html", door->directory);
-    buf_printf(&text, "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>hpcviewer</title>\n"
-                      "<meta http-equiv=\"refresh\" content=\"0;url=");
-    code = http_put_address(http, &text, err);
-    buf_printf(&text, "\">\n");
-    if (code == 0 && (path.failed || text.failed))
-        code = error_memory(err);
-    int fd = code == 0 ? open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-    if (code == 0 && (fd < 0 || write(fd, text.data, text.len_bytes) != (ssize_t)text.len_bytes))
-        code = error_set(err, ERR_IO, "%s: cannot be written: %s", path.data, strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
-    if (code == 0)
-        start_apart("xdg-open", path.data);
-    buf_fini(&path);
-    buf_fini(&text);
+    const char *term = getenv("TERM");
+    bool is_dumb = !term || !*term || strcmp(term, "dumb") == 0;
+    const struct term_choice choice = {.is_plain = viewer->is_plain || is_dumb,
+                                       .keys = viewer->keys,
+                                       .other = viewer->before,
+                                       .paths = {viewer->path ? viewer->path : "DB", viewer->before_path}};
+    struct term_host host = {.stop_fd = life.event_fd};
+    serve_beside(&viewer->served, &host);
+    int code = term_run(viewer->session, &choice, &host, err);
+    serve_end_beside();
     return code;
 }
 
-static int put_address(struct http *http, struct error *err)
+/* Serves until it ends, and says how that was. */
+static int serve_alone(struct viewer *viewer, struct error *err)
 {
-    struct buf text = {0};
-    int code = http_put_address(http, &text, err);
-    if (code == 0 && text.failed)
-        code = error_memory(err);
-    if (code == 0 && (printf("%s\n", text.data) < 0 || fflush(stdout) != 0))
-        code = error_set(err, ERR_IO, "the address cannot be printed on standard output: %s", strerror(errno));
-    buf_fini(&text);
-    return code;
-}
-
-/* The address, and what to do with it. */
-static int put_welcome(struct http *http, const struct door *door, bool has_terminal, struct error *err)
-{
-    char host[256] = "HOST";
-    int code = put_address(http, err);
-    (void)gethostname(host, sizeof host - 1);
-    if (door->reason)
-        (void)printf("Open this address in a browser (none was started: %s).\n", door->reason);
-    else
-        (void)printf("A browser is being started. If none comes, open this address in one.\n");
-    (void)printf("For a browser on another machine, run this there first:\n    ssh -L %u:127.0.0.1:%u %s\n",
-                 http_port(http), http_port(http), host);
-    (void)printf("The address opens one page.%s hpcviewer ends with the last page, or by Ctrl-C.\n",
-                 has_terminal ? " Enter prints another one." : "");
-    (void)fflush(stdout);
-    return code;
-}
-
-static bool is_in_foreground(void)
-{
-    return tcgetpgrp(STDIN_FILENO) == getpgrp();
-}
-
-/* Takes what was typed; false: there is no terminal any more. */
-static bool take_line(void)
-{
-    char line[256];
-    ssize_t n = read(STDIN_FILENO, line, sizeof line);
-    return n > 0 || (n < 0 && errno == EINTR);
-}
-
-/* Serves until the last page is closed or a signal comes; who has put hpcviewer into the background types for the shell
- * meanwhile. */
-static int serve_on(struct http *http, struct door *door, bool has_terminal, struct error *err)
-{
-    int code = 0;
-    while (code == 0 && !http_has_ended(http)) {
-        bool reads = has_terminal && is_in_foreground();
-        struct pollfd fds[] = {{.fd = http_fd(http), .events = POLLIN},
-                               {.fd = life.event_fd, .events = POLLIN},
-                               {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
-        int wait_ms = http_wait_ms(http);
-        if (has_terminal && !reads && (wait_ms < 0 || wait_ms > 1000))
-            wait_ms = 1000;
-        if (poll(fds, sizeof fds / sizeof *fds, wait_ms) < 0 && errno != EINTR)
-            return error_set(err, ERR_IO, "poll: %s", strerror(errno));
-        if (atomic_load(&life.signal)) {
-            say_end(by_signal);
-            return 0;
-        }
-        if (fds[2].revents) {
-            has_terminal = take_line();
-            code = has_terminal ? put_address(http, err) : 0;
-        }
-        http_step(http);
-        if (http_n_opened(http) > 0)
-            door_close(door);
-    }
-    if (code == 0)
-        say_end("The last page was closed.");
-    return code;
-}
-
-static int ask(void *context, const char *question, struct buf *out, struct error *err)
-{
-    return session_ask_packed(context, question, out, err);
-}
-
-static int serve(struct viewer *viewer, struct error *err)
-{
-    struct buf page = {0};
-    page_served(&page);
-    if (page.failed)
-        return error_memory(err);
-    const struct http_home home = {.page = page.data, .ask = ask, .context = viewer->session, .port = viewer->port};
-    struct door door = {0};
-    struct http *http;
-    bool has_terminal = isatty(STDIN_FILENO);
-    int code = http_open(&home, &http, err);
-    if (code != 0) {
-        buf_fini(&page);
-        return code;
-    }
-    code = door_open(&door, viewer, http, err);
-    if (code == 0)
-        code = put_welcome(http, &door, has_terminal, err);
     atomic_store(&life.is_serving, true);
+    int code = serve(&viewer->served, err);
     if (code == 0)
-        code = serve_on(http, &door, has_terminal, err);
-    door_close(&door);
-    http_close(http);
-    buf_fini(&page);
+        say_end(atomic_load(&life.signal) ? by_signal : "The last page was closed.");
     return code;
 }
-
-#else
-
-static int serve(struct viewer *viewer, struct error *err)
-{
-    (void)viewer;
-    return error_set(err, ERR_UNSUPPORTED,
-                     "pages cannot be served, because libmicrohttpd-dev was missing when hpcviewer was built; "
-                     "-o FILE.html writes a page");
-}
-
-#endif
 
 /* --- the program --- */
 
@@ -710,9 +568,14 @@ static int run(struct viewer *viewer)
     int code = watch_begin(&err);
     if (code == 0)
         code = open_all(viewer, &err);
+    viewer->served.session = viewer->session;
+    viewer->served.stop_fd = life.event_fd;
     if (code == 0)
-        code = viewer->output ? record(viewer, &err) : serve(viewer, &err);
+        code = viewer->output        ? record(viewer, &err)
+               : viewer->on_terminal ? show(viewer, &err)
+                                     : serve_alone(viewer, &err);
     session_close(viewer->session);
+    session_close(viewer->before);
     recordings_fini(&viewer->inputs);
     if (*viewer->scratch)
         scratch_remove(viewer->scratch);
@@ -804,6 +667,11 @@ static int take_inputs(struct command *command, char **inputs, int n)
         return take_session(viewer);
     if (n < 1)
         return usage("no input is given");
+    if (viewer->on_terminal && n == 2 && kind_of(inputs[0]) == KIND_DATABASE && kind_of(inputs[1]) == KIND_DATABASE) {
+        viewer->before_path = *inputs++;
+        n--;
+    }
+    viewer->path = n == 1 && kind_of(inputs[0]) != KIND_MEASUREMENT ? inputs[0] : NULL;
     for (int i = 0; i < n && !status; i++)
         if (recordings_add(&viewer->inputs, inputs[i], false, TOPOLOGY_VIEW_NUMATREE, NULL, &err) != 0)
             status = tool_error("hpcviewer", "%s", err.text);
@@ -821,9 +689,13 @@ static int take_option(struct command *command, const struct option_scan *scan, 
     struct viewer *viewer = &command->viewer;
     if (id == OPTION_OUTPUT)
         viewer->output = scan->value;
-    if (id == OPTION_PORT && (viewer->port = port_of(scan->value)) == 0)
+    if (id == OPTION_PORT && (viewer->served.port = port_of(scan->value)) == 0)
         return tool_usage("hpcviewer", "--port %s is no number from 1 to 65535", scan->value);
-    viewer->without_browser |= id == OPTION_NO_BROWSER;
+    viewer->served.without_browser |= id == OPTION_NO_BROWSER;
+    viewer->on_terminal |= id == OPTION_TUI || id == OPTION_PLAIN;
+    viewer->is_plain |= id == OPTION_PLAIN;
+    if (id == OPTION_KEYS)
+        viewer->keys = scan->value;
     if (id == OPTION_SESSION)
         viewer->from = scan->value;
     if (id == OPTION_SAVE_SESSION)
@@ -849,8 +721,13 @@ static int run_command(struct command *command, int argc, char **argv)
             return 0;
         status = take_option(command, &scan, id);
     }
+    if (!status && viewer->keys && !viewer->on_terminal)
+        return usage("--keys goes with --tui or --plain");
+    if (!status && viewer->output && viewer->on_terminal)
+        return usage("-o writes a file, and goes with neither --tui nor --plain");
+    viewer->on_terminal |= is_terminal_alone(viewer);
     status = status ? status : take_inputs(command, argv + scan.index, scan.n_operands);
-    if (!status && viewer->output && (viewer->port || viewer->without_browser))
+    if (!status && viewer->output && (viewer->served.port || viewer->served.without_browser))
         return usage("-o writes a file, and goes with neither --port nor --no-browser");
     return status ? status : run(viewer);
 }

@@ -202,9 +202,9 @@ export async function openHome() {
     isServed = recorded.size === 0;
     if (!isServed)
         return;
-    const token = /^#token=([0-9a-f]+)$/.exec(location.hash);
+    const token = /^#token=([0-9a-f]+)(?:&(.*))?$/.exec(location.hash);
     if (token) {
-        history.replaceState(null, "", location.pathname);
+        history.replaceState(null, "", location.pathname + (token[2] ? "#" + token[2] : ""));
         secret = await takeToken(token[1]);
         sessionStorage.setItem("secret", secret);
     } else {
