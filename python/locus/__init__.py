@@ -38,6 +38,7 @@ try:
 except ImportError:
     numpy = None
 
+__version__ = "0.1.0"
 __all__ = ["AndQuery", "Answer", "Error", "Frame", "Graph", "GraphFrame", "Node", "NotQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
            "Report", "Session", "Table", "XorQuery", "forms", "operations", "reports"]
 

@@ -411,6 +411,12 @@ class Familiar:
             self._dataframe = _pandas.dataframe(self)
         return self._dataframe
 
+    @dataframe.setter
+    def dataframe(self, table):
+        if "node" not in table.index.names:
+            raise ValueError("the table of a frame has a level node, with numbers of nodes")
+        self._dataframe = table
+
     def __getitem__(self, name):
         return self.dataframe[name]
 
@@ -684,10 +690,14 @@ class Familiar:
 
     def load_imbalance(self, metric_column=None, threshold=None, verbose=False):
         """Mean, maximum and imbalance (maximum / mean) of a column over the profiles, for the nodes whose largest value is at least
-        threshold. verbose: the profiles with the largest values are named, which they always are here."""
+        threshold: "time mean", "time max", "time imbalance", and as Hatchet has them "time.mean", "time.max", "time.imbalance".
+        verbose: the profiles with the largest values are named, which they always are here."""
         del verbose
         name = _one(metric_column) or self.default_column
         made = self.run("imbalance", name)
+        for word in ("mean", "max", "imbalance"):
+            quoted = f"{name} {word}".replace("\\", "\\\\").replace("'", "\\'")
+            made = made._made("frame_derive", library.data(f"{name}.{word}"), library.data(f"'{quoted}'"))
         if threshold is None:
             return made
         return made.squash([value >= threshold for value in made.values(f"{name} max")])
@@ -727,7 +737,10 @@ class Familiar:
         return json.loads(self.export("literal", None, (), self._somewhere(rank, thread)))
 
     def _somewhere(self, rank, thread):
-        """The profiles of a rank and a thread; None: all."""
+        """The profiles of a rank and a thread; None: all. A single profile that knows no rank or thread, as after drop_index_levels,
+        is what Hatchet has without these levels: there is nothing to choose."""
+        if len(self.profiles) == 1 and self.profiles[0].rank is None and self.profiles[0].thread is None:
+            return None
         said = [f"{what} = {int(number)}" for what, number in (("rank", rank), ("thread", thread)) if number is not None]
         return self.find_profiles(" and ".join(said)) if said else None
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """liblocus by ctypes, as its headers have it (_abi.py). The library is the one that LOCUS_LIBRARY names, else the one of the prefix
-that this package is installed in, else what the loader finds."""
+that this package is installed in, else that of the hpcquery in PATH, else what the loader finds."""
 import array
 import ctypes
 import os
 import pathlib
+import shutil
 from ctypes import c_void_p
 
 from locus import _abi as abi
@@ -31,7 +32,8 @@ def _load():
     named = os.environ.get("LOCUS_LIBRARY")
     if named:
         return ctypes.PyDLL(named)
-    for parent in pathlib.Path(__file__).resolve().parents:
+    query = shutil.which("hpcquery")
+    for parent in (*pathlib.Path(__file__).resolve().parents, *(pathlib.Path(query).resolve().parents[1:2] if query else ())):
         for folder in (parent, parent / "lib", parent / "lib64"):
             if (folder / NAME).exists():
                 return ctypes.PyDLL(str(folder / NAME))

@@ -12,8 +12,16 @@
 #define MAX_COPIES 20000
 #define MAX_PATTERN_BYTES 2000
 
+#define MAX_AHEADS 8
+
+/* regcomp knows no look-ahead; those that a pattern begins with are patterns of their own. */
 struct formula_pattern {
     regex_t regex;
+    struct {
+        regex_t regex;
+        bool is_negative;
+    } aheads[MAX_AHEADS]; /* [n_aheads] */
+    size_t n_aheads;
 };
 
 /* Answers of the patterns of one formula by the address of the text, which lives as long as the formula: texts of nodes
@@ -42,16 +50,24 @@ struct formula *formula_new(const struct frame *frame)
     return formula;
 }
 
+/* Frees a pattern; has_regex: its own regex has been compiled, too. */
+static void pattern_drop(struct formula_pattern *pattern, bool has_regex)
+{
+    if (pattern && has_regex)
+        regfree(&pattern->regex);
+    for (size_t i = 0; pattern && i < pattern->n_aheads; i++)
+        regfree(&pattern->aheads[i].regex);
+    free(pattern);
+}
+
 static void program_drop(struct formula_program *program)
 {
     if (--program->n_owners)
         return;
     for (size_t i = 0; i < program->n_texts; i++)
         free(program->texts[i]);
-    for (size_t i = 0; i < program->n_patterns; i++) {
-        regfree(&program->patterns[i]->regex);
-        free(program->patterns[i]);
-    }
+    for (size_t i = 0; i < program->n_patterns; i++)
+        pattern_drop(program->patterns[i], true);
     free(program->texts);
     free(program->patterns);
     free(program->steps);
@@ -269,36 +285,100 @@ static const char *translate(const char *text, enum pattern_place place, struct 
     return to->failed ? "out of memory" : reason;
 }
 
+/* Compiles a pattern; whole: the one that it is part of, for messages. */
+static int compile(const char *text, const char *whole, enum pattern_place place, regex_t *regex, struct error *err)
+{
+    struct buf translated = {0};
+    char reason[200];
+    const char *refused = translate(text, place, &translated);
+    int code = 0, failure = refused ? 0 : regcomp(regex, translated.data, REG_EXTENDED | REG_NOSUB);
+    if (failure == REG_ESPACE || translated.failed) {
+        code = error_memory(err);
+    } else if (refused || failure != 0) {
+        if (!refused)
+            (void)regerror(failure, regex, reason, sizeof reason);
+        code = error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", whole,
+                         refused ? refused : reason);
+    }
+    buf_fini(&translated);
+    return code;
+}
+
+/* Where the group ends that begins at a text: at its ")"; NULL when it has no end. */
+static const char *end_of_group(const char *at)
+{
+    size_t depth = 0;
+    for (; *at; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        else if (*at == '[') /* a set, whose first bracket is an element */
+            at += 1 + (at[1] == '^') + strcspn(at + 2 + (at[1] == '^'), "]");
+        else if (*at == '(')
+            depth++;
+        else if (*at == ')' && --depth == 0)
+            return at;
+        if (!*at)
+            break;
+    }
+    return NULL;
+}
+
+/* Takes the look-aheads that a pattern begins with; *text is behind them then. */
+static int take_aheads(struct formula_pattern *pattern, const char **text, enum pattern_place place, struct error *err)
+{
+    const char *whole = *text, *at = whole + (*whole == '^');
+    bool is_anchored = at > whole || place != PATTERN_ANYWHERE;
+    while (is_anchored && (strncmp(at, "(?=", 3) == 0 || strncmp(at, "(?!", 3) == 0)) {
+        const char *end = end_of_group(at);
+        char *inner = end && pattern->n_aheads < MAX_AHEADS ? strndup(at + 3, (size_t)(end - at - 3)) : NULL;
+        if (!inner)
+            return end && pattern->n_aheads < MAX_AHEADS
+                       ? error_memory(err)
+                       : error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", whole,
+                                   end ? "too many look-aheads" : "a look-ahead has no end");
+        int code = compile(inner, whole, PATTERN_AT_START, &pattern->aheads[pattern->n_aheads].regex, err);
+        free(inner);
+        if (code != 0)
+            return code;
+        pattern->aheads[pattern->n_aheads++].is_negative = at[2] == '!';
+        at = end + 1;
+    }
+    *text = pattern->n_aheads > 0 ? at : whole;
+    return 0;
+}
+
 int formula_pattern(struct formula *formula, const char *text, enum pattern_place place, uint32_t *index,
                     struct error *err)
 {
     struct formula_program *program = formula->program;
-    struct buf translated = {0};
-    char reason[200];
-    const char *refused = translate(text, place, &translated);
-    struct formula_pattern *pattern = refused ? NULL : calloc(1, sizeof *pattern);
-    int code = refused ? error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", text, refused)
-               : !pattern || !vec_reserve(&program->patterns, &program->cap_patterns, program->n_patterns + 1,
-                                          sizeof(struct formula_pattern *))
+    struct formula_pattern *pattern = calloc(1, sizeof *pattern);
+    const char *rest = text;
+    int code = !pattern || !vec_reserve(&program->patterns, &program->cap_patterns, program->n_patterns + 1,
+                                        sizeof(struct formula_pattern *))
                    ? error_memory(err)
                    : 0;
-    if (code == 0) {
-        int failure = regcomp(&pattern->regex, translated.data, REG_EXTENDED | REG_NOSUB);
-        if (failure == REG_ESPACE) {
-            code = error_memory(err);
-        } else if (failure != 0) {
-            (void)regerror(failure, &pattern->regex, reason, sizeof reason);
-            code = error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", text, reason);
-        }
-    }
-    buf_fini(&translated);
+    if (code == 0)
+        code = take_aheads(pattern, &rest, place, err);
+    if (code == 0 && rest != text && place == PATTERN_ANYWHERE)
+        place = PATTERN_AT_START;
+    if (code == 0)
+        code = compile(rest, text, place, &pattern->regex, err);
     if (code != 0) {
-        free(pattern);
+        pattern_drop(pattern, false);
         return code;
     }
     program->patterns[program->n_patterns] = pattern;
     *index = (uint32_t)program->n_patterns++;
     return 0;
+}
+
+/* Whether a text matches a pattern, and what must, or must not, lie ahead. */
+static bool does_match(const struct formula_pattern *pattern, const char *text)
+{
+    for (size_t i = 0; i < pattern->n_aheads; i++)
+        if ((regexec(&pattern->aheads[i].regex, text, 0, NULL, 0) == 0) == pattern->aheads[i].is_negative)
+            return false;
+    return regexec(&pattern->regex, text, 0, NULL, 0) == 0;
 }
 
 static double matches(struct formula *formula, uint32_t pattern, const char *text)
@@ -307,7 +387,7 @@ static double matches(struct formula *formula, uint32_t pattern, const char *tex
         &formula->answers[pattern * N_ANSWERS + ((uintptr_t)text >> 4) * 0x9e3779b1u / 64 % N_ANSWERS];
     if (answer->text != text) {
         errno = 0; /* glibc says "no match" when it runs out of memory, too */
-        answer->matches = regexec(&formula->program->patterns[pattern]->regex, text, 0, NULL, 0) == 0;
+        answer->matches = does_match(formula->program->patterns[pattern], text);
         formula->has_failed |= !answer->matches && errno == ENOMEM;
         answer->text = text;
     }

@@ -175,6 +175,21 @@ static int put_aggregate(const struct asked *asked, struct buf *to, const char *
                      name);
 }
 
+/* {"depth": -1}, which is Hatchet's word for leaves. */
+static bool means_leaves(const struct asked *asked, const char *name, const json_t *condition)
+{
+    struct buf text = {0};
+    const char *words = json_string_value(condition);
+    bool is_depth = strcmp(name, "depth") == 0,
+         is_leaf = json_is_number(condition) && json_number_value(condition) == -1;
+    for (size_t i = 0; is_depth && i < frame_n_attributes(asked->frame); i++)
+        is_depth = strcmp(frame_attribute_name(asked->frame, i), name) != 0; /* one of the file's */
+    if (is_depth && words && put_comparison(&text, "", words))
+        is_leaf = !text.failed && strcmp(text.data, " == -1") == 0;
+    buf_fini(&text);
+    return is_depth && is_leaf;
+}
+
 /* Adds the condition of an object's member to an element. */
 static int take_member(const struct asked *asked, size_t number, struct pattern_element *element, const char *name,
                        const json_t *condition)
@@ -191,6 +206,8 @@ static int take_member(const struct asked *asked, size_t number, struct pattern_
         formula_free(formula);
     if (code != 0 && !is_text)
         code = error_set(asked->err, code, "query: element %zu: %.800s", number, reason.text);
+    else if (means_leaves(asked, name, condition))
+        buf_printf(&text, "leaf = 1");
     else if (json_is_object(condition) && !is_text)
         code = put_aggregate(asked, &text, name, value.data, condition);
     else
@@ -437,15 +454,76 @@ static int parse_conditions(struct asked *asked, struct pattern *pattern)
     return code;
 }
 
+static int parse_nodes(struct asked *asked, struct pattern *pattern)
+{
+    int code = parse_node(asked, pattern);
+    while (code == 0 && accept(asked, "->"))
+        code = parse_node(asked, pattern);
+    return code;
+}
+
+/* {conditions} OR {conditions}, each about the whole pattern, whose nodes are at begin: the nodes that are found with
+ * one, or the other. They are joined in the order in which they stand. */
+static int parse_alternatives(struct asked *asked, const char *begin, bool **found)
+{
+    static const char *const words[] = {"or", "xor", "and"};
+    static const enum set_operation operations[] = {SET_OR, SET_XOR, SET_AND};
+    bool *all = NULL;
+    int code = asked->paths ? fail_at(asked, asked->at, "paths are those of one pattern with conditions") : 0;
+    for (size_t operation = SIZE_MAX; code == 0;) {
+        struct pattern pattern = {0};
+        bool *one = NULL;
+        if (!accept(asked, "{")) {
+            code = fail_at(asked, asked->at, "'{' is expected here");
+            break;
+        }
+        const char *conditions = asked->at;
+        asked->at = begin;
+        code = parse_nodes(asked, &pattern);
+        asked->at = conditions;
+        code = code == 0 ? parse_conditions(asked, &pattern) : code;
+        if (code == 0 && !accept(asked, "}"))
+            code = fail_at(asked, asked->at, "'}' is expected here");
+        code = code == 0 ? run(asked, &pattern, &one) : code;
+        pattern_fini(&pattern);
+        if (code == 0 && all)
+            combine(all, one, asked->frame->graph->n, operations[operation]);
+        bool *spare = all ? one : NULL;
+        all = all ? all : one;
+        free(spare);
+        for (operation = 0; operation < sizeof words / sizeof *words && !accept(asked, words[operation]);)
+            operation++;
+        if (operation == sizeof words / sizeof *words)
+            break;
+    }
+    if (code == 0)
+        *found = all;
+    else
+        free(all);
+    return code;
+}
+
 static int parse_match(struct asked *asked, bool **found)
 {
     struct pattern pattern = {0};
     int code = accept(asked, "match") ? 0 : fail_at(asked, asked->at, "MATCH is expected here");
+    const char *begin = asked->at;
     if (code == 0)
-        code = parse_node(asked, &pattern);
-    while (code == 0 && accept(asked, "->"))
-        code = parse_node(asked, &pattern);
-    if (code == 0 && accept(asked, "where"))
+        code = parse_nodes(asked, &pattern);
+    bool has_conditions = code == 0 && accept(asked, "where");
+    skip_blanks(asked);
+    if (has_conditions && *asked->at == '{') {
+        pattern_fini(&pattern);
+        code = parse_alternatives(asked, begin, found);
+        skip_blanks(asked);
+        if (code == 0 && *asked->at && *asked->at != '}') {
+            free(*found);
+            *found = NULL;
+            code = fail_at(asked, asked->at, "AND, OR, XOR or the end is expected here");
+        }
+        return code;
+    }
+    if (has_conditions)
         code = parse_conditions(asked, &pattern);
     skip_blanks(asked);
     if (code == 0 && *asked->at && *asked->at != '}')

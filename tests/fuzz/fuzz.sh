@@ -36,7 +36,7 @@ fuzz_library() {
     folders=$(cd "$srcdir/src" && find -- * -type d ! -path "runtime*" ! -path "alloc-wrap*")
     # shellcheck disable=SC2016 # each shell has a folder of its own
     printf '%s\n' "$folders" | xargs -P 2 -I {} bash -ec 'mkdir -p "$1/$3"; cd "$1/$3"; from=$2/src/$3; shift 3
-        shopt -s nullglob; clang -c "$@" "$from"/*.[cS]' - "$objects" "$srcdir" {} "${fuzz_flags[@]}" \
+        shopt -s nullglob; sources=("$from"/*.[cS]); ((!${#sources[@]})) || clang -c "$@" "${sources[@]}"' - "$objects" "$srcdir" {} "${fuzz_flags[@]}" \
         -fsanitize=fuzzer-no-link,$fuzz_sanitizers -DLOCUS_DATA='"/nonexistent"' &&
         find "$objects" -name '*.o' ! -name 'no-*' -exec ar qc "$library" {} +
 }

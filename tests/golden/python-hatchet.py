@@ -196,6 +196,18 @@ True
 >>> gf.copy().subtree_sum(["time"], ["largest below"], max).values("largest below").tolist()[:4]
 [15.0, 10.0, 5.0, 10.0]
 
+Leaves are at depth -1, a pattern may look ahead, and conditions in braces are about the whole pattern.
+
+>>> gf = ht.GraphFrame.from_literal(literal)
+>>> gf.find([{"depth": "== -1"}]) == gf.find([{"depth": -1}]) == [n for n in range(len(gf)) if not gf.children(n)]
+True
+>>> set(gf.query([{"name": "(?!g|b|h)(?=.o).*"}]).names) == {"foo", "corge"}
+True
+>>> sorted(set(gf.query('MATCH (p)->(q) WHERE {p."name" = "thud"} OR {q."name" = "plugh"}').names))
+['baz', 'fred', 'garply', 'plugh', 'thud']
+>>> len(gf - gf) == len(gf)
+True
+
 Ranks and threads.
 
 >>> ranks = ht.GraphFrame.from_hpctoolkit(data + "/hpctoolkit-cpi-database")
@@ -203,9 +215,11 @@ Ranks and threads.
 (4, 1, 'all')
 >>> ranks = ht.GraphFrame.from_hpctoolkit(data + "/hpctoolkit-cpi-database")
 >>> ranks.load_imbalance(metric_column="time", verbose=True).columns
-['time mean', 'time max', 'time imbalance']
+['time mean', 'time max', 'time imbalance', 'time.mean', 'time.max', 'time.imbalance']
 >>> print(ranks.tree(rank=1, metric_column=["time (inc)", "time"], depth=2).splitlines()[3])
   33.5 %    5.4 %    <unknown procedure>
+>>> ranks.drop_index_levels().to_dot(rank=0, thread=0) == ranks.to_dot()
+True
 """
 WITH_PANDAS = r"""
 >>> gf = ht.GraphFrame.from_literal(literal)
@@ -221,6 +235,11 @@ node
 >>> sorted_df = gf.dataframe.sort_values(by=['scale'], ascending=False)
 >>> list(sorted_df["scale"])[:3], gf.tree(metric_column='scale').splitlines()[0]
 ([60.0, 60.0, 60.0], 'scale')
+>>> table = gf.dataframe.copy()
+>>> table["third"] = table["time"] / 3
+>>> gf.dataframe = table
+>>> "third" in gf.columns
+True
 >>> gf["time"] *= 2
 >>> gf.values("time").tolist()[:4], gf.filter(lambda x: x["scale"] > 50).names
 ([0.0, 10.0, 10.0, 20.0], ['garply', 'piyo'])

@@ -9,9 +9,11 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
@@ -197,6 +199,36 @@ def check_errors(path, scratch):
     expect("closed" in repr(other) and "closed" in other._repr_html_() and flat.names == ["main", "f<1>", "g"], "a closed frame")
 
 
+def check_wheel(scratch):
+    """The version is that of the rest. A wheel, unpacked alone, has the package, which finds the library by hpcquery's place."""
+    version = re.search(r"AC_INIT\(\[locus\], \[(.*?)\]\)", (SOURCE / "configure.ac").read_text(encoding="utf-8"))[1]
+    expect(locus.__version__ == version, f"the package is {locus.__version__}, and the rest {version}")
+    python = next((p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
+        [p, "-c", "import setuptools, wheel"], capture_output=True, check=False).returncode == 0), None)
+    if not python:
+        print("SKIP (part): no setuptools and wheel")
+        return
+    shutil.copytree(SOURCE / "python", scratch / "python", ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run([python, "-c", "import setuptools.build_meta as b, sys; b.build_wheel(sys.argv[1])", str(scratch)],
+                          capture_output=True, check=False, text=True, cwd=scratch / "python")
+    wheels = list(scratch.glob("*.whl"))
+    expect(len(wheels) == 1 and wheels[0].name == f"locus-{version}-py3-none-any.whl", f"the wheel: {wheels} {done.stderr[-500:]}")
+    if not wheels:
+        return
+    zipfile.ZipFile(wheels[0]).extractall(scratch / "unpacked")
+    for folder in ("bin", "lib"):
+        (scratch / "prefix" / folder).mkdir(parents=True)
+    (scratch / "prefix" / "bin" / "hpcquery").write_text("#!/bin/sh\n", encoding="ascii")
+    (scratch / "prefix" / "bin" / "hpcquery").chmod(0o755)
+    (scratch / "prefix" / "lib" / "liblocus.so.0").symlink_to((BUILD / ".libs" / "liblocus.so.0").resolve())
+    around = {k: v for k, v in os.environ.items() if k != "LOCUS_LIBRARY"}
+    around.update(PATH=f"{scratch}/prefix/bin:{os.environ['PATH']}", PYTHONPATH=str(scratch / "unpacked"))
+    done = subprocess.run([sys.executable, "-c", "import locus; print(locus.__version__, locus.__file__, locus._library._LIBRARY._name)"],
+                          capture_output=True, check=False, text=True, env=around, cwd=scratch)
+    words = done.stdout.split()
+    expect(words[:1] == [version] and "unpacked" in words[1] and "prefix" in words[2], f"the wheel's package: {done.stdout}{done.stderr}")
+
+
 def main():
     if sys.argv[1:2] == ["--ask"]:
         print(json.dumps(ask(sys.argv[2])))
@@ -214,6 +246,7 @@ def main():
             made = json.loads(done.stdout or "{}")
             compare(tree, made)
             expect(not wanted or (made["type"] == wanted and "table" in made), f"{python}: {made}")
+        check_wheel(scratch)
         check_methods(tree, scratch)
         check_display(tree)
         check_errors(tree, scratch)
