@@ -384,8 +384,7 @@ static bool list_nodes(struct tree *tree)
     return hpctoolkit_find_kinds(tree->nodes, tree->n);
 }
 
-/* An instruction lies in a line, whose place is its own; its name is the address, with the module if no place tells it
- * apart from that of another one. */
+/* An instruction lies in a line, whose place is its own. Its name is the address, with the module where no place is. */
 static void describe_instruction(struct tree *tree, const struct v4_context *context, struct made_node *node)
 {
     const struct v4_context *above = context->parent ? &tree->meta->contexts[context->parent - 1] : NULL;
@@ -588,8 +587,7 @@ static int open_values(const char *directory, struct database *database, struct 
     return code;
 }
 
-/* What a locus.db says of the variables, if there is one: of the nodes that are listed. Older databases have its text
- * instead, which is not read. */
+/* What a locus.db says of the variables of nodes, if there is one; of older databases, which have its text, nothing. */
 static int read_variables(struct tree *tree, const char *directory, struct error *err)
 {
     struct database *database = tree->database;

@@ -194,11 +194,55 @@ static int encode_for_fixture(const char *name, struct perf_event_attr *found)
     return status;
 }
 
+/* Writes the kernel's generic event for one of PAPI's presets, "PAPI_TOT_CYC" or "papi::PAPI_TOT_CYC", with what
+ * follows the name; false when it is none of those that mean the same there. Meanings: PAPI's documentation of its
+ * presets. */
+static bool put_papi(const char *name, char *event, size_t n_event)
+{
+    static const struct {
+        const char *papi, *event;
+    } presets[] = {
+        {"TOT_CYC", "PERF_COUNT_HW_CPU_CYCLES"},
+        {"TOT_INS", "PERF_COUNT_HW_INSTRUCTIONS"},
+        {"REF_CYC", "PERF_COUNT_HW_REF_CPU_CYCLES"},
+        {"BR_INS", "PERF_COUNT_HW_BRANCH_INSTRUCTIONS"},
+        {"BR_MSP", "PERF_COUNT_HW_BRANCH_MISSES"},
+        {"RES_STL", "PERF_COUNT_HW_STALLED_CYCLES_BACKEND"},
+        {"STL_ICY", "PERF_COUNT_HW_STALLED_CYCLES_FRONTEND"},
+        {"LD_INS", "PERF_COUNT_HW_CACHE_L1D:READ:ACCESS"},
+        {"SR_INS", "PERF_COUNT_HW_CACHE_L1D:WRITE:ACCESS"},
+        {"L1_DCR", "PERF_COUNT_HW_CACHE_L1D:READ:ACCESS"},
+        {"L1_DCW", "PERF_COUNT_HW_CACHE_L1D:WRITE:ACCESS"},
+        {"L1_LDM", "PERF_COUNT_HW_CACHE_L1D:READ:MISS"},
+        {"L1_DCM", "PERF_COUNT_HW_CACHE_L1D:READ:MISS"},
+        {"L1_STM", "PERF_COUNT_HW_CACHE_L1D:WRITE:MISS"},
+        {"L1_ICM", "PERF_COUNT_HW_CACHE_L1I:READ:MISS"},
+        {"L3_TCA", "PERF_COUNT_HW_CACHE_REFERENCES"},
+        {"L3_TCM", "PERF_COUNT_HW_CACHE_MISSES"},
+        {"L3_LDM", "PERF_COUNT_HW_CACHE_LL:READ:MISS"},
+        {"L3_STM", "PERF_COUNT_HW_CACHE_LL:WRITE:MISS"},
+        {"TLB_DM", "PERF_COUNT_HW_CACHE_DTLB:READ:MISS"},
+        {"TLB_IM", "PERF_COUNT_HW_CACHE_ITLB:READ:MISS"},
+    };
+    name += strncasecmp(name, "papi::", 6) == 0 ? 6 : 0;
+    if (strncasecmp(name, "PAPI_", 5) != 0)
+        return false;
+    name += 5;
+    size_t len = strcspn(name, ":");
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strlen(presets[i].papi) == len && strncasecmp(presets[i].papi, name, len) == 0)
+            return snprintf(event, n_event, "perf::%s%s", presets[i].event, name + len) < (int)n_event;
+    return false;
+}
+
 enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr)
 {
     struct perf_event_attr found;
+    char event[240];
     if (!start_pfm())
         return PERF_NAME_UNKNOWN;
+    if (put_papi(name, event, sizeof event))
+        name = event;
     int status = machine_is_fixture() ? encode_for_fixture(name, &found) : encode(name, &found);
     if (status == PFM_ERR_UMASK)
         return PERF_NAME_INCOMPLETE;

@@ -211,6 +211,11 @@ static void test_libpfm4_for_the_fixture(void **state)
     check_modifiers("INST_RETIRED:ANY_P:upp", "uHGi precise=2");
     check_modifiers("INST_RETIRED:ANY_P:k:p", "kHGi precise=1");
     check_words("cycles", 0, 0, 0, 0);
+    check_words("PAPI_TOT_CYC", 0, 0, 0, 0);
+    check_words("papi::papi_tot_ins", 0, 1, 0, 0);
+    check_words("PAPI_BR_MSP", 0, 5, 0, 0);
+    check_words("PAPI_L1_LDM", 3, 0x10000, 0, 0); /* L1D, read, miss */
+    check_words("PAPI_TLB_DM", 3, 0x10003, 0, 0);
     check_refused("INST_RETIRE", ERR_USAGE, "similar names: skx::INST_RETIRED");
     check_refused("RETIRED_SSE_AVX_FLOPS", ERR_USAGE, "there is no event");
 }
