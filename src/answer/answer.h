@@ -69,7 +69,7 @@ enum ask {
 /* Sets of enum split_by (analysis/report/code-table.h): what --by takes. */
 #define BY(split) (1u << (SPLIT_##split))
 #define BY_PLACE (BY(CPU) | BY(CORE) | BY(PACKAGE) | BY(NODE))
-#define BY_THREAD (BY(THREAD) | BY(PROCESS) | BY(RANK) | BY_PLACE | BY(REGION))
+#define BY_THREAD (BY(THREAD) | BY(PROCESS) | BY(RANK) | BY_PLACE | BY(REGION) | BY(PHASE))
 
 /* What the user asked for. */
 struct export_job {

@@ -295,8 +295,8 @@ static int check_keys(const struct state *state, const struct report_kind *repor
                          report->name);
     return by && split_by_named(by) == SPLIT_NONE
                ? error_set(err, ERR_USAGE,
-                           "a state: 'by' takes thread, process, rank, cpu, core, package, node, region "
-                           "or function")
+                           "a state: 'by' takes thread, process, rank, cpu, core, package, node, region, "
+                           "phase or function")
                : 0;
 }
 

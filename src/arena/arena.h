@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 24
+#define ARENA_VERSION 25
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -46,6 +46,8 @@
 #define ARENA_PAGES_MAX 511   /* sampled pages that a thread keeps until the companion takes them */
 #define ARENA_DEBUG_RUNS 1024 /* of lines of HPCRUN_DEBUG: 64 MiB */
 #define ARENA_EXTENTS 32      /* large variables of a process whose pages are counted */
+#define ARENA_PHASES 64       /* names that the owner has given to what the process did from then on */
+#define ARENA_PHASE_BYTES 56  /* of one, with its end */
 
 enum arena_kind {
     ARENA_FREE = 0,
@@ -520,9 +522,9 @@ struct arena_thread {
     uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
     uint32_t pages;                          /* its arena_pages, 0 = none */
     _Atomic uint32_t n_page_faults;          /* by the kernel's count, at most UINT32_MAX; 0: not known */
-    uint32_t reaches[ARENA_REACH_BUCKETS]; /* first arena_reach of each bucket */
-    _Atomic uint64_t n_traced;             /* samples that came to the log, whatever became of them */
-    uint32_t meetings;                     /* newest arena_meeting, 0 = none */
+    uint32_t reaches[ARENA_REACH_BUCKETS];   /* first arena_reach of each bucket */
+    _Atomic uint64_t n_traced;               /* samples that came to the log, whatever became of them */
+    uint32_t meetings;                       /* newest arena_meeting, 0 = none */
     uint32_t n_meetings;
     _Atomic uint64_t n_watches;                  /* times that the thread watched a line */
     _Atomic uint64_t n_meetings_lost;            /* what they found and had no room for */
@@ -783,7 +785,17 @@ struct arena_header {
     _Atomic uint32_t n_debug_runs;      /* begun so far; at most ARENA_DEBUG_RUNS */
     _Atomic uint32_t n_debug_lost;      /* lines that there was no room for */
     uint32_t debug_pad;
+    /* What the owner asks for from outside, by the companion; the process reads it with each sample. */
+    _Atomic uint32_t is_paused;       /* 1: no samples are taken */
+    _Atomic uint32_t slow_least;      /* clocks tick at most 1/2^this as often as the plan says */
+    _Atomic uint64_t paused_ns;       /* how long pauses have lasted that are over, by the clock ... */
+    _Atomic uint64_t paused_since_ns; /* ... and CLOCK_MONOTONIC when the one that lasts began, 0: there is none */
+    _Atomic uint32_t phase;           /* 1 + index of the phase that has begun last, 0: none */
+    _Atomic uint32_t n_phases;        /* named so far */
+    char phases[ARENA_PHASES][ARENA_PHASE_BYTES];
 };
+
+#define PHASE_PREFIX "phase: " /* of the names of regions that are phases */
 
 #define ARENA_LACKS_PERF 1u        /* no event of perf is opened */
 #define ARENA_LACKS_BREAKPOINTS 2u /* they open, but count nothing; tried where watches_per_s is not 0 */
@@ -873,7 +885,7 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 #define COMPANION_UNFIT 0x4c4f4355u /* uint32_t, and an errno as int32_t: the sender cannot be measured */
 #define COMPANION_PREFIX "locus-"   /* of the names of these sockets */
 #define COMPANION_MAGIC 0x4c4f4331u
-#define COMPANION_VERSION 3
+#define COMPANION_VERSION 4
 #define COMPANION_END_WAIT_MS 5000
 /* What a process needs to be measured: free descriptors for a conversation, and room for memory, of which we take an
  * eighth, with the reserve. */
@@ -888,10 +900,12 @@ enum companion_kind {
     COMPANION_END = 4,
     COMPANION_WRITTEN = 5,
     COMPANION_MODULE = 6, /* text: path; blocks until the module's table is in the cache, answer WRITTEN */
-    COMPANION_FORK = 7,  /* like HELLO, from a child of fork, which copies what it needs of its parent's arena itself */
-    COMPANION_STATUS = 8 /* exit_code: a process id. Answered by STATUS about the process with the next higher one: pid,
-                          * size_bytes, text: measurement directory, and its arena, read-only; after the last process
-                          * with pid 0 and without an arena. Root may ask too */
+    COMPANION_FORK = 7, /* like HELLO, from a child of fork, which copies what it needs of its parent's arena itself */
+    COMPANION_STATUS = 8, /* exit_code: a process id. Answered by STATUS about the process with the next higher one:
+                           * pid, size_bytes, text: measurement directory, and its arena, read-only; after the last
+                           * process with pid 0 and without an arena. Root may ask too */
+    COMPANION_CONTROL = 9 /* exit_code: a process id, 0: all; text: pause, resume, rate N, mark NAME, snapshot. Answered
+                           * by WRITTEN with what has happened, or by REFUSED with why not. For the owner alone */
 };
 
 struct companion_message {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "collect/profile.h"
 
 static uint32_t load_small(const _Atomic uint32_t *value)
@@ -20,6 +21,18 @@ static void copy_text(char *to, size_t n_to, const char *from, size_t n_from)
     len = len < n_to ? len : n_to - 1;
     memcpy(to, from, len);
     to[len] = '\0';
+}
+
+/* What its owner has asked for. */
+static void look_at_wishes(const struct arena_header *header, struct live *live)
+{
+    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), since_ns = view_count(&header->paused_since_ns);
+    uint32_t phase = load_small(&header->phase);
+    if (phase && phase <= ARENA_PHASES)
+        copy_text(live->phase, sizeof live->phase, header->phases[phase - 1], sizeof header->phases[0]);
+    live->is_paused = load_small(&header->is_paused) != 0;
+    live->paused_ns = view_count(&header->paused_ns) + (since_ns && now_ns > since_ns ? now_ns - since_ns : 0);
+    live->slow_least = load_small(&header->slow_least) & 31;
 }
 
 static void look_at_head(const struct view *view, struct live *live)
@@ -38,13 +51,17 @@ static void look_at_head(const struct view *view, struct live *live)
     live->n_blocks = view_count(&header->n_blocks_recorded);
     live->bytes = view_count(&header->bytes_recorded);
     live->n_events = view->n_events;
-    live->address_event = -1;
+    live->main_event = -1;
     for (uint32_t i = 0; i < view->n_events; i++) {
         const struct arena_event *event = &header->events[i];
         copy_text(live->events[i].name, sizeof live->events[i].name, event->name, sizeof event->name);
-        if (live->address_event < 0 && event->flags & EVENT_ADDRESS)
-            live->address_event = (int)i;
+        bool gives_samples = event->source != SOURCE_MEMLEAK && event->source != SOURCE_BLOCKTIME;
+        bool is_first = !live->has_addresses && event->flags & EVENT_ADDRESS;
+        if (is_first || (live->main_event < 0 && gives_samples))
+            live->main_event = (int)i;
+        live->has_addresses |= is_first;
     }
+    look_at_wishes(header, live);
 }
 
 static void look_at_threads(const struct view *view, struct live *live)
@@ -62,63 +79,132 @@ static void look_at_threads(const struct view *view, struct live *live)
     }
 }
 
-static int compare_keys(const void *a, const void *b)
+int live_sum_compare(const void *a, const void *b)
 {
-    const struct live_variable *x = a, *y = b;
-    return x->var < y->var ? -1 : x->var > y->var;
+    const struct live_sum *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->module < y->module ? -1 : x->module > y->module;
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-    const struct live_variable *x = a, *y = b;
-    if (x->n_samples != y->n_samples)
-        return x->n_samples > y->n_samples ? -1 : 1;
-    return compare_keys(a, b);
-}
-
-/* Adds up the variables with equal keys, and sorts them by samples. */
-static void merge(struct live *live)
+/* Adds up those with equal keys, and sorts them. */
+static void merge(struct live_sums *sums)
 {
     size_t n = 0;
-    if (live->n_variables)
-        qsort(live->variables, live->n_variables, sizeof *live->variables, compare_keys);
-    for (size_t i = 0; i < live->n_variables; i++) {
-        if (n && live->variables[n - 1].var == live->variables[i].var)
-            live->variables[n - 1].n_samples += live->variables[i].n_samples;
-        else
-            live->variables[n++] = live->variables[i];
+    if (sums->n)
+        qsort(sums->sums, sums->n, sizeof *sums->sums, live_sum_compare);
+    for (size_t i = 0; i < sums->n; i++) {
+        struct live_sum *last = n ? &sums->sums[n - 1] : NULL;
+        if (last && live_sum_compare(last, &sums->sums[i]) == 0) {
+            last->n += sums->sums[i].n;
+            last->value += sums->sums[i].value;
+        } else {
+            sums->sums[n++] = sums->sums[i];
+        }
     }
-    live->n_variables = n;
-    if (n)
-        qsort(live->variables, n, sizeof *live->variables, compare_samples);
+    sums->n = n;
 }
 
-static bool look_at_variables(const struct view *view, struct live *live)
+#define MERGE_FROM 65536 /* sums, before those with equal keys become one; then whenever they have doubled */
+
+struct adder {
+    const struct view *view;
+    const struct live *live;
+    struct live_sums *sums;
+    size_t merge_at;
+};
+
+static bool add(struct adder *adder, const struct live_sum *sum)
 {
-    size_t capacity = 0;
-    struct record_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
-    const struct arena_hit *hit;
-    const struct arena_site *site;
-    while (live->address_event >= 0 && (hit = view_next(view, &walk))) {
-        uint64_t n = view_count(&hit->count), var = hit->var;
-        if (hit->event != live->address_event || !n)
-            continue;
-        live->n_address_samples += n;
-        if (var_key_kind(var) == VAR_NONE)
-            continue;
-        if (var_key_kind(var) == VAR_STACK)
-            var = var_key(VAR_STACK, 0, var_key_b(var));
-        if (var_key_kind(var) == VAR_SMALL)
-            var = view_heap_of_site(view, var, &site);
-        if (!vec_reserve(&live->variables, &capacity, live->n_variables + 1, sizeof *live->variables))
-            return false;
-        live->variables[live->n_variables++] = (struct live_variable){var, n};
+    struct live_sums *sums = adder->sums;
+    if (sums->n >= adder->merge_at) {
+        merge(sums);
+        adder->merge_at = sums->n * 2 > MERGE_FROM ? sums->n * 2 : MERGE_FROM;
     }
-    merge(live);
+    if (!vec_reserve(&sums->sums, &sums->capacity, sums->n + 1, sizeof *sums->sums))
+        return false;
+    sums->sums[sums->n++] = *sum;
     return true;
 }
 
-int live_look(const void *base, size_t size_bytes, bool with_variables, struct live *live, struct error *err)
+/* The variable of a hit: of a stack without the place in the frame, of small blocks that of their site. */
+static uint64_t variable_of(const struct view *view, uint64_t var)
+{
+    const struct arena_site *site;
+    if (var_key_kind(var) == VAR_STACK)
+        return var_key(VAR_STACK, 0, var_key_b(var));
+    return var_key_kind(var) == VAR_SMALL ? view_heap_of_site(view, var, &site) : var;
+}
+
+/* A hit of a node of the sample tree of thread. */
+static bool add_hit(struct adder *adder, const struct arena_hit *hit, const struct arena_node *node, uint32_t thread)
+{
+    const struct arena_event *event = &adder->view->header->events[hit->event];
+    bool is_weighted = event->flags & EVENT_WEIGHTED, is_wait = event->source == SOURCE_BLOCKTIME;
+    uint64_t count = view_count(&hit->count), weight = view_count(&hit->weight);
+    struct live_sum sum = {.n = (double)count + (is_weighted ? 0 : (double)weight)};
+    sum.value = (is_weighted ? (double)weight : sum.n) * event->scale;
+    sum.kind = is_wait ? LIVE_WAIT : LIVE_CODE;
+    sum.key = node->ip;
+    sum.module = node->module;
+    if (!count || (!is_wait && hit->event != adder->live->main_event))
+        return true;
+    if (!add(adder, &sum))
+        return false;
+    if (is_wait)
+        return true;
+    sum.module = 0;
+    sum.kind = LIVE_THREAD;
+    sum.key = thread;
+    bool ok = add(adder, &sum);
+    sum.kind = LIVE_CLASS;
+    sum.key = hit->class;
+    ok = ok && add(adder, &sum);
+    sum.kind = LIVE_VARIABLE;
+    sum.key = variable_of(adder->view, hit->var);
+    return ok && (var_key_kind(hit->var) == VAR_NONE || add(adder, &sum));
+}
+
+static bool add_samples(struct adder *adder)
+{
+    const struct view *view = adder->view;
+    struct record_walk walk = {.kind = ARENA_NODES, .record_bytes = sizeof(struct arena_node)};
+    const struct arena_node *node;
+    struct arena_hit hit;
+    while ((node = view_next(view, &walk))) {
+        uint32_t thread = node->hits ? view_owner(view, walk.ref, ARENA_NODES, sizeof *node) : 0;
+        for (uint32_t newer = 0, at = node->hits; view_hit(view, at, newer, &hit); newer = at, at = hit.next)
+            if (hit.event < view->n_events && !add_hit(adder, &hit, node, thread))
+                return false;
+    }
+    return true;
+}
+
+/* Blocks that are still there, by the path that allocated them. */
+static bool add_blocks(struct adder *adder)
+{
+    const struct view *view = adder->view;
+    struct record_walk walk = {.kind = ARENA_ALLOC_NODES, .record_bytes = sizeof(struct arena_node)};
+    const struct arena_node *node;
+    struct arena_hit hit;
+    while ((node = view_next(view, &walk))) {
+        struct live_sum sum = {.kind = LIVE_MEMORY};
+        for (uint32_t newer = 0, at = node->hits; view_hit(view, at, newer, &hit); newer = at, at = hit.next) {
+            double sign = hit.event == HIT_EVENT_ALLOC ? 1 : hit.event == HIT_EVENT_FREE ? -1 : 0;
+            sum.n += sign * (double)view_count(&hit.count);
+            sum.value += sign * (double)view_count(&hit.weight);
+            if (hit.event == HIT_EVENT_ALLOC)
+                sum.key = var_key(var_key_kind(hit.var), 0, walk.ref);
+        }
+        if (sum.key && sum.n > 0 && !add(adder, &sum))
+            return false;
+    }
+    return true;
+}
+
+int live_look(const void *base, size_t size_bytes, struct live *live, struct live_sums *sums, struct error *err)
 {
     struct view view;
     *live = (struct live){0};
@@ -127,19 +213,24 @@ int live_look(const void *base, size_t size_bytes, bool with_variables, struct l
         return code;
     look_at_head(&view, live);
     look_at_threads(&view, live);
-    if (with_variables && !look_at_variables(&view, live)) {
-        live_fini(live);
-        code = error_set(err, ERR_MEMORY, "Out of memory for the variables of process %u.", view.header->pid);
+    if (sums) {
+        struct adder adder = {.view = &view, .live = live, .sums = sums, .merge_at = MERGE_FROM};
+        *sums = (struct live_sums){0};
+        if (add_samples(&adder) && add_blocks(&adder)) {
+            merge(sums);
+        } else {
+            live_sums_fini(sums);
+            code = error_set(err, ERR_MEMORY, "Out of memory for the sums of process %u.", view.header->pid);
+        }
     }
     view_close(&view);
     return code;
 }
 
-void live_fini(struct live *live)
+void live_sums_fini(struct live_sums *sums)
 {
-    free(live->variables);
-    live->variables = NULL;
-    live->n_variables = 0;
+    free(sums->sums);
+    *sums = (struct live_sums){0};
 }
 
 /* Places of the frames from a node outwards; a sampled pc, which has no child, is no return address. */
@@ -161,7 +252,27 @@ static bool place_path(const struct view *view, uint32_t ref, enum arena_kind ki
     return ok;
 }
 
-static bool fill_place(const struct view *view, uint64_t var, struct live_variable_place *place)
+static bool fill_code(const struct view *view, const struct live_sum *sum, struct live_variable_place *place)
+{
+    const struct view_module *module = view_module_at(view, sum->module);
+    place->frames = calloc(1, sizeof *place->frames);
+    if (!place->frames)
+        return false;
+    /* Of a wait it is a return address. */
+    place->frames[place->n_frames++] = (struct live_place){
+        module ? module->path : NULL, sum->key - (sum->kind == LIVE_WAIT) - (module ? module->bias : 0)};
+    return true;
+}
+
+static void fill_thread(const struct view *view, uint32_t ref, struct live_variable_place *place)
+{
+    const struct arena_thread *thread = view_record(view, ref, ARENA_THREADS, sizeof *thread);
+    if (thread)
+        copy_text(place->comm, sizeof place->comm, thread->name, sizeof thread->name);
+    place->thread = thread ? thread->id : 0;
+}
+
+static bool fill_variable(const struct view *view, uint64_t var, struct live_variable_place *place)
 {
     const struct view_module *module;
     switch (var_key_kind(var)) {
@@ -187,14 +298,26 @@ static bool fill_place(const struct view *view, uint64_t var, struct live_variab
     }
 }
 
-int live_place(const void *base, size_t size_bytes, uint64_t var, struct live_variable_place *place, struct error *err)
+static bool fill_place(const struct view *view, const struct live_sum *sum, struct live_variable_place *place)
+{
+    if (sum->kind == LIVE_CODE || sum->kind == LIVE_WAIT)
+        return fill_code(view, sum, place);
+    if (sum->kind == LIVE_VARIABLE || sum->kind == LIVE_MEMORY)
+        return fill_variable(view, sum->key, place);
+    if (sum->kind == LIVE_THREAD)
+        fill_thread(view, (uint32_t)sum->key, place);
+    return true;
+}
+
+int live_place(const void *base, size_t size_bytes, const struct live_sum *sum, struct live_variable_place *place,
+               struct error *err)
 {
     struct view view;
     *place = (struct live_variable_place){0};
     int code = view_open(&view, base, size_bytes, err);
     if (code != 0)
         return code;
-    if (!fill_place(&view, var, place)) {
+    if (!fill_place(&view, sum, place)) {
         free(place->frames);
         *place = (struct live_variable_place){0};
         code = error_set(err, ERR_MEMORY, "Out of memory for the place of a variable.");

@@ -17,9 +17,29 @@ struct live_event {
     uint64_t fates[FATE_MAX]; /* samples that wait for their analysis have none yet */
 };
 
-struct live_variable {
-    uint64_t var; /* key as in arena/arena.h; of stack variables without the place in the frame */
-    uint64_t n_samples;
+/* What samples are added up by. All but waits and blocks are of the event with addresses, or, where there is none, of
+ * the first one that gives samples. */
+enum live_kind {
+    LIVE_VARIABLE = 0, /* key: as in arena/arena.h; of stack variables without the place in the frame */
+    LIVE_CODE,         /* key: the sampled pc, in module */
+    LIVE_THREAD,       /* key: reference of its arena_thread */
+    LIVE_CLASS,        /* key: enum hit_class */
+    LIVE_WAIT,         /* BLOCKTIME: key: the pc of the call that waited, in module */
+    LIVE_MEMORY,       /* blocks that are allocated and not freed, key: as that of a variable */
+    LIVE_KINDS
+};
+
+struct live_sum {
+    enum live_kind kind;
+    uint32_t module; /* reference of an arena_module, 0 = none */
+    uint64_t key;
+    double n;     /* samples, with those that they stand for; blocks */
+    double value; /* in the unit of the event; bytes */
+};
+
+struct live_sums {
+    struct live_sum *sums; /* [n] by kind, key and module */
+    size_t n, capacity;
 };
 
 /* What one look saw. */
@@ -34,16 +54,21 @@ struct live {
     uint64_t n_blocks, bytes;         /* recorded allocations */
     struct live_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
-    int address_event;          /* the first one with data addresses, whose samples the variables are of; -1: none */
-    uint64_t n_address_samples; /* of it, with an address or without */
-    struct live_variable *variables; /* [n_variables] by samples, highest first */
-    size_t n_variables;
+    int main_event; /* whose samples are added up: see enum live_kind; -1: none */
+    bool has_addresses;
+    char phase[ARENA_PHASE_BYTES]; /* the one that its owner has begun last; empty: none */
+    bool is_paused;                /* by its owner */
+    uint64_t paused_ns;            /* all pauses so far */
+    uint32_t slow_least;           /* as in struct arena_header */
 };
 
-/* Looks at an arena that is mapped from base on, size_bytes long. with_variables: the table of them too, which walks
- * all records.  err: ERR_FORMAT (no arena), ERR_MEMORY */
-int live_look(const void *base, size_t size_bytes, bool with_variables, struct live *live, struct error *err);
-void live_fini(struct live *live);
+/* Looks at an arena that is mapped from base on, size_bytes long. sums: what there is to add up, which walks all
+ * records; NULL: not wanted.  To be freed with live_sums_fini.  err: ERR_FORMAT (no arena), ERR_MEMORY */
+int live_look(const void *base, size_t size_bytes, struct live *live, struct live_sums *sums, struct error *err);
+void live_sums_fini(struct live_sums *sums);
+
+/* Compares sums by kind, key and module, for qsort and for reading two lists together. */
+int live_sum_compare(const void *a, const void *b);
 
 /* A place in the program: ELF virtual address of a call instruction's last byte in the module at path (borrowed). */
 struct live_place {
@@ -58,10 +83,13 @@ struct live_variable_place {
     const char *path;   /* static: module; file mapping: file */
     uint64_t table_id;  /* static: the module's table */
     const char *reason; /* unknown: the placeholder's name */
+    uint32_t thread;    /* LIVE_THREAD: its number, and its name */
+    char comm[ARENA_COMM_BYTES + 1];
 };
 
-/* Fills *place for a key of the same arena; what the arena does not hold stays NULL or 0. Strings lie in the arena;
+/* Fills *place for a sum of the same arena; what the arena does not hold stays NULL or 0. Strings lie in the arena;
  * frames is malloc'ed, the caller frees it.  err: ERR_FORMAT, ERR_MEMORY */
-int live_place(const void *base, size_t size_bytes, uint64_t var, struct live_variable_place *place, struct error *err);
+int live_place(const void *base, size_t size_bytes, const struct live_sum *sum, struct live_variable_place *place,
+               struct error *err);
 
 #endif

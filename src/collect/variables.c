@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "fmt/file.h"
@@ -161,6 +162,24 @@ static char *allocator_note(const struct collected_process *process)
     return len < 0 ? NULL : note;
 }
 
+/* A sentence about pauses that the owner made, and how often he let clocks tick; none: appends nothing. */
+static void put_control_notes(const struct arena_header *header, struct buf *out)
+{
+    uint64_t paused_ns = view_count(&header->paused_ns), since_ns = view_count(&header->paused_since_ns);
+    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+    unsigned slow = atomic_load(&header->slow_least);
+    bool is_running = atomic_load(&header->state) != ARENA_ENDED;
+    if (since_ns && is_running && now_ns > since_ns)
+        paused_ns += now_ns - since_ns;
+    if (paused_ns || since_ns)
+        buf_printf(out, "%s%.200s: its sampling was paused from outside for %.1f s%s: what it did then is missing.",
+                   out->len_bytes ? " " : "", header->argv0, (double)paused_ns / CLOCK_S_NS,
+                   since_ns ? ", and still was at the end" : "");
+    if (slow)
+        buf_printf(out, "%s%.200s: its owner had its clocks tick 1/%u as often as planned.", out->len_bytes ? " " : "",
+                   header->argv0, 1u << (slow & 31));
+}
+
 /* What reports say of the process's blocks; NULL: nothing, or out of memory. The caller frees it. */
 static char *process_note(const struct collected_process *process)
 {
@@ -170,6 +189,7 @@ static char *process_note(const struct collected_process *process)
         buf_printf(&text, "%s", note);
     free(note);
     put_deep_notes(process->view->header, &text);
+    put_control_notes(process->view->header, &text);
     note = text.len_bytes && !text.failed ? strdup(text.data) : NULL;
     buf_fini(&text);
     return note;

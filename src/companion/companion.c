@@ -156,10 +156,13 @@ static void dispatch(struct companion *c, const struct watch *watch)
     }
 }
 
-static void checkpoint(struct companion *c, struct companion_process *process)
+/* is_wanted: its owner has asked, and blocks alone are worth files. */
+static void checkpoint(struct companion *c, struct companion_process *process, bool is_wanted)
 {
     uint64_t n_taken = companion_arena_n_taken(process);
-    if (process->is_checkpointing || process->is_arena_file || n_taken == process->n_taken_checkpointed)
+    bool has_news =
+        n_taken != process->n_taken_checkpointed || (is_wanted && atomic_load(&process->arena->n_blocks_recorded));
+    if (process->is_checkpointing || process->is_arena_file || !has_news)
         return;
     companion_times_settle(process);
     struct companion_job *job =
@@ -183,6 +186,17 @@ static void mark_processes(struct companion *c, int64_t now_ms)
         arena_mark_chunks(companion_arena_table(p), companion_arena_data(p, 0), companion_arena_n_chunks(p));
         atomic_store(&p->arena->mark_ns, clock_now_ns(CLOCK_REALTIME));
         p->mark_due_ms = 0;
+    }
+}
+
+/* Begins the snapshots that were asked for, each after the checkpoint that is under way. */
+static void save_snapshots(struct companion *c)
+{
+    for (struct companion_process *p = c->processes; p; p = p->next) {
+        if (p->state != PROCESS_LIVE || !p->wants_snapshot || p->is_checkpointing)
+            continue;
+        p->wants_snapshot = false;
+        checkpoint(c, p, true);
     }
 }
 
@@ -235,7 +249,7 @@ static void look_around(struct companion *c, int64_t now_ms)
         companion_watchdog_look(c, p, now_ms);
         companion_jit_look(p);
         if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
-            checkpoint(c, p);
+            checkpoint(c, p, false);
     }
     companion_strays_look(c, now_ms, !is_any_alive(c));
     c->must_checkpoint = c->is_full = false;
@@ -343,6 +357,8 @@ void companion_turn(struct companion *c, int64_t now_ms)
         look_around(c, now_ms);
         c->looked_ms = now_ms;
     }
+    save_snapshots(c);
+    companion_answer_snapshots(c);
     companion_process_sweep(c);
     companion_connections_sweep(c);
     if (c->sched_pid > 0 && c->sched_fd >= 0 && !is_any_alive(c))

@@ -306,6 +306,11 @@ struct companion_process *companion_process_add(struct companion *c, const struc
                                                 const struct ucred *peer, struct error *err)
 {
     pid_t peer_pid = peer->pid;
+    struct proc_stat stat = {0};
+    const struct companion_process *before = companion_process_find(c, peer_pid);
+    if (!before && proc_stat_read(peer_pid, &stat))
+        before = companion_process_find(c, stat.parent);
+    const struct companion_wishes wishes = companion_wishes_of(before);
     companion_process_supersede(c, companion_process_find(c, peer_pid));
     struct companion_process *process = calloc(1, sizeof *process);
     if (!process) {
@@ -340,6 +345,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         process_free(process);
         return NULL;
     }
+    companion_wishes_grant(process, &wishes);
     if (c->room_until_ms)
         atomic_store(&process->arena->room, ROOM_GIVEN);
     process->next = c->processes;

@@ -92,6 +92,7 @@ struct companion_process {
     bool has_retried;              /* writing it at the first place has failed */
     bool was_checkpointed;
     bool is_checkpointing;
+    bool wants_snapshot;           /* its owner wants its files now */
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
     int64_t checkpoint_due_ms;
     int64_t mark_due_ms;                  /* 0: no mark is to be made */
@@ -117,6 +118,12 @@ struct companion_heard {
     int64_t at_ms;
 };
 
+/* What the owner of a process has asked for from outside. */
+struct companion_wishes {
+    uint32_t is_paused, slow_least;
+    char phase[ARENA_PHASE_BYTES];
+};
+
 struct companion_connection {
     struct companion_connection *next;
     int fd; /* -1: to be removed */
@@ -125,6 +132,8 @@ struct companion_connection {
     bool is_guest;                           /* of another user, where ours is not root: root may ask for the status */
     struct companion_process *waits_process; /* END: answered once it is written */
     struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
+    bool waits_snapshot; /* CONTROL: answered once the files of snapshot_pid, 0: of all, are there: */
+    pid_t snapshot_pid;
 };
 
 #define COMPANION_TROUBLE_MAX 1024
@@ -280,6 +289,11 @@ void companion_way_accept(struct companion *c);
 bool companion_connect(struct companion *c, int fd, const struct ucred *peer);
 /* Reads one message and acts on it. */
 void companion_serve(struct companion *c, struct companion_connection *connection);
+/* They hold for what the process becomes by exec, and for its children. process may be NULL. */
+struct companion_wishes companion_wishes_of(const struct companion_process *process);
+void companion_wishes_grant(struct companion_process *process, const struct companion_wishes *wishes);
+/* Answers those who waited for snapshots that are there now. */
+void companion_answer_snapshots(struct companion *c);
 /* Removes the connections that are closed. */
 void companion_connections_sweep(struct companion *c);
 /* Answers those who waited for process or job (either may be NULL) and closes their connections. */

@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "sampling/abi/perf-record.h"
+
 #define KNOCKS_AT_ONCE 16
 #define CONVERSATIONS_MAX 64 /* of one process at a time */
 
@@ -372,6 +375,187 @@ static void serve_status(const struct companion *c, const struct companion_conne
         (void)close(arena_fd);
 }
 
+/* --- what the owner asks for --- */
+
+static bool is_meant(const struct companion_process *process, pid_t pid)
+{
+    return process->state == PROCESS_LIVE && (!pid || process->peer_pid == pid);
+}
+
+/* The time of a pause counts by the clock. */
+static void set_paused(struct arena_header *arena, bool is_paused)
+{
+    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), since_ns = atomic_load(&arena->paused_since_ns);
+    if (since_ns && !is_paused && now_ns > since_ns)
+        atomic_fetch_add(&arena->paused_ns, now_ns - since_ns);
+    if (!since_ns || !is_paused)
+        atomic_store(&arena->paused_since_ns, is_paused ? now_ns : 0);
+    atomic_store(&arena->is_paused, is_paused);
+}
+
+/* How often the plan's first clock ticks in a second, 0: there is none. */
+static uint64_t clock_rate(const struct companion_setup *setup)
+{
+    for (uint32_t i = 0; i < setup->n_events; i++) {
+        const struct arena_event *event = &setup->events[i];
+        if (event->flags & EVENT_TIMER && event->timer_interval_ns)
+            return CLOCK_S_NS / event->timer_interval_ns;
+        if (abi_is_clock_sig(&event->attr) && event->attr.sample_period)
+            return event->attr.freq ? event->attr.sample_freq : CLOCK_S_NS / event->attr.sample_period;
+    }
+    return 0;
+}
+
+/* Samples stand for 1, 2, 4 ... periods of the plan, so that weights stay exact. */
+static bool find_rate(const struct companion *c, const char *text, uint32_t *slow, char *answer, size_t n_answer)
+{
+    char *end;
+    uint64_t planned = clock_rate(c->setup);
+    unsigned long wanted = strtoul(text, &end, 10);
+    *slow = 0;
+    if (*text < '0' || *text > '9' || *end || !wanted) {
+        (void)snprintf(answer, n_answer, "rate takes samples a second, 1 or more");
+        return false;
+    }
+    while (*slow < 20 && planned >> *slow > wanted)
+        ++*slow;
+    if (!planned)
+        (void)snprintf(answer, n_answer, "no event of this measurement is a clock: its rate cannot be changed");
+    else if (planned < wanted)
+        (void)snprintf(answer, n_answer, "%llu samples a second of CPU time: no more than what it was started with",
+                       (unsigned long long)planned);
+    else
+        (void)snprintf(answer, n_answer, "%g samples a second of CPU time at most, 1/%u of what it was started with",
+                       (double)planned / (double)(1u << *slow), 1u << *slow);
+    return planned != 0;
+}
+
+/* Begins a phase; an empty name: what follows is in none. */
+static bool begin_phase(struct arena_header *arena, const char *name)
+{
+    uint32_t n = atomic_load(&arena->n_phases), at = 0;
+    n = n < ARENA_PHASES ? n : ARENA_PHASES;
+    while (at < n && strncmp(arena->phases[at], name, ARENA_PHASE_BYTES) != 0)
+        at++;
+    if (*name && at == ARENA_PHASES)
+        return false;
+    if (*name && at == n) {
+        (void)snprintf(arena->phases[at], ARENA_PHASE_BYTES, "%s", name);
+        atomic_store(&arena->n_phases, n + 1);
+    }
+    atomic_store(&arena->phase, *name ? at + 1 : 0);
+    return true;
+}
+
+struct companion_wishes companion_wishes_of(const struct companion_process *process)
+{
+    struct companion_wishes wishes = {0};
+    struct arena_header *arena = process ? process->arena : NULL;
+    uint32_t phase = arena ? atomic_load(&arena->phase) : 0;
+    wishes.is_paused = arena && atomic_load(&arena->is_paused);
+    wishes.slow_least = arena ? atomic_load(&arena->slow_least) : 0;
+    if (phase && phase <= ARENA_PHASES)
+        (void)snprintf(wishes.phase, sizeof wishes.phase, "%.*s", ARENA_PHASE_BYTES - 1, arena->phases[phase - 1]);
+    return wishes;
+}
+
+void companion_wishes_grant(struct companion_process *process, const struct companion_wishes *wishes)
+{
+    atomic_store(&process->arena->slow_least, wishes->slow_least);
+    if (wishes->is_paused)
+        set_paused(process->arena, true);
+    (void)begin_phase(process->arena, wishes->phase);
+}
+
+static bool is_phase_name(const char *name)
+{
+    for (const char *at = name; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127 || *at == '<' || *at == '>')
+            return false;
+    return strlen(name) < ARENA_PHASE_BYTES;
+}
+
+/* Why a process cannot be saved while it runs; NULL: it can. */
+static const char *why_unsaved(const struct companion_process *process)
+{
+    return process->work_dir && !process->writes_past
+               ? "its files are written elsewhere first (--local), and come to the measurement at its end"
+               : NULL;
+}
+
+/* Does what was asked with one process; false with *answer: why not. */
+static bool control_one(struct companion_process *process, const char *command, uint32_t slow, char *answer,
+                        size_t n_answer)
+{
+    const char *why = NULL;
+    if (strcmp(command, "pause") == 0 || strcmp(command, "resume") == 0)
+        set_paused(process->arena, *command == 'p');
+    else if (strncmp(command, "rate ", 5) == 0)
+        atomic_store(&process->arena->slow_least, slow);
+    else if (strncmp(command, "mark ", 5) == 0)
+        why = begin_phase(process->arena, command + 5) ? NULL : "it has as many phases as there is room for";
+    else if (!(why = why_unsaved(process)))
+        process->wants_snapshot = true;
+    if (why)
+        (void)snprintf(answer, n_answer, "process %ld: %s", (long)process->peer_pid, why);
+    return !why;
+}
+
+static bool is_command(const char *text)
+{
+    static const char *const words[] = {"pause", "resume", "snapshot"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(text, words[i]) == 0)
+            return true;
+    return strncmp(text, "rate ", 5) == 0 || strncmp(text, "mark ", 5) == 0;
+}
+
+static void serve_control(struct companion *c, struct companion_connection *connection,
+                          const struct companion_message *message)
+{
+    const char *command = message->text;
+    char answer[256] = "";
+    unsigned n = 0;
+    uint32_t slow = 0;
+    bool ok = is_command(command);
+    if (!ok)
+        (void)snprintf(answer, sizeof answer, "what can be asked for is pause, resume, rate N, mark NAME and snapshot");
+    if (ok && strncmp(command, "rate ", 5) == 0)
+        ok = find_rate(c, command + 5, &slow, answer, sizeof answer);
+    if (ok && strncmp(command, "mark ", 5) == 0 && !(ok = is_phase_name(command + 5)))
+        (void)snprintf(answer, sizeof answer, "the name of a phase has at most %d bytes, without < and >",
+                       ARENA_PHASE_BYTES - 1);
+    for (struct companion_process *p = c->processes; ok && p; p = p->next) {
+        if (!is_meant(p, message->exit_code))
+            continue;
+        ok = control_one(p, command, slow, answer, sizeof answer);
+        n++;
+    }
+    if (ok && !n)
+        (void)snprintf(answer, sizeof answer, "no process that runs is meant");
+    if (ok && n && strcmp(command, "snapshot") == 0) {
+        connection->waits_snapshot = true;
+        connection->snapshot_pid = message->exit_code;
+        return;
+    }
+    if (ok && n)
+        companion_log(c, "Asked from outside: %s", command);
+    send_text(connection->fd, ok && n ? COMPANION_WRITTEN : COMPANION_REFUSED, answer);
+}
+
+void companion_answer_snapshots(struct companion *c)
+{
+    for (struct companion_connection *n = c->connections; n; n = n->next) {
+        bool is_waiting = n->fd >= 0 && n->waits_snapshot;
+        for (const struct companion_process *p = c->processes; is_waiting && p; p = p->next)
+            is_waiting = !is_meant(p, n->snapshot_pid) || !(p->wants_snapshot || p->is_checkpointing);
+        if (!is_waiting)
+            continue;
+        send_text(n->fd, COMPANION_WRITTEN, c->setup->dir);
+        n->waits_snapshot = false;
+    }
+}
+
 void companion_serve(struct companion *c, struct companion_connection *connection)
 {
     struct companion_message message;
@@ -395,6 +579,8 @@ void companion_serve(struct companion *c, struct companion_connection *connectio
         serve_hello(c, connection, &message);
     else if (message.kind == COMPANION_STATUS)
         serve_status(c, connection, message.exit_code);
+    else if (message.kind == COMPANION_CONTROL && connection->peer_uid == geteuid())
+        serve_control(c, connection, &message);
     else if (message.kind == COMPANION_END)
         serve_end(c, connection, &message);
     else if (message.kind == COMPANION_MODULE)

@@ -40,6 +40,11 @@ static size_t n_shown(const struct export_job *job, const struct region *region)
     return n;
 }
 
+static const char *outside(unsigned by)
+{
+    return by == SPLIT_PHASE ? "outside of all phases" : by == SPLIT_REGION ? "outside of all regions" : "no function";
+}
+
 static void put_region(const struct export_job *job, const struct region *region, struct buf *out)
 {
     double rest = 0;
@@ -48,11 +53,7 @@ static void put_region(const struct export_job *job, const struct region *region
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%5.1f %%           ", region->share);
     bool is_known = strcmp(region->name, REGION_NOT_KNOWN) != 0;
-    text_cut(out, job,
-             !is_known       ? "not known"
-             : *region->name ? region->name
-                             : "outside of all regions",
-             job->columns - 19);
+    text_cut(out, job, !is_known ? "not known" : *region->name ? region->name : outside(job->by), job->columns - 19);
     text_style(out, job, TEXT_PLAIN);
     buf_append(out, "\n", 1);
     for (size_t i = 0; i < region->n_rows; i++)
@@ -69,7 +70,7 @@ static int make_regions(const struct export_job *job, struct prepared *prepared,
                         struct error *err)
 {
     int code = prepared_make(job, PREPARED_USED, prepared, err);
-    if (code == 0 && (code = regions_make(&prepared->report, regions, err)) != 0)
+    if (code == 0 && (code = regions_make(&prepared->report, job->by == SPLIT_PHASE, regions, err)) != 0)
         prepared_fini(prepared);
     return code;
 }
@@ -82,8 +83,8 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     int code = make_regions(job, &prepared, &regions, err);
     if (code != 0)
         return code;
-    (void)snprintf(text, sizeof text, "%.0f of %.64s, by region", prepared.report.total_samples,
-                   job->model->metrics[job->metric].name);
+    (void)snprintf(text, sizeof text, "%.0f of %.64s, by %s", prepared.report.total_samples,
+                   job->model->metrics[job->metric].name, split_by_name((enum split_by)job->by));
     text_labelled(out, job, "samples", text);
     for (size_t i = 0; i < regions.n_regions; i++)
         put_region(job, &regions.regions[i], out);
@@ -96,6 +97,15 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 
 static const struct column region_columns[] = {
     {"region", NULL, CELL_TEXT},
+    {"samples", NULL, CELL_NUMBER | COLUMN_NO_CSV},
+    {"share", NULL, CELL_PERCENT | COLUMN_NO_CSV},
+    {"value", NULL, CELL_NUMBER | COLUMN_NO_CSV},
+    {"variables", NULL, CELL_TABLE | COLUMN_JOINED | COLUMN_NO_EMPTY | COLUMN_LINES},
+};
+
+/* The same by phase. */
+static const struct column phase_columns[] = {
+    {"phase", NULL, CELL_TEXT},
     {"samples", NULL, CELL_NUMBER | COLUMN_NO_CSV},
     {"share", NULL, CELL_PERCENT | COLUMN_NO_CSV},
     {"value", NULL, CELL_NUMBER | COLUMN_NO_CSV},
@@ -142,7 +152,10 @@ static int make_of_regions(const struct export_job *job, struct answer *answer, 
     int code = make_regions(job, &prepared, &regions, err);
     if (code != 0)
         return code;
-    answer_begin(answer, "regions", COLUMNS(region_columns));
+    if (job->by == SPLIT_PHASE)
+        answer_begin(answer, "phases", COLUMNS(phase_columns));
+    else
+        answer_begin(answer, "regions", COLUMNS(region_columns));
     answer_join(answer, COLUMNS(in_region_columns));
     struct table *head = answer_set_head(answer, COLUMNS(region_head_columns));
     table_put_number(head, prepared.report.total_value);
@@ -381,7 +394,7 @@ static enum subject subject_of(const char *report)
 /* Variables by region are lists of their own: a variable can be large in one and missing in another. */
 static bool is_of_regions(const struct export_job *job)
 {
-    return job->by == SPLIT_REGION && subject_of(job->report) == SUBJECT_VARIABLES;
+    return (job->by == SPLIT_REGION || job->by == SPLIT_PHASE) && subject_of(job->report) == SUBJECT_VARIABLES;
 }
 
 static int by_make(struct by_report *by, const struct export_job *job, struct error *err)
@@ -419,7 +432,7 @@ static const char *column_words(const struct by_report *by, size_t column)
     const char *name = column_name(by, column);
     if (strcmp(name, SPLIT_NOT_KNOWN) == 0)
         return "not known";
-    return *name ? name : by->split.by == SPLIT_REGION ? "outside of all regions" : "no function";
+    return *name ? name : outside(by->split.by);
 }
 
 /* Of all samples that are in a column. */

@@ -219,7 +219,7 @@ static int split_nodes(const struct export_job *job, const struct tree_node *nod
     uint32_t *scopes = calloc(n_nodes + 1, sizeof *scopes);
     for (size_t i = 0; scopes && i < n_nodes; i++)
         scopes[i] = nodes[i].scope;
-    bool is_known = job->by == SPLIT_REGION || job->by == SPLIT_FUNCTION || job->model->has_thread_list;
+    bool is_known = split_by_is_code((enum split_by)job->by) || job->model->has_thread_list;
     int code = scopes ? 0 : error_memory(err);
     if (code == 0 && !is_known)
         code = error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",
@@ -343,7 +343,11 @@ static void put_columns(const struct tree_columns *columns, const struct export_
         struct buf words = {0};
         if (split->has_programs)
             buf_printf(&words, "%s ", split->programs[most.column]);
-        buf_printf(&words, "%s", *name ? name : split->by == SPLIT_REGION ? "outside of all regions" : "no function");
+        buf_printf(&words, "%s",
+                   *name                       ? name
+                   : split->by == SPLIT_REGION ? "outside of all regions"
+                   : split->by == SPLIT_PHASE  ? "outside of all phases"
+                                               : "no function");
         buf_printf(out, "%5.1f %%  ", 100 * most.value / total);
         text_cell(out, job, words.data ? words.data : "", columns->name_width, false);
         buf_append(out, " ", 1);

@@ -311,6 +311,26 @@ static void put_disturbed(const struct report *report, const struct export_job *
     drop(&text, out);
 }
 
+/* Whether a note says that the measurement goes on (analysis/load/profile-list.c). */
+static bool is_partial_note(const char *note)
+{
+    return strstr(note, " still runs: this is what it had saved so far") != NULL;
+}
+
+static bool is_partial(const struct model *model)
+{
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (is_partial_note(model->notes[i]))
+            return true;
+    return false;
+}
+
+/* Whether a note says that its owner paused it (collect/variables.c). */
+static bool is_paused_note(const char *note)
+{
+    return strstr(note, ": its sampling was paused from outside for ") != NULL;
+}
+
 /* Puts what the numbers leave out. */
 static void put_missing(const struct report *report, const struct export_job *job, struct buf *out)
 {
@@ -326,8 +346,11 @@ static void put_missing(const struct report *report, const struct export_job *jo
     if (event && percent(count_lost(event), event) >= LOSS_PERCENT)
         buf_printf(&text, "; %.1f %% of the samples, which were lost", percent(count_lost(event), event));
     if (report->model->n_killed)
-        buf_printf(&text, "; the last moments of %u thread%s killed", report->model->n_killed,
-                   report->model->n_killed == 1 ? " that was" : "s that were");
+        buf_printf(&text, "; the last moments of %u thread%s %s", report->model->n_killed,
+                   report->model->n_killed == 1 ? "" : "s",
+                   is_partial(report->model)      ? "that may still run"
+                   : report->model->n_killed == 1 ? "that was killed"
+                                                  : "that were killed");
     if (text.len_bytes)
         text_labelled(out, job, "left out", text.data + 2);
     drop(&text, out);
@@ -380,6 +403,8 @@ static void put_touches(const struct report *report, const struct export_job *jo
 /* Whether the note is about an allocator that we do not see and that hides much: then it goes into the head. */
 static bool is_head_note(const struct report *report, const char *note)
 {
+    if (is_partial_note(note) || is_paused_note(note))
+        return true;
     return strstr(note, ", where calls are not seen: ") && !report->has_too_few &&
            report_without_block(report) >= HIDDEN_PERCENT;
 }
@@ -404,17 +429,21 @@ static void put_hidden(const struct report *report, const struct export_job *job
     }
     for (size_t i = 0; i < model->n_notes; i++)
         if (is_head_note(report, model->notes[i]))
-            text_labelled(out, job, "hidden", model->notes[i]);
+            text_labelled(out, job,
+                          is_partial_note(model->notes[i])  ? "partial"
+                          : is_paused_note(model->notes[i]) ? "paused"
+                                                            : "hidden",
+                          model->notes[i]);
     drop(&text, out);
 }
 
-/* If the program marks regions: how much of the metric each has. */
-static void put_regions(const struct report *report, const struct export_job *job, struct buf *out)
+/* If the program marks regions, or its owner phases: how much of the metric each has. */
+static void put_regions(const struct report *report, const struct export_job *job, bool of_phases, struct buf *out)
 {
     struct region_report regions;
     struct error err;
     struct buf text = {0};
-    if (regions_make(report, &regions, &err) != 0)
+    if (regions_make(report, of_phases, &regions, &err) != 0)
         return;
     for (size_t i = 0; regions.names.n_strings > 1 && i < regions.n_regions && i < REGIONS_SHOWN; i++) {
         const char *name = regions.regions[i].name;
@@ -426,9 +455,9 @@ static void put_regions(const struct report *report, const struct export_job *jo
         buf_printf(&text, " %.1f %%", regions.regions[i].share);
     }
     if (regions.n_regions > REGIONS_SHOWN)
-        buf_printf(&text, ", %zu more (--by region)", regions.n_regions - REGIONS_SHOWN);
+        buf_printf(&text, ", %zu more (--by %s)", regions.n_regions - REGIONS_SHOWN, of_phases ? "phase" : "region");
     if (text.len_bytes)
-        text_labelled(out, job, "regions", text.data);
+        text_labelled(out, job, of_phases ? "phases" : "regions", text.data);
     drop(&text, out);
     regions_fini(&regions);
 }
@@ -445,7 +474,8 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_busy(report, job, out);
     put_touches(report, job, out);
     put_hidden(report, job, out);
-    put_regions(report, job, out);
+    put_regions(report, job, false, out);
+    put_regions(report, job, true, out);
     hardware_put_summary(report, job, out);
 }
 

@@ -7,6 +7,7 @@
 #include "answer/answer.h"
 #include "answer/state.h"
 #include "session/session.h"
+#include "streams/recordings.h"
 
 /* Where a report is shown. */
 struct face {
@@ -25,8 +26,6 @@ int session_write(struct session *session, const struct report_kind *kind, const
  * HPCToolkit. Such a session answers functions, lines, and of what viewers ask the nodes and what it is; all else is
  * ERR_UNSUPPORTED.  err: as session_open and frame_open */
 int session_open_any(const char *path, struct session **session, struct error *err);
-
-struct recordings;
 
 /* Opens recordings of the scheduler on one axis of time, in their order, without a database: such a session answers
  * what viewers ask of time lines, and what it is. A topology that cannot be taken is left out.  err: as stream_open,

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "../../tools/hpcrun/status.h"
 #include "arena/arena.h"
+#include "running/running.h"
 
 #include "arena-input.h"
 #include "scratch-dir.h"
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
 enum { ANSWERS_MAX = 16 };
 
-static void check_text(const struct status_list *list, void (*print)(const struct status_list *, FILE *), bool is_json)
+static void check_text(struct running_list *list, void (*print)(struct running_list *, FILE *), bool is_json)
 {
     char *text = NULL;
     size_t n = 0;
@@ -32,9 +32,17 @@ static void check_text(const struct status_list *list, void (*print)(const struc
     free(text);
 }
 
-static void print_one(const struct status_list *list, FILE *out)
+static void print_one(struct running_list *list, FILE *out)
 {
-    status_print_one(&list->processes[0], out);
+    running_print_one(&list->processes[0], false, out);
+}
+
+static void print_json(struct running_list *list, FILE *out)
+{
+    struct buf text = {0};
+    running_print_json(list, &text);
+    (void)fwrite(text.data, 1, text.len_bytes, out);
+    buf_fini(&text);
 }
 
 static void look(const uint8_t *data, size_t len_bytes)
@@ -42,19 +50,17 @@ static void look(const uint8_t *data, size_t len_bytes)
     size_t size_bytes;
     struct error err = {0};
     char *arena = arena_input_fill(data, len_bytes, &size_bytes);
-    struct status_process process = {.pid = 7, .dir = "/m\033", .arena = arena, .size_bytes = size_bytes, .seconds = 1};
-    const struct status_list list = {.processes = &process, .n = 1};
+    struct running_process process = {.pid = 7, .dir = "/m\033", .arena = arena, .size_bytes = size_bytes};
+    struct running_list list = {.tool = "status-fuzz", .processes = &process, .n = 1};
     check(arena != NULL, "out of memory");
-    if (live_look(arena, size_bytes, false, &process.before, &err) == 0 &&
-        live_look(arena, size_bytes, true, &process.live, &err) == 0) {
+    if (running_look(&process, true, &err) == 0 && running_look(&process, true, &err) == 0) {
         check_text(&list, print_one, false);
-        check_text(&list, status_print_list, false);
-        check_text(&list, status_print_json, true);
+        check_text(&list, running_print_list, false);
+        check_text(&list, print_json, true);
     } else {
         check(err.text[0] != '\0', "a refusal has no message");
     }
-    live_fini(&process.before);
-    live_fini(&process.live);
+    running_process_fini(&process);
     free(arena);
 }
 
@@ -100,18 +106,19 @@ static void talk(const uint8_t *data, size_t len_bytes)
     int ends[2], memory_fd = make_memory();
     struct step step;
     const uint8_t *bytes;
-    struct status_list list = {0};
+    struct running_list list = {.tool = "status-fuzz"};
     struct error err = {0};
     check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0, "no sockets");
     for (unsigned n = 0; n < ANSWERS_MAX && (bytes = step_next(&data, &len_bytes, &step)); n++)
         answer(ends[1], &step, bytes, memory_fd);
     (void)shutdown(ends[1], SHUT_WR);
-    check(status_ask(&list, ends[0], geteuid(), &err) == 0, err.text);
+    check(running_ask(&list, ends[0], geteuid(), &err) == 0, err.text);
     for (size_t i = 0; i < list.n; i++)
-        (void)live_look(list.processes[i].arena, list.processes[i].size_bytes, true, &list.processes[i].live, &err);
+        (void)running_look(&list.processes[i], true, &err);
+    running_keep_readable(&list);
     if (list.n)
-        check_text(&list, status_print_list, false);
-    status_fini(&list);
+        check_text(&list, running_print_list, false);
+    running_fini(&list);
     (void)close(ends[0]);
     (void)close(ends[1]);
     (void)close(memory_fd);

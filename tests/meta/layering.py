@@ -53,9 +53,10 @@ MAY_SEE = {
     "src/session": ["base", "fmt", "frame", "streams", "analysis", "database", "table", "answer", "export"],
     "src/face": ["base", "fmt", "table", "answer", "session"],
     "src/face/term": ["base", "table", "answer", "session"],
+    "src/running": ["base", "arena", "fmt", "measurement", "collect", "fnbounds", "analysis"],
     "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
               "streams", "fnbounds", "sampling", "structure", "analysis", "database", "table",
-              "answer", "export", "session", "face", "trial"],
+              "answer", "export", "session", "face", "trial", "running"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 # Faces send requests and show answers: what no file of theirs names.

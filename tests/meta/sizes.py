@@ -27,7 +27,8 @@ BELOW = (
     "test and the benchmark of tables came then; levels of detail of time lines, with what viewers ask of them, came after;\n"
     "the screen of a terminal has a file for each view;\n"
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
-    "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs.",
+    "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
+    "the room of processes that run, with its test.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
@@ -43,13 +44,13 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1382, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1390, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
 ONE_MORE = "; if the new file has to be, a commit of its own raises the limit in ROWS of tests/meta/sizes.py"
 LATER = ("src/frame/", "src/streams/", "src/export/frames/", "src/export/streams/", "src/export/advice/",
-         "src/runtime/actions/", "src/trial/", "src/database/", "src/table/", "src/answer/", "src/session/", "src/face/")
+         "src/runtime/actions/", "src/trial/", "src/database/", "src/table/", "src/answer/", "src/session/", "src/face/", "src/running/")
 PROTOTYPE = re.compile(r"^(?!static|typedef|#|extern)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)[^;{}]*;", re.M)
 DEFINITION = re.compile(r"^(?!static|typedef|#)[A-Za-z_][^;={}#]*?\b(\w+)\s*\([^;={}]*\)[^;={}]*\n\{\n", re.M)
 OVERHEAD = re.compile(r"#\s*include\b|#ifndef \w+_H$|#define \w+_H$|#endif$|/\* SPDX")

@@ -21,6 +21,7 @@
 #include "database/database.h"
 #include "fmt/file.h"
 #include "measurement/names.h"
+#include "running/running.h"
 #include "structure/xml/structure-file.h"
 
 /* --- structure files --- */
@@ -391,6 +392,19 @@ static int combine_into(const struct settings *settings, const struct job *job, 
     return code != 0 ? code : n_skipped > 0;
 }
 
+/* Has what still runs save what it has so far. Where that cannot be had, as on another node, what was saved last is
+ * what there is, and the database says that it is not all. */
+static void save_running(const struct settings *settings, const char *const *paths, size_t n_paths)
+{
+    struct error err;
+    for (size_t i = 0; i < n_paths; i++) {
+        struct stat info;
+        if (stat(paths[i], &info) == 0 && S_ISDIR(info.st_mode) && running_save(paths[i], &err) < 0)
+            (void)tool_error(settings->spec->tool, "%s: what runs could not be saved as it is now: %s", paths[i],
+                             err.text);
+    }
+}
+
 static int combine(const struct settings *settings, const char *const *paths, size_t n_paths)
 {
     struct error err = {0};
@@ -407,6 +421,8 @@ static int combine(const struct settings *settings, const char *const *paths, si
         code = database_check(settings->output, &err);
     if (code == 0 && settings->xml)
         code = database_check(settings->xml, &err);
+    if (code == 0 && team_leads(settings->team))
+        save_running(settings, paths, n_paths);
     code = team_agree(settings->team, code, &err);
     if (code == 0) {
         progress_begin(settings->verbose);

@@ -19,7 +19,7 @@ enum { ROWS_MAX = 64 };
 static const struct option_choice choices[] = {
     {OPTIONS_THEMSELVES, 0, CHOICE_LINES, "--list-options"},
     {ASK_METRIC, 0, CHOICE_LINES, "--list-metrics"},
-    {ASK_BY, 0, CHOICE_WORDS, "thread process rank cpu core package node region function line variable"},
+    {ASK_BY, 0, CHOICE_WORDS, "thread process rank cpu core package node region phase function line variable"},
     {ASK_TREE, 0, CHOICE_WORDS, "code data both"},
     {ASK_VIEW, 0, CHOICE_WORDS, "numatree default"},
     {0, 1, CHOICE_LINES, "--list-commands"},
@@ -116,8 +116,8 @@ static void put_help_of_all(const struct option_row *row, struct buf *out)
     struct verb verb;
     buf_printf(out, "%s", row->help);
     if (row->id == ASK_BY)
-        buf_printf(out, "WHAT is thread, process, rank, region, function, or where the threads ran: cpu, core, package "
-                        "or node.");
+        buf_printf(out, "WHAT is thread, process, rank, region, phase, function, or where the threads ran: cpu, core, "
+                        "package or node.");
     for (size_t i = 0; verb_at(i, &verb); i++)
         put_notes(i, row, out);
 }

@@ -52,7 +52,7 @@ struct hpcrun_options {
     bool allows_foreign;     /* --foreign-directory */
     const char *report_file; /* --report=FILE; NULL: standard error */
     bool lists_names;        /* --list-names, for the completion of shells */
-    bool appends, lists, doctor, report, leaks, strict, prints_plan, status, json;
+    bool appends, lists, doctor, report, leaks, strict, prints_plan, status, control, json;
     uint32_t deepbind; /* enum arena_deep */
     uint64_t debug;    /* HPCRUN_DEBUG, as in struct arena_header */
     char **command;    /* ends with NULL; command[0] NULL when there is none */

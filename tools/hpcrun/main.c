@@ -8,8 +8,8 @@
 #include "base/path.h"
 #include "export/advice/advice-try.h"
 #include "hpcrun.h"
+#include "running/running.h"
 #include "sampling/machine.h"
-#include "status.h"
 #include "trial/trial.h"
 
 static int print_events(const struct hpcrun_options *options)
@@ -44,7 +44,15 @@ static int print_status(const struct hpcrun_options *options)
         else
             operand = *word;
     }
-    return status_run(operand, is_json, stdout);
+    return running_status(operand, is_json, stdout);
+}
+
+static int control(char **words)
+{
+    int n = 0;
+    while (words[n])
+        n++;
+    return running_command(words, n, stdout);
 }
 
 /* Whether srun or another launcher of a batch system starts the program's processes elsewhere. */
@@ -158,6 +166,8 @@ static int run_tool(int argc, char **argv)
         return doctor_print(stdout);
     if (options.status)
         return print_status(&options);
+    if (options.control)
+        return control(options.command);
     if (options.json)
         return tool_usage("hpcrun", "--json goes with --status only");
     if ((options.n_pairs || options.metric) && !options.n_tries)

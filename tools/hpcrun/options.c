@@ -136,6 +136,7 @@ enum {
     OPT_NO_DEEPBIND,
     OPT_MACHINE,
     OPT_STATUS,
+    OPT_CONTROL,
     OPT_JSON,
     OPT_LOCAL,
     OPT_COLLECT,
@@ -172,17 +173,15 @@ enum {
 
 static const struct option_row rows[] = {
     {OPT_EVENT, "-e --event", "EVENT[@PERIOD|@fHZ]",
-     "Sample this event; may be given several times. fHZ is a rate in samples per second. PERIOD "
-     "is a number of events. For the clocks (EADDR, CPUTIME, REALTIME, and datacentric where EADDR is its source) it "
-     "is "
-     "a time: microseconds, or a number with ns, us, ms or s (EADDR@500us, CPUTIME@2ms); the shortest is 200us. The "
-     "perf events task-clock and cpu-clock count nanoseconds. Sources of the hardware take terms: PEBS,ldlat=30 for "
-     "loads of at least 30 cycles, "
-     "PEBS,large for large buffers (less overhead, no call paths). The default, datacentric, takes the best source of "
-     "data addresses that works on this machine, page faults, and the sizes of variables. EVENT is a source of hpcrun, "
-     "any event that the kernel or libpfm4 names (-L), PMU/TERM=VALUE,.../, rHEX, SUBSYSTEM:TRACEPOINT, "
-     "mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}. Modifiers follow a colon, as for perf: u k h p pp ppp P "
-     "G H I D e."},
+     "Sample this event; may be given several times. fHZ is a rate in samples per second. PERIOD is a number of "
+     "events. For the clocks (EADDR, CPUTIME, REALTIME, and datacentric where EADDR is its source) it is a time: "
+     "microseconds, or a number with ns, us, ms or s (EADDR@500us, CPUTIME@2ms); the shortest is 200us. The perf "
+     "events task-clock and cpu-clock count nanoseconds. Sources of the hardware take terms: PEBS,ldlat=30 for loads "
+     "of at least 30 cycles, PEBS,large for large buffers (less overhead, no call paths). The default, datacentric, "
+     "takes the best source of data addresses that works on this machine, page faults, and the sizes of variables. "
+     "EVENT is a source of hpcrun, any event that the kernel or libpfm4 names (-L), PMU/TERM=VALUE,.../, rHEX, "
+     "SUBSYSTEM:TRACEPOINT, mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}. Modifiers follow a colon, as "
+     "for perf: u k h p pp ppp P G H I D e."},
     {OPT_COUNT, "-c --count", "PERIOD|fHZ",
      "Period or rate of events that are given without one; a bare number is microseconds for clocks, as with -e."},
     {OPT_TRACE, "-t --trace -tt --ttrace", NULL,
@@ -190,17 +189,13 @@ static const struct option_row rows[] = {
      "taken and which byte of which variable it touched. See --trace-size."},
     {OPT_TRACE_SIZE, "--trace-size", "BYTES",
      "Room for the log of samples of -t in one process (suffixes k, m, g; default 64m, at least 256k; a sample takes "
-     "24 "
-     "bytes). When it is full, every second sample of each thread stays, over the whole time, then every fourth, and "
-     "so "
-     "on; the log file says how many were left out."},
+     "24 bytes). When it is full, every second sample of each thread stays, over the whole time, then every fourth, "
+     "and so on; the log file says how many were left out."},
     {OPT_VERIFY, "--verify-sharing", "[=RATE]",
      "Find out whether threads use cache lines at the same time, and the same bytes of them: after a sample in one "
-     "thread "
-     "another one, on another processor, watches these bytes and others of the line with two of its hardware "
+     "thread another one, on another processor, watches these bytes and others of the line with two of its hardware "
      "breakpoints, for 5 to 20 ms and once each, RATE times a second at most (default 100, at most 1000; each costs "
-     "some 25 "
-     "microseconds). hpcquery sharing prints what was found."},
+     "some 25 microseconds). hpcquery sharing prints what was found."},
     {OPT_OUTPUT, "-o --output", "DIR",
      "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has its own "
      "directory: hpcrun moves an earlier measurement there to DIR.1, the next one to DIR.2. When it cannot move it, "
@@ -214,9 +209,8 @@ static const struct option_row rows[] = {
     {OPT_DOCTOR, "--doctor", "[=NAME]",
      "Say for each source whether it works on this machine, exactly why not, and what would help. What the machine "
      "claims is tried: a hardware breakpoint has to count writes, a ring to hold a record. With NAME only that is "
-     "tried: "
-     "perf, rings, breakpoints, tracepoints, timers, memfd, userfaultfd or ia32; the exit status is 0 when it works, 1 "
-     "when it does not."},
+     "tried: perf, rings, breakpoints, tracepoints, timers, memfd, userfaultfd or ia32; the exit status is 0 when it "
+     "works, 1 when it does not."},
     {OPT_REPORT, "--report", "[=FILE]",
      "When the program has ended, combine the measurements and print the variables: to standard error, so that the "
      "program's output stays as it is, or into FILE, as a page for a browser if its name ends in .html. With -e sched "
@@ -224,10 +218,10 @@ static const struct option_row rows[] = {
      "that ends last prints one report for all ranks."},
     {OPT_TRY, "--try", "DB|ACTION:VARIABLE",
      "Try the advice of the database DB: run the program in turns as it is and with one piece of advice followed, "
-     "without sampling, and say of each what it gains, whether it took effect, and whether it is worth it. Nothing is "
-     "compiled: a library in the program gives the blocks of one variable other memory. Given again as "
-     "ACTION:VARIABLE, try this "
-     "instead of the advice. Actions: " TRIAL_ACTIONS ". The results go into DB, and hpcquery advice shows them."},
+     "without sampling, and say of each what it gains, whether it took effect, and whether it is worth it. Nothing "
+     "is compiled: a library in the program gives the blocks of one variable other memory. Given again as "
+     "ACTION:VARIABLE, try this instead of the advice. Actions: " TRIAL_ACTIONS
+     ". The results go into DB, and hpcquery advice shows them."},
     {OPT_PAIRS, "--pairs", "N",
      "With --try: run the program N times with each action, and as often as it is (default 5, at least 5), after one "
      "run that does not count."},
@@ -255,9 +249,14 @@ static const struct option_row rows[] = {
      "of its /sys/bus/event_source/devices and /proc/cpuinfo, and a file named opens with what its kernel answers. "
      "No program can run then."},
     {OPT_STATUS, "--status", NULL,
-     "Show the progress of measured processes without stopping them: of process PID or of those that it started, of "
-     "those measured into DIR, or of all your processes. For a single process also show the variables with most "
-     "samples so far."},
+     "Show measured processes without stopping them: process PID or those that it started, those measured into DIR, of "
+     "a job of Slurm, or all of yours. Of a single one also what costs most, since its start and in the last second: "
+     "variables, functions, threads, causes, waits, memory in use. hpcviewer --live shows that each second."},
+    {OPT_CONTROL, "--control", NULL,
+     "Ask for something in a running measurement of your own. pause stops the sampling, resume goes on with it; rate N "
+     "has clocks tick at most N times in a second of CPU time (1/2, 1/4, ... of what it was started with); mark NAME "
+     "begins a phase, by which reports can be split (hpcquery vars --by phase), and mark alone ends it; snapshot "
+     "writes the measurement as it is now. Weights stay exact, and reports say what was paused."},
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
@@ -341,7 +340,8 @@ static const struct option_choice choices[] = {
 static const struct option_spec spec = {
     .tool = "hpcrun",
     .summary = "measure which data and which code cost a program its time",
-    .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR]\n--doctor [--machine DIR]\n"
+    .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR|JOBID]\n"
+                "--control PID|DIR pause|resume|rate N|mark [NAME]|snapshot\n--doctor [--machine DIR]\n"
                 "-L [--machine DIR] [PATTERN...]\n"
                 "--print-plan [-e EVENT]... [--machine DIR]\n--collect DIR [--local DIR]\n"
                 "--try DB [--try ACTION:VARIABLE]... [--pairs N] [--metric cpu|user|wall|REGEX] [--] COMMAND [ARG...]",
@@ -367,9 +367,8 @@ static const struct option_spec spec = {
         "HPCRUN_VERIFY_SHARING  As --verify-sharing: RATE.\n"
         "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
         "HPCRUN_DEBUG  DOMAIN[:LEVEL],... or all[:LEVEL], for work on the profiler itself: what its library does in "
-        "the "
-        "program goes into the program's log. Domains: process, events, sample, unwind, loadmap, blocks; levels: 1 to "
-        "3.\n"
+        "the program goes into the program's log. Domains: process, events, sample, unwind, loadmap, blocks; levels: "
+        "1 to 3.\n"
         "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
         "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
         "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
@@ -479,6 +478,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->prints_plan |= id == OPT_PRINT_PLAN;
     options->lists_names |= id == OPT_LIST_NAMES;
     options->status |= id == OPT_STATUS;
+    options->control |= id == OPT_CONTROL;
     options->json |= id == OPT_JSON;
 }
 

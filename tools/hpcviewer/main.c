@@ -23,9 +23,9 @@
 #include "fmt/file.h"
 #include "fmt/locus-db.h"
 #include "measurement/names.h"
+#include "running/running.h"
 #include "serve.h"
 #include "session/face.h"
-#include "streams/recordings.h"
 
 enum {
     OPTION_OUTPUT = 1,
@@ -40,7 +40,10 @@ enum {
     OPTION_OFFSET,
     OPTION_BUFFER,
     OPTION_SESSION,
-    OPTION_SAVE_SESSION
+    OPTION_SAVE_SESSION,
+    OPTION_LIVE,
+    OPTION_ONCE,
+    OPTION_JSON
 };
 
 static const struct option_row rows[] = {
@@ -76,6 +79,12 @@ static const struct option_row rows[] = {
      "saves: with their options and filters, its window, markers and rows."},
     {OPTION_SAVE_SESSION, "--save-session", "FILE",
      "Write which recordings these are and what was said of them into a session."},
+    {OPTION_LIVE, "--live", NULL,
+     "Show programs that are being measured while they run, each second anew: INPUT is a process id (or what started "
+     "such processes), a measurement directory or a job of Slurm; without one all of yours that run here. What is "
+     "lately is of the last 10 seconds."},
+    {OPTION_ONCE, "--once", NULL, "With --live: print one block, of a second, and end."},
+    {OPTION_JSON, "--json", NULL, "With --live: print JSON, a text each second."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
@@ -92,7 +101,8 @@ static const struct option_spec spec = {
     .synopsis = "[--port N] [--no-browser] [RECORDING-OPTIONS] INPUT...\n"
                 "--tui|--plain [--keys KEYS] INPUT [AFTER]\n"
                 "[--port N] [--no-browser] --session FILE\n"
-                "-o FILE.html [RECORDING-OPTIONS] INPUT...",
+                "-o FILE.html [RECORDING-OPTIONS] INPUT...\n"
+                "--live [--plain|--json] [--once] [PID|DIR|JOBID]",
     .description =
         "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
         "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
@@ -114,7 +124,10 @@ static const struct option_spec spec = {
         "of the chosen row. 1 to 9 open the views, arrows and Enter move and open, / searches, f filters, s sorts, y "
         "copies the hpcquery line that prints what is shown (lines that were copied are printed at the end), o opens "
         "the same in a browser, ? lists all keys, q ends it.\n\n"
-        "With -o the page is written into a file instead, to be kept or sent to somebody.",
+        "With -o the page is written into a file instead, to be kept or sent to somebody.\n\n"
+        "With --live programs are looked at while hpcrun measures them: what their data cost since the start and in "
+        "the last ten seconds, by variable, function, thread and cause, where they wait, and which memory is in use. "
+        "It only reads what the program's companion process hands out, and the program notices nothing.",
     .rows = rows,
     .examples = "  hpcviewer hpctoolkit-app-database\n"
                 "The page, served until it is closed.\n\n"
@@ -123,7 +136,9 @@ static const struct option_spec spec = {
                 "  hpcviewer --tui hpctoolkit-app-database\n"
                 "The same on the terminal of a login node.\n\n"
                 "  hpcviewer --tui before-database after-database\n"
-                "What has become more or less (view 8).",
+                "What has become more or less (view 8).\n\n"
+                "  srun --jobid=4711 --overlap hpcviewer --live\n"
+                "What runs in a job now, on a node of it.",
     .environment = "TMPDIR  Where the database of a measurement is made; /tmp without it.\n"
                    "DISPLAY, WAYLAND_DISPLAY  Without both no browser is opened.\n"
                    "SSH_CONNECTION  If it is set and DISPLAY is not, the terminal is used.\n"
@@ -595,6 +610,19 @@ static unsigned port_of(const char *text)
     return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535 ? (unsigned)port : 0;
 }
 
+/* --live in a terminal. */
+static bool never(void)
+{
+    return false;
+}
+
+static int show_live(const struct running_show *show, char **inputs, int n)
+{
+    if (n > 1)
+        return usage("--live takes one process id, measurement directory or job, or nothing");
+    return running_show(n ? inputs[0] : NULL, show, stdout);
+}
+
 /* An option, and how many inputs stood before it. */
 struct said {
     int id;
@@ -604,6 +632,8 @@ struct said {
 
 struct command {
     struct viewer viewer;
+    struct running_show show;
+    bool is_live;
     struct said *said; /* [n_said] of recordings */
     size_t n_said, cap_said;
 };
@@ -696,6 +726,10 @@ static int take_option(struct command *command, const struct option_scan *scan, 
     viewer->is_plain |= id == OPTION_PLAIN;
     if (id == OPTION_KEYS)
         viewer->keys = scan->value;
+    command->is_live |= id == OPTION_LIVE;
+    command->show.is_plain |= id == OPTION_PLAIN;
+    command->show.is_once |= id == OPTION_ONCE;
+    command->show.is_json |= id == OPTION_JSON;
     if (id == OPTION_SESSION)
         viewer->from = scan->value;
     if (id == OPTION_SAVE_SESSION)
@@ -721,6 +755,11 @@ static int run_command(struct command *command, int argc, char **argv)
             return 0;
         status = take_option(command, &scan, id);
     }
+    command->show.has_ended = never;
+    if (!status && command->is_live)
+        return show_live(&command->show, argv + scan.index, scan.n_operands);
+    if (!status && (command->show.is_once || command->show.is_json))
+        return usage("--once and --json go with --live only");
     if (!status && viewer->keys && !viewer->on_terminal)
         return usage("--keys goes with --tui or --plain");
     if (!status && viewer->output && viewer->on_terminal)

@@ -76,6 +76,7 @@ enum split_by {
     SPLIT_PACKAGE,
     SPLIT_NODE,
     SPLIT_REGION,
+    SPLIT_PHASE,
     SPLIT_FUNCTION,
     SPLIT_BYS
 };
@@ -113,9 +114,14 @@ struct split {
 /* How wide the titles of the columns are in a table, in characters: that of the longest one, from least to most. */
 size_t split_title_width(const struct split *split, size_t least, size_t most);
 
-/* "thread", "process", "rank", "cpu", "core", "package", "node", "region", "function"; SPLIT_NONE for any other name,
- * or the name of one. */
+/* "thread", "process", "rank", "cpu", "core", "package", "node", "region", "phase", "function"; SPLIT_NONE for any
+ * other name, or the name of one. */
 enum split_by split_by_named(const char *name);
+/* Whether the columns are parts of the program's code, so that no thread need be known. */
+static inline bool split_by_is_code(enum split_by by)
+{
+    return by == SPLIT_REGION || by == SPLIT_PHASE || by == SPLIT_FUNCTION;
+}
 /* Whether the columns are where threads ran: CPUs, cores, packages or nodes. */
 bool split_by_is_place(enum split_by by);
 const char *split_by_name(enum split_by by);
@@ -134,8 +140,8 @@ struct split_fields {
 /* Splits the rows of a report of variables; row i is that of the report, and row n_rows + i that of field i; fields
  * NULL: none. Samples that were dropped have the column of their thread, in older databases SPLIT_NOT_KNOWN, as they
  * have where columns are code. By CPU, core, package or node, what is in no variable is shared out like the samples of
- * its thread on variables. values: of the threads of the database, not needed for SPLIT_REGION and SPLIT_FUNCTION. err:
- * ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
+ * its thread on variables. values: of the threads of the database, not needed where columns are code
+ * (split_by_is_code). err: ERR_NOT_FOUND (CPUs or nodes are not known), ERR_MEMORY, errors of the values */
 int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
                     const struct split_fields *fields, struct split *split, struct error *err);
 

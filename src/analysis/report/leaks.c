@@ -7,6 +7,7 @@
 
 #include "analysis/build/heap-name.h"
 #include "analysis/metrics.h"
+#include "arena/arena.h"
 #include "fmt/hpcrun.h"
 
 static uint64_t rest_of(uint64_t n, uint64_t n_gone)
@@ -140,6 +141,7 @@ size_t leaks_path(const struct report *report, const struct report_row *row, str
 /* Splits the table of variables by region: see leaks.h. */
 
 #define TITLE "<region "
+#define PHASE_TITLE TITLE PHASE_PREFIX
 #define NOTHING 1e-9 /* of the total: rounding */
 
 struct region_maker {
@@ -156,9 +158,11 @@ static int64_t intern_inner(struct region_report *regions, uint32_t around, cons
     const char *outer = regions->names.strings[around];
     size_t len = strlen(title);
     bool is_title = strncmp(title, TITLE, sizeof TITLE - 1) == 0 && title[len - 1] == '>';
+    bool is_phase = is_title && strncmp(title, PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
+    size_t skip = is_phase ? sizeof PHASE_TITLE - 1 : sizeof TITLE - 1;
     buf_printf(&text, "%s%s", outer, *outer ? " > " : "");
     if (is_title)
-        buf_append(&text, title + sizeof TITLE - 1, len - sizeof TITLE);
+        buf_append(&text, title + skip, len - skip - 1);
     else
         buf_printf(&text, "%s", title);
     int64_t index = text.failed ? -1 : strtab_intern(&regions->names, text.data);
@@ -167,7 +171,7 @@ static int64_t intern_inner(struct region_report *regions, uint32_t around, cons
 }
 
 /* Parents come before their children. */
-static bool find_regions(struct region_maker *maker)
+static bool find_regions(struct region_maker *maker, bool of_phases)
 {
     const struct model *model = maker->report->model;
     maker->region_of = calloc(model->n_scopes + 1, sizeof *maker->region_of);
@@ -176,8 +180,10 @@ static bool find_regions(struct region_maker *maker)
     for (size_t i = 1; i < model->n_scopes; i++) {
         const struct scope *scope = &model->scopes[i];
         int64_t region = maker->region_of[scope->parent];
-        if (scope->role == ROLE_REGION)
-            region = intern_inner(maker->regions, (uint32_t)region, model_text(model, scope->name));
+        const char *title = model_text(model, scope->name);
+        bool is_phase = scope->role == ROLE_REGION && strncmp(title, PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
+        if (scope->role == ROLE_REGION && is_phase == of_phases)
+            region = intern_inner(maker->regions, (uint32_t)region, title);
         if (region < 0)
             return false;
         maker->region_of[i] = (uint32_t)region;
@@ -319,11 +325,12 @@ static void sort(struct region_report *regions, double total)
     }
 }
 
-int regions_make(const struct report *report, struct region_report *regions, struct error *err)
+int regions_make(const struct report *report, bool of_phases, struct region_report *regions, struct error *err)
 {
     struct region_maker maker = {.report = report, .regions = regions};
     *regions = (struct region_report){0};
-    bool ok = find_regions(&maker) && make_room(&maker) && add_rows(&maker) && add_rest(&maker) && add_dropped(&maker);
+    bool ok = find_regions(&maker, of_phases) && make_room(&maker) && add_rows(&maker) && add_rest(&maker) &&
+              add_dropped(&maker);
     free(maker.region_of);
     free(maker.sums);
     if (!ok) {

@@ -75,9 +75,9 @@ struct region_report {
     struct strtab names;
 };
 
-/* Splits the rows of a report. The values of all regions add up to the report's total. Borrows from the report.
- * err: ERR_MEMORY */
-int regions_make(const struct report *report, struct region_report *regions, struct error *err);
+/* Splits the rows of a report by regions, or by the phases that the program's owner has named. The values of all
+ * regions add up to the report's total. Borrows from the report. err: ERR_MEMORY */
+int regions_make(const struct report *report, bool of_phases, struct region_report *regions, struct error *err);
 void regions_fini(struct region_report *regions);
 
 /* Whether a note of the measurement is about what is missing in the figures of blocks. */

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "analysis/report/cpu-table.h"
+#include "arena/arena.h"
 #include "base/path.h"
 #include "base/search.h"
 
 #define NOTHING 1e-9 /* of a sum of values */
 #define REGION_TITLE "<region "
+#define PHASE_TITLE REGION_TITLE PHASE_PREFIX
 
 static const struct {
     const char *name, *key;
@@ -26,6 +28,7 @@ static const struct {
     [SPLIT_PACKAGE] = {"package", "package of the threads", true},
     [SPLIT_NODE] = {"node", "NUMA node of the threads", true},
     [SPLIT_REGION] = {"region", "region", false},
+    [SPLIT_PHASE] = {"phase", "phase", false},
     [SPLIT_FUNCTION] = {"function", "function", false},
 };
 
@@ -368,13 +371,27 @@ static int64_t region_inside(struct strtab *names, uint32_t around, const char *
     return index;
 }
 
+/* Phases are in no other one. */
+static int64_t phase_named(struct strtab *names, const char *title)
+{
+    struct buf text = {0};
+    const char *name = title + sizeof PHASE_TITLE - 1;
+    buf_printf(&text, "%.*s", (int)strcspn(name, ">"), name);
+    int64_t index = text.failed ? -1 : strtab_intern(names, text.data);
+    buf_fini(&text);
+    return index;
+}
+
 /* The column of a scope whose parent has column `around`. */
 static int64_t column_of_scope(struct splitting *splitting, const struct scope *scope, uint32_t around)
 {
     struct split *split = splitting->split;
     const char *name = model_text(splitting->model, scope->name);
+    bool is_phase = scope->role == ROLE_REGION && strncmp(name, PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
     if (split->by == SPLIT_REGION)
-        return scope->role == ROLE_REGION ? region_inside(&split->columns, around, name) : around;
+        return scope->role == ROLE_REGION && !is_phase ? region_inside(&split->columns, around, name) : around;
+    if (split->by == SPLIT_PHASE)
+        return is_phase ? phase_named(&split->columns, name) : around;
     bool is_function = scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
     bool has_name = scope->role == ROLE_PROFILER || (is_function && scope->role == ROLE_NONE);
     return has_name ? strtab_intern(&split->columns, name) : is_function ? 0 : around;

@@ -24,7 +24,7 @@ const excessOf = (shares, ratios) => Float64Array.from({length: shares.length}, 
 /** @typedef {{matrix: Matrix, shares: ArrayLike<number>, ratios: ArrayLike<number>, names: ArrayLike<number>, answer: Answer, orders: Map<string, Uint32Array>}} Ordered rows, and what they are ordered by */
 
 const MATRIX_ROWS = [["", "Variables"], ["functions", "Functions"], ["lines", "Lines"], ["numa", "Memory nodes"], ["pages", "Pages of variables"]];
-const SPLITS = [["", "thread"], ["rank", "rank"], ["process", "process"], ["cpu", "CPU"], ["core", "core"], ["package", "package"], ["node", "memory node"], ["region", "region"]];
+const SPLITS = [["", "thread"], ["rank", "rank"], ["process", "process"], ["cpu", "CPU"], ["core", "core"], ["package", "package"], ["node", "memory node"], ["region", "region"], ["phase", "phase"]];
 const MATRIX_ORDERS = [["", "imbalance"], ["share", "share"], ["name", "name"]];
 const SHADE_SCALES = [["", "of the row"], ["all", "of all"]];
 
@@ -122,7 +122,7 @@ function ofRows(answer, columns, across, rows) {
  */
 function ofRegions(answer) {
     /** @type {Map<string, {name: string, item: string, cells: number[], share: number}>} */ const rows = new Map();
-    const t = tables();
+    const t = tables(), by = answer.columns.has("phase") ? "phase" : "region";
     for (let i = 0; i < answer.n; i++)
         for (const each of answer.json("variables", i) || []) {
             const key = `${each.variable}\n${each.alloc_site}`, same = t?.byName.get(each.variable) || [];
@@ -132,7 +132,7 @@ function ofRegions(answer) {
             row.share += each.share;
             rows.set(key, row);
         }
-    return ofRows(answer, Array.from({length: answer.n}, (_, i) => answer.text("region", i) || "outside"), "region", [...rows.values()]);
+    return ofRows(answer, Array.from({length: answer.n}, (_, i) => answer.text(by, i) || "outside"), by, [...rows.values()]);
 }
 
 /** @param {Answer} answer */

@@ -333,6 +333,7 @@ struct governor_plan events_governed_sig(const struct arena_event *plan)
                                   .tick_ns = arena_header_sig()->tick_ns,
                                   .is_clock = is_clock,
                                   .is_rate = attr->freq && !is_clock,
+                                  .slow_least = arena_header_sig()->slow_least,
                                   .is_exact = (!is_clock && !attr->freq && attr->sample_period <= 1) ||
                                               events_has_each_sig(plan) || attr->sample_type & PERF_SAMPLE_READ ||
                                               plan->flags & (EVENT_DRAINED | EVENT_SILENT | EVENT_REPLAY)};
@@ -655,15 +656,42 @@ static bool first_ends_sig(struct thread_event *event, const struct arena_event 
     return is_sample;
 }
 
+/* Whether a tick of a clock is none of a sample, because the owner has paused the sampling or it was the last one in a
+ * pause. Clocks tick seldom then, and begin anew at random when it is over, so that weights stay exact. */
+static bool is_paused_sig(struct thread_state *self, unsigned index)
+{
+    struct thread_event *event = &self->events[index];
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    const struct governor_plan governed = events_governed_sig(plan);
+    uint64_t words[3 + 2 * ARENA_EVENTS_MAX] = {0};
+    bool was_paused = event->is_paused, is_paused = sample_is_paused_sig() && governed.is_clock;
+    int fd = was_paused && !is_paused && !event->has_timer ? event_fd_sig(event) : -1;
+    event->is_paused = is_paused;
+    event->first = is_paused ? 0 : event->first;
+    if (is_paused && !was_paused && event->has_timer)
+        (void)timer_arm_sig(event, governor_pause_sig(&governed), governor_pause_sig(&governed));
+    else if (is_paused && !was_paused)
+        (void)event_period_set_sig(event, governor_pause_sig(&governed));
+    else if (was_paused && !is_paused && event->has_timer)
+        timer_start_sig(self, event, plan);
+    if (fd >= 0 && own_call_sig(SYS_read, fd, words, sizeof words) > 0) {
+        event->first = governor_first_sig(&event->governor, &governed, events_random_sig(self));
+        event->due = words[0] + event->first;
+        (void)event_period_set_sig(event, event->first);
+    }
+    return was_paused || is_paused;
+}
+
 /* Counts the overflow of an event; true when it is a sample. One that is not counts as none. */
 static bool count_overflow_sig(struct thread_state *self, unsigned index)
 {
     struct thread_event *event = &self->events[index];
     struct ring_news news;
     event_count_enter_sig(event);
-    if (event->count.cell.period
-            ? event_count_overflow_sig(event)
-            : !event->first || event->has_timer || first_ends_sig(event, &arena_header_sig()->events[index]))
+    bool is_sample = event->count.cell.period ? event_count_overflow_sig(event)
+                                              : !event->first || event->has_timer ||
+                                                    first_ends_sig(event, &arena_header_sig()->events[index]);
+    if (!is_paused_sig(self, index) && is_sample)
         return true;
     if (event->ring) {
         events_read_news_sig(self, index, 0, &news);

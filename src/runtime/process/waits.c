@@ -19,7 +19,7 @@ static struct thread_state *measured_thread(void)
     bool is_free = self && self->waits.is_wanted && !self->ending && !thread_is_changing_trees_sig(self);
     if (!is_free || !process_is_ours_sig() || process_is_vfork_child_sig() || sandbox_is_entered_sig())
         return NULL;
-    return sample_is_active_sig() ? self : NULL;
+    return sample_is_active_sig() && !sample_is_paused_sig() ? self : NULL;
 }
 
 __attribute__((visibility("default"))) bool locus_wait_begin_event(struct wait_call *call)

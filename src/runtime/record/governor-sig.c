@@ -39,7 +39,14 @@ unsigned governor_least_sig(const struct governor_plan *plan)
     while (slow < GOVERNOR_SLOWEST && !plan->is_exact &&
            slowed_sig(plan->period, slow) < governor_floor_sig(plan, slow))
         slow++;
-    return slow;
+    return plan->is_exact || slow >= plan->slow_least      ? slow
+           : plan->slow_least < (unsigned)GOVERNOR_SLOWEST ? plan->slow_least
+                                                           : GOVERNOR_SLOWEST;
+}
+
+uint64_t governor_pause_sig(const struct governor_plan *plan)
+{
+    return larger_sig(GOVERNOR_PAUSE_NS, larger_sig(plan->period, governor_floor_sig(plan, 0)));
 }
 
 struct governor governor_begin_sig(const struct governor_plan *plan, unsigned hint)
@@ -146,6 +153,11 @@ bool governor_judge_sig(struct governor *self, const struct governor_plan *plan,
     self->before_got_ns = got_ns;
     if (plan->is_exact)
         return false;
+    if (self->slow < governor_least_sig(plan)) {
+        self->n_calm = 0;
+        self->slow = (uint8_t)governor_least_sig(plan);
+        return true;
+    }
     if (!has_share_sig(plan, period, least_ns, most_got_ns)) {
         self->n_calm = 0;
         if (self->slow == GOVERNOR_SLOWEST)

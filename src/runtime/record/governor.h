@@ -18,14 +18,16 @@
 #define GOVERNOR_SHARE 4                         /* the program gets so many times what a sample costs */
 #define GOVERNOR_CALM 32    /* samples in a row with room for twice as many, before there are twice as many */
 #define GOVERNOR_SLOWEST 24 /* at most 2^24 times the period of the plan */
+#define GOVERNOR_PAUSE_NS UINT64_C(50000000) /* a clock ticks so seldom while the owner has paused the sampling */
 
 /* What does not change about an event. */
 struct governor_plan {
-    uint64_t period;  /* of the plan: ns of a clock, events of anything else */
-    uint64_t tick_ns; /* what an empty sample costs here, kernel included, by the self-test; 0: not known */
-    bool is_clock;    /* the period is time of the thread */
-    bool is_rate;     /* the kernel chooses counts so that samples come at this period, ns: after some samples */
-    bool is_exact;    /* each event is asked for, or samples are weighed by counts: never thinned */
+    uint64_t period;     /* of the plan: ns of a clock, events of anything else */
+    uint64_t tick_ns;    /* what an empty sample costs here, kernel included, by the self-test; 0: not known */
+    bool is_clock;       /* the period is time of the thread */
+    bool is_rate;        /* the kernel chooses counts so that samples come at this period, ns: after some samples */
+    bool is_exact;       /* each event is asked for, or samples are weighed by counts: never thinned */
+    unsigned slow_least; /* the owner wants it at least so slow (struct governor) */
 };
 
 /* What a thread has learned about one of its events. */
@@ -41,7 +43,7 @@ struct governor {
 /* The shortest period that may be armed.  ctx: any */
 uint64_t governor_floor_sig(const struct governor_plan *plan, unsigned slow);
 
-/* How slow an event must be at least: the smallest s with period << s >= floor.  ctx: any */
+/* How slow an event must be at least: the smallest s with period << s >= floor, and what the owner wants.  ctx: any */
 unsigned governor_least_sig(const struct governor_plan *plan);
 
 /* A new thread's governor; hint: how slow the event was on the thread that was sampled last.  ctx: any */
@@ -49,6 +51,9 @@ struct governor governor_begin_sig(const struct governor_plan *plan, unsigned hi
 
 /* The period to arm now; a clock's is at least the floor. The next sample stands for 2^slow periods.  ctx: any */
 uint64_t governor_period_sig(struct governor *self, const struct governor_plan *plan);
+
+/* The period of a clock in a pause: its ticks only find out whether that is over.  ctx: any */
+uint64_t governor_pause_sig(const struct governor_plan *plan);
 
 /* A first period of random length: of a thread that lives for less than a period, as many are sampled as its share of
  * a period demands, if it lives for two floors. One that would end before the floor ends a floor later: what a thread

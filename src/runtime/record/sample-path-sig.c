@@ -3,6 +3,7 @@
 #include "runtime/record/sample-path.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "runtime/objmap/objmap.h"
 #include "runtime/own/arch.h"
@@ -42,11 +43,49 @@ void regions_thread_ends_sig(const struct thread_state *self)
     regions_count_sig(REGION_LEFT_OPEN, (uint64_t)self->regions.n + self->regions.n_beyond);
 }
 
+/* Phases: regions of the whole process that its owner begins from outside, around all others. */
+static struct {
+    _Atomic uint32_t names[ARENA_PHASES]; /* references of arena_string, 0: not yet */
+} phases;
+
+/* Copies the name of a phase into the arena, as that of a region; 0 when there is no room, or not now. */
+static uint32_t phase_name_sig(uint32_t index)
+{
+    char text[sizeof PHASE_PREFIX + ARENA_PHASE_BYTES] = PHASE_PREFIX;
+    uint32_t ref = atomic_load_explicit(&phases.names[index], memory_order_relaxed);
+    if (ref || !arena_shared_begin_sig())
+        return ref;
+    memcpy(text + sizeof PHASE_PREFIX - 1, arena_header_sig()->phases[index], ARENA_PHASE_BYTES - 1);
+    if (!regions_module_sig())
+        regions_set_module_sig(loadmap_pseudo_sig(REGION_MODULE, 0));
+    ref = regions_module_sig() ? arena_shared_string_sig(text) : 0;
+    arena_shared_end_sig();
+    atomic_store_explicit(&phases.names[index], ref, memory_order_relaxed);
+    return ref;
+}
+
+/* Whether another phase has begun since the last sample; one that cannot be named yet begins at a later one. Apart from
+ * its caller, whose stack is needed for more. */
+__attribute__((noinline)) static void phase_look_sig(struct thread_regions *mine)
+{
+    uint32_t phase = atomic_load_explicit(&arena_header_sig()->phase, memory_order_acquire);
+    if (__builtin_expect(phase == mine->phase_seen, 1) || phase > ARENA_PHASES)
+        return;
+    uint32_t name = phase ? phase_name_sig(phase - 1) : 0;
+    if (phase && !name)
+        return;
+    mine->phase_seen = phase;
+    mine->phase = name;
+    mine->applied = mine->version - 1;
+}
+
 /* The node of the innermost region below top; if the arena is full, of the last region that has a node. */
 static uint32_t node_of_sig(struct thread_state *self, uint32_t top)
 {
     const struct thread_regions *mine = &self->regions;
     uint32_t node = top, module = regions_module_sig(), n = mine->n;
+    if (mine->phase && (node = cct_child_sig(&self->samples, top, mine->phase, module)) == 0)
+        return top;
     for (uint32_t i = 0; i < n && i < THREAD_REGIONS_MAX; i++) {
         uint32_t child = mine->names[i] ? cct_child_sig(&self->samples, node, mine->names[i], module) : node;
         if (!child)
@@ -219,6 +258,7 @@ static void regions_apply_sig(struct thread_state *self)
 {
     struct thread_regions *mine = &self->regions;
     struct cct_tree *tree = &self->samples;
+    phase_look_sig(mine);
     if (mine->applied == mine->version)
         return;
     mine->applied = mine->version;

@@ -12,7 +12,8 @@
 
 /* Regions: parts of its work that the program names while it does them, nested and per thread. They are nodes of the
  * sample tree above the call paths of the samples taken in them: their module is the pseudo module "[region]", and
- * their address is the reference of the name's arena_string. */
+ * their address is the reference of the name's arena_string. Around them are phases, which the process's owner begins
+ * from outside: arena_header.phase. */
 
 /* The number of regions that the calling thread is in.  ctx: any */
 uint32_t regions_depth_sig(void);

@@ -165,6 +165,11 @@ bool sample_is_active_sig(void)
     return atomic_load_explicit(&sampling.is_active, memory_order_relaxed);
 }
 
+bool sample_is_paused_sig(void)
+{
+    return atomic_load_explicit(&arena_header_sig()->is_paused, memory_order_relaxed) != 0;
+}
+
 static void count_fate_sig(struct thread_state *self, unsigned event, enum fate fate)
 {
     atomic_fetch_add_explicit(&self->record->fates[event][fate], 1, memory_order_relaxed);
@@ -579,7 +584,7 @@ void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate)
 static bool refuse_sig(struct thread_state *self, unsigned event)
 {
     atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
-    if (!sample_is_active_sig() || self->ending) {
+    if (!sample_is_active_sig() || sample_is_paused_sig() || self->ending) {
         count_fate_sig(self, event, FATE_DROP_STOPPED);
         return true;
     }

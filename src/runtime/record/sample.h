@@ -69,6 +69,8 @@ void sample_resolve_parked_sig(struct thread_state *self);
 /* Sampling of the whole process, set by the public API.  ctx: any */
 void sample_set_active_sig(bool active);
 bool sample_is_active_sig(void);
+/* Whether the owner has paused it from outside, which changes nothing of that.  ctx: any, once there is an arena */
+bool sample_is_paused_sig(void);
 
 /* --- recipes of addresses --- */
 

@@ -39,6 +39,7 @@ struct thread_event {
     int drain_fd;          /* event that signals when the ring of fd fills up, -1 none */
     uint64_t id, drain_id; /* of their events: the program may close a descriptor and reuse its number */
     bool has_timer;        /* POSIX timer instead of perf */
+    bool is_paused;        /* its last tick came in a pause */
     int timer_id;          /* kernel timer id */
     void *ring;            /* mapped ring of 1 + 2^n pages, NULL none */
     uint32_t ring_bytes;   /* all of the mapping */
@@ -103,6 +104,7 @@ struct thread_regions {
     volatile uint32_t version;          /* counts changes */
     uint32_t applied;                   /* the version that the sample tree's paths are entered for */
     uint32_t names[THREAD_REGIONS_MAX]; /* references of arena_string, 0: not known */
+    uint32_t phase, phase_seen;         /* the name of the phase that it is in, 0: none; arena_header.phase then */
     /* What the thread works on for another one, NULL: nothing; a change counts in version. */
     const struct thread_work *volatile working;
     uint32_t top, top_of; /* the node of what it worked on last, in the tree with this root */

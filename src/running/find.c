@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hpcrun --status: finding measured processes, which of them are meant, two looks a second apart, and what to say when
- * there are none. Ordinary code. */
-#include "status.h"
+/* Finding measured processes, which of them are meant, what to say when there are none, and asking their companions.
+ * Ordinary code. */
+#include "running/running.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 #include "base/options.h"
 #include "base/process.h"
 #include "base/vec.h"
+#include "measurement/pending.h"
 
 /* --- finding --- */
 
@@ -142,7 +143,7 @@ static bool is_credible(const struct companion_message *message, int arena_fd, u
 }
 
 /* A process that ends meanwhile leaves nothing to map. */
-static int add_process(struct status_list *list, const struct companion_message *message, int arena_fd, uid_t uid,
+static int add_process(struct running_list *list, const struct companion_message *message, int arena_fd, uid_t uid,
                        struct error *err)
 {
     void *arena = MAP_FAILED;
@@ -156,22 +157,29 @@ static int add_process(struct status_list *list, const struct companion_message 
         (void)munmap(arena, message->size_bytes);
         return error_set(err, ERR_MEMORY, "out of memory for the list of processes");
     }
-    struct status_process *process = &list->processes[list->n++];
-    *process = (struct status_process){
+    struct running_process *process = &list->processes[list->n++];
+    *process = (struct running_process){
         .pid = (pid_t)message->pid, .arena = arena, .size_bytes = message->size_bytes, .is_foreign = is_foreign(uid)};
     memcpy(process->dir, message->text, sizeof process->dir);
     process->dir[sizeof process->dir - 1] = '\0';
     return 0;
 }
 
-static void note_skipped(struct status_list *list, const char *who, uid_t uid, const char *what)
+/* The processes from first on are of the companion with this name. */
+static void note_companion(struct running_list *list, size_t first, const char *name)
+{
+    for (size_t i = first; i < list->n; i++)
+        (void)snprintf(list->processes[i].companion, sizeof list->processes[i].companion, "%s", name);
+}
+
+static void note_skipped(struct running_list *list, const char *who, uid_t uid, const char *what)
 {
     char text[160];
     (void)snprintf(text, sizeof text, "%s of user %lu %s", who, (unsigned long)uid, what);
     (void)strtab_intern(&list->skipped, text);
 }
 
-int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err)
+int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err)
 {
     struct companion_message message;
     int code = 0, arena_fd, timeout_ms = is_foreign(uid) ? FOREIGN_ANSWER_MS : ANSWER_MS;
@@ -221,7 +229,7 @@ static bool list_names(struct strtab *names)
 
 static int compare(const void *a, const void *b)
 {
-    const struct status_process *x = a, *y = b;
+    const struct running_process *x = a, *y = b;
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
@@ -247,7 +255,7 @@ static int64_t *spent_of(struct spent *spent, uid_t uid)
 }
 
 /* One user's companions together take no longer than one of them may. */
-static int ask_foreign(struct status_list *list, int fd, uid_t uid, struct spent *spent, struct error *err)
+static int ask_foreign(struct running_list *list, int fd, uid_t uid, struct spent *spent, struct error *err)
 {
     int64_t start_ms = now_ms(), *ms = spent_of(spent, uid);
     if (!ms || *ms < 0)
@@ -257,13 +265,13 @@ static int ask_foreign(struct status_list *list, int fd, uid_t uid, struct spent
         *ms = -1;
         return 0;
     }
-    int code = status_ask(list, fd, uid, err);
+    int code = running_ask(list, fd, uid, err);
     *ms += now_ms() - start_ms;
     return code;
 }
 
 /* Asks our own companions and root's (is_second: those of other users, which root may look at). */
-static int ask_all(struct status_list *list, const struct strtab *names, bool is_second, struct error *err)
+static int ask_all(struct running_list *list, const struct strtab *names, bool is_second, struct error *err)
 {
     struct spent spent = {.n = 0};
     int code = 0;
@@ -272,23 +280,23 @@ static int ask_all(struct status_list *list, const struct strtab *names, bool is
         int fd = connect_to(names->strings[i]);
         if (fd < 0)
             continue;
+        size_t n_before = list->n;
         bool is_known = find_peer(fd, &peer), is_others = is_known && is_foreign(peer.uid);
         if (is_known && !is_others && !is_second && (peer.uid == geteuid() || geteuid() == 0))
-            code = status_ask(list, fd, peer.uid, err);
+            code = running_ask(list, fd, peer.uid, err);
         else if (is_others && is_second)
             code = ask_foreign(list, fd, peer.uid, &spent, err);
+        note_companion(list, n_before, names->strings[i]);
         (void)close(fd);
     }
     return code;
 }
 
-/* status.c: all measured processes of this user (of all users, for root) in this network namespace.
- * err: ERR_IO, ERR_MEMORY */
-static int status_find(struct status_list *list, struct error *err)
+int running_find(struct running_list *list, struct error *err)
 {
     struct strtab names = {0};
     int code = 0;
-    *list = (struct status_list){0};
+    *list = (struct running_list){.tool = list->tool};
     if (!list_names(&names))
         return error_set(err, ERR_IO, "/proc/net/unix: cannot be read: %s", strerror(errno));
     code = ask_all(list, &names, false, err);
@@ -298,19 +306,19 @@ static int status_find(struct status_list *list, struct error *err)
     if (list->n)
         qsort(list->processes, list->n, sizeof *list->processes, compare);
     if (code != 0)
-        status_fini(list);
+        running_fini(list);
     return code;
 }
 
-void status_fini(struct status_list *list)
+void running_fini(struct running_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {
         (void)munmap((void *)(uintptr_t)list->processes[i].arena, list->processes[i].size_bytes);
-        live_fini(&list->processes[i].live);
+        running_process_fini(&list->processes[i]);
     }
     free(list->processes);
     strtab_fini(&list->skipped);
-    *list = (struct status_list){0};
+    *list = (struct running_list){.tool = list->tool};
 }
 
 /* --- the answer --- */
@@ -335,10 +343,10 @@ static bool descends_from(pid_t pid, pid_t ancestor)
 }
 
 /* Keeps those that a test accepts. */
-static void keep(struct status_list *list, bool (*accepts)(const struct status_process *, const void *),
+static void keep(struct running_list *list, bool (*accepts)(const struct running_process *, const void *),
                  const void *argument)
 {
-    struct status_list rest = *list;
+    struct running_list rest = *list;
     size_t n = 0;
     rest.processes = calloc(list->n + 1, sizeof *rest.processes);
     rest.n = 0;
@@ -351,65 +359,87 @@ static void keep(struct status_list *list, bool (*accepts)(const struct status_p
             rest.processes[rest.n++] = list->processes[i];
     }
     list->n = n;
-    status_fini(&rest);
+    running_fini(&rest);
 }
 
-static bool has_pid(const struct status_process *process, const void *pid)
+static bool has_pid(const struct running_process *process, const void *pid)
 {
     return process->pid == *(const pid_t *)pid;
 }
 
-static bool is_below(const struct status_process *process, const void *pid)
+static bool is_below(const struct running_process *process, const void *pid)
 {
     return descends_from(process->pid, *(const pid_t *)pid);
 }
 
-static bool is_in_directory(const struct status_process *process, const void *directory)
+/* Whether a process belongs to a job of Slurm, by its environment when it began. */
+static bool is_of_job(const struct running_process *process, const void *job)
+{
+    static const char name[] = "SLURM_JOB_ID=";
+    char path[64], *text = NULL;
+    size_t n_text = 0;
+    bool is_found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/environ", (long)process->pid);
+    FILE *file = fopen(path, "re");
+    while (file && !is_found && getdelim(&text, &n_text, 0, file) > 0)
+        is_found = strncmp(text, name, sizeof name - 1) == 0 && strcmp(text + sizeof name - 1, job) == 0;
+    free(text);
+    if (file)
+        (void)fclose(file);
+    return is_found;
+}
+
+static bool is_in_directory(const struct running_process *process, const void *directory)
 {
     return strcmp(process->dir, directory) == 0;
 }
 
 /* Says why there is nothing to show of a process. */
-static int explain_pid(const struct status_list *list, pid_t pid)
+static int explain_pid(const struct running_list *list, pid_t pid)
 {
     char path[64];
     struct stat status;
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
     if (stat(path, &status) != 0)
-        return tool_error("hpcrun", "there is no process %ld", (long)pid);
+        return tool_error(list->tool, "there is no process %ld", (long)pid);
     if (status.st_uid != geteuid() && geteuid() != 0)
-        return tool_error("hpcrun",
+        return tool_error(list->tool,
                           "process %ld belongs to another user (%lu): only that user and root may see its measurement",
                           (long)pid, (unsigned long)status.st_uid);
     if (list->n_silent)
-        return tool_error("hpcrun", "process %ld is not known to be measured; %u companion process%s did not answer",
+        return tool_error(list->tool, "process %ld is not known to be measured; %u companion process%s did not answer",
                           (long)pid, list->n_silent, list->n_silent == 1 ? "" : "es");
-    return tool_error("hpcrun", "process %ld is not being measured, nor is any process that it started", (long)pid);
+    return tool_error(list->tool, "process %ld is not being measured, nor is any process that it started", (long)pid);
 }
 
 /* A process, or else those below it: hpcrun itself, a shell, srun, make. */
-static int choose_pid(struct status_list *list, const char *operand)
+static int choose_pid(struct running_list *list, const char *operand)
 {
     char *end;
     errno = 0;
     long value = strtol(operand, &end, 10);
     pid_t pid = (pid_t)value;
     if (errno || *end || value <= 0 || value != (long)pid)
-        return tool_usage("hpcrun", "--status takes one process id, one measurement directory, or nothing");
+        return tool_usage(list->tool, "%s: neither a process id nor a directory", operand);
     bool is_there = false;
     for (size_t i = 0; i < list->n; i++)
         is_there |= list->processes[i].pid == pid;
-    keep(list, is_there ? has_pid : is_below, &pid);
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
+    if (!is_there && access(path, F_OK) != 0)
+        keep(list, is_of_job, operand);
+    else
+        keep(list, is_there ? has_pid : is_below, &pid);
     return list->n ? 0 : explain_pid(list, pid);
 }
 
-static int choose_directory(struct status_list *list, const char *operand, const char *real)
+static int choose_directory(struct running_list *list, const char *operand, const char *real)
 {
     keep(list, is_in_directory, real);
-    return list->n ? 0 : tool_error("hpcrun", "no running process is being measured into %s", operand);
+    return list->n ? 0 : tool_error(list->tool, "no running process is being measured into %s", operand);
 }
 
-static int choose(struct status_list *list, const char *operand)
+int running_choose(struct running_list *list, const char *operand)
 {
     char real[PATH_MAX];
     struct stat status;
@@ -418,74 +448,87 @@ static int choose(struct status_list *list, const char *operand)
     if (strspn(operand, "0123456789") == strlen(operand))
         return choose_pid(list, operand);
     if (!realpath(operand, real) || stat(real, &status) != 0 || !S_ISDIR(status.st_mode))
-        return tool_usage("hpcrun", "%s: neither a process id nor a directory", operand);
+        return tool_usage(list->tool, "%s: neither a process id nor a directory", operand);
     return choose_directory(list, operand, real);
 }
 
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static bool is_readable(const struct status_process *process, const void *unused)
+static bool is_readable(const struct running_process *process, const void *unused)
 {
     (void)unused;
     return process->is_readable;
 }
 
-/* Two looks, so that there is a rate. What cannot be read, as that of another version, leaves the list. */
-static int look_twice(struct status_list *list, struct error *err)
+bool running_keep(struct running_list *list, const char *operand)
 {
-    const struct timespec second = {.tv_sec = 1};
-    bool was_empty = !list->n;
-    for (size_t i = 0; i < list->n; i++) {
-        struct status_process *process = &list->processes[i];
-        process->seconds = -now_s();
-        process->is_readable = live_look(process->arena, process->size_bytes, false, &process->before, err) == 0;
-    }
-    keep(list, is_readable, NULL);
-    if (list->n)
-        (void)nanosleep(&second, NULL);
-    for (size_t i = 0; i < list->n; i++) {
-        struct status_process *process = &list->processes[i];
-        process->is_readable = live_look(process->arena, process->size_bytes, list->n == 1, &process->live, err) == 0;
-        process->seconds += now_s();
-    }
-    keep(list, is_readable, NULL);
-    return list->n || was_empty ? 0 : ERR_FORMAT;
-}
-
-static int print(const struct status_list *list, bool is_json, bool is_all, FILE *out)
-{
-    if (is_json)
-        status_print_json(list, out);
-    else if (list->n == 1 && !is_all)
-        status_print_one(&list->processes[0], out);
-    else if (list->n)
-        status_print_list(list, out);
+    char real[PATH_MAX];
+    pid_t pid = operand && strspn(operand, "0123456789") == strlen(operand) ? (pid_t)strtol(operand, NULL, 10) : 0;
+    bool is_there = false;
+    for (size_t i = 0; i < list->n; i++)
+        is_there |= list->processes[i].pid == pid;
+    if (!operand)
+        return list->n > 0;
+    if (!pid)
+        keep(list, is_in_directory, realpath(operand, real) ? real : "");
+    else if (parent_of(pid))
+        keep(list, is_there ? has_pid : is_below, &pid);
     else
-        (void)fprintf(out, "No process of yours is being measured here.\n");
-    if (list->n_silent)
-        (void)tool_error("hpcrun", "%u companion process%s did not answer", list->n_silent,
-                         list->n_silent == 1 ? "" : "es");
-    for (size_t i = 0; i < list->skipped.n_strings; i++)
-        (void)tool_error("hpcrun", "%s", list->skipped.strings[i]);
-    return fflush(out) == 0 ? 0 : tool_error("hpcrun", "the status cannot be written");
+        keep(list, is_of_job, operand);
+    return list->n > 0;
 }
 
-int status_run(const char *operand, bool is_json, FILE *out)
+void running_keep_readable(struct running_list *list)
 {
-    struct status_list list;
-    struct error err;
-    if (status_find(&list, &err) != 0)
-        return tool_error("hpcrun", "%s", err.text);
-    int status = choose(&list, operand);
-    if (status == 0 && look_twice(&list, &err) != 0)
-        status = tool_error("hpcrun", "%s", err.text);
-    if (status == 0)
-        status = print(&list, is_json, operand == NULL, out);
-    status_fini(&list);
-    return status;
+    keep(list, is_readable, NULL);
+}
+
+/* --- asking for something --- */
+
+#define CONTROL_MS 120000 /* saving a large process may take long on a busy machine */
+
+int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
+                    struct error *err)
+{
+    struct companion_message message = {.magic = COMPANION_MAGIC,
+                                        .version = COMPANION_VERSION,
+                                        .kind = COMPANION_CONTROL,
+                                        .pid = (uint32_t)getpid(),
+                                        .exit_code = pid};
+    struct pollfd wait = {.fd = connect_to(companion), .events = POLLIN};
+    if (wait.fd < 0)
+        return error_set(err, ERR_IO, "the companion process cannot be reached: %s", strerror(errno));
+    (void)snprintf(message.text, sizeof message.text, "%s", command);
+    bool ok = send(wait.fd, &message, sizeof message, MSG_NOSIGNAL) == (ssize_t)sizeof message &&
+              poll(&wait, 1, CONTROL_MS) > 0 &&
+              recv(wait.fd, &message, sizeof message, MSG_DONTWAIT) == (ssize_t)sizeof message &&
+              message.magic == COMPANION_MAGIC &&
+              (message.kind == COMPANION_WRITTEN || message.kind == COMPANION_REFUSED);
+    (void)close(wait.fd);
+    if (!ok)
+        return error_set(err, ERR_IO, "the companion process gave no answer; only the owner of a process may ask");
+    (void)snprintf(answer, ARENA_PATH_MAX, "%.*s", ARENA_PATH_MAX - 1, message.text);
+    return message.kind == COMPANION_WRITTEN ? 0 : error_set(err, ERR_USAGE, "%.900s", answer);
+}
+
+int running_save(const char *directory, struct error *err)
+{
+    char real[PATH_MAX], answer[ARENA_PATH_MAX];
+    struct running_list list = {.tool = ""};
+    struct strtab asked = {0};
+    int n_saved = 0;
+    if (pending_wait(directory, 0) == PENDING_NONE)
+        return 0;
+    if (!realpath(directory, real))
+        return error_set(err, ERR_IO, "%s: %s", directory, strerror(errno));
+    int code = running_find(&list, err);
+    for (size_t i = 0; code == 0 && i < list.n; i++) {
+        const struct running_process *process = &list.processes[i];
+        if (strcmp(process->dir, real) != 0 || strtab_find(&asked, process->companion) >= 0)
+            continue;
+        (void)strtab_intern(&asked, process->companion);
+        code = running_control(process->companion, 0, "snapshot", answer, err);
+        n_saved += code == 0;
+    }
+    strtab_fini(&asked);
+    running_fini(&list);
+    return code != 0 ? code : n_saved;
 }

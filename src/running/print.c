@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What looks at measured processes saw, for people and as JSON. Ordinary code. */
+#include "running/running.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "arena/fate.h"
+#include "fmt/json.h"
+
+static double elapsed_s(const struct live *live)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    double s = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)live->start_ns / 1e9;
+    return s > 0.001 ? s : 0.001;
+}
+
+/* The seconds that are lately. */
+static double window_s(const struct running_process *process)
+{
+    return running_now(process)->at_s - running_before(process)->at_s;
+}
+
+static double rate_now(const struct running_process *process, uint32_t event)
+{
+    uint64_t now = running_now(process)->live.events[event].n_taken;
+    uint64_t before = running_before(process)->live.events[event].n_taken;
+    double seconds = window_s(process);
+    return seconds > 0 && now > before ? (double)(now - before) / seconds : 0;
+}
+
+static uint64_t n_taken(const struct live *live)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < live->n_events; i++)
+        n += live->events[i].n_taken;
+    return n;
+}
+
+static bool is_dropped(int fate)
+{
+    return !fate_is_recorded(fate) && fate < FATE_TAKEN_MAX;
+}
+
+static uint64_t n_dropped(const struct live *live)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < live->n_events; i++)
+        for (int fate = 0; fate < FATE_TAKEN_MAX; fate++)
+            n += is_dropped(fate) ? live->events[i].fates[fate] : 0;
+    return n;
+}
+
+static void put_bytes(FILE *out, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1024;
+    (void)fprintf(out, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+/* Characters that would move the cursor become '?'. */
+static void put_plain(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        (void)fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+}
+
+static void put_fates(FILE *out, const struct live_event *event)
+{
+    uint64_t n_decided = 0;
+    const char *separator = "";
+    (void)fprintf(out, "          ");
+    for (int fate = 0; fate < FATE_MAX; fate++) {
+        n_decided += fate < FATE_TAKEN_MAX ? event->fates[fate] : 0;
+        if (!event->fates[fate])
+            continue;
+        (void)fprintf(out, "%s%llu %s", separator, (unsigned long long)event->fates[fate], fate_row(fate)->name);
+        separator = ", ";
+    }
+    if (event->n_taken > n_decided)
+        (void)fprintf(out, "%s%llu under way", separator, (unsigned long long)(event->n_taken - n_decided));
+    (void)fprintf(out, "\n");
+}
+
+static void put_words(FILE *out, const char *text, int columns)
+{
+    int n = 0;
+    for (; *text && n < columns; text++, n++)
+        (void)fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
+    (void)fprintf(out, "%*s", columns - n, "");
+}
+
+static double share(double part, double all)
+{
+    return all > 0 ? 100 * part / all : 0;
+}
+
+/* What is told, in this order. */
+static const struct kind_row {
+    enum live_kind kind;
+    const char *title, *word, *key, *site_key; /* the last two: in JSON */
+    size_t n_rows;
+} kinds[] = {
+    {LIVE_VARIABLE, "variable", "variables", "variable", "alloc_site", RUNNING_ROWS},
+    {LIVE_CODE, "function", "functions", "function", "file", 6},
+    {LIVE_THREAD, "thread", "threads_by_samples", "thread", NULL, 6},
+    {LIVE_CLASS, "cause", "causes", "cause", NULL, 6},
+    {LIVE_WAIT, "waits in", "waiting", "function", "file", 4},
+    {LIVE_MEMORY, "memory in use", "memory", "variable", "alloc_site", 6},
+};
+
+static void put_memory_row(const struct running_row *row, const struct running_table *table, FILE *out)
+{
+    (void)fprintf(out, "%5.1f %%  ", share(row->value, table->value_all));
+    put_bytes(out, (uint64_t)(row->value > 0 ? row->value : 0));
+    (void)fprintf(out, " in %.0f blocks, %c", row->n, row->value_lately < 0 ? '-' : '+');
+    put_bytes(out, (uint64_t)(row->value_lately < 0 ? -row->value_lately : row->value_lately));
+    (void)fprintf(out, " lately  ");
+    put_plain(out, row->name);
+    if (*row->site && strcmp(row->site, row->name) != 0)
+        (void)fprintf(out, "  ");
+    put_plain(out, strcmp(row->site, row->name) ? row->site : "");
+    (void)fprintf(out, "\n");
+}
+
+/* Shares of variables are of all samples, found in data or not. */
+static void put_table(struct running_process *process, const struct kind_row *kind, bool by_lately, FILE *out)
+{
+    static struct running_table table, all;
+    running_sum(process, kind->kind, by_lately, &table);
+    if (!table.n)
+        return;
+    running_sum(process, kind->kind == LIVE_VARIABLE ? LIVE_CLASS : kind->kind, by_lately, &all);
+    if (kind->kind == LIVE_MEMORY)
+        (void)fprintf(out, "\n  share  memory in use\n");
+    else
+        (void)fprintf(out, "\n  share  lately   samples  %-21s  %s\n", kind->title,
+                      kind->kind == LIVE_VARIABLE ? "class         comes from" : "");
+    for (size_t i = 0; i < table.n && i < kind->n_rows; i++) {
+        const struct running_row *row = &table.rows[i];
+        if (kind->kind == LIVE_MEMORY) {
+            put_memory_row(row, &table, out);
+            continue;
+        }
+        (void)fprintf(out, "%5.1f %% %5.1f %% %9.0f  ", share(row->value, all.value_all),
+                      share(row->value_lately, all.value_all_lately), row->n);
+        put_words(out, row->name, strlen(row->name) > 21 ? (int)strlen(row->name) : 21);
+        if (kind->kind == LIVE_VARIABLE)
+            (void)fprintf(out, "  %-12s", row->class);
+        (void)fprintf(out, "  ");
+        put_plain(out, strcmp(row->site, row->name) ? row->site : "");
+        (void)fprintf(out, "\n");
+    }
+}
+
+/* What its owner has asked for. */
+static void put_wishes(const struct live *live, FILE *out)
+{
+    if (live->paused_ns)
+        (void)fprintf(out, "paused    %.1f s in all, from outside\n", (double)live->paused_ns / 1e9);
+    if (live->slow_least)
+        (void)fprintf(out, "rate      at most 1/%u of what it was started with\n", 1u << live->slow_least);
+    if (*live->phase) {
+        (void)fprintf(out, "phase     ");
+        put_plain(out, live->phase);
+        (void)fprintf(out, "\n");
+    }
+}
+
+void running_print_one(struct running_process *process, bool by_lately, FILE *out)
+{
+    const struct live *live = &running_now(process)->live;
+    double seconds = elapsed_s(live);
+    char lately[32];
+    (void)snprintf(lately, sizeof lately, window_s(process) < 1.5 ? "second" : "%.0f s", window_s(process));
+    (void)fprintf(out, "process   %ld: ", (long)process->pid);
+    put_plain(out, live->exe[0] ? live->exe : "(starting)");
+    (void)fprintf(out, "\ninto      ");
+    put_plain(out, process->dir);
+    (void)fprintf(out, "\nrunning   %.1f s, %llu thread%s (%llu ended), sampling is %s\n", seconds,
+                  (unsigned long long)live->n_threads_live, live->n_threads_live == 1 ? "" : "s",
+                  (unsigned long long)(live->n_threads - live->n_threads_live),
+                  live->is_paused     ? "paused"
+                  : live->is_sampling ? "on"
+                                      : "off");
+    for (uint32_t i = 0; i < live->n_events; i++) {
+        const struct live_event *event = &live->events[i];
+        put_plain(out, event->name);
+        (void)fprintf(out, "%*s %llu samples, %.0f/s since the start, %.0f/s in the last %s\n",
+                      strlen(event->name) < 9 ? (int)(9 - strlen(event->name)) : 0, "",
+                      (unsigned long long)event->n_taken, (double)event->n_taken / seconds, rate_now(process, i),
+                      lately);
+        if (event->n_taken)
+            put_fates(out, event);
+    }
+    (void)fprintf(out, "dropped   %llu samples\nmemory    ", (unsigned long long)n_dropped(live));
+    put_bytes(out, live->used_bytes);
+    (void)fprintf(out, " of ");
+    put_bytes(out, live->limit_bytes);
+    (void)fprintf(out, " for records; %llu blocks (", (unsigned long long)live->n_blocks);
+    put_bytes(out, live->bytes);
+    (void)fprintf(out, ") recorded so far\n");
+    put_wishes(live, out);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        put_table(process, &kinds[i], by_lately, out);
+}
+
+void running_print_list(struct running_list *list, FILE *out)
+{
+    (void)fprintf(out, "    PID    SECONDS  THREADS    SAMPLES   PER SECOND   DROPPED     MEMORY  PROGRAM, "
+                       "DIRECTORY\n");
+    for (size_t i = 0; i < list->n; i++) {
+        const struct running_process *process = &list->processes[i];
+        const struct live *live = &running_now(process)->live;
+        double rate = 0;
+        for (uint32_t e = 0; e < live->n_events; e++)
+            rate += rate_now(process, e);
+        (void)fprintf(out, "%7ld %10.1f %8llu %10llu %12.0f %9llu %6.1f MiB  ", (long)process->pid, elapsed_s(live),
+                      (unsigned long long)live->n_threads_live, (unsigned long long)n_taken(live), rate,
+                      (unsigned long long)n_dropped(live), (double)live->used_bytes / 1048576);
+        put_plain(out, live->program);
+        (void)fprintf(out, "  ");
+        put_plain(out, process->dir);
+        (void)fprintf(out, "\n");
+    }
+}
+
+static void json_events(const struct running_process *process, struct buf *out)
+{
+    const struct live *live = &running_now(process)->live;
+    json_put_key(out, "events", 0);
+    buf_printf(out, "[");
+    for (uint32_t i = 0; i < live->n_events; i++) {
+        const struct live_event *event = &live->events[i];
+        bool is_first = true;
+        buf_printf(out, i ? ", {\"name\": " : "{\"name\": ");
+        json_put_text(out, event->name);
+        json_put_word_at(out, "taken", event->n_taken);
+        json_put_double_at(out, "per_second", (double)event->n_taken / elapsed_s(live));
+        json_put_double_at(out, "per_second_now", rate_now(process, i));
+        json_put_key(out, "fates", 0);
+        buf_printf(out, "{");
+        for (int fate = 0; fate < FATE_MAX; fate++) {
+            if (!event->fates[fate])
+                continue;
+            json_put_key(out, fate_row(fate)->name, is_first);
+            json_put_word(out, event->fates[fate]);
+            is_first = false;
+        }
+        buf_printf(out, "}}");
+    }
+    buf_printf(out, "]");
+}
+
+static void json_rows(struct running_process *process, const struct kind_row *kind, struct buf *out)
+{
+    static struct running_table table;
+    running_sum(process, kind->kind, false, &table);
+    json_put_key(out, kind->word, 0);
+    buf_printf(out, "[");
+    for (size_t i = 0; i < table.n; i++) {
+        const struct running_row *row = &table.rows[i];
+        buf_printf(out, i ? ", {" : "{");
+        json_put_key(out, kind->key, 1);
+        json_put_text(out, row->name);
+        if (*row->class)
+            json_put_text_at(out, "class", row->class);
+        if (kind->site_key)
+            json_put_text_at(out, kind->site_key, row->site);
+        bool is_memory = kind->kind == LIVE_MEMORY;
+        json_put_word_at(out, is_memory ? "blocks" : "samples", (uint64_t)(row->n > 0 ? row->n + 0.5 : 0));
+        json_put_double_at(out, is_memory ? "bytes" : "value", row->value);
+        json_put_double_at(out, is_memory ? "blocks_lately" : "samples_lately", row->n_lately);
+        json_put_double_at(out, is_memory ? "bytes_lately" : "value_lately", row->value_lately);
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]");
+}
+
+static void json_sums(struct running_process *process, struct buf *out)
+{
+    static struct running_table all;
+    running_sum(process, LIVE_CLASS, false, &all);
+    json_put_double_at(out, "window_s", window_s(process));
+    json_put_word_at(out, "address_samples", (uint64_t)(all.n_all + 0.5));
+    json_put_double_at(out, "samples_lately", all.n_all_lately);
+    json_put_double_at(out, "value", all.value_all);
+    json_put_double_at(out, "value_lately", all.value_all_lately);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        json_rows(process, &kinds[i], out);
+}
+
+static void json_process(struct running_process *process, struct buf *out)
+{
+    const struct live *live = &running_now(process)->live;
+    buf_printf(out, "{\"pid\": ");
+    json_put_word(out, (uint64_t)process->pid);
+    json_put_text_at(out, "program", live->program);
+    json_put_text_at(out, "executable", live->exe);
+    json_put_text_at(out, "directory", process->dir);
+    json_put_word_at(out, "rank", live->rank);
+    json_put_double_at(out, "elapsed_s", elapsed_s(live));
+    json_put_word_at(out, "threads", live->n_threads_live);
+    json_put_word_at(out, "threads_ended", live->n_threads - live->n_threads_live);
+    json_put_key(out, "sampling", 0);
+    buf_printf(out, live->is_sampling ? "true" : "false");
+    json_put_word_at(out, "dropped", n_dropped(live));
+    json_put_word_at(out, "memory_bytes", live->used_bytes);
+    json_put_word_at(out, "memory_limit_bytes", live->limit_bytes);
+    json_put_word_at(out, "blocks", live->n_blocks);
+    json_put_word_at(out, "block_bytes", live->bytes);
+    json_events(process, out);
+    json_put_key(out, "paused", 0);
+    buf_printf(out, live->is_paused ? "true" : "false");
+    json_put_double_at(out, "paused_s", (double)live->paused_ns / 1e9);
+    json_put_word_at(out, "rate_divisor", UINT64_C(1) << live->slow_least);
+    json_put_text_at(out, "phase", live->phase);
+    json_sums(process, out);
+    buf_printf(out, "}");
+}
+
+void running_print_json(struct running_list *list, struct buf *out)
+{
+    buf_printf(out, "{\"processes\": [");
+    for (size_t i = 0; i < list->n; i++) {
+        buf_printf(out, i ? ",\n" : "\n");
+        json_process(&list->processes[i], out);
+    }
+    buf_printf(out, "]}\n");
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What commands do with measured processes that run: hpcrun --status and --control, hpcviewer --live. Ordinary code. */
+#include "running/running.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/options.h"
+
+/* --- hpcrun --status --- */
+
+/* Two looks, so that there is a rate. What cannot be read, as that of another version, leaves the list. */
+static int look_twice(struct running_list *list, bool is_json, struct error *err)
+{
+    const struct timespec second = {.tv_sec = 1};
+    bool was_empty = !list->n;
+    for (int look = 0; look < 2; look++) {
+        bool with_sums = is_json || list->n == 1;
+        for (size_t i = 0; i < list->n; i++)
+            (void)running_look(&list->processes[i], with_sums, err);
+        running_keep_readable(list);
+        if (list->n && look == 0)
+            (void)nanosleep(&second, NULL);
+    }
+    return list->n || was_empty ? 0 : ERR_FORMAT;
+}
+
+static void print_all_json(struct running_list *list, FILE *out)
+{
+    struct buf text = {0};
+    running_print_json(list, &text);
+    (void)fwrite(text.data ? text.data : "", 1, text.len_bytes, out);
+    buf_fini(&text);
+}
+
+static int print(struct running_list *list, bool is_json, bool is_all, FILE *out)
+{
+    if (is_json)
+        print_all_json(list, out);
+    else if (list->n == 1 && !is_all)
+        running_print_one(&list->processes[0], false, out);
+    else if (list->n)
+        running_print_list(list, out);
+    else
+        (void)fprintf(out, "No process of yours is being measured here.\n");
+    if (list->n_silent)
+        (void)tool_error(list->tool, "%u companion process%s did not answer", list->n_silent,
+                         list->n_silent == 1 ? "" : "es");
+    for (size_t i = 0; i < list->skipped.n_strings; i++)
+        (void)tool_error(list->tool, "%s", list->skipped.strings[i]);
+    return fflush(out) == 0 ? 0 : tool_error(list->tool, "the status cannot be written");
+}
+
+int running_status(const char *operand, bool is_json, FILE *out)
+{
+    struct running_list list = {.tool = "hpcrun"};
+    struct error err;
+    if (running_find(&list, &err) != 0)
+        return tool_error("hpcrun", "%s", err.text);
+    int status = running_choose(&list, operand);
+    if (status == 0 && look_twice(&list, is_json, &err) != 0)
+        status = tool_error("hpcrun", "%s", err.text);
+    if (status == 0)
+        status = print(&list, is_json, operand == NULL, out);
+    running_fini(&list);
+    return status;
+}
+
+/* --- hpcrun --control --- */
+
+static int join(char **words, int n, struct buf *command)
+{
+    for (int i = 0; i < n; i++)
+        buf_printf(command, "%s%s", i ? " " : "", words[i]);
+    if (command->failed)
+        return tool_error("hpcrun", "out of memory");
+    if (n == 1 && strcmp(words[0], "mark") == 0) /* what follows is in no phase */
+        buf_printf(command, " ");
+    return command->len_bytes < ARENA_PATH_MAX ? 0 : tool_usage("hpcrun", "--control: this is too long");
+}
+
+static int control_all(const struct running_list *list, const char *command, FILE *out)
+{
+    char answer[ARENA_PATH_MAX];
+    struct error err;
+    int status = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct running_process *process = &list->processes[i];
+        if (process->is_foreign) {
+            status = tool_error("hpcrun", "process %ld belongs to another user: only that user may control it",
+                                (long)process->pid);
+        } else if (running_control(process->companion, process->pid, command, answer, &err) != 0) {
+            status = tool_error("hpcrun", "%s", err.text);
+        } else if (strcmp(command, "snapshot") == 0) {
+            (void)fprintf(out, "process %ld is saved as it is now; hpcprof %s makes a database of it\n",
+                          (long)process->pid, answer);
+        } else {
+            (void)fprintf(out, "process %ld: %s%s%s\n", (long)process->pid, command, *answer ? ": " : "", answer);
+        }
+    }
+    return status;
+}
+
+int running_command(char **words, int n, FILE *out)
+{
+    struct running_list list = {.tool = "hpcrun"};
+    struct buf command = {0};
+    struct error err;
+    if (n < 2)
+        return tool_usage("hpcrun", "--control takes a process id or a measurement directory, and pause, resume, rate "
+                                    "N, mark NAME or snapshot");
+    int status = join(words + 1, n - 1, &command);
+    if (status == 0 && running_find(&list, &err) != 0)
+        status = tool_error("hpcrun", "%s", err.text);
+    if (status == 0)
+        status = running_choose(&list, words[0]);
+    if (status == 0)
+        status = control_all(&list, command.data, out);
+    buf_fini(&command);
+    running_fini(&list);
+    return status;
+}
+
+/* --- hpcviewer --live --- */
+
+struct running_watch {
+    struct running_list list;
+    char *operand; /* NULL: all */
+};
+
+int running_watch_open(const char *tool, const char *operand, struct running_watch **watch)
+{
+    struct error err;
+    struct running_watch *made = calloc(1, sizeof *made);
+    *watch = made;
+    if (!made)
+        return tool_error(tool, "out of memory");
+    made->list.tool = tool;
+    made->operand = operand ? strdup(operand) : NULL;
+    if (running_find(&made->list, &err) != 0)
+        return tool_error(tool, "%s", err.text);
+    int status = running_choose(&made->list, operand);
+    return status || made->list.n ? status : tool_error(tool, "no process of yours is being measured here");
+}
+
+void running_watch_close(struct running_watch *watch)
+{
+    if (!watch)
+        return;
+    running_fini(&watch->list);
+    free(watch->operand);
+    free(watch);
+}
+
+struct running_list *running_watch_list(struct running_watch *watch)
+{
+    return &watch->list;
+}
+
+/* Whether a process fills the same arena as before: after exec it is another one. */
+static bool is_same(const struct running_process *a, const struct running_process *b)
+{
+    const struct arena_header *x = a->arena, *y = b->arena;
+    return a->pid == b->pid && a->size_bytes == b->size_bytes && x->start_ns == y->start_ns;
+}
+
+/* What was seen of those that still run stays with them. */
+static void take_over(struct running_list *from, struct running_list *to)
+{
+    for (size_t i = 0; i < to->n; i++) {
+        for (size_t k = 0; k < from->n; k++) {
+            struct running_process *old = &from->processes[k], *new = &to->processes[i];
+            if (!old->arena || !is_same(old, new))
+                continue;
+            memcpy(new->past, old->past, sizeof new->past);
+            new->n_past = old->n_past;
+            new->names = old->names;
+            memset(old->past, 0, sizeof old->past);
+            old->n_past = 0;
+            old->names = NULL;
+        }
+    }
+}
+
+/* A measurement whose first process has ended may have others; a process may have ended, and then its children stay. */
+static void find_again(struct running_watch *watch)
+{
+    struct running_list list = {.tool = watch->list.tool};
+    struct error err;
+    bool is_found = running_find(&list, &err) == 0;
+    if (is_found && running_keep(&list, watch->operand)) {
+        take_over(&watch->list, &list);
+        running_fini(&watch->list);
+        watch->list = list;
+    } else if (is_found) {
+        running_fini(&list);
+        running_fini(&watch->list);
+    }
+}
+
+size_t running_watch_step(struct running_watch *watch)
+{
+    struct error err;
+    if (!watch->list.n || watch->list.processes[0].n_past)
+        find_again(watch);
+    for (size_t i = 0; i < watch->list.n; i++)
+        (void)running_look(&watch->list.processes[i], true, &err);
+    running_keep_readable(&watch->list);
+    return watch->list.n;
+}
+
+static void show_plain(struct running_list *list, FILE *out)
+{
+    if (list->n > 1)
+        running_print_list(list, out);
+    for (size_t i = 0; i < list->n && i < 4; i++) {
+        (void)fprintf(out, "%s", i || list->n > 1 ? "\n" : "");
+        running_print_one(&list->processes[i], true, out);
+    }
+}
+
+static void show(struct running_list *list, const struct running_show *how, FILE *out)
+{
+    if (how->is_json) {
+        print_all_json(list, out);
+        return;
+    }
+    if (!how->is_plain && !how->is_once)
+        (void)fprintf(out, "\033[H\033[2J");
+    show_plain(list, out);
+    (void)fprintf(out, "\n");
+}
+
+int running_show(const char *operand, const struct running_show *how, FILE *out)
+{
+    const struct timespec second = {.tv_sec = 1};
+    struct running_watch *watch;
+    int status = running_watch_open("hpcviewer", operand, &watch);
+    bool is_first = true;
+    while (status == 0 && running_watch_step(watch) && !how->has_ended()) {
+        if (!is_first)
+            show(&watch->list, how, out);
+        if (fflush(out) != 0)
+            status = tool_error("hpcviewer", "what is seen cannot be written");
+        if (status != 0 || (how->is_once && !is_first))
+            break;
+        is_first = false;
+        (void)nanosleep(&second, NULL);
+    }
+    running_watch_close(watch);
+    return status;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Measured processes that run, from outside: finding them, looking at them, telling what was seen, and asking for
+ * something in the name of their owner. A look reads the records that their companion hands out, and the program
+ * notices nothing. Ordinary code.
+ *
+ * The room: find.c finds processes and asks their companions, look.c looks at one again and again and names what it
+ * sees, print.c tells it, for people and as JSON; run.c has what commands do with all that. */
+#ifndef LOCUS_RUNNING_RUNNING_H
+#define LOCUS_RUNNING_RUNNING_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "collect/live.h"
+
+#define RUNNING_PASTS 12    /* looks that are kept */
+#define RUNNING_WINDOW_S 10 /* what is "lately": no more */
+#define RUNNING_ROWS 12     /* of each kind */
+#define RUNNING_COMPANION_MAX 64
+
+/* One look, and when it was, by CLOCK_MONOTONIC. */
+struct running_past {
+    double at_s;
+    struct live live;
+    struct live_sums sums;
+};
+
+/* Something with a name for people: since the start of the process, and lately. */
+struct running_row {
+    char name[192], site[320];
+    const char *class; /* of variables, else "" */
+    double n, value;   /* as in struct live_sum */
+    double n_lately, value_lately;
+};
+
+struct running_table {
+    struct running_row rows[RUNNING_ROWS];
+    size_t n;
+    double n_all, value_all; /* of all, with those that are not shown */
+    double n_all_lately, value_all_lately;
+};
+
+struct buf;
+struct running_names;
+
+/* A measured process, as its companion describes it. */
+struct running_process {
+    pid_t pid;
+    char dir[ARENA_PATH_MAX];              /* measurement directory */
+    char companion[RUNNING_COMPANION_MAX]; /* name of its socket */
+    const void *arena;                     /* read-only mapping */
+    uint64_t size_bytes;
+    struct running_past past[RUNNING_PASTS]; /* [n_past] the oldest first */
+    unsigned n_past;
+    struct running_names *names; /* NULL until the first is asked for */
+    bool is_foreign;             /* another user's: what it names is not opened */
+    bool is_readable;
+};
+
+struct running_list {
+    const char *tool;                  /* in whose name messages are printed */
+    struct running_process *processes; /* [n] by id */
+    size_t n, capacity;
+    unsigned n_silent;     /* companions that did not answer in time */
+    struct strtab skipped; /* sentences about companions of other users that did not answer as they should */
+};
+
+/* --- find.c --- */
+
+/* Adds the processes of the companion of user uid at the other end of fd. Another user's (also root's, for
+ * others) is not waited for long, nor listened to without end.  err: ERR_MEMORY */
+int running_ask(struct running_list *list, int fd, uid_t uid, struct error *err);
+/* All measured processes of this user (of all users, for root) in this network namespace. To be freed with
+ * running_fini.  err: ERR_IO, ERR_MEMORY */
+int running_find(struct running_list *list, struct error *err);
+void running_fini(struct running_list *list);
+/* Keeps those that operand means: a process id, or those below it; a measurement directory; a job of Slurm, where it is
+ * no process; NULL: all. An exit status, after a message if it is not 0. */
+int running_choose(struct running_list *list, const char *operand);
+/* The same without a word; whether any are left. */
+bool running_keep(struct running_list *list, const char *operand);
+/* Keeps those that can still be read. */
+void running_keep_readable(struct running_list *list);
+/* Asks the companion for something (COMPANION_CONTROL) about a process, 0: all of its; answer: what it says, in words.
+ * err: ERR_IO (no answer), ERR_USAGE (it refuses: why) */
+int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
+                    struct error *err);
+/* Has everything saved that runs here and is measured into a directory. Returns how many companions have done so, or a
+ * code.
+ * err: ERR_IO, ERR_MEMORY */
+int running_save(const char *directory, struct error *err);
+
+/* --- look.c --- */
+
+/* Looks once more; with_sums: at what running_sum adds up, too.  err: ERR_FORMAT (no arena), ERR_MEMORY */
+int running_look(struct running_process *process, bool with_sums, struct error *err);
+/* The latest look, and the oldest one that is no longer ago than RUNNING_WINDOW_S; NULL before the first. */
+const struct running_past *running_now(const struct running_process *process);
+const struct running_past *running_before(const struct running_process *process);
+/* Fills a table of those that cost most, by what they cost lately or since the start, with names. */
+void running_sum(struct running_process *process, enum live_kind kind, bool by_lately, struct running_table *table);
+void running_process_fini(struct running_process *process);
+
+/* --- print.c --- */
+
+/* One process in full, or a line for each; by_lately: sorted by what things cost lately. */
+void running_print_one(struct running_process *process, bool by_lately, FILE *out);
+void running_print_list(struct running_list *list, FILE *out);
+void running_print_json(struct running_list *list, struct buf *out);
+
+/* --- run.c --- */
+
+/* Answers hpcrun --status: operand as in running_choose. Returns the tool's exit status, 1 after a message about a
+ * process that is not measured. */
+int running_status(const char *operand, bool is_json, FILE *out);
+/* hpcrun --control: words[0] is a process id or measurement directory, what follows is the command. An exit status. */
+int running_command(char **words, int n, FILE *out);
+/* How hpcviewer --live shows it without a browser. */
+struct running_show {
+    bool is_plain; /* a block each second, else the screen is cleared before each */
+    bool is_once;  /* only the first */
+    bool is_json;
+    bool (*has_ended)(void); /* asked each second */
+};
+/* Shows the processes each second until none is left. An exit status. */
+int running_show(const char *operand, const struct running_show *how, FILE *out);
+
+/* The processes that are looked at each second, for who shows them otherwise. */
+struct running_watch;
+/* Begins; *watch is the caller's, to be freed with running_watch_close. An exit status, after a message if not 0. */
+int running_watch_open(const char *tool, const char *operand, struct running_watch **watch);
+/* Takes up processes that have come, lets go of those that have ended, and looks at all. Returns how many there are. */
+size_t running_watch_step(struct running_watch *watch);
+struct running_list *running_watch_list(struct running_watch *watch);
+void running_watch_close(struct running_watch *watch);
+
+#endif

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
+"""Looking at a program while it is measured, and controlling it: each second's top variable, snapshots, pauses, rates and
+phases, whose numbers stay exact, what other users may, and viewers, companions and programs that are killed at random.
+
+usage: live.py [--kills N] [--seconds N] [--loops N] [--seed N]"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).resolve().parents[2]))
+BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        print("FAIL:", sentence)
+        failures.append(sentence)
+
+
+def run(*words, status=0, wait_s=120):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=wait_s, check=False,
+                          env={**os.environ, "LC_ALL": "C"})
+    expect(status is None or done.returncode == status, f"{words}: status {done.returncode}, not {status}: {done.stderr}")
+    return done
+
+
+class Program:
+    """live.c under hpcrun, until its input ends."""
+
+    def __init__(self, place, name, seconds, n_threads=1, options=("-e", "EADDR@f500")):
+        self.directory = place / f"{name}.m"
+        self.process = subprocess.Popen([BUILD / "hpcrun", *options, "-o", self.directory, place / "live", str(seconds),
+                                         str(n_threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.pid = self.process.pid
+
+    def status(self, *words):
+        found = run(BUILD / "hpcrun", "--status", "--json", *words, self.pid, status=None).stdout
+        return (json.loads(found)["processes"] if found else [None])[0]
+
+    def wait_for(self, samples, wait_s=60):
+        end = time.monotonic() + wait_s
+        while time.monotonic() < end:
+            status = self.status()
+            if status and status["address_samples"] >= samples:
+                return status
+        raise RuntimeError(f"fewer than {samples} samples after {wait_s} s")
+
+    def control(self, *words, status=0):
+        return run(BUILD / "hpcrun", "--control", self.pid, *words, status=status)
+
+    def end(self):
+        """(phases as told, with their times; exit status)"""
+        self.process.stdin.close()
+        told = [line.split() for line in self.process.stdout]
+        return [(name, float(at)) for name, at in told], self.process.wait(60)
+
+
+def top_of_phase(told, begin, end):
+    """The variables that were touched most of the time from begin to end."""
+    spent = {}
+    for (name, at), (_, until) in zip(told, told[1:]):
+        spent[name] = spent.get(name, 0) + max(0, min(until, end) - max(at, begin))
+    most = max(spent.values())
+    return {name for name, time_s in spent.items() if time_s > most - 0.25 * (end - begin)}
+
+
+def database(directory, name):
+    run(BUILD / "hpcprof", "-q", "-o", name, directory)
+    return json.loads(run(BUILD / "hpcquery", "vars", "--json", "--top", "0", name).stdout)
+
+
+def check_seconds(place, n_seconds):
+    """Each second's top variable, by hpcviewer: the sums of two looks that follow each other."""
+    program = Program(place, "seconds", 4.3)
+    program.wait_for(20)
+    viewer = subprocess.Popen([BUILD / "hpcviewer", "--live", "--json", str(program.pid)], stdout=subprocess.PIPE, text=True)
+    seen, text = [], ""
+    while len(seen) < n_seconds + 1:
+        line = viewer.stdout.readline()
+        if not line:
+            break
+        text += line
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            continue
+        text = ""
+        seen.append((time.monotonic(), {each["variable"]: each["samples"] for each in answer["processes"][0]["variables"]}))
+    viewer.kill()
+    viewer.wait()
+    told, status = program.end()
+    expect(status == 7, f"seconds: the program ends with {status}")
+    right = n = 0
+    for (begin, before), (end, after) in zip(seen, seen[1:]):
+        change = {name: after[name] - before.get(name, 0) for name in after}
+        if not change or max(change.values()) < 8: # a busy machine: the program hardly ran
+            continue
+        n += 1
+        right += max(change, key=change.get) in top_of_phase(told, begin, end)
+    print(f"top variable of each second: right in {right} of {n}")
+    expect(n >= n_seconds // 2 and right >= 0.95 * n, f"the top variable is right in {right} of {n} seconds")
+
+
+def values(answer):
+    return {row["variable"]: row["samples"] for row in answer["variables"]}
+
+
+def check_snapshots(place):
+    """Two snapshots in pauses differ by what ran between, which was in a phase."""
+    program = Program(place, "snapshots", 3600)  # red only
+    program.wait_for(100)
+    program.control("pause")
+    time.sleep(1)
+    first = database(program.directory, place / "first")
+    text = run(BUILD / "hpcquery", "vars", place / "first").stdout
+    expect("\npartial " in text, f"the first snapshot does not say that it is partial: {text}")
+    program.control("mark", "second half")
+    program.control("resume")
+    program.wait_for(first["variables"][0]["samples"] + 200)
+    program.control("pause")
+    time.sleep(1)
+    before = program.status()
+    time.sleep(2)
+    after = program.status()
+    expect(after["paused"] and after["paused_s"] > 2, f"it is not paused: {after}")
+    expect(after["address_samples"] == before["address_samples"], "samples were taken in a pause")
+    program.control("snapshot")
+    second = database(program.directory, place / "second")
+    red = [values(answer).get("red", 0) for answer in (first, second)]
+    expect(0 < red[0] < red[1], f"snapshots of {red} samples")
+    phases = json.loads(run(BUILD / "hpcquery", "vars", "--by", "phase", "--json", place / "second").stdout)["phases"]
+    by_name = {phase["phase"]: phase["samples"] for phase in phases}
+    between = sum(row["samples"] for row in second["variables"]) - sum(row["samples"] for row in first["variables"])
+    expect(abs(by_name.get("second half", 0) - between) <= 2,
+           f"{between} samples between two snapshots, {by_name} by phase")
+    text = run(BUILD / "hpcquery", "vars", place / "second").stdout
+    expect("paused from outside for" in text, f"the head does not tell of the pause: {text}")
+    expect("\npartial " in text and "\nphases " in text, f"the head does not say that it is partial, or has no phases: {text}")
+    program.control("rate", "x", status=1)
+    program.control("dance", status=1)
+    _, status = program.end()
+    expect(status == 7, f"snapshots: the program ends with {status}")
+    whole = values(database(program.directory, place / "whole"))
+    expect(whole.get("red", 0) >= red[1], f"{whole} after snapshots of {red}")
+
+
+def check_weights(place, seconds):
+    """Of a program that touches red and green alternately, as long, both have half, however the rate was changed while it
+    touched one, and what was paused is missing alone."""
+    program = Program(place, "weights", 0.05)
+    program.wait_for(50)
+    end = time.monotonic() + seconds
+    rates = random.Random(1)
+    while time.monotonic() < end:
+        program.control("rate", rates.choice([60, 125, 250, 500]))
+        time.sleep(rates.random())
+        program.control("pause")
+        time.sleep(rates.random() / 2)
+        program.control("resume")
+        time.sleep(rates.random())
+    _, status = program.end()
+    expect(status == 7, f"weights: the program ends with {status}")
+    answer = database(program.directory, place / "weights")
+    found = values(answer)
+    all_three = sum(found.get(name, 0) for name in ("red", "green", "blue"))
+    shares = {name: found.get(name, 0) / all_three for name in ("red", "green", "blue")}
+    print("shares under changing rates:", {name: f"{share:.3f}" for name, share in shares.items()}, f"of {all_three:.0f} samples")
+    expect(all(abs(share - 1 / 3) < 0.1 for share in shares.values()), f"the shares are {shares} of {all_three}")
+    return answer
+
+
+def check_time(place):
+    """Half of the rate, and the samples stand for the same time."""
+    program = Program(place, "time", 3600)
+    program.wait_for(20)
+    program.control("rate", "125")
+    time.sleep(8)
+    program.end()
+    told = database(program.directory, place / "time")["cpu_time"]
+    part = told["sampled_s"] / (told["user_s"] + told["system_s"])
+    print(f"with a quarter of the rate samples stand for {part:.1%} of the CPU time")
+    expect(0.85 <= part <= 1.1, f"samples stand for {part:.1%} of the time")
+
+
+def check_cost(place):
+    """The CPU time of the companion while somebody looks, for 64 threads."""
+    program = Program(place, "cost", 1, 64)
+    program.wait_for(100)
+    found = [int(p.name.rsplit("-", 1)[1]) for p in program.directory.glob(".writing-*")]
+    if not found:
+        print("SKIP part: no companion is noted")
+        program.end()
+        return
+    def used():
+        return sum(map(int, pathlib.Path(f"/proc/{found[0]}/stat").read_text(encoding="ascii").rsplit(") ", 1)[1].split()[11:13]))
+    time.sleep(2)
+    figures = []
+    for viewer in (None, [BUILD / "hpcviewer", "--live", "--plain", str(program.pid)]):
+        process = subprocess.Popen(viewer, stdout=subprocess.DEVNULL) if viewer else None
+        before, begin = used(), time.monotonic()
+        time.sleep(12)
+        figures.append((used() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - begin))
+        if process:
+            process.kill()
+            process.wait()
+    print(f"companion of 64 threads: {figures[0]:.2%} of one CPU alone, {figures[1]:.2%} while somebody looks")
+    expect(figures[1] - figures[0] <= 0.01, f"looking costs the companion {figures}")
+    program.end()
+
+
+def check_users(place):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("SKIP part: other users need root and setpriv")
+        return
+    program = Program(place, "users", 1)
+    program.wait_for(10)
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    if subprocess.run([*nobody, BUILD / "hpcrun", "-V"], capture_output=True, check=False).returncode == 0:
+        for command in ("pause", "snapshot", "mark x"):
+            refused = run(*nobody, BUILD / "hpcrun", "--control", program.pid, *command.split(), status=1)
+            expect("belongs to another user" in refused.stderr, f"another user: {refused.stderr}")
+        expect(not program.status()["paused"], "another user has paused it")
+    else:
+        print("SKIP part: other users cannot run the build")
+    program.end()
+
+
+def check_kills(place, n_kills, chance):
+    """Whoever is killed, nobody hangs, and what was recorded is there."""
+    for i in range(n_kills):
+        victim = chance.choice(["viewer", "companion", "program"])
+        program = Program(place, f"kill{i}", 0.2)
+        program.wait_for(5)
+        viewer = subprocess.Popen([BUILD / "hpcviewer", "--live", "--plain", str(program.pid)], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        time.sleep(chance.random() * 2)
+        seen = program.status()["address_samples"] if victim != "companion" else 0
+        companions = [int(p.name.rsplit("-", 1)[1]) for p in program.directory.glob(".writing-*")]
+        if victim == "viewer":
+            viewer.kill()
+        elif victim == "program":
+            os.kill(program.pid, signal.SIGKILL)
+        elif companions:
+            os.kill(companions[0], signal.SIGKILL)
+        time.sleep(0.2)
+        if victim != "program":
+            _, status = program.end()
+            expect(status == 7, f"kill {i} of the {victim}: the program ends with {status}")
+        else:
+            program.process.wait(60)
+            program.process.stdin.close()
+            program.process.stdout.close()
+        try:
+            viewer.wait(30)
+        except subprocess.TimeoutExpired:
+            expect(False, f"kill {i} of the {victim}: the viewer hangs")
+            viewer.kill()
+        if victim == "companion":
+            run(BUILD / "hpcrun", "--collect", program.directory)
+        answer = database(program.directory, place / f"kill{i}")
+        n = sum(row["samples"] for row in answer["variables"])
+        expect(n >= 0.8 * seen, f"kill {i} of the {victim}: {n} samples, {seen} were seen")
+        shutil.rmtree(program.directory)
+    print(f"{n_kills} times viewer, companion or program were killed")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    full = os.environ.get("LOCUS_TEST_MODE") == "full"
+    parser.add_argument("--kills", type=int, default=200 if full else 20)
+    parser.add_argument("--seconds", type=int, default=60 if full else 25)
+    parser.add_argument("--loops", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    print("seed", arguments.seed)
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(arguments.loops)]
+    with tempfile.TemporaryDirectory(prefix="locus-live-") as name:
+        place = pathlib.Path(name)
+        place.chmod(0o755)
+        subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-pthread", "-o", place / "live", SOURCE / "tests/e2e/live.c"],
+                       check=True)
+        checks = {"seconds": lambda: check_seconds(place, arguments.seconds), "snapshots": lambda: check_snapshots(place),
+                  "weights": lambda: check_weights(place, 15), "time": lambda: check_time(place), "cost": lambda: check_cost(place),
+                  "users": lambda: check_users(place), "kills": lambda: check_kills(place, arguments.kills, random.Random(arguments.seed))}
+        try:
+            for key, check in checks.items():
+                if not arguments.only or key in arguments.only.split(","):
+                    check()
+        finally:
+            for loop in loops:
+                loop.kill()
+                loop.wait()
+    sys.exit(bool(failures))
+
+
+main()
