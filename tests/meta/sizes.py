@@ -33,7 +33,7 @@ BELOW = (
 # name, before, limit, goal as people say it
 ROWS = {
     "files": ("files in src and tools, rooms of that time", 752, 452, "<= 430"),
-    "later": ("files in rooms that came later", 0, 204, "-"),
+    "later": ("files in rooms that came later", 0, 212, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
