@@ -4,6 +4,7 @@
 terminal.txt; lines for screen readers; names that hold escape sequences; signals, and what they leave of the terminal; and that
 after each of many random actions the numbers in the list are those of the hpcquery line that is copied there.
 LOCUS_TERMINAL_STEPS: how many (60). --write makes terminal.txt anew."""
+import http.client
 import json
 import os
 import pathlib
@@ -220,6 +221,14 @@ def check_browser(scratch):
     screen.press("2", "Down", "o")
     text = "".join(screen.lines())
     expect(re.search(r"http://127\.0\.0\.1:\d+/#token=[0-9a-f]+&view=vars&active=", text), f"o says {screen.lines()[14:]}")
+    found = re.search(r"127\.0\.0\.1:(\d+)/#token=([0-9a-f]+)", text)
+    if found:
+        asked_of = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=20)
+        asked_of.request("POST", "/open", body=found[2])
+        secret = asked_of.getresponse().read().decode()
+        asked_of.request("POST", "/ask", body='{"report": "vars"}', headers={"Authorization": "Bearer " + secret})
+        expect(b"state->p" in asked_of.getresponse().read(), "the session is not served beside the screen")
+        asked_of.close()
     expect("ssh -L" in text, "o does not say how it is reached from elsewhere")
     quit_it("browser", screen)
 

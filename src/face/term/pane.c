@@ -215,6 +215,17 @@ void pane_tell(struct screen *screen)
         screen->detail_top = 0;
 }
 
+void pane_finish(struct screen *screen)
+{
+    void (*later)(struct screen *) = screen->pane.later;
+    screen->pane.later = NULL;
+    if (!later || *screen->pane.why)
+        return;
+    later(screen);
+    pane_arrange(screen);
+    pane_tell(screen);
+}
+
 /* --- lines of the list --- */
 
 enum { GAP = 1, GROWS_LEAST = 12 };

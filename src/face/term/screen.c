@@ -330,13 +330,18 @@ static int wait_for(struct screen *screen, struct error *err)
     int wait_ms = -1;
     if (host->poll && !host->poll(host->context, &fds[3], &wait_ms))
         fds[3].fd = -1;
+    if (screen->pane.later)
+        wait_ms = 0;
     if (host->has_changed && (wait_ms < 0 || wait_ms > host->refresh_ms))
         wait_ms = host->refresh_ms;
-    if (poll(fds, sizeof fds / sizeof *fds, wait_ms) < 0) {
+    int n_ready = poll(fds, sizeof fds / sizeof *fds, wait_ms);
+    if (n_ready < 0) {
         if (errno == EINTR)
             return 0;
         return error_set(err, ERR_IO, "poll: %s", strerror(errno));
     }
+    if (n_ready == 0)
+        pane_finish(screen);
     if (fds[2].revents || fds[0].revents & (POLLERR | POLLNVAL) ||
         (fds[0].revents & POLLHUP && !(fds[0].revents & POLLIN)))
         screen->is_over = true;

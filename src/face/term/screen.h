@@ -158,9 +158,10 @@ struct pane {
     uint32_t *rows; /* [n] those that are shown, in their order */
     size_t n, cap;
     size_t cursor, top;
-    unsigned shift;  /* of what is wider than its column */
-    bool is_to_tell; /* what was drawn says more of the row */
-    void *own;       /* the view's */
+    unsigned shift;                       /* of what is wider than its column */
+    bool is_to_tell;                      /* what was drawn says more of the row */
+    void *own;                            /* the view's */
+    void (*later)(struct screen *screen); /* what takes longer, done once nobody types; NULL: nothing */
     void (*close)(void *own);
     char why[1024]; /* there is nothing to show; "": there is */
     char note[256]; /* behind the title */
@@ -251,6 +252,9 @@ void pane_move(struct screen *screen, size_t cursor);
 
 /* Whether a row has the words, in any case of letters. */
 bool pane_has(struct screen *screen, size_t row, const char *words);
+
+/* Does what was left for later, if there is something. */
+void pane_finish(struct screen *screen);
 
 /* The lines of the list as they are drawn: its head, a row; false: the row has no words that were searched for. */
 void pane_put_head(struct screen *screen, struct line *line);

@@ -420,7 +420,7 @@ static void open_first(struct screen *screen)
 {
     struct error ignored;
     pane_open(screen);
-    if (ask_report(screen, "vars", NULL, &ignored))
+    if (vars_table(screen))
         return;
     screen->now.view =
         ask_report(screen, "functions", NULL, &ignored) ? 3 : 6; /* of another tool; of recordings alone */

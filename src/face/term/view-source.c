@@ -143,6 +143,16 @@ static void add_costs(struct source *source, const struct table *lines)
             source->longest = source->items[i].own;
 }
 
+/* The line that used a variable most, for which nobody has to ask; appended to out. */
+static void put_line_of(struct screen *screen, const char *item, struct buf *out)
+{
+    const struct table *vars = strncmp(item, "variable:", 9) == 0 ? vars_table(screen) : NULL;
+    size_t row = row_of_item(vars, item);
+    const struct table *lines = row == SIZE_MAX ? NULL : cell_table(vars, row, "lines");
+    if (rows_of(lines) && cell_number(lines, 0, "line") > 0)
+        buf_printf(out, "line:%s:%.0f", cell_text(lines, 0, "file"), cell_number(lines, 0, "line"));
+}
+
 /* The line that is shown: what stands for the active thing, else the costliest one. */
 static const char *line_shown(struct screen *screen, const char **why)
 {
@@ -159,19 +169,22 @@ static const char *line_shown(struct screen *screen, const char **why)
 
 static int open_source(struct screen *screen, struct error *err)
 {
-    const char *why, *item = line_shown(screen, &why);
     struct source *source = calloc(1, sizeof *source);
+    struct buf direct = {0};
     double line;
     if (!source)
         return error_memory(err);
     screen->pane.own = source;
     screen->pane.close = close_source;
+    put_line_of(screen, look_get(&screen->now, LOOK_ACTIVE), &direct);
+    const char *why = "", *item = direct.data ? direct.data : line_shown(screen, &why);
     if (!item)
         return error_set(err, ERR_NOT_FOUND, "%s%s%s", look_get(&screen->now, LOOK_ACTIVE),
                          *look_get(&screen->now, LOOK_ACTIVE) ? ": " : "", *why ? why : "no line stands for it");
     source->file = file_of(item, &line);
+    buf_fini(&direct);
     if (!source->file)
-        return error_set(err, ERR_NOT_FOUND, "%s is no line of a file", item);
+        return error_set(err, ERR_NOT_FOUND, "%s: no line of a file", look_get(&screen->now, LOOK_ACTIVE));
     bool ok = add_pieces(source, pieces_of(screen, source->file));
     if (ok && source->n == 0)
         ok = add_known(source, lines_table(screen));

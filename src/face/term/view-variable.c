@@ -225,11 +225,13 @@ static void put_path(const struct table *nodes, size_t node, struct buf *out)
         buf_printf(out, "%s%s", out->len_bytes ? " > " : "", names[n]);
 }
 
-static void add_allocations(struct screen *screen, struct parts *parts, const struct table *vars)
+static void add_allocations(struct screen *screen)
 {
     enum { PATHS_MOST = 4 };
     const struct request request = {.report = "nodes", .tree = "data", .least = 0.01, .has_least = true};
     struct error ignored;
+    struct parts *parts = screen->pane.own;
+    const struct table *vars = vars_table(screen);
     const struct answer *answer = ask(screen, &request, &ignored);
     const struct table *nodes = answer ? answer_rows(answer) : NULL;
     double value = cell_number(vars, parts->row, "value");
@@ -244,6 +246,7 @@ static void add_allocations(struct screen *screen, struct parts *parts, const st
         else
             buf_fini(&path);
     }
+    screen->pane.n_all = parts->n;
 }
 
 static int open_variable(struct screen *screen, struct error *err)
@@ -271,7 +274,7 @@ static int open_variable(struct screen *screen, struct error *err)
     add_pattern(screen, parts, vars);
     add_sharing(screen, parts, vars);
     add_touchers(screen, parts, vars);
-    add_allocations(screen, parts, vars);
+    screen->pane.later = add_allocations;
     screen->pane.n_all = parts->n;
     (void)snprintf(screen->pane.note, sizeof screen->pane.note, "%s", cell_text(vars, parts->row, "variable"));
     return 0;
