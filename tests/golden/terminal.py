@@ -346,14 +346,14 @@ def percents(value, total=None):
 
 def known(scratch, view, command, database):
     """The percentages that may stand in the list of a view."""
-    metric = re.search(r"--metric[= ]('[^']*'|\S+)", command)
-    more = f" --metric={metric[1]}" if metric else ""
+    metric = next((word[9:] for word in shlex.split(command.replace("--metric ", "--metric=")) if word.startswith("--metric=")), "")
+    more = " " + shlex.quote("--metric=" + metric) if metric else ""
     if view == "Variable":
         found = set()
         vars_ = answer(scratch, f"hpcquery vars --fields{more} {database}")
         for row in vars_["variables"]:
             found |= percents(row.get("lines") or [], row["value"]) | percents(row.get("fields") or [], row["share"])
-        nodes = question(scratch, database, {"report": "nodes", "tree": "data", **({"metric": shlex.split(metric[1])[0]} if metric else {})})
+        nodes = question(scratch, database, {"report": "nodes", "tree": "data", **({"metric": metric} if metric else {})})
         values = [row["value"] for row in vars_["variables"] if row["value"]]
         found |= {f"{100 * node['value'] / value:.1f}" for node in nodes["nodes"] for value in values}
         if (scratch / database / "profile.db").exists():
