@@ -243,11 +243,14 @@ def make_filled(data):
     data["scopes"][FILLED_COMPUTE[0] - 1][7] = data["scopes"][FILLS[0][0] - 1][7]
     wanted = {888: 1000 * sum(n for _, _, n in FILLS), FILLED_COMPUTE[0]: 1000 * FILLED_COMPUTE[1]}
     data["values"] = [value for value in data["values"] if value[1] != 2 or value[0] == FILLS[0][0]]
+    more = sum(wanted.values()) - sum(value[2] for value in data["values"] if value[1] == 1 and value[0] in wanted)
+    given = {882: more - 322_000, 1069: 322_000}  # by lines that have more: the sum stays
     for value in data["values"]:
         if value[1] == 1 and value[0] in wanted:
             value[2] = wanted[value[0]]
-        elif value[1] == 1 and value[0] == 882:
-            value[2] -= sum(wanted.values())
+        elif value[1] == 1 and value[0] in given:
+            value[2] -= given[value[0]]
+            assert value[2] > 0, value
         elif value[:2] == [888, 2]:
             value[2] = FILL_FAULTS
     data["skid"] = data["skid"].replace("{", "{" + f'"first_touch_ns": {FILL_NS}, ', 1)
