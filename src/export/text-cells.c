@@ -12,6 +12,7 @@
 #include "structure/names/assign-name.h"
 
 #define PROGRAMS_SHOWN 8
+#define SIZE_AS_NEXT 1023.95 /* of a unit: is written as 1024.0 */
 
 /* Appends at most width characters of printable text and returns how many. */
 static size_t put_chars(struct buf *out, const struct export_job *job, const char *text, size_t width)
@@ -99,7 +100,7 @@ void text_size(uint64_t bytes, char *text)
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     double value = (double)bytes;
     size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+    for (; value >= (unit ? SIZE_AS_NEXT : 1024) && unit + 1 < sizeof units / sizeof *units; unit++)
         value /= 1024;
     if (bytes == 0)
         (void)snprintf(text, 16, "-");

@@ -442,6 +442,18 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
     text_end_line(out);
 }
 
+/* Leaves the template arguments of a place out, where it has no room in a line with them. */
+static void shorten_place(const struct vars_table *table, struct buf *place)
+{
+    struct buf name = {0};
+    if (!place->data || table->indent + printable_chars(place->data) <= table->job->columns)
+        return;
+    text_short_name(&name, place->data);
+    name.failed = name.failed || place->failed;
+    buf_fini(place);
+    *place = name;
+}
+
 /* Puts what has no room beside the name, if the terminal is narrow or the numbers from the hardware take the room. */
 static void put_below(const struct vars_table *table, const struct report_row *row, size_t most, struct buf *out)
 {
@@ -462,6 +474,8 @@ static void put_below(const struct vars_table *table, const struct report_row *r
     bool is_place = put_place_or_words(table->report, row, &origin);
     if (origin.data && strcmp(origin.data, "-") == 0)
         buf_fini(&origin);
+    if (is_place)
+        shorten_place(table, &origin);
     if (!is_place && is_data && row->size_bytes && origin.data)
         text.data[text.len_bytes - 1] = ',';
     buf_printf(&text, "%s%s",

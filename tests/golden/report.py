@@ -227,6 +227,7 @@ def make_nests(data):
 # FILLED_COMPUTE; and FILL_FAULTS page faults of FILL_NS each.
 USES, FILLS = ((882, 0, 300), (847, 0, 1393)), ((888, 1, 1400), (888, 2, 101))
 FILLED_COMPUTE, FILL_FAULTS, FILL_NS = (1230, 200), 700_000, 2000
+TEMPLATE = "Solver<int, double, std::mersenne_twister_engine<unsigned long, 32ul, 624ul> >::fill"
 
 
 def make_filled(data):
@@ -237,7 +238,7 @@ def make_filled(data):
     for _, field, n in USES + FILLS:
         counts[field] += n
     row["fields"] = [[0, 0, names[i], kind, 0, 24 + 8 * i, 8, n] for i, n in enumerate(counts)]
-    row.update(element_bytes=64)
+    row.update(element_bytes=64, function=string(data, TEMPLATE))
     data["field_counts"] = sorted([number, *use] for use in USES + FILLS)
     data["field_counts"] = [[number, scope, field, n] for _, scope, field, n in data["field_counts"]]
     data["scopes"][FILLED_COMPUTE[0] - 1][7] = data["scopes"][FILLS[0][0] - 1][7]
@@ -270,6 +271,7 @@ def check_filled(database):
     expect(abs(found - wanted) < 0.05 * wanted, f"<compute> has {found} % of first touches, not {wanted} %")
     words = " ".join(report(database, 100).split())
     expect(f"{found:.0f} % of all are first touches of pages, most of state->p" in words, f"of <compute> is not told {found} %: {words}")
+    expect("from Solver::fill (solver.c:44)" in " ".join(report(database, 60).split()), "the place of state->p is not a short one")
     data = json.loads((database / "text.json").read_text(encoding="utf-8"))
     data["skid"] = data["skid"].replace("first_touch_ns", "another")
     m.write_database(database, data)

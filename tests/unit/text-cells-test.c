@@ -146,6 +146,8 @@ static void test_sizes(void **state)
     check_size(0, "-");
     check_size(1023, "1023 B");
     check_size(1536, "1.5 KiB");
+    check_size((1 << 20) - 4, "1.0 MiB");
+    check_size((1 << 20) - 64, "1023.9 KiB");
     check_size(UINT64_C(64) << 20, "64.0 MiB");
     check_size(UINT64_MAX, "16.0 EiB");
 }
