@@ -20,6 +20,8 @@ BELOW = (
     "one sample's tour: CONTRIBUTING.md names where something is decided; what was counted before (84 files, 27 folder\n"
     "changes) was every file that its way touched, when the folders had no subfolders.",
     "include, guard and licence lines: every header names what it needs, system headers included.",
+    "files: attaching has nine: its order, the calls in the program and its modules in the launcher; in the library what\n"
+    "comes late (handler, ordinary code) and the slots of modules.",
     "files: BLOCKTIME has four: its source, the wrappers (a library of their own, so that nothing else pays for them), and\n"
     "what records a wait (waits.c, waits.h).",
     "tracked files: golden inputs of one purpose are one text; what remains are programs, scripts and texts of their own;\n"
@@ -32,7 +34,7 @@ BELOW = (
 )
 # name, before, limit, goal as people say it
 ROWS = {
-    "files": ("files in src and tools, rooms of that time", 752, 452, "<= 430"),
+    "files": ("files in src and tools, rooms of that time", 752, 461, "<= 430"),
     "later": ("files in rooms that came later", 0, 212, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
@@ -44,7 +46,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1390, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1401, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
