@@ -15,9 +15,19 @@
 #include "alloc-wrap/hook.h"
 #include "base/bytes.h"
 
+#ifndef WRAP_SCOPE /* as in src/runtime/wrap/link-preloaded.c */
+#define WRAP_SCOPE RTLD_NEXT
+#endif
+
 void *alloc_real_find_hook(const char *name)
 {
-    return dlsym(RTLD_NEXT, name);
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *found = dlsym(WRAP_SCOPE, name);
+    if (WRAP_SCOPE == RTLD_DEFAULT && found && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+        symbol->st_shndx == SHN_UNDEF)
+        found = dlsym(RTLD_NEXT, name); /* a stub of the executable, which calls by the executable's slot */
+    return found;
 }
 
 /* dl_iterate_phdr callback: true (stop) at the module that contains the real malloc. */

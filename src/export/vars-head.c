@@ -152,6 +152,15 @@ static void put_plan(const struct export_job *job, struct buf *text)
     buf_fini(&source);
 }
 
+/* What hpcrun --attach has noted in the plan: since when, and what that means for blocks. */
+static void put_attached(const struct export_job *job, struct buf *out)
+{
+    static const char begins[] = "; attached to ";
+    const char *noted = job->model->plan ? strstr(job->model->plan, begins) : NULL;
+    if (noted)
+        text_labelled(out, job, "attached", noted + strlen("; attached "));
+}
+
 /* The share of the samples that are the profiler's own work. */
 static double profiler_share(const struct report *report)
 {
@@ -465,6 +474,7 @@ static void put_regions(const struct report *report, const struct export_job *jo
 void head_put(const struct report *report, const struct export_job *job, struct buf *out)
 {
     put_program(job, out);
+    put_attached(job, out);
     put_samples(report, job, out);
     put_slowed(report, job, out);
     put_causes(report, job, out);

@@ -65,6 +65,7 @@ explore() {
 
 case ${1:-} in
 causes | explore | frames | launcher | stress | truth) "$1" || status=$? ;;
+attach) part python3 "$e2e/attach.py" --rounds 200 ;;                     # to each program so often
 answers) part python3 "$tests/golden/answers.py" 200 ;; # random requests
 endings) part bash "$e2e/endings.sh" 2000 ;; # each way so many times
 failing-calls) part bash "$e2e/failing-calls.sh" all ;;                   # errors of each call

@@ -56,6 +56,13 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
     return true;
 }
 
+bool late_find_sig(uintptr_t address, struct resolved *found)
+{
+    (void)address;
+    (void)found;
+    return false;
+}
+
 bool small_find_sig(uintptr_t address, uintptr_t *start, unsigned *id)
 {
     *start = address - 24;

@@ -375,7 +375,8 @@ static int check_file_limit(struct error *err)
 int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
 {
     struct companion_setup *setup = &prepared->setup;
-    int status = prepare_library("libhpcrun.so", prepared->library, sizeof prepared->library, err);
+    int status = prepare_library(options->attached ? "libhpcrun-attach.so" : "libhpcrun.so", prepared->library,
+                                 sizeof prepared->library, err);
     if (status == 0 && prepared->plan.wants_waits)
         status = prepare_library("libhpcrun-wait.so", prepared->wait_library, sizeof prepared->wait_library, err);
     if (status == 0)

@@ -22,7 +22,7 @@ static bool sink_ready(void)
 {
     struct thread_state *self = thread_self_sig();
     if (!self)
-        return process_start_hook() && thread_self_sig();
+        return process_start_hook() && thread_adopt_sig();
     return !self->in_hook && process_is_ours_sig();
 }
 
@@ -544,7 +544,8 @@ void alloc_events_connect(void)
         sink.small_sites = small_sites_sig();
     python_find();
     alloc_wrap_connect(&sink, recorded_from(), header->sample_bytes);
-    alloc_wrap_owners(header->allocator_owner);
+    if (!process_is_attached_sig()) /* there, nothing is found by the loader's order */
+        alloc_wrap_owners(header->allocator_owner);
 }
 
 void alloc_events_end(void)

@@ -982,10 +982,12 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
 void events_handler_sig(int number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    struct thread_state *self = thread_self_sig();
+    struct thread_state *self = thread_adopt_sig();
     (void)number;
     bool is_stop = thread_stand_sig(self, info, context);
-    if (!events_is_ours_sig(info))
+    if (process_is_attached_sig() && !events_is_ours_sig(info))
+        chain_call_sig(number, info, context); /* masks are not translated */
+    else if (!events_is_ours_sig(info))
         mask_take_foreign_sig(self, info, context);
     else if (self && process_is_ours_sig() && !is_stop)
         handle_sig(self, info, context);

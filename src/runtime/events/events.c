@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
 #include "runtime/record/arena-writer.h"
 #include "runtime/record/loadmap.h"
 #include "runtime/record/sample.h"
@@ -26,11 +27,12 @@
 #define BATCH_BYTES (512 * 1024)
 #define DRAIN_PERIOD_NS 10000000 /* CPU time between checks of a ring whose event cannot signal that it fills up */
 
-/* One call of perf_event_open for the calling thread, with the descriptor moved out of the program's way; -1 when it
+/* One call of perf_event_open for the thread of self, with the descriptor moved out of the program's way; -1 when it
  * fails.
  * ctx: ordinary */
-static int event_open_attr(const struct perf_event_attr *attr, int group_fd)
+static int event_open_attr(const struct thread_state *self, const struct perf_event_attr *attr, int group_fd)
 {
+    pid_t thread = atomic_load(&self->is_absent) ? (pid_t)self->record->tid : 0;
     struct perf_event_attr copy = *attr;
     if (arena_header_sig()->lacks & ARENA_LACKS_PERF) {
         errno = EACCES;
@@ -38,7 +40,7 @@ static int event_open_attr(const struct perf_event_attr *attr, int group_fd)
     }
     if (!(copy.sample_type & PERF_SAMPLE_READ))
         copy.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    int fd = (int)own_call_sig(SYS_perf_event_open, &copy, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
+    int fd = (int)own_call_sig(SYS_perf_event_open, &copy, thread, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
     return descriptors_move_up_sig(fd, DESCRIPTOR_EVENT);
 }
 
@@ -122,7 +124,7 @@ static bool open_drain(const struct thread_state *self, struct thread_event *eve
         attr.sample_period = plan->attr.sample_period * (n_bytes / 3) / n_record_bytes;
     else
         attr = clock_attr(DRAIN_PERIOD_NS);
-    event->drain_fd = event_open_attr(&attr, -1);
+    event->drain_fd = event_open_attr(self, &attr, -1);
     event->drain_id = descriptors_event_id_sig(event->drain_fd);
     return event->drain_fd >= 0 && set_signal(self, event->drain_fd);
 }
@@ -246,19 +248,19 @@ static void open_at_random(const struct thread_state *self, struct thread_event 
     if (event_is_counted_sig(plan)) {
         attr.freq = 0;
         attr.sample_period = event_count_begin_sig(self, event, index);
-        event->fd = event_open_attr(&attr, group_fd);
+        event->fd = event_open_attr(self, &attr, group_fd);
         return;
     }
     if (begins_anywhere(plan)) {
         attr.sample_period = governor_first_sig(&event->governor, &governed, events_random_sig(self));
-        event->fd = event_open_attr(&attr, group_fd);
+        event->fd = event_open_attr(self, &attr, group_fd);
         event->first = event->due = event->fd >= 0 ? attr.sample_period : 0;
     }
     if (event->fd >= 0)
         return;
     attr.sample_period = plan->attr.sample_period;
     set_period(&attr, &event->governor, &governed);
-    event->fd = event_open_attr(&attr, group_fd);
+    event->fd = event_open_attr(self, &attr, group_fd);
 }
 
 /* Opens one event of the plan for the calling thread, whose earlier events are already open.  ctx: ordinary */
@@ -284,7 +286,7 @@ static bool event_open(struct thread_state *self, unsigned index)
 static bool event_open_clock(const struct thread_state *self, struct thread_event *event)
 {
     struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
-    event->fd = event_open_attr(&attr, -1);
+    event->fd = event_open_attr(self, &attr, -1);
     if (event->fd < 0)
         return false;
     event->id = descriptors_event_id_sig(event->fd);
@@ -499,7 +501,15 @@ void events_install_handler(void)
     chain_add_sig(EVENTS_SIGNAL, &old);
     if (is_function(&old))
         (void)install(&old, NULL);
-    mask_translate_sig();
+    if (!process_is_attached_sig())
+        mask_translate_sig();
+}
+
+void events_remove_handler(void)
+{
+    struct sigaction program;
+    if (chain_get_sig(EVENTS_SIGNAL, &program) && events_check_handler())
+        (void)wrap_real_sigaction(EVENTS_SIGNAL, &program, NULL);
 }
 
 void events_set_action(const struct sigaction *action, struct sigaction *old)
@@ -536,7 +546,7 @@ static bool reserve_timer(void)
 /* index: of the event, or EVENTS_TIMER_OF_WATCH. */
 static bool open_timer(struct thread_event *event, unsigned index, clockid_t clock, struct governor governor)
 {
-    if (!reserve_timer())
+    if (process_is_attached_sig() || !reserve_timer()) /* a timer's signal can end a system call */
         return false;
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
     notify.sigev_value.sival_ptr = events_timer_value_sig(index);
@@ -655,7 +665,7 @@ static int open_watchpoint(const struct thread_state *self, struct thread_event 
     const struct meeting_watch before = {.address = (uintptr_t)&nothing, .bytes = sizeof nothing, .is_of_stores = true};
     const struct perf_event_attr attr = watchpoint_attr_sig(&before);
     errno = 0;
-    event->fd = event_open_attr(&attr, -1);
+    event->fd = event_open_attr(self, &attr, -1);
     event->id = descriptors_event_id_sig(event->fd);
     if (event->fd >= 0 && set_signal(self, event->fd))
         return 0;

@@ -89,6 +89,10 @@ void control_set_action(int number, const struct sigaction *action, struct sigac
  * ctx: ordinary, once per process */
 void events_install_handler(void);
 
+/* Gives our signal back the action that it had, unless the program has set another.  ctx: ordinary; no event of ours
+ * can signal any more */
+void events_remove_handler(void);
+
 /* The program sets its action for our signal (NULL: not changed); old (may be NULL) gets the one before. If the program
  * has a handler, signals arrive as it asked: on the stack and with the restart of system calls that it chose.
  * ctx: any */

@@ -70,9 +70,8 @@ static bool take_number(const char **text, uint64_t *number)
     return true;
 }
 
-static void way_read(void)
+static void way_set(const char *text)
 {
-    const char *text = process_environment(COMPANION_ENV);
     uint64_t fd = 0;
     size_t len = text ? strcspn(text, ",") : 0;
     if (way.is_read || !len || len >= sizeof way.name)
@@ -82,6 +81,17 @@ static void way_read(void)
     text += len;
     if (take_number(&text, &fd) && fd < INT32_MAX && take_number(&text, &way.device) && take_number(&text, &way.inode))
         way.fd = (int)fd;
+}
+
+static void way_read(void)
+{
+    way_set(process_environment(COMPANION_ENV));
+}
+
+void attach_over(const char *companion)
+{
+    way_set(companion);
+    way.is_read = true;
 }
 
 /* Whether the descriptor is still the inherited socket. */
@@ -466,6 +476,22 @@ void attach_end(int exit_code)
     int saved_errno = errno;
     if (!client_end(exit_code, (int)atomic_load(&arena_header_sig()->rank)))
         save_arena();
+    errno = saved_errno;
+}
+
+void attach_leave(void)
+{
+    struct companion_message message = {.rank = (int)atomic_load(&arena_header_sig()->rank)};
+    int saved_errno = errno, fd = dial();
+    bool is_sent = fd >= 0 && client_send(fd, COMPANION_END, &message);
+    if (fd >= 0)
+        close_raw(fd);
+    if (!is_sent)
+        save_arena();
+    int bell = arena_bell_sig();
+    arena_set_bell_sig(-1);
+    if (bell >= 0)
+        close_raw(bell);
     errno = saved_errno;
 }
 

@@ -194,6 +194,24 @@ void process_end_for_good(int exit_code)
     end(exit_code, true);
 }
 
+void process_leave(void)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    alloc_wrap_guard_enter();
+    struct arena_header *header = arena_header_sig();
+    thread_leave_all();
+    process_set_running_sig(false);
+    alloc_wrap_connect(NULL, 0, 0);
+    alloc_events_end();
+    atomic_store(&header->end_ns, own_clock_ns_sig(CLOCK_REALTIME));
+    atomic_store(&header->state, ARENA_ENDED);
+    attach_leave();
+    atomic_store(&process.is_ended, true);
+    alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
+}
+
 /* Workers of a pool that a library makes at the first parallel region belong to no one place of the program: each
  * region that they work for begins elsewhere. What opens one is wrapped for some of these libraries: a worker then
  * learns what it works for, and until it begins, it waits for what made it. */
@@ -295,6 +313,8 @@ static void end_at_exit(void)
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
 {
     int saved_errno = errno;
+    if (!process_begins_itself())
+        return;
     process.arguments = arguments;
     process.environment = environment;
     process_find_launcher(argc, arguments);

@@ -46,6 +46,18 @@ bool process_interrupts_us(struct thread_state *self, const struct alloc_site *s
  * the only thread of the process, not on an alternate stack */
 void process_withdraw(const char *why);
 
+/* Ends the recording in a process that goes on, without waiting for the companion.  ctx: ordinary */
+void process_leave(void);
+
+/* Whether the library begins by itself, in its constructor: not where the launcher loads it into a running program.
+ * ctx: any */
+bool process_begins_itself(void);
+
+/* In a program that is running: what its modules call of libc's allocation functions, pthread_create and dlopen is
+ * ours from now on, and again what it was. Only what lies in their tables is changed.  ctx: ordinary, shielded */
+void wrap_slots_take(void);
+void wrap_slots_restore(void);
+
 /* --- the arena --- */
 
 /* Getting an arena from the companion, and handing it over at the end. */
@@ -60,6 +72,13 @@ void attach_give_up(int error);
 
 /* In a child of fork: maps a copy of the parent's arena at the same address.  ctx: ordinary */
 bool attach_fork_child(void);
+
+/* The companion of this value of COMPANION_ENV, and not the one of the environment.  ctx: ordinary, before attach_start
+ */
+void attach_over(const char *companion);
+
+/* Tells the companion that the recording ends and does not wait for its answer.  ctx: ordinary */
+void attach_leave(void);
 
 /* Tells the companion that the process ends and waits until the files are written.  ctx: ordinary */
 void attach_end(int exit_code);

@@ -144,3 +144,22 @@ void thread_facts_record(struct thread_state *state)
     if (state->samples.root) /* what threads without samples wait for hardly matters */
         atomic_store(&state->record->delay_ns, state->past.delay_ns + delay_of(state->record->tid));
 }
+
+/* Made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
+clockid_t thread_facts_clock(const struct thread_state *state)
+{
+    return (clockid_t)(~state->record->tid << 3 | 6u);
+}
+
+void thread_facts_leave_out(struct thread_state *state)
+{
+    struct usage usage;
+    char name[ARENA_COMM_BYTES] = "";
+    state->past.cpu_time_ns -= own_clock_ns_sig(thread_facts_clock(state));
+    if (!read_other(state->record->tid, &usage, name))
+        return;
+    state->past.user_ns -= usage.user_ns;
+    state->past.system_ns -= usage.system_ns;
+    state->past.n_page_faults -= usage.n_page_faults;
+    state->past.delay_ns -= delay_of(state->record->tid);
+}

@@ -40,6 +40,8 @@ static void unmeasured_begin(void)
     uint64_t process_ns = own_clock_ns_sig(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t thread_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
     unmeasured.before_ns = process_ns > thread_ns ? process_ns - thread_ns : 0;
+    if (process_is_attached_sig())
+        unmeasured.before_ns = process_ns;
 }
 
 /* The sum of all records' CPU times, and how many threads they are of. */
@@ -93,6 +95,7 @@ extern void *__libc_stack_end __attribute__((weak)); /* set by the loader: where
 static struct {
     _Atomic uint64_t free_states;
     _Atomic unsigned n_mapped; /* states that were ever mapped */
+    _Atomic bool is_left;      /* the process goes on without us */
     _Atomic bool is_over;      /* the process is ending; no thread may begin any more */
 } threads;
 
@@ -337,13 +340,15 @@ static void record_resume(struct thread_state *state)
 
 /* Gives the thread a record: its own or, in a program where very many threads come and go, that of a thread that has
  * ended. */
-static bool record_begin(struct thread_state *state)
+static bool record_begin(struct thread_state *state, uint32_t tid)
 {
     if (!takes_new_record(state) && state->id_of != arena_header_sig())
         record_resume(state);
     else if (!record_new(state))
         return false;
-    state->record->tid = own_tid_sig();
+    state->record->tid = tid;
+    if (process_is_attached_sig())
+        thread_facts_leave_out(state);
     state->record->stack_low = state->bounds.low;
     state->record->stack_high = state->bounds.high;
     return true;
@@ -379,17 +384,19 @@ void thread_start_events_unshielded(void)
 }
 
 /* Begins a thread whose bounds and regions are set. */
-static bool begin(struct thread_state *state)
+static bool begin_as(struct thread_state *state, uint32_t tid)
 {
     atomic_store(&state->is_taken, true);
-    if (!record_begin(state))
+    if (!record_begin(state, tid))
         return false;
     if (!live_add(state)) {
         state->record->end_ns = own_clock_ns_sig(CLOCK_REALTIME);
         return false;
     }
-    thread_stack_add_sig(state);
-    thread_set_self_sig(state);
+    if (!atomic_load(&state->is_absent)) {
+        thread_stack_add_sig(state);
+        thread_set_self_sig(state);
+    }
     DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, "thread begins", {"number", state->record->id, NULL},
                    {"stack", state->bounds.low, NULL}, {"end", state->bounds.high, NULL});
     events_open(state);
@@ -399,13 +406,27 @@ static bool begin(struct thread_state *state)
     return true;
 }
 
+static bool begin(struct thread_state *state)
+{
+    return begin_as(state, own_tid_sig());
+}
+
+bool thread_begin_absent(struct thread_state *state, uint32_t tid)
+{
+    state_clear(state);
+    if (tid == own_pid_sig())
+        bounds_of_main(state);
+    atomic_store(&state->is_absent, true);
+    return begin_as(state, tid);
+}
+
 bool thread_begin(struct thread_state *state, size_t stack_bytes)
 {
     state_clear(state);
     state->thread_pointer = arch_thread_pointer_sig();
     if (stack_bytes)
         bounds_of_thread(state, stack_bytes);
-    else
+    else if (!process_is_attached_sig() || own_tid_sig() == own_pid_sig())
         bounds_of_main(state);
     return begin(state);
 }
@@ -506,8 +527,9 @@ static void end_other(struct thread_state *state, int *n_tries)
     atomic_store(&state->is_left, true);
     if (is_quiet)
         events_stop(state);
-    /* CPU clock of another thread, made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
-    record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, !is_quiet);
+    record_end(state, thread_facts_clock(state), n_tries, !is_quiet);
+    if (is_quiet && process_is_attached_sig() && atomic_load(&threads.is_left))
+        events_close(state);
     (void)thread_live_remove_sig(state);
     thread_stack_remove_sig(state);
 }
@@ -559,6 +581,19 @@ void thread_end_all(void)
         thread_end(self);
     if (arena_header_sig())
         unmeasured_record(process_ns);
+}
+
+void thread_leave_all(void)
+{
+    struct thread_state *self = thread_self_sig();
+    uint64_t process_ns = own_clock_ns_sig(CLOCK_PROCESS_CPUTIME_ID);
+    atomic_store(&threads.is_left, true);
+    thread_switch_end_sig();
+    end_others();
+    if (self)
+        thread_end(self);
+    events_remove_handler();
+    unmeasured_record(process_ns);
 }
 
 bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high)

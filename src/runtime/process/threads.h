@@ -24,10 +24,20 @@ void thread_discard(struct thread_state *state);
  * its name.  ctx: ordinary, at the end of the thread or of the process, not in a sandbox */
 void thread_facts_record(struct thread_state *state);
 
+/* CPU clock of any thread of the process.  ctx: any */
+clockid_t thread_facts_clock(const struct thread_state *state);
+
+/* What the kernel has counted of a thread so far is not of the measurement.  ctx: ordinary, before its first sample */
+void thread_facts_leave_out(struct thread_state *state);
+
 /* Registers the calling thread with state (thread_prepare) and opens its events. stack_bytes: size of its stack, 0
  * for the main thread. False when the arena is full or the process is ending: the thread then runs unprofiled.
  * ctx: ordinary, shielded */
 bool thread_begin(struct thread_state *state, size_t stack_bytes);
+
+/* The same for another thread, tid, which runs already: it meets the runtime later (thread_adopt_sig). Its events are
+ * not started.  ctx: ordinary, shielded */
+bool thread_begin_absent(struct thread_state *state, uint32_t tid);
 
 /* Starts the events of the calling thread, if sampling is on: the last act of what begins a thread, a process or a
  * child of fork. Until then nothing of ours is interrupted by our own samples, whatever a sample costs here. Does
@@ -49,6 +59,10 @@ bool thread_begin_first(bool is_active);
  * ending.  ctx: ordinary, shielded; also in a handler that interrupted any code of the runtime on the same
  * thread */
 void thread_end_all(void);
+
+/* Ends the recording in a process that goes on: like thread_end_all, but no thread stands still, and all events are
+ * closed.  ctx: ordinary, shielded */
+void thread_leave_all(void);
 
 /* The other threads of the process go on, after thread_end_all.  ctx: any */
 void thread_release_others_sig(void);

@@ -144,7 +144,7 @@ enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr
     }
     if (self->in_allocator)
         return RESOLVE_LATER;
-    if (resolve_small_sig(address, found))
+    if (resolve_small_sig(address, found) || late_find_sig(address, found))
         return RESOLVE_NAMED;
     /* where each small block is noted, this is none */
     return unknown_sig(!small_sites_sig() && is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, found);

@@ -115,4 +115,8 @@ struct resolved {
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
                                         const struct thread_frame *frames, unsigned n_frames, struct resolved *found);
 
+/* Finds the mapping that was there at address when the runtime came into a running program; false in any other case.
+ * ctx: any */
+bool late_find_sig(uintptr_t address, struct resolved *found);
+
 #endif

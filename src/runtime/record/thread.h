@@ -207,6 +207,7 @@ struct thread_state {
     struct thread_state *_Atomic next; /* in the list of free states */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
+    _Atomic bool is_absent; /* it ran before the runtime came, and has not met it yet (thread_adopt_sig) */
     struct unwind_bounds bounds;
     struct thread_past past;
     volatile sig_atomic_t in_handler;   /* the overflow handler runs on this thread */
@@ -249,6 +250,10 @@ struct thread_state {
 
 /* State of the calling thread, NULL when it is not registered.  ctx: any */
 struct thread_state *thread_self_sig(void);
+
+/* The same where the runtime came into a running program: a thread that is registered and has not met the runtime yet
+ * gets its state now. NULL, too, when the thread-local storage is another thread's.  ctx: any */
+struct thread_state *thread_adopt_sig(void);
 
 /* Makes state (NULL: none) the calling thread's state.  ctx: ordinary */
 void thread_set_self_sig(struct thread_state *state);

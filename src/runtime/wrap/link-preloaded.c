@@ -27,10 +27,32 @@
 #include "runtime/record/thread.h"
 #include "runtime/wrap/wrap.h"
 
+/* The library that the launcher loads into a running program is built with RTLD_DEFAULT: there the program's own
+ * functions are not behind ours in any order. */
+#ifndef WRAP_SCOPE
+#define WRAP_SCOPE RTLD_NEXT
+#endif
+
+bool process_begins_itself(void)
+{
+    return WRAP_SCOPE == RTLD_NEXT;
+}
+
+/* Whether it is a stub of an executable that is not position-independent and takes the function's address: its own slot
+ * leads on from there. */
+static bool is_stub(const void *address)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    return dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
+}
+
 void *wrap_real(const char *name)
 {
     int saved_errno = errno;
-    void *real = dlsym(RTLD_NEXT, name);
+    void *real = dlsym(WRAP_SCOPE, name);
+    if (real && WRAP_SCOPE == RTLD_DEFAULT && is_stub(real))
+        real = dlsym(RTLD_NEXT, name);
     if (!real)
         (void)dlerror(); /* the program must not see our failure when it asks for its own */
     errno = saved_errno;
@@ -99,12 +121,16 @@ void process_at_exit_last(void (*function)(void))
 
 #if defined __x86_64__
 #define JUMP_SLOT R_X86_64_JUMP_SLOT
+#define DATA_SLOT R_X86_64_GLOB_DAT
 #elif defined __aarch64__
 #define JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define DATA_SLOT R_AARCH64_GLOB_DAT
 #elif defined __powerpc64__
 #define JUMP_SLOT R_PPC64_JMP_SLOT
+#define DATA_SLOT R_PPC64_GLOB_DAT
 #elif defined __s390x__
 #define JUMP_SLOT R_390_JMP_SLOT
+#define DATA_SLOT R_390_GLOB_DAT
 #endif
 
 static const char *const functions[] = {"malloc",   "free",          "calloc",         "realloc", "reallocarray",
@@ -260,6 +286,57 @@ static void redirect(struct follow *follow, const struct library *library, const
         if (value == follow->real[i] || is_lazy)
             write_slot(follow, library, slot, follow->ours[i]);
     }
+}
+
+/* --- the slots of all modules, in a running program --- */
+
+struct change_all {
+    const struct wrap_change *changes;
+    size_t n;
+    struct follow written; /* how many, and what could not be */
+};
+
+static void change_slot(struct change_all *all, const struct library *library, const ElfW(Rela) * relocation)
+{
+    const ElfW(Sym) *symbol = &library->symbols[ELF64_R_SYM(relocation->r_info)];
+    uintptr_t *slot = (uintptr_t *)(library->bias + relocation->r_offset);
+    bool is_call = ELF64_R_TYPE(relocation->r_info) == JUMP_SLOT;
+    if (!ELF64_R_SYM(relocation->r_info) || (!is_call && ELF64_R_TYPE(relocation->r_info) != DATA_SLOT) ||
+        (uintptr_t)slot < library->low || (uintptr_t)slot >= library->high || (uintptr_t)slot % sizeof *slot)
+        return;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct wrap_change *change = &all->changes[i];
+        if (!change->from || strcmp(library->strings + symbol->st_name, change->function) != 0)
+            continue;
+        uintptr_t value = __atomic_load_n(slot, __ATOMIC_RELAXED);
+        bool is_lazy = change->may_be_lazy && is_call && symbol->st_shndx == SHN_UNDEF && value >= library->low &&
+                       value < library->high;
+        if (value == change->from || is_lazy)
+            write_slot(&all->written, library, slot, change->to);
+    }
+}
+
+static int change_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct change_all *all = context;
+    struct library library;
+    (void)size;
+    read_segments(info, &library);
+    read_dynamic(&library);
+    uintptr_t ours = (uintptr_t)change_module;
+    if (!library.strings || !library.symbols || (ours >= library.low && ours < library.high))
+        return 0;
+    for (int table = 0; table < 2; table++)
+        for (size_t i = 0; library.tables[table].first && i < library.tables[table].n; i++)
+            change_slot(all, &library, &library.tables[table].first[i]);
+    return 0;
+}
+
+void wrap_slots_change(const struct wrap_change *changes, size_t n)
+{
+    static struct change_all all;
+    all = (struct change_all){.changes = changes, .n = n};
+    (void)dl_iterate_phdr(change_module, &all);
 }
 
 /* Whether the library, of this name, is what dlopen has loaded, or needed by it. */

@@ -23,6 +23,17 @@ void *wrap_real(const char *name);
  * in the scope of the module which calls it, at caller.  ctx: ordinary */
 void *wrap_real_for(const char *name, const void *caller);
 
+/* A function that modules call through their slots, and what the slots are to hold. */
+struct wrap_change {
+    const char *function;
+    uintptr_t from, to; /* from 0: left alone */
+    bool may_be_lazy;   /* a slot that will be filled at the first call gets to at once */
+};
+
+/* Changes the slots of all loaded modules but ours. Data that happens to hold such a function is left alone.  ctx:
+ * ordinary, shielded */
+void wrap_slots_change(const struct wrap_change *changes, size_t n);
+
 /* Notes a child that was made with these flags of clone and without the handlers of fork, because it is not measured;
  * does nothing if it shares our memory. errno is kept.  ctx: any, the parent */
 void wrap_note_clone(int pid, uint64_t flags);
