@@ -23,7 +23,7 @@ BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
 LIBRARY = BUILD / ".libs" / "libhpcrun-attach.so"
 PYTHON = """import hashlib, json, re
 seen, kept = hashlib.sha256(), {}
-for i in range(25000):
+for i in range(100000):
     kept[i % 5000] = json.dumps({"a": i, "b": [str(i)] * 8})
     seen.update(re.sub(r"[0-9]", "x", kept[i % 5000]).encode())
 print(seen.hexdigest())
@@ -37,7 +37,7 @@ int main(void)
     double *x = calloc(N, sizeof *x), *b = malloc(N * sizeof *b), sum = 0;
     for (int i = 0; i < N; i++)
         b[i] = i % 7;
-    for (int turn = 0; turn < 250; turn++) {
+    for (int turn = 0; turn < 2000; turn++) {
         double *next = malloc(N * sizeof *next);
 #pragma omp parallel for schedule(static)
         for (int i = 0; i < N; i++)
