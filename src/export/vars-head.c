@@ -152,7 +152,7 @@ static void put_plan(const struct export_job *job, struct buf *text)
     buf_fini(&source);
 }
 
-/* What hpcrun --attach has noted in the plan: since when, and what that means for blocks. */
+/* What hpcrun --unsafe-attach has noted in the plan: since when, and what that means for blocks. */
 static void put_attached(const struct export_job *job, struct buf *out)
 {
     static const char begins[] = "; attached to ";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program for hpcrun --attach: each letter of the first argument is a thread that does one kind of thing where being
+/* A program for hpcrun --unsafe-attach: each letter of the first argument is a thread that does one thing where being
  * attached to could be noticed, the second argument is how often. It prints how often something was not as it has to
  * be. c: system calls that EINTR would show; l: dlopen and dlclose; m: malloc, realloc and free; h: signal handlers;
  * v: vfork and posix_spawn; f: floating-point state and errno. In capitals: the first thread does it. */

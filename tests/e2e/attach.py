@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 # needs: memfd perf
-"""hpcrun --attach: programs that run already are attached to and left at random moments, and what they print and return
-is what they print and return without. What cannot be attached to is refused by name. Reports say since when, and name
+"""hpcrun --unsafe-attach: programs that run already are attached to and left at random moments, and what they print and
+return is what they print and return without. What cannot be attached to is refused by name. Reports say since when, and name
 the blocks of before by their mappings. Nothing is left in the program but an idle library.
 
 usage: attach.py [--rounds N] [--seed N] [NAME...]"""
@@ -116,8 +116,8 @@ def compile_c(name, text, *options, compiler="gcc"):
 def attach(pid, seconds, *options):
     directory = scratch / "measured"
     shutil.rmtree(directory, ignore_errors=True)
-    return subprocess.run([BUILD / "hpcrun", "--attach", str(pid), "--duration", str(seconds), "-o", directory, *options],
-                          capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL)
+    return subprocess.run([BUILD / "hpcrun", "--unsafe-attach", str(pid), "--duration", str(seconds), "-o", directory,
+                           *options], capture_output=True, text=True, check=False, timeout=300, stdin=subprocess.DEVNULL)
 
 
 def start(command):
@@ -221,7 +221,7 @@ def test_redis():
                 break
             except OSError:
                 time.sleep(0.02)
-        hpcrun = subprocess.Popen([BUILD / "hpcrun", "--attach", str(server.pid), "--duration", "0.3", "-o",
+        hpcrun = subprocess.Popen([BUILD / "hpcrun", "--unsafe-attach", str(server.pid), "--duration", "0.3", "-o",
                                    scratch / f"redis{number}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
         n = 0
@@ -272,7 +272,7 @@ def test_ends():
     expect(list((scratch / "measured").glob("*.hpcrun")), "a program that ends has no profile")
     process = start([compile_c("names", NAMES)])
     time.sleep(0.2)
-    hpcrun = subprocess.Popen([BUILD / "hpcrun", "--attach", str(process.pid), "-o", scratch / "interrupted"],
+    hpcrun = subprocess.Popen([BUILD / "hpcrun", "--unsafe-attach", str(process.pid), "-o", scratch / "interrupted"],
                               stderr=subprocess.PIPE, text=True)
     for line in hpcrun.stderr:
         if "attached" in line:
@@ -297,6 +297,12 @@ def refused(command, words, prefix=()):
     finish(process)
 
 
+def test_name():
+    for words in (["--attach", "4711"], ["--attach=4711"], ["--attach"]):
+        result = subprocess.run([BUILD / "hpcrun", *words], capture_output=True, text=True, check=False)
+        expect(result.returncode == 2 and "--unsafe-attach PID" in result.stderr, f"{words}: {result.stderr}")
+
+
 def test_refusals():
     sleeper = "#include <unistd.h>\n%s\nint main(void) { %s for (;;) pause(); }\n"
     refused([compile_c("fixed", sleeper % ("", ""), "-static")], "statically linked")
@@ -312,8 +318,8 @@ def test_refusals():
     if os.geteuid() == 0 and shutil.which("setpriv"):
         process = start([plain])
         time.sleep(0.2)
-        result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BUILD / "hpcrun", "--attach",
-                                 str(process.pid)], capture_output=True, text=True, check=False, cwd="/")
+        result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BUILD / "hpcrun",
+                                 "--unsafe-attach", str(process.pid)], capture_output=True, text=True, check=False, cwd="/")
         expect(result.returncode != 0 and ("only that user" in result.stderr or "ermission" in result.stderr),
                f"another user: {result.stderr}")
         process.kill()
@@ -322,7 +328,7 @@ def test_refusals():
     expect(result.returncode == 1 and "cannot be attached to" in result.stderr, f"no process: {result.stderr}")
     process = start([plain])
     for options, words in ((("-e", "REALTIME"), "cannot be measured"), (("-e", "BLOCKTIME"), "cannot"),
-                           (("--delay", "1"), "do not go with --attach")):
+                           (("--delay", "1"), "do not go with --unsafe-attach")):
         result = attach(process.pid, 1, *options)
         expect(result.returncode != 0 and words in result.stderr, f"{options}: {result.stderr}")
     process.kill()

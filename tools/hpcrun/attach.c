@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hpcrun --attach: the order of it, and what is refused. What is done in the program is inject.c's. */
+/* hpcrun --unsafe-attach: the order of it, and what is refused. What is done in the program is inject.c's. */
 #include "hpcrun.h"
 
 #include <dlfcn.h>
@@ -178,7 +178,9 @@ static int check_plan(const struct source_plan *plan, struct error *err)
                                  : "");
     }
     if (plan->wants_waits || plan->sched.tier)
-        return error_set(err, ERR_UNSUPPORTED, "waiting times and the scheduler cannot be recorded with --attach");
+        return error_set(err, ERR_UNSUPPORTED,
+                         "waiting times and the scheduler of a program that runs already cannot be "
+                         "recorded");
     return 0;
 }
 
@@ -452,7 +454,7 @@ int launch_attach(const struct hpcrun_options *given)
         options.mark_ns)
         return tool_usage("hpcrun",
                           "--delay, -ds, --lifetime, --leaks-at and signals that switch the sampling do not go "
-                          "with --attach");
+                          "with --unsafe-attach");
     uint64_t duration_ns = options.duration_ns;
     int program_fd = (int)syscall(SYS_pidfd_open, options.attached, 0);
     if (program_fd < 0)

@@ -52,7 +52,7 @@ struct hpcrun_options {
     bool allows_foreign;     /* --foreign-directory */
     const char *report_file; /* --report=FILE; NULL: standard error */
     bool lists_names;        /* --list-names, for the completion of shells */
-    pid_t attached;          /* --attach; 0: none */
+    pid_t attached;          /* --unsafe-attach; 0: none */
     bool appends, lists, doctor, report, leaks, strict, prints_plan, status, control, json;
     uint32_t deepbind; /* enum arena_deep */
     uint64_t debug;    /* HPCRUN_DEBUG, as in struct arena_header */
@@ -157,9 +157,9 @@ int launch_run(const struct hpcrun_options *options);
  * Returns the exit status: 0, also when there was nothing, 1 when something remains. */
 int launch_collect(const struct hpcrun_options *options);
 
-/* hpcrun --attach: measures process options->attached, which runs already, until it ends, --duration is over, or this
- * process is told to end; then leaves it. Returns an exit status: 0, 1 when it could not be measured, or not be left, 2
- * for wrong events. */
+/* hpcrun --unsafe-attach: measures process options->attached, which runs already, until it ends, --duration is over, or
+ * this process is told to end; then leaves it. Returns an exit status: 0, 1 when it could not be measured, or not be
+ * left, 2 for wrong events. */
 int launch_attach(const struct hpcrun_options *options);
 
 /* --- report.c: --report, what a user would type next, once for all ranks of a run --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of functions in a program that runs, for hpcrun --attach. One thread is stopped at a safe point, makes the
- * calls, and goes on exactly where it was; no other thread is stopped. Ordinary code. */
+/* Calls of functions in a program that runs, for hpcrun --unsafe-attach. One thread is stopped at a safe point, makes
+ * the calls, and goes on exactly where it was; no other thread is stopped. Ordinary code. */
 #ifndef LOCUS_HPCRUN_INJECT_H
 #define LOCUS_HPCRUN_INJECT_H
 

@@ -184,7 +184,7 @@ static int run_tool(int argc, char **argv)
         return tool_usage("hpcrun", "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
                                     "machine that is merely described");
     if (options.attached)
-        return options.command[0] ? tool_usage("hpcrun", "--attach takes no command: the program runs already")
+        return options.command[0] ? tool_usage("hpcrun", "--unsafe-attach takes no command: the program runs already")
                                   : launch_attach(&options);
     if (!options.command[0])
         return tool_usage("hpcrun", "no command is given");

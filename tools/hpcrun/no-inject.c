@@ -4,7 +4,7 @@
 
 const char *inject_refusal(void)
 {
-    return "--attach is written for x86-64 only: on this processor the program has to be started by hpcrun";
+    return "--unsafe-attach is written for x86-64 only: on this processor the program has to be started by hpcrun";
 }
 
 int inject_call(struct inject_thread *thread, uint64_t address, const char *text, uint64_t number, uint64_t *result,

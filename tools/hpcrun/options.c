@@ -147,6 +147,7 @@ enum {
     OPT_METRIC,
     OPT_AGENT,
     OPT_ATTACH,
+    OPT_ATTACH_SAFE,
     OPT_NO_UNWIND = OPTION_UNUSED,
     OPT_NO_GPROF,
     OPT_SERIAL_ONLY,
@@ -259,17 +260,17 @@ static const struct option_row rows[] = {
      "begins a phase, by which reports can be split (hpcquery vars --by phase), and mark alone ends it; snapshot "
      "writes the measurement as it is now. Weights stay exact, and reports say what was paused."},
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
-    {OPT_ATTACH, "--attach", "PID",
+    {OPT_ATTACH, "--unsafe-attach", "PID",
      "Measure process PID, which runs already, until it ends, --duration is over, or hpcrun gets SIGINT or SIGTERM; "
-     "the "
-     "program goes on. For a moment one of its threads is stopped at a safe point and loads a library; no other one "
-     "is. "
-     "All its threads are sampled. Blocks that were allocated before are named by their mapping, later ones by their "
-     "call path. Afterwards the library stays in the program and does nothing; a process can be attached to once. "
-     "Refused are static programs, "
-     "programs for musl or of 32 bits, those of other users, in other containers, with a seccomp filter, under a "
-     "debugger, or that handle SIGURG. Events must be such as the kernel signals while the program computes: no "
-     "timers, no waiting times, no scheduler."},
+     "the program goes on. In rare cases it does not: the guide says in which. For a moment one of its threads is "
+     "stopped "
+     "at a safe point and loads a library; no other one is. All its threads are sampled. Blocks that were allocated "
+     "before are named by their mapping, later ones by their call path. Afterwards the library stays in the program "
+     "and does nothing; a process can be attached to once. Refused are static programs, programs for musl or of 32 "
+     "bits, those of other users, in other containers, with a seccomp filter, under a debugger, or that handle SIGURG. "
+     "Events must be such as the kernel signals while the program computes: no timers, no waiting times, no "
+     "scheduler."},
+    {OPT_ATTACH_SAFE, "--attach", "[=PID]", NULL},
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
      "unmeasured, after a message."},
@@ -355,7 +356,7 @@ static const struct option_spec spec = {
     .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR|JOBID]\n"
                 "--control PID|DIR pause|resume|rate N|mark [NAME]|snapshot\n--doctor [--machine DIR]\n"
                 "-L [--machine DIR] [PATTERN...]\n"
-                "--attach PID [--duration SECONDS] [--report] [options]\n--print-plan [-e EVENT]... [--machine "
+                "--unsafe-attach PID [--duration SECONDS] [--report] [options]\n--print-plan [-e EVENT]... [--machine "
                 "DIR]\n--collect DIR [--local DIR]\n"
                 "--try DB [--try ACTION:VARIABLE]... [--pairs N] [--metric cpu|user|wall|REGEX] [--] COMMAND [ARG...]",
     .description =
@@ -370,7 +371,7 @@ static const struct option_spec spec = {
                 "  hpcrun --report ./app              measure, combine, print the variables\n"
                 "  srun hpcrun -o DIR ./app           all ranks into one directory\n"
                 "  hpcrun --try DB ./app              try what hpcquery advice DB says\n"
-                "  hpcrun --attach 4711 --report      measure what runs already, until Ctrl-C\n"
+                "  hpcrun --unsafe-attach 4711 --report      measure what runs already, until Ctrl-C\n"
                 "  hpcrun --status                    what is being measured here, and its progress",
     .environment =
         "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
@@ -509,7 +510,7 @@ static int take_agent(const char *value, struct hpcrun_options *options, struct 
 static int take_attach(const char *value, struct hpcrun_options *options, struct error *err)
 {
     unsigned long number;
-    int status = parse_number("--attach", value, 1, INT_MAX, &number, err);
+    int status = parse_number("--unsafe-attach", value, 1, INT_MAX, &number, err);
     options->attached = status == 0 ? (pid_t)number : 0;
     return status;
 }
@@ -524,6 +525,10 @@ static int take_control(int id, const char *value, struct hpcrun_options *option
     switch (id) {
     case OPT_AGENT:
         return take_agent(value, options, err);
+    case OPT_ATTACH_SAFE:
+        return error_set(err, ERR_USAGE,
+                         "--attach can harm the program in rare cases (in the guide: \"A program that hpcrun did not "
+                         "start\"); --unsafe-attach PID attaches all the same");
     case OPT_ATTACH:
         return take_attach(value, options, err);
     case OPT_DELAY:

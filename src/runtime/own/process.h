@@ -17,9 +17,9 @@ bool process_is_vfork_child_sig(void);
 /* Says whether profiling goes on (true) or has ended for good (false).  ctx: ordinary */
 void process_set_running_sig(bool is_running);
 
-/* Whether the runtime came into a program that was running already (hpcrun --attach): then nothing of what the program
- * did before is known, its signal masks stay as they are, and it has more threads than have met the runtime.  ctx: any
- */
+/* Whether the runtime came into a program that was running already (hpcrun --unsafe-attach): then nothing of what the
+ * program did before is known, its signal masks stay as they are, and it has more threads than have met the runtime.
+ * ctx: any */
 bool process_is_attached_sig(void);
 void process_set_attached_sig(void);
 

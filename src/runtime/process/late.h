@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that is measured from its middle on (hpcrun --attach). */
+/* A program that is measured from its middle on (hpcrun --unsafe-attach). */
 #ifndef LOCUS_RUNTIME_PROCESS_LATE_H
 #define LOCUS_RUNTIME_PROCESS_LATE_H
 
