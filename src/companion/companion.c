@@ -171,6 +171,7 @@ static void checkpoint(struct companion *c, struct companion_process *process, b
         /* Not queued: the final writing would have to wait for it. */
         if (job)
             job->has_ended = true;
+        (void)snprintf(process->why_unsaved, sizeof process->why_unsaved, "too little memory, or too many processes");
         return;
     }
     process->is_checkpointing = true;

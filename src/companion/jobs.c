@@ -343,8 +343,12 @@ static void finish_checkpoint(struct companion *c, struct companion_job *job, co
     int64_t now = companion_now_ms(), pause = (now - job->start_ms) * CHECKPOINT_SHARE;
     process->is_checkpointing = false;
     process->was_checkpointed |= !failure;
+    (void)snprintf(process->why_unsaved, sizeof process->why_unsaved, "%.150s",
+                   failure ? trouble_of(process, failure) : "");
     if (!failure)
         note_claimed(process);
+    else
+        process->n_taken_checkpointed = UINT64_MAX; /* so that the next one is news */
     process->checkpoint_due_ms = now + (pause > companion_checkpoint_ms(c) ? pause : companion_checkpoint_ms(c));
     if (failure && !c->has_said_checkpoint)
         companion_log(c, "The checkpoint of process %u failed, later ones may fail too: %s.", process->pid,

@@ -93,6 +93,7 @@ struct companion_process {
     bool was_checkpointed;
     bool is_checkpointing;
     bool wants_snapshot;           /* its owner wants its files now */
+    char why_unsaved[160];         /* why the last checkpoint failed; empty: it did not */
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
     int64_t checkpoint_due_ms;
     int64_t mark_due_ms;                  /* 0: no mark is to be made */

@@ -546,12 +546,19 @@ static void serve_control(struct companion *c, struct companion_connection *conn
 void companion_answer_snapshots(struct companion *c)
 {
     for (struct companion_connection *n = c->connections; n; n = n->next) {
-        bool is_waiting = n->fd >= 0 && n->waits_snapshot;
-        for (const struct companion_process *p = c->processes; is_waiting && p; p = p->next)
-            is_waiting = !is_meant(p, n->snapshot_pid) || !(p->wants_snapshot || p->is_checkpointing);
-        if (!is_waiting)
+        bool is_done = n->fd >= 0 && n->waits_snapshot;
+        char why[256] = "";
+        for (const struct companion_process *p = c->processes; is_done && p; p = p->next) {
+            if (!is_meant(p, n->snapshot_pid))
+                continue;
+            is_done = !(p->wants_snapshot || p->is_checkpointing);
+            if (p->why_unsaved[0])
+                (void)snprintf(why, sizeof why, "process %ld could not be saved: %s", (long)p->peer_pid,
+                               p->why_unsaved);
+        }
+        if (!is_done)
             continue;
-        send_text(n->fd, COMPANION_WRITTEN, c->setup->dir);
+        send_text(n->fd, why[0] ? COMPANION_REFUSED : COMPANION_WRITTEN, why[0] ? why : c->setup->dir);
         n->waits_snapshot = false;
     }
 }

@@ -182,7 +182,7 @@ def check_weights(place, seconds):
 
 
 def check_time(place):
-    """Half of the rate, and the samples stand for the same time."""
+    """A quarter of the rate, and the samples stand for the same time."""
     program = Program(place, "time", 3600)
     program.wait_for(20)
     program.control("rate", "125")
@@ -192,6 +192,97 @@ def check_time(place):
     part = told["sampled_s"] / (told["user_s"] + told["system_s"])
     print(f"with a quarter of the rate samples stand for {part:.1%} of the CPU time")
     expect(0.7 <= part <= 1.25, f"samples stand for {part:.1%} of the time") # few samples on a busy machine
+
+
+FORKER = r"""
+#include <stdlib.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static volatile double cells[1 << 16];
+__attribute__((noinline)) static void work(const char *until)
+{
+    while (access(until, F_OK) != 0)
+        for (int i = 0; i < 1 << 16; i++)
+            cells[i] += i;
+}
+__attribute__((noinline)) static void child_work(const char *until)
+{
+    while (access(until, F_OK) != 0)
+        for (int i = 0; i < 1 << 16; i++)
+            cells[i] += 2 * i;
+}
+int main(int argc, char **argv)
+{
+    (void)argc;
+    work(argv[1]);
+    if (fork() == 0) {
+        child_work(argv[2]);
+        _exit(0);
+    }
+    wait(NULL);
+    return 0;
+}
+"""
+
+
+def check_forks(place):
+    """A child begins in the phase of its parent, whatever other phases there were before."""
+    (place / "forker.c").write_text(FORKER, encoding="utf-8")
+    subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-o", place / "forker", place / "forker.c"], check=True)
+    directory, flags = place / "forks.m", [place / "go-on", place / "end"]
+    process = subprocess.Popen([BUILD / "hpcrun", "-e", "EADDR@f500", "-o", directory, place / "forker", *flags],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def wait_for(pid, samples):
+        for _ in range(600):
+            found = run(BUILD / "hpcrun", "--status", "--json", pid, status=None).stdout
+            if found and sum(each["address_samples"] for each in json.loads(found)["processes"] if each["pid"] == pid) >= samples:
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"process {pid} has fewer than {samples} samples")
+
+    wait_for(process.pid, 20)
+    for phase in ("ALPHA", "BETA"):
+        run(BUILD / "hpcrun", "--control", process.pid, "mark", phase)
+        before = json.loads(run(BUILD / "hpcrun", "--status", "--json", process.pid).stdout)["processes"][0]["address_samples"]
+        wait_for(process.pid, before + 20)
+    flags[0].touch()
+    child = 0
+    while not child:
+        found = subprocess.run(["pgrep", "-P", str(process.pid), "-x", "forker"], capture_output=True, text=True, check=False).stdout.split()
+        child = int(found[0]) if found else 0
+    wait_for(child, 50)
+    flags[1].touch()
+    process.wait(60)
+    run(BUILD / "hpcprof", "-q", "-o", place / "forks", directory)
+    answer = json.loads(run(BUILD / "hpcquery", "functions", "--by", "phase", "--json", "--top", "0", place / "forks").stdout)
+    found = {}
+    for name in ("work", "child_work"):
+        for row in answer["rows"]:
+            if row["function"] == name:
+                found[name] = {cell["phase"] for cell in row["cells"] if cell["value"]}
+    print("phases of parent and child:", found)
+    expect(answer["columns"] == ["", "ALPHA", "BETA"], f"the phases are {answer['columns']}")
+    expect(found.get("child_work") == {"BETA"}, f"the child is in {found}")
+
+
+def check_unsaved(place):
+    """What could not be saved is not said to be."""
+    program = Program(place, "unsaved", 3600)
+    program.wait_for(20)
+    moved = place / "elsewhere"
+    program.directory.rename(moved)
+    place.joinpath("unsaved.m").write_text("in the way", encoding="utf-8")
+    answer = program.control("snapshot", status=None)
+    saved = list(moved.glob("*.hpcrun"))
+    expect((answer.returncode == 0) == bool(saved), f"status {answer.returncode} with {len(saved)} profiles: {answer.stdout}{answer.stderr}")
+    print("a snapshot without its directory:", answer.returncode, answer.stderr.strip()[:100])
+    place.joinpath("unsaved.m").unlink()
+    moved.rename(program.directory)
+    program.control("snapshot")
+    expect(list(program.directory.glob("*.hpcrun")), "the next snapshot is not there")
+    program.end()
+    database(program.directory, place / "unsaved")
 
 
 def check_cost(place):
@@ -293,7 +384,7 @@ def main():
         subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-pthread", "-o", place / "live", SOURCE / "tests/e2e/live.c"],
                        check=True)
         checks = {"seconds": lambda: check_seconds(place, arguments.seconds), "snapshots": lambda: check_snapshots(place),
-                  "weights": lambda: check_weights(place, 15), "time": lambda: check_time(place), "cost": lambda: check_cost(place),
+                  "weights": lambda: check_weights(place, 15), "time": lambda: check_time(place), "cost": lambda: check_cost(place), "forks": lambda: check_forks(place), "unsaved": lambda: check_unsaved(place),
                   "users": lambda: check_users(place), "kills": lambda: check_kills(place, arguments.kills, random.Random(arguments.seed))}
         try:
             for key, check in checks.items():

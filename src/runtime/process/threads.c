@@ -680,6 +680,7 @@ void thread_fork_child(void)
     bool lacks_stack_room = old->lacks_stack_room;
     uint8_t mask_exceptions = old->mask_exceptions;
     take_over(state, old);
+    regions_fork_child_sig(state);
     state->regions.working = NULL; /* the thread that opened it does not exist here */
     state->maker = NULL;
     state->maker_is_guess = false;

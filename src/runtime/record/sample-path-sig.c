@@ -64,6 +64,14 @@ static uint32_t phase_name_sig(uint32_t index)
     return ref;
 }
 
+void regions_fork_child_sig(struct thread_state *self)
+{
+    for (size_t i = 0; i < ARENA_PHASES; i++)
+        atomic_store_explicit(&phases.names[i], 0, memory_order_relaxed);
+    self->regions.phase = 0;
+    self->regions.phase_seen = UINT32_MAX;
+}
+
 /* Whether another phase has begun since the last sample; one that cannot be named yet begins at a later one. Apart from
  * its caller, whose stack is needed for more. */
 __attribute__((noinline)) static void phase_look_sig(struct thread_regions *mine)

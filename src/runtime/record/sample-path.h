@@ -18,6 +18,10 @@
 /* The number of regions that the calling thread is in.  ctx: any */
 uint32_t regions_depth_sig(void);
 
+/* Forgets the phases of the parent's arena: that of a child numbers its own. self: the only thread.  ctx: at-fork child
+ */
+void regions_fork_child_sig(struct thread_state *self);
+
 /* Counts the regions that a thread is still in when it ends.  ctx: any */
 void regions_thread_ends_sig(const struct thread_state *self);
 
