@@ -283,6 +283,15 @@ static void put_coverage(const struct report *report, struct buf *text)
                    100 * sampled_s / used_s, used_s, report->is_user_only ? " in user mode" : "");
 }
 
+/* Whether a note says that the owner of a process let its clocks tick less often (collect/variables.c). */
+static bool is_slowed_by_owner(const struct model *model)
+{
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (strstr(model->notes[i], ": its owner had its clocks tick 1/"))
+            return true;
+    return false;
+}
+
 #define SLOWED_LEAST 1.25
 
 /* Puts how much more slowly than was asked for the program was sampled, and why. */
@@ -293,8 +302,12 @@ static void put_slowed(const struct report *report, const struct export_job *job
     struct buf text = {0};
     if (factor < SLOWED_LEAST)
         return;
-    buf_printf(&text, "sampled at %.0f %% of the rate, so that this takes no more than its share", 100 / factor);
-    if (event->sample_cost_ns >= 10000000)
+    bool is_by_owner = is_slowed_by_owner(report->model);
+    buf_printf(&text, "sampled at %.0f %% of the rate, %s", 100 / factor,
+               is_by_owner ? "which its owner lowered from outside" : "so that this takes no more than its share");
+    if (is_by_owner)
+        buf_printf(&text, " (hpcrun --control)");
+    else if (event->sample_cost_ns >= 10000000)
         buf_printf(&text, ": a sample costs %.0f ms on this machine", (double)event->sample_cost_ns / 1e6);
     else if (event->sample_cost_ns)
         buf_printf(&text, ": a sample costs %.0f us on this machine", (double)event->sample_cost_ns / 1e3);

@@ -82,9 +82,10 @@ static void name_stack(struct running_names *namer, const struct live_variable_p
 {
     struct path_frame *path = NULL;
     size_t n = 0, capacity = 0;
-    if (place->n_frames && push_place(namer, &place->frames[0], &path, &n, &capacity) && n)
-        (void)snprintf(variable->name, sizeof variable->name, "stack of %.150s",
-                       symbolizer_text(namer->symbolizer, path[n - 1].code.function));
+    if (place->n_frames && push_place(namer, &place->frames[0], &path, &n, &capacity) && n) {
+        const char *function = symbolizer_text(namer->symbolizer, path[n - 1].code.function);
+        (void)snprintf(variable->name, sizeof variable->name, "stack of %.150s", *function ? function : "?");
+    }
     free(path);
 }
 

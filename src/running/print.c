@@ -58,7 +58,7 @@ static void put_bytes(FILE *out, uint64_t bytes)
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
     size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+    for (; value >= (unit ? 1023.95 : 1024) && unit + 1 < sizeof units / sizeof *units; unit++)
         value /= 1024;
     (void)fprintf(out, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
@@ -74,11 +74,15 @@ static void put_fates(FILE *out, const struct live_event *event)
 {
     uint64_t n_decided = 0;
     const char *separator = "";
+    bool is_beside = false;
     (void)fprintf(out, "          ");
     for (int fate = 0; fate < FATE_MAX; fate++) {
         n_decided += fate < FATE_TAKEN_MAX ? event->fates[fate] : 0;
         if (!event->fates[fate])
             continue;
+        if (fate >= FATE_TAKEN_MAX && !is_beside)
+            separator = "; not among them: ";
+        is_beside |= fate >= FATE_TAKEN_MAX;
         (void)fprintf(out, "%s%llu %s", separator, (unsigned long long)event->fates[fate], fate_row(fate)->name);
         separator = ", ";
     }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 
 #include "base/options.h"
@@ -221,14 +222,55 @@ static void show_plain(struct running_list *list, FILE *out)
     }
 }
 
+/* Writes a line, as far as there are columns. */
+static void put_cropped(const char *line, size_t n_bytes, size_t n_columns, FILE *out)
+{
+    size_t n = 0, at = 0;
+    for (; at < n_bytes; at++) {
+        n += ((unsigned char)line[at] & 0xc0) != 0x80; /* else it goes on with a character */
+        if (n > n_columns)
+            break;
+    }
+    (void)fwrite(line, 1, at, out);
+}
+
+/* What fits the screen, from its top on: lines that have no room are left out, the last line says what there is to do.
+ */
+static void show_screen(struct running_list *list, FILE *out)
+{
+    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    char *text = NULL;
+    size_t n_bytes = 0, n_rows;
+    FILE *made = open_memstream(&text, &n_bytes);
+    if (!made)
+        return;
+    show_plain(list, made);
+    if (fclose(made) == 0) {
+        (void)ioctl(fileno(out), TIOCGWINSZ, &size);
+        n_rows = size.ws_row > 2 ? size.ws_row - 1u : 1;
+        (void)fprintf(out, "\033[H\033[2J");
+        const char *line = text;
+        for (size_t row = 0; row < n_rows && *line; row++) {
+            size_t n = strcspn(line, "\n");
+            put_cropped(line, n, size.ws_col ? size.ws_col : 80, out);
+            (void)fputc('\n', out);
+            line += n + (line[n] == '\n');
+        }
+        (void)fprintf(out, "%s", *line ? "Ctrl-C ends; --plain has all lines" : "Ctrl-C ends");
+    }
+    free(text);
+}
+
 static void show(struct running_list *list, const struct running_show *how, FILE *out)
 {
     if (how->is_json) {
         print_all_json(list, out);
         return;
     }
-    if (!how->is_plain && !how->is_once)
-        (void)fprintf(out, "\033[H\033[2J");
+    if (!how->is_plain && !how->is_once) {
+        show_screen(list, out);
+        return;
+    }
     show_plain(list, out);
     (void)fprintf(out, "\n");
 }

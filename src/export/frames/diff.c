@@ -36,8 +36,17 @@ static bool is_of_line(enum frame_kind kind)
     return kind == FRAME_LINE || kind == FRAME_INSTRUCTION;
 }
 
-/* Marks the nodes that are compared: variables; or all nodes outside the data-centric tree; or, with lines, those of
- * them that are lines or instructions. */
+/* Whether a node is what samples without a variable are of: "<compute>", "<waiting>". */
+static bool is_of_none(const struct frame *frame, uint32_t node, const bool *is_data)
+{
+    size_t n_parents;
+    const uint32_t *parents = frame_parents(frame, node, &n_parents);
+    return is_data[node] && n_parents && frame_kind(frame, node) == FRAME_GROUP &&
+           strcmp(frame_name(frame, parents[0]), "<unknown attribute>") == 0;
+}
+
+/* Marks the nodes that are compared: variables, and what stands for none; or all nodes outside the data-centric tree;
+ * or, with lines, those of them that are lines or instructions. */
 static bool *choose_nodes(const struct frame *frame, bool variables, bool lines, size_t *n_chosen)
 {
     size_t n = frame_n_nodes(frame), n_parents;
@@ -46,7 +55,7 @@ static bool *choose_nodes(const struct frame *frame, bool variables, bool lines,
     for (uint32_t i = 0; keep && is_data && i < n; i++) {
         const uint32_t *parents = frame_parents(frame, i, &n_parents);
         is_data[i] = n_parents ? parents[0] < i && is_data[parents[0]] : frames_is_data(frame, i);
-        keep[i] = variables ? frame_kind(frame, i) == FRAME_VARIABLE
+        keep[i] = variables ? frame_kind(frame, i) == FRAME_VARIABLE || is_of_none(frame, i, is_data)
                             : !is_data[i] && (!lines || is_of_line(frame_kind(frame, i)));
         *n_chosen += keep[i];
     }

@@ -324,7 +324,7 @@ const char *bytes_text(double value, char text[NUMBER_BYTES])
     size_t unit = 0;
     if (isnan(value))
         return "-";
-    while (value >= 1024 && unit < 4) {
+    while (value >= (unit ? 1023.95 : 1024) && unit < 4) {
         value /= 1024;
         unit++;
     }
