@@ -424,6 +424,25 @@ def check_numbers(scratch, name, words, database, steps, seed):
     return n
 
 
+def check_differences(scratch):
+    """Differences by variable leave out nothing, not what is no variable either: they add up to the change of the total."""
+    for name, counts in (("idle", (100, 300)), ("busy", (130, 700))):
+        profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)])
+        profile.sample([(APP, 0x1010), (APP, 0x2020)], {0: counts[0]}, m.by_address("DATACENTRIC_Static", APP, 0x404040, "static", "grid", 4096, [[0, 0, counts[0]]]))
+        profile.sample([(APP, 0x1010), (APP, 0x2040)], {0: counts[1]}, m.reason("DATACENTRIC_No_Compute"))
+        (scratch / name).mkdir()
+        profile.write(scratch / name)
+        run("hpcprof", "-o", scratch / f"{name}-db", scratch / name)
+    done = subprocess.run([BUILD / "hpcquery", "diff", "--by", "variable", "--threshold", "0", "--top", "0", "--json", "idle-db", "busy-db"],
+                          capture_output=True, text=True, check=False, cwd=scratch)
+    expect(done.returncode == 3, f"diff: {done.stderr}")
+    answer = json.loads(done.stdout)
+    change, whole = sum(row["change"] for row in answer["differences"]), answer["total_after"] - answer["total_before"]
+    expect(abs(change - whole) <= 1e-6 * answer["total_after"], f"differences are {change} in all, not {whole}: {answer}")
+    compute = [row for row in answer["differences"] if row["name"] == "<compute>"]
+    expect(len(compute) == 1 and abs(compute[0]["change"] - 0.4) < 1e-9, f"<compute> has become {compute}: {answer}")
+
+
 # --- all -----------------------------------------------------------------------------------------------------------------
 
 
@@ -461,7 +480,7 @@ def main():
             GOLDEN.write_text(text_of_screens(), encoding="utf-8")
         else:
             compare(GOLDEN.read_text(encoding="utf-8"))
-        for check in (check_keys, check_browser, check_hostile, check_signals, check_stop):
+        for check in (check_differences, check_keys, check_browser, check_hostile, check_signals, check_stop):
             check(scratch)
         n = check_numbers(scratch, "minicg", ["minicg"], "minicg", STEPS // 2, 3)
         n += check_numbers(scratch, "compared", ["before-db", "after-db"], "after-db", STEPS - STEPS // 2, 5)
