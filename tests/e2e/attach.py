@@ -96,6 +96,25 @@ int main(void)
     }
 }
 """
+SLOW = r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+static volatile double sum;
+static void *load(void *name)
+{
+    return dlopen(name, RTLD_NOW);
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    double handle = argc;
+    pthread_create(&thread, NULL, load, argv[1]);
+    for (long i = 0; i < 800000000; i++)
+        sum += handle;
+    return 6;
+}
+"""
 failures = []
 args = None
 scratch = None
@@ -153,20 +172,48 @@ def find_victim(process, name):
     return process.pid
 
 
-def same(title, command, name=None, latest=0.5):
+def is_traced(pid):
+    try:
+        return "TracerPid:\t0\n" not in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def attach_with_stops(pid, seconds):
+    """Job control stops the program again and again, mostly while hpcrun has one of its threads."""
+    shutil.rmtree(scratch / "stopped", ignore_errors=True)
+    hpcrun = subprocess.Popen([BUILD / "hpcrun", "--unsafe-attach", str(pid), "--duration", str(seconds), "-o",
+                               scratch / "stopped"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+    n_stops, end = 0, time.monotonic() + 100
+    while hpcrun.poll() is None and time.monotonic() < end:
+        if not is_traced(pid) and random.random() > 0.002:
+            continue
+        time.sleep(random.choice((0, 0, 0.001, 0.003)))
+        n_stops += is_traced(pid)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+            time.sleep(random.uniform(0.001, 0.02))
+    return subprocess.CompletedProcess([], hpcrun.wait(), "", f"{hpcrun.stderr.read()} ({n_stops} stops of a traced one)")
+
+
+def same(title, command, name=None, latest=0.5, measure=attach):
     """Runs it alone, then so many times with hpcrun coming and going."""
     expected, n_measured = finish(start(command)), 0
     for number in range(args.rounds):
         process = start(command)
         time.sleep(random.uniform(0.01, latest))
-        result = attach(find_victim(process, name), round(random.uniform(0.02, 0.4), 3))
+        result = measure(find_victim(process, name), round(random.uniform(0.02, 0.4), 3))
         found = finish(process)
         n_measured += result.returncode == 0
         expect(found == expected, f"{title}, {number}: {found} instead of {expected}; hpcrun said: {result.stderr}")
         has_ended = "ended" in result.stderr or "no process" in result.stderr or "No such process" in result.stderr
         expect(result.returncode == 0 or has_ended or "safe point" in result.stderr, f"{title}, {number}: {result.stderr}")
     print(f"{title}: {args.rounds} times, {n_measured} measured", flush=True)
-    expect(n_measured * 2 >= args.rounds, f"{title}: {n_measured} of {args.rounds} could be measured")
+    expect(n_measured * 2 >= args.rounds or measure != attach, f"{title}: {n_measured} of {args.rounds} could be measured")
 
 
 def compile_cases():
@@ -177,6 +224,32 @@ def test_cases():
     program = compile_cases()
     for kinds in ("clmhfm", "Clmhf", "cLmhf", "clMhf", "clmHf", "lmhvf", "lmhVf"):
         same(kinds, [program, kinds, "300"])
+
+
+def test_stops():
+    program = compile_cases()
+    for kinds in ("lmhf", "Fm"):
+        same(f"stops, {kinds}", [program, kinds, "1200"], measure=attach_with_stops)
+
+
+def test_slow():
+    """The loader is held for seconds, and hpcrun is told to end meanwhile: only after that it does."""
+    compile_c("slow.so", "#include <unistd.h>\n__attribute__((constructor)) static void wait(void) { sleep(11); }\n",
+              "-shared", "-fPIC")
+    process = start([compile_c("slow", SLOW, "-pthread"), scratch / "slow.so"])
+    time.sleep(0.5)
+    hpcrun = subprocess.Popen([BUILD / "hpcrun", "--unsafe-attach", str(process.pid), "-o", scratch / "slowly"],
+                              stderr=subprocess.PIPE, text=True, cwd=scratch)
+    end = time.monotonic() + 5
+    while not is_traced(process.pid) and time.monotonic() < end:
+        pass
+    time.sleep(0.5)
+    hpcrun.send_signal(signal.SIGQUIT)
+    said = hpcrun.communicate(timeout=100)[1]
+    expect("in a call of ours for 10 s" in said, f"a slow loader: {said}")
+    expect(hpcrun.returncode == -signal.SIGQUIT, f"a slow loader: hpcrun returns {hpcrun.returncode}")
+    status = finish(process)[0]
+    expect(status == 6, f"a slow loader: the program returns {status}")
 
 
 def test_python():

@@ -27,7 +27,7 @@
 #include "base/path.h"
 
 #define TRIES_MAX 400
-#define CALL_MS 20000      /* after that, a call will not return */
+#define PATIENCE_MS 10000  /* a call that takes longer is spoken of, again and again */
 #define STOP_MS 200        /* in the kernel, a thread may not stop for a while */
 #define STACK_BYTES 98304  /* that a call may need */
 #define RED_ZONE 128       /* bytes below the stack pointer that belong to the interrupted function */
@@ -46,7 +46,7 @@ struct inject_thread {
     uint64_t mask;
     uint64_t gadget; /* a system call instruction, where calls return to */
     int memory_fd;
-    bool is_lost; /* has ended, or hangs in a call */
+    bool is_lost; /* has ended */
 };
 
 /* What is known of the program. */
@@ -109,22 +109,20 @@ static bool is_event_stop(int status)
     return status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* Waits until the interrupted thread stands still, and passes on what comes before. False when it has ended, or is
- * stopped by job control. */
-static bool await_interrupt(pid_t tid)
+enum arrival { HAS_ENDED, BY_INTERRUPT, BY_JOB_CONTROL };
+
+/* Waits until the interrupted thread stands still, and passes on what comes before. Where job control stops it in this
+ * moment, that is its stop. */
+static enum arrival await_interrupt(pid_t tid)
 {
     int status = 0;
     uint64_t end_ms = now_ms() + STOP_MS;
     for (;;) {
         int is_stopped = wait_stop(tid, STOP_MS, &status);
         if (is_stopped < 0)
-            return false;
-        if (is_stopped && is_event_stop(status) && WSTOPSIG(status) == SIGTRAP)
-            return true;
-        if (is_stopped && is_event_stop(status)) { /* job control: it stays stopped */
-            (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
-            return false;
-        }
+            return HAS_ENDED;
+        if (is_stopped && is_event_stop(status))
+            return WSTOPSIG(status) == SIGTRAP ? BY_INTERRUPT : BY_JOB_CONTROL;
         if (is_stopped)
             (void)ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)WSTOPSIG(status));
         /* A thread that has begun to be traced cannot be left before it stops. */
@@ -205,7 +203,8 @@ static bool save(struct inject_thread *thread)
     return is_saved;
 }
 
-/* To where the kernel looks for signals on the way out: there it also settles what becomes of a system call. */
+/* To where the kernel looks for signals on the way out: there it also settles what becomes of a system call. A stop by
+ * job control is such a place, too, and the kernel keeps it when the thread is let go. */
 static bool to_the_way_out(const struct inject_thread *thread)
 {
     struct user_regs_struct regs;
@@ -214,7 +213,7 @@ static bool to_the_way_out(const struct inject_thread *thread)
     regs.orig_rax = (unsigned long long)-1;
     return ptrace(PTRACE_SETREGS, thread->tid, NULL, &regs) == 0 &&
            ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0 &&
-           ptrace(PTRACE_CONT, thread->tid, NULL, NULL) == 0 && await_interrupt(thread->tid);
+           ptrace(PTRACE_CONT, thread->tid, NULL, NULL) == 0 && await_interrupt(thread->tid) != HAS_ENDED;
 }
 
 static void give_back(struct inject_thread *thread)
@@ -236,21 +235,32 @@ void inject_read_text(const struct inject_thread *thread, uint64_t address, char
     text[n_read > 0 ? n_read : 0] = '\0';
 }
 
+/* Waits for the next stop of a thread in a call, as long as it takes: a thread that is let go in a call ends the
+ * program. False when it has ended. */
+static bool wait_in_call(const struct inject_thread *thread, int *status)
+{
+    int is_stopped;
+    for (unsigned ms = PATIENCE_MS; !(is_stopped = wait_stop(thread->tid, PATIENCE_MS, status)); ms += PATIENCE_MS)
+        (void)fprintf(
+            stderr,
+            "hpcrun: thread %ld of process %ld has been in a call of ours for %u s, which may wait for another "
+            "thread; it cannot be let go before the end of the call\n",
+            (long)thread->tid, (long)thread->pid, ms / 1000);
+    return is_stopped > 0;
+}
+
 /* Runs the thread until it comes to our instruction, with this stack pointer. Its signals are blocked. */
 static int run_to_end(struct inject_thread *thread, uint64_t sp, uint64_t *result, struct error *err)
 {
     struct user_regs_struct regs;
-    uint64_t end_ms = now_ms() + CALL_MS;
     int status = 0, number = 0;
     for (;;) {
         if (ptrace(PTRACE_SYSCALL, thread->tid, NULL, (void *)(uintptr_t)number) != 0)
             break;
         number = 0;
-        uint64_t at_ms = now_ms();
-        int is_stopped = wait_stop(thread->tid, end_ms > at_ms ? (unsigned)(end_ms - at_ms) : 0, &status);
-        if (is_stopped <= 0)
+        if (!wait_in_call(thread, &status))
             break;
-        if (is_event_stop(status))
+        if (is_event_stop(status)) /* job control: the call goes on */
             continue;
         if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
             number = WSTOPSIG(status);
@@ -260,11 +270,13 @@ static int run_to_end(struct inject_thread *thread, uint64_t sp, uint64_t *resul
         }
         if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &regs) == 0 && regs.rip == thread->gadget + 2 && regs.rsp == sp) {
             *result = regs.orig_rax;
-            return to_the_way_out(thread) ? 0 : error_set(err, ERR_IO, "thread %ld has ended", (long)thread->tid);
+            if (to_the_way_out(thread))
+                return 0;
+            break;
         }
     }
     thread->is_lost = true;
-    return error_set(err, ERR_IO, "a call in thread %ld has not returned", (long)thread->tid);
+    return error_set(err, ERR_IO, "thread %ld has ended in a call", (long)thread->tid);
 }
 
 int inject_call(struct inject_thread *thread, uint64_t address, const char *text, uint64_t number, uint64_t *result,
@@ -611,8 +623,14 @@ static int try_thread(struct view *view, struct inject_thread *thread, inject_wo
         return errno == ESRCH ? 0
                               : error_set(err, ERR_UNSUPPORTED, "thread %ld cannot be traced: %s", (long)thread->tid,
                                           strerror(errno));
-    if (ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) != 0 || !await_interrupt(thread->tid))
+    enum arrival arrival =
+        ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0 ? await_interrupt(thread->tid) : HAS_ENDED;
+    if (arrival == HAS_ENDED)
         return 0;
+    if (arrival == BY_JOB_CONTROL) { /* nothing was changed yet, and it stays stopped */
+        (void)ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
+        return 0;
+    }
     if (!save(thread) || !is_safe(view, thread)) {
         let_go(thread->tid);
         return 0;
@@ -655,6 +673,18 @@ static int work_with_errno(struct inject_thread *thread, void *context, struct e
     return status;
 }
 
+/* Whoever ends or stops us while a thread is ours ends the program: our signals wait until the thread goes on. */
+static int try_undisturbed(struct view *view, struct inject_thread *thread, struct wish *wish, int *result,
+                           struct error *err)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, &before);
+    int tried = try_thread(view, thread, work_with_errno, wish, result, err);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return tried;
+}
+
 /* The thread of the process that comes next in turn: the first one, then the others. */
 static pid_t nth_thread(pid_t pid, unsigned n)
 {
@@ -693,7 +723,7 @@ int inject_run(pid_t pid, inject_work *work, void *context, struct error *err)
         if (kill(pid, 0) != 0 && errno == ESRCH)
             status = error_set(err, ERR_IO, "process %ld has ended", (long)pid);
         else
-            tried = try_thread(&view, &thread, work_with_errno, &wish, &result, err);
+            tried = try_undisturbed(&view, &thread, &wish, &result, err);
         if (tried < 0)
             status = tried;
         if (!tried)

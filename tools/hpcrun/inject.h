@@ -42,8 +42,8 @@ uint64_t inject_function(const struct inject_module *module, const char *name);
 /* A thread that is stopped at a safe point. */
 struct inject_thread;
 
-/* Calls the function at address with text (NULL: a null pointer) and a number, and stores what it returns.  err:
- * ERR_IO: the thread has ended, or the call did not return in time */
+/* Calls the function at address with text (NULL: a null pointer) and a number, and stores what it returns;
+ * waits for that without a limit.  err: ERR_IO: the thread has ended, or the call raised a signal */
 int inject_call(struct inject_thread *thread, uint64_t address, const char *text, uint64_t number, uint64_t *result,
                 struct error *err);
 
