@@ -51,6 +51,30 @@ int main(void)
     return 5;
 }
 """
+ONE_FILTERED = r"""
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+static void *work(void *none)
+{
+    struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {1, &all};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    for (;;)
+        pause();
+    return none;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, work, NULL);
+    for (;;)
+        pause();
+}
+"""
 RANKS = r"""
 #include <mpi.h>
 #include <stdio.h>
@@ -382,6 +406,7 @@ def test_refusals():
     refused([compile_c("filtered", sleeper % ("#include <sys/prctl.h>\n#include <linux/seccomp.h>\n#include <linux/filter.h>",
              "struct sock_filter f = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW); struct sock_fprog p = {1, &f};"
              "prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p);"))], "seccomp filter")
+    refused([compile_c("one-filtered", ONE_FILTERED, "-pthread")], "seccomp filter")
     refused([compile_c("urgent", sleeper % ("#include <signal.h>\nstatic void handle(int n) { (void)n; }",
                                             "signal(SIGURG, handle);"))], "handles SIGURG")
     refused([compile_c("traced", sleeper % ("#include <sys/prctl.h>\n#include <sys/ptrace.h>", "if (fork() == 0) {"

@@ -2,6 +2,7 @@
 /* hpcrun --unsafe-attach: the order of it, and what is refused. What is done in the program is inject.c's. */
 #include "hpcrun.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,22 @@ static int check_surroundings(pid_t pid, struct error *err)
     return 0;
 }
 
+/* Whether a thread runs under a seccomp filter, or in strict mode. */
+static bool has_filter(pid_t pid)
+{
+    char path[64], text[64];
+    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    DIR *tasks = opendir(path);
+    bool has_any = false;
+    for (const struct dirent *task; tasks && !has_any && (task = readdir(tasks));) {
+        pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
+        has_any = tid > 0 && status_line(tid, "Seccomp:", text, sizeof text) && strcmp(text, "0") != 0;
+    }
+    if (tasks)
+        (void)closedir(tasks);
+    return has_any;
+}
+
 /* What /proc/PID/status says against it. */
 static int check_status(pid_t pid, struct error *err)
 {
@@ -81,7 +98,7 @@ static int check_status(pid_t pid, struct error *err)
     if (status_line(pid, "TracerPid:", text, sizeof text) && strcmp(text, "0") != 0)
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld is traced by process %s (a debugger or strace); end that first", (long)pid, text);
-    if (status_line(pid, "Seccomp:", text, sizeof text) && strcmp(text, "0") != 0)
+    if (has_filter(pid))
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld runs under a seccomp filter, which may end it for a system call of ours; start "
                          "it by hpcrun",
