@@ -10,7 +10,7 @@ build_hpcprof_mpi() {
     # shellcheck disable=SC2086 # words
     (cd "$builddir" && "mpicc.$1" -D_GNU_SOURCE -DHAVE_CONFIG_H -I. -I"$srcdir/src" \
         "$srcdir"/tools/hpcprof/{main-mpi,hpcprof,settings}.c \
-        $libraries -lm -lpthread -o "$scratch/hpcprof-mpi.$1") >"$scratch/build.log" 2>&1 || {
+        librunning.a $libraries libfnbounds.a libbase.a -lm -lpthread -o "$scratch/hpcprof-mpi.$1") >"$scratch/build.log" 2>&1 || {
         fail "hpcprof-mpi cannot be built with mpicc.$1"
         cat "$scratch/build.log"
     }
