@@ -139,6 +139,57 @@ int main(int argc, char **argv)
     return 6;
 }
 """
+BUSY = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile double sum;
+static void stay(int number)
+{
+    while (number)
+        pause();
+}
+static void *raise_it(void *unused)
+{
+    pthread_kill(pthread_self(), SIGUSR1);
+    return unused;
+}
+__attribute__((noinline)) void dlange_(long n)
+{
+    for (long i = 0; i < n; i++)
+        sum += i;
+}
+static void *work(void *unused)
+{
+    while (!unused)
+        dlange_(100000);
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    signal(SIGUSR1, stay);
+    for (int i = 0; i < 20; i++)
+        pthread_create(&thread, NULL, i == 15 ? work : raise_it, NULL);
+    raise_it(NULL);
+}
+"""
+STUCK = r"""
+#include <signal.h>
+static volatile double sum;
+static void stay(int number)
+{
+    for (;;)
+        sum += number;
+}
+int main(void)
+{
+    signal(SIGUSR1, stay);
+    for (;;)
+        sum += 1;
+}
+"""
 failures = []
 args = None
 scratch = None
@@ -274,6 +325,40 @@ def test_slow():
     expect(hpcrun.returncode == -signal.SIGQUIT, f"a slow loader: hpcrun returns {hpcrun.returncode}")
     status = finish(process)[0]
     expect(status == 6, f"a slow loader: the program returns {status}")
+
+
+def test_points():
+    """One thread of many is at a safe point, in a function with a name that begins as one of the loader's does."""
+    process = start([compile_c("busy", BUSY, "-pthread")])
+    time.sleep(0.3)
+    result = attach(process.pid, 0.2)
+    expect(result.returncode == 0, f"a function dlange_: {result.stderr}")
+    process.kill()
+    finish(process)
+
+
+def test_stuck():
+    """A program that comes to no safe point any more cannot be left: hpcrun says so, tries on, and pauses the sampling
+    when it is told to give up."""
+    process = start([compile_c("stuck", STUCK)])
+    time.sleep(0.2)
+    hpcrun = subprocess.Popen([BUILD / "hpcrun", "--unsafe-attach", str(process.pid), "-o", scratch / "stuck-measured"],
+                              stderr=subprocess.PIPE, text=True)
+    for words, number in (("attached", signal.SIGUSR1), ("cannot leave yet", None)):
+        for line in hpcrun.stderr:
+            if words in line:
+                break
+        else:
+            expect(False, f"it does not say \"{words}\"")
+        if number:
+            process.send_signal(number)
+            time.sleep(0.3)
+        hpcrun.send_signal(signal.SIGINT)
+    said = hpcrun.communicate(timeout=60)[1]
+    expect(hpcrun.returncode == 1 and "the sampling is paused" in said, f"a program that is stuck: {said}")
+    expect(process.poll() is None, "a program that is stuck has ended")
+    process.kill()
+    finish(process)
 
 
 def test_python():

@@ -22,6 +22,7 @@
 #include "base/input.h"
 #include "base/path.h"
 #include "inject.h"
+#include "running/running.h"
 
 #define LIBRARY "libhpcrun-attach.so"
 #define ANSWER_DONE 1 /* enum late_answer of src/runtime/process/late.h */
@@ -91,8 +92,9 @@ static int check_status(pid_t pid, struct error *err)
     if (!status_line(pid, "Uid:", text, sizeof text))
         return error_set(err, ERR_NOT_FOUND, "there is no process %ld", (long)pid);
     if (sscanf(text, "%lu %lu", &real, &effective) == 2 && (real != geteuid() || effective != geteuid()))
-        return error_set(err, ERR_UNSUPPORTED, "process %ld runs as user %lu; only that user can attach to it",
-                         (long)pid, effective);
+        return error_set(err, ERR_UNSUPPORTED,
+                         "process %ld runs as user %lu; only that user can attach to it, not even root", (long)pid,
+                         effective);
     if (status_line(pid, "State:", text, sizeof text) && strchr("ZXx", text[0]))
         return error_set(err, ERR_NOT_FOUND, "process %ld has ended", (long)pid);
     if (status_line(pid, "TracerPid:", text, sizeof text) && strcmp(text, "0") != 0)
@@ -293,6 +295,21 @@ static pid_t make_stand_in(void)
     _exit(0);
 }
 
+/* Whether one of the signals that we hold back has come since the last time. */
+static bool is_told_to_end(void)
+{
+    const struct timespec none = {0};
+    sigset_t ends;
+    bool is_told = false;
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGTERM);
+    (void)sigaddset(&ends, SIGHUP);
+    while (sigtimedwait(&ends, NULL, &none) > 0)
+        is_told = true;
+    return is_told;
+}
+
 /* Waits for the program's end (true), the end of the duration, or a signal to end. */
 static bool wait_for_end(int program_fd, uint64_t duration_ns)
 {
@@ -308,6 +325,7 @@ static bool wait_for_end(int program_fd, uint64_t duration_ns)
         continue;
     if (signals >= 0)
         (void)close(signals);
+    (void)is_told_to_end(); /* the next one means something else */
     return wait[0].revents & POLLIN;
 }
 
@@ -389,6 +407,32 @@ static int start_companion(struct prepared *prepared, pid_t stand_in, int done[2
     return companion > 0 ? 0 : ERR_IO;
 }
 
+/* Leaves the program. Where no thread comes to a safe point the sampling would go on unseen, so this is tried until the
+ * user gives up; then at least no more samples are taken. */
+static int leave(pid_t pid, int program_fd, const char *companion, struct error *err)
+{
+    struct pollfd gone = {.fd = program_fd, .events = POLLIN};
+    char answer[ARENA_PATH_MAX];
+    struct error why;
+    int status;
+    bool is_said = false;
+    do {
+        status = inject_run(pid, detach_work, NULL, err);
+        if (poll(&gone, 1, status == ERR_UNSUPPORTED ? 200 : 0) > 0) /* it has ended meanwhile */
+            return 0;
+        if (status == ERR_UNSUPPORTED && !is_said)
+            (void)fprintf(stderr, "hpcrun: cannot leave yet: %s; trying on, until Ctrl-C\n", err->text);
+        is_said = true;
+    } while (status == ERR_UNSUPPORTED && !is_told_to_end());
+    if (status != ERR_UNSUPPORTED)
+        return status;
+    bool is_paused = running_control(companion, 0, "pause", answer, &why) == 0;
+    return error_set(err, ERR_IO,
+                     "process %ld could not be left: until it ends, the library stays in it, and its events and the "
+                     "functions that it put in place of malloc and others do; %s",
+                     (long)pid, is_paused ? "the sampling is paused" : "the sampling goes on");
+}
+
 /* Measures, when all is prepared. */
 static int measure(const struct hpcrun_options *options, struct prepared *prepared, int program_fd, struct error *err)
 {
@@ -404,10 +448,7 @@ static int measure(const struct hpcrun_options *options, struct prepared *prepar
         (void)fprintf(stderr, "hpcrun: attached to process %ld; it is measured until %s\n", (long)pid,
                       options->duration_ns ? "the duration is over" : "it ends, or this hpcrun does (Ctrl-C)");
         if (!wait_for_end(program_fd, options->duration_ns))
-            status = inject_run(pid, detach_work, NULL, err);
-        struct pollfd gone = {.fd = program_fd, .events = POLLIN};
-        if (status != 0 && poll(&gone, 1, 0) > 0) /* it has ended meanwhile */
-            status = 0;
+            status = leave(pid, program_fd, prepared->socket, err);
     }
     if (stand_in > 0) {
         (void)kill(stand_in, SIGKILL);
@@ -440,24 +481,6 @@ static int prepare(const struct hpcrun_options *options, struct prepared *prepar
     return prepare_rest(options, prepared, err);
 }
 
-/* What an administrator, or the user, can do where the kernel does not allow it. */
-static void add_help(struct error *err)
-{
-    int scope = 0;
-    FILE *file = input_stream("/proc/sys/kernel/yama/ptrace_scope");
-    if (file && fscanf(file, "%d", &scope) != 1)
-        scope = 0;
-    if (file)
-        (void)fclose(file);
-    size_t len = strlen(err->text);
-    if (err->code == ERR_UNSUPPORTED && scope > 0 && strstr(err->text, "cannot be"))
-        (void)snprintf(err->text + len, sizeof err->text - len, "; kernel.yama.ptrace_scope is %d here: %s", scope,
-                       scope == 1   ? "a program can only be attached to by those who started it, or by root; root can "
-                                      "set it to 0 (sysctl kernel.yama.ptrace_scope=0)"
-                       : scope == 2 ? "only root can attach"
-                                    : "nobody can attach before the machine is started anew");
-}
-
 int launch_attach(const struct hpcrun_options *given)
 {
     static struct prepared prepared; /* large */
@@ -488,7 +511,6 @@ int launch_attach(const struct hpcrun_options *given)
         status = measure(&options, &prepared, program_fd, &err);
     }
     if (status != 0) {
-        add_help(&err);
         (void)tool_error("hpcrun", "%s", err.text);
         return is_usage ? 2 : 1;
     }

@@ -71,6 +71,26 @@ pid_t inject_pid(const struct inject_thread *thread)
     return thread->pid;
 }
 
+/* Says that the kernel does not let us do something; what an administrator, or the user, can do. */
+static int refused(int number, pid_t pid, const char *what, struct error *err)
+{
+    static const char *const scopes[] = {"",
+                                         ": only ancestors of a program, root, or whom it names by PR_SET_PTRACER can "
+                                         "attach to it; root can set it to 0",
+                                         ": only root can attach",
+                                         ": nobody can attach before the machine is started anew"};
+    int scope = 0;
+    FILE *file = number == EPERM || number == EACCES ? input_stream("/proc/sys/kernel/yama/ptrace_scope") : NULL;
+    if (file && (fscanf(file, "%d", &scope) != 1 || scope < 0 || scope > 3))
+        scope = 0;
+    if (file)
+        (void)fclose(file);
+    char hint[200] = "";
+    if (scope)
+        (void)snprintf(hint, sizeof hint, "; kernel.yama.ptrace_scope is %d here%s", scope, scopes[scope]);
+    return error_set(err, ERR_UNSUPPORTED, "%s %ld: %s%s", what, (long)pid, strerror(number), hint);
+}
+
 static void pause_us(unsigned us)
 {
     const struct timespec pause = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
@@ -392,54 +412,76 @@ static bool is_forbidden(const struct view *view, uint64_t address)
            (address >= view->allocator_low && address < view->allocator_high);
 }
 
-/* Functions in which something may be half done that dlopen, or a child of fork, would meet. */
+/* Functions in which something may be half done that dlopen, or a child of fork, would meet; a star at the end stands
+ * for more letters, and only names that no program gives to its own functions have one. */
 static bool is_name_forbidden(const char *name)
 {
-    static const char *const begins[] = {"malloc",
-                                         "calloc",
-                                         "realloc",
-                                         "reallocarray",
-                                         "free",
-                                         "memalign",
-                                         "posix_memalign",
-                                         "aligned_alloc",
-                                         "valloc",
-                                         "pvalloc",
-                                         "je_",
-                                         "tc_",
-                                         "mi_",
-                                         "_Znw",
-                                         "_Zna",
-                                         "_Zdl",
-                                         "_Zda",
-                                         "dl",
-                                         "_dl_",
-                                         "__libc_dl",
-                                         "__tls_get_addr",
-                                         "fork",
-                                         "vfork",
-                                         "_Fork",
-                                         "__libc_fork",
-                                         "__libc_vfork",
-                                         "posix_spawn",
-                                         "__posix_spawn",
-                                         "system",
-                                         "popen",
-                                         "pthread_create",
-                                         "thrd_create",
-                                         "exit",
-                                         "_exit",
-                                         "quick_exit",
-                                         "abort",
-                                         "pthread_exit",
-                                         "__cxa_atexit",
-                                         "__cxa_finalize",
-                                         "_Unwind_",
-                                         "__cxa_throw",
-                                         "__register_atfork"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+    static const char *const names[] = {"malloc",
+                                        "calloc",
+                                        "realloc",
+                                        "reallocarray",
+                                        "free",
+                                        "memalign",
+                                        "posix_memalign",
+                                        "aligned_alloc",
+                                        "valloc",
+                                        "pvalloc",
+                                        "_Znw*",
+                                        "_Zna*",
+                                        "_Zdl*",
+                                        "_Zda*",
+                                        "dlopen",
+                                        "dlclose",
+                                        "dlsym",
+                                        "dlvsym",
+                                        "dlmopen",
+                                        "dladdr",
+                                        "dladdr1",
+                                        "dlinfo",
+                                        "dlerror",
+                                        "dl_iterate_phdr",
+                                        "_dl_*",
+                                        "__libc_dl*",
+                                        "__tls_get_addr",
+                                        "fork",
+                                        "vfork",
+                                        "_Fork",
+                                        "__fork",
+                                        "__vfork",
+                                        "__libc_fork",
+                                        "__libc_vfork",
+                                        "posix_spawn",
+                                        "posix_spawnp",
+                                        "__posix_spawn*",
+                                        "system",
+                                        "popen",
+                                        "pthread_create*",
+                                        "thrd_create",
+                                        "exit",
+                                        "_exit",
+                                        "quick_exit",
+                                        "abort",
+                                        "pthread_exit",
+                                        "__pthread_exit",
+                                        "__cxa_atexit",
+                                        "__cxa_finalize",
+                                        "_Unwind_*",
+                                        "__cxa_throw",
+                                        "__cxa_rethrow",
+                                        "__libc_system",
+                                        "__libc_malloc",
+                                        "__libc_free",
+                                        "__libc_calloc",
+                                        "__libc_realloc",
+                                        "__libc_memalign",
+                                        "__register_atfork",
+                                        "__pthread_create*"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        bool is_begin = names[i][n - 1] == '*';
+        if (is_begin ? strncmp(name, names[i], n - 1) == 0 : strcmp(name, names[i]) == 0)
             return true;
+    }
     return false;
 }
 
@@ -620,9 +662,7 @@ static int try_thread(struct view *view, struct inject_thread *thread, inject_wo
         return 0;
     }
     if (ptrace(PTRACE_SEIZE, thread->tid, NULL, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD) != 0)
-        return errno == ESRCH ? 0
-                              : error_set(err, ERR_UNSUPPORTED, "thread %ld cannot be traced: %s", (long)thread->tid,
-                                          strerror(errno));
+        return errno == ESRCH ? 0 : refused(errno, thread->tid, "the kernel does not let hpcrun trace thread", err);
     enum arrival arrival =
         ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL) == 0 ? await_interrupt(thread->tid) : HAS_ENDED;
     if (arrival == HAS_ENDED)
@@ -691,14 +731,15 @@ static pid_t nth_thread(pid_t pid, unsigned n)
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
     DIR *directory = opendir(path);
-    pid_t tid = 0;
-    unsigned n_seen = 0;
-    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
-        pid_t found = (pid_t)atol(entry->d_name);
-        n_seen += found > 0;
-        if (found > 0 && (n_seen == n % 8 + 1 || !tid))
-            tid = found;
-    }
+    pid_t tid = pid;
+    unsigned n_threads = 0, n_seen = 0;
+    for (const struct dirent *entry; directory && (entry = readdir(directory));)
+        n_threads += atol(entry->d_name) > 0;
+    if (directory)
+        rewinddir(directory);
+    for (const struct dirent *entry; directory && n_threads && (entry = readdir(directory));)
+        if (atol(entry->d_name) > 0 && n_seen++ == n % n_threads)
+            tid = (pid_t)atol(entry->d_name);
     if (directory)
         (void)closedir(directory);
     return tid;
@@ -713,8 +754,7 @@ int inject_run(pid_t pid, inject_work *work, void *context, struct error *err)
     (void)snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     int memory_fd = open(path, O_RDWR | O_CLOEXEC);
     if (memory_fd < 0)
-        return error_set(err, ERR_UNSUPPORTED, "the memory of process %ld cannot be reached: %s", (long)pid,
-                         strerror(errno));
+        return refused(errno, pid, "the kernel does not let hpcrun reach the memory of process", err);
     int status = view_make(&view, pid, memory_fd, err);
     struct wish wish = {&view, work, context};
     for (unsigned i = 0; status == 0 && !tried && i < TRIES_MAX; i++) {

@@ -262,14 +262,13 @@ static const struct option_row rows[] = {
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_ATTACH, "--unsafe-attach", "PID",
      "Measure process PID, which runs already, until it ends, --duration is over, or hpcrun gets SIGINT or SIGTERM; "
-     "the program goes on. In rare cases it does not: the guide says in which. For a moment one of its threads is "
-     "stopped "
-     "at a safe point and loads a library; no other one is. All its threads are sampled. Blocks that were allocated "
-     "before are named by their mapping, later ones by their call path. Afterwards the library stays in the program "
-     "and does nothing; a process can be attached to once. Refused are static programs, programs for musl or of 32 "
-     "bits, those of other users, in other containers, with a seccomp filter, under a debugger, or that handle SIGURG. "
-     "Events must be such as the kernel signals while the program computes: no timers, no waiting times, no "
-     "scheduler."},
+     "the program goes on. In rare cases it does not: the guide says in which. Its threads are stopped for a moment, "
+     "one at a time, until one is at a safe point, which loads a library. All its threads are sampled. Blocks that "
+     "were allocated before are named by their mapping, later ones by their call path. Afterwards the library stays in "
+     "the program and does nothing; a process can be attached to once. Refused are static programs, programs for musl "
+     "or of 32 bits, those of other users (for root, too), in other containers, with a seccomp filter, under a "
+     "debugger, or that handle SIGURG. Events must be such as the kernel signals while the program computes: no "
+     "timers, no waiting times, no scheduler."},
     {OPT_ATTACH_SAFE, "--attach", "[=PID]", NULL},
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "

@@ -226,12 +226,13 @@ static void take_mappings(void)
     uint32_t n = 0, n_lines = count_lines() + 64, n_max = n_lines < MAPS_AT_ONCE ? n_lines : MAPS_AT_ONCE;
     struct late_mapping *mappings = zone_pages_sig(n_max * sizeof *mappings);
     reader = (struct reader){.fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
-    if (!mappings || reader.fd < 0)
+    if (reader.fd < 0)
         return;
-    for (char *line; n < n_max && (line = next_line(&reader));)
+    for (char *line; mappings && n < n_max && (line = next_line(&reader));)
         n += take_mapping(line, &mappings[n]);
     (void)own_call_sig(SYS_close, reader.fd);
-    late_set_mappings_sig(mappings, n);
+    if (mappings)
+        late_set_mappings_sig(mappings, n);
 }
 
 /* --- to come and to leave --- */
@@ -252,6 +253,7 @@ static bool come(const char *companion)
     thread_stack_add_sig(thread_self_sig());
     take_threads();
     wrap_slots_take();
+    take_threads(); /* those that were made before their maker's slot was ours */
     start_threads();
     return true;
 }
