@@ -3,6 +3,7 @@
 more than 27 bits, payloads of all sizes, lost events, and CPUs without any; so they do when hpcquery has read it and written it again, and in what it makes
 of a recording of perf. Twins appear when they are asked for."""
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -125,7 +126,8 @@ def check_export(path, scratch):
         return
     if shutil.which("trace-cmd"):
         before, after = report_of(path), report_of(again)
-        expect(before == after and before.count("\n") > 1000, f"{path}: trace-cmd finds other events in the export")
+        differing = [pair for pair in itertools.zip_longest(before.splitlines(), after.splitlines()) if pair[0] != pair[1]]
+        expect(before == after and before.count("\n") > 1000, f"{path}: trace-cmd finds other events in the export: {len(differing)} of {before.count(chr(10))} lines, first {differing[:2]}")
     before, _ = kshark_rows(path, scratch)
     if before is not None:
         after, _ = kshark_rows(again, scratch)
