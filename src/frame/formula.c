@@ -304,21 +304,26 @@ static int compile(const char *text, const char *whole, enum pattern_place place
     return code;
 }
 
-/* Where the group ends that begins at a text: at its ")"; NULL when it has no end. */
-static const char *end_of_group(const char *at)
+/* Where a pattern has a character outside its groups and sets: ")" that ends the group which the text is in, or "|";
+ * NULL when there is none. */
+static const char *find_outside(const char *at, char wanted)
 {
     size_t depth = 0;
     for (; *at; at++) {
-        if (*at == '\\' && at[1])
-            at++;
-        else if (*at == '[') /* a set, whose first bracket is an element */
-            at += 1 + (at[1] == '^') + strcspn(at + 2 + (at[1] == '^'), "]");
-        else if (*at == '(')
-            depth++;
-        else if (*at == ')' && --depth == 0)
+        if (depth == 0 && *at == wanted)
             return at;
-        if (!*at)
-            break;
+        if (*at == '\\' && at[1]) {
+            at++;
+        } else if (*at == '[') { /* a set, whose first bracket is an element */
+            at += 1 + (at[1] == '^');
+            at += *at ? 1 + strcspn(at + 1, "]") : 0;
+            if (!*at)
+                break;
+        } else if (*at == '(') {
+            depth++;
+        } else if (*at == ')' && depth > 0) {
+            depth--;
+        }
     }
     return NULL;
 }
@@ -329,13 +334,17 @@ static int take_aheads(struct formula_pattern *pattern, const char **text, enum 
     const char *whole = *text, *at = whole + (*whole == '^');
     bool is_anchored = at > whole || place != PATTERN_ANYWHERE;
     while (is_anchored && (strncmp(at, "(?=", 3) == 0 || strncmp(at, "(?!", 3) == 0)) {
-        const char *end = end_of_group(at);
-        char *inner = end && pattern->n_aheads < MAX_AHEADS ? strndup(at + 3, (size_t)(end - at - 3)) : NULL;
+        const char *end = find_outside(at + 1, ')');
+        const char *refused = !end                                 ? "a look-ahead has no end"
+                              : pattern->n_aheads == MAX_AHEADS    ? "too many look-aheads"
+                              : find_outside(end + 1, '|') != NULL ? "a look-ahead is of one alternative: put brackets "
+                                                                     "around those that follow it"
+                                                                   : NULL;
+        if (refused)
+            return error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", whole, refused);
+        char *inner = strndup(at + 3, (size_t)(end - at - 3));
         if (!inner)
-            return end && pattern->n_aheads < MAX_AHEADS
-                       ? error_memory(err)
-                       : error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", whole,
-                                   end ? "too many look-aheads" : "a look-ahead has no end");
+            return error_memory(err);
         int code = compile(inner, whole, PATTERN_AT_START, &pattern->aheads[pattern->n_aheads].regex, err);
         free(inner);
         if (code != 0)

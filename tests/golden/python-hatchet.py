@@ -203,6 +203,8 @@ Leaves are at depth -1, a pattern may look ahead, and conditions in braces are a
 True
 >>> set(gf.query([{"name": "(?!g|b|h)(?=.o).*"}]).names) == {"foo", "corge"}
 True
+>>> sorted(set(gf.query([{"name": "(?!fo[)|o]?)(foo|corge)"}]).names))
+['corge']
 >>> sorted(set(gf.query('MATCH (p)->(q) WHERE {p."name" = "thud"} OR {q."name" = "plugh"}').names))
 ['baz', 'fred', 'garply', 'plugh', 'thud']
 >>> len(gf - gf) == len(gf)
