@@ -184,18 +184,26 @@ static void write_set(struct buf *to, bool is_inverse, const struct buf *rest, c
     buf_printf(to, "%s%s%s]", open, has_caret ? "^" : "", has_dash ? "-" : "");
 }
 
-/* A set, [...]; a bracket that comes first is an element. */
+/* The bracket that ends the set which a text begins with, or the end of the text: one that comes first, or stands
+ * behind a backslash, is an element. */
+static const char *end_of_set(const char *at)
+{
+    const char *begin = at + 1 + (at[1] == '^');
+    for (at = begin; *at && (*at != ']' || at == begin); at++)
+        at += *at == '\\' && at[1];
+    return at;
+}
+
+/* A set, [...]. */
 static const char *translate_set(struct translation *translation)
 {
     bool is_inverse = translation->at[1] == '^';
-    const char *begin = translation->at + 1 + is_inverse;
+    const char *begin = translation->at + 1 + is_inverse, *end = end_of_set(translation->at);
     char escaped[sizeof "][^-"] = ""; /* each once */
     struct buf rest = {0};
-    for (translation->at = begin; *translation->at; translation->at++) {
+    for (translation->at = begin; translation->at < end; translation->at++) {
         char c = *translation->at, next = translation->at[1];
         bool is_escape = c == '\\' && next;
-        if (c == ']' && translation->at > begin)
-            break;
         translation->at += is_escape;
         if (is_escape && next == 'd')
             buf_printf(&rest, "0-9");
@@ -314,9 +322,8 @@ static const char *find_outside(const char *at, char wanted)
             return at;
         if (*at == '\\' && at[1]) {
             at++;
-        } else if (*at == '[') { /* a set, whose first bracket is an element */
-            at += 1 + (at[1] == '^');
-            at += *at ? 1 + strcspn(at + 1, "]") : 0;
+        } else if (*at == '[') {
+            at = end_of_set(at);
             if (!*at)
                 break;
         } else if (*at == '(') {

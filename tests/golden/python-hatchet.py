@@ -205,6 +205,8 @@ True
 True
 >>> sorted(set(gf.query([{"name": "(?!fo[)|o]?)(foo|corge)"}]).names))
 ['corge']
+>>> sorted(set(gf.query([{"name": "(?![\\])f])(foo|corge)"}]).names))
+['corge']
 >>> sorted(set(gf.query('MATCH (p)->(q) WHERE {p."name" = "thud"} OR {q."name" = "plugh"}').names))
 ['baz', 'fred', 'garply', 'plugh', 'thud']
 >>> len(gf - gf) == len(gf)
