@@ -306,12 +306,10 @@ struct companion_process *companion_process_add(struct companion *c, const struc
                                                 const struct ucred *peer, struct error *err)
 {
     pid_t peer_pid = peer->pid;
-    struct proc_stat stat = {0};
-    const struct companion_process *before = companion_process_find(c, peer_pid);
-    if (!before && proc_stat_read(peer_pid, &stat))
-        before = companion_process_find(c, stat.parent);
-    const struct companion_wishes wishes = companion_wishes_of(before);
-    companion_process_supersede(c, companion_process_find(c, peer_pid));
+    struct companion_process *before = companion_process_find(c, peer_pid);
+    struct companion_wishes wishes = companion_wishes_of(before);
+    bool is_new = !before;
+    companion_process_supersede(c, before);
     struct companion_process *process = calloc(1, sizeof *process);
     if (!process) {
         (void)error_set(err, ERR_MEMORY, "The companion is out of memory.");
@@ -335,6 +333,8 @@ struct companion_process *companion_process_add(struct companion *c, const struc
     }
     companion_exec_note_start(process);
     companion_times_begin(process);
+    if (is_new)
+        wishes = companion_wishes_of(companion_process_find(c, process->at_start.parent));
     /* A file could be cut short under our mapping; memory is sealed. */
     if (c->setup->local[0] && c->detour.path[0] && !process->is_foreign)
         (void)companion_detour_process(c, process);
@@ -353,8 +353,14 @@ struct companion_process *companion_process_add(struct companion *c, const struc
     return process;
 }
 
+/* What it was paused for counts until now, and that it was paused stays to be seen. */
 static void note_end(struct arena_header *arena)
 {
+    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), since_ns = atomic_load(&arena->paused_since_ns);
+    if (since_ns && now_ns > since_ns) {
+        atomic_fetch_add(&arena->paused_ns, now_ns - since_ns);
+        atomic_store(&arena->paused_since_ns, now_ns);
+    }
     if (!atomic_load(&arena->end_ns))
         atomic_store(&arena->end_ns, clock_now_ns(CLOCK_REALTIME));
 }

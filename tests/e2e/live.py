@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -266,6 +267,19 @@ def check_forks(place):
     expect(found.get("child_work") == {"BETA"}, f"the child is in {found}")
 
 
+def check_paused_end(place):
+    """A program that ends in a pause: how long that was is told."""
+    program = Program(place, "paused-end", 3600)
+    program.wait_for(20)
+    program.control("pause")
+    time.sleep(3)
+    program.end()
+    run(BUILD / "hpcprof", "-q", "-o", place / "paused-end", program.directory)
+    text = " ".join(run(BUILD / "hpcquery", "vars", place / "paused-end").stdout.split())
+    told = re.search(r"paused from outside for ([0-9.]+) s, and still was at the end", text)
+    expect(told and 2.5 <= float(told.group(1)) <= 60, f"the pause at the end is told as {told and told.group(0)}: {text[:400]}")
+
+
 def check_unsaved(place):
     """What could not be saved is not said to be."""
     program = Program(place, "unsaved", 3600)
@@ -384,7 +398,7 @@ def main():
         subprocess.run([os.environ.get("CC", "cc").split()[-1], "-O1", "-g", "-pthread", "-o", place / "live", SOURCE / "tests/e2e/live.c"],
                        check=True)
         checks = {"seconds": lambda: check_seconds(place, arguments.seconds), "snapshots": lambda: check_snapshots(place),
-                  "weights": lambda: check_weights(place, 15), "time": lambda: check_time(place), "cost": lambda: check_cost(place), "forks": lambda: check_forks(place), "unsaved": lambda: check_unsaved(place),
+                  "weights": lambda: check_weights(place, 15), "time": lambda: check_time(place), "cost": lambda: check_cost(place), "forks": lambda: check_forks(place), "unsaved": lambda: check_unsaved(place), "paused-end": lambda: check_paused_end(place),
                   "users": lambda: check_users(place), "kills": lambda: check_kills(place, arguments.kills, random.Random(arguments.seed))}
         try:
             for key, check in checks.items():

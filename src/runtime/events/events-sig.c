@@ -656,9 +656,9 @@ static bool first_ends_sig(struct thread_event *event, const struct arena_event 
     return is_sample;
 }
 
-/* Whether a tick of a clock is none of a sample, because the owner has paused the sampling or it was the last one in a
- * pause. Clocks tick seldom then, and begin anew at random when it is over, so that weights stay exact. */
-static bool is_paused_sig(struct thread_state *self, unsigned index)
+/* Begins or ends the pause of an event, or goes on with it: then a tick, also the last one, is none of a sample. Clocks
+ * tick seldom in it, and begin anew at random when it is over, so that weights stay exact. */
+__attribute__((noinline)) static bool pause_sig(struct thread_state *self, unsigned index)
 {
     struct thread_event *event = &self->events[index];
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -691,7 +691,8 @@ static bool count_overflow_sig(struct thread_state *self, unsigned index)
     bool is_sample = event->count.cell.period ? event_count_overflow_sig(event)
                                               : !event->first || event->has_timer ||
                                                     first_ends_sig(event, &arena_header_sig()->events[index]);
-    if (!is_paused_sig(self, index) && is_sample)
+    bool is_paused = __builtin_expect(sample_is_paused_sig() || event->is_paused, 0) && pause_sig(self, index);
+    if (is_sample && !is_paused)
         return true;
     if (event->ring) {
         events_read_news_sig(self, index, 0, &news);

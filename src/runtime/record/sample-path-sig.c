@@ -72,12 +72,11 @@ void regions_fork_child_sig(struct thread_state *self)
     self->regions.phase_seen = UINT32_MAX;
 }
 
-/* Whether another phase has begun since the last sample; one that cannot be named yet begins at a later one. Apart from
- * its caller, whose stack is needed for more. */
-__attribute__((noinline)) static void phase_look_sig(struct thread_regions *mine)
+/* Goes into the phase that has begun since the last sample; one that cannot be named yet begins at a later one. Apart
+ * from its caller, whose stack is needed for more. */
+__attribute__((noinline)) static void phase_enter_sig(struct thread_regions *mine, uint32_t phase)
 {
-    uint32_t phase = atomic_load_explicit(&arena_header_sig()->phase, memory_order_acquire);
-    if (__builtin_expect(phase == mine->phase_seen, 1) || phase > ARENA_PHASES)
+    if (phase > ARENA_PHASES)
         return;
     uint32_t name = phase ? phase_name_sig(phase - 1) : 0;
     if (phase && !name)
@@ -266,7 +265,9 @@ static void regions_apply_sig(struct thread_state *self)
 {
     struct thread_regions *mine = &self->regions;
     struct cct_tree *tree = &self->samples;
-    phase_look_sig(mine);
+    uint32_t phase = atomic_load_explicit(&arena_header_sig()->phase, memory_order_acquire);
+    if (__builtin_expect(phase != mine->phase_seen, 0))
+        phase_enter_sig(mine, phase);
     if (mine->applied == mine->version)
         return;
     mine->applied = mine->version;
