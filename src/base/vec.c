@@ -104,6 +104,20 @@ void buf_put_word(struct buf *buf, uint64_t word)
     buf_append(buf, first, (size_t)(digits + sizeof digits - first));
 }
 
+void buf_put_base64(struct buf *buf, const void *bytes, size_t len_bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = bytes;
+    for (size_t i = 0; i < len_bytes; i += 3) {
+        size_t n = len_bytes - i < 3 ? len_bytes - i : 3;
+        uint32_t word = (uint32_t)in[i] << 16 | (n > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (n > 2 ? in[i + 2] : 0);
+        char group[4];
+        for (size_t k = 0; k < 4; k++)
+            group[k] = k <= n ? digits[word >> (18 - 6 * k) & 63] : '=';
+        buf_append(buf, group, sizeof group);
+    }
+}
+
 void buf_fini(struct buf *buf)
 {
     free(buf->data);

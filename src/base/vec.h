@@ -27,6 +27,9 @@ void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(
 /* Appends a number in decimal digits. */
 void buf_put_word(struct buf *buf, uint64_t word);
 
+/* Appends bytes in base64, without breaks of lines.  src: RFC 4648, section 4 */
+void buf_put_base64(struct buf *buf, const void *bytes, size_t len_bytes);
+
 /* strtod(3) as in the locale C, whatever the program's: files and expressions have points, not commas. */
 double plain_number(const char *text, char **end);
 

@@ -31,21 +31,6 @@ static const struct file_form *find_form(const char *name)
     return NULL;
 }
 
-/* RFC 4648, section 4. */
-static void put_base64(struct buf *out, const struct buf *bytes)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *in = (const unsigned char *)bytes->data;
-    for (size_t i = 0; i < bytes->len_bytes; i += 3) {
-        size_t n = bytes->len_bytes - i < 3 ? bytes->len_bytes - i : 3;
-        uint32_t word = (uint32_t)in[i] << 16 | (n > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (n > 2 ? in[i + 2] : 0);
-        char group[4];
-        for (size_t k = 0; k < 4; k++)
-            group[k] = k <= n ? digits[word >> (18 - 6 * k) & 63] : '=';
-        buf_append(out, group, sizeof group);
-    }
-}
-
 /* Events of the window in the recordings of a job. */
 static size_t count_events(const struct sched_job *job)
 {
@@ -76,31 +61,25 @@ int time_make_file(struct timeline *timeline, const struct request *request, str
 {
     const struct file_form *form = find_form(request->subject);
     struct buf bytes = {0}, name = {0}, text = {0};
-    struct sched_job job = {.streams = timeline->axis,
-                            .n_streams = timeline->n_streams,
-                            .form = "text",
-                            .tasks = request->task,
-                            .cpus = request->cpu,
-                            .events = request->event};
+    struct sched_job job = {.form = "text", .tasks = request->task, .cpus = request->cpu, .events = request->event};
     if (!form)
         return error_set(err, ERR_USAGE, "a time line is written as trace-dat or chrome, not as %s", request->subject);
     if (request->stream >= timeline->n_streams)
         return error_set(err, ERR_NOT_FOUND, "there is no recording %" PRIu64, request->stream);
     int code = timeline_window(timeline, request, &job.window.from_ns, &job.window.to_ns, err);
-    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++)
-        code = timeline_load(timeline, i, err);
-    if (form->of_one) {
-        job.streams = &timeline->axis[request->stream];
-        job.n_streams = 1;
-    }
+    size_t first = form->of_one ? request->stream : 0;
+    job.streams = timeline->axis + first;
+    job.n_streams = form->of_one ? 1 : timeline->n_streams;
+    for (size_t i = 0; code == 0 && i < job.n_streams; i++)
+        code = timeline_load(timeline, first + i, err);
     code = code ? code : write_file(&job, form, &bytes, err);
-    answer_begin(answer, "file", file_columns, sizeof file_columns / sizeof *file_columns);
+    answer_begin(answer, "file", COLUMNS(file_columns));
     if (code == 0) {
         buf_printf(&name, "time-line.%s", form->ending);
         table_put_made(&answer->rows, &name);
         table_put_borrowed(&answer->rows, form->media_type);
         table_put_count(&answer->rows, (int64_t)bytes.len_bytes);
-        put_base64(&text, &bytes);
+        buf_put_base64(&text, bytes.data, bytes.len_bytes);
         table_put_made(&answer->rows, &text);
     }
     buf_fini(&bytes);

@@ -143,7 +143,7 @@ static void draw_list(struct screen *screen, const struct layout *layout)
     draw_put(screen, pane_put_head, layout->list_y - 1, 0, layout->list_w, A_UNDERLINE);
     for (size_t i = pane->top; i < pane->n && i < pane->top + layout->list_h; i++) {
         line_clear(&line);
-        (void)pane_put_row(screen, i, &line);
+        pane_put_row(screen, i, &line);
         line_to(&line, layout->list_w);
         draw(screen, &line, layout->list_y + (unsigned)(i - pane->top), 0, i == pane->cursor ? A_REVERSE : A_NORMAL);
     }
@@ -209,22 +209,13 @@ static void draw_screen(struct screen *screen)
 
 void screen_copy(struct screen *screen, const char *text)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *term = getenv("TERM");
-    size_t n = strlen(text);
     struct buf out = {0};
     if (screen->choice->is_plain || !terminal.is_ours || !term || strncmp(term, "linux", 5) == 0 ||
         strncmp(term, "vt", 2) == 0)
         return;
     buf_printf(&out, "\033]52;c;");
-    for (size_t i = 0; i < n; i += 3) {
-        unsigned long bits = (unsigned long)(unsigned char)text[i] << 16 |
-                             (i + 1 < n ? (unsigned long)(unsigned char)text[i + 1] << 8 : 0) |
-                             (i + 2 < n ? (unsigned char)text[i + 2] : 0);
-        char four[4] = {letters[bits >> 18 & 63], letters[bits >> 12 & 63], i + 1 < n ? letters[bits >> 6 & 63] : '=',
-                        i + 2 < n ? letters[bits & 63] : '='};
-        buf_append(&out, four, 4);
-    }
+    buf_put_base64(&out, text, strlen(text));
     buf_append(&out, "\a", 1);
     if (!out.failed)
         (void)!write(STDOUT_FILENO, out.data, out.len_bytes);
@@ -332,8 +323,6 @@ static int wait_for(struct screen *screen, struct error *err)
         fds[3].fd = -1;
     if (screen->pane.later)
         wait_ms = 0;
-    if (host->has_changed && (wait_ms < 0 || wait_ms > host->refresh_ms))
-        wait_ms = host->refresh_ms;
     int n_ready = poll(fds, sizeof fds / sizeof *fds, wait_ms);
     if (n_ready < 0) {
         if (errno == EINTR)
@@ -351,9 +340,6 @@ static int wait_for(struct screen *screen, struct error *err)
         take_keys(screen);
     if (host->step)
         host->step(host->context);
-    if (host->has_changed && host->has_changed(host->context)) {
-        answers_refresh(screen);
-    }
     return 0;
 }
 
