@@ -91,14 +91,6 @@ static void put_fates(FILE *out, const struct live_event *event)
     (void)fprintf(out, "\n");
 }
 
-static void put_words(FILE *out, const char *text, int columns)
-{
-    int n = 0;
-    for (; *text && n < columns; text++, n++)
-        (void)fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, out);
-    (void)fprintf(out, "%*s", columns - n, "");
-}
-
 static double share(double part, double all)
 {
     return all > 0 ? 100 * part / all : 0;
@@ -139,7 +131,11 @@ static void put_table(struct running_process *process, const struct kind_row *ki
     running_sum(process, kind->kind, by_lately, &table);
     if (!table.n)
         return;
-    running_sum(process, kind->kind == LIVE_VARIABLE ? LIVE_CLASS : kind->kind, by_lately, &all);
+    const struct running_table *whole = &table;
+    if (kind->kind == LIVE_VARIABLE) {
+        running_sum(process, LIVE_CLASS, by_lately, &all);
+        whole = &all;
+    }
     if (kind->kind == LIVE_MEMORY)
         (void)fprintf(out, "\n  share  memory in use\n");
     else
@@ -151,9 +147,10 @@ static void put_table(struct running_process *process, const struct kind_row *ki
             put_memory_row(row, &table, out);
             continue;
         }
-        (void)fprintf(out, "%5.1f %% %5.1f %% %9.0f  ", share(row->value, all.value_all),
-                      share(row->value_lately, all.value_all_lately), row->n);
-        put_words(out, row->name, strlen(row->name) > 21 ? (int)strlen(row->name) : 21);
+        (void)fprintf(out, "%5.1f %% %5.1f %% %9.0f  ", share(row->value, whole->value_all),
+                      share(row->value_lately, whole->value_all_lately), row->n);
+        put_plain(out, row->name);
+        (void)fprintf(out, "%*s", strlen(row->name) < 21 ? 21 - (int)strlen(row->name) : 0, "");
         if (kind->kind == LIVE_VARIABLE)
             (void)fprintf(out, "  %-12s", row->class);
         (void)fprintf(out, "  ");

@@ -126,38 +126,22 @@ int running_command(char **words, int n, FILE *out)
 
 /* --- hpcviewer --live --- */
 
-struct running_watch {
+#define VIEWER "hpcviewer"
+
+/* The processes that are looked at each second. */
+struct watch {
     struct running_list list;
-    char *operand; /* NULL: all */
+    const char *operand; /* NULL: all */
 };
 
-int running_watch_open(const char *tool, const char *operand, struct running_watch **watch)
+/* Begins; an exit status, after a message if not 0. */
+static int watch_begin(struct watch *watch)
 {
     struct error err;
-    struct running_watch *made = calloc(1, sizeof *made);
-    *watch = made;
-    if (!made)
-        return tool_error(tool, "out of memory");
-    made->list.tool = tool;
-    made->operand = operand ? strdup(operand) : NULL;
-    if (running_find(&made->list, &err) != 0)
-        return tool_error(tool, "%s", err.text);
-    int status = running_choose(&made->list, operand);
-    return status || made->list.n ? status : tool_error(tool, "no process of yours is being measured here");
-}
-
-void running_watch_close(struct running_watch *watch)
-{
-    if (!watch)
-        return;
-    running_fini(&watch->list);
-    free(watch->operand);
-    free(watch);
-}
-
-struct running_list *running_watch_list(struct running_watch *watch)
-{
-    return &watch->list;
+    if (running_find(&watch->list, &err) != 0)
+        return tool_error(VIEWER, "%s", err.text);
+    int status = running_choose(&watch->list, watch->operand);
+    return status || watch->list.n ? status : tool_error(VIEWER, "no process of yours is being measured here");
 }
 
 /* Whether a process fills the same arena as before: after exec it is another one. */
@@ -186,7 +170,7 @@ static void take_over(struct running_list *from, struct running_list *to)
 }
 
 /* A measurement whose first process has ended may have others; a process may have ended, and then its children stay. */
-static void find_again(struct running_watch *watch)
+static void find_again(struct watch *watch)
 {
     struct running_list list = {.tool = watch->list.tool};
     struct error err;
@@ -201,7 +185,8 @@ static void find_again(struct running_watch *watch)
     }
 }
 
-size_t running_watch_step(struct running_watch *watch)
+/* Takes up processes that have come, lets go of those that have ended, and looks at all. Returns how many there are. */
+static size_t watch_step(struct watch *watch)
 {
     struct error err;
     if (!watch->list.n || watch->list.processes[0].n_past)
@@ -278,19 +263,19 @@ static void show(struct running_list *list, const struct running_show *how, FILE
 int running_show(const char *operand, const struct running_show *how, FILE *out)
 {
     const struct timespec second = {.tv_sec = 1};
-    struct running_watch *watch;
-    int status = running_watch_open("hpcviewer", operand, &watch);
+    struct watch watch = {.list.tool = VIEWER, .operand = operand};
+    int status = watch_begin(&watch);
     bool is_first = true;
-    while (status == 0 && running_watch_step(watch) && !how->has_ended()) {
+    while (status == 0 && watch_step(&watch)) {
         if (!is_first)
-            show(&watch->list, how, out);
+            show(&watch.list, how, out);
         if (fflush(out) != 0)
-            status = tool_error("hpcviewer", "what is seen cannot be written");
+            status = tool_error(VIEWER, "what is seen cannot be written");
         if (status != 0 || (how->is_once && !is_first))
             break;
         is_first = false;
         (void)nanosleep(&second, NULL);
     }
-    running_watch_close(watch);
+    running_fini(&watch.list);
     return status;
 }

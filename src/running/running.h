@@ -123,18 +123,8 @@ struct running_show {
     bool is_plain; /* a block each second, else the screen is cleared before each */
     bool is_once;  /* only the first */
     bool is_json;
-    bool (*has_ended)(void); /* asked each second */
 };
 /* Shows the processes each second until none is left. An exit status. */
 int running_show(const char *operand, const struct running_show *how, FILE *out);
-
-/* The processes that are looked at each second, for who shows them otherwise. */
-struct running_watch;
-/* Begins; *watch is the caller's, to be freed with running_watch_close. An exit status, after a message if not 0. */
-int running_watch_open(const char *tool, const char *operand, struct running_watch **watch);
-/* Takes up processes that have come, lets go of those that have ended, and looks at all. Returns how many there are. */
-size_t running_watch_step(struct running_watch *watch);
-struct running_list *running_watch_list(struct running_watch *watch);
-void running_watch_close(struct running_watch *watch);
 
 #endif

@@ -611,11 +611,6 @@ static unsigned port_of(const char *text)
 }
 
 /* --live in a terminal. */
-static bool never(void)
-{
-    return false;
-}
-
 static int show_live(const struct running_show *show, char **inputs, int n)
 {
     if (n > 1)
@@ -755,7 +750,6 @@ static int run_command(struct command *command, int argc, char **argv)
             return 0;
         status = take_option(command, &scan, id);
     }
-    command->show.has_ended = never;
     if (!status && command->is_live)
         return show_live(&command->show, argv + scan.index, scan.n_operands);
     if (!status && (command->show.is_once || command->show.is_json))

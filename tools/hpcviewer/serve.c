@@ -231,7 +231,10 @@ static int begin_beside(struct served *served, struct error *err)
     page_served(&beside.page);
     const struct http_home home = {
         .page = beside.page.data, .ask = ask, .context = served->session, .port = served->port};
-    return beside.page.failed ? error_memory(err) : http_open(&home, &beside.http, err);
+    int code = beside.page.failed ? error_memory(err) : http_open(&home, &beside.http, err);
+    if (code != 0)
+        buf_fini(&beside.page); /* asked once more, it begins anew */
+    return code;
 }
 
 static int browse(void *context, const char *state, struct buf *says, struct error *err)

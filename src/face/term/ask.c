@@ -69,15 +69,6 @@ void answers_clear(struct screen *screen)
     screen->n_answers = 0;
 }
 
-void answers_refresh(struct screen *screen)
-{
-    size_t top = screen->pane.top;
-    pane_close(screen);
-    answers_clear(screen);
-    pane_open(screen);
-    screen->pane.top = top;
-}
-
 /* Puts a word that has bytes which a terminal would act on. */
 static void put_bytes(struct buf *out, const char *word)
 {
@@ -238,26 +229,4 @@ const char *stand_in(struct screen *screen, const char *kind, const char **why)
     if (answer)
         *why = "nothing stands for it there";
     return NULL;
-}
-
-static bool has_line(const struct table *lines, const char *file, double line)
-{
-    for (size_t i = 0; i < rows_of(lines); i++)
-        if (cell_number(lines, i, "line") == line && strcmp(cell_text(lines, i, "file"), file) == 0)
-            return true;
-    return false;
-}
-
-size_t variable_row(struct screen *screen, const char *name, const char *file, double line)
-{
-    const struct table *vars = vars_table(screen);
-    size_t first = SIZE_MAX;
-    for (size_t i = 0; i < rows_of(vars); i++) {
-        if (strcmp(cell_text(vars, i, "variable"), name) != 0)
-            continue;
-        first = first == SIZE_MAX ? i : first;
-        if (has_line(cell_table(vars, i, "lines"), file, line))
-            return i;
-    }
-    return first;
 }

@@ -207,10 +207,8 @@ void line_put_shade(struct line *line, double part)
 
 struct line *lines_add(struct lines *lines)
 {
-    if (!vec_reserve(&lines->items, &lines->cap, lines->n + 1, sizeof *lines->items)) {
-        lines->failed = true;
+    if (!vec_reserve(&lines->items, &lines->cap, lines->n + 1, sizeof *lines->items))
         return NULL;
-    }
     struct line *line = &lines->items[lines->n++];
     *line = (struct line){.width = lines->width, .is_ascii = lines->is_ascii};
     return line;

@@ -18,15 +18,12 @@ void look_set(struct look *look, enum look_key key, const char *text)
     look->words[key] = copy;
 }
 
-bool look_copy(struct look *to, const struct look *from)
+/* What has no memory is not said in the copy. */
+static void look_copy(struct look *to, const struct look *from)
 {
-    bool ok = true;
     *to = *from;
-    for (int i = 0; i < LOOK_KEYS; i++) {
+    for (int i = 0; i < LOOK_KEYS; i++)
         to->words[i] = from->words[i] ? strdup(from->words[i]) : NULL;
-        ok &= !from->words[i] || to->words[i];
-    }
-    return ok;
 }
 
 void look_fini(struct look *look)
@@ -50,7 +47,8 @@ static void cut_history(struct screen *screen)
         look_fini(&screen->history[--screen->n_history]);
 }
 
-void look_go(struct screen *screen, struct look *next)
+/* Opens what a look says, as a step that Back undoes; the look is taken. */
+static void look_go(struct screen *screen, struct look *next)
 {
     cut_history(screen);
     if (vec_reserve(&screen->history, &screen->cap_history, screen->n_history + 1, sizeof *screen->history)) {
@@ -64,14 +62,14 @@ void look_go(struct screen *screen, struct look *next)
     pane_open(screen);
 }
 
-bool go_history(struct screen *screen, int step)
+void go_history(struct screen *screen, int step)
 {
     size_t to = screen->at_history + (size_t)step;
     if ((step < 0 && screen->at_history == 0) || (step > 0 && to >= screen->n_history))
-        return false;
+        return;
     if (screen->at_history == screen->n_history) { /* now is the last of all: it becomes one of them */
         if (!vec_reserve(&screen->history, &screen->cap_history, screen->n_history + 1, sizeof *screen->history))
-            return false;
+            return;
         screen->n_history++;
     }
     screen->history[screen->at_history] = screen->now;
@@ -79,13 +77,12 @@ bool go_history(struct screen *screen, int step)
     screen->history[to] = (struct look){0};
     screen->at_history = to;
     pane_open(screen);
-    return true;
 }
 
 void go_to(struct screen *screen, const struct view *view, const char *item)
 {
     struct look next;
-    (void)look_copy(&next, &screen->now);
+    look_copy(&next, &screen->now);
     for (size_t i = 0; i < n_views; i++)
         if (views[i] == view)
             next.view = i;
@@ -102,7 +99,7 @@ void go_to(struct screen *screen, const struct view *view, const char *item)
 void go_set(struct screen *screen, enum look_key key, const char *text)
 {
     struct look next;
-    (void)look_copy(&next, &screen->now);
+    look_copy(&next, &screen->now);
     look_set(&next, key, text);
     look_go(screen, &next);
 }

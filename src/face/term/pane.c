@@ -284,12 +284,11 @@ void pane_put_head(struct screen *screen, struct line *line)
     put_cells(screen, SIZE_MAX, line);
 }
 
-bool pane_put_row(struct screen *screen, size_t at, struct line *line)
+void pane_put_row(struct screen *screen, size_t at, struct line *line)
 {
     const struct pane *pane = &screen->pane;
     bool is_hit = *screen->search && pane_has(screen, pane->rows[at], screen->search);
     line_put(line, TONE_STRONG, at == pane->cursor ? ">" : " ");
     line_put(line, TONE_HIT, is_hit ? "*" : " ");
     put_cells(screen, pane->rows[at], line);
-    return !*screen->search || is_hit;
 }

@@ -28,7 +28,7 @@ static void print_list(struct screen *screen)
     pane->top = pane->cursor - pane->cursor % ROWS;
     for (size_t i = pane->top; i < pane->n && i < pane->top + ROWS; i++) {
         line_clear(&line);
-        (void)pane_put_row(screen, i, &line);
+        pane_put_row(screen, i, &line);
         print(&line);
     }
     if (pane->top + ROWS < pane->n)

@@ -40,7 +40,7 @@ struct lines {
     struct line *items; /* [n] */
     size_t n, cap;
     unsigned width;
-    bool is_ascii, failed;
+    bool is_ascii;
 };
 
 /* Append a text: `line_put` as far as there is room, `line_put_in` in so many columns, with blanks behind it, or before
@@ -107,7 +107,6 @@ struct look {
 /* "" where nothing is said. */
 const char *look_get(const struct look *look, enum look_key key);
 void look_set(struct look *look, enum look_key key, const char *text);
-bool look_copy(struct look *to, const struct look *from);
 void look_fini(struct look *look);
 
 /* --- the screen --- */
@@ -203,9 +202,8 @@ struct screen {
 const struct answer *ask(struct screen *screen, const struct request *request, struct error *err);
 const struct answer *ask_report(struct screen *screen, const char *report, const char *by, struct error *err);
 
-/* Lets go of all answers; and shows what the session answers now, at the same place. */
+/* Lets go of all answers. */
 void answers_clear(struct screen *screen);
-void answers_refresh(struct screen *screen);
 
 /* Appends the words of a request, for a command line. */
 void request_put_words(const struct screen *screen, const struct request *request, struct buf *out);
@@ -232,9 +230,6 @@ const struct table *lines_table(struct screen *screen);
 /* What stands for the active thing as a thing of another kind, "" and NULL: nothing.  *why says what is lacking */
 const char *stand_in(struct screen *screen, const char *kind, const char **why);
 
-/* The row of vars that a line names: of several with one name, the one that has the line. SIZE_MAX: none. */
-size_t variable_row(struct screen *screen, const char *name, const char *file, double line);
-
 /* --- pane.c --- */
 
 /* Opens the view of the look; the cursor goes to the active thing. */
@@ -256,9 +251,9 @@ bool pane_has(struct screen *screen, size_t row, const char *words);
 /* Does what was left for later, if there is something. */
 void pane_finish(struct screen *screen);
 
-/* The lines of the list as they are drawn: its head, a row; false: the row has no words that were searched for. */
+/* The lines of the list as they are drawn: its head, a row. */
 void pane_put_head(struct screen *screen, struct line *line);
-bool pane_put_row(struct screen *screen, size_t at, struct line *line);
+void pane_put_row(struct screen *screen, size_t at, struct line *line);
 
 /* Makes the detail of the row under the cursor anew. */
 void pane_tell(struct screen *screen);
@@ -268,13 +263,11 @@ const struct view *view_now(const struct screen *screen);
 
 /* --- look.c --- */
 
-/* Opens what a look says, as a step that Back undoes; the look is taken. */
-void look_go(struct screen *screen, struct look *next);
-
-/* Opens another view, about a thing ("": the active one stays). */
+/* Opens another view, about a thing ("": the active one stays); the same with another word (copied; "" takes it away).
+ * Both are steps that Back undoes. step -1: goes back, 1: forward, as far as there is something. */
 void go_to(struct screen *screen, const struct view *view, const char *item);
 void go_set(struct screen *screen, enum look_key key, const char *text);
-bool go_history(struct screen *screen, int step);
+void go_history(struct screen *screen, int step);
 
 /* Appends what is looked at as the text of a state, for browsers and hpcquery --at. */
 void look_put_state(const struct screen *screen, struct buf *out);

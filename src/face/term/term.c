@@ -338,9 +338,9 @@ static bool step_key(struct screen *screen, int key)
     else if (key == '\n' || key == '\r' || key == KEYS_ENTER)
         open_row(screen);
     else if (key == KEYS_BACK || key == 127 || key == '\b' || key == KEYS_BACKWARD)
-        (void)go_history(screen, -1);
+        go_history(screen, -1);
     else if (key == KEYS_FORWARD)
-        (void)go_history(screen, 1);
+        go_history(screen, 1);
     else if (key == 'u')
         go_up(screen);
     else if (key == 27)

@@ -23,9 +23,6 @@ struct term_host {
      * false: nothing. step does the work. */
     bool (*poll)(void *context, struct pollfd *fd, int *wait_ms);
     void (*step)(void *context);
-    /* Asked as often as refresh_ms says: whether the session has other answers now. */
-    bool (*has_changed)(void *context);
-    int refresh_ms;
     int stop_fd; /* readable: end; -1: none */
 };
 

@@ -86,10 +86,12 @@ static bool read_table(struct tree *tree)
     for (size_t i = 0; ok && i < n; i++) {
         const char *texts[3] = {"", "", ""};
         (void)table_get_texts(tree->table, kind, i, 1, &texts[0]);
+        tree->is_line[i] = texts[0] && strcmp(texts[0], "line") == 0;
+        if (!tree->is_from_below) /* nobody asks by name */
+            continue;
         (void)table_get_texts(tree->table, name, i, 1, &texts[1]);
         (void)table_get_texts(tree->table, module, i, 1, &texts[2]);
         tree->is_function[i] = texts[0] && (strcmp(texts[0], "function") == 0 || strncmp(texts[0], "inlined", 7) == 0);
-        tree->is_line[i] = texts[0] && strcmp(texts[0], "line") == 0;
         key.len_bytes = 0;
         buf_printf(&key, "%s %s", texts[1] ? texts[1] : "", tree->is_function[i] && texts[2] ? texts[2] : "");
         int64_t id = key.data ? strtab_intern(&tree->names, key.data) : -1;
