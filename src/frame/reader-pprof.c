@@ -119,8 +119,10 @@ static int take_field(const struct profile *profile, struct span *span, struct f
     if (field->wire == WIRE_VARINT)
         return take_varint(span, &field->value) ? 1 : bad_at(profile, begin, "a number is cut off", err);
     if (field->wire == WIRE_64 || field->wire == WIRE_32) {
+        if (n > rest)
+            return bad_at(profile, begin, "a number is cut off", err);
         span->at += n;
-        return n <= rest ? 1 : bad_at(profile, begin, "a number is cut off", err);
+        return 1;
     }
     if (field->wire != WIRE_BYTES)
         return bad_at(profile, begin, "a field is of a kind that is not known", err);
@@ -165,68 +167,62 @@ static const struct slots_kind mappings_kind = {sizeof(struct mapping), hash_id,
 static const struct slots_kind functions_kind = {sizeof(struct function), hash_id, is_same_id};
 static const struct slots_kind locations_kind = {sizeof(struct location), hash_id, is_same_id};
 
-static int take_type(struct profile *profile, struct span span, struct error *err)
+/* The numbers of a message's members [n], by their numbers as fields; of those that stand there twice the last one. */
+static int take_members(const struct profile *profile, struct span span, uint64_t *members, size_t n, struct error *err)
 {
-    struct sample_type type = {0};
     struct field field;
     int found;
-    while ((found = take_field(profile, &span, &field, err)) > 0) {
-        type.type = field.number == TYPE_TYPE ? field.value : type.type;
-        type.unit = field.number == TYPE_UNIT ? field.value : type.unit;
-    }
-    if (found == 0 && !vec_reserve(&profile->types, &profile->cap_types, profile->n_types + 1, sizeof type))
-        return error_memory(err);
-    if (found == 0)
-        profile->types[profile->n_types++] = type;
+    while ((found = take_field(profile, &span, &field, err)) > 0)
+        if (field.number < n)
+            members[field.number] = field.value;
     return found;
+}
+
+#define N_MEMBERS(members) (sizeof(members) / sizeof *(members))
+
+static int take_type(struct profile *profile, struct span span, struct error *err)
+{
+    uint64_t of[TYPE_UNIT + 1] = {0};
+    int code = take_members(profile, span, of, N_MEMBERS(of), err);
+    if (code == 0 && !vec_reserve(&profile->types, &profile->cap_types, profile->n_types + 1, sizeof *profile->types))
+        return error_memory(err);
+    if (code == 0)
+        profile->types[profile->n_types++] = (struct sample_type){.type = of[TYPE_TYPE], .unit = of[TYPE_UNIT]};
+    return code;
 }
 
 static int take_mapping(struct profile *profile, struct span span, struct error *err)
 {
-    struct mapping mapping = {0};
-    struct field field;
-    int found;
-    while ((found = take_field(profile, &span, &field, err)) > 0) {
-        mapping.id = field.number == MAPPING_ID ? field.value : mapping.id;
-        mapping.file = field.number == MAPPING_FILE ? field.value : mapping.file;
-    }
-    if (found == 0 && slots_put(&profile->mapping_slots, &mappings_kind, &profile->mappings, &profile->n_mappings,
-                                &profile->cap_mappings, &mapping) == SLOTS_NONE)
+    uint64_t of[MAPPING_FILE + 1] = {0};
+    int code = take_members(profile, span, of, N_MEMBERS(of), err);
+    const struct mapping mapping = {.id = of[MAPPING_ID], .file = of[MAPPING_FILE]};
+    if (code == 0 && slots_put(&profile->mapping_slots, &mappings_kind, &profile->mappings, &profile->n_mappings,
+                               &profile->cap_mappings, &mapping) == SLOTS_NONE)
         return error_memory(err);
-    return found;
+    return code;
 }
 
 static int take_function(struct profile *profile, struct span span, struct error *err)
 {
-    struct function function = {0};
-    struct field field;
-    int found;
-    while ((found = take_field(profile, &span, &field, err)) > 0) {
-        function.id = field.number == FUNCTION_ID ? field.value : function.id;
-        function.name = field.number == FUNCTION_NAME ? field.value : function.name;
-        function.file = field.number == FUNCTION_FILE ? field.value : function.file;
-        function.line = field.number == FUNCTION_LINE ? field.value : function.line;
-    }
-    if (found == 0 && slots_put(&profile->function_slots, &functions_kind, &profile->functions, &profile->n_functions,
-                                &profile->cap_functions, &function) == SLOTS_NONE)
+    uint64_t of[FUNCTION_LINE + 1] = {0};
+    int code = take_members(profile, span, of, N_MEMBERS(of), err);
+    const struct function function = {
+        .id = of[FUNCTION_ID], .name = of[FUNCTION_NAME], .file = of[FUNCTION_FILE], .line = of[FUNCTION_LINE]};
+    if (code == 0 && slots_put(&profile->function_slots, &functions_kind, &profile->functions, &profile->n_functions,
+                               &profile->cap_functions, &function) == SLOTS_NONE)
         return error_memory(err);
-    return found;
+    return code;
 }
 
 static int take_line(struct profile *profile, struct span span, struct error *err)
 {
-    struct line line = {0};
-    struct field field;
-    int found;
-    while ((found = take_field(profile, &span, &field, err)) > 0) {
-        line.function = field.number == LINE_FUNCTION ? field.value : line.function;
-        line.number = field.number == LINE_NUMBER ? field.value : line.number;
-    }
-    if (found == 0 && !vec_reserve(&profile->lines, &profile->cap_lines, profile->n_lines + 1, sizeof line))
+    uint64_t of[LINE_NUMBER + 1] = {0};
+    int code = take_members(profile, span, of, N_MEMBERS(of), err);
+    if (code == 0 && !vec_reserve(&profile->lines, &profile->cap_lines, profile->n_lines + 1, sizeof *profile->lines))
         return error_memory(err);
-    if (found == 0)
-        profile->lines[profile->n_lines++] = line;
-    return found;
+    if (code == 0)
+        profile->lines[profile->n_lines++] = (struct line){.function = of[LINE_FUNCTION], .number = of[LINE_NUMBER]};
+    return code;
 }
 
 static int take_location(struct profile *profile, struct span span, struct error *err)

@@ -495,7 +495,8 @@ const struct report_kind chain_kind = {
         "one on several (add, union, ...) makes one of them. A : may stand before the inputs as well. Conditions, "
         "expressions and queries are described in doc/guide.md.\n\n"
         "An input is one of our databases, one of HPCToolkit (version 4 or experiment.xml), or a file of callgrind, "
-        "Caliper (json-split), Hatchet (a literal) or gprof2dot (DOT). For operations and forms a file may come "
+        "Caliper (json-split and .cali), Hatchet (literals and to_json), gprof2dot (DOT), pprof, speedscope or folded "
+        "stacks. For operations and forms a file may come "
         "through a pipe: - is the standard input.",
     .example = "filter 'time > 5' : flat : table hpctoolkit-app-database",
     .options = ASK_ROWS | ASK(DERIVE) | ASK(PROFILES) | ASK(TREE) | ASK(FIELDS) | ASK(CSV) | ASK(JSON),
