@@ -465,7 +465,7 @@ static void put_regions(const struct report *report, const struct export_job *jo
     struct region_report regions;
     struct error err;
     struct buf text = {0};
-    if (regions_make(report, of_phases, &regions, &err) != 0)
+    if (!regions_has_any(report, of_phases) || regions_make(report, of_phases, &regions, &err) != 0)
         return;
     for (size_t i = 0; regions.names.n_strings > 1 && i < regions.n_regions && i < REGIONS_SHOWN; i++) {
         const char *name = regions.regions[i].name;

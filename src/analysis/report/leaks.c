@@ -152,14 +152,13 @@ struct region_maker {
 };
 
 /* Index of "<region NAME>" inside the region around; -1 when out of memory. */
-static int64_t intern_inner(struct region_report *regions, uint32_t around, const char *title)
+static int64_t intern_inner(struct region_report *regions, uint32_t around, const char *title, bool of_phases)
 {
     struct buf text = {0};
     const char *outer = regions->names.strings[around];
     size_t len = strlen(title);
     bool is_title = strncmp(title, TITLE, sizeof TITLE - 1) == 0 && title[len - 1] == '>';
-    bool is_phase = is_title && strncmp(title, PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
-    size_t skip = is_phase ? sizeof PHASE_TITLE - 1 : sizeof TITLE - 1;
+    size_t skip = of_phases ? sizeof PHASE_TITLE - 1 : sizeof TITLE - 1;
     buf_printf(&text, "%s%s", outer, *outer ? " > " : "");
     if (is_title)
         buf_append(&text, title + skip, len - skip - 1);
@@ -168,6 +167,22 @@ static int64_t intern_inner(struct region_report *regions, uint32_t around, cons
     int64_t index = text.failed ? -1 : strtab_intern(&regions->names, text.data);
     buf_fini(&text);
     return index;
+}
+
+/* Whether a scope is a region of the program, or a phase of its owner. */
+static bool is_region(const struct model *model, const struct scope *scope, bool of_phases)
+{
+    return scope->role == ROLE_REGION &&
+           (strncmp(model_text(model, scope->name), PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0) == of_phases;
+}
+
+bool regions_has_any(const struct report *report, bool of_phases)
+{
+    const struct model *model = report->model;
+    size_t i = 1;
+    while (i < model->n_scopes && !is_region(model, &model->scopes[i], of_phases))
+        i++;
+    return i < model->n_scopes;
 }
 
 /* Parents come before their children. */
@@ -180,10 +195,8 @@ static bool find_regions(struct region_maker *maker, bool of_phases)
     for (size_t i = 1; i < model->n_scopes; i++) {
         const struct scope *scope = &model->scopes[i];
         int64_t region = maker->region_of[scope->parent];
-        const char *title = model_text(model, scope->name);
-        bool is_phase = scope->role == ROLE_REGION && strncmp(title, PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
-        if (scope->role == ROLE_REGION && is_phase == of_phases)
-            region = intern_inner(maker->regions, (uint32_t)region, title);
+        if (is_region(model, scope, of_phases))
+            region = intern_inner(maker->regions, (uint32_t)region, model_text(model, scope->name), of_phases);
         if (region < 0)
             return false;
         maker->region_of[i] = (uint32_t)region;

@@ -75,6 +75,9 @@ struct region_report {
     struct strtab names;
 };
 
+/* Whether there is any region of the program, or any phase that its owner has named. */
+bool regions_has_any(const struct report *report, bool of_phases);
+
 /* Splits the rows of a report by regions, or by the phases that the program's owner has named. The values of all
  * regions add up to the report's total. Borrows from the report. err: ERR_MEMORY */
 int regions_make(const struct report *report, bool of_phases, struct region_report *regions, struct error *err);
