@@ -117,6 +117,8 @@ void request_put_words(const struct screen *screen, const struct request *reques
     }
     if (request->with_fields)
         word_put(out, "--fields");
+    if (request->subject && *request->subject == '-')
+        word_put(out, "--");
     if (request->subject)
         word_put(out, request->subject);
     buf_fini(&word);

@@ -136,6 +136,15 @@ void look_put_state(const struct screen *screen, struct buf *out)
     buf_fini(&layout);
 }
 
+/* A path that begins with - would be an option. */
+static void put_path(const char *path, struct buf *out)
+{
+    struct buf word = {0};
+    buf_printf(&word, "%s%s", *path == '-' ? "./" : "", path);
+    word_put(out, word.data ? word.data : "");
+    buf_fini(&word);
+}
+
 void look_put_command(struct screen *screen, struct buf *out)
 {
     const struct view *view = view_now(screen);
@@ -145,8 +154,8 @@ void look_put_command(struct screen *screen, struct buf *out)
     if (words.len_bytes && words.data) {
         buf_printf(out, "hpcquery%s", words.data);
         if (view == &view_compare && screen->choice->paths[1])
-            word_put(out, screen->choice->paths[1]);
-        word_put(out, screen->choice->paths[0]);
+            put_path(screen->choice->paths[1], out);
+        put_path(screen->choice->paths[0], out);
     }
     buf_fini(&words);
 }
