@@ -345,7 +345,6 @@ uint32_t own_tid_sig(void)
 static struct {
     volatile uint32_t *owner_word; /* pid; the kernel wipes its page in a child of fork */
     _Atomic bool is_running;
-    _Atomic bool is_attached;
 } owner;
 
 bool process_is_ours_sig(void)
@@ -361,16 +360,6 @@ bool process_is_vfork_child_sig(void)
 void process_set_running_sig(bool is_running)
 {
     owner.is_running = is_running;
-}
-
-bool process_is_attached_sig(void)
-{
-    return atomic_load_explicit(&owner.is_attached, memory_order_relaxed);
-}
-
-void process_set_attached_sig(void)
-{
-    atomic_store(&owner.is_attached, true);
 }
 
 void *process_owner_page_sig(void)

@@ -17,11 +17,18 @@ bool process_is_vfork_child_sig(void);
 /* Says whether profiling goes on (true) or has ended for good (false).  ctx: ordinary */
 void process_set_running_sig(bool is_running);
 
-/* Whether the runtime came into a program that was running already (hpcrun --unsafe-attach): then nothing of what the
+/* 1 in the library that the launcher loads into a running program (src/runtime/Makefile.am). */
+#ifndef RUNTIME_IS_LATE
+#define RUNTIME_IS_LATE 0
+#endif
+
+/* Whether the runtime comes into a program that is running already (hpcrun --unsafe-attach): then nothing of what the
  * program did before is known, its signal masks stay as they are, and it has more threads than have met the runtime.
  * ctx: any */
-bool process_is_attached_sig(void);
-void process_set_attached_sig(void);
+static inline bool process_is_attached_sig(void)
+{
+    return RUNTIME_IS_LATE;
+}
 
 /* The page with the owner's pid, which the kernel wipes in a child of fork; NULL before it is set.  ctx: ordinary */
 void *process_owner_page_sig(void);

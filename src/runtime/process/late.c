@@ -243,7 +243,6 @@ static struct {
 
 static bool come(const char *companion)
 {
-    process_set_attached_sig();
     attach_over(companion);
     alloc_wrap_init();
     if (!process_start_hook())

@@ -313,7 +313,7 @@ static void end_at_exit(void)
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
 {
     int saved_errno = errno;
-    if (!process_begins_itself())
+    if (process_is_attached_sig()) /* then the launcher begins (process/late.h) */
         return;
     process.arguments = arguments;
     process.environment = environment;

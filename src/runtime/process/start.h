@@ -49,10 +49,6 @@ void process_withdraw(const char *why);
 /* Ends the recording in a process that goes on, without waiting for the companion.  ctx: ordinary */
 void process_leave(void);
 
-/* Whether the library begins by itself, in its constructor: not where the launcher loads it into a running program.
- * ctx: any */
-bool process_begins_itself(void);
-
 /* In a program that is running: what its modules call of libc's allocation functions, pthread_create and dlopen is
  * ours from now on, and again what it was. Only what lies in their tables is changed.  ctx: ordinary, shielded */
 void wrap_slots_take(void);

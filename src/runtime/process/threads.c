@@ -39,9 +39,9 @@ static void unmeasured_begin(void)
 {
     uint64_t process_ns = own_clock_ns_sig(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t thread_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
-    unmeasured.before_ns = process_ns > thread_ns ? process_ns - thread_ns : 0;
     if (process_is_attached_sig())
-        unmeasured.before_ns = process_ns;
+        thread_ns = 0; /* it met the runtime just now */
+    unmeasured.before_ns = process_ns > thread_ns ? process_ns - thread_ns : 0;
 }
 
 /* The sum of all records' CPU times, and how many threads they are of. */
@@ -528,7 +528,7 @@ static void end_other(struct thread_state *state, int *n_tries)
     if (is_quiet)
         events_stop(state);
     record_end(state, thread_facts_clock(state), n_tries, !is_quiet);
-    if (is_quiet && process_is_attached_sig() && atomic_load(&threads.is_left))
+    if (is_quiet && atomic_load(&threads.is_left))
         events_close(state);
     (void)thread_live_remove_sig(state);
     thread_stack_remove_sig(state);

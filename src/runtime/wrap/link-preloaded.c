@@ -33,11 +33,6 @@
 #define WRAP_SCOPE RTLD_NEXT
 #endif
 
-bool process_begins_itself(void)
-{
-    return WRAP_SCOPE == RTLD_NEXT;
-}
-
 /* Whether it is a stub of an executable that is not position-independent and takes the function's address: its own slot
  * leads on from there. */
 static bool is_stub(const void *address)

@@ -201,11 +201,6 @@ static void execute_launcher(const char *path, char **command)
     say("the program runs without being measured.\n");
 }
 
-bool process_begins_itself(void)
-{
-    return true;
-}
-
 void process_find_launcher(int argc, char **arguments)
 {
     if (is_set(COMPANION_ENV) || !(is_set("HPCRUN_EVENT_LIST") || is_set("HPCRUN_OUT_PATH")) || was_launched() ||
