@@ -6,7 +6,8 @@
  *
  * The room: companion.c is the loop and may call all others: talk.c answers messages, process.c and memory.c keep
  * processes and their arenas, jobs.c starts workers, of which write.c writes measurements and recipes.c makes recipes;
- * homes.c and watchdog.c look at running processes, detour.c at other places for files, log.c has the messages.
+ * homes.c and watchdog.c look at running processes, detour.c at other places for files, log.c has the messages; copy.c
+ * is for those who look at a process from outside.
  * sched-recorder.c is a process of its own. What they share is in state.h. */
 #ifndef LOCUS_HPCRUN_COMPANION_H
 #define LOCUS_HPCRUN_COMPANION_H
@@ -126,5 +127,10 @@ int companion_collect(const char *dir, const char *place, bool allows_foreign, v
 
 /* The same for arenas that processes have left in the measurement directory dir. Returns how many. */
 size_t companion_collect_left(const char *dir, void (*tell)(const char *sentence));
+
+/* Writes the files of a process of this user that runs on into directory `to`, as a checkpoint would be written into
+ * its measurement directory `from`. arena: its records, mapped for reading, size_bytes long.
+ * err: ERR_FORMAT (no arena), ERR_IO, ERR_MEMORY */
+int companion_copy(const void *arena, size_t size_bytes, const char *from, const char *to, struct error *err);
 
 #endif

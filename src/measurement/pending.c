@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,28 @@ enum pending_state pending_wait(const char *dir, int timeout_ms)
         const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
         (void)nanosleep(&step, NULL);
     }
+}
+
+/* --- copies --- */
+
+#define COPY_NOTE "/.copy-of"
+
+int pending_copy_note(const char *from, const char *to, struct error *err)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s" COPY_NOTE, to);
+    if (symlink(from, path) == 0 || errno == EEXIST)
+        return 0;
+    return error_set(err, ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+}
+
+bool pending_is_copy(const char *dir, char *from, size_t n_from)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s" COPY_NOTE, dir);
+    ssize_t n = readlink(path, from, n_from - 1);
+    from[n > 0 ? n : 0] = '\0';
+    return n > 0;
 }
 
 /* --- files that wait elsewhere --- */

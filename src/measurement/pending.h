@@ -44,6 +44,13 @@ enum pending_state {
  * run. Stale markers are ignored.  ctx: ordinary, sleeps in steps of 20 ms */
 enum pending_state pending_wait(const char *dir, int timeout_ms);
 
+/* Notes that the files of directory to are a copy, made while their program went on, of what was in `from`.
+ * err: ERR_IO */
+int pending_copy_note(const char *from, const char *to, struct error *err);
+
+/* Whether dir is such a copy; from [n_from]: of which directory, at most so much of it as there is room. */
+bool pending_is_copy(const char *dir, char *from, size_t n_from);
+
 /* --- files that wait elsewhere --- */
 
 /* Detours. A detour is a directory elsewhere, such as on the node's own disk, where files are written first because the

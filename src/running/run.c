@@ -128,75 +128,6 @@ int running_command(char **words, int n, FILE *out)
 
 #define VIEWER "hpcviewer"
 
-/* The processes that are looked at each second. */
-struct watch {
-    struct running_list list;
-    const char *operand; /* NULL: all */
-};
-
-/* Begins; an exit status, after a message if not 0. */
-static int watch_begin(struct watch *watch)
-{
-    struct error err;
-    if (running_find(&watch->list, &err) != 0)
-        return tool_error(VIEWER, "%s", err.text);
-    int status = running_choose(&watch->list, watch->operand);
-    return status || watch->list.n ? status : tool_error(VIEWER, "no process of yours is being measured here");
-}
-
-/* Whether a process fills the same arena as before: after exec it is another one. */
-static bool is_same(const struct running_process *a, const struct running_process *b)
-{
-    const struct arena_header *x = a->arena, *y = b->arena;
-    return a->pid == b->pid && a->size_bytes == b->size_bytes && x->start_ns == y->start_ns;
-}
-
-/* What was seen of those that still run stays with them. */
-static void take_over(struct running_list *from, struct running_list *to)
-{
-    for (size_t i = 0; i < to->n; i++) {
-        for (size_t k = 0; k < from->n; k++) {
-            struct running_process *old = &from->processes[k], *new = &to->processes[i];
-            if (!old->arena || !is_same(old, new))
-                continue;
-            memcpy(new->past, old->past, sizeof new->past);
-            new->n_past = old->n_past;
-            new->names = old->names;
-            memset(old->past, 0, sizeof old->past);
-            old->n_past = 0;
-            old->names = NULL;
-        }
-    }
-}
-
-/* A measurement whose first process has ended may have others; a process may have ended, and then its children stay. */
-static void find_again(struct watch *watch)
-{
-    struct running_list list = {.tool = watch->list.tool};
-    struct error err;
-    bool is_found = running_find(&list, &err) == 0;
-    if (is_found && running_keep(&list, watch->operand)) {
-        take_over(&watch->list, &list);
-        running_fini(&watch->list);
-        watch->list = list;
-    } else if (is_found) {
-        running_fini(&list);
-        running_fini(&watch->list);
-    }
-}
-
-/* Takes up processes that have come, lets go of those that have ended, and looks at all. Returns how many there are. */
-static size_t watch_step(struct watch *watch)
-{
-    struct error err;
-    if (!watch->list.n || watch->list.processes[0].n_past)
-        find_again(watch);
-    for (size_t i = 0; i < watch->list.n; i++)
-        (void)running_look(&watch->list.processes[i], true, &err);
-    running_keep_readable(&watch->list);
-    return watch->list.n;
-}
-
 static void show_plain(struct running_list *list, FILE *out)
 {
     if (list->n > 1)
@@ -263,10 +194,10 @@ static void show(struct running_list *list, const struct running_show *how, FILE
 int running_show(const char *operand, const struct running_show *how, FILE *out)
 {
     const struct timespec second = {.tv_sec = 1};
-    struct watch watch = {.list.tool = VIEWER, .operand = operand};
-    int status = watch_begin(&watch);
+    struct running_watch watch = {.list.tool = VIEWER, .operand = operand};
+    int status = running_watch_begin(&watch);
     bool is_first = true;
-    while (status == 0 && watch_step(&watch)) {
+    while (status == 0 && running_watch_step(&watch, true)) {
         if (!is_first)
             show(&watch.list, how, out);
         if (fflush(out) != 0)

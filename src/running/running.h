@@ -4,7 +4,8 @@
  * notices nothing. Ordinary code.
  *
  * The room: find.c finds processes and asks their companions, look.c looks at one again and again and names what it
- * sees, print.c tells it, for people and as JSON; run.c has what commands do with all that. */
+ * sees, print.c tells it, for people and as JSON; watch.c does so with those that come and go; run.c has what commands
+ * do with all that, follow.c makes databases. */
 #ifndef LOCUS_RUNNING_RUNNING_H
 #define LOCUS_RUNNING_RUNNING_H
 
@@ -103,6 +104,56 @@ const struct running_past *running_before(const struct running_process *process)
 /* Fills a table of those that cost most, by what they cost lately or since the start, with names. */
 void running_sum(struct running_process *process, enum live_kind kind, bool by_lately, struct running_table *table);
 void running_process_fini(struct running_process *process);
+
+/* --- watch.c --- */
+
+/* Processes that are looked at again and again. */
+struct running_watch {
+    struct running_list list;
+    const char *operand; /* as in running_choose, borrowed */
+};
+
+/* Finds them. An exit status, after a message if not 0; also where there are none. Ended by running_fini of the list.
+ */
+int running_watch_begin(struct running_watch *watch);
+/* Takes up processes that have come, lets go of those that have ended, and looks at all, as running_look. Returns how
+ * many there are. */
+size_t running_watch_step(struct running_watch *watch, bool with_sums);
+
+/* --- follow.c --- */
+
+/* A database of programs that run, made anew again and again by hpcrun --copy and hpcprof, which take a tenth of one
+ * processor at most; programs and companions do nothing for it. */
+struct follow;
+
+struct follow_state {
+    double elapsed_s;              /* of the program that began first */
+    double age_s;                  /* of what is shown */
+    size_t n_processes;            /* that run */
+    bool is_over;                  /* none does any more: what is shown is the last */
+    bool is_held;                  /* by follow_hold */
+    bool is_paused;                /* the sampling, by its owner */
+    char phase[ARENA_PHASE_BYTES]; /* that the owner has begun last; empty: none */
+    const char *trouble;           /* why there is nothing newer; NULL: nothing */
+};
+
+/* Begins with the processes that operand means, and waits for their first database. stop_fd readable: end.
+ * err: ERR_NOT_FOUND (nothing runs: a message was printed), ERR_IO, ERR_MEMORY */
+int follow_begin(const char *operand, int stop_fd, struct follow **follow, struct error *err);
+/* Ends it, and removes what it made. NULL is allowed. */
+void follow_end(struct follow *follow);
+/* For poll(2): after how many milliseconds there is work, -1: never. */
+int follow_wait_ms(const struct follow *follow);
+/* Does what there is to be done; true: there is a newer database. None is made while one is not taken. */
+bool follow_step(struct follow *follow);
+/* The newest database, and the one before goes; it stays until this is asked again. */
+const char *follow_take(struct follow *follow);
+/* Makes none any more, or again. */
+void follow_hold(struct follow *follow, bool is_held);
+void follow_state(const struct follow *follow, struct follow_state *state);
+/* Asks the companions of all that run for something, as running_control does; says: appends what came of it.
+ * err: as running_control */
+int follow_control(struct follow *follow, const char *command, struct buf *says, struct error *err);
 
 /* --- print.c --- */
 

@@ -28,6 +28,7 @@ struct hpcrun_options {
     const char *count, *output;
     const char *local;   /* --local, or the environment's; NULL: none */
     const char *collect; /* --collect: a measurement directory */
+    const char *copy;    /* --copy: what becomes one */
     const char *fraction, *memleak_prob;
     const char *jobs_symtab;
     struct option_unused unused;         /* those of HPCToolkit that mean nothing here */

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "companion/companion.h"
 #include "export/advice/advice-try.h"
 #include "hpcrun.h"
+#include "measurement/names.h"
 #include "running/running.h"
 #include "sampling/machine.h"
 #include "trial/trial.h"
@@ -53,6 +55,40 @@ static int control(char **words)
     while (words[n])
         n++;
     return running_command(words, n, stdout);
+}
+
+/* --copy: the files of processes that run on. */
+static int copy_all(const struct running_list *list, const char *to)
+{
+    struct error err;
+    int status = list->n ? 0 : tool_error("hpcrun", "no process of yours is being measured here");
+    for (size_t i = 0; i < list->n; i++) {
+        const struct running_process *process = &list->processes[i];
+        if (process->is_foreign)
+            status = tool_error("hpcrun", "process %ld belongs to another user", (long)process->pid);
+        else if (companion_copy(process->arena, process->size_bytes, process->dir, to, &err) != 0)
+            status = tool_error("hpcrun", "process %ld: %s", (long)process->pid, err.text);
+    }
+    return status;
+}
+
+static int copy(const struct hpcrun_options *options)
+{
+    struct running_list list = {.tool = "hpcrun"};
+    struct error err;
+    char *to = NULL;
+    if (options->command[0] && options->command[1])
+        return tool_usage("hpcrun", "--copy takes one process id, one measurement directory, or nothing");
+    if (running_find(&list, &err) != 0 || names_directory_make(options->copy, false, &to, &err) != 0) {
+        running_fini(&list);
+        return tool_error("hpcrun", "%s", err.text);
+    }
+    int status = running_choose(&list, options->command[0]);
+    if (status == 0)
+        status = copy_all(&list, to);
+    running_fini(&list);
+    free(to);
+    return status;
 }
 
 /* Whether srun or another launcher of a batch system starts the program's processes elsewhere. */
@@ -178,6 +214,8 @@ static int run_tool(int argc, char **argv)
         return print_events(&options);
     if (options.prints_plan)
         return print_plan(&options);
+    if (options.copy)
+        return copy(&options);
     if (options.collect)
         return launch_collect(&options);
     if (options.machine)

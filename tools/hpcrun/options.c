@@ -140,6 +140,7 @@ enum {
     OPT_JSON,
     OPT_LOCAL,
     OPT_COLLECT,
+    OPT_COPY,
     OPT_PRINT_PLAN,
     OPT_LIST_NAMES,
     OPT_TRY,
@@ -259,6 +260,10 @@ static const struct option_row rows[] = {
      "has clocks tick at most N times in a second of CPU time (1/2, 1/4, ... of what it was started with); mark NAME "
      "begins a phase, by which reports can be split (hpcquery vars --by phase), and mark alone ends it; snapshot "
      "writes the measurement as it is now. Weights stay exact, and reports say what was paused."},
+    {OPT_COPY, "--copy", "DIR",
+     "Write what is measured so far into DIR, which becomes a measurement directory of its own, and exit: of process "
+     "PID, of those measured into a directory, or of all of yours, as --status takes them. The measured programs and "
+     "their companions do nothing for it, and go on."},
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_ATTACH, "--unsafe-attach", "PID",
      "Measure process PID, which runs already, until it ends, --duration is over, or hpcrun gets SIGINT or SIGTERM; "
@@ -353,7 +358,8 @@ static const struct option_spec spec = {
     .tool = "hpcrun",
     .summary = "measure which data and which code cost a program its time",
     .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR|JOBID]\n"
-                "--control PID|DIR pause|resume|rate N|mark [NAME]|snapshot\n--doctor [--machine DIR]\n"
+                "--control PID|DIR pause|resume|rate N|mark [NAME]|snapshot\n"
+                "--copy DIR [PID|DIR|JOBID]\n--doctor [--machine DIR]\n"
                 "-L [--machine DIR] [PATTERN...]\n"
                 "--unsafe-attach PID [--duration SECONDS] [--report] [options]\n--print-plan [-e EVENT]... [--machine "
                 "DIR]\n--collect DIR [--local DIR]\n"
@@ -590,6 +596,9 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return 0;
     case OPT_COLLECT:
         options->collect = value;
+        return 0;
+    case OPT_COPY:
+        options->copy = value;
         return 0;
     case OPT_OUTPUT:
         options->output = value;

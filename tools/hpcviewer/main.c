@@ -81,8 +81,9 @@ static const struct option_row rows[] = {
      "Write which recordings these are and what was said of them into a session."},
     {OPTION_LIVE, "--live", NULL,
      "Show programs that are being measured while they run, each second anew: INPUT is a process id (or what started "
-     "such processes), a measurement directory or a job of Slurm; without one all of yours that run here. What is "
-     "lately is of the last 10 seconds."},
+     "such processes), a measurement directory or a job of Slurm; without one all of yours that run here. They are "
+     "shown in a browser where one can be started, or with --no-browser or --port; with --tui in the same views on the "
+     "terminal; else as a table. What is lately is of the last 10 seconds."},
     {OPTION_ONCE, "--once", NULL, "With --live: print one block, of a second, and end."},
     {OPTION_JSON, "--json", NULL, "With --live: print JSON, a text each second."},
     OPTION_ROWS_STANDARD,
@@ -102,7 +103,9 @@ static const struct option_spec spec = {
                 "--tui|--plain [--keys KEYS] INPUT [AFTER]\n"
                 "[--port N] [--no-browser] --session FILE\n"
                 "-o FILE.html [RECORDING-OPTIONS] INPUT...\n"
-                "--live [--plain|--json] [--once] [PID|DIR|JOBID]",
+                "--live [--plain|--json] [--once] [PID|DIR|JOBID]\n"
+                "--live --tui [--plain] [--keys KEYS] [PID|DIR|JOBID]\n"
+                "--live [--port N] [--no-browser] [PID|DIR|JOBID]",
     .description =
         "Shows what the time of a run went to, its variables, code, threads and memory, in a browser. INPUT is a "
         "database, or a measurement directory or a file of perf, of which hpcprof makes one that lasts as long as "
@@ -127,7 +130,12 @@ static const struct option_spec spec = {
         "With -o the page is written into a file instead, to be kept or sent to somebody.\n\n"
         "With --live programs are looked at while hpcrun measures them: what their data cost since the start and in "
         "the last ten seconds, by variable, function, thread and cause, where they wait, and which memory is in use. "
-        "It only reads what the program's companion process hands out, and the program notices nothing.",
+        "It only reads what the program's companion process hands out, and the program notices nothing. In the views, "
+        "with "
+        "--tui or in a browser, the numbers become newer each second or two, as far as that takes a tenth of one "
+        "processor; what is chosen and open stays. On the terminal p holds the screen, P pauses the sampling and goes "
+        "on with it, K begins a phase and W writes the measurement as it is now. When the programs have ended their "
+        "last numbers stay.",
     .rows = rows,
     .examples = "  hpcviewer hpctoolkit-app-database\n"
                 "The page, served until it is closed.\n\n"
@@ -164,6 +172,8 @@ struct viewer {
     const char *from, *to;  /* sessions: that is shown, that is written; NULL: none */
     struct recordings inputs;
     struct session *session;
+    bool is_live;
+    const char *operand; /* --live: what is followed; NULL: all */
 };
 
 /* --- the end --- */
@@ -574,6 +584,19 @@ static int serve_alone(struct viewer *viewer, struct error *err)
     return code;
 }
 
+/* --live: what runs, in the views of a database. */
+static int follow(struct viewer *viewer, struct error *err)
+{
+    const struct term_choice choice = {.is_plain = viewer->is_plain, .keys = viewer->keys, .paths = {"DB", NULL}};
+    struct live_view *live;
+    int code = live_view_begin(&live, viewer->operand, &viewer->served, err);
+    if (code == 0)
+        code = viewer->on_terminal ? live_view_show(live, &choice, err) : serve_alone(viewer, err);
+    session_close(viewer->served.session);
+    live_view_end(live);
+    return code;
+}
+
 /* --- the program --- */
 
 static int run(struct viewer *viewer)
@@ -581,12 +604,13 @@ static int run(struct viewer *viewer)
     struct error err = {0};
     hold_closed();
     int code = watch_begin(&err);
-    if (code == 0)
+    if (code == 0 && !viewer->is_live)
         code = open_all(viewer, &err);
     viewer->served.session = viewer->session;
     viewer->served.stop_fd = life.event_fd;
     if (code == 0)
-        code = viewer->output        ? record(viewer, &err)
+        code = viewer->is_live       ? follow(viewer, &err)
+               : viewer->output      ? record(viewer, &err)
                : viewer->on_terminal ? show(viewer, &err)
                                      : serve_alone(viewer, &err);
     session_close(viewer->session);
@@ -610,14 +634,6 @@ static unsigned port_of(const char *text)
     return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535 ? (unsigned)port : 0;
 }
 
-/* --live in a terminal. */
-static int show_live(const struct running_show *show, char **inputs, int n)
-{
-    if (n > 1)
-        return usage("--live takes one process id, measurement directory or job, or nothing");
-    return running_show(n ? inputs[0] : NULL, show, stdout);
-}
-
 /* An option, and how many inputs stood before it. */
 struct said {
     int id;
@@ -628,8 +644,8 @@ struct said {
 struct command {
     struct viewer viewer;
     struct running_show show;
-    bool is_live;
-    struct said *said; /* [n_said] of recordings */
+    bool is_live, is_screen; /* --live; --tui */
+    struct said *said;       /* [n_said] of recordings */
     size_t n_said, cap_said;
 };
 
@@ -722,6 +738,7 @@ static int take_option(struct command *command, const struct option_scan *scan, 
     if (id == OPTION_KEYS)
         viewer->keys = scan->value;
     command->is_live |= id == OPTION_LIVE;
+    command->is_screen |= id == OPTION_TUI;
     command->show.is_plain |= id == OPTION_PLAIN;
     command->show.is_once |= id == OPTION_ONCE;
     command->show.is_json |= id == OPTION_JSON;
@@ -735,6 +752,25 @@ static int take_option(struct command *command, const struct option_scan *scan, 
         return tool_error("hpcviewer", "out of memory");
     command->said[command->n_said++] = (struct said){id, scan->value, scan->n_operands};
     return 0;
+}
+
+/* --live: in the views of a database where that is asked for, or in a browser where there is one, else as a table. */
+static int show_live(struct command *command, char **inputs, int n)
+{
+    struct viewer *viewer = &command->viewer;
+    bool is_served = viewer->served.port || viewer->served.without_browser ||
+                     (isatty(STDOUT_FILENO) && !serve_lacks_browser(&viewer->served));
+    if (n > 1)
+        return usage("--live takes one process id, measurement directory or job, or nothing");
+    viewer->operand = n ? inputs[0] : NULL;
+    viewer->on_terminal = command->is_screen;
+    if (!viewer->on_terminal &&
+        (!is_served || command->show.is_plain || command->show.is_once || command->show.is_json))
+        return running_show(viewer->operand, &command->show, stdout);
+    if (command->show.is_once || command->show.is_json || viewer->output)
+        return usage("--once, --json and -o do not go with the views of --live");
+    viewer->is_live = true;
+    return run(viewer);
 }
 
 static int run_command(struct command *command, int argc, char **argv)
@@ -751,7 +787,7 @@ static int run_command(struct command *command, int argc, char **argv)
         status = take_option(command, &scan, id);
     }
     if (!status && command->is_live)
-        return show_live(&command->show, argv + scan.index, scan.n_operands);
+        return show_live(command, argv + scan.index, scan.n_operands);
     if (!status && (command->show.is_once || command->show.is_json))
         return usage("--once and --json go with --live only");
     if (!status && viewer->keys && !viewer->on_terminal)

@@ -161,17 +161,20 @@ static bool take_line(void)
 
 /* Serves until the last page is closed or a signal comes; who has put hpcviewer into the background types for the shell
  * meanwhile. */
-static int serve_on(struct http *http, struct door *door, int stop_fd, bool has_terminal, struct error *err)
+static int serve_on(struct served *served, struct http *http, struct door *door, bool has_terminal, struct error *err)
 {
     int code = 0;
     while (code == 0 && !http_has_ended(http)) {
         bool reads = has_terminal && is_in_foreground();
         struct pollfd fds[] = {{.fd = http_fd(http), .events = POLLIN},
-                               {.fd = stop_fd, .events = POLLIN},
+                               {.fd = served->stop_fd, .events = POLLIN},
                                {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN}};
         int wait_ms = http_wait_ms(http);
         if (has_terminal && !reads && (wait_ms < 0 || wait_ms > 1000))
             wait_ms = 1000;
+        int live_ms = served->live ? live_view_wait_ms(served->live) : -1;
+        if (live_ms >= 0 && (wait_ms < 0 || live_ms < wait_ms))
+            wait_ms = live_ms;
         if (poll(fds, sizeof fds / sizeof *fds, wait_ms) < 0 && errno != EINTR)
             return error_set(err, ERR_IO, "poll: %s", strerror(errno));
         if (fds[1].revents)
@@ -181,6 +184,8 @@ static int serve_on(struct http *http, struct door *door, int stop_fd, bool has_
             code = has_terminal ? put_address(http, err) : 0;
         }
         http_step(http);
+        if (served->live)
+            live_view_step(served->live);
         if (http_n_opened(http) > 0)
             door_close(door);
     }
@@ -189,7 +194,10 @@ static int serve_on(struct http *http, struct door *door, int stop_fd, bool has_
 
 static int ask(void *context, const char *question, struct buf *out, struct error *err)
 {
-    return session_ask_packed(context, question, out, err);
+    struct served *served = context;
+    if (served->live && live_view_answer(served->live, question, out))
+        return 0;
+    return session_ask_packed(served->session, question, out, err);
 }
 
 int serve(struct served *served, struct error *err)
@@ -198,7 +206,7 @@ int serve(struct served *served, struct error *err)
     page_served(&page);
     if (page.failed)
         return error_memory(err);
-    const struct http_home home = {.page = page.data, .ask = ask, .context = served->session, .port = served->port};
+    const struct http_home home = {.page = page.data, .ask = ask, .context = served, .port = served->port};
     struct door door = {0};
     struct http *http;
     bool has_terminal = isatty(STDIN_FILENO);
@@ -211,7 +219,7 @@ int serve(struct served *served, struct error *err)
     if (code == 0)
         code = put_welcome(http, &door, has_terminal, err);
     if (code == 0)
-        code = serve_on(http, &door, served->stop_fd, has_terminal, err);
+        code = serve_on(served, http, &door, has_terminal, err);
     door_close(&door);
     http_close(http);
     buf_fini(&page);
@@ -229,8 +237,7 @@ static struct {
 static int begin_beside(struct served *served, struct error *err)
 {
     page_served(&beside.page);
-    const struct http_home home = {
-        .page = beside.page.data, .ask = ask, .context = served->session, .port = served->port};
+    const struct http_home home = {.page = beside.page.data, .ask = ask, .context = served, .port = served->port};
     int code = beside.page.failed ? error_memory(err) : http_open(&home, &beside.http, err);
     if (code != 0)
         buf_fini(&beside.page); /* asked once more, it begins anew */

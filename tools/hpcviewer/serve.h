@@ -5,13 +5,35 @@
 
 #include "face/term/term.h"
 
+struct live_view;
+
 struct served {
     struct session *session;
-    unsigned port; /* 0: one that is free */
+    struct live_view *live; /* whose session it is, which is renewed; NULL: it stays */
+    unsigned port;          /* 0: one that is free */
     bool without_browser;
     int stop_fd;       /* readable: end */
     const char *state; /* that a browser is to show; NULL: the first one */
 };
+
+/* --- live.c --- */
+
+/* Begins to follow the processes that operand means, whose session is that of *served from then on.
+ * err: as follow_begin and session_open */
+int live_view_begin(struct live_view **live, const char *operand, struct served *served, struct error *err);
+/* Shows it on the terminal, with browsers beside that.  err: as term_run */
+int live_view_show(struct live_view *live, const struct term_choice *choice, struct error *err);
+/* Does what there is to be done, and after how many milliseconds there is more, -1: never. */
+void live_view_step(struct live_view *live);
+int live_view_wait_ms(const struct live_view *live);
+/* Answers what a page asks of it: {"report":"live"}, "take":true: it wants the newer session; "command": as that of
+ * hpcrun
+ * --control. The answer is JSON. false: the question is another one */
+bool live_view_answer(struct live_view *live, const char *question, struct buf *out);
+/* NULL is allowed. */
+void live_view_end(struct live_view *live);
+
+/* --- serve.c --- */
 
 /* Why no browser is started; NULL: one is. */
 const char *serve_lacks_browser(const struct served *served);

@@ -325,8 +325,7 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
         return;
     }
     if (unmeasured.why_idle[0]) {
-        (void)snprintf(text, n_text,
-                       "; a process has no samples:%s; choose a shorter one, such as -e EADDR@200us",
+        (void)snprintf(text, n_text, "; a process has no samples:%s; choose a shorter one, such as -e EADDR@200us",
                        unmeasured.why_idle);
         return;
     }
@@ -395,15 +394,18 @@ static int refuse_directory(const char *path, struct error *err)
 
 static int list_directory(struct profile_list *list, const char *path, struct error *err)
 {
-    enum pending_state pending = pending_wait(path, list->wait_ms);
+    char from[4200];
+    bool is_copy = pending_is_copy(path, from, sizeof from); /* nobody writes into it */
+    enum pending_state pending = is_copy ? PENDING_RUNNING : pending_wait(path, list->wait_ms);
     const struct timespec step = {.tv_nsec = 50000000};
     /* a program that has just ended may still be noted as running for a moment */
-    for (int tries = 0; pending == PENDING_RUNNING && tries < 20; tries++) {
+    for (int tries = 0; pending == PENDING_RUNNING && !is_copy && tries < 20; tries++) {
         (void)nanosleep(&step, NULL);
         pending = pending_wait(path, list->wait_ms);
     }
     if (pending == PENDING_RUNNING)
-        model_note(list->model, "A program that writes into %s still runs: this is what it had saved so far.", path);
+        model_note(list->model, "A program that writes into %s still runs: this is what it had saved so far.",
+                   is_copy ? from : path);
     else if (pending == PENDING_WRITING)
         model_note(list->model, "%s was still being written after %d s: parts may be missing.", path,
                    list->wait_ms / 1000);

@@ -231,7 +231,7 @@ void pane_finish(struct screen *screen)
 enum { GAP = 1, GROWS_LEAST = 12 };
 
 /* Which columns fit, from the first on, and how wide the growing one is. */
-static size_t fit_columns(const struct view *view, unsigned width, unsigned *grown)
+static size_t fit_columns(const struct view *view, bool is_live, unsigned width, unsigned *grown)
 {
     unsigned taken = 2;
     size_t n = 0;
@@ -241,7 +241,8 @@ static size_t fit_columns(const struct view *view, unsigned width, unsigned *gro
             taken += GROWS_LEAST + GAP;
     for (size_t i = 0; i < view->n_columns; i++) {
         unsigned more = view->columns[i].grows ? 0 : view->columns[i].width + GAP;
-        if (taken + more > width)
+        bool is_lately = view->columns[i].key && strcmp(view->columns[i].key, LATELY_KEY) == 0;
+        if (taken + more > width || (is_lately && !is_live))
             continue;
         taken += more;
         n |= (size_t)1 << i;
@@ -256,7 +257,7 @@ static void put_cells(struct screen *screen, size_t row, struct line *line)
     const struct view *view = view_now(screen);
     const char *sort = look_get(&screen->now, LOOK_SORT);
     unsigned grown, width = line->width;
-    size_t shown = fit_columns(view, width, &grown);
+    size_t shown = fit_columns(view, screen->host->live != NULL, width, &grown);
     for (size_t i = 0; i < view->n_columns; i++) {
         const struct view_column *column = &view->columns[i];
         if (!(shown >> i & 1))

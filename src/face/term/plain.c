@@ -104,6 +104,8 @@ int plain_run(struct screen *screen, struct error *err)
             return error_set(err, ERR_IO, "standard output cannot be written");
         if (!read_keys(screen, keys, sizeof keys))
             break;
+        if (screen->host->live && screen->host->live->is_newer(screen->host->context))
+            live_renew(screen);
         term_keys(screen, *keys ? keys : "<Enter>");
         if (screen->typing) /* the line ended the words */
             term_key(screen, '\n');

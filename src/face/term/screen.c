@@ -340,6 +340,8 @@ static int wait_for(struct screen *screen, struct error *err)
         take_keys(screen);
     if (host->step)
         host->step(host->context);
+    if (host->live && host->live->is_newer(host->context))
+        live_renew(screen);
     return 0;
 }
 

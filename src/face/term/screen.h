@@ -113,6 +113,8 @@ void look_fini(struct look *look);
 
 struct screen;
 
+#define LATELY_KEY "lately" /* of a column that is shown where the program runs */
+
 /* A column of a list. key: of the answer's table, by which it is sorted; NULL: it is not. */
 struct view_column {
     const char *key, *title;
@@ -141,6 +143,11 @@ struct view {
     /* Chooses the rows that are shown, where that is not all that the filter keeps in their order. */
     void (*arrange)(struct screen *screen);
     bool (*key)(struct screen *screen, int key);
+    /* Adds the places that are open, by texts that mean the same in a newer session, and opens these; the text of a
+     * row's place. NULL: items say which row is which. */
+    void (*keep)(struct screen *screen, struct strtab *places);
+    void (*reopen)(struct screen *screen, const struct strtab *places);
+    void (*place)(struct screen *screen, size_t row, struct buf *out);
     /* Appends the command line behind "hpcquery" that prints the same, without the database. */
     void (*command)(struct screen *screen, struct buf *out);
 };
@@ -166,6 +173,18 @@ struct pane {
     char note[256]; /* behind the title */
 };
 
+#define LATELY_S 10
+#define LATELY_LOOKS 12
+
+/* What variables had cost at some time, of a program that runs. */
+struct past {
+    double at_s; /* CLOCK_MONOTONIC */
+    char metric[64];
+    struct strtab items;
+    double *values; /* [items.n_strings] */
+    double total;
+};
+
 /* An answer that was asked for. */
 struct asked_answer {
     char *key;
@@ -188,11 +207,13 @@ struct screen {
     unsigned width, height;
     bool is_ascii, has_color, is_over;
     char typed[256]; /* of a search or filter that is being typed */
-    char typing;     /* '/', 'f'; 0: nothing */
+    char typing;     /* '/', 'f', 'K'; 0: nothing */
     char search[256];
     char message[512];
-    struct error reason; /* why nothing stands for a thing */
-    struct buf copied;   /* command lines */
+    struct error reason;            /* why nothing stands for a thing */
+    struct buf copied;              /* command lines */
+    struct past past[LATELY_LOOKS]; /* [n_past] the oldest first */
+    size_t n_past;
 };
 
 /* --- ask.c --- */
@@ -260,6 +281,19 @@ void pane_tell(struct screen *screen);
 
 /* The view that is open. */
 const struct view *view_now(const struct screen *screen);
+
+/* --- live.c --- */
+
+/* Remembers what variables cost, where the program runs. Shows the newer session: the view, its cursor and what is open
+ * stay. */
+void live_remember(struct screen *screen);
+void live_renew(struct screen *screen);
+/* Percent of all that was spent in the last seconds, by the item of a variable; NAN: it is not known. */
+double live_lately(struct screen *screen, const char *item);
+/* Keys about the program, K with a name that was typed; false: it is another one. */
+bool live_key(struct screen *screen, int key);
+void live_mark(struct screen *screen, const char *name);
+void live_fini(struct screen *screen);
 
 /* --- look.c --- */
 

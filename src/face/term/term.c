@@ -48,6 +48,13 @@ void put_title(struct screen *screen, struct line *line)
         metric = answer_metric(session);
     line_put(line, TONE_DIM, *metric ? "  " : "");
     line_put(line, TONE_DIM, metric);
+    if (screen->host->live) {
+        struct buf told = {0};
+        screen->host->live->tell(screen->host->context, &told);
+        line_put(line, TONE_DIM, "  ");
+        line_put(line, TONE_STRONG, told.data ? told.data : "");
+        buf_fini(&told);
+    }
     if (*screen->pane.note) {
         line_put(line, TONE_DIM, "  ");
         line_put(line, TONE_PLAIN, screen->pane.note);
@@ -72,7 +79,10 @@ void put_foot(struct screen *screen, struct line *line)
     const struct pane *pane = &screen->pane;
     const char *filter = look_get(&screen->now, LOOK_FILTER);
     if (screen->typing) {
-        line_put(line, TONE_STRONG, screen->typing == '/' ? "search: " : "filter: ");
+        line_put(line, TONE_STRONG,
+                 screen->typing == '/'   ? "search: "
+                 : screen->typing == 'f' ? "filter: "
+                                         : "phase: ");
         line_put(line, TONE_PLAIN, screen->typed);
         return;
     }
@@ -136,6 +146,9 @@ static void show_help(struct screen *screen)
     struct buf text = {0};
     if (view->keys)
         buf_printf(&text, "%s\n", view->keys);
+    if (screen->host->live)
+        buf_printf(&text, "p  the screen stays as it is, and goes on\nP  no samples are taken, and they are again\n"
+                          "K  a phase begins: its name is typed\nW  the measurement is written as it is now\n");
     buf_printf(&text, "%s", help);
     show_lines(screen, "Keys (Tab: back to the list)", text.data ? text.data : "");
     buf_fini(&text);
@@ -252,6 +265,8 @@ static void type_key(struct screen *screen, int key)
         if (what == '/') {
             memcpy(screen->search, screen->typed, sizeof screen->search);
             find(screen, 1, true);
+        } else if (what == 'K') {
+            live_mark(screen, screen->typed);
         } else {
             look_set(&screen->now, LOOK_FILTER, screen->typed);
             pane_open(screen);
@@ -376,6 +391,8 @@ void term_key(struct screen *screen, int key)
         copy(screen, key == 'c');
     } else if (key == 'o') {
         browse(screen);
+    } else if (live_key(screen, key)) {
+        return;
     } else if (key == '/' || key == 'f') {
         begin_typing(screen, (char)key);
     } else if (key == 'n' || key == 'N') {
@@ -439,6 +456,7 @@ static void close_screen(struct screen *screen)
     lines_fini(&screen->detail);
     lines_fini(&screen->overlay);
     buf_fini(&screen->copied);
+    live_fini(screen);
 }
 
 int term_run(struct session *session, const struct term_choice *choice, const struct term_host *host, struct error *err)
@@ -447,6 +465,7 @@ int term_run(struct session *session, const struct term_choice *choice, const st
     struct screen screen = {.session = session, .choice = choice, .host = host, .width = 80, .height = 24};
     screen.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     open_first(&screen);
+    live_remember(&screen);
     if (choice->keys)
         term_keys(&screen, choice->keys);
     int code = choice->is_plain ? plain_run(&screen, err) : screen_run(&screen, err);

@@ -23,7 +23,24 @@ struct term_host {
      * false: nothing. step does the work. */
     bool (*poll)(void *context, struct pollfd *fd, int *wait_ms);
     void (*step)(void *context);
-    int stop_fd; /* readable: end; -1: none */
+    int stop_fd;                  /* readable: end; -1: none */
+    const struct term_live *live; /* NULL: the session stays as it is */
+};
+
+/* A session that is renewed, since its program runs. All get the host's context; none may be NULL. */
+struct term_live {
+    /* Whether there is a newer one, after a step; and that one: of the one before nothing may be in use. NULL: it
+     * cannot be had, and the one before stays. */
+    bool (*is_newer)(void *context);
+    struct session *(*renew)(void *context);
+    /* Appends how far the program is, in a few words. */
+    void (*tell)(void *context, struct buf *out);
+    /* Renews it no more, or again. */
+    void (*hold)(void *context);
+    /* Whether its owner has paused the sampling; asks for something as hpcrun --control does, and appends what came of
+     * it.  err: a sentence */
+    bool (*is_paused)(void *context);
+    int (*control)(void *context, const char *command, struct buf *says, struct error *err);
 };
 
 /* What is wanted of it. */

@@ -445,6 +445,47 @@ static bool take_key(struct screen *screen, int key)
     return true;
 }
 
+/* --- in a newer session --- */
+
+/* Names from the root on: numbers of nodes are others there. */
+static void put_place(struct screen *screen, size_t row, struct buf *out)
+{
+    const struct tree *tree = screen->pane.own;
+    const struct node *node = &tree->nodes[row];
+    if (node->parent != NO_NODE)
+        put_place(screen, node->parent, out);
+    buf_printf(out, "\n");
+    put_name(tree, node->of, out);
+}
+
+static void keep_open(struct screen *screen, struct strtab *places)
+{
+    const struct tree *tree = screen->pane.own;
+    struct buf place = {0};
+    for (size_t i = 0; tree && i < tree->n; i++) {
+        place.len_bytes = 0;
+        if (tree->nodes[i].is_open)
+            put_place(screen, i, &place);
+        if (place.len_bytes && place.data)
+            (void)strtab_intern(places, place.data);
+    }
+    buf_fini(&place);
+}
+
+static void reopen(struct screen *screen, const struct strtab *places)
+{
+    struct tree *tree = screen->pane.own;
+    struct buf place = {0};
+    for (size_t i = 0; i < tree->n; i++) { /* what is opened comes behind */
+        place.len_bytes = 0;
+        put_place(screen, i, &place);
+        tree->nodes[i].is_open = false;
+        if (place.data && strtab_find(places, place.data) >= 0)
+            (void)open_node(tree, (uint32_t)i);
+    }
+    buf_fini(&place);
+}
+
 static void put_command(struct screen *screen, struct buf *out)
 {
     const char *metric = look_get(&screen->now, LOOK_METRIC);
@@ -474,5 +515,8 @@ const struct view view_tree = {
     .item = put_item,
     .arrange = arrange,
     .key = take_key,
+    .keep = keep_open,
+    .reopen = reopen,
+    .place = put_place,
     .command = put_command,
 };

@@ -10,6 +10,7 @@ static const struct view_column columns[] = {
     {NULL, "", 10, false, false},
     {"variable", "variable", 20, false, false},
     {"class", "class", 7, false, false},
+    {LATELY_KEY, "10 s", 7, true, false},
     {"memory_share", "memory", 7, true, false},
     {"execution_share", "compute", 7, true, false},
     {"unverified_share", "unknown", 7, true, false},
@@ -64,7 +65,11 @@ static void put_cell(struct screen *screen, size_t row, size_t column, struct li
     const struct table *vars = screen->pane.table;
     const struct view_column *about = &columns[column];
     double whole = cell_number(vars, 0, "share");
-    if (!about->key)
+    char text[NUMBER_BYTES];
+    if (about->key && strcmp(about->key, LATELY_KEY) == 0)
+        line_put_right(line, TONE_STRONG, percent_text(live_lately(screen, cell_text(vars, row, "item")), text),
+                       about->width);
+    else if (!about->key)
         put_cause_bar(vars, row, whole > 0 ? whole : 100, about->width, line);
     else if (about->is_right)
         put_number(vars, row, about, line);

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A database of programs that run, made anew again and again. The work is done by processes of our own, one of them at
+ * a time: hpcrun --copy makes files of the records that the companions hand out, hpcprof a database of these. Ordinary
+ * code. */
+#include "running/running.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/scratch.h"
+#include "measurement/names.h"
+
+#define LEAST_NS (1000 * (int64_t)CLOCK_MS_NS) /* from the end of one to the beginning of the next */
+#define SHARE 10                               /* one part in so many of a processor may be used */
+#define POLL_MS 50                             /* between two looks whether it is done */
+
+#define MADE_BYTES 300
+
+struct follow {
+    struct running_watch watch;
+    char scratch[256], said[300];
+    pid_t maker;                        /* 0: none is at work */
+    bool is_copying;                    /* it is hpcrun, else hpcprof */
+    double cpu_s;                       /* of what was made last */
+    unsigned n_made;                    /* number of the one that is being made, or was last */
+    unsigned ready, taken;              /* numbers of databases, 0: none */
+    int64_t due_ns, begun_ns, shown_ns; /* by CLOCK_MONOTONIC: of the next one, of the maker, of what is ready */
+    uint64_t n_seen, n_ready;           /* samples and blocks: when the maker began, and in what is ready */
+    bool is_over, is_held, is_last;     /* is_last: what has ended is being made into the last one */
+    char trouble[512], path[MADE_BYTES];
+    char dir[ARENA_PATH_MAX];  /* where the measurement of all that run is written; empty: there are several */
+    uint64_t start_ns, end_ns; /* CLOCK_REALTIME: the first one began, the last one ended */
+    bool is_paused;
+    char phase[ARENA_PHASE_BYTES];
+};
+
+static int64_t now_ns(void)
+{
+    return (int64_t)clock_now_ns(CLOCK_MONOTONIC);
+}
+
+/* --- looking --- */
+
+/* How far the programs are. */
+static uint64_t count_records(const struct running_list *list)
+{
+    uint64_t n = list->n;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct live *live = &running_now(&list->processes[i])->live;
+        for (uint32_t k = 0; k < live->n_events; k++)
+            n += live->events[k].n_taken;
+        n += live->n_blocks + live->is_paused;
+    }
+    return n;
+}
+
+/* Looks at what runs; whether anything does. */
+static bool look(struct follow *follow)
+{
+    struct running_list *list = &follow->watch.list;
+    if (!running_watch_step(&follow->watch, false))
+        return false;
+    const struct running_process *first = &list->processes[0];
+    const struct live *live = &running_now(first)->live;
+    follow->is_paused = live->is_paused;
+    memcpy(follow->phase, live->phase, sizeof follow->phase);
+    (void)snprintf(follow->dir, sizeof follow->dir, "%s", first->dir);
+    for (size_t i = 0; i < list->n; i++) {
+        uint64_t start_ns = running_now(&list->processes[i])->live.start_ns;
+        if (!follow->start_ns || start_ns < follow->start_ns)
+            follow->start_ns = start_ns;
+        if (strcmp(list->processes[i].dir, follow->dir) != 0)
+            follow->dir[0] = '\0';
+    }
+    follow->n_seen = count_records(list);
+    return true;
+}
+
+/* --- making --- */
+
+/* Starts a tool that lies beside this one, with its messages in a file. */
+static bool start(struct follow *follow, char *const *words)
+{
+    static const int ignored[] = {SIGPIPE, SIGTTIN, SIGBUS};
+    char path[4096];
+    posix_spawnattr_t how;
+    posix_spawn_file_actions_t files;
+    sigset_t none, all;
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 32);
+    path[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    (void)snprintf(slash ? slash + 1 : path, 32, "%s", words[0]);
+    (void)sigemptyset(&none);
+    (void)sigemptyset(&all);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        (void)sigaddset(&all, ignored[i]);
+    if (posix_spawnattr_init(&how) != 0)
+        return false;
+    if (posix_spawn_file_actions_init(&files) != 0) {
+        (void)posix_spawnattr_destroy(&how);
+        return false;
+    }
+    (void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    (void)posix_spawnattr_setsigmask(&how, &none);
+    (void)posix_spawnattr_setsigdefault(&how, &all);
+    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, follow->said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int code = posix_spawn(&follow->maker, path, &files, &how, words, environ);
+    (void)posix_spawn_file_actions_destroy(&files);
+    (void)posix_spawnattr_destroy(&how);
+    if (code != 0) {
+        follow->maker = 0;
+        (void)snprintf(follow->trouble, sizeof follow->trouble, "%.300s cannot be run: %s", path, strerror(code));
+    }
+    return code == 0;
+}
+
+static void put_made(const struct follow *follow, const char *what, char path[MADE_BYTES])
+{
+    (void)snprintf(path, MADE_BYTES, "%s/%u-%s", follow->scratch, follow->n_made, what);
+}
+
+static bool start_copy(struct follow *follow)
+{
+    static char hpcrun[] = "hpcrun", option[] = "--copy";
+    char to[MADE_BYTES], *operand = follow->watch.operand ? strdup(follow->watch.operand) : NULL;
+    char *const words[] = {hpcrun, option, to, operand, NULL};
+    put_made(follow, "measurements", to);
+    bool ok = start(follow, words);
+    free(operand);
+    return ok;
+}
+
+/* last: of the measurement itself, which is complete */
+static bool start_hpcprof(struct follow *follow)
+{
+    static char hpcprof[] = "hpcprof", quiet[] = "-q", jobs[] = "-j1", output[] = "-o";
+    char from[MADE_BYTES], to[MADE_BYTES];
+    char *const words[] = {hpcprof, quiet, jobs, output, to, follow->is_last ? follow->dir : from, NULL};
+    put_made(follow, "measurements", from);
+    put_made(follow, "database", to);
+    return start(follow, words);
+}
+
+static void begin_making(struct follow *follow)
+{
+    follow->n_made++;
+    follow->begun_ns = now_ns();
+    follow->cpu_s = 0;
+    follow->is_copying = !follow->is_last;
+    (void)(follow->is_copying ? start_copy(follow) : start_hpcprof(follow));
+    follow->due_ns = now_ns() + LEAST_NS;
+}
+
+static void remove_made(const struct follow *follow, unsigned number, const char *what)
+{
+    char name[64];
+    int parent = open(follow->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(name, sizeof name, "%u-%s", number, what);
+    if (parent < 0)
+        return;
+    scratch_remove_tree(parent, name);
+    (void)close(parent);
+}
+
+/* The first sentence of what the tools said. */
+static void read_trouble(struct follow *follow)
+{
+    char text[sizeof follow->trouble] = "";
+    int fd = open(follow->said, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    (void)snprintf(follow->trouble, sizeof follow->trouble, "%s", text[0] ? text : "no database could be made");
+}
+
+/* Takes what the maker has made; true: it is a newer one. */
+static bool end_making(struct follow *follow)
+{
+    char path[MADE_BYTES];
+    int64_t pause_ns = (int64_t)(follow->cpu_s * SHARE * (double)CLOCK_S_NS) - (now_ns() - follow->begun_ns);
+    follow->due_ns = now_ns() + (pause_ns > LEAST_NS ? pause_ns : LEAST_NS);
+    remove_made(follow, follow->n_made, "measurements");
+    put_made(follow, "database", path);
+    if (access(path, F_OK) != 0) {
+        read_trouble(follow);
+        return false;
+    }
+    if (follow->ready && follow->ready != follow->taken)
+        remove_made(follow, follow->ready, "database");
+    follow->ready = follow->n_made;
+    follow->n_ready = follow->n_seen;
+    follow->shown_ns = follow->begun_ns;
+    follow->trouble[0] = '\0';
+    return true;
+}
+
+static double seconds_of(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec / 1e6;
+}
+
+/* Looks whether the maker has ended; what was copied becomes a database. true: there is a newer one. */
+static bool go_on_making(struct follow *follow)
+{
+    struct rusage usage;
+    char copied[MADE_BYTES];
+    int status = 0;
+    pid_t ended = wait4(follow->maker, &status, WNOHANG, &usage);
+    if (ended == 0)
+        return false;
+    if (ended > 0)
+        follow->cpu_s += seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
+    follow->maker = 0;
+    put_made(follow, "measurements", copied);
+    bool goes_on = follow->is_copying && access(copied, F_OK) == 0;
+    follow->is_copying = false;
+    return goes_on && start_hpcprof(follow) ? false : end_making(follow);
+}
+
+/* Whether what has ended is all that was measured into its directory: then the files there say it in full. */
+static bool is_whole(const struct follow *follow)
+{
+    const char *operand = follow->watch.operand;
+    struct names_file *files = NULL;
+    struct error ignored;
+    size_t n = 0;
+    long pid = operand ? strtol(operand, NULL, 10) : 0;
+    bool is_whole = follow->dir[0] && names_list(follow->dir, "hpcrun", &files, &n, &ignored) == 0 && n > 0;
+    for (size_t i = 0; i < n && is_whole && pid > 0; i++)
+        is_whole = files[i].pid == (uint32_t)pid;
+    free(files);
+    return is_whole;
+}
+
+bool follow_step(struct follow *follow)
+{
+    if (follow->maker)
+        return go_on_making(follow);
+    if (follow->is_over || now_ns() < follow->due_ns)
+        return false;
+    follow->due_ns = now_ns() + LEAST_NS;
+    if (!look(follow)) {
+        follow->end_ns = clock_now_ns(CLOCK_REALTIME);
+        follow->is_over = follow->is_last = true;
+        if (is_whole(follow))
+            begin_making(follow);
+        return false;
+    }
+    if (!follow->is_held && follow->n_seen != follow->n_ready && follow->ready == follow->taken)
+        begin_making(follow);
+    return false;
+}
+
+/* --- begin and end --- */
+
+/* Until the first database is there. */
+static int wait_first(struct follow *follow, int stop_fd, struct error *err)
+{
+    while (!follow_step(follow)) {
+        struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
+        if (follow->is_over)
+            return error_set(err, ERR_NOT_FOUND, "the program has ended before there was anything to show%s%s",
+                             follow->trouble[0] ? ": " : "", follow->trouble);
+        (void)poll(&stop, 1, follow_wait_ms(follow));
+        if (stop.revents)
+            return error_set(err, ERR_NOT_FOUND, "ended before there was anything to show");
+    }
+    return 0;
+}
+
+int follow_begin(const char *operand, int stop_fd, struct follow **follow, struct error *err)
+{
+    struct follow *made = *follow = calloc(1, sizeof *made);
+    if (!made)
+        return error_memory(err);
+    made->watch = (struct running_watch){.list.tool = "hpcviewer", .operand = operand};
+    int code = scratch_make(made->scratch, sizeof made->scratch, "hpcviewer", err);
+    (void)snprintf(made->said, sizeof made->said, "%s/said", made->scratch);
+    if (code == 0 && running_find(&made->watch.list, err) != 0)
+        code = err->code;
+    if (code == 0 && running_choose(&made->watch.list, operand) != 0)
+        code = error_set(err, ERR_NOT_FOUND, "%s", "");
+    if (code == 0 && !made->watch.list.n)
+        code = error_set(err, ERR_NOT_FOUND, "no process of yours is being measured here");
+    return code ? code : wait_first(made, stop_fd, err);
+}
+
+void follow_end(struct follow *follow)
+{
+    if (!follow)
+        return;
+    if (follow->maker) {
+        (void)kill(follow->maker, SIGTERM);
+        while (waitpid(follow->maker, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    running_fini(&follow->watch.list);
+    if (follow->scratch[0])
+        scratch_remove(follow->scratch);
+    free(follow);
+}
+
+int follow_wait_ms(const struct follow *follow)
+{
+    if (follow->maker)
+        return POLL_MS;
+    int64_t rest_ns = follow->due_ns - now_ns();
+    return follow->is_over ? -1 : rest_ns > 0 ? (int)(rest_ns / CLOCK_MS_NS) + 1 : 0;
+}
+
+const char *follow_take(struct follow *follow)
+{
+    if (follow->taken && follow->taken != follow->ready)
+        remove_made(follow, follow->taken, "database");
+    follow->taken = follow->ready;
+    (void)snprintf(follow->path, sizeof follow->path, "%s/%u-database", follow->scratch, follow->taken);
+    return follow->path;
+}
+
+void follow_hold(struct follow *follow, bool is_held)
+{
+    follow->is_held = is_held;
+}
+
+void follow_state(const struct follow *follow, struct follow_state *state)
+{
+    uint64_t now = follow->is_over ? follow->end_ns : clock_now_ns(CLOCK_REALTIME);
+    *state =
+        (struct follow_state){.elapsed_s = now > follow->start_ns ? (double)(now - follow->start_ns) / CLOCK_S_NS : 0,
+                              .age_s = (double)(now_ns() - follow->shown_ns) / CLOCK_S_NS,
+                              .n_processes = follow->is_over ? 0 : follow->watch.list.n,
+                              .is_over = follow->is_over,
+                              .is_held = follow->is_held,
+                              .is_paused = follow->is_paused,
+                              .trouble = follow->trouble[0] ? follow->trouble : NULL};
+    memcpy(state->phase, follow->phase, sizeof state->phase);
+}
+
+int follow_control(struct follow *follow, const char *command, struct buf *says, struct error *err)
+{
+    struct running_list *list = &follow->watch.list;
+    char answer[ARENA_PATH_MAX];
+    if (follow->is_over || !list->n)
+        return error_set(err, ERR_NOT_FOUND, "the program has ended");
+    for (size_t i = 0; i < list->n; i++) {
+        int code = list->processes[i].is_foreign
+                       ? error_set(err, ERR_USAGE, "process %ld belongs to another user: only that user may control it",
+                                   (long)list->processes[i].pid)
+                       : running_control(list->processes[i].companion, list->processes[i].pid, command, answer, err);
+        if (code != 0)
+            return code;
+    }
+    buf_printf(says, strcmp(command, "snapshot") == 0 ? "saved: hpcprof %s makes a database of it" : "%2$s%3$s%1$s",
+               answer, command, *answer ? ": " : "");
+    return 0;
+}

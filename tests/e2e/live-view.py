@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# needs: memfd
+"""A program that runs, in the ordinary views: hpcviewer --live --tui shows newer numbers while the cursor, the filter and what is open
+stay; keys hold it and control the sampling; the end is told, and the last numbers are those of the whole measurement. hpcrun --copy
+makes a measurement of what runs, for which its companion does nothing."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import terminal  # noqa: E402
+
+failures = []
+PATIENCE_S = 120
+
+
+def expect(condition, sentence):
+    if not condition:
+        print("FAIL:", sentence)
+        failures.append(sentence)
+
+
+def run(*words, status=0):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    expect(status is None or done.returncode == status, f"{words}: status {done.returncode}, not {status}: {done.stderr}")
+    return done
+
+
+class Program:
+    """live.c, which touches red alone, under hpcrun until its input ends."""
+
+    def __init__(self, place, name, *options):
+        self.directory = place / f"{name}.m"
+        self.process = subprocess.Popen([BUILD / "hpcrun", "-e", "EADDR@f500", *options, "-o", self.directory, place / "live", "3600", "2"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.pid = str(self.process.pid)
+        wait_for(lambda: (self.status() or {}).get("address_samples", 0) > 100, "the program has no samples")
+
+    def status(self):
+        found = run(BUILD / "hpcrun", "--status", "--json", self.pid, status=None).stdout
+        return (json.loads(found)["processes"] if found else [None])[0]
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(PATIENCE_S)
+
+
+def wait_for(holds, sentence):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.2)
+    expect(False, sentence)
+    return False
+
+
+def samples(database, name):
+    rows = json.loads(run(BUILD / "hpcquery", "vars", "--json", "--top", "0", database).stdout)["variables"]
+    return sum(row["samples"] for row in rows if row["variable"] == name)
+
+
+def screen_samples(screen):
+    """Those of the chosen variable, as its detail has them; -1: it says nothing of them."""
+    found = re.search(r"samples +([\d.]+)( k)?", "\n".join(screen.lines()))
+    return float(found[1]) * (1000 if found[2] else 1) if found else -1
+
+
+def seen(screen, holds, sentence):
+    def looks():
+        screen.settle()
+        return holds(screen.lines())
+    if not wait_for(looks, sentence):
+        print("\n".join(screen.lines()))
+
+
+def chosen(lines):
+    return next((line for line in lines if line.startswith(">")), "")
+
+
+def check_copy(place):
+    """Two copies, one after the other: the second has more; the files of the measurement itself stay as they are."""
+    program = Program(place, "copied")
+    before = {path.name: path.stat().st_mtime_ns for path in program.directory.glob("*.hpcrun")}
+    counts = []
+    for name in ("first", "second"):
+        run(BUILD / "hpcrun", "--copy", place / name, program.pid)
+        run(BUILD / "hpcprof", "-q", "-o", place / f"{name}-db", place / name)
+        counts.append(samples(place / f"{name}-db", "red"))
+        n = program.status()["address_samples"]
+        wait_for(lambda: program.status()["address_samples"] > n + 100, "no more samples come")
+    text = run(BUILD / "hpcquery", "vars", place / "second-db").stdout
+    expect(0 < counts[0] < counts[1], f"copies have {counts} samples")
+    expect("\npartial " in text and str(program.directory) in text and "may still run" in text, f"the copy does not say that it is one: {text}")
+    after = {path.name: path.stat().st_mtime_ns for path in program.directory.glob("*.hpcrun")}
+    print(f"copies have {counts} samples; the companion wrote {len(before)} and {len(after)} files")
+    expect(program.end() == 7, "copied: the program ends in another way")
+    whole = place / "whole-db"
+    run(BUILD / "hpcprof", "-q", "-o", whole, program.directory)
+    expect(samples(whole, "red") >= counts[1], "the whole has less than a copy")
+    run(BUILD / "hpcrun", "--copy", place / "third", program.pid, status=1)
+    run(BUILD / "hpcrun", "--copy", place / "third", "1", "2", status=2)
+
+
+def opened(place, program, *words):
+    screen = terminal.Terminal([BUILD / "hpcviewer", "--live", "--tui", *words, program.pid], 120, 30, env={"TMPDIR": str(place / "tmp")}, cwd=place)
+    expect(screen.wait("q quit", PATIENCE_S), f"no screen comes: {screen.lines()[:4]}")
+    return screen
+
+
+def check_views(place):
+    program = Program(place, "viewed")
+    screen = opened(place, program)
+    screen.press("2", "f", "e", "Enter")
+    screen.press("Home")
+    expect("red" in chosen(screen.lines()), f"red is not the first variable: {screen.lines()[:6]}")
+    expect("live " in screen.lines()[0] and "10 s" in screen.lines()[2], f"it does not say that it is live: {screen.lines()[:3]}")
+    first = screen_samples(screen)
+    seen(screen, lambda lines: screen_samples(screen) > first and "red" in chosen(lines) and "filter e" in lines[-1],
+         "no newer numbers come, or the cursor or the filter goes")
+    seen(screen, lambda lines: re.search(r"^> +[\d.]+ % .* [\d.]+ % .*main", chosen(lines)), "no share of the last seconds is shown")
+    screen.press("p")
+    expect("held at" in screen.lines()[0], f"p does not hold it: {screen.lines()[0]}")
+    held = screen_samples(screen)
+    n = program.status()["address_samples"]
+    wait_for(lambda: program.status()["address_samples"] > n + 1000, "the program does not go on")
+    screen.settle()
+    expect(screen_samples(screen) == held, f"held, {held} samples became {screen_samples(screen)}")
+    screen.press("p")
+    seen(screen, lambda lines: screen_samples(screen) > held and "live " in lines[0], "p does not go on with it")
+    # control
+    screen.press("P")
+    wait_for(lambda: program.status()["paused"], "P does not pause the sampling")
+    seen(screen, lambda lines: "sampling paused" in lines[0], "the pause is not told")
+    screen.press("P")
+    wait_for(lambda: not program.status()["paused"], "P does not resume the sampling")
+    screen.press("K", *"solve", "Enter")
+    wait_for(lambda: program.status().get("phase") == "solve", f"K begins no phase: {program.status()}")
+    seen(screen, lambda lines: "phase solve" in lines[0], "the phase is not told")
+    screen.press("W")
+    seen(screen, lambda lines: "saved" in lines[-1], "W does not save")
+    screen.press("?")
+    expect(any("no samples are taken" in line for line in screen.lines()), "the keys of control are not listed")
+    screen.press("Tab", "2", "Home")
+    expect(program.end() == 7, "viewed: the program ends in another way")
+    seen(screen, lambda lines: "has ended after" in lines[0], "the end is not told")
+    run(BUILD / "hpcprof", "-q", "-o", place / "viewed-db", program.directory)
+    whole = samples(place / "viewed-db", "red")
+    seen(screen, lambda lines: abs(screen_samples(screen) - whole) <= max(0.06 * whole / 100, 50), f"the last numbers are not those of the whole: {whole} samples")
+    screen.write("q")
+    expect(screen.end() == 0 and screen.is_restored() and not screen.screen.unknown, "it does not end well")
+    screen.close()
+    expect(not list((place / "tmp").iterdir()), f"files are left: {list((place / 'tmp').iterdir())}")
+
+
+def check_tree(place):
+    """A node that was closed stays so in newer sessions, and one that was opened as well."""
+    program = Program(place, "tree")
+    screen = opened(place, program)
+    screen.press("4", "Down", "Left")
+
+    def is_closed(lines):
+        return "+ <program root>" in chosen(lines)
+
+    expect(is_closed(screen.lines()), f"the node is not closed: {screen.lines()[2:8]}")
+    title = screen.lines()[0]
+    n = program.status()["address_samples"]
+    wait_for(lambda: program.status()["address_samples"] > n + 3000, "no more samples come")
+    screen.settle()
+    expect(is_closed(screen.lines()) and screen.lines()[0] != title, f"it does not stay closed: {screen.lines()[:8]}")
+    screen.press("Right")
+    rows = [line[:60] for line in screen.lines()[3:12]]
+    n = program.status()["address_samples"]
+    wait_for(lambda: program.status()["address_samples"] > n + 3000, "no more samples come")
+    screen.settle()
+    expect([line[28:60] for line in screen.lines()[3:6]] == [row[28:60] for row in rows[:3]], f"it does not stay open: {screen.lines()[:8]}")
+    screen.write("q")
+    screen.end()
+    screen.close()
+    program.end()
+
+
+def check_plain(place):
+    program = Program(place, "plain")
+    done = subprocess.run([BUILD / "hpcviewer", "--live", "--tui", "--plain", program.pid], input="2\nq\n", capture_output=True, text=True, timeout=PATIENCE_S,
+                          check=False, env={**os.environ, "TMPDIR": str(place / "tmp")})
+    expect(done.returncode == 0 and "  live 0:" in done.stdout and "red" in done.stdout and "\x1b" not in done.stdout, f"--plain: {done.returncode} {done.stderr} {done.stdout[:2000]}")
+    program.end()
+    for words, status in (((program.pid,), 1), (("--once", program.pid), 2), (("1", "2"), 2)):
+        run(BUILD / "hpcviewer", "--live", "--tui", *words, status=status)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="locus-live-view-") as name:
+        place = pathlib.Path(name)
+        (place / "tmp").mkdir()
+        run("gcc", "-g", "-O1", "-pthread", "-o", place / "live", SOURCE / "tests" / "e2e" / "live.c")
+        check_copy(place)
+        check_views(place)
+        check_tree(place)
+        check_plain(place)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A session of programs that run, renewed while they do, on the terminal and in browsers. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "running/running.h"
+#include "serve.h"
+#include "session/face.h"
+
+struct live_view {
+    struct follow *follow;
+    struct served *served;
+    struct term_host beside; /* the way to a browser */
+    unsigned number;         /* of the session */
+    bool is_newer;
+};
+
+/* Opens a database, with the time line that is in it. */
+static int open_session(const char *path, struct session **session, struct error *err)
+{
+    struct recordings inputs = {0};
+    struct error ignored;
+    int code = session_open(&path, 1, session, err);
+    if (code == 0 && recordings_add(&inputs, path, false, TOPOLOGY_VIEW_NUMATREE, NULL, &ignored) == 0)
+        (void)session_add_recordings(*session, &inputs, &ignored);
+    recordings_fini(&inputs);
+    return code;
+}
+
+static struct session *renew(void *context)
+{
+    struct live_view *live = context;
+    struct session *session = NULL;
+    struct error ignored;
+    live->is_newer = false;
+    if (open_session(follow_take(live->follow), &session, &ignored) != 0)
+        return NULL;
+    session_close(live->served->session);
+    live->served->session = session;
+    live->number++;
+    return session;
+}
+
+int live_view_begin(struct live_view **live, const char *operand, struct served *served, struct error *err)
+{
+    struct live_view *made = *live = calloc(1, sizeof *made);
+    if (!made)
+        return error_memory(err);
+    made->served = served;
+    served->live = made;
+    int code = follow_begin(operand, served->stop_fd, &made->follow, err);
+    return code ? code : open_session(follow_take(made->follow), &served->session, err);
+}
+
+void live_view_end(struct live_view *live)
+{
+    if (live)
+        follow_end(live->follow);
+    free(live);
+}
+
+void live_view_step(struct live_view *live)
+{
+    live->is_newer |= follow_step(live->follow);
+}
+
+int live_view_wait_ms(const struct live_view *live)
+{
+    return follow_wait_ms(live->follow);
+}
+
+/* --- in words --- */
+
+static void put_clock(double seconds, struct buf *out)
+{
+    unsigned long s = (unsigned long)seconds;
+    if (s >= 3600)
+        buf_printf(out, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
+    else
+        buf_printf(out, "%lu:%02lu", s / 60, s % 60);
+}
+
+static void tell(void *context, struct buf *out)
+{
+    const struct live_view *live = context;
+    struct follow_state state;
+    follow_state(live->follow, &state);
+    buf_printf(out, "%s", state.is_over ? "has ended after " : state.is_held ? "held at " : "live ");
+    put_clock(state.elapsed_s - (state.is_held && !state.is_over ? state.age_s : 0), out);
+    if (state.n_processes > 1)
+        buf_printf(out, ", %zu processes", state.n_processes);
+    if (state.is_paused && !state.is_over)
+        buf_printf(out, ", sampling paused");
+    if (*state.phase && !state.is_over)
+        buf_printf(out, ", phase %.40s", state.phase);
+    if (state.trouble)
+        buf_printf(out, ", %.80s", state.trouble);
+}
+
+/* --- on the terminal --- */
+
+static bool is_newer(void *context)
+{
+    return ((const struct live_view *)context)->is_newer;
+}
+
+static void hold(void *context)
+{
+    struct live_view *live = context;
+    struct follow_state state;
+    follow_state(live->follow, &state);
+    follow_hold(live->follow, !state.is_held);
+}
+
+static bool is_paused(void *context)
+{
+    struct follow_state state;
+    follow_state(((const struct live_view *)context)->follow, &state);
+    return state.is_paused;
+}
+
+static int control(void *context, const char *command, struct buf *says, struct error *err)
+{
+    return follow_control(((struct live_view *)context)->follow, command, says, err);
+}
+
+static int browse(void *context, const char *state, struct buf *says, struct error *err)
+{
+    struct live_view *live = context;
+    return live->beside.browse ? live->beside.browse(live->beside.context, state, says, err)
+                               : error_set(err, ERR_UNSUPPORTED, "There is no browser here.");
+}
+
+static bool poll_all(void *context, struct pollfd *fd, int *wait_ms)
+{
+    struct live_view *live = context;
+    bool has = live->beside.poll && live->beside.poll(live->beside.context, fd, wait_ms);
+    int live_ms = live_view_wait_ms(live);
+    if (live_ms >= 0 && (*wait_ms < 0 || live_ms < *wait_ms))
+        *wait_ms = live_ms;
+    return has;
+}
+
+static void step_all(void *context)
+{
+    struct live_view *live = context;
+    if (live->beside.step)
+        live->beside.step(live->beside.context);
+    live_view_step(live);
+}
+
+int live_view_show(struct live_view *live, const struct term_choice *choice, struct error *err)
+{
+    static const struct term_live functions = {is_newer, renew, tell, hold, is_paused, control};
+    const struct term_host host = {.context = live,
+                                   .browse = browse,
+                                   .poll = poll_all,
+                                   .step = step_all,
+                                   .stop_fd = live->served->stop_fd,
+                                   .live = &functions};
+    serve_beside(live->served, &live->beside);
+    int code = term_run(live->served->session, choice, &host, err);
+    serve_end_beside();
+    return code;
+}
+
+/* --- in browsers --- */
+
+bool live_view_answer(struct live_view *live, const char *question, struct buf *out)
+{
+    json_t *asked = json_loads(question, JSON_REJECT_DUPLICATES, NULL);
+    const char *report = json_string_value(json_object_get(asked, "report"));
+    const char *command = json_string_value(json_object_get(asked, "command"));
+    struct follow_state state;
+    struct buf words = {0}, says = {0};
+    struct error err = {0};
+    if (!report || strcmp(report, "live") != 0) {
+        json_decref(asked);
+        return false;
+    }
+    if (json_is_true(json_object_get(asked, "take")) && live->is_newer)
+        (void)renew(live);
+    if (command && follow_control(live->follow, command, &says, &err) != 0)
+        buf_printf(&says, "%s", err.text);
+    follow_state(live->follow, &state);
+    tell(live, &words);
+    json_t *answer = json_pack("{s:i,s:b,s:b,s:b,s:s,s:s}", "number", (int)live->number, "newer", live->is_newer,
+                               "over", state.is_over, "paused", state.is_paused, "words", words.data ? words.data : "",
+                               "says", says.data ? says.data : "");
+    char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+    buf_printf(out, "%s", text ? text : "{}");
+    free(text);
+    json_decref(answer);
+    json_decref(asked);
+    buf_fini(&words);
+    buf_fini(&says);
+    return true;
+}
