@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,26 +192,18 @@ static void trim_cache(const char *newest)
         (void)closedir(opened);
 }
 
-/* Keeps what took long to make. Without a place for it all is made again the next time. */
-static void *keep(void *argument)
+/* Makes levels in a file that is kept: making them takes long. ERR_IO: there is no place for it. */
+static int make_kept(const struct kept *kept, struct time_stream *of, struct error *err)
 {
-    const struct time_stream *of = argument;
-    struct error ignored;
-    struct kept kept;
-    kept_init(&kept, of->stream->path);
-    if (!kept.beside.failed && levels_write(&of->levels, of->stream, &of->key, kept.beside.data, &ignored) != 0 &&
-        kept.cached.len_bytes && !kept.cached.failed &&
-        levels_write(&of->levels, of->stream, &of->key, kept.cached.data, &ignored) == 0)
-        trim_cache(kept.cached.data);
-    kept_fini(&kept);
-    return NULL;
-}
-
-/* Keeps them while others already ask: what it reads does not change any more. */
-static void start_keeping(struct time_stream *of)
-{
-    if (!of->is_shell && of->n_events >= KEPT_MIN)
-        of->is_being_kept = pthread_create(&of->keeper, NULL, keep, of) == 0;
+    int code = ERR_IO;
+    if (!kept->beside.failed)
+        code = levels_make_kept(of->stream, &of->key, kept->beside.data, &of->levels, err);
+    if (code == ERR_IO && kept->cached.len_bytes && !kept->cached.failed) {
+        code = levels_make_kept(of->stream, &of->key, kept->cached.data, &of->levels, err);
+        if (code == 0)
+            trim_cache(kept->cached.data);
+    }
+    return code;
 }
 
 static int read_one(const struct recording *wanted, const struct stream_namer *namer, struct stream **stream,
@@ -232,14 +223,16 @@ static int read_one(const struct recording *wanted, const struct stream_namer *n
     return code;
 }
 
-/* Reads a recording, and makes its levels. */
-static int make_levels(const struct stream_namer *namer, struct time_stream *of, struct error *err)
+/* Reads a recording, and makes its levels; kept: where they are kept if they are worth it, NULL: nowhere. */
+static int make_levels(const struct stream_namer *namer, const struct kept *kept, struct time_stream *of,
+                       struct error *err)
 {
     int code = read_one(of->wanted, namer, &of->stream, err);
     const struct levels_key after = levels_key_of(of->wanted->file);
     if (!levels_key_is_same(&of->key, &after)) /* which of them was read? */
         of->key = (struct levels_key){0};
-    if (code == 0)
+    bool is_kept = code == 0 && kept && of->stream->n_events >= KEPT_MIN && make_kept(kept, of, err) == 0;
+    if (code == 0 && !is_kept)
         code = levels_make(of->stream, &of->levels, err);
     of->n_events = code == 0 ? of->stream->n_events : 0;
     return code;
@@ -254,7 +247,7 @@ static int open_one(struct recording *wanted, const struct stream_namer *namer, 
     of->wanted = wanted;
     of->key = levels_key_of(wanted->file);
     if (wanted->has_couplebreak || wanted->buffer || !find_kept(&kept, wanted->file, of))
-        code = make_levels(namer, of, err);
+        code = make_levels(namer, &kept, of, err);
     code = code ? code : take_topologies(of, err);
     kept_fini(&kept);
     return code;
@@ -358,17 +351,8 @@ int timeline_open(const struct recordings *wanted, struct timeline **timeline, s
         return code;
     }
     set_extent(made);
-    for (size_t i = 0; i < made->n_streams; i++)
-        start_keeping(&made->streams[i]);
     *timeline = made;
     return 0;
-}
-
-static void stop_keeping(struct time_stream *of)
-{
-    if (of->is_being_kept)
-        (void)pthread_join(of->keeper, NULL);
-    of->is_being_kept = false;
 }
 
 void timeline_close(struct timeline *timeline)
@@ -377,7 +361,6 @@ void timeline_close(struct timeline *timeline)
         return;
     for (size_t i = 0; i < timeline->n_streams; i++) {
         struct time_stream *of = &timeline->streams[i];
-        stop_keeping(of);
         time_samples_free(of->samples);
         levels_fini(&of->levels);
         for (size_t k = 0; k < TIME_TOPOLOGIES; k++) {
@@ -429,7 +412,7 @@ static int set_couplebreak(struct timeline *timeline, size_t stream, bool is_on,
         return 0;
     of->wanted->has_couplebreak = is_on;
     made.key = levels_key_of(of->wanted->file);
-    int code = make_levels(&namer, &made, err);
+    int code = make_levels(&namer, NULL, &made, err);
     if (code != 0) {
         stream_close(made.stream);
         levels_fini(&made.levels);
@@ -437,7 +420,6 @@ static int set_couplebreak(struct timeline *timeline, size_t stream, bool is_on,
         return code;
     }
     move_to_axis(made.stream, of->stream->offset_ns);
-    stop_keeping(of);
     time_samples_free(of->samples);
     of->samples = NULL;
     levels_fini(&of->levels);

@@ -8,8 +8,6 @@
 #ifndef LOCUS_SESSION_TIMELINE_H
 #define LOCUS_SESSION_TIMELINE_H
 
-#include <pthread.h>
-
 #include "answer/answer.h"
 #include "session/session.h"
 #include "streams/axis.h"
@@ -60,10 +58,9 @@ struct time_topology {
 
 /* A recording. */
 struct time_stream {
-    struct recording *wanted;     /* what was said of it */
-    struct stream *stream;        /* if is_shell, without events and types: these have not been read */
-    bool is_shell, is_being_kept; /* is_being_kept: keeper writes the levels into a file */
-    pthread_t keeper;
+    struct recording *wanted; /* what was said of it */
+    struct stream *stream;    /* if is_shell, without events and types: these have not been read */
+    bool is_shell;
     uint64_t n_events;
     struct levels levels;
     struct levels_key key; /* of the file that they are of */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "streams/levels-file.h"
 
 #define MAGIC "LOCUSTIM"
 enum { FILE_VERSION = 2, CHUNK = 1 << 20, N_TEXTS = 7 };
@@ -26,7 +27,7 @@ struct file_task {
     uint32_t is_own, has_comm;
 };
 
-struct file_header {
+struct levels_file_header {
     char magic[8];
     uint32_t version, header_bytes;
     char program[32]; /* version that made it */
@@ -42,7 +43,7 @@ struct file_header {
     uint64_t n_rows, n_stays, n_blocks, n_tops, n_times, n_tasks, n_text_bytes;
 };
 
-_Static_assert(sizeof(struct file_header) % 8 == 0 && sizeof(struct level_row) % 8 == 0 &&
+_Static_assert(sizeof(struct levels_file_header) % 8 == 0 && sizeof(struct level_row) % 8 == 0 &&
                    sizeof(struct level_stay) % 8 == 0 && sizeof(struct level_block) % 8 == 0 &&
                    sizeof(struct level_top) % 8 == 0 && sizeof(struct file_task) % 8 == 0,
                "all parts lie on multiples of eight");
@@ -80,37 +81,59 @@ struct levels_key levels_key_of(const char *recording)
 
 bool levels_key_is_same(const struct levels_key *a, const struct levels_key *b)
 {
-    return a->device == b->device && a->inode == b->inode && a->n_bytes == b->n_bytes && a->s == b->s &&
-           a->ns == b->ns;
+    return a->device == b->device && a->inode == b->inode && a->n_bytes == b->n_bytes && a->s == b->s && a->ns == b->ns;
 }
 
-static struct file_header header_for(const struct levels_key *key)
+static struct levels_file_header header_for(const struct levels_key *key)
 {
-    struct file_header header = {.input_bytes = key->n_bytes,
-                                 .input_s = key->s,
-                                 .input_ns = key->ns,
-                                 .version = FILE_VERSION,
-                                 .header_bytes = sizeof header};
+    struct levels_file_header header = {.input_bytes = key->n_bytes,
+                                        .input_s = key->s,
+                                        .input_ns = key->ns,
+                                        .version = FILE_VERSION,
+                                        .header_bytes = sizeof header};
     memcpy(header.magic, MAGIC, sizeof header.magic);
     (void)snprintf(header.program, sizeof header.program, "%s", PACKAGE_VERSION);
     return header;
 }
 
+/* --- mapping --- */
+
+/* Maps a file that is whole. */
+static bool map(int fd, size_t n_file, const struct levels_file_header *header, struct levels *levels)
+{
+    char *at = mmap(NULL, n_file, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return false;
+    *levels = (struct levels){.begin_ns = header->begin_ns,
+                              .end_ns = header->end_ns,
+                              .n_rows = header->n_rows,
+                              .n_cpus = header->n_cpus,
+                              .n_stays = header->n_stays,
+                              .n_blocks = header->n_blocks,
+                              .n_tops = header->n_tops,
+                              .n_times = header->n_times,
+                              .n_cut = header->n_cut,
+                              .map = at,
+                              .n_map = n_file};
+    levels->rows = (void *)(at + sizeof *header);
+    levels->stays = (void *)(levels->rows + levels->n_rows);
+    levels->blocks = (void *)(levels->stays + levels->n_stays);
+    levels->tops = (void *)(levels->blocks + levels->n_blocks);
+    levels->times = (void *)(levels->tops + levels->n_tops);
+    return true;
+}
+
 /* --- writing --- */
 
-struct writing {
-    int fd;
-    uint64_t sum;
-    bool failed;
-};
-
-static void put(struct writing *writing, const void *bytes, size_t n_bytes)
+void levels_file_put(struct levels_file *file, const void *bytes, size_t n_bytes)
 {
     const char *at = bytes;
-    writing->sum = add_words(writing->sum, bytes, n_bytes);
-    while (n_bytes && !writing->failed) {
-        ssize_t n = write(writing->fd, at, n_bytes);
-        writing->failed = n < 0 && errno != EINTR;
+    if (file->failed)
+        return;
+    file->sum = add_words(file->sum, bytes, n_bytes);
+    while (n_bytes && !file->failed) {
+        ssize_t n = write(file->fd, at, n_bytes);
+        file->failed = n < 0 && errno != EINTR;
         at += n > 0 ? n : 0;
         n_bytes -= n > 0 ? (size_t)n : 0;
     }
@@ -135,26 +158,7 @@ static void put_texts(const struct stream *stream, struct buf *out)
     buf_append(out, zeros, -out->len_bytes & 7);
 }
 
-static void put_all(struct writing *writing, struct file_header *header, const struct levels *levels,
-                    const struct stream *stream, const struct buf *texts)
-{
-    put(writing, header, sizeof *header);
-    put(writing, levels->rows, levels->n_rows * sizeof *levels->rows);
-    put(writing, levels->stays, levels->n_stays * sizeof *levels->stays);
-    put(writing, levels->blocks, levels->n_blocks * sizeof *levels->blocks);
-    put(writing, levels->tops, levels->n_tops * sizeof *levels->tops);
-    put(writing, levels->times, levels->n_times * sizeof *levels->times);
-    for (size_t i = 0; i < stream->n_tasks; i++) {
-        const struct stream_task *task = &stream->tasks[i];
-        const struct file_task row = {task->task, task->process, task->n_events, task->is_own, task->comm != NULL};
-        put(writing, &row, sizeof row);
-    }
-    put(writing, texts->data, texts->len_bytes);
-    header->sum = writing->sum;
-    writing->failed |= pwrite(writing->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header;
-}
-
-static void describe(struct file_header *header, const struct levels *levels, const struct stream *stream)
+static void describe(struct levels_file_header *header, const struct levels *levels, const struct stream *stream)
 {
     header->begin_ns = levels->begin_ns;
     header->end_ns = levels->end_ns;
@@ -184,7 +188,7 @@ static int open_unnamed(const char *path, char *name)
 {
     const char *slash = strrchr(path, '/');
     char *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    int fd = directory ? open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    int fd = directory ? open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
     free(directory);
     return fd < 0 ? mkostemp(name, O_CLOEXEC) : fd;
 }
@@ -195,8 +199,8 @@ static bool publish(int fd, const char *name, const char *path)
     struct stat info;
     char self[64];
     (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    bool is_named = fstat(fd, &info) == 0 &&
-                    (info.st_nlink > 0 || linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0);
+    bool is_named =
+        fstat(fd, &info) == 0 && (info.st_nlink > 0 || linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0);
     if (is_named && rename(name, path) == 0)
         return true;
     if (is_named)
@@ -204,35 +208,70 @@ static bool publish(int fd, const char *name, const char *path)
     return false;
 }
 
-int levels_write(const struct levels *levels, const struct stream *stream, const struct levels_key *key,
-                 const char *path, struct error *err)
+int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
+                      const char *path, struct error *err)
 {
-    struct file_header header = header_for(key);
-    struct buf texts = {0}, name = {0};
     bool is_known = strcmp(stream->kind, "trace.dat") == 0 || strcmp(stream->kind, "perf.data") == 0;
+    *file = (struct levels_file){.stream = stream, .key = key, .path = path, .fd = -1};
     if (!is_known || stream->n_events == 0 || stream->couplebreak_on || !key->n_bytes)
         return error_set(err, ERR_UNSUPPORTED, "%.600s: has no levels to be kept", stream->path);
-    describe(&header, levels, stream);
-    put_texts(stream, &texts);
-    header.n_text_bytes = texts.len_bytes;
-    buf_printf(&name, "%s.XXXXXX", path);
-    if (texts.failed || name.failed) {
-        buf_fini(&texts);
-        buf_fini(&name);
+    file->header = malloc(sizeof *file->header);
+    put_texts(stream, &file->texts);
+    buf_printf(&file->name, "%s.XXXXXX", path);
+    if (!file->header || file->texts.failed || file->name.failed)
         return error_memory(err);
+    file->fd = open_unnamed(path, file->name.data);
+    return file->fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno)) : 0;
+}
+
+void levels_file_put_head(struct levels_file *file, const struct levels *levels)
+{
+    *file->header = header_for(file->key);
+    describe(file->header, levels, file->stream);
+    file->header->n_text_bytes = file->texts.len_bytes;
+    levels_file_put(file, file->header, sizeof *file->header);
+    levels_file_put(file, levels->rows, levels->n_rows * sizeof *levels->rows);
+}
+
+/* What is known of tasks, the texts, and the sum, which the head has. */
+static void put_end(struct levels_file *file)
+{
+    for (size_t i = 0; i < file->stream->n_tasks; i++) {
+        const struct stream_task *task = &file->stream->tasks[i];
+        const struct file_task row = {task->task, task->process, task->n_events, task->is_own, task->comm != NULL};
+        levels_file_put(file, &row, sizeof row);
     }
-    struct writing writing = {.fd = open_unnamed(path, name.data)};
-    int code = writing.fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno)) : 0;
-    if (code == 0) {
-        put_all(&writing, &header, levels, stream, &texts);
-        writing.failed |= fchmod(writing.fd, key->mode & S_IROTH ? 0644 : 0600) != 0;
-        if (writing.failed || !publish(writing.fd, name.data, path))
-            code = error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno));
-        (void)close(writing.fd);
+    levels_file_put(file, file->texts.data, file->texts.len_bytes);
+    file->header->sum = file->sum;
+    file->failed = file->failed ||
+                   pwrite(file->fd, file->header, sizeof *file->header, 0) != (ssize_t)sizeof *file->header ||
+                   fchmod(file->fd, file->key->mode & S_IROTH ? 0644 : 0600) != 0;
+}
+
+int levels_file_finish(struct levels_file *file, struct levels *levels, struct error *err)
+{
+    struct stat info;
+    struct levels mapped;
+    put_end(file);
+    if (file->failed || fstat(file->fd, &info) != 0 || !map(file->fd, (size_t)info.st_size, file->header, &mapped))
+        return error_set(err, ERR_IO, "%.600s: cannot write: %s", file->path, strerror(errno));
+    if (!publish(file->fd, file->name.data, file->path)) {
+        levels_fini(&mapped);
+        return error_set(err, ERR_IO, "%.600s: cannot write: %s", file->path, strerror(errno));
     }
-    buf_fini(&texts);
-    buf_fini(&name);
-    return code;
+    levels_fini(levels);
+    *levels = mapped;
+    return 0;
+}
+
+void levels_file_drop(struct levels_file *file)
+{
+    if (file->fd >= 0)
+        (void)close(file->fd);
+    buf_fini(&file->texts);
+    buf_fini(&file->name);
+    free(file->header);
+    file->fd = -1;
 }
 
 /* --- reading --- */
@@ -246,7 +285,7 @@ static bool add_part(uint64_t *at, uint64_t n, size_t each, uint64_t n_file)
     return true;
 }
 
-static bool fits(const struct file_header *header, uint64_t n_file)
+static bool fits(const struct levels_file_header *header, uint64_t n_file)
 {
     uint64_t at = sizeof *header;
     return add_part(&at, header->n_rows, sizeof(struct level_row), n_file) &&
@@ -261,7 +300,8 @@ static bool fits(const struct file_header *header, uint64_t n_file)
 }
 
 /* Whether the file is that of the recording as it is now, and whole. */
-static bool is_whole(int fd, uint64_t n_file, const struct file_header *wanted, struct file_header *header)
+static bool is_whole(int fd, uint64_t n_file, const struct levels_file_header *wanted,
+                     struct levels_file_header *header)
 {
     if (n_file < sizeof *header || pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header ||
         memcmp(header->magic, wanted->magic, sizeof header->magic) != 0 || header->version != wanted->version ||
@@ -269,7 +309,7 @@ static bool is_whole(int fd, uint64_t n_file, const struct file_header *wanted, 
         header->input_bytes != wanted->input_bytes || header->input_s != wanted->input_s ||
         header->input_ns != wanted->input_ns || !fits(header, n_file))
         return false;
-    struct file_header first = *header;
+    struct levels_file_header first = *header;
     char *chunk = malloc(CHUNK);
     uint64_t at = sizeof first;
     first.sum = 0;
@@ -322,8 +362,8 @@ static bool take_text(const char **at, const char *end, char **text)
 }
 
 /* A stream without events that says what the recording is. NULL: out of memory, or the texts are none. */
-static struct stream *make_shell(const struct file_header *header, const char *path, const struct file_task *tasks,
-                                 const char *texts)
+static struct stream *make_shell(const struct levels_file_header *header, const char *path,
+                                 const struct file_task *tasks, const char *texts)
 {
     const char *end = texts + header->n_text_bytes;
     struct stream *shell = calloc(1, sizeof *shell);
@@ -361,40 +401,10 @@ static struct stream *make_shell(const struct file_header *header, const char *p
     return ok ? shell : NULL;
 }
 
-/* Maps a file that is whole. */
-static bool map(int fd, size_t n_file, const struct file_header *header, const char *path, struct levels *levels,
-                struct stream **shell)
-{
-    char *at = mmap(NULL, n_file, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at == MAP_FAILED)
-        return false;
-    *levels = (struct levels){.begin_ns = header->begin_ns,
-                              .end_ns = header->end_ns,
-                              .n_rows = header->n_rows,
-                              .n_cpus = header->n_cpus,
-                              .n_stays = header->n_stays,
-                              .n_blocks = header->n_blocks,
-                              .n_tops = header->n_tops,
-                              .n_times = header->n_times,
-                              .n_cut = header->n_cut,
-                              .map = at,
-                              .n_map = n_file};
-    levels->rows = (void *)(at + sizeof *header);
-    levels->stays = (void *)(levels->rows + levels->n_rows);
-    levels->blocks = (void *)(levels->stays + levels->n_stays);
-    levels->tops = (void *)(levels->blocks + levels->n_blocks);
-    levels->times = (void *)(levels->tops + levels->n_tops);
-    const struct file_task *tasks = (void *)(levels->times + levels->n_times);
-    *shell = rows_fit(levels) ? make_shell(header, path, tasks, (const char *)(tasks + header->n_tasks)) : NULL;
-    if (!*shell)
-        levels_fini(levels);
-    return *shell;
-}
-
 bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
                 struct stream **shell, uint64_t *n_events)
 {
-    struct file_header wanted = header_for(key), header;
+    struct levels_file_header wanted = header_for(key), header;
     struct stat info;
     *shell = NULL;
     int fd = key->n_bytes ? input_open(AT_FDCWD, path, 0, &info) : -1;
@@ -402,7 +412,15 @@ bool levels_map(const char *recording, const struct levels_key *key, const char 
         return false;
     bool is_trusted = info.st_uid == geteuid() || info.st_uid == 0 || info.st_uid == key->owner;
     bool is_there = is_trusted && is_whole(fd, (uint64_t)info.st_size, &wanted, &header) &&
-                    map(fd, (size_t)info.st_size, &header, recording, levels, shell);
+                    map(fd, (size_t)info.st_size, &header, levels);
+    if (is_there) {
+        const struct file_task *tasks = (void *)(levels->times + levels->n_times);
+        const char *texts = (const char *)(tasks + header.n_tasks);
+        *shell = rows_fit(levels) ? make_shell(&header, recording, tasks, texts) : NULL;
+        is_there = *shell;
+        if (!is_there)
+            levels_fini(levels);
+    }
     *n_events = is_there ? header.n_events : 0;
     (void)close(fd);
     return is_there;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the schedule of a stream to rows of stays with sums, and from these to pictures: see levels.h. */
+/* From rows of stays to sums, answers and pictures: see levels.h. */
 #include "streams/levels.h"
 
 #include <stdlib.h>
@@ -7,194 +7,6 @@
 #include <sys/mman.h>
 
 #include "base/search.h"
-#include "streams/couplebreak.h"
-#include "streams/schedule.h"
-
-/* --- from pieces of a schedule to stays --- */
-
-/* A row that is being made. */
-struct growing {
-    int32_t number;
-    uint32_t kind;
-    struct level_stay *stays; /* [n] */
-    size_t n, capacity;
-    int64_t known_ns; /* until when it is accounted */
-    bool is_gone;     /* it has ended, so that nothing more is to be known of it */
-    int64_t first_ns, last_ns;
-    uint64_t n_times[LEVEL_MARKS], next[LEVEL_MARKS];
-};
-
-struct making {
-    const struct stream *stream;
-    struct levels *levels;
-    struct growing *rows; /* [n] CPUs by number first, then tasks as they come */
-    size_t n, capacity, n_cpus;
-    struct slots slots; /* of all rows */
-    int32_t sample_id;
-    size_t last; /* row of a task: those of successive events are often the same */
-    bool failed;
-};
-
-static uint64_t row_hash(const void *item)
-{
-    const struct growing *row = item;
-    return ((uint64_t)(uint32_t)row->number * 2 + row->kind) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
-}
-
-static bool row_is_same(const void *a, const void *b)
-{
-    const struct growing *x = a, *y = b;
-    return x->number == y->number && x->kind == y->kind;
-}
-
-static const struct slots_kind row_kind = {sizeof(struct growing), row_hash, row_is_same};
-
-static struct growing *row_of(struct making *making, enum level_kind kind, int32_t number)
-{
-    if (kind == LEVEL_CPU && (size_t)number < making->n_cpus)
-        return &making->rows[number];
-    if (making->last < making->n && making->rows[making->last].number == number && kind == LEVEL_TASK &&
-        making->rows[making->last].kind == LEVEL_TASK)
-        return &making->rows[making->last];
-    const struct growing like = {.number = number,
-                                 .kind = kind,
-                                 .known_ns = making->levels->begin_ns,
-                                 .first_ns = INT64_MAX,
-                                 .last_ns = INT64_MIN};
-    size_t i = slots_put(&making->slots, &row_kind, &making->rows, &making->n, &making->capacity, &like);
-    making->failed |= i == SLOTS_NONE;
-    making->last = i == SLOTS_NONE ? making->last : i;
-    return i == SLOTS_NONE ? NULL : &making->rows[i];
-}
-
-/* Room for one more stay. They are many: what is not used is not touched. */
-static bool grow_stays(struct growing *row)
-{
-    if (row->n < row->capacity)
-        return true;
-    size_t n = row->capacity ? row->capacity + row->capacity / 2 : 16;
-    struct level_stay *grown = n > SIZE_MAX / sizeof *grown ? NULL : realloc(row->stays, n * sizeof *grown);
-    if (!grown)
-        return false;
-    row->stays = grown;
-    row->capacity = n;
-    return true;
-}
-
-static void add_stay(struct making *making, struct growing *row, const struct level_stay *stay)
-{
-    if (stay->from_ns >= stay->to_ns)
-        return;
-    if (!grow_stays(row)) {
-        making->failed = true;
-        return;
-    }
-    row->stays[row->n++] = *stay;
-}
-
-/* The row is accounted until from_ns: nothing is known of what is missing. */
-static void know_until(struct making *making, struct growing *row, int64_t from_ns)
-{
-    const struct level_stay gap = {row->known_ns, from_ns, LEVEL_NO_KEY, LEVEL_UNKNOWN, SCHEDULE_UNKNOWN, 0};
-    if (!row->is_gone)
-        add_stay(making, row, &gap);
-    row->is_gone = false;
-}
-
-/* Takes what a row did: a stay of it, or (has_stay false) what lies between stays. */
-static void take(struct making *making, struct growing *row, struct level_stay stay, bool has_stay)
-{
-    if (!row)
-        return;
-    if (stay.from_ns > row->known_ns)
-        know_until(making, row, stay.from_ns);
-    if (stay.from_ns < row->known_ns) {
-        making->levels->n_cut++;
-        stay.from_ns = row->known_ns;
-    }
-    if (stay.from_ns >= stay.to_ns)
-        return;
-    if (has_stay)
-        add_stay(making, row, &stay);
-    if (stay.part == LEVEL_RUNNING && has_stay) {
-        row->first_ns = stay.from_ns < row->first_ns ? stay.from_ns : row->first_ns;
-        row->last_ns = stay.to_ns > row->last_ns ? stay.to_ns : row->last_ns;
-    }
-    row->known_ns = stay.to_ns;
-    row->is_gone = false;
-}
-
-static void take_piece(void *context, const struct schedule_piece *piece)
-{
-    struct making *making = context;
-    struct level_stay stay = {piece->from_ns, piece->to_ns, piece->task, LEVEL_RUNNING, piece->state, 0};
-    bool is_run = piece->state == SCHEDULE_RUNNING, has_cpu = piece->cpu != STREAM_NO_CPU;
-    if (is_run && has_cpu)
-        take(making, row_of(making, LEVEL_CPU, piece->cpu), stay, piece->task != 0);
-    if (piece->task == 0)
-        return;
-    stay.key = has_cpu ? piece->cpu : LEVEL_NO_KEY;
-    stay.part = piece->state == SCHEDULE_WOKEN ? LEVEL_WOKEN : is_run ? LEVEL_RUNNING : LEVEL_PREEMPTED;
-    stay.state = is_run ? SCHEDULE_UNKNOWN : piece->state;
-    take(making, row_of(making, LEVEL_TASK, piece->task), stay,
-         is_run || piece->state == SCHEDULE_WOKEN || piece->state == SCHEDULE_PREEMPTED);
-}
-
-/* The end of a stay that was a piece just before. */
-static void take_run(void *context, const struct schedule_run *run)
-{
-    struct making *making = context;
-    struct growing *row = row_of(making, LEVEL_TASK, run->task);
-    if (!row)
-        return;
-    if (run->from_ns > row->known_ns) { /* it ran for no time, of which there is no piece */
-        know_until(making, row, run->from_ns);
-        row->known_ns = run->from_ns;
-    }
-    row->is_gone = run->state == SCHEDULE_DEAD;
-    if (row->n && row->stays[row->n - 1].part == LEVEL_RUNNING && row->stays[row->n - 1].to_ns == run->to_ns)
-        row->stays[row->n - 1].state = run->state;
-}
-
-/* --- marks --- */
-
-/* The marks that an event is, as bits. */
-static unsigned marks_of(const struct making *making, const struct stream_event *event)
-{
-    if (event->id == STREAM_ID_LOST)
-        return 1u << LEVEL_LOST;
-    return 1u << LEVEL_EVENT | (couplebreak_is_twin(event->id) ? 1u << LEVEL_TWIN : 0) |
-           (event->id == making->sample_id ? 1u << LEVEL_SAMPLE : 0);
-}
-
-static void mark_row(const struct making *making, struct growing *row, unsigned marks, int64_t t_ns, bool is_counted)
-{
-    if (!row)
-        return;
-    row->first_ns = t_ns < row->first_ns ? t_ns : row->first_ns;
-    row->last_ns = t_ns > row->last_ns ? t_ns : row->last_ns;
-    for (unsigned mark = 0; mark < LEVEL_MARKS; mark++)
-        if (marks >> mark & 1) {
-            if (is_counted)
-                row->n_times[mark]++;
-            else
-                making->levels->times[row->next[mark]++] = t_ns;
-        }
-}
-
-/* Counts the marks of all rows, or enters them at their places. */
-static void mark_rows(struct making *making, bool is_counted)
-{
-    const struct stream *stream = making->stream;
-    for (size_t i = 0; i < stream->n_events && !making->failed; i++) {
-        const struct stream_event *event = &stream->events[i];
-        unsigned marks = marks_of(making, event);
-        if (event->cpu != STREAM_NO_CPU)
-            mark_row(making, row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns, is_counted);
-        if (event->task > 0)
-            mark_row(making, row_of(making, LEVEL_TASK, event->task), marks, event->t_ns, is_counted);
-    }
-}
 
 /* --- sums --- */
 
@@ -290,115 +102,6 @@ void level_sum_up(const struct level_stay *stays, size_t n, struct level_block *
     sum_tops(tops, level_n_blocks(n));
 }
 
-/* --- making them --- */
-
-static int compare_rows(const void *a, const void *b)
-{
-    const struct growing *x = a, *y = b;
-    if (x->kind != y->kind)
-        return x->kind < y->kind ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
-}
-
-/* Follows the schedule. CPUs without any event have rows, too.  err: ERR_MEMORY */
-static int follow(struct making *making, struct error *err)
-{
-    const struct stream *stream = making->stream;
-    const struct schedule_sink sink = {take_piece, take_run, making};
-    struct schedule sched = {0};
-    for (uint32_t cpu = 0; cpu < stream->n_cpus && cpu < STREAM_NO_CPU && !making->failed; cpu++)
-        (void)row_of(making, LEVEL_CPU, (int32_t)cpu);
-    making->n_cpus = making->failed ? 0 : making->n;
-    int code = making->failed ? error_memory(err) : schedule_analyse(stream, NULL, &sink, &sched, err);
-    schedule_close(&sched);
-    if (code == 0)
-        mark_rows(making, true);
-    for (size_t i = 0; code == 0 && i < making->n; i++)
-        if (making->rows[i].known_ns < making->levels->end_ns)
-            know_until(making, &making->rows[i], making->levels->end_ns);
-    return making->failed ? error_memory(err) : code;
-}
-
-/* Where the parts of each row lie; *n_...: how many there are in all. */
-static void place(struct making *making, struct levels *levels)
-{
-    for (size_t i = 0; i < making->n; i++) {
-        struct growing *from = &making->rows[i];
-        struct level_row *row = &levels->rows[i];
-        *row = (struct level_row){.number = from->number,
-                                  .kind = from->kind,
-                                  .first_ns = from->first_ns,
-                                  .last_ns = from->last_ns,
-                                  .first_stay = levels->n_stays,
-                                  .n_stays = from->n,
-                                  .first_block = levels->n_blocks,
-                                  .first_top = levels->n_tops};
-        levels->n_cpus += from->kind == LEVEL_CPU;
-        levels->n_stays += from->n;
-        levels->n_blocks += level_n_blocks(from->n);
-        levels->n_tops += level_n_tops(from->n);
-        for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
-            row->first_time[mark] = from->next[mark] = levels->n_times;
-            row->n_times[mark] = from->n_times[mark];
-            levels->n_times += from->n_times[mark];
-        }
-    }
-    levels->n_rows = making->n;
-}
-
-/* Takes what a row has to its places. */
-static void settle(struct growing *from, struct level_row *row, struct levels *levels)
-{
-    struct level_stay *stays = levels->stays + row->first_stay;
-    if (from->n)
-        memcpy(stays, from->stays, from->n * sizeof *stays);
-    free(from->stays);
-    from->stays = NULL;
-    level_sum_up(stays, from->n, levels->blocks + row->first_block, levels->tops + row->first_top);
-    for (size_t i = 0; i < from->n; i++)
-        row->parts_ns[stays[i].part] += stays[i].to_ns - stays[i].from_ns;
-}
-
-static int fill(struct making *making, struct levels *levels, struct error *err)
-{
-    qsort(making->rows, making->n, sizeof *making->rows, compare_rows);
-    slots_fini(&making->slots); /* the rows have moved */
-    making->last = SIZE_MAX;
-    levels->rows = calloc(making->n + 1, sizeof *levels->rows);
-    if (!levels->rows)
-        return error_memory(err);
-    place(making, levels);
-    levels->stays = malloc((levels->n_stays + 1) * sizeof *levels->stays);
-    levels->blocks = malloc((levels->n_blocks + 1) * sizeof *levels->blocks);
-    levels->tops = malloc((levels->n_tops + 1) * sizeof *levels->tops);
-    levels->times = malloc((levels->n_times + 1) * sizeof *levels->times);
-    if (!levels->stays || !levels->blocks || !levels->tops || !levels->times)
-        return error_memory(err);
-    for (size_t i = 0; i < making->n; i++)
-        settle(&making->rows[i], &levels->rows[i], levels);
-    mark_rows(making, false);
-    return making->failed ? error_memory(err) : 0;
-}
-
-int levels_make(const struct stream *stream, struct levels *levels, struct error *err)
-{
-    struct making making = {.stream = stream, .levels = levels, .last = SIZE_MAX};
-    levels->begin_ns = stream->n_events ? stream->events[0].t_ns : 0;
-    levels->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
-    making.sample_id = stream_find_id(stream, "locus/sample");
-    making.sample_id = making.sample_id == STREAM_ID_NONE ? STREAM_ID_LOST : making.sample_id;
-    int code = follow(&making, err);
-    if (code == 0)
-        code = fill(&making, levels, err);
-    for (size_t i = 0; i < making.n; i++)
-        free(making.rows[i].stays);
-    free(making.rows);
-    slots_fini(&making.slots);
-    if (code != 0)
-        levels_fini(levels);
-    return code;
-}
-
 void levels_fini(struct levels *levels)
 {
     if (levels->map) {
@@ -445,6 +148,10 @@ static bool ends_upto(const void *context, size_t i)
 size_t level_stay_at(const struct level_track *track, int64_t t_ns)
 {
     const struct level_stay like = {.to_ns = t_ns}, *search[] = {track->stays, &like};
+    if (track->n == 0 || track->stays[0].to_ns > t_ns) /* often: a search would touch pages of a mapped file */
+        return 0;
+    if (track->stays[track->n - 1].to_ns <= t_ns)
+        return track->n;
     return search_where(track->n, ends_upto, search);
 }
 
@@ -686,7 +393,11 @@ void levels_draw(const struct levels *levels, size_t row, const struct level_pic
         drawing.times[mark] = levels->times + of->first_time[mark];
         drawing.n_times[mark] = of->n_times[mark];
         drawing.at[mark] = time_at(drawing.times[mark], of->n_times[mark], 0, picture->edges[0]);
-        size_t end = time_at(drawing.times[mark], of->n_times[mark], drawing.at[mark], picture->edges[picture->width]);
+        bool ends_before =
+            of->n_times[mark] && drawing.times[mark][of->n_times[mark] - 1] < picture->edges[picture->width];
+        size_t end = ends_before ? of->n_times[mark]
+                                 : time_at(drawing.times[mark], of->n_times[mark], drawing.at[mark],
+                                           picture->edges[picture->width]);
         drawing.ends_marked |= end < of->n_times[mark] && drawing.times[mark][end] == picture->edges[picture->width];
     }
     for (size_t x = 0; x < picture->width;) {

@@ -149,15 +149,16 @@ struct levels_key levels_key_of(const char *recording);
 /* Whether both are of one file that was not written in between.  ctx: any */
 bool levels_key_is_same(const struct levels_key *a, const struct levels_key *b);
 
-/* Keeps the levels of a recording, which was opened without options, in a file at path, whole or not at all; who may
- * not read the recording may not read that file. key: of the recording that was read.  err: ERR_IO, ERR_UNSUPPORTED (it
- * is no such recording), ERR_MEMORY */
-int levels_write(const struct levels *levels, const struct stream *stream, const struct levels_key *key,
-                 const char *path, struct error *err);
+/* As levels_make of a recording that was opened without options, in a file at path, which is written while they are
+ * made, whole or not at all; who may not read the recording may not read that file. *levels are mapped from it. key: of
+ * the recording that was read.  err: ERR_IO (it cannot be written), ERR_UNSUPPORTED (it is no such recording),
+ * ERR_MEMORY */
+int levels_make_kept(const struct stream *stream, const struct levels_key *key, const char *path, struct levels *levels,
+                     struct error *err);
 
-/* Maps what levels_write has kept at path, if it is of the recording with that key, of this version, not damaged, and
- * belongs to the user, to root or to whom the recording belongs; false: it does not, or there is none. *shell, to be
- * closed, is a stream that says what the recording is and has neither events nor types; *n_events: how many the
+/* Maps what levels_make_kept has kept at path, if it is of the recording with that key, of this version, not damaged,
+ * and belongs to the user, to root or to whom the recording belongs; false: it does not, or there is none. *shell, to
+ * be closed, is a stream that says what the recording is and has neither events nor types; *n_events: how many the
  * recording has. */
 bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
                 struct stream **shell, uint64_t *n_events);

@@ -20,6 +20,8 @@ enum entry { ENTRY_PADDING = 29, ENTRY_EXTEND = 30, ENTRY_STAMP = 31 };
 
 enum { DELTA_BITS = 27 };
 
+enum { EVENT_BYTES_LIKELY = 28 }; /* few are shorter: a head, the common fields and two more */
+
 /* Records are lost at no known time: libkshark says that much before the next event of the CPU. */
 enum { LOST_BEFORE_NS = 10 };
 #define STAMP_MASK ((UINT64_C(1) << 59) - 1)
@@ -375,6 +377,7 @@ static int set_up_stream(struct stream *stream, const struct trace_dat *dat, str
 static int load_events(struct stream *stream, struct trace_dat *dat, struct error *err)
 {
     struct loader loader = {.dat = dat};
+    uint64_t n_bytes = 0;
     loader.layout = (struct page_layout){
         .page_bytes = dat->page_bytes, .is_swapped = dat->is_swapped, .is_big_endian = dat->is_big_endian};
     read_page_layout(dat, &loader.layout);
@@ -391,12 +394,15 @@ static int load_events(struct stream *stream, struct trace_dat *dat, struct erro
         cpu->last_ns = INT64_MIN;
         cpu->page = dat->data + dat->cpus[i].offset;
         cpu->n_bytes_left = dat->cpus[i].n_bytes;
+        n_bytes += dat->cpus[i].n_bytes;
         if (next_event(&loader, cpu))
             loader.heap[loader.n_heap++] = (uint32_t)i;
         code = loader.code;
     }
-    if (code == 0)
+    if (code == 0) {
+        stream_expect_events(stream, n_bytes / EVENT_BYTES_LIKELY);
         code = merge_cpus(&loader, stream);
+    }
     free(loader.cpus);
     free(loader.heap);
     return code;

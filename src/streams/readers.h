@@ -50,6 +50,10 @@ const struct stream_reader *stream_readers_at(size_t i);
 /* Makes room for n events in all. False when out of memory. */
 bool stream_reserve_events(struct stream *stream, size_t n);
 
+/* Says that n events at most are to come, if there is so much to be had: what is not used takes no memory, and the
+ * events need not move. */
+void stream_expect_events(struct stream *stream, size_t n);
+
 /* Says that the i-th event has been passed: what lies in memory of a mapped file is let go from time to time, so that
  * going through it does not make it all resident at once. Whoever needs it again gets it from the system's cache. */
 void stream_pass(const struct stream *stream, size_t i);

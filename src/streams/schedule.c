@@ -41,7 +41,7 @@ static bool task_is_same(const void *a, const void *b)
 
 static const struct slots_kind task_kind = {sizeof(struct schedule_task), task_hash, task_is_same};
 
-static struct schedule_task *task_get(struct schedule *sched, int32_t number)
+static struct schedule_task *task_put(struct schedule *sched, int32_t number)
 {
     const struct schedule_task like = {.task = number,
                                        .last_cpu = -1,
@@ -51,6 +51,25 @@ static struct schedule_task *task_get(struct schedule *sched, int32_t number)
                                        .woken_ns = NEVER};
     size_t i = slots_put(&sched->slots, &task_kind, &sched->tasks, &sched->n_tasks, &sched->cap_tasks, &like);
     sched->failed |= i == SLOTS_NONE;
+    if (i < UINT32_MAX)
+        sched->recent[(uint32_t)number % SCHEDULE_RECENT] = (struct schedule_place){number, (uint32_t)i + 1};
+    return i == SLOTS_NONE ? NULL : &sched->tasks[i];
+}
+
+static inline struct schedule_task *task_get(struct schedule *sched, int32_t number)
+{
+    const struct schedule_place *place = &sched->recent[(uint32_t)number % SCHEDULE_RECENT];
+    return place->behind && place->task == number ? &sched->tasks[place->behind - 1] : task_put(sched, number);
+}
+
+/* NULL: it was not met. */
+static struct schedule_task *task_find(const struct schedule *sched, int32_t number)
+{
+    const struct schedule_place *place = &sched->recent[(uint32_t)number % SCHEDULE_RECENT];
+    if (place->behind && place->task == number)
+        return &sched->tasks[place->behind - 1];
+    const struct schedule_task like = {.task = number};
+    size_t i = slots_find(&sched->slots, &task_kind, sched->tasks, &like);
     return i == SLOTS_NONE ? NULL : &sched->tasks[i];
 }
 
@@ -163,9 +182,7 @@ static void cpu_close(struct schedule *sched, struct schedule_cpu *cpu, int64_t 
 /* The task that the CPU runs, as far as is known, leaves it unseen: it has run until to_ns at least. */
 static void cpu_lose(struct schedule *sched, struct schedule_cpu *cpu, int64_t to_ns, int64_t t_ns)
 {
-    const struct schedule_task like = {.task = cpu->current};
-    size_t place = cpu->current > 0 ? slots_find(&sched->slots, &task_kind, sched->tasks, &like) : SLOTS_NONE;
-    struct schedule_task *task = place == SLOTS_NONE ? NULL : &sched->tasks[place];
+    struct schedule_task *task = cpu->current > 0 ? task_find(sched, cpu->current) : NULL;
     to_ns = to_ns < cpu->since_ns ? cpu->since_ns : to_ns;
     cpu_close(sched, cpu, to_ns);
     if (task && task->state == SCHEDULE_RUNNING) {
@@ -334,7 +351,7 @@ static void come(struct schedule *sched, struct schedule_cpu *cpu, int32_t numbe
     task_close(sched, task, t_ns, state_until_run(task));
     task->off_ns = task->left_ns == NEVER ? -1 : t_ns - task->left_ns;
     task->latency_ns = task->state == SCHEDULE_WOKEN ? t_ns - task->woken_ns : -1;
-    if (is_counted && task->latency_ns >= 0)
+    if (is_counted && task->latency_ns >= 0 && !(sched->sink && sched->sink->is_brief))
         note_wait(sched, task, cpu, t_ns);
     task->n_runs += is_counted;
     bool has_moved = cpu && task->last_cpu >= 0 && task->last_cpu != cpu->cpu;
@@ -571,16 +588,28 @@ int schedule_compare_runs(const void *a, const void *b)
     return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
 }
 
+/* The bytes of an event of scheduling. */
+struct step_bytes {
+    const unsigned char *at; /* NULL: it has none */
+    size_t n;
+};
+
+static bool number_in(const struct schedule_source *source, const struct step_bytes *bytes,
+                      const struct stream_field *field, int64_t *value)
+{
+    return field && bytes->at && stream_number_in(source->stream, bytes->at, bytes->n, field, value);
+}
+
 /* What a task does that left its CPU: the bits of prev_state as kernels since 4.14 have them. */
-static uint8_t state_of(const struct schedule_source *source, const struct stream_event *event)
+static uint8_t state_of(const struct schedule_source *source, const struct step_bytes *bytes)
 {
     enum { UNINTERRUPTIBLE = 2, STOPPED = 4 | 8, GONE = 0x10 | 0x20, BLOCKED = 0xff }; /* 0x40: parked, 0x80: idle */
     int64_t bits;
-    if (source->misc && stream_field_number(source->stream, event, source->misc, &bits))
+    if (number_in(source, bytes, source->misc, &bits))
         return bits & SCHEDULE_MISC_GONE        ? SCHEDULE_DEAD
                : bits & SCHEDULE_MISC_PREEMPTED ? SCHEDULE_PREEMPTED
                                                 : SCHEDULE_UNKNOWN;
-    if (!source->prev_state || !stream_field_number(source->stream, event, source->prev_state, &bits))
+    if (!number_in(source, bytes, source->prev_state, &bits))
         return SCHEDULE_UNKNOWN;
     if (!(bits & BLOCKED))
         return SCHEDULE_PREEMPTED;
@@ -589,11 +618,11 @@ static uint8_t state_of(const struct schedule_source *source, const struct strea
     return bits & STOPPED ? SCHEDULE_STOPPED : bits & UNINTERRUPTIBLE ? SCHEDULE_UNINTERRUPTIBLE : SCHEDULE_SLEEPING;
 }
 
-static int32_t task_in(const struct schedule_source *source, const struct stream_event *event,
+static int32_t task_in(const struct schedule_source *source, const struct step_bytes *bytes,
                        const struct stream_field *field)
 {
     int64_t number;
-    bool is_there = field && stream_field_number(source->stream, event, field, &number);
+    bool is_there = number_in(source, bytes, field, &number);
     return is_there && number >= 0 && number <= INT32_MAX ? (int32_t)number : SCHEDULE_NOBODY;
 }
 
@@ -609,6 +638,7 @@ static int32_t own_of(const struct schedule_source *source, int32_t number)
 bool schedule_source_step(const struct schedule_source *source, const struct stream_event *event,
                           struct schedule_step *step)
 {
+    struct step_bytes bytes = {NULL, 0};
     *step = (struct schedule_step){
         .t_ns = event->t_ns, .cpu = event->cpu, .prev = SCHEDULE_NOBODY, .next = SCHEDULE_NOBODY};
     if (event->id == STREAM_ID_LOST) {
@@ -616,16 +646,20 @@ bool schedule_source_step(const struct schedule_source *source, const struct str
     } else if (event->id == STREAM_ID_NONE) {
         return false;
     } else if (event->id == source->switch_id) {
+        if (!stream_event_bytes(source->stream, event, &bytes.at, &bytes.n))
+            bytes.at = NULL;
         step->kind = SCHEDULE_SWITCH;
-        step->prev = task_in(source, event, source->prev_pid);
-        step->next = source->knows_next ? task_in(source, event, source->next_pid) : SCHEDULE_NOBODY;
+        step->prev = task_in(source, &bytes, source->prev_pid);
+        step->next = source->knows_next ? task_in(source, &bytes, source->next_pid) : SCHEDULE_NOBODY;
         step->then = step->next;
-        step->state = state_of(source, event);
+        step->state = state_of(source, &bytes);
         step->prev = own_of(source, step->prev);
         step->next = own_of(source, step->next);
     } else if (event->id == source->waking_id || event->id == source->new_id) {
+        if (!stream_event_bytes(source->stream, event, &bytes.at, &bytes.n))
+            bytes.at = NULL;
         step->kind = SCHEDULE_WAKING;
-        step->next = task_in(source, event, event->id == source->new_id ? source->new_pid : source->woken_pid);
+        step->next = task_in(source, &bytes, event->id == source->new_id ? source->new_pid : source->woken_pid);
         step->next = own_of(source, step->next);
     } else {
         return false;
@@ -681,6 +715,8 @@ int schedule_analyse(const struct stream *stream, const struct schedule_window *
         const struct stream_event *event = &stream->events[i];
         struct schedule_step step;
         stream_pass(stream, i);
+        if (sink && sink->event)
+            sink->event(sink->context, event);
         if (couplebreak_is_twin(event->id))
             continue;
         if (schedule_source_step(&source, event, &step))

@@ -106,11 +106,14 @@ struct schedule_run {
 /* Orders struct schedule_run by task, then by when they begin: for qsort.  ctx: any */
 int schedule_compare_runs(const void *a, const void *b);
 
-/* Receives stretches and stays as they end: of one task, or on one CPU, in the order of time. Either may be NULL. */
+/* Receives stretches and stays as they end: of one task, or on one CPU, in the order of time; and all events, whatever
+ * they are, before what they end. Each may be NULL. */
 struct schedule_sink {
     void (*piece)(void *context, const struct schedule_piece *piece);
     void (*run)(void *context, const struct schedule_run *run);
+    void (*event)(void *context, const struct stream_event *event);
     void *context;
+    bool is_brief; /* nobody asks how long tasks waited: all latencies stay empty */
 };
 
 /* The window: events outside are followed, but not counted. */
@@ -119,6 +122,14 @@ struct schedule_window {
 };
 
 struct schedule_wait;
+
+/* Where a task was found. */
+struct schedule_place {
+    int32_t task;
+    uint32_t behind; /* its index; 0: nothing was found */
+};
+
+enum { SCHEDULE_RECENT = 1024 };
 
 /* The answer. All zero is empty. */
 struct schedule {
@@ -138,7 +149,8 @@ struct schedule {
     bool failed;               /* out of memory */
     const struct schedule_sink *sink;
     struct slots slots;
-    int64_t *gaps; /* [n_gaps] when records began to be lost */
+    struct schedule_place recent[SCHEDULE_RECENT]; /* by the rest of the task's number, while events are followed */
+    int64_t *gaps;                                 /* [n_gaps] when records began to be lost */
     size_t n_gaps, cap_gaps;
     struct schedule_wait *waits; /* [n_waits] */
     size_t n_waits, cap_waits;

@@ -56,45 +56,13 @@ const struct stream_field *stream_field_of(const struct stream_type *type, const
     return NULL;
 }
 
-/* A number of 1, 2, 4 or 8 bytes, extended by its sign. */
-static bool read_number(const unsigned char *at, size_t n_bytes, bool is_swapped, bool is_signed, int64_t *value)
-{
-    uint16_t half;
-    uint32_t word;
-    uint64_t wide;
-    switch (n_bytes) {
-    case 1:
-        *value = is_signed ? (int8_t)*at : *at;
-        return true;
-    case 2:
-        memcpy(&half, at, sizeof half);
-        half = is_swapped ? __builtin_bswap16(half) : half;
-        *value = is_signed ? (int16_t)half : half;
-        return true;
-    case 4:
-        memcpy(&word, at, sizeof word);
-        word = is_swapped ? __builtin_bswap32(word) : word;
-        *value = is_signed ? (int32_t)word : (int64_t)word;
-        return true;
-    case 8:
-        memcpy(&wide, at, sizeof wide);
-        *value = (int64_t)(is_swapped ? __builtin_bswap64(wide) : wide);
-        return true;
-    default:
-        return false;
-    }
-}
-
 bool stream_field_number(const struct stream *stream, const struct stream_event *event,
                          const struct stream_field *field, int64_t *value)
 {
     const unsigned char *bytes;
     size_t n_bytes;
-    if (!stream_event_bytes(stream, event, &bytes, &n_bytes) || field->offset > n_bytes ||
-        field->n_bytes > n_bytes - field->offset)
-        return false;
-    return read_number(bytes + field->offset, field->n_bytes, stream->is_swapped, field->flags & STREAM_FIELD_SIGNED,
-                       value);
+    return stream_event_bytes(stream, event, &bytes, &n_bytes) &&
+           stream_number_in(stream, bytes, n_bytes, field, value);
 }
 
 /* The bytes of a field whose place is in the event itself, or in a word of it. */
@@ -108,7 +76,7 @@ static bool field_bytes(const struct stream *stream, const struct stream_event *
         return false;
     if (field->flags & STREAM_FIELD_DYNAMIC) {
         if (offset > n_bytes || n_bytes - offset < 4 ||
-            !read_number(bytes + offset, 4, stream->is_swapped, false, &place))
+            !stream_read_number(bytes + offset, 4, stream->is_swapped, false, &place))
             return false;
         offset = (size_t)(place & 0xffff) + (field->flags & STREAM_FIELD_RELATIVE ? field->offset + 4 : 0);
         len = (size_t)place >> 16;

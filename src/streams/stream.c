@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/bytes.h"
+#include "base/pages.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "streams/couplebreak.h"
@@ -60,7 +61,13 @@ static bool allocate_events(struct stream *stream, size_t n)
         return false;
     stream->events = events;
     stream->room_events = n;
+    pages_want_large(events + stream->cap_events, (n - stream->cap_events) * sizeof *events);
     return true;
+}
+
+void stream_expect_events(struct stream *stream, size_t n)
+{
+    (void)allocate_events(stream, n);
 }
 
 bool stream_reserve_events(struct stream *stream, size_t n)
@@ -76,7 +83,7 @@ bool stream_reserve_events(struct stream *stream, size_t n)
 
 struct stream_event *stream_add_event_slowly(struct stream *stream)
 {
-    enum { FIRST = 4096, STEP = 32768 };
+    enum { FIRST = 4096, STEP = 65536 }; /* a large page */
     size_t n = stream->cap_events, step = n < STEP ? FIRST : STEP;
     /* By half: pages without events take no memory, and the rest is given back at the end. */
     if (n + step > stream->room_events && !allocate_events(stream, n + step + n / 2))

@@ -8,6 +8,8 @@
 #ifndef LOCUS_STREAMS_STREAM_H
 #define LOCUS_STREAMS_STREAM_H
 
+#include <string.h>
+
 #include "base/vec.h"
 #include "streams/events.h"
 
@@ -93,5 +95,44 @@ struct stream {
     struct stream_names *names; /* of tasks at times, NULL: not known */
     struct slots task_slots;    /* while the stream is being read */
 };
+
+/* A number of 1, 2, 4 or 8 bytes, extended by its sign; false: there is none of so many. */
+static inline bool stream_read_number(const unsigned char *at, size_t n_bytes, bool is_swapped, bool is_signed,
+                                      int64_t *value)
+{
+    uint16_t half;
+    uint32_t word;
+    uint64_t wide;
+    switch (n_bytes) {
+    case 1:
+        *value = is_signed ? (int8_t)*at : *at;
+        return true;
+    case 2:
+        memcpy(&half, at, sizeof half);
+        half = is_swapped ? __builtin_bswap16(half) : half;
+        *value = is_signed ? (int16_t)half : half;
+        return true;
+    case 4:
+        memcpy(&word, at, sizeof word);
+        word = is_swapped ? __builtin_bswap32(word) : word;
+        *value = is_signed ? (int32_t)word : (int64_t)word;
+        return true;
+    case 8:
+        memcpy(&wide, at, sizeof wide);
+        *value = (int64_t)(is_swapped ? __builtin_bswap64(wide) : wide);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* As stream_field_number, of the bytes of an event: for who asks for several fields of it. */
+static inline bool stream_number_in(const struct stream *stream, const unsigned char *bytes, size_t n_bytes,
+                                    const struct stream_field *field, int64_t *value)
+{
+    return field->offset <= n_bytes && field->n_bytes <= n_bytes - field->offset &&
+           stream_read_number(bytes + field->offset, field->n_bytes, stream->is_swapped,
+                              field->flags & STREAM_FIELD_SIGNED, value);
+}
 
 #endif

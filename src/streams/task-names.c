@@ -189,7 +189,7 @@ static bool follow_event(struct following *following, const struct stream_event 
     int64_t task;
     struct buf comm = {0};
     if (!stream_event_bytes(stream, event, &bytes, &n_bytes) ||
-        !stream_field_number(stream, event, pair->task, &task) || task <= 0 || task > INT32_MAX ||
+        !stream_number_in(stream, bytes, n_bytes, pair->task, &task) || task <= 0 || task > INT32_MAX ||
         is_old(following, (int32_t)task, pair->comm, bytes, n_bytes))
         return true;
     const struct last_name like = {(int32_t)task, -1};

@@ -187,7 +187,7 @@ static void slow_run(void *context, const struct schedule_run *run)
 
 static void slow_make(const struct stream *stream, const struct level_row *row, struct slow *slow)
 {
-    const struct schedule_sink sink = {slow_piece, slow_run, slow};
+    const struct schedule_sink sink = {.piece = slow_piece, .run = slow_run, .context = slow};
     struct schedule sched = {0};
     *slow = (struct slow){.kind = (enum level_kind)row->kind, .number = row->number};
     slow->all = calloc(3 * stream->n_events + 8, sizeof *slow->all);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The file of levels while it is written, from its begin to its end; for the files of this folder. Its format:
+ * levels-file.c. */
+#ifndef LOCUS_STREAMS_LEVELS_FILE_H
+#define LOCUS_STREAMS_LEVELS_FILE_H
+
+#include "base/buf.h"
+#include "streams/levels.h"
+
+struct levels_file_header;
+
+/* A file that is being written. */
+struct levels_file {
+    const struct stream *stream;
+    const struct levels_key *key;
+    const char *path;
+    struct buf name;                   /* that it may have until it is whole */
+    struct buf texts;                  /* that it ends with */
+    struct levels_file_header *header; /* of what is written */
+    int fd;                            /* -1: nothing is open */
+    uint64_t sum;
+    bool failed;
+};
+
+/* Opens one for the levels of a stream: see levels_make_kept. Ends with levels_file_finish or levels_file_drop, also
+ * when it fails.  err: ERR_IO, ERR_UNSUPPORTED, ERR_MEMORY */
+int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
+                      const char *path, struct error *err);
+
+/* Writes the head, which says how many of each part there are, and the rows. Then come all stays, blocks, tops and
+ * times. */
+void levels_file_put_head(struct levels_file *file, const struct levels *levels);
+void levels_file_put(struct levels_file *file, const void *bytes, size_t n_bytes);
+
+/* Ends the file, gives it its name, and maps it: *levels are those in it, and what they were is freed.  err: ERR_IO,
+ * ERR_MEMORY */
+int levels_file_finish(struct levels_file *file, struct levels *levels, struct error *err);
+
+/* Closes what is open, of which nothing is left if it was not finished. */
+void levels_file_drop(struct levels_file *file);
+
+#endif

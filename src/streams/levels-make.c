@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the schedule of a stream to rows of stays with sums: see levels.h. Stays and marks are gathered while events are
+ * gone through once. Then they go to their places row by row, in memory or, in the order that it has, into a file: what
+ * has gone there takes no memory of ours, and is not copied again. */
+#include "streams/levels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/pages.h"
+#include "base/vec.h"
+#include "streams/couplebreak.h"
+#include "streams/levels-file.h"
+#include "streams/schedule.h"
+
+/* --- from pieces of a schedule to stays --- */
+
+/* A stay until all are there: they are many. bits: key, part, state; PACKED_WHOLE: the stay follows as it is. */
+struct packed {
+    uint32_t gap_ns, length_ns; /* since the one before ended; of it */
+    uint32_t bits;
+};
+
+enum { PACKED_KEY = 24, PACKED_STATE = PACKED_KEY + 2, PACKED_WHOLE = 1 << 30, WHOLE = 3 };
+
+_Static_assert(sizeof(struct level_stay) == (WHOLE - 1) * sizeof(struct packed) && (int)LEVEL_PARTS <= 4 &&
+                   (int)SCHEDULE_N_STATES <= 16,
+               "a stay that is packed says all of it");
+
+/* Some successive stays of a row. */
+struct piece {
+    struct piece *next;
+    uint32_t n, capacity;
+    struct packed packed[];
+};
+
+/* Memory for pieces, a slab at a time, which is freed at once. */
+struct slab {
+    struct slab *before;
+    size_t n_bytes, n_used;
+};
+
+enum { PIECE_FIRST = 16, PIECE_MOST = 4096, SLAB_LEAST = 1 << 16, SLAB_MOST = 1 << 24, RECENT = 4096 };
+
+/* A row that is being made. */
+struct growing {
+    int32_t number;
+    uint32_t kind;
+    struct piece *first, *last;
+    size_t n;               /* stays */
+    struct level_stay stay; /* the last one, which is not packed yet */
+    int64_t packed_ns;      /* until when they are */
+    int64_t known_ns;       /* until when it is accounted */
+    bool is_gone;           /* it has ended, so that nothing more is to be known of it */
+    int64_t first_ns, last_ns;
+    int64_t parts_ns[LEVEL_PARTS];
+    uint64_t n_times[LEVEL_MARKS], next[LEVEL_MARKS];
+};
+
+/* Where the row of a task was that was looked up. */
+struct recent {
+    int32_t task;
+    uint32_t place; /* behind its index; 0: nothing was looked up */
+};
+
+struct making {
+    const struct stream *stream;
+    struct levels *levels;
+    struct growing *rows; /* [n] CPUs by number first, then tasks as they come */
+    size_t n, capacity, n_cpus;
+    struct slots slots;    /* of all rows */
+    struct recent *recent; /* [RECENT] by the rest of the task's number */
+    struct slab *slab;
+    int32_t sample_id;
+    bool failed;
+};
+
+static uint64_t row_hash(const void *item)
+{
+    const struct growing *row = item;
+    return ((uint64_t)(uint32_t)row->number * 2 + row->kind) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+static bool row_is_same(const void *a, const void *b)
+{
+    const struct growing *x = a, *y = b;
+    return x->number == y->number && x->kind == y->kind;
+}
+
+static const struct slots_kind row_kind = {sizeof(struct growing), row_hash, row_is_same};
+
+static struct growing *row_put(struct making *making, enum level_kind kind, int32_t number)
+{
+    const struct growing like = {.number = number,
+                                 .kind = kind,
+                                 .known_ns = making->levels->begin_ns,
+                                 .packed_ns = making->levels->begin_ns,
+                                 .first_ns = INT64_MAX,
+                                 .last_ns = INT64_MIN};
+    size_t i = slots_put(&making->slots, &row_kind, &making->rows, &making->n, &making->capacity, &like);
+    making->failed |= i == SLOTS_NONE;
+    if (i < UINT32_MAX && kind == LEVEL_TASK)
+        making->recent[(uint32_t)number % RECENT] = (struct recent){number, (uint32_t)i + 1};
+    return i == SLOTS_NONE ? NULL : &making->rows[i];
+}
+
+static inline struct growing *row_of(struct making *making, enum level_kind kind, int32_t number)
+{
+    if (kind == LEVEL_CPU && (size_t)number < making->n_cpus)
+        return &making->rows[number];
+    const struct recent *recent = &making->recent[(uint32_t)number % RECENT];
+    if (kind == LEVEL_TASK && recent->place && recent->task == number)
+        return &making->rows[recent->place - 1];
+    return row_put(making, kind, number);
+}
+
+/* Room for n_bytes more, a multiple of eight and less than SLAB_LEAST; NULL when out of memory. */
+static void *slab_take(struct making *making, size_t n_bytes)
+{
+    struct slab *slab = making->slab;
+    if (!slab || slab->n_bytes - slab->n_used < n_bytes) {
+        size_t n = slab ? slab->n_bytes * 4 : SLAB_LEAST;
+        n = n < SLAB_MOST ? n : SLAB_MOST;
+        struct slab *more = pages_get(n);
+        if (more == MAP_FAILED)
+            return NULL;
+        *more = (struct slab){slab, n, sizeof *more};
+        making->slab = slab = more;
+    }
+    void *at = (char *)slab + slab->n_used;
+    slab->n_used += n_bytes;
+    return at;
+}
+
+static void free_slabs(struct making *making)
+{
+    for (struct slab *slab = making->slab, *before; slab; slab = before) {
+        before = slab->before;
+        (void)munmap(slab, slab->n_bytes);
+    }
+    making->slab = NULL;
+}
+
+/* A piece behind the last one of a row, which is full. */
+static bool add_piece(struct making *making, struct growing *row)
+{
+    uint32_t n = row->last ? row->last->capacity * 2 : PIECE_FIRST;
+    n = n < PIECE_MOST ? n : PIECE_MOST;
+    struct piece *piece = slab_take(making, sizeof *piece + n * sizeof *piece->packed);
+    if (!piece)
+        return false;
+    piece->next = NULL;
+    piece->n = 0;
+    piece->capacity = n;
+    if (row->last)
+        row->last->next = piece;
+    else
+        row->first = piece;
+    row->last = piece;
+    return true;
+}
+
+/* Packs the last stay of a row. */
+static void pack(struct making *making, struct growing *row)
+{
+    const struct level_stay *stay = &row->stay;
+    uint64_t gap_ns = (uint64_t)stay->from_ns - (uint64_t)row->packed_ns;
+    uint64_t length_ns = (uint64_t)stay->to_ns - (uint64_t)stay->from_ns;
+    const uint32_t no_key = (1u << PACKED_KEY) - 1;
+    uint32_t key = stay->key == LEVEL_NO_KEY ? no_key : (uint32_t)stay->key;
+    bool is_whole = gap_ns > UINT32_MAX || length_ns > UINT32_MAX || key > no_key || (uint32_t)stay->key == no_key;
+    if ((!row->last || row->last->n + WHOLE > row->last->capacity) && !add_piece(making, row)) {
+        making->failed = true;
+        return;
+    }
+    struct packed *at = &row->last->packed[row->last->n];
+    row->last->n += is_whole ? WHOLE : 1;
+    row->packed_ns = stay->to_ns;
+    *at = (struct packed){(uint32_t)gap_ns, (uint32_t)length_ns,
+                          key | (uint32_t)stay->part << PACKED_KEY | (uint32_t)stay->state << PACKED_STATE};
+    if (is_whole) {
+        at->bits = PACKED_WHOLE;
+        memcpy(at + 1, stay, sizeof *stay);
+    }
+}
+
+/* Unpacks the stays of a row. */
+static void unpack(const struct growing *row, int64_t begin_ns, struct level_stay *stays)
+{
+    const uint32_t no_key = (1u << PACKED_KEY) - 1;
+    int64_t t_ns = begin_ns;
+    for (const struct piece *piece = row->first; piece; piece = piece->next)
+        for (uint32_t i = 0; i < piece->n; i++) {
+            const struct packed *at = &piece->packed[i];
+            if (at->bits == PACKED_WHOLE) {
+                memcpy(stays, at + 1, sizeof *stays);
+                i += WHOLE - 1;
+            } else {
+                uint32_t key = at->bits & no_key;
+                int64_t from_ns = t_ns + at->gap_ns;
+                *stays = (struct level_stay){.from_ns = from_ns,
+                                             .to_ns = from_ns + at->length_ns,
+                                             .key = key == no_key ? LEVEL_NO_KEY : (int32_t)key,
+                                             .part = at->bits >> PACKED_KEY & 3,
+                                             .state = at->bits >> PACKED_STATE & 15};
+            }
+            t_ns = stays++->to_ns;
+        }
+    if (row->n)
+        *stays = row->stay;
+}
+
+static void add_stay(struct making *making, struct growing *row, const struct level_stay *stay)
+{
+    if (stay->from_ns >= stay->to_ns)
+        return;
+    if (row->n)
+        pack(making, row);
+    row->stay = *stay;
+    row->parts_ns[stay->part] += stay->to_ns - stay->from_ns;
+    row->n++;
+}
+
+/* The row is accounted until from_ns: nothing is known of what is missing. */
+static void know_until(struct making *making, struct growing *row, int64_t from_ns)
+{
+    const struct level_stay gap = {row->known_ns, from_ns, LEVEL_NO_KEY, LEVEL_UNKNOWN, SCHEDULE_UNKNOWN, 0};
+    if (!row->is_gone)
+        add_stay(making, row, &gap);
+    row->is_gone = false;
+}
+
+/* Takes what a row did: a stay of it, or (has_stay false) what lies between stays. */
+static void take(struct making *making, struct growing *row, struct level_stay stay, bool has_stay)
+{
+    if (!row)
+        return;
+    if (stay.from_ns > row->known_ns)
+        know_until(making, row, stay.from_ns);
+    if (stay.from_ns < row->known_ns) {
+        making->levels->n_cut++;
+        stay.from_ns = row->known_ns;
+    }
+    if (stay.from_ns >= stay.to_ns)
+        return;
+    if (has_stay)
+        add_stay(making, row, &stay);
+    if (stay.part == LEVEL_RUNNING && has_stay) {
+        row->first_ns = stay.from_ns < row->first_ns ? stay.from_ns : row->first_ns;
+        row->last_ns = stay.to_ns > row->last_ns ? stay.to_ns : row->last_ns;
+    }
+    row->known_ns = stay.to_ns;
+    row->is_gone = false;
+}
+
+static void take_piece(void *context, const struct schedule_piece *piece)
+{
+    struct making *making = context;
+    struct level_stay stay = {piece->from_ns, piece->to_ns, piece->task, LEVEL_RUNNING, piece->state, 0};
+    bool is_run = piece->state == SCHEDULE_RUNNING, has_cpu = piece->cpu != STREAM_NO_CPU;
+    if (is_run && has_cpu)
+        take(making, row_of(making, LEVEL_CPU, piece->cpu), stay, piece->task != 0);
+    if (piece->task == 0)
+        return;
+    stay.key = has_cpu ? piece->cpu : LEVEL_NO_KEY;
+    stay.part = piece->state == SCHEDULE_WOKEN ? LEVEL_WOKEN : is_run ? LEVEL_RUNNING : LEVEL_PREEMPTED;
+    stay.state = is_run ? SCHEDULE_UNKNOWN : piece->state;
+    take(making, row_of(making, LEVEL_TASK, piece->task), stay,
+         is_run || piece->state == SCHEDULE_WOKEN || piece->state == SCHEDULE_PREEMPTED);
+}
+
+/* The end of a stay that was a piece just before. */
+static void take_run(void *context, const struct schedule_run *run)
+{
+    struct making *making = context;
+    struct growing *row = row_of(making, LEVEL_TASK, run->task);
+    if (!row)
+        return;
+    if (run->from_ns > row->known_ns) { /* it ran for no time, of which there is no piece */
+        know_until(making, row, run->from_ns);
+        row->known_ns = run->from_ns;
+    }
+    row->is_gone = run->state == SCHEDULE_DEAD;
+    if (row->n && row->stay.part == LEVEL_RUNNING && row->stay.to_ns == run->to_ns)
+        row->stay.state = run->state;
+}
+
+/* --- marks --- */
+
+/* The marks that an event is, as bits. */
+static unsigned marks_of(const struct making *making, const struct stream_event *event)
+{
+    if (event->id == STREAM_ID_LOST)
+        return 1u << LEVEL_LOST;
+    return 1u << LEVEL_EVENT | (couplebreak_is_twin(event->id) ? 1u << LEVEL_TWIN : 0) |
+           (event->id == making->sample_id ? 1u << LEVEL_SAMPLE : 0);
+}
+
+static inline void count_row(struct growing *row, unsigned marks, int64_t t_ns)
+{
+    if (!row)
+        return;
+    row->first_ns = t_ns < row->first_ns ? t_ns : row->first_ns;
+    row->last_ns = t_ns > row->last_ns ? t_ns : row->last_ns;
+    for (unsigned mark = 0; marks; mark++, marks >>= 1)
+        row->n_times[mark] += marks & 1;
+}
+
+/* Counts the marks of an event, which is of a CPU and a task. */
+static void take_event(void *context, const struct stream_event *event)
+{
+    struct making *making = context;
+    unsigned marks = marks_of(making, event);
+    if (event->cpu != STREAM_NO_CPU)
+        count_row(row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns);
+    if (event->task > 0)
+        count_row(row_of(making, LEVEL_TASK, event->task), marks, event->t_ns);
+}
+
+static inline void enter(struct growing *row, unsigned marks, int64_t t_ns, int64_t *times)
+{
+    for (unsigned mark = 0; row && marks; mark++, marks >>= 1)
+        if (marks & 1)
+            times[row->next[mark]++] = t_ns;
+}
+
+/* Enters the marks of all rows at their places. */
+static void enter_marks(struct making *making, int64_t *times)
+{
+    const struct stream *stream = making->stream;
+    for (size_t i = 0; i < stream->n_events && !making->failed; i++) {
+        const struct stream_event *event = &stream->events[i];
+        unsigned marks = marks_of(making, event);
+        if (event->cpu != STREAM_NO_CPU)
+            enter(row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns, times);
+        if (event->task > 0)
+            enter(row_of(making, LEVEL_TASK, event->task), marks, event->t_ns, times);
+    }
+}
+
+/* --- making them --- */
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct growing *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Follows the schedule. CPUs without any event have rows, too.  err: ERR_MEMORY */
+static int follow(struct making *making, struct error *err)
+{
+    const struct stream *stream = making->stream;
+    const struct schedule_sink sink = {take_piece, take_run, take_event, making, true};
+    struct schedule sched = {0};
+    for (uint32_t cpu = 0; cpu < stream->n_cpus && cpu < STREAM_NO_CPU && !making->failed; cpu++)
+        (void)row_of(making, LEVEL_CPU, (int32_t)cpu);
+    making->n_cpus = making->failed ? 0 : making->n;
+    int code = making->failed ? error_memory(err) : schedule_analyse(stream, NULL, &sink, &sched, err);
+    schedule_close(&sched);
+    for (size_t i = 0; code == 0 && i < making->n; i++)
+        if (making->rows[i].known_ns < making->levels->end_ns)
+            know_until(making, &making->rows[i], making->levels->end_ns);
+    return making->failed ? error_memory(err) : code;
+}
+
+/* Where the parts of each row lie; *n_...: how many there are in all. */
+static void place(struct making *making, struct levels *levels)
+{
+    for (size_t i = 0; i < making->n; i++) {
+        struct growing *from = &making->rows[i];
+        struct level_row *row = &levels->rows[i];
+        *row = (struct level_row){.number = from->number,
+                                  .kind = from->kind,
+                                  .first_ns = from->first_ns,
+                                  .last_ns = from->last_ns,
+                                  .first_stay = levels->n_stays,
+                                  .n_stays = from->n,
+                                  .first_block = levels->n_blocks,
+                                  .first_top = levels->n_tops};
+        memcpy(row->parts_ns, from->parts_ns, sizeof row->parts_ns);
+        levels->n_cpus += from->kind == LEVEL_CPU;
+        levels->n_stays += from->n;
+        levels->n_blocks += level_n_blocks(from->n);
+        levels->n_tops += level_n_tops(from->n);
+        for (unsigned mark = 0; mark < LEVEL_MARKS; mark++) {
+            row->first_time[mark] = from->next[mark] = levels->n_times;
+            row->n_times[mark] = from->n_times[mark];
+            levels->n_times += from->n_times[mark];
+        }
+    }
+    levels->n_rows = making->n;
+}
+
+/* Takes the stays of all rows to their places: stays, or into a file (NULL: none) by way of stays, which has room for
+ * the longest row then. */
+static void settle(struct making *making, struct level_stay *stays, struct levels_file *file)
+{
+    struct levels *levels = making->levels;
+    for (size_t i = 0; i < making->n; i++) {
+        const struct level_row *row = &levels->rows[i];
+        struct level_stay *at = file ? stays : stays + row->first_stay;
+        unpack(&making->rows[i], levels->begin_ns, at);
+        level_sum_up(at, row->n_stays, levels->blocks + row->first_block, levels->tops + row->first_top);
+        if (file)
+            levels_file_put(file, at, row->n_stays * sizeof *at);
+    }
+    free_slabs(making);
+}
+
+static void *array(size_t n, size_t each)
+{
+    void *at = n < SIZE_MAX / 2 / each ? malloc((n + 1) * each) : NULL;
+    pages_want_large(at, n * each);
+    return at;
+}
+
+/* Fills stays, blocks and tops. */
+static int fill_stays(struct making *making, struct levels_file *file, struct error *err)
+{
+    struct levels *levels = making->levels;
+    size_t n = file ? 0 : levels->n_stays;
+    for (size_t i = 0; file && i < levels->n_rows; i++)
+        n = levels->rows[i].n_stays > n ? levels->rows[i].n_stays : n;
+    struct level_stay *stays = array(n, sizeof *stays);
+    levels->blocks = array(levels->n_blocks, sizeof *levels->blocks);
+    levels->tops = array(levels->n_tops, sizeof *levels->tops);
+    bool ok = stays && levels->blocks && levels->tops;
+    if (ok)
+        settle(making, stays, file);
+    if (file)
+        free(stays);
+    else
+        levels->stays = stays;
+    if (ok && file) {
+        levels_file_put(file, levels->blocks, levels->n_blocks * sizeof *levels->blocks);
+        levels_file_put(file, levels->tops, levels->n_tops * sizeof *levels->tops);
+    }
+    return ok ? 0 : error_memory(err);
+}
+
+static int fill_times(struct making *making, struct levels_file *file, struct error *err)
+{
+    struct levels *levels = making->levels;
+    int64_t *times = array(levels->n_times, sizeof *times);
+    if (times)
+        enter_marks(making, times);
+    if (times && file)
+        levels_file_put(file, times, levels->n_times * sizeof *times);
+    if (file)
+        free(times);
+    else
+        levels->times = times;
+    return !times || making->failed ? error_memory(err) : 0;
+}
+
+static int fill(struct making *making, struct levels_file *file, struct error *err)
+{
+    struct levels *levels = making->levels;
+    qsort(making->rows, making->n, sizeof *making->rows, compare_rows);
+    slots_fini(&making->slots); /* the rows have moved */
+    memset(making->recent, 0, RECENT * sizeof *making->recent);
+    levels->rows = calloc(making->n + 1, sizeof *levels->rows);
+    if (!levels->rows)
+        return error_memory(err);
+    place(making, levels);
+    if (file)
+        levels_file_put_head(file, levels);
+    int code = fill_stays(making, file, err);
+    return code ? code : fill_times(making, file, err);
+}
+
+static int make(const struct stream *stream, struct levels_file *file, struct levels *levels, struct error *err)
+{
+    struct making making = {
+        .stream = stream, .levels = levels, .recent = calloc(RECENT, sizeof *making.recent), .failed = false};
+    levels->begin_ns = stream->n_events ? stream->events[0].t_ns : 0;
+    levels->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
+    making.sample_id = stream_find_id(stream, "locus/sample");
+    making.sample_id = making.sample_id == STREAM_ID_NONE ? STREAM_ID_LOST : making.sample_id;
+    int code = making.recent ? follow(&making, err) : error_memory(err);
+    if (code == 0)
+        code = fill(&making, file, err);
+    free_slabs(&making);
+    free(making.rows);
+    free(making.recent);
+    slots_fini(&making.slots);
+    if (code == 0 && file)
+        code = levels_file_finish(file, levels, err);
+    if (code != 0)
+        levels_fini(levels);
+    return code;
+}
+
+int levels_make(const struct stream *stream, struct levels *levels, struct error *err)
+{
+    return make(stream, NULL, levels, err);
+}
+
+int levels_make_kept(const struct stream *stream, const struct levels_key *key, const char *path, struct levels *levels,
+                     struct error *err)
+{
+    struct levels_file file;
+    int code = levels_file_begin(&file, stream, key, path, err);
+    code = code ? code : make(stream, &file, levels, err);
+    levels_file_drop(&file);
+    return code;
+}
