@@ -123,12 +123,12 @@ class Frame(Familiar):
         self._dataframe = self._kept = self._default = None
 
     @classmethod
-    def open(cls, path, fields=False, tree=None):
-        """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it. Of a database
-        there are two trees that hold the same costs, of code and of data, so that sums over all nodes count them twice; tree: "code"
+    def open(cls, path, fields=False, tree=None, parts=False):
+        """Opens whatever liblocus can read; fields: with the fields of each variable between it and what touches it; parts: with the
+        lines, instructions, calls and jumps of functions as nodes, where a file of callgrind has functions alone. Of a database there are two trees that hold the same costs, of code and of data, so that sums over all nodes count them twice; tree: "code"
         or "data", that one alone."""
         handle = ctypes.c_void_p()
-        library.check("frame_open_fields" if fields else "frame_open", os.fsencode(path), handle)
+        library.check("frame_open_fields" if fields else "frame_open_parts" if parts else "frame_open", os.fsencode(path), handle)
         made = cls(handle)
         made._path = os.fspath(path)
         return made if tree is None else made._made("frame_choose_tree", library.data(tree))

@@ -37,7 +37,8 @@ FRAME_INSTRUCTION = 6
 FRAME_VARIABLE = 7
 FRAME_GROUP = 8
 FRAME_FIELD = 9
-FRAME_KINDS = 10
+FRAME_JUMP = 10
+FRAME_KINDS = 11
 
 # enum frame_sums
 FRAME_PLAIN = 0
@@ -156,7 +157,7 @@ VIEW_NOTHING_TO_UPDATE = -3
 # The values of the enums that count from 0, in order.
 ENUMS = {
     "frame_kind": ("FRAME_OTHER", "FRAME_FUNCTION", "FRAME_INLINED", "FRAME_LOOP", "FRAME_LINE", "FRAME_CALL",
-        "FRAME_INSTRUCTION", "FRAME_VARIABLE", "FRAME_GROUP", "FRAME_FIELD", "FRAME_KINDS"),
+        "FRAME_INSTRUCTION", "FRAME_VARIABLE", "FRAME_GROUP", "FRAME_FIELD", "FRAME_JUMP", "FRAME_KINDS"),
     "frame_sums": ("FRAME_PLAIN", "FRAME_EXCLUSIVE", "FRAME_INCLUSIVE"),
     "frame_aggregate": ("FRAME_SUM", "FRAME_MEAN", "FRAME_MIN", "FRAME_MAX", "FRAME_STD", "FRAME_COUNT", "FRAME_PERCENTILE"),
     "frame_arithmetic": ("FRAME_ADD", "FRAME_SUBTRACT", "FRAME_MULTIPLY", "FRAME_DIVIDE"),
@@ -383,6 +384,7 @@ FUNCTIONS = {
     "locus_struct_size": (c_size_t, c_char_p),
     "frame_open": (c_int, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "frame_open_fields": (c_int, c_char_p, POINTER(c_void_p), POINTER(Error)),
+    "frame_open_parts": (c_int, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "frame_save": (c_int, c_void_p, POINTER(c_void_p), POINTER(c_size_t), POINTER(Error)),
     "frame_keep": (c_void_p, c_void_p),
     "frame_close": (None, c_void_p),

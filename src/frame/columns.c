@@ -658,6 +658,52 @@ struct frame_column *column_sole(struct frame_column *source, struct node_groups
     return grouped(&sole_class, source, groups);
 }
 
+/* --- one or the other --- */
+
+struct either_column {
+    struct frame_column column;
+    struct frame_column *one, *other;
+    bool *is_other; /* [n_nodes] */
+};
+
+static int either_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    const struct either_column *either = (const struct either_column *)column;
+    struct frame_column *source = either->is_other[node] ? either->other : either->one;
+    return source->class->row(source, node, row, err);
+}
+
+static void either_fini(struct frame_column *column)
+{
+    struct either_column *either = (struct either_column *)column;
+    column_drop(either->one);
+    column_drop(either->other);
+    free(either->is_other);
+}
+
+static const struct column_class either_class = {either_row, NULL, either_fini};
+
+struct frame_column *column_either(struct frame_column *one, struct frame_column *other, const bool *is_other)
+{
+    struct frame_column *made = NULL;
+    bool *copy = one && other ? malloc(one->n_nodes ? one->n_nodes : 1) : NULL;
+    if (copy)
+        made = column_like(&either_class, sizeof(struct either_column), one, one->name, one->sums, one->n_nodes);
+    if (!made) {
+        free(copy);
+        column_drop(one);
+        column_drop(other);
+        return NULL;
+    }
+    memcpy(copy, is_other, one->n_nodes);
+    column_deepen(made, other);
+    struct either_column *either = (struct either_column *)made;
+    either->one = one;
+    either->other = other;
+    either->is_other = copy;
+    return made;
+}
+
 /* Whether what is left of a sum is no more than the rounding of its summands. */
 static bool is_rounding(double left, double sum)
 {

@@ -135,6 +135,10 @@ struct frame_column *column_grouped(struct frame_column *source, struct node_gro
  * several do. */
 struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups);
 
+/* The cells of one column, or of the other at nodes where is_other [n_nodes] says so. Takes both over, also on failure;
+ * NULL columns are one. */
+struct frame_column *column_either(struct frame_column *one, struct frame_column *other, const bool *is_other);
+
 /* What is left of a column at each node without the members of its group; what is left by rounding alone is no value.
  * The column is not hidden. */
 struct frame_column *column_own(struct frame_column *source, struct node_groups *parts, const char *name);

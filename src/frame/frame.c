@@ -21,6 +21,7 @@ static const char *const kind_names[FRAME_KINDS] = {
     [FRAME_VARIABLE] = "variable",
     [FRAME_GROUP] = "group",
     [FRAME_FIELD] = "field",
+    [FRAME_JUMP] = "jump",
 };
 
 /* --- parts --- */
@@ -224,7 +225,8 @@ const char *frame_kind_name(enum frame_kind kind)
 
 bool frame_kind_is_part(enum frame_kind kind)
 {
-    return kind == FRAME_LOOP || kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
+    return kind == FRAME_LOOP || kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION ||
+           kind == FRAME_JUMP;
 }
 
 const char *frame_name(const struct frame *frame, uint32_t node)

@@ -40,6 +40,7 @@ enum frame_kind {
     FRAME_VARIABLE, /* data: a variable, or a place where blocks were allocated */
     FRAME_GROUP,    /* made by a profiler: "<heap>", "<thread root>", a region of the program */
     FRAME_FIELD,    /* of a variable */
+    FRAME_JUMP,     /* within a function: where it leads is in its attributes */
     FRAME_KINDS
 };
 
@@ -98,6 +99,13 @@ int frame_open(const char *path, struct frame **frame, struct error *err);
  * has its name as "field" and its type as "field_type". In these frames code that touches several fields is there once
  * for each.  err: ERR_UNSUPPORTED also where the file does not know them */
 int frame_open_fields(const char *path, struct frame **frame, struct error *err);
+
+/* The same with what functions consist of as nodes of their own, where the file says it and its nodes are functions
+ * alone otherwise: of callgrind, lines, their instructions ("offset"), and calls and jumps there, with where they lead
+ * as "target_line", "target_offset", "target_file" and "target_function", and of a jump whether it is "conditional".
+ * What a call costs is "EVENT (call)"; "calls made", "jumps" and "jumps followed" count. Of other files, as frame_open.
+ * err: as frame_open */
+int frame_open_parts(const char *path, struct frame **frame, struct error *err);
 
 /* The file in the directory of a saved frame. */
 #define FRAME_FILE "frame.db"

@@ -228,11 +228,15 @@ static struct frame_column *regroup_inclusive(struct regroup *regroup, struct fr
             own = from->columns[pair];
     if (is_tree && regroup->kind != REGROUP_ANEW)
         return column_grouped(column, regroup->kind == REGROUP_FLAT ? regroup->outer : regroup->groups);
+    if (regroup->kind == REGROUP_FLAT)
+        return column_either(column_grouped(column, regroup->outer),
+                             own ? column_reached(own, from->graph, regroup->groups, column->name)
+                                 : column_sole(column, regroup->groups),
+                             regroup->has_several);
     if (own && regroup->kind != REGROUP_ANEW)
         return column_reached(own, from->graph, regroup->groups, column->name);
     if (!own && !is_tree)
-        return regroup->kind == REGROUP_FLAT ? column_sole(column, regroup->groups)
-                                             : column_grouped(column, regroup->groups);
+        return column_grouped(column, regroup->groups);
     own = own ? column_keep(own) : column_exclusive(column, from->graph, column->name);
     changed = own ? column_changed(&regroup->change, own) : NULL;
     if (changed)
@@ -276,6 +280,53 @@ int shape_outermost(const struct frame_graph *graph, const uint32_t *group_of, u
     return 0;
 }
 
+/* The same in a graph, where only parts of functions are known to be below another node. What a function or line costs
+ * with its calls the file says, and lines of several functions are added. Where several functions are one, or one and
+ * parts of others, it is found anew, as they may call each other. */
+static void graph_outermost(const struct frame *from, const uint32_t *group_of, uint32_t *outer_of, bool *has_one,
+                            bool *has_several, uint32_t n_groups)
+{
+    const struct frame_graph *graph = from->graph;
+    bool *has_part = has_one + n_groups;
+    for (uint32_t node = 0; node < graph->n; node++) {
+        uint32_t group = outer_of[node] = group_of[node], at = graph->parent_starts[node];
+        if (group == FRAME_NONE)
+            continue;
+        while (at < graph->parent_starts[node + 1] && group_of[graph->parents[at]] != group)
+            at++;
+        if (!frame_kind_is_part(from->nodes->kinds[node])) {
+            has_several[group] |= has_one[group];
+            has_one[group] = true;
+        } else if (at < graph->parent_starts[node + 1]) {
+            outer_of[node] = FRAME_NONE;
+        } else {
+            has_part[group] = true;
+        }
+    }
+    for (uint32_t i = 0; i < n_groups; i++)
+        has_several[i] |= has_one[i] && has_part[i];
+}
+
+/* Fills in what inclusive columns of REGROUP_FLAT need. */
+static int find_outer(struct regroup *regroup, const uint32_t *group_of, uint32_t n_groups, struct error *err)
+{
+    const struct frame_graph *graph = regroup->from->graph;
+    uint32_t *outer_of = numbers(graph->n);
+    bool *has_one = calloc(2 * (size_t)n_groups + 1, sizeof *has_one);
+    int code = outer_of && has_one ? 0 : error_memory(err);
+    if (code == 0 && graph->is_tree)
+        code = shape_outermost(graph, group_of, n_groups, outer_of, err);
+    else if (code == 0 && (regroup->has_several = calloc((size_t)n_groups + 1, sizeof *has_one)))
+        graph_outermost(regroup->from, group_of, outer_of, has_one, regroup->has_several, n_groups);
+    else if (code == 0)
+        code = error_memory(err);
+    if (code == 0 && !(regroup->outer = groups_of(outer_of, graph->n, n_groups)))
+        code = error_memory(err);
+    free(outer_of);
+    free(has_one);
+    return code;
+}
+
 int regroup_init(struct regroup *regroup, const struct frame *from, const uint32_t *group_of, enum regroup_kind kind,
                  struct frame_graph *graph, struct frame_nodes *nodes, struct error *err)
 {
@@ -286,13 +337,7 @@ int regroup_init(struct regroup *regroup, const struct frame *from, const uint32
                          .groups = groups_of(group_of, from->graph->n, graph->n)};
     if (!regroup->groups)
         return error_memory(err);
-    if (kind != REGROUP_FLAT || !from->graph->is_tree)
-        return 0;
-    uint32_t *outer_of = numbers(from->graph->n);
-    int code = outer_of ? shape_outermost(from->graph, group_of, graph->n, outer_of, err) : error_memory(err);
-    if (code == 0 && !(regroup->outer = groups_of(outer_of, from->graph->n, graph->n)))
-        code = error_memory(err);
-    free(outer_of);
+    int code = kind == REGROUP_FLAT ? find_outer(regroup, group_of, graph->n, err) : 0;
     if (code != 0)
         regroup_fini(regroup);
     return code;
@@ -303,6 +348,7 @@ void regroup_fini(struct regroup *regroup)
     change_fini(&regroup->change);
     groups_drop(regroup->groups);
     groups_drop(regroup->outer);
+    free(regroup->has_several);
 }
 
 int regroup_frame(const struct frame *from, const uint32_t *group_of, enum regroup_kind kind, struct frame_graph *graph,

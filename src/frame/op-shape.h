@@ -62,7 +62,8 @@ enum regroup_kind {
 struct regroup {
     struct column_change change; /* first: the callback gets it */
     const struct frame *from;
-    struct node_groups *groups, *outer; /* outer: of REGROUP_FLAT and a tree */
+    struct node_groups *groups, *outer; /* outer: of REGROUP_FLAT */
+    bool *has_several;                  /* of REGROUP_FLAT and a graph: [graph->n] groups of more than one function */
     enum regroup_kind kind;
 };
 

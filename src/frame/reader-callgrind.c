@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of callgrind, and of whoever writes its format: a node for each function (name, file and object), which calls
- * others, so that nodes have several parents and there are cycles. Each part is a profile. For each event there is the
- * function's own cost, with that of code inlined into it from other files, and the inclusive one: its own and that of
- * its calls, without calls among functions that call each other in a cycle. Lines, addresses and jumps are passed over.
+/* Files of callgrind, and of whoever writes its format, line by line; callgrind-frame.c says what becomes of
+ * them. Each part is a profile. Parts that lie in files of their own beside the one that is named are read with it.
  * Format: the callgrind manual, and what KCachegrind 22.12 reads. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
-#include "frame/make.h"
-#include "frame/readers.h"
+#include "frame/callgrind.h"
 
 extern const struct frame_reader reader_callgrind;
 
@@ -27,30 +25,19 @@ struct names {
     size_t capacity;
 };
 
-struct function {
-    uint32_t name, file, object, line;
+/* The costs of the part that is being read. */
+struct part_costs {
+    double *rows;   /* [n_places][n_events + 2] the last two: how many calls or jumps, and jumps followed */
+    uint32_t *used; /* [n_used] places that have a row there, which is not all zero */
+    bool *is_used;  /* [cap_is_used] of each place */
+    size_t cap_rows, n_used, cap_used, cap_is_used;
 };
 
-struct call {
-    uint32_t caller, callee;
-};
+enum { N_COUNTS = 2 };
 
-/* A cost that a function or call has in a part; event: an index into event_names, FRAME_NONE for the number of calls.
- */
-struct cost {
-    uint32_t item, profile, event;
-    double value;
-};
-
-struct costs {
-    struct cost *items; /* [n] of the parts before */
-    size_t n, capacity;
-    double *part; /* [n_items][n_events + 1] of the part that is being read; the last is the number of calls */
-    size_t cap_part;
-    uint32_t *used; /* [n_used] items that have a row there, which is not all zero */
-    size_t n_used, cap_used;
-    bool *is_used; /* [cap_is_used] of each item */
-    size_t cap_is_used;
+/* Where a line is: what its two subpositions say. */
+struct position {
+    uint64_t address, line;
 };
 
 struct reading {
@@ -58,25 +45,27 @@ struct reading {
     size_t len_bytes;
     char *at; /* in the line that is being read */
     size_t line;
-    struct strtab texts;
+    struct callgrind what;
     struct names names[NAMES_KINDS];
-    struct function *functions; /* [n_functions] */
-    struct call *calls;         /* [n_calls] */
-    size_t n_functions, cap_functions, n_calls, cap_calls;
-    struct slots function_slots, call_slots;
-    struct costs own, called;
+    struct slots function_slots, place_slots;
+    uint32_t usual_place; /* without parts: of the own costs of the function that had some last */
+    struct part_costs costs;
     uint32_t object, file, file_of_function; /* texts */
     uint32_t function;                       /* FRAME_NONE: none yet */
     uint32_t callee_object, callee_file, callee_name;
     bool has_callee_object, has_callee_file, has_callee;
-    double n_called; /* of a calls= line whose cost comes next; -1: none */
-    uint64_t last_line;
-    unsigned n_positions, line_position;
+    double n_called;        /* of a calls= line whose cost comes next; -1: none */
+    struct position target; /* of that line, or of a jump */
+    uint32_t jump;          /* enum callgrind_place_kind of a jump= line whose place comes next, else PLACE_OWN */
+    double n_jumps, n_followed;
+    uint32_t jump_file, jump_function; /* names; FRAME_NONE: its own */
+    struct position last;
+    unsigned n_positions, line_position, address_position;
     uint32_t events[EVENTS_MAX]; /* [n_events] columns of this part, indices into event_names */
     size_t n_events;
-    struct strtab event_names;
     bool has_costs; /* of this part */
     long long part, thread, process;
+    char *run; /* what the first part says of the run; NULL: there was no part yet */
     struct frame_maker maker;
 };
 
@@ -85,7 +74,7 @@ static int bad_line(const struct reading *reading, const char *reason, struct er
     return error_set(err, ERR_FORMAT, "%.600s: line %zu: %s", reading->name, reading->line, reason);
 }
 
-/* --- functions and calls --- */
+/* --- functions and places --- */
 
 static uint64_t hash_function(const void *item)
 {
@@ -97,73 +86,107 @@ static bool is_same_function(const void *a, const void *b)
     return memcmp(a, b, 3 * sizeof(uint32_t)) == 0;
 }
 
-static uint64_t hash_call(const void *item)
+static uint64_t hash_place(const void *item)
 {
-    return bytes_hash(BYTES_HASH_START, item, sizeof(struct call));
+    return bytes_hash(BYTES_HASH_START, item, sizeof(struct callgrind_place));
 }
 
-static bool is_same_call(const void *a, const void *b)
+static bool is_same_place(const void *a, const void *b)
 {
-    return memcmp(a, b, sizeof(struct call)) == 0;
+    return memcmp(a, b, sizeof(struct callgrind_place)) == 0;
 }
 
-static const struct slots_kind functions_kind = {sizeof(struct function), hash_function, is_same_function};
-static const struct slots_kind calls_kind = {sizeof(struct call), hash_call, is_same_call};
+static const struct slots_kind functions_kind = {sizeof(struct callgrind_function), hash_function, is_same_function};
+static const struct slots_kind places_kind = {sizeof(struct callgrind_place), hash_place, is_same_place};
 
 /* Index of a function; FRAME_NONE when out of memory. */
 static uint32_t find_function(struct reading *reading, uint32_t name, uint32_t file, uint32_t object)
 {
-    struct function like = {name, file, object, 0};
-    if (reading->n_functions >= FUNCTIONS_MAX)
+    struct callgrind *what = &reading->what;
+    struct callgrind_function like = {name, file, object, 0};
+    if (what->n_functions >= FUNCTIONS_MAX)
         return FRAME_NONE;
-    size_t at = slots_put(&reading->function_slots, &functions_kind, &reading->functions, &reading->n_functions,
-                          &reading->cap_functions, &like);
+    size_t at = slots_put(&reading->function_slots, &functions_kind, &what->functions, &what->n_functions,
+                          &what->cap_functions, &like);
     return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
-static uint32_t find_call(struct reading *reading, uint32_t caller, uint32_t callee)
+static uint32_t line_of(uint64_t line)
 {
-    struct call like = {caller, callee};
-    if (reading->n_calls >= FUNCTIONS_MAX)
+    return line < UINT32_MAX ? (uint32_t)line : 0;
+}
+
+/* The place of the line that is being read; with parts, at its line and address. FRAME_NONE when out of memory. */
+static uint32_t find_place(struct reading *reading, enum callgrind_place_kind kind, uint32_t callee,
+                           uint32_t target_file)
+{
+    struct callgrind *what = &reading->what;
+    struct callgrind_place like;
+    bool is_usual = kind == PLACE_OWN && !what->with_parts; /* most lines: the one of the line before is fast */
+    if (is_usual && reading->usual_place < what->n_places &&
+        what->places[reading->usual_place].function == reading->function)
+        return reading->usual_place;
+    memset(&like, 0, sizeof like); /* it is compared as bytes */
+    like.function = reading->function;
+    like.callee = callee;
+    like.kind = kind;
+    if (what->with_parts) {
+        like.file = reading->file;
+        like.line = line_of(reading->last.line);
+        like.has_address = reading->address_position < reading->n_positions;
+        like.address = reading->last.address;
+        if (kind != PLACE_OWN) {
+            like.target_file = target_file;
+            like.target_line = line_of(reading->target.line);
+            like.target_address = reading->target.address;
+        }
+    }
+    if (what->n_places >= FUNCTIONS_MAX)
         return FRAME_NONE;
     size_t at =
-        slots_put(&reading->call_slots, &calls_kind, &reading->calls, &reading->n_calls, &reading->cap_calls, &like);
+        slots_put(&reading->place_slots, &places_kind, &what->places, &what->n_places, &what->cap_places, &like);
+    if (is_usual && at != SLOTS_NONE)
+        reading->usual_place = (uint32_t)at;
     return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
-/* The costs of an item in the part that is being read; NULL when out of memory. */
-static double *costs_of(const struct reading *reading, struct costs *costs, uint32_t item)
+/* The costs of a place in the part that is being read; NULL when out of memory. */
+static double *costs_of(struct reading *reading, uint32_t place)
 {
-    size_t width = reading->n_events + 1;
-    if (item == FRAME_NONE || !vec_reserve(&costs->part, &costs->cap_part, (item + 1) * width, sizeof *costs->part) ||
-        !vec_reserve(&costs->is_used, &costs->cap_is_used, (size_t)item + 1, sizeof *costs->is_used) ||
+    struct part_costs *costs = &reading->costs;
+    size_t width = reading->n_events + N_COUNTS;
+    if (place == FRAME_NONE ||
+        !vec_reserve(&costs->rows, &costs->cap_rows, (place + (size_t)1) * width, sizeof *costs->rows) ||
+        !vec_reserve(&costs->is_used, &costs->cap_is_used, (size_t)place + 1, sizeof *costs->is_used) ||
         !vec_reserve(&costs->used, &costs->cap_used, costs->n_used + 1, sizeof *costs->used))
         return NULL;
-    if (!costs->is_used[item])
-        costs->used[costs->n_used++] = item;
-    costs->is_used[item] = true;
-    return costs->part + item * width;
+    if (!costs->is_used[place])
+        costs->used[costs->n_used++] = place;
+    costs->is_used[place] = true;
+    return costs->rows + place * width;
 }
 
 /* --- parts --- */
 
 /* Keeps the costs of a part that has been read, and clears them: the rows that it used, for there may be many parts. */
-static bool keep_costs(const struct reading *reading, struct costs *costs, uint32_t profile)
+static bool keep_costs(struct reading *reading, uint32_t profile)
 {
-    size_t width = reading->n_events + 1;
+    struct part_costs *costs = &reading->costs;
+    struct callgrind *what = &reading->what;
+    size_t n = reading->n_events;
     for (size_t i = 0; i < costs->n_used; i++) {
-        uint32_t item = costs->used[i];
-        double *row = costs->part + item * width;
-        for (size_t k = 0; k < width; k++) {
+        uint32_t place = costs->used[i];
+        double *row = costs->rows + place * (n + N_COUNTS);
+        for (size_t k = 0; k < n + N_COUNTS; k++) {
             if (row[k] == 0)
                 continue;
-            if (!vec_reserve(&costs->items, &costs->capacity, costs->n + 1, sizeof *costs->items))
+            if (!vec_reserve(&what->costs, &what->cap_costs, what->n_costs + 1, sizeof *what->costs))
                 return false;
-            costs->items[costs->n++] =
-                (struct cost){item, profile, k < reading->n_events ? reading->events[k] : FRAME_NONE, row[k]};
+            uint32_t event = k < n ? reading->events[k] : k == n ? CALLGRIND_COUNT : CALLGRIND_FOLLOWED;
+            what->costs[what->n_costs++] = (struct callgrind_cost){place, profile, event, row[k]};
             row[k] = 0;
         }
-        costs->is_used[item] = false;
+        costs->is_used[place] = false;
     }
     costs->n_used = 0;
     return true;
@@ -180,8 +203,7 @@ static bool end_part(struct reading *reading)
         buf_printf(&name, "%s thread %lld", reading->part < 0 ? " ?" : "", reading->thread);
     profile.name = name.failed ? "" : name.data;
     uint32_t number = maker_profile(&reading->maker, &profile);
-    bool ok = !name.failed && !reading->maker.failed && keep_costs(reading, &reading->own, number) &&
-              keep_costs(reading, &reading->called, number);
+    bool ok = !name.failed && !reading->maker.failed && keep_costs(reading, number);
     buf_fini(&name);
     return ok;
 }
@@ -195,19 +217,26 @@ static void clear_names(struct reading *reading)
     }
 }
 
+static void clear_part(struct reading *reading)
+{
+    clear_names(reading);
+    reading->has_costs = false;
+    reading->part = reading->thread = -1;
+    reading->object = reading->file = reading->file_of_function = 0;
+    reading->function = FRAME_NONE;
+    reading->last = (struct position){0, 0};
+    reading->n_called = -1;
+    reading->jump = PLACE_OWN;
+    reading->jump_file = reading->jump_function = FRAME_NONE;
+}
+
 /* A line of a header after costs begins a new part. */
 static bool begin_part(struct reading *reading)
 {
     if (!reading->has_costs)
         return true;
     bool ok = end_part(reading);
-    clear_names(reading);
-    reading->has_costs = false;
-    reading->part = reading->thread = -1;
-    reading->object = reading->file = reading->file_of_function = 0;
-    reading->function = FRAME_NONE;
-    reading->last_line = 0;
-    reading->n_called = -1;
+    clear_part(reading);
     return ok;
 }
 
@@ -244,7 +273,7 @@ static int take_events(struct reading *reading, struct error *err)
     char *word;
     reading->n_events = 0;
     while ((word = next_word(reading))) {
-        int64_t event = strtab_intern(&reading->event_names, word);
+        int64_t event = strtab_intern(&reading->what.event_names, word);
         if (event < 0)
             return error_memory(err);
         if (reading->n_events == EVENTS_MAX)
@@ -258,10 +287,12 @@ static void take_positions(struct reading *reading)
 {
     char *word;
     reading->n_positions = 0;
-    reading->line_position = UINT32_MAX;
+    reading->line_position = reading->address_position = UINT32_MAX;
     while ((word = next_word(reading)) && reading->n_positions < 8) {
         if (strcmp(word, "line") == 0)
             reading->line_position = reading->n_positions;
+        else if (strcmp(word, "instr") == 0)
+            reading->address_position = reading->n_positions;
         reading->n_positions++;
     }
 }
@@ -311,7 +342,7 @@ static int take_name(struct reading *reading, unsigned kind, uint32_t *id, struc
         *id = (uint32_t)known;
         return 0;
     }
-    int64_t found = strtab_intern(&reading->texts, text);
+    int64_t found = strtab_intern(&reading->what.texts, text);
     if (found < 0)
         return error_memory(err);
     if (known >= 0 && known != found)
@@ -328,19 +359,84 @@ static int take_callee_name(struct reading *reading, unsigned kind, uint32_t *id
     return take_name(reading, kind, id, err);
 }
 
+/* --- positions --- */
+
+/* A subposition: absolute, relative to the one before, or the same; of a range, its begin. */
+static int take_number(struct reading *reading, uint64_t before, uint64_t *number, struct error *err)
+{
+    char *word = next_word(reading), *end = word;
+    if (!word || !strchr("+-*0123456789", *word))
+        return bad_line(reading, "a position is missing", err);
+    *number = *word == '*' ? 0 : strtoull(word + (*word == '+' || *word == '-'), &end, 0);
+    if (*word == '+')
+        *number = before + *number;
+    else if (*word == '-')
+        *number = before - *number;
+    else if (*word == '*')
+        *number = before;
+    return 0;
+}
+
+/* All subpositions of a line, which count from those of the last line with a cost or jump. */
+static int take_position(struct reading *reading, struct position *position, struct error *err)
+{
+    struct position last = reading->last;
+    int code = 0;
+    for (unsigned i = 0; code == 0 && i < reading->n_positions; i++) {
+        bool is_line = i == reading->line_position;
+        uint64_t number = 0;
+        code = take_number(reading, is_line ? last.line : last.address, &number, err);
+        if (code == 0 && is_line)
+            position->line = number;
+        else if (code == 0 && i == reading->address_position)
+            position->address = number;
+    }
+    return code;
+}
+
+/* Where a call or jump leads: some writers leave out what they do not know. */
+static void take_target(struct reading *reading)
+{
+    struct error ignored;
+    reading->target = (struct position){0, 0};
+    if (reading->what.with_parts && take_position(reading, &reading->target, &ignored) != 0)
+        reading->target = (struct position){0, 0};
+}
+
 static int take_calls(struct reading *reading, struct error *err)
 {
     char *end;
     reading->n_called = plain_number(reading->at, &end);
     if (end == reading->at || !(reading->n_called >= 0) || isinf(reading->n_called) || !reading->has_callee)
         return bad_line(reading, "a call has no number, or nothing that is called", err);
+    reading->at = end;
+    take_target(reading);
+    return 0;
+}
+
+/* "jump=COUNT TARGET", "jcnd=FOLLOWED/COUNT TARGET"; the manual writes a blank for the slash. */
+static int take_jump(struct reading *reading, enum callgrind_place_kind kind, struct error *err)
+{
+    char *end;
+    reading->jump = kind;
+    reading->n_followed = plain_number(reading->at, &end);
+    reading->n_jumps = reading->n_followed;
+    bool ok = end != reading->at && reading->n_followed >= 0;
+    if (ok && kind == PLACE_BRANCH) {
+        char *second = end + (*end == '/' || *end == ' ');
+        reading->n_jumps = plain_number(second, &end);
+        ok = end != second && reading->n_jumps >= 0;
+    }
+    if (!ok || isinf(reading->n_jumps) || isinf(reading->n_followed))
+        return bad_line(reading, "a jump has no number", err);
+    reading->at = end;
+    take_target(reading);
     return 0;
 }
 
 /* KEY=VALUE */
 static int take_assignment(struct reading *reading, const char *key, struct error *err)
 {
-    uint32_t ignored;
     int code = 0;
     if (strcmp(key, "ob") == 0)
         return take_name(reading, NAMES_OBJECT, &reading->object, err);
@@ -368,34 +464,15 @@ static int take_assignment(struct reading *reading, const char *key, struct erro
     if (strcmp(key, "calls") == 0)
         return take_calls(reading, err);
     if (strcmp(key, "jfi") == 0)
-        return take_name(reading, NAMES_FILE, &ignored, err);
+        return take_name(reading, NAMES_FILE, &reading->jump_file, err);
     if (strcmp(key, "jfn") == 0)
-        return take_name(reading, NAMES_FUNCTION, &ignored, err);
-    return strcmp(key, "jump") == 0 || strcmp(key, "jcnd") == 0
-               ? 0
-               : bad_line(reading, "this is neither a cost nor a known assignment", err);
+        return take_name(reading, NAMES_FUNCTION, &reading->jump_function, err);
+    if (strcmp(key, "jump") == 0 || strcmp(key, "jcnd") == 0)
+        return take_jump(reading, key[1] == 'u' ? PLACE_JUMP : PLACE_BRANCH, err);
+    return bad_line(reading, "this is neither a cost nor a known assignment", err);
 }
 
 /* --- lines of costs --- */
-
-/* A position: absolute, relative to the one before, or the same; of a range, its begin. */
-static int take_position(struct reading *reading, unsigned i, struct error *err)
-{
-    char *word = next_word(reading), *end = word;
-    if (!word || !strchr("+-*0123456789", *word))
-        return bad_line(reading, "a position is missing", err);
-    uint64_t number = *word == '*' ? 0 : strtoull(word + (*word == '+' || *word == '-'), &end, 0);
-    if (i != reading->line_position)
-        return 0;
-    if (*word == '+')
-        number = reading->last_line + number;
-    else if (*word == '-')
-        number = reading->last_line - number;
-    else if (*word == '*')
-        number = reading->last_line;
-    reading->last_line = number;
-    return 0;
-}
 
 /* Adds the costs at the reader's position to sums [n_events]; trailing zeros may be left out. */
 static int add_costs(struct reading *reading, double *sums, struct error *err)
@@ -414,37 +491,66 @@ static int add_costs(struct reading *reading, double *sums, struct error *err)
     return 0;
 }
 
+/* Where a jump starts: a position without costs, which those that follow count from. */
+static int take_jump_place(struct reading *reading, struct error *err)
+{
+    enum callgrind_place_kind kind = reading->jump;
+    uint32_t target = reading->jump_function;
+    uint32_t file = reading->jump_file == FRAME_NONE ? reading->file : reading->jump_file;
+    reading->jump = PLACE_OWN;
+    reading->jump_file = reading->jump_function = FRAME_NONE;
+    if (!reading->what.with_parts)
+        return 0;
+    double *costs = costs_of(reading, find_place(reading, kind, target, file));
+    if (!costs)
+        return error_memory(err);
+    costs[reading->n_events] += reading->n_jumps;
+    if (kind == PLACE_BRANCH)
+        costs[reading->n_events + 1] += reading->n_followed;
+    return 0;
+}
+
+static int take_call_costs(struct reading *reading, struct error *err)
+{
+    uint32_t file = reading->has_callee_file ? reading->callee_file : reading->file;
+    uint32_t callee = find_function(reading, reading->callee_name, file,
+                                    reading->has_callee_object ? reading->callee_object : reading->object);
+    uint32_t place = callee == FRAME_NONE ? FRAME_NONE : find_place(reading, PLACE_CALL, callee, file);
+    double *costs = costs_of(reading, place);
+    if (!costs)
+        return error_memory(err);
+    costs[reading->n_events] += reading->n_called;
+    reading->n_called = -1;
+    reading->has_callee_file = reading->has_callee_object = false;
+    return add_costs(reading, costs, err);
+}
+
 static int take_costs(struct reading *reading, struct error *err)
 {
+    const struct callgrind *what = &reading->what;
     int code = reading->n_events ? 0 : bad_line(reading, "there are costs before the line \"events:\"", err);
     if (code == 0)
-        code = readers_check_size(reading->name, reading->n_functions + reading->n_calls, reading->n_events,
+        code = readers_check_size(reading->name, what->n_functions + what->n_places, reading->n_events,
                                   reading->len_bytes, err);
-    for (unsigned i = 0; code == 0 && i < reading->n_positions; i++)
-        code = take_position(reading, i, err);
+    if (code == 0)
+        code = take_position(reading, &reading->last, err);
     if (code == 0 && reading->function == FRAME_NONE)
         reading->function = find_function(reading, 0, reading->file, reading->object);
     if (code != 0 || reading->function == FRAME_NONE)
         return code != 0 ? code : error_memory(err);
-    struct function *function = &reading->functions[reading->function];
-    if (!function->line && reading->file == function->file && reading->last_line < UINT32_MAX)
-        function->line = (uint32_t)reading->last_line;
+    if (reading->jump != PLACE_OWN)
+        return take_jump_place(reading, err);
+    struct callgrind_function *function = &what->functions[reading->function];
+    if (!function->line && reading->file == function->file)
+        function->line = line_of(reading->last.line);
     reading->has_costs = true;
-    double *own = costs_of(reading, &reading->own, reading->function);
-    if (reading->n_called < 0)
-        return own ? add_costs(reading, own, err) : error_memory(err);
-    uint32_t callee =
-        find_function(reading, reading->callee_name, reading->has_callee_file ? reading->callee_file : reading->file,
-                      reading->has_callee_object ? reading->callee_object : reading->object);
-    uint32_t call = callee == FRAME_NONE ? FRAME_NONE : find_call(reading, reading->function, callee);
-    double *called = costs_of(reading, &reading->called, call), *of_callee = costs_of(reading, &reading->own, callee);
-    if (!called || !of_callee)
-        return error_memory(err);
-    called[reading->n_events] += reading->n_called;
-    of_callee[reading->n_events] += reading->n_called;
-    reading->n_called = -1;
-    reading->has_callee_file = reading->has_callee_object = false;
-    return add_costs(reading, called, err);
+    if (reading->n_called >= 0)
+        return take_call_costs(reading, err);
+    const char *word = reading->at + strspn(reading->at, " \t"); /* writers put "0" to say where a function is */
+    if (what->with_parts && (!*word || strcmp(word, "0") == 0))
+        return 0;
+    double *own = costs_of(reading, find_place(reading, PLACE_OWN, FRAME_NONE, 0));
+    return own ? add_costs(reading, own, err) : error_memory(err);
 }
 
 /* One line, without its end. */
@@ -470,7 +576,6 @@ static int take_line(struct reading *reading, char *line, struct error *err)
 static int read_lines(struct reading *reading, struct buf *text, struct error *err)
 {
     int code = 0;
-    bool is_jump = false;
     for (char *line = text->data, *end = line ? line + text->len_bytes : line; code == 0 && line < end;) {
         char *next = memchr(line, '\n', (size_t)(end - line));
         size_t len = next ? (size_t)(next - line) : (size_t)(end - line);
@@ -478,17 +583,7 @@ static int read_lines(struct reading *reading, struct buf *text, struct error *e
         line[len] = 0;
         if (len > 0 && line[len - 1] == '\r')
             line[len - 1] = 0;
-        bool is_place = is_jump && *line && strchr("+-*0123456789", *line);
-        is_jump = *line == 'j' && (strncmp(line, "jump=", 5) == 0 || strncmp(line, "jcnd=", 5) == 0)
-                      ? true
-                      : is_jump && !is_place;
-        if (is_place) { /* where a jump starts: a position without costs, which those that follow count from */
-            reading->at = line;
-            for (unsigned i = 0; code == 0 && i < reading->n_positions; i++)
-                code = take_position(reading, i, err);
-        } else {
-            code = take_line(reading, line, err);
-        }
+        code = take_line(reading, line, err);
         line += len + 1;
     }
     if (code == 0 && !reading->n_events)
@@ -496,201 +591,105 @@ static int read_lines(struct reading *reading, struct buf *text, struct error *e
     return code == 0 && !end_part(reading) ? error_memory(err) : code;
 }
 
-/* --- the frame --- */
-
-/* Tarjan's search for functions that call each other, with a stack of its own. */
-struct search {
-    uint32_t *starts, *callees;  /* [n + 1], [n_calls]: the calls by caller */
-    uint32_t *index, *low, *set; /* [n] number of the visit + 1; the least that can be reached; the cycle */
-    uint32_t *stack, *path;      /* [n] functions whose cycle is open; functions whose calls are being followed */
-    size_t n_stack, n_path;
-    uint32_t n_visited;
-};
-
-static void visit(struct search *search, uint32_t function)
-{
-    search->index[function] = search->low[function] = ++search->n_visited;
-    search->stack[search->n_stack++] = function;
-    search->path[search->n_path++] = function;
-}
-
-/* Everything that can be reached from a function. next [n]: the call of each function that comes next. */
-static void search_from(struct search *search, uint32_t first, uint32_t *next)
-{
-    visit(search, first);
-    while (search->n_path > 0) {
-        uint32_t function = search->path[search->n_path - 1];
-        if (next[function] < search->starts[function + 1]) {
-            uint32_t callee = search->callees[next[function]++];
-            if (!search->index[callee])
-                visit(search, callee);
-            else if (search->set[callee] == FRAME_NONE && search->index[callee] < search->low[function])
-                search->low[function] = search->index[callee];
-            continue;
-        }
-        search->n_path--;
-        uint32_t caller = search->n_path > 0 ? search->path[search->n_path - 1] : function;
-        if (search->low[function] < search->low[caller])
-            search->low[caller] = search->low[function];
-        if (search->low[function] != search->index[function])
-            continue;
-        uint32_t member;
-        do {
-            member = search->stack[--search->n_stack];
-            search->set[member] = function;
-        } while (member != function);
-    }
-}
-
-/* For each function the cycle that it is in: the number of one of its functions. NULL when out of memory. */
-static uint32_t *find_cycles(const struct reading *reading)
-{
-    size_t n = reading->n_functions;
-    struct node_groups *calls = NULL;
-    uint32_t *caller_of = calloc(reading->n_calls + 1, sizeof *caller_of), *memory = calloc(6 * n + 1, sizeof *memory);
-    for (size_t i = 0; caller_of && i < reading->n_calls; i++)
-        caller_of[i] = reading->calls[i].caller;
-    if (caller_of && memory)
-        calls = groups_of(caller_of, (uint32_t)reading->n_calls, (uint32_t)n);
-    free(caller_of);
-    if (!calls) {
-        free(memory);
-        return NULL;
-    }
-    for (size_t i = 0; i < reading->n_calls; i++) /* from calls to those that are called */
-        calls->members[i] = reading->calls[calls->members[i]].callee;
-    struct search search = {
-        calls->starts, calls->members, memory + n, memory + 2 * n, memory, memory + 3 * n, memory + 4 * n, 0, 0, 0};
-    memset(search.set, 0xff, n * sizeof *search.set);
-    memcpy(memory + 5 * n, calls->starts, n * sizeof *memory);
-    for (uint32_t i = 0; i < n; i++)
-        if (!search.index[i])
-            search_from(&search, i, memory + 5 * n);
-    groups_drop(calls);
-    return memory; /* begins with the sets */
-}
-
-static const char *text_at(const struct reading *reading, uint32_t id)
-{
-    const char *text = reading->texts.strings[id];
-    return strcmp(text, "???") == 0 ? "" : text;
-}
-
-static void add_nodes(struct reading *reading)
-{
-    struct frame_maker *maker = &reading->maker;
-    for (uint32_t i = 0; i < reading->n_functions; i++) {
-        const struct function *from = &reading->functions[i];
-        const char *name = reading->texts.strings[from->name];
-        (void)maker_node(maker, FRAME_NONE,
-                         &(struct made_node){.kind = FRAME_FUNCTION,
-                                             .name = *name ? name : "???",
-                                             .file = text_at(reading, from->file),
-                                             .module = text_at(reading, from->object),
-                                             .line = from->line});
-    }
-    for (size_t i = 0; i < reading->n_calls; i++)
-        maker_edge(maker, reading->calls[i].caller, reading->calls[i].callee);
-}
-
-static int add_values(struct reading *reading, struct error *err)
-{
-    struct frame_maker *maker = &reading->maker;
-    size_t n_events = reading->event_names.n_strings;
-    int code = readers_check_size(reading->name, reading->n_functions, 2 * n_events + 1, reading->len_bytes, err);
-    uint32_t *cycles = code == 0 ? find_cycles(reading) : NULL;
-    struct buf name = {0};
-    if (!cycles)
-        return code != 0 ? code : error_memory(err);
-    for (size_t i = 0; i < n_events; i++) {
-        name.len_bytes = 0;
-        buf_printf(&name, "%s (inc)", reading->event_names.strings[i]);
-        (void)maker_column(maker, reading->event_names.strings[i], FRAME_EXCLUSIVE);
-        (void)maker_column(maker, name.failed ? "" : name.data, FRAME_INCLUSIVE);
-    }
-    size_t calls = maker_column(maker, "calls", FRAME_EXCLUSIVE);
-    for (size_t i = 0; !maker->failed && i < reading->own.n; i++) {
-        const struct cost *cost = &reading->own.items[i];
-        bool is_event = cost->event != FRAME_NONE;
-        maker_value(maker, is_event ? 2 * cost->event : calls, cost->item, cost->profile, cost->value);
-        if (is_event)
-            maker_value(maker, 2 * cost->event + 1, cost->item, cost->profile, cost->value);
-    }
-    for (size_t i = 0; !maker->failed && i < reading->called.n; i++) {
-        const struct cost *cost = &reading->called.items[i];
-        const struct call *call = &reading->calls[cost->item];
-        if (cost->event != FRAME_NONE && cycles[call->caller] != cycles[call->callee])
-            maker_value(maker, 2 * cost->event + 1, call->caller, cost->profile, cost->value);
-    }
-    free(cycles);
-    maker->failed |= name.failed;
-    buf_fini(&name);
-    return 0;
-}
-
-static void costs_fini(struct costs *costs)
-{
-    free(costs->items);
-    free(costs->part);
-    free(costs->used);
-    free(costs->is_used);
-}
+/* --- files --- */
 
 static void fini(struct reading *reading)
 {
     clear_names(reading);
-    strtab_fini(&reading->texts);
-    strtab_fini(&reading->event_names);
+    strtab_fini(&reading->what.texts);
+    strtab_fini(&reading->what.event_names);
     slots_fini(&reading->function_slots);
-    slots_fini(&reading->call_slots);
-    free(reading->functions);
-    free(reading->calls);
-    costs_fini(&reading->own);
-    costs_fini(&reading->called);
+    slots_fini(&reading->place_slots);
+    free(reading->what.functions);
+    free(reading->what.places);
+    free(reading->what.costs);
+    free(reading->costs.rows);
+    free(reading->costs.used);
+    free(reading->costs.is_used);
+    free(reading->run);
     free(reading);
+}
+
+/* Whether the file is one more part of the run whose first part has been read. Without a process nobody knows. */
+static bool is_of_run(struct reading *reading, const char *text)
+{
+    struct buf run = {0};
+    callgrind_put_run(text, &run);
+    bool is_first = !reading->run, is_same = run.data && !is_first && strcmp(run.data, reading->run) == 0;
+    bool has_process = run.data && (strncmp(run.data, "pid:", 4) == 0 || strstr(run.data, "\npid:"));
+    if (is_first) {
+        reading->run = run.failed ? NULL : strdup(run.data ? run.data : "");
+        reading->maker.failed |= !reading->run;
+        is_same = true;
+    } else {
+        is_same = is_same && has_process && callgrind_is(text);
+    }
+    buf_fini(&run);
+    return is_same;
+}
+
+/* Reads a file if it is a part of the run. */
+static int read_file(struct reading *reading, const char *path, struct error *err)
+{
+    const struct frame_input input = {.path = path};
+    struct buf text = {0};
+    int code = readers_text(&input, &text, err);
+    if (code != 0 || !is_of_run(reading, text.data)) {
+        buf_fini(&text);
+        return code;
+    }
+    clear_part(reading);
+    reading->name = path;
+    reading->len_bytes += text.len_bytes;
+    reading->line = reading->n_events = 0;
+    reading->n_positions = 1;
+    reading->line_position = 0;
+    reading->address_position = UINT32_MAX;
+    reading->process = -1;
+    if (code == 0)
+        code = read_lines(reading, &text, err);
+    buf_fini(&text);
+    return code;
+}
+
+/* The file, if there is one with something in it, and its other parts. */
+static int read_files(struct reading *reading, const char *path, struct error *err)
+{
+    struct strtab parts = {0};
+    struct stat info;
+    bool is_there = stat(path, &info) == 0 && (!S_ISREG(info.st_mode) || info.st_size > 0);
+    int code = callgrind_parts(path, &parts) ? 0 : error_memory(err);
+    if (code == 0 && (is_there || parts.n_strings == 0))
+        code = read_file(reading, path, err);
+    for (size_t i = 0; code == 0 && i < parts.n_strings; i++)
+        code = read_file(reading, parts.strings[i], err);
+    strtab_fini(&parts);
+    return code;
 }
 
 static int read_callgrind(const struct frame_input *input, struct frame **frame, struct error *err)
 {
     struct reading *reading = calloc(1, sizeof *reading);
-    struct buf text = {0};
     if (!reading)
         return error_memory(err);
-    *reading = (struct reading){.name = input->path,
-                                .function = FRAME_NONE,
-                                .n_called = -1,
-                                .n_positions = 1,
-                                .part = -1,
-                                .thread = -1,
-                                .process = -1};
+    reading->what.with_parts = input->with_parts;
     maker_init(&reading->maker);
-    int code = strtab_intern(&reading->texts, "") < 0 ? error_memory(err) : readers_text(input, &text, err);
-    reading->len_bytes = text.len_bytes;
+    int code = strtab_intern(&reading->what.texts, "") < 0 ? error_memory(err) : 0;
     if (code == 0)
-        code = read_lines(reading, &text, err);
-    if (code == 0) {
-        add_nodes(reading);
-        code = add_values(reading, err);
-    }
+        code = read_files(reading, input->path, err);
+    if (code == 0)
+        code = callgrind_make(&reading->what, input->path, reading->len_bytes, &reading->maker, err);
     if (code == 0)
         code = frame_made(&reading->maker, frame, NULL, err);
     else
         maker_fini(&reading->maker);
     fini(reading);
-    buf_fini(&text);
     return code;
 }
 
-/* What KCachegrind goes by: the first line, or one that begins so near the file's begin. */
 static bool fits_callgrind(const struct frame_input *input)
 {
-    const char *head = input->is_directory ? "" : input->head.data;
-    static const char *const begins[] = {"# callgrind format", "events:", "creator: callgrind"};
-    for (const char *line = head; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-        for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-            if (strncmp(line, begins[i], strlen(begins[i])) == 0)
-                return true;
-    return false;
+    return callgrind_is(input->head.data);
 }
 
 const struct frame_reader reader_callgrind = {"a file of callgrind", fits_callgrind, read_callgrind};

@@ -165,16 +165,9 @@ int paths_made(struct frame_maker *maker, struct frame **frame, struct error *er
     return code;
 }
 
-/* What path is: a directory, or a file with a first part. */
-static int look_at(const char *path, struct frame_input *input, struct error *err)
+/* The first bytes of a file that is there, of a directory nothing. */
+static int look_into(const char *path, struct frame_input *input, struct error *err)
 {
-    struct stat info;
-    input->path = path;
-    if (stat(path, &info) != 0)
-        return error_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.600s: cannot open: %s", path,
-                         strerror(errno));
-    buf_append(&input->head, "", 0);
-    input->is_directory = S_ISDIR(info.st_mode);
     int fd = input->is_directory ? -1 : input_open(AT_FDCWD, path, 0, NULL), code = 0;
     if (!input->is_directory && fd < 0)
         return error_set(err, ERR_IO, "%.600s: cannot open: %s", path, input_reason(errno));
@@ -184,6 +177,36 @@ static int look_at(const char *path, struct frame_input *input, struct error *er
         (void)close(fd);
     buf_append(&input->head, "", 0);
     return code == 0 && input->head.failed ? error_memory(err) : code;
+}
+
+/* The head of the first of several files that have a part of a profile of callgrind each. That tool leaves the file
+ * that it was told to write empty then, or makes none. */
+static int look_at_parts(const char *path, struct frame_input *input, struct error *err)
+{
+    struct strtab parts = {0};
+    int code = callgrind_parts(path, &parts) ? 0 : error_memory(err);
+    if (code == 0 && parts.n_strings)
+        code = look_into(parts.strings[0], input, err);
+    if (!reader_callgrind.fits(input))
+        input->head.len_bytes = 0;
+    strtab_fini(&parts);
+    return code;
+}
+
+/* What path is: a directory, or a file with a first part. */
+static int look_at(const char *path, struct frame_input *input, struct error *err)
+{
+    struct stat info = {0};
+    int reason = stat(path, &info) == 0 ? 0 : errno, code = 0;
+    input->path = path;
+    buf_append(&input->head, "", 0);
+    input->is_directory = !reason && S_ISDIR(info.st_mode);
+    if (reason == ENOENT || (S_ISREG(info.st_mode) && info.st_size == 0))
+        code = look_at_parts(path, input, err);
+    if (code == 0 && input->head.len_bytes == 0 && reason)
+        return error_set(err, reason == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.600s: cannot open: %s", path,
+                         strerror(reason));
+    return code == 0 && input->head.len_bytes == 0 ? look_into(path, input, err) : code;
 }
 
 /* Whether a directory has profiles that hpcprof makes a database of. */
@@ -216,27 +239,32 @@ static int not_known(const struct frame_input *input, struct error *err)
     return code;
 }
 
-static int open_frame(const char *path, bool with_fields, struct frame **frame, struct error *err)
+/* Opens what the input, of which only the options are known, is at path. */
+static int open_frame(const char *path, struct frame_input *input, struct frame **frame, struct error *err)
 {
-    struct frame_input input = {.with_fields = with_fields};
-    int code = look_at(path, &input, err);
+    int code = look_at(path, input, err);
     size_t i = 0;
-    while (code == 0 && readers_at(i) && !readers_at(i)->fits(&input))
+    while (code == 0 && readers_at(i) && !readers_at(i)->fits(input))
         i++;
     if (code == 0)
-        code = readers_at(i) ? readers_at(i)->read(&input, frame, err) : not_known(&input, err);
-    buf_fini(&input.head);
+        code = readers_at(i) ? readers_at(i)->read(input, frame, err) : not_known(input, err);
+    buf_fini(&input->head);
     return code;
 }
 
 int frame_open(const char *path, struct frame **frame, struct error *err)
 {
-    return open_frame(path, false, frame, err);
+    return open_frame(path, &(struct frame_input){0}, frame, err);
+}
+
+int frame_open_parts(const char *path, struct frame **frame, struct error *err)
+{
+    return open_frame(path, &(struct frame_input){.with_parts = true}, frame, err);
 }
 
 int frame_open_fields(const char *path, struct frame **frame, struct error *err)
 {
-    int code = open_frame(path, true, frame, err);
+    int code = open_frame(path, &(struct frame_input){.with_fields = true}, frame, err);
     for (size_t i = 0; code == 0 && i < frame_n_attributes(*frame); i++)
         if (strcmp(frame_attribute_name(*frame, i), "field") == 0)
             return 0;

@@ -13,6 +13,7 @@ struct frame_input {
     const char *path;
     bool is_directory;
     bool with_fields; /* as in frame_open_fields */
+    bool with_parts;  /* as in frame_open_parts */
     struct buf head;  /* of a file: its first bytes, at most FRAME_HEAD_BYTES; data is never NULL */
 };
 
@@ -80,6 +81,12 @@ bool caliper_is_place(const char *name);
 /* The node of a line below another one, for a place FILE:LINE; like: its name, a number of the caller's. */
 uint32_t caliper_line(struct frame_paths *paths, struct frame_maker *maker, uint32_t node, uint32_t like,
                       const char *place);
+
+/* --- files of callgrind --- */
+
+/* Appends the files beside path that are further parts of the same profile by their names, in order. False when out of
+ * memory. */
+bool callgrind_parts(const char *path, struct strtab *parts);
 
 /* --- databases of HPCToolkit --- */
 

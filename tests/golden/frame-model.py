@@ -303,6 +303,14 @@ def taken_apart(values, frame):
                   for i in range(frame.n)])
 
 
+def graph_outside(frame, members):
+    """Of the members of a group in a graph, those without parts that are below others of them; and whether there are several functions, or
+    one and parts of others, so that costs with callees are found anew."""
+    outer = [i for i in members if frame.nodes[i][0] not in WITHIN or not any(p in members for p in frame.parents[i])]
+    n_functions = sum(frame.nodes[i][0] not in WITHIN for i in outer)
+    return outer, n_functions > 1 or 0 < n_functions < len(outer)
+
+
 def regroup(frame, group_of, to, kind):
     """Columns of `frame` for the nodes of `to`. kind: anew, same, flat."""
     groups = [[i for i in range(frame.n) if group_of[i] == g] for g in range(to.n)]
@@ -311,6 +319,7 @@ def regroup(frame, group_of, to, kind):
         for p in frame.parents[i]:
             above[i] = above[p] | {group_of[p]}
     outer = [[i for i in members if g not in above[i]] for g, members in enumerate(groups)]
+    outside = [graph_outside(frame, members) for members in groups]
 
     def change(column):
         name, sums, values = column
@@ -324,10 +333,13 @@ def regroup(frame, group_of, to, kind):
         own = frame.pair(column)
         if frame.is_tree and kind != "anew":
             return grouped(values, outer if kind == "flat" else groups)
+        if kind == "flat":
+            anew = Cells([add_rows(own[2].rows[k] for k in frame.reach(g)) for g in groups]) if own else sole(values, groups)
+            return Cells([anew.rows[g] if is_anew else add_rows(values.rows[k] for k in members) for g, (members, is_anew) in enumerate(outside)])
         if own and kind != "anew":
             return Cells([add_rows(own[2].rows[k] for k in frame.reach(g)) for g in groups])
         if not own and not frame.is_tree:
-            return (sole if kind == "flat" else grouped)(values, groups)
+            return grouped(values, groups)
         return summed(grouped(own[2] if own else taken_apart(values, frame), groups), to)
     to.columns = [(c[0], c[1], change(c)) for c in frame.columns]
     return to

@@ -100,7 +100,10 @@ int main(int argc, char **argv)
     struct error err = {0};
     bool with_cells = argc == 3 && strcmp(argv[1], "--cells") == 0;
     bool with_fields = argc == 3 && strcmp(argv[1], "--fields") == 0;
-    int code = (with_fields ? frame_open_fields : frame_open)(argv[argc - 1], &frame, &err);
+    bool with_parts = argc == 3 && strcmp(argv[1], "--parts") == 0;
+    int code = (with_fields  ? frame_open_fields
+                : with_parts ? frame_open_parts
+                             : frame_open)(argv[argc - 1], &frame, &err);
     if (code == 0 && argc == 4 && strcmp(argv[1], "--query") == 0) {
         code = list_found(frame, argv[2], &err);
     } else if (code == 0) {

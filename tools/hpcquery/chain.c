@@ -245,8 +245,9 @@ int input_open_frame(const struct settings *settings, const char *path, struct f
     int status = input_path(path, of_pipe);
     if (status != 0)
         return status;
-    if ((settings_ask(settings, ASK_FIELDS) ? frame_open_fields : frame_open)(*of_pipe ? of_pipe : path, frame, &err) !=
-        0) {
+    if ((settings_ask(settings, ASK_FIELDS) ? frame_open_fields
+         : settings->with_parts             ? frame_open_parts
+                                            : frame_open)(*of_pipe ? of_pipe : path, frame, &err) != 0) {
         size_t len = strlen(of_pipe); /* people gave it another name */
         bool is_named = len && strncmp(err.text, of_pipe, len) == 0;
         return tool_error("hpcquery", "%s%s", is_named ? path : "", err.text + (is_named ? len : 0));
@@ -302,6 +303,21 @@ static bool names_fields(const struct chain *chain)
     return operands_name(chain, attributes_of_fields, sizeof attributes_of_fields / sizeof *attributes_of_fields);
 }
 
+/* Whether what functions consist of is asked for: levels of a hierarchy, or all that a file of callgrind has. */
+static bool names_parts(const struct chain *chain)
+{
+    static const char *const levels[] = {"line", "instruction"};
+    for (size_t i = 0; i < chain->n_steps; i++) {
+        const struct step *step = &chain->steps[i];
+        if (step->form && strcmp(step->name, "callgrind") == 0)
+            return true;
+        if (step->operation && strcmp(step->name, "hierarchy") == 0 && step->n_texts &&
+            names_any(step->texts[0], levels, sizeof levels / sizeof *levels))
+            return true;
+    }
+    return false;
+}
+
 /* The tree of a database that the operations are about, "code" or "data"; NULL: both, as the operations say which. */
 static const char *choose_tree(const struct settings *settings, const struct chain *chain)
 {
@@ -341,6 +357,7 @@ static int open_inputs(const struct settings *settings, struct chain *chain)
     int status = 0;
     struct settings how = *settings;
     how.given |= names_fields(chain) ? ASK(FIELDS) : 0;
+    how.with_parts = names_parts(chain);
     chain->frames = calloc(chain->n_inputs, sizeof(struct frame *));
     if (!chain->frames)
         return out_of_memory();

@@ -28,6 +28,7 @@ struct settings {
     size_t n_derived, cap_derived;
     struct stream_option *stream_options; /* [n_stream_options] */
     size_t n_stream_options, cap_stream_options;
+    bool with_parts;    /* inputs are opened by frame_open_parts */
     size_t slices;      /* 0: not given */
     long top;           /* -1: not given */
     double min_percent; /* below 0: not given */

@@ -8,14 +8,17 @@
  * Where a function both begins paths and is called, paths begin in a function "<root>", or its inclusive cost would be
  * that of the calls alone. Calls are not counted by sampling: calls= has the number of call paths. Costs are whole
  * numbers; others are multiplied by a power of ten. Format: the manual of callgrind, and what KCachegrind 22.12 and
- * callgrind_annotate 3.19 read. */
+ * callgrind_annotate 3.19 read. Where instructions are known, lines have their addresses as the module has them, and 0
+ * elsewhere, which KCachegrind takes for not known. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "export/frames/callgrind-graph.h"
 #include "export/frames/stacks.h"
 
 extern const struct frame_form form_callgrind;
@@ -29,8 +32,9 @@ struct function {
     uint32_t line;               /* not part of its identity */
 };
 
-/* Where costs are: a line of a function, or a call there; callee FRAME_NONE: none. */
+/* Where costs are: a line or instruction of a function, or a call there; callee FRAME_NONE: none. */
 struct place {
+    uint64_t address; /* of the instruction, as its module has it; 0: not known */
     uint32_t function, callee, file, line;
     uint64_t n_calls; /* of the nodes with a cost; not part of its identity */
 };
@@ -70,6 +74,8 @@ struct writing {
     size_t n_places, cap_places;
     struct slots function_slots, place_slots;
     struct node_places *of; /* [n_nodes] */
+    size_t offset;          /* the attribute of instructions, SIZE_MAX: none */
+    bool has_addresses;     /* of some place */
     struct event *events;   /* [n_events] */
     size_t n_events;
     struct buf text;
@@ -90,12 +96,12 @@ static bool is_same_function(const void *a, const void *b)
 
 static uint64_t hash_place(const void *item)
 {
-    return bytes_hash(BYTES_HASH_START, item, 4 * sizeof(uint32_t));
+    return bytes_hash(BYTES_HASH_START, item, offsetof(struct place, n_calls));
 }
 
 static bool is_same_place(const void *a, const void *b)
 {
-    return memcmp(a, b, 4 * sizeof(uint32_t)) == 0;
+    return memcmp(a, b, offsetof(struct place, n_calls)) == 0;
 }
 
 static const struct slots_kind functions_kind = {sizeof(struct function), hash_function, is_same_function};
@@ -124,15 +130,24 @@ static uint32_t find_function(struct writing *writing, const char *name, const c
     return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
 }
 
-/* The place of a cost or call at a node's file and line; FRAME_NONE when out of memory. A line of an unknown file is in
- * the file of the function: callgrind_annotate takes a name in two files for two functions. */
-static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const char *file, uint32_t line)
+/* A place in the code. */
+struct spot {
+    const char *file;
+    uint32_t line;
+    uint64_t address;
+};
+
+/* The place of a cost or call; FRAME_NONE when out of memory. A line of an unknown file is in the file of the function:
+ * callgrind_annotate takes a name in two files for two functions. */
+static uint32_t find_place(struct writing *writing, uint32_t function, uint32_t callee, const struct spot *spot)
 {
+    const char *file = spot->file;
     bool is_known = *file && strncmp(file, "<unknown file", 13) != 0;
     uint32_t text = is_known ? find_text(writing, file) : writing->functions[function].file;
-    struct place like = {function, callee, text, line, 0};
+    struct place like = {spot->address, function, callee, text, spot->line, 0};
     if (like.file == FRAME_NONE)
         return FRAME_NONE;
+    writing->has_addresses |= spot->address != 0;
     size_t at = slots_put(&writing->place_slots, &places_kind, &writing->places, &writing->n_places,
                           &writing->cap_places, &like);
     return at == SLOTS_NONE ? FRAME_NONE : (uint32_t)at;
@@ -213,10 +228,13 @@ static void leave_levels(struct walk *walk, uint32_t n_levels)
 }
 
 /* Where a node is in its function: its own place, or that of the function. */
-static const char *file_at(const struct walk *walk, uint32_t node, uint32_t *line)
+static struct spot spot_of(const struct walk *walk, uint32_t node)
 {
-    *line = frame_line(walk->frame, node);
-    return frame_file(walk->frame, node);
+    size_t offset = walk->writing->offset;
+    bool has_address = offset != SIZE_MAX && frame_kind(walk->frame, node) == FRAME_INSTRUCTION;
+    double address = has_address ? frame_attribute_number(walk->frame, offset, node) : 0;
+    return (struct spot){frame_file(walk->frame, node), frame_line(walk->frame, node),
+                         address > 0 && address < 1e18 ? (uint64_t)address : 0};
 }
 
 /* Enters a function: by a call of the one that its parent is in, or as the begin of a path. */
@@ -232,9 +250,9 @@ static bool enter_function(struct walk *walk, uint32_t node, uint32_t parent, st
     for (; n_last < walk->cap_last; n_last++)
         walk->last[n_last] = FRAME_NONE;
     bool is_called = state->n_levels > state->base;
-    uint32_t line = 0, caller = is_called ? walk->levels[state->n_levels - 1].function : ROOT;
-    const char *file = is_called ? file_at(walk, parent, &line) : "";
-    of->call = find_place(writing, caller, function, file, line);
+    uint32_t caller = is_called ? walk->levels[state->n_levels - 1].function : ROOT;
+    struct spot spot = is_called ? spot_of(walk, parent) : (struct spot){"", 0, 0};
+    of->call = find_place(writing, caller, function, &spot);
     if (of->call == FRAME_NONE)
         return false;
     uint32_t above = walk->last[function];
@@ -251,18 +269,19 @@ static bool place_cost(struct walk *walk, uint32_t node, const struct state *sta
     struct writing *writing = walk->writing;
     struct node_places *of = &writing->of[node];
     bool has_function = state->n_levels > state->base;
-    uint32_t line, function = has_function ? walk->levels[state->n_levels - 1].function : ROOT;
-    const char *file = file_at(walk, node, &line);
+    uint32_t function = has_function ? walk->levels[state->n_levels - 1].function : ROOT;
+    struct spot spot = spot_of(walk, node);
     if (!writing->is_data) {
-        of->own = find_place(writing, function, FRAME_NONE, file, line);
+        of->own = find_place(writing, function, FRAME_NONE, &spot);
         return of->own != FRAME_NONE;
     }
     if (state->target == FRAME_NONE)
         return true;
     const struct function *target = &writing->functions[state->target];
-    const char *of_target = writing->texts.strings[target->file];
-    of->own = find_place(writing, state->target, FRAME_NONE, of_target, target->line);
-    of->touched = find_place(writing, function, state->target, has_function ? file : "", has_function ? line : 0);
+    struct spot of_target = {writing->texts.strings[target->file], target->line, 0};
+    of->own = find_place(writing, state->target, FRAME_NONE, &of_target);
+    spot = has_function ? spot : (struct spot){"", 0, 0};
+    of->touched = find_place(writing, function, state->target, &spot);
     return of->own != FRAME_NONE && of->touched != FRAME_NONE;
 }
 
@@ -313,12 +332,6 @@ static int find_places(struct writing *writing, struct error *err)
 
 /* --- costs --- */
 
-static uint64_t whole_of(double value, double factor)
-{
-    double whole = value > 0 && isfinite(value) ? rint(value * factor) : 0;
-    return whole < 9e18 ? (uint64_t)whole : UINT64_C(9000000000000000000);
-}
-
 /* Adds a cost to a place; is_again: only notes that there is one. *is_noted: whether a node has been counted there. */
 static void add_cost(struct writing *writing, struct event *event, uint32_t place, uint64_t cost, bool is_again,
                      bool *is_noted)
@@ -356,7 +369,7 @@ static int add_costs(struct writing *writing, struct event *event, struct error 
         struct node_places *of = &writing->of[node];
         size_t n_parents;
         const uint32_t *parents = frame_parents(frame, node, &n_parents);
-        uint64_t own = of->own == FRAME_NONE ? 0 : whole_of(values[node], event->factor);
+        uint64_t own = of->own == FRAME_NONE ? 0 : callgrind_whole(values[node], event->factor);
         inclusive[node] += own;
         event->total += own;
         add_cost(writing, event, of->own, own, false, &of->has_cost[0]);
@@ -454,7 +467,7 @@ static void put_head(struct writing *writing)
     struct buf *out = writing->out;
     buf_printf(out, "# callgrind format\nversion: 1\ncreator: Locus\ncmd: ");
     stacks_put_name(out, writing->job->title);
-    buf_printf(out, "\npositions: line\n");
+    buf_printf(out, "\npositions:%s line\n", writing->has_addresses ? " instr" : "");
     for (size_t i = 0; i < writing->n_events; i++) {
         const struct event *event = &writing->events[i];
         buf_printf(out, "event: %s : ", event->name.data);
@@ -479,12 +492,13 @@ static void put_name(struct writing *writing, const char *key, bool *is_known, u
 }
 
 /* A line with the costs of a place; zeros at its end are left out. */
-static void put_costs(const struct writing *writing, uint32_t line, size_t place)
+static void put_costs(const struct writing *writing, size_t place)
 {
     size_t n = writing->n_events;
     while (n > 1 && writing->events[n - 1].costs[place] == 0)
         n--;
-    buf_printf(writing->out, "%" PRIu32, line);
+    callgrind_put_position(writing->out, writing->has_addresses, writing->places[place].address,
+                           writing->places[place].line);
     for (size_t i = 0; i < n; i++)
         buf_printf(writing->out, " %" PRIu64, writing->events[i].costs[place]);
     buf_printf(writing->out, "\n");
@@ -519,6 +533,8 @@ static int compare_places(const void *a, const void *b, void *of)
         return x->callee == FRAME_NONE ? -1 : 1;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
     return x->callee < y->callee ? -1 : x->callee > y->callee;
 }
 
@@ -536,8 +552,10 @@ static void put_call(struct writing *writing, struct known *known, uint32_t inde
     if (callee->file != file || file != writing->functions[place->function].file)
         put_name(writing, "cfi", known->files, callee->file);
     put_name(writing, "cfn", known->functions, callee->name);
-    buf_printf(writing->out, "calls=%" PRIu64 " %" PRIu32 "\n", place->n_calls, callee->line);
-    put_costs(writing, place->line, index);
+    buf_printf(writing->out, "calls=%" PRIu64 " ", place->n_calls);
+    callgrind_put_position(writing->out, writing->has_addresses, 0, callee->line);
+    buf_printf(writing->out, "\n");
+    put_costs(writing, index);
 }
 
 /* A function: all its places, order[0] to order[n - 1]. The first line decides what file a function belongs to. */
@@ -549,15 +567,17 @@ static void put_function(struct writing *writing, struct known *known, const uin
     put_name(writing, "ob", known->objects, function->object);
     put_name(writing, "fl", known->files, function->file);
     put_name(writing, "fn", known->functions, function->name);
-    if (writing->places[order[0]].file != file || writing->places[order[0]].callee != FRAME_NONE)
-        buf_printf(writing->out, "%" PRIu32 " 0\n", function->line);
+    if (writing->places[order[0]].file != file || writing->places[order[0]].callee != FRAME_NONE) {
+        callgrind_put_position(writing->out, writing->has_addresses, 0, function->line);
+        buf_printf(writing->out, " 0\n");
+    }
     for (size_t i = 0; i < n; i++) {
         const struct place *place = &writing->places[order[i]];
         if (place->file != file)
             put_name(writing, place->file == function->file ? "fe" : "fi", known->files, place->file);
         file = place->file;
         if (place->callee == FRAME_NONE)
-            put_costs(writing, place->line, order[i]);
+            put_costs(writing, order[i]);
         else
             put_call(writing, known, order[i], file);
     }
@@ -633,7 +653,8 @@ static void fini(struct writing *writing)
 
 static int write_form(const struct frame_job *job, bool is_data, struct buf *out, struct error *err)
 {
-    struct writing writing = {.job = job, .is_data = is_data, .out = out};
+    struct writing writing = {
+        .job = job, .is_data = is_data, .out = out, .offset = is_data ? SIZE_MAX : callgrind_offset(job->frame)};
     int code =
         frame_is_tree(job->frame)
             ? find_events(&writing, err)
@@ -657,6 +678,8 @@ static int write_form(const struct frame_job *job, bool is_data, struct buf *out
 
 static int write_callgrind(const struct frame_job *job, struct buf *out, struct error *err)
 {
+    if (callgrind_graph_has_calls(job->frame))
+        return callgrind_graph_write(job, out, err);
     return write_form(job, false, out, err);
 }
 
