@@ -30,12 +30,12 @@ BELOW = (
     "the screen of a terminal has a file for each view;\n"
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
-    "the room of processes that run, with its test.",
+    "the room of processes that run, with its test; files of callgrind read and written whole.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
     "files": ("files in src and tools, rooms of that time", 752, 461, "<= 430"),
-    "later": ("files in rooms that came later", 0, 212, "-"),
+    "later": ("files in rooms that came later", 0, 217, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
@@ -46,7 +46,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1401, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1410, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
