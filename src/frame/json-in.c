@@ -194,6 +194,14 @@ int json_in_next(struct json_in *in, struct error *err)
     return take_word(in, err);
 }
 
+int json_in_expect(struct json_in *in, int piece, const char *reason, struct error *err)
+{
+    int found = json_in_next(in, err);
+    if (found < 0)
+        return found;
+    return found == piece ? 0 : json_in_fail(in, reason, err);
+}
+
 int json_in_skip(struct json_in *in, int piece, struct error *err)
 {
     size_t depth = in->n_open;

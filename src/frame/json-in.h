@@ -35,6 +35,9 @@ struct json_in {
 /* The next piece (enum json_piece), negative on failure.  err: ERR_FORMAT (file, line, reason), ERR_MEMORY */
 int json_in_next(struct json_in *in, struct error *err);
 
+/* Reads the next piece, which has to be this one; reason: why, "a row is a list".  err: as json_in_next */
+int json_in_expect(struct json_in *in, int piece, const char *reason, struct error *err);
+
 /* Skips the value that begins with piece, the last one: all of a list or object.  Returns 0.  err: as json_in_next */
 int json_in_skip(struct json_in *in, int piece, struct error *err);
 

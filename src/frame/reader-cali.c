@@ -405,7 +405,7 @@ static uint32_t *add_profiles(struct cali *cali)
         uint32_t text = cali->rows[i].rank;
         has_others |= text == 0;
         if (text && !is_rank[text])
-            ranks[n++] = (struct cali_rank){strtod(text_at(cali, text), NULL), text};
+            ranks[n++] = (struct cali_rank){plain_number(text_at(cali, text), NULL), text};
         is_rank[text] = text != 0;
     }
     if (n > 1)
@@ -495,7 +495,7 @@ static int read_cali(const struct frame_input *input, struct frame **frame, stru
 
 static bool fits_cali(const struct frame_input *input)
 {
-    const char *at = input->is_directory ? "" : input->head.data;
+    const char *at = input->head.data;
     at += strspn(at, "\r\n");
     return strncmp(at, "__rec=", 6) == 0;
 }

@@ -49,19 +49,10 @@ static int64_t intern(struct reading *reading)
 
 /* --- the text --- */
 
-/* Reads what comes next, which must be this. */
-static int take(struct reading *reading, int piece, const char *reason, struct error *err)
-{
-    int found = json_in_next(&reading->in, err);
-    if (found < 0)
-        return found;
-    return found == piece ? 0 : json_in_fail(&reading->in, reason, err);
-}
-
 /* Lists of cells. A text is a number that counts the texts, and belongs to no value. */
 static int read_data(struct reading *reading, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "\"data\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"data\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_LIST)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a row is a list", err);
@@ -92,7 +83,7 @@ static int reserve_column(struct reading *reading, size_t n, struct error *err)
 
 static int read_columns(struct reading *reading, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "\"columns\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"columns\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_TEXT)
             return piece < 0 ? piece : json_in_fail(&reading->in, "the name of a column is a text", err);
@@ -106,7 +97,7 @@ static int read_columns(struct reading *reading, struct error *err)
 
 static int read_descriptions(struct reading *reading, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "\"column_metadata\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"column_metadata\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_OBJECT)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a column is described by an object", err);
@@ -157,7 +148,7 @@ static int read_node(struct reading *reading, struct error *err)
 
 static int read_nodes(struct reading *reading, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "\"nodes\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"nodes\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_OBJECT)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a node is an object", err);
@@ -173,7 +164,7 @@ static int read_members(struct reading *reading, struct error *err)
         int (*read)(struct reading *reading, struct error *err);
     } members[] = {
         {"data", read_data}, {"columns", read_columns}, {"column_metadata", read_descriptions}, {"nodes", read_nodes}};
-    int piece, code = take(reading, JSON_IN_OBJECT, "the text is an object", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_OBJECT, "the text is an object", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY) {
         size_t i = 0, n = sizeof members / sizeof *members;
         while (i < n && strcmp(members[i].key, reading->in.value.data) != 0)
@@ -181,7 +172,7 @@ static int read_members(struct reading *reading, struct error *err)
         code = i < n ? members[i].read(reading, err) : json_in_skip(&reading->in, json_in_next(&reading->in, err), err);
     }
     if (code == 0)
-        code = piece < 0 ? piece : take(reading, JSON_IN_END, "something follows the end", err);
+        code = piece < 0 ? piece : json_in_expect(&reading->in, JSON_IN_END, "something follows the end", err);
     if (code == 0 && reading->n_columns != reading->n_described)
         code = json_in_fail(&reading->in, "\"columns\" and \"column_metadata\" have different lengths", err);
     for (size_t i = 0; code == 0 && i < reading->n_rows; i++)
@@ -437,7 +428,7 @@ static int read_caliper(const struct frame_input *input, struct frame **frame, s
 /* An object with one of the members near its begin: "data" comes first. */
 static bool fits_caliper(const struct frame_input *input)
 {
-    const char *at = input->is_directory ? "" : input->head.data;
+    const char *at = input->head.data;
     at += strspn(at, " \t\r\n");
     return *at == '{' && (strstr(at, "\"data\"") || strstr(at, "\"column_metadata\""));
 }

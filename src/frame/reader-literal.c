@@ -427,7 +427,7 @@ static int read_literal(const struct frame_input *input, struct frame **frame, s
 /* A list, or one object, with a frame near its begin. */
 static bool fits_literal(const struct frame_input *input)
 {
-    const char *at = input->is_directory ? "" : input->head.data;
+    const char *at = input->head.data;
     at += strspn(at, " \t\r\n");
     return (*at == '[' || *at == '{') && (strstr(at, "\"frame\"") || strstr(at, "'frame'"));
 }
@@ -475,19 +475,10 @@ static bool is_same_nid(const void *a, const void *b)
 
 static const struct slots_kind nodes_kind = {sizeof(struct literal_node), hash_nid, is_same_nid};
 
-/* The next piece, which is this one or an error. */
-static int take(struct reading *reading, int piece, const char *reason, struct error *err)
-{
-    int found = json_in_next(&reading->in, err);
-    if (found < 0)
-        return found;
-    return found == piece ? 0 : json_in_fail(&reading->in, reason, err);
-}
-
 static int read_children(struct reading *reading, uint32_t node, struct error *err)
 {
     struct dumped *dumped = reading->dumped;
-    int piece, code = take(reading, JSON_IN_LIST, "\"children\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"children\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_NUMBER)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a child is the number of a node", err);
@@ -513,7 +504,7 @@ static int read_dumped_node(struct reading *reading, struct error *err)
         return error_memory(err);
     if (n == reading->n_nodes)
         return json_in_fail(&reading->in, "a node is there twice", err);
-    int piece, code = take(reading, JSON_IN_OBJECT, "a node is an object", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_OBJECT, "a node is an object", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY) {
         if (strcmp(reading->in.value.data, "data") == 0)
             code = read_facts(reading, (uint32_t)node, 'f', err);
@@ -531,7 +522,7 @@ static int read_dumped_node(struct reading *reading, struct error *err)
 
 static int read_graphs(struct reading *reading, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "\"graph\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"graph\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_OBJECT)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a graph is an object", err);
@@ -573,7 +564,7 @@ static int read_row(struct reading *reading, struct error *err)
 
 static int read_table(struct reading *reading, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "\"dataframe\" is a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "\"dataframe\" is a list", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_OBJECT)
             return piece < 0 ? piece : json_in_fail(&reading->in, "a row is an object", err);
@@ -584,7 +575,7 @@ static int read_table(struct reading *reading, struct error *err)
 
 static int read_names(struct reading *reading, uint32_t **names, size_t *n, size_t *capacity, struct error *err)
 {
-    int piece, code = take(reading, JSON_IN_LIST, "names of metrics are a list", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_LIST, "names of metrics are a list", err);
     reading->dumped->has_names = true;
     while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_TEXT)
@@ -600,7 +591,7 @@ static int read_names(struct reading *reading, uint32_t **names, size_t *n, size
 static int read_dump(struct reading *reading, struct error *err)
 {
     struct dumped *dumped = reading->dumped;
-    int piece, code = take(reading, JSON_IN_OBJECT, "the text is an object", err);
+    int piece, code = json_in_expect(&reading->in, JSON_IN_OBJECT, "the text is an object", err);
     while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY) {
         const char *key = reading->in.value.data;
         if (strcmp(key, "graph") == 0)
@@ -615,7 +606,7 @@ static int read_dump(struct reading *reading, struct error *err)
             code = json_in_skip(&reading->in, json_in_next(&reading->in, err), err);
     }
     if (code == 0)
-        code = piece < 0 ? piece : take(reading, JSON_IN_END, "something follows the end", err);
+        code = piece < 0 ? piece : json_in_expect(&reading->in, JSON_IN_END, "something follows the end", err);
     return code;
 }
 
@@ -808,7 +799,7 @@ static int read_hatchet(const struct frame_input *input, struct frame **frame, s
 /* An object that begins with the graph. */
 static bool fits_hatchet(const struct frame_input *input)
 {
-    const char *at = input->is_directory ? "" : input->head.data;
+    const char *at = input->head.data;
     at += strspn(at, " \t\r\n");
     if (*at++ != '{')
         return false;

@@ -115,7 +115,7 @@ static int read_folded(const struct frame_input *input, struct frame **frame, st
 /* Lines that all end with a number, with a stack of two frames or more among them. */
 static bool fits_folded(const struct frame_input *input)
 {
-    const char *at = input->is_directory ? "" : input->head.data;
+    const char *at = input->head.data;
     bool has_stack = false, is_whole = input->head.len_bytes < FRAME_HEAD_BYTES;
     if (input->is_directory || strlen(at) != input->head.len_bytes)
         return false;
@@ -186,15 +186,6 @@ struct scope {
     } * columns; /* [texts.n_strings] by unit; number SIZE_MAX: none yet */
 };
 
-/* Reads what comes next, which must be this. */
-static int scope_take(struct scope *scope, int piece, const char *reason, struct error *err)
-{
-    int found = json_in_next(&scope->in, err);
-    if (found < 0)
-        return found;
-    return found == piece ? 0 : json_in_fail(&scope->in, reason, err);
-}
-
 /* Reads a value into what it is for: a text's number, or a number; anything else is passed over. */
 static int scope_value(struct scope *scope, uint32_t *text, double *number, struct error *err)
 {
@@ -213,7 +204,7 @@ static int scope_value(struct scope *scope, uint32_t *text, double *number, stru
 
 static int scope_read_frames(struct scope *scope, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_LIST, "\"frames\" is a list", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_LIST, "\"frames\" is a list", err);
     while (code == 0 && (piece = json_in_next(&scope->in, err)) != JSON_IN_LIST_END) {
         struct scope_frame frame = {0};
         if (piece != JSON_IN_OBJECT)
@@ -236,7 +227,7 @@ static int scope_read_frames(struct scope *scope, struct error *err)
 
 static int scope_read_shared(struct scope *scope, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_OBJECT, "\"shared\" is an object", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_OBJECT, "\"shared\" is an object", err);
     while (code == 0 && (piece = json_in_next(&scope->in, err)) == JSON_IN_KEY)
         code = strcmp(scope->in.value.data, "frames") == 0 ? scope_read_frames(scope, err)
                                                            : scope_value(scope, NULL, NULL, err);
@@ -251,7 +242,7 @@ static bool is_frame_number(double number)
 
 static int scope_read_samples(struct scope *scope, struct scope_profile *profile, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_LIST, "\"samples\" is a list", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_LIST, "\"samples\" is a list", err);
     profile->first_sample = scope->n_samples;
     while (code == 0 && (piece = json_in_next(&scope->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_LIST)
@@ -274,7 +265,7 @@ static int scope_read_samples(struct scope *scope, struct scope_profile *profile
 
 static int scope_read_weights(struct scope *scope, struct scope_profile *profile, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_LIST, "\"weights\" is a list", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_LIST, "\"weights\" is a list", err);
     profile->first_weight = scope->n_weights;
     while (code == 0 && (piece = json_in_next(&scope->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_NUMBER || !isfinite(scope->in.number))
@@ -312,7 +303,7 @@ static int scope_read_event(struct scope *scope, struct error *err)
 
 static int scope_read_events(struct scope *scope, struct scope_profile *profile, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_LIST, "\"events\" is a list", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_LIST, "\"events\" is a list", err);
     profile->first_event = scope->n_events;
     while (code == 0 && (piece = json_in_next(&scope->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_OBJECT)
@@ -349,7 +340,7 @@ static int scope_read_profile(struct scope *scope, struct error *err)
 
 static int scope_read_profiles(struct scope *scope, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_LIST, "\"profiles\" is a list", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_LIST, "\"profiles\" is a list", err);
     while (code == 0 && (piece = json_in_next(&scope->in, err)) != JSON_IN_LIST_END) {
         if (piece != JSON_IN_OBJECT)
             return piece < 0 ? piece : json_in_fail(&scope->in, "a profile is an object", err);
@@ -360,7 +351,7 @@ static int scope_read_profiles(struct scope *scope, struct error *err)
 
 static int scope_read(struct scope *scope, struct error *err)
 {
-    int piece, code = scope_take(scope, JSON_IN_OBJECT, "the text is an object", err);
+    int piece, code = json_in_expect(&scope->in, JSON_IN_OBJECT, "the text is an object", err);
     while (code == 0 && (piece = json_in_next(&scope->in, err)) == JSON_IN_KEY) {
         const char *key = scope->in.value.data;
         code = strcmp(key, "shared") == 0     ? scope_read_shared(scope, err)
@@ -369,7 +360,7 @@ static int scope_read(struct scope *scope, struct error *err)
                                               : scope_value(scope, NULL, NULL, err);
     }
     if (code == 0)
-        code = piece < 0 ? piece : scope_take(scope, JSON_IN_END, "something follows the end", err);
+        code = piece < 0 ? piece : json_in_expect(&scope->in, JSON_IN_END, "something follows the end", err);
     return code;
 }
 
@@ -533,7 +524,7 @@ static int read_speedscope(const struct frame_input *input, struct frame **frame
 /* What names the schema, or has two of the words of one. */
 static bool fits_speedscope(const struct frame_input *input)
 {
-    const char *at = input->is_directory ? "" : input->head.data;
+    const char *at = input->head.data;
     at += strspn(at, " \t\r\n");
     return *at == '{' && (strstr(at, "speedscope.app/file-format-schema.json") ||
                           (strstr(at, "\"shared\"") && strstr(at, "\"frames\"") && !strstr(at, "\"frame\"")));
