@@ -132,6 +132,11 @@ void alloc_wrap_stack_is(uintptr_t low, uintptr_t high);
 void alloc_wrap_guard_enter(void);
 void alloc_wrap_guard_leave(void);
 
+/* Work of the sink's begins that is no allocation's, and ends: if it is left by a jump, the wrappers notice. False: the
+ * sink is at work already, or is not to be disturbed.  ctx: hook */
+bool alloc_wrap_work_enter(int *saved_errno);
+void alloc_wrap_work_leave(int saved_errno);
+
 /* The calling thread ends: abandons whatever the wrappers still have under way on it.  ctx: ordinary, shielded */
 void alloc_wrap_thread_ends(void);
 

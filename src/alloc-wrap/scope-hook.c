@@ -240,6 +240,20 @@ void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno)
     errno = saved_errno;
 }
 
+bool alloc_wrap_work_enter(int *saved_errno)
+{
+    struct alloc_thread *thread = &scope_thread;
+    if (thread->n_guard || thread->in_hook || thread->nest || !atomic_load_explicit(&scope.sink, memory_order_acquire))
+        return false;
+    *saved_errno = alloc_work_enter_hook(thread);
+    return true;
+}
+
+void alloc_wrap_work_leave(int saved_errno)
+{
+    alloc_work_leave_hook(&scope_thread, saved_errno);
+}
+
 static void count_early(size_t n_bytes)
 {
     if (n_bytes >= MIN_BYTES_DEFAULT && !atomic_load_explicit(&scope.configured, memory_order_relaxed))

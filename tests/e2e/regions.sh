@@ -358,6 +358,150 @@ assert apart <= 4 and abs(shares[0]["first"] - 40) < 6 and abs(shares[0]["nested
 END
 }
 
+# Tasks stand below the function that made them, whichever thread runs them, and wherever it waited: tasks made by two
+# callers of a function, by tasks, by a loop, and by a recursion, of which only one level is told apart.
+cat >made.c <<'END'
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile unsigned words[16][1 << 12];
+__attribute__((noinline)) static void work(double seconds)
+{
+    struct timespec time;
+    double now, end = 0;
+    volatile unsigned *mine = words[omp_get_thread_num() % 16];
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        now = (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+        end = end > 0 ? end : now + seconds;
+        for (unsigned i = 0; i < 1 << 12; i++)
+            mine[i] = mine[i] + i;
+    } while (now < end);
+}
+__attribute__((noinline)) static void make(int n)
+{
+    char name[8] = "task";
+    for (int i = 0; i < n; i++) {
+#pragma omp task firstprivate(name)
+        {
+            if (name[0] != 't')
+                abort();
+            work(0.01);
+        }
+    }
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void first(void) { make(40); __asm__ volatile(""); }
+__attribute__((noinline)) static void second(void) { make(20); __asm__ volatile(""); }
+__attribute__((noinline)) static void split(void)
+{
+    for (int i = 0; i < 5; i++)
+#pragma omp task
+        work(0.01);
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void outer(void)
+{
+    for (int i = 0; i < 8; i++) {
+#pragma omp task
+        {
+            split();
+#pragma omp taskwait
+        }
+    }
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void loop(void)
+{
+    unsigned char seen[40] = {0};
+    int sum = 0;
+#pragma omp taskloop num_tasks(20) shared(seen)
+    for (int i = 0; i < 40; i++) {
+        seen[i]++;
+        work(0.01);
+    }
+    for (int i = 0; i < 40; i++)
+        if (seen[i] != 1)
+            abort();
+#pragma omp taskloop num_tasks(20) reduction(+ : sum)
+    for (int i = 0; i < 40; i++)
+        sum += i;
+    if (sum != 780)
+        abort();
+    __asm__ volatile("");
+}
+/* Each task makes two, and each of these is on a path of its own. */
+__attribute__((noinline)) static void recurse(int n)
+{
+    if (n == 0) {
+        work(0.001);
+        return;
+    }
+#pragma omp task
+    recurse(n - 1);
+#pragma omp task
+    recurse(n - 1);
+#pragma omp taskwait
+    __asm__ volatile("");
+}
+__attribute__((noinline)) static void all(void)
+{
+#pragma omp parallel
+#pragma omp single
+    {
+        first();
+        second();
+        outer();
+        loop();
+        recurse(8);
+    }
+    __asm__ volatile("");
+}
+int main(void)
+{
+    all();
+    return 3;
+}
+END
+# made PROGRAM: measures it, with 2 and with 16 threads.
+made() {
+    local n
+    for n in 2 16; do
+        expect_status 3 env OMP_NUM_THREADS=$n OMP_WAIT_POLICY=passive "$builddir/hpcrun" -e EADDR -o "$1-$n.m" "./$1"
+        expect_status 0 "$builddir/hpcprof" -q -o "$1-$n.db" "$1-$n.m"
+        expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "$1-$n.db"
+        cp out "$1-$n.csv"
+    done
+    python3 - "$1-2.csv" "$1-16.csv" <<'END' || fail "$1: tasks are not below what made them"
+import re, sys
+from paths import paths
+# what each is called by, and its share of the time; recurse: 256 of 1656 ms
+expected = {"first": (["make"], 24.2), "second": (["make"], 12.1), "outer": (["split"], 24.2), "loop": ([], 24.2),
+            "recurse": (None, 15.5)}
+shares = []
+for name in sys.argv[1:]:
+    found, astray, whole = dict.fromkeys(expected, 0), 0, 0
+    for value, path in paths(name):
+        path = [up for up in path if up and not re.search("^loop at|omp_fn|omp_outlined|omp_task_entry", up)]
+        if "work" not in path:
+            continue
+        whole += value
+        inner = path[3:path.index("work")]
+        if path[:3] == ["<program root>", "main", "all"] and inner and inner[0] in expected and (
+                set(inner) == {"recurse"} and len(inner) <= 12 or inner[1:] == expected[inner[0]][0]):
+            found[inner[0]] += value
+        else:
+            astray += value
+            print(" > ".join(path)[:200], value)
+    shares.append({name: 100 * value / whole for name, value in found.items()})
+    print(shares[-1], "elsewhere", 100 * astray / whole)
+    assert astray <= 0.05 * whole
+    assert all(abs(shares[-1][name] - share) < 5 for name, (_, share) in expected.items())
+assert max(abs(shares[0][name] - shares[1][name]) for name in expected) <= 4
+END
+}
+
 # Several threads open regions of the same function at a time: each worker stands below the one that it works for, also if
 # it has worked for another.
 cat >openers.c <<'END'
@@ -432,6 +576,8 @@ if ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp teams.c -o teams 2>err
     teams teams 3
     ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp openers.c -o openers
     openers openers
+    ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp made.c -o made
+    made made
     # The same in the processes of an MPI program.
     cat >ranks.c <<'END'
 #include <mpi.h>
@@ -460,6 +606,8 @@ if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-lib
     teams teams-libomp 3
     clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp openers.c -o openers-libomp
     openers openers-libomp
+    clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp made.c -o made-libomp
+    made made-libomp
 else
     skip_part "there is no clang with libomp"
 fi

@@ -85,6 +85,79 @@ uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site
     return node;
 }
 
+#define TASK_PATHS_MAX 4096 /* of a thread: a recursion may make each of its tasks on a path of its own */
+#define TASK_LEVELS_MAX 6
+
+/* The task that self runs, whose creator this is, or the one that made it, and so on, was made at pc: its creator; the
+ * given one where there are too many levels. 0: none was made there. */
+static uint32_t made_at(uint32_t creator, uintptr_t pc)
+{
+    uint32_t level = creator;
+    for (unsigned i = 0; i < TASK_LEVELS_MAX; i++) {
+        const struct arena_node *node = arena_record_sig(level);
+        uint64_t outer = node->flags & NODE_CREATED ? node->ip : 0;
+        if (outer && node->parent)
+            node = arena_record_sig(node->parent);
+        if (node->ip == pc)
+            return level;
+        if (!outer || outer > UINT32_MAX)
+            return 0;
+        level = (uint32_t)outer;
+    }
+    return creator;
+}
+
+/* Walks the path at site, from the task on that self runs. */
+static uint32_t task_node(struct thread_state *self, const struct alloc_site *site)
+{
+    struct unwind_path *path = &self->task_path;
+    uint32_t generation = loadmap_generation_sig();
+    if (!self->regions.n_task_paths)
+        path->n_frames = 0; /* those of another thread, or none */
+    if (!unwind_is_same_sig(site->pc, site->sp, site->fp, &self->bounds, generation, path)) {
+        struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
+        start.gpr[UNWIND_FP] = site->fp;
+        start.gpr[UNWIND_SP] = site->sp;
+        (void)unwind_walk_sig(&start, &self->bounds, loadmap_find_code_sig, generation, path);
+    }
+    if (path->stop != UNWIND_COMPLETE)
+        return 0;
+    uint32_t n_cut = path->n_cut;
+    task_cut_sig(self, path);
+    if (path->n_cut != n_cut)
+        path->n_reused = 0;
+    return cct_insert_sig(&self->allocs, path);
+}
+
+static uint32_t task_creator(struct thread_state *self, const struct alloc_site *site, uint32_t outer)
+{
+    const struct thread_work *work = work_of_sig(self);
+    const char *position = self->allocs.nodes.position;
+    uint32_t node = task_node(self, site);
+    if (node && outer)
+        node = cct_created_sig(&self->allocs, node, outer);
+    else if (node && work)
+        node = worked_for(self, work, node);
+    self->regions.n_task_paths += self->allocs.nodes.position != position;
+    return node;
+}
+
+uint32_t alloc_events_task_creator(struct thread_state *self, const struct alloc_site *site)
+{
+    uint32_t outer = task_creator_sig(self), known = outer ? made_at(outer, site->pc) : 0;
+    int saved_errno;
+    if (known)
+        return known;
+    if (self->regions.n_task_paths >= TASK_PATHS_MAX || self->in_hook || self->ending || !arena_header_sig() ||
+        python_trust_sig() != PYTHON_NONE || !alloc_wrap_work_enter(&saved_errno))
+        return outer;
+    self->in_hook = 1;
+    uint32_t node = task_creator(self, site, outer);
+    self->in_hook = 0;
+    alloc_wrap_work_leave(saved_errno);
+    return node;
+}
+
 /* Adds to a counter that other threads may add to. is_alone: objmap_is_alone(). */
 static inline void add(_Atomic uint64_t *counter, uint64_t n, bool is_alone)
 {

@@ -27,6 +27,12 @@ void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *
  * is not known to the end, or a hook is at work.  ctx: ordinary code of self, the calling thread, shielded */
 uint32_t alloc_events_creator(struct thread_state *self, const struct alloc_site *site);
 
+/* The same for a task, without a mark. It stands below the path on which the task was made that makes it, if there is
+ * one. Of tasks that make tasks at one place, and where there are very many paths, the outer one's path is all that is
+ * known.
+ * ctx: ordinary code of self, the calling thread */
+uint32_t alloc_events_task_creator(struct thread_state *self, const struct alloc_site *site);
+
 /* Leaves the final statistics in the arena.  ctx: ordinary */
 void alloc_events_end(void);
 

@@ -256,6 +256,17 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
     alloc_wrap_guard_leave();
 }
 
+struct thread_task process_make_task(const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    struct thread_task task = {0};
+    if (self && process_is_ours_sig())
+        task.creator = alloc_events_task_creator(self, site);
+    if (task.creator)
+        task.pid = arena_header_sig()->pid;
+    return task;
+}
+
 /* What is interrupted goes on later with what it has in its registers. And a handler's end sets the alternate stack
  * again that was there at its beginning. */
 bool process_interrupts_us(struct thread_state *self, const struct alloc_site *site)

@@ -442,6 +442,7 @@ static void take_over(struct thread_state *state, const struct thread_state *old
     state->regions = regions;
     state->regions.applied = regions.version - 1;
     state->regions.is_sole = false;
+    state->regions.n_task_paths = 0;
 }
 
 /* Gives samples that wait for answers a little time: at most *n_tries tries. At the limit of processes nobody answers.

@@ -158,9 +158,11 @@ bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, 
 
 uint32_t cct_insert_from_sig(struct cct_tree *tree, struct unwind_path *path, uint32_t first)
 {
-    uint32_t n_frames = path->n_frames;
-    uint32_t start = n_frames - path->n_reused;
+    uint32_t n_frames = path->n_frames - path->n_cut;
+    uint32_t start = path->n_frames - path->n_reused;
     uint32_t node = path->stop == UNWIND_COMPLETE || !tree->partial ? tree->below : tree->below_partial;
+    if (start > n_frames)
+        start = n_frames;
     if (start < first)
         start = first;
     while (start < n_frames && !path->frames[start].node)

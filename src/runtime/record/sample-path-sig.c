@@ -164,6 +164,44 @@ void work_set_sig(struct thread_state *self, const struct thread_work *work)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+/* --- tasks --- */
+
+/* A task may run on any thread, inside of whatever that has called to wait there. Its path is the one on which it was
+ * made, and from there on that of its own function. */
+
+void task_set_sig(struct thread_state *self, const struct thread_task *task)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    self->regions.task = *task;
+    atomic_signal_fence(memory_order_seq_cst);
+    self->regions.version++;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+uint32_t task_creator_sig(const struct thread_state *self)
+{
+    const struct thread_task *task = &self->regions.task;
+    bool is_known = task->pid && task->pid == arena_header_sig()->pid && python_trust_sig() == PYTHON_NONE;
+    return is_known ? task->creator : 0;
+}
+
+/* A task that has gone on to a stack of its own has no frames of others in its path. */
+void task_cut_sig(const struct thread_state *self, struct unwind_path *path)
+{
+    const struct unwind_frame *frames = path->frames;
+    uint32_t i = path->n_frames ? path->n_frames - 1 : 0; /* the outermost one may have no frame address */
+    path->n_cut = 0;
+    if (!task_creator_sig(self))
+        return;
+    while (i > 0 && frames[i - 1].cfa > self->regions.task.frame)
+        i--;
+    const struct unwind_module *module = i > 0 && i < path->n_frames ? frames[i].module : NULL;
+    if (module && module->ref == arena_header_sig()->libhpcrun_module)
+        path->n_cut = path->n_frames - i;
+}
+
+/* --- whose workers they are --- */
+
 static struct {
     const struct thread_state *_Atomic sole;
     atomic_bool is_shared;
@@ -271,7 +309,9 @@ static void regions_apply_sig(struct thread_state *self)
     if (mine->applied == mine->version)
         return;
     mine->applied = mine->version;
-    uint32_t below = node_of_sig(self, top_sig(self));
+    uint32_t creator = task_creator_sig(self);
+    uint32_t top = creator ? cct_created_sig(tree, tree->root, creator) : top_sig(self);
+    uint32_t below = node_of_sig(self, top ? top : tree->root);
     if (below == tree->below)
         return;
     tree->below = below;
@@ -368,6 +408,7 @@ uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *contex
         regions_apply_sig(self);
         walk_sig(self, context);
     }
+    task_cut_sig(self, &self->sample_path);
     *has_frames = true;
     if (ip && ip != arch_pc_of_context_sig(context))
         return leaf_at_sig(self, ip, has_frames);
@@ -400,6 +441,7 @@ uint32_t leaf_of_start_sig(struct thread_state *self, const struct unwind_start 
         for (uint32_t i = 0; i < path->n_frames; i++)
             path->frames[i].node = 0;
     }
+    task_cut_sig(self, path);
     return cct_insert_sig(&self->samples, path);
 }
 

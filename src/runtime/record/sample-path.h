@@ -57,6 +57,16 @@ const struct thread_state *work_sole_sig(void);
 /* self, the calling thread, works on work from now on, or, NULL, on nothing for others.  ctx: ordinary */
 void work_set_sig(struct thread_state *self, const struct thread_work *work);
 
+/* self, the calling thread, runs task from now on.  ctx: ordinary */
+void task_set_sig(struct thread_state *self, const struct thread_task *task);
+
+/* The node, in whatever tree of allocations, of the path on which the task was made that self runs; 0: it runs none, or
+ * the path is not known.  ctx: any, of self */
+uint32_t task_creator_sig(const struct thread_state *self);
+
+/* Takes those frames of path, of self, out of it that are outside of the task which self runs.  ctx: any, of self */
+void task_cut_sig(const struct thread_state *self, struct unwind_path *path);
+
 /* --- the leaf of a path --- */
 
 /* The call-tree node of a sample: the interrupted call path, corrected by the record of a precise event, and extended

@@ -95,6 +95,13 @@ struct thread_work {
 
 #define THREAD_OPEN_MAX 8
 
+/* A task that a thread runs now, for whoever made it. */
+struct thread_task {
+    uint32_t creator; /* node of the path that it was made on, ... */
+    uint32_t pid;     /* ... in this process; 0: not known */
+    uintptr_t frame;  /* of our function that has called the task's */
+};
+
 #define THREAD_REGIONS_MAX 64
 
 /* The regions that the program has entered on this thread and not left. Written by ordinary code of the thread. */
@@ -107,7 +114,9 @@ struct thread_regions {
     uint32_t phase, phase_seen;         /* the name of the phase that it is in, 0: none; arena_header.phase then */
     /* What the thread works on for another one, NULL: nothing; a change counts in version. */
     const struct thread_work *volatile working;
-    uint32_t top, top_of; /* the node of what it worked on last, in the tree with this root */
+    struct thread_task task; /* the innermost one; a change counts in version */
+    uint32_t n_task_paths;   /* paths on which the thread has made tasks */
+    uint32_t top, top_of;    /* the node of what it worked on last, in the tree with this root */
     /* The parallel regions that the thread has opened itself, the outermost first, for workers that know whose they
      * are. */
     struct thread_work open[THREAD_OPEN_MAX];
@@ -245,6 +254,7 @@ struct thread_state {
     struct python_path python;
     struct thread_block_changes block_changes;
     struct unwind_path wait_path;              /* of the last wait */
+    struct unwind_path task_path;              /* of the last call that made a task */
     uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };
 

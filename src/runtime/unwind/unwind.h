@@ -82,6 +82,7 @@ struct unwind_path {
     uint32_t n_reused;           /* out: how many outermost frames, with their node, were reused from the last path */
     uint32_t stop;               /* enum unwind_stop */
     uint32_t generation;         /* load-map generation of the frames; changed: nothing is reused */
+    uint32_t n_cut;              /* for the caller: so many outermost frames are no part of its path in a tree */
     uint32_t first_plain;        /* frames before this one lie inside a signal frame and are always walked anew */
     uintptr_t start_sp;          /* stack pointer of frames[0] */
     struct unwind_frame *frames; /* [n_frames] innermost first; points into store, every walk sets it */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What opens a parallel region of OpenMP or oneTBB, wrapped: the workers of a pool work for whoever opens a region, so
- * their paths go on where that was. The opener notes where it is, which takes a few stores; its path is read from its
- * stack by the handler of a worker that has a sample. A worker of libgomp works only for the thread that made it, and
- * most of libomp's work for one thread; the others run a function of ours, which tells each what it works on. Ordinary
- * code. */
+/* What opens a parallel region of OpenMP or oneTBB, or makes a task of OpenMP, wrapped: the workers of a pool work for
+ * whoever opens a region, so their paths go on where that was. The opener notes where it is, which takes a few stores;
+ * its path is read from its stack by the handler of a worker that has a sample. A worker of libgomp works only for the
+ * thread that made it, and most of libomp's work for one thread; the others run a function of ours, which tells each
+ * what it works on. Ordinary code. */
 #include <stdarg.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "runtime/process/start.h"
@@ -369,6 +370,192 @@ WRAP_EXPORT void __kmpc_fork_teams(void *place, int n_arguments, micro_function 
     take_arguments(arguments, n_given, n_arguments, list);
     va_end(list);
     fork_region(&next, "__kmpc_fork_teams", &site, place, &region, n_arguments);
+}
+
+/* --- tasks of OpenMP --- */
+
+/* When a task runs, who made it may be gone. So the path to the call that makes it is walked at once, and the task
+ * takes the path's node along; its function is called by one of ours. */
+
+/* The calling thread begins to run a task; what it ran before. */
+static struct thread_task begin_task(const struct thread_task *task)
+{
+    struct thread_state *self = thread_self_sig();
+    struct thread_task before = {0};
+    if (self) {
+        before = self->regions.task;
+        task_set_sig(self, task);
+    }
+    return before;
+}
+
+static void end_task(const struct thread_task *before)
+{
+    struct thread_state *self = thread_self_sig(); /* it may have a new state by now */
+    if (self)
+        task_set_sig(self, before);
+}
+
+/* In libgomp a task gets a copy of its data; ours have this in front. A loop of tasks writes each task's part of the
+ * loop into the first words, and reads there what is reduced. */
+struct task_data {
+    long part[2];
+    const void *reduced;
+    bool has_part;
+    uint32_t before_bytes; /* from here to the task's own data, a multiple of its alignment */
+    region_function *function;
+    void (*copy)(void *to, void *from);
+    void *from;
+    size_t n_bytes;
+    struct thread_task task;
+};
+
+static void copy_task(void *to, void *from)
+{
+    const struct task_data *data = from;
+    char *own = (char *)to + data->before_bytes;
+    memcpy(to, from, sizeof *data);
+    if (data->copy)
+        data->copy(own, data->from);
+    else
+        memcpy(own, data->from, data->n_bytes);
+}
+
+static void run_task(void *arguments)
+{
+    const struct task_data *data = arguments;
+    char *own = (char *)arguments + data->before_bytes;
+    struct thread_task task = data->task;
+    region_function *function = data->function;
+    if (data->has_part)
+        memcpy(own, data->part, sizeof data->part);
+    task.frame = (uintptr_t)__builtin_frame_address(0);
+    const struct thread_task before = begin_task(&task);
+    function(own);
+    end_task(&before);
+}
+
+#define ALIGNMENT ((long)_Alignof(struct task_data))
+
+/* Puts *more in front of a task's data; false: the task's path is not known, and it stays as it is. */
+static inline bool enlarge(struct task_data *more, const struct alloc_site *site, long *n_bytes, long *alignment)
+{
+    more->task = process_make_task(site);
+    if (!more->task.pid)
+        return false;
+    *alignment = *alignment < ALIGNMENT ? ALIGNMENT : *alignment;
+    more->n_bytes = (size_t)*n_bytes;
+    more->before_bytes = (uint32_t)(((long)sizeof *more + *alignment - 1) & -*alignment);
+    *n_bytes += more->before_bytes;
+    return true;
+}
+
+#define TASK_DETACHED (1u << 13) /* libgomp writes into the task's data */
+
+typedef void copy_function(void *to, void *from);
+typedef void task_function(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,
+                           bool is_deferred, unsigned flags, void **depend, int priority, void *detach);
+
+WRAP_EXPORT void GOMP_task(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,
+                           bool is_deferred, unsigned flags, void **depend, int priority, void *detach);
+WRAP_EXPORT void GOMP_task(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,
+                           bool is_deferred, unsigned flags, void **depend, int priority, void *detach)
+{
+    static struct next next;
+    const struct alloc_site site = alloc_site_here();
+    task_function *real = (task_function *)find_real(&next, "GOMP_task", site.pc);
+    struct task_data more = {.function = function, .copy = copy, .from = data};
+    if (is_deferred && !(flags & TASK_DETACHED) && enlarge(&more, &site, &n_bytes, &alignment))
+        real(run_task, &more, copy_task, n_bytes, alignment, true, flags, depend, priority, detach);
+    else
+        real(function, data, copy, n_bytes, alignment, is_deferred, flags, depend, priority, detach);
+}
+
+#define LOOP_IF (1u << 10)      /* its tasks are deferred */
+#define LOOP_REDUCED (1u << 12) /* the third word of the data says what */
+
+typedef void task_loop_function(region_function *function, void *data, copy_function *copy, long n_bytes,
+                                long alignment, unsigned flags, unsigned long n_tasks, int priority, long start,
+                                long end, long step);
+
+static inline __attribute__((always_inline)) void
+loop_of_tasks(struct next *next, const char *name, const struct alloc_site *site, region_function *function, void *data,
+              copy_function *copy, long n_bytes, long alignment, unsigned flags, unsigned long n_tasks, int priority,
+              const long range[3])
+{
+    task_loop_function *real = (task_loop_function *)find_real(next, name, site->pc);
+    struct task_data more = {.has_part = true, .function = function, .copy = copy, .from = data};
+    if (flags & LOOP_REDUCED)
+        more.reduced = ((void **)data)[2];
+    if (flags & LOOP_IF && n_bytes >= (long)sizeof more.part && enlarge(&more, site, &n_bytes, &alignment))
+        real(run_task, &more, copy_task, n_bytes, alignment, flags, n_tasks, priority, range[0], range[1], range[2]);
+    else
+        real(function, data, copy, n_bytes, alignment, flags, n_tasks, priority, range[0], range[1], range[2]);
+}
+
+/* The second form counts in unsigned long long, which is passed in the same way. */
+#define LOOP_OF_TASKS(name)                                                                                            \
+    WRAP_EXPORT void name(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,    \
+                          unsigned flags, unsigned long n_tasks, int priority, long start, long end, long step);       \
+    void name(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,                \
+              unsigned flags, unsigned long n_tasks, int priority, long start, long end, long step)                    \
+    {                                                                                                                  \
+        static struct next next;                                                                                       \
+        const struct alloc_site site = alloc_site_here();                                                              \
+        const long range[3] = {start, end, step};                                                                      \
+        loop_of_tasks(&next, #name, &site, function, data, copy, n_bytes, alignment, flags, n_tasks, priority, range); \
+    }
+
+LOOP_OF_TASKS(GOMP_taskloop)
+LOOP_OF_TASKS(GOMP_taskloop_ull)
+
+/* In libomp and libiomp5 a task has two words that only a task with a destructor, and one with a priority, uses. They
+ * take along the task's function, and its path. */
+
+typedef int entry_function(int thread, void *task);
+
+struct task_block {
+    void *shared;
+    entry_function *function;
+    int part;
+    entry_function *real;  /* the destructor */
+    uint32_t creator, pid; /* the priority */
+};
+
+#define TASK_USES_WORDS (1u << 3 | 1u << 5) /* a destructor, a priority */
+
+static int run_block(int thread, void *block)
+{
+    const struct task_block *task = block;
+    const struct thread_task now = {
+        .creator = task->creator, .pid = task->pid, .frame = (uintptr_t)__builtin_frame_address(0)};
+    const struct thread_task before = begin_task(&now);
+    int result = task->real(thread, block);
+    end_task(&before);
+    return result;
+}
+
+typedef void *allocate_function(void *place, int thread, int flags, size_t n_bytes, size_t n_shared_bytes,
+                                entry_function *function);
+
+WRAP_EXPORT void *__kmpc_omp_task_alloc(void *place, int thread, int flags, size_t n_bytes, size_t n_shared_bytes,
+                                        entry_function *function);
+WRAP_EXPORT void *__kmpc_omp_task_alloc(void *place, int thread, int flags, size_t n_bytes, size_t n_shared_bytes,
+                                        entry_function *function)
+{
+    static struct next next;
+    const struct alloc_site site = alloc_site_here();
+    allocate_function *real = (allocate_function *)find_real(&next, "__kmpc_omp_task_alloc", site.pc);
+    struct thread_task task = {0};
+    if (!((unsigned)flags & TASK_USES_WORDS) && n_bytes >= sizeof(struct task_block))
+        task = process_make_task(&site);
+    struct task_block *block = real(place, thread, flags, n_bytes, n_shared_bytes, task.pid ? run_block : function);
+    if (task.pid) {
+        block->real = function;
+        block->creator = task.creator;
+        block->pid = task.pid;
+    }
+    return block;
 }
 
 /* --- regions of oneTBB --- */
