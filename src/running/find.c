@@ -412,7 +412,20 @@ static int explain_pid(const struct running_list *list, pid_t pid)
     return tool_error(list->tool, "process %ld is not being measured, nor is any process that it started", (long)pid);
 }
 
-/* A process, or else those below it: hpcrun itself, a shell, srun, make. */
+/* Keeps a process, or else those below it: hpcrun itself, a shell, srun, make. text: its number, or a job's. */
+static void keep_pid(struct running_list *list, pid_t pid, const char *text)
+{
+    bool is_there = false;
+    char path[64];
+    for (size_t i = 0; i < list->n; i++)
+        is_there |= list->processes[i].pid == pid;
+    (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
+    if (!is_there && access(path, F_OK) != 0)
+        keep(list, is_of_job, text);
+    else
+        keep(list, is_there ? has_pid : is_below, &pid);
+}
+
 static int choose_pid(struct running_list *list, const char *operand)
 {
     char *end;
@@ -421,15 +434,7 @@ static int choose_pid(struct running_list *list, const char *operand)
     pid_t pid = (pid_t)value;
     if (errno || *end || value <= 0 || value != (long)pid)
         return tool_usage(list->tool, "%s: neither a process id nor a directory", operand);
-    bool is_there = false;
-    for (size_t i = 0; i < list->n; i++)
-        is_there |= list->processes[i].pid == pid;
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
-    if (!is_there && access(path, F_OK) != 0)
-        keep(list, is_of_job, operand);
-    else
-        keep(list, is_there ? has_pid : is_below, &pid);
+    keep_pid(list, pid, operand);
     return list->n ? 0 : explain_pid(list, pid);
 }
 
@@ -462,17 +467,12 @@ bool running_keep(struct running_list *list, const char *operand)
 {
     char real[PATH_MAX];
     pid_t pid = operand && strspn(operand, "0123456789") == strlen(operand) ? (pid_t)strtol(operand, NULL, 10) : 0;
-    bool is_there = false;
-    for (size_t i = 0; i < list->n; i++)
-        is_there |= list->processes[i].pid == pid;
     if (!operand)
         return list->n > 0;
-    if (!pid)
-        keep(list, is_in_directory, realpath(operand, real) ? real : "");
-    else if (parent_of(pid))
-        keep(list, is_there ? has_pid : is_below, &pid);
+    if (pid)
+        keep_pid(list, pid, operand);
     else
-        keep(list, is_of_job, operand);
+        keep(list, is_in_directory, realpath(operand, real) ? real : "");
     return list->n > 0;
 }
 

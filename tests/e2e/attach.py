@@ -192,6 +192,47 @@ int main(void)
 """
 failures = []
 args = None
+# One thread: a writer into a pipe whose reader is slow, and a waiter for events that do not come.
+WAITS = r"""
+#include <errno.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static char bytes[1 << 20];
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+int main(void)
+{
+    int ends[2], n_whole = 0, n_late = 0, events = epoll_create1(0);
+    struct epoll_event event;
+    if (pipe(ends) != 0)
+        return 2;
+    if (fork() == 0) {
+        close(ends[1]);
+        while (read(ends[0], bytes, 1 << 16) > 0)
+            usleep(5000);
+        _exit(0);
+    }
+    close(ends[0]);
+    for (int i = 0; i < 8; i++) {
+        n_whole += write(ends[1], bytes, sizeof bytes) == sizeof bytes;
+        n_late += epoll_wait(events, &event, 1, 60) == 0;
+        for (double end = now() + 0.02; now() < end;)
+            ;
+    }
+    close(ends[1]);
+    wait(NULL);
+    printf("%d %d %d\n", n_whole, n_late, errno);
+    return 4;
+}
+"""
+
 scratch = None
 
 
@@ -325,6 +366,27 @@ def test_slow():
     expect(hpcrun.returncode == -signal.SIGQUIT, f"a slow loader: hpcrun returns {hpcrun.returncode}")
     status = finish(process)[0]
     expect(status == 6, f"a slow loader: the program returns {status}")
+
+
+def test_waits():
+    """A thread that sleeps in a call which has done a part of its work, or that waits for a given time, notices nothing."""
+    same("waits", [compile_c("waits", WAITS)], latest=0.3)
+
+
+def test_unread():
+    """Nobody reads what hpcrun says: it leaves the program before it ends."""
+    process = start([compile_c("unread", BUSY, "-pthread")])
+    time.sleep(0.3)
+    hpcrun = subprocess.Popen([BUILD / "hpcrun", "--unsafe-attach", str(process.pid), "-o", scratch / "unread-measured"],
+                              stderr=subprocess.PIPE, text=True)
+    hpcrun.stderr.readline()
+    hpcrun.stderr.close()
+    status = hpcrun.wait(timeout=120)
+    expect(status != -signal.SIGPIPE, "hpcrun was ended by SIGPIPE")
+    expect(process.poll() is None and not is_traced(process.pid), "the program has ended or is traced")
+    expect((scratch / "unread-measured").is_dir(), "there is no measurement")
+    process.kill()
+    finish(process)
 
 
 def test_points():
@@ -494,6 +556,10 @@ def test_refusals():
     refused([compile_c("one-filtered", ONE_FILTERED, "-pthread")], "seccomp filter")
     refused([compile_c("urgent", sleeper % ("#include <signal.h>\nstatic void handle(int n) { (void)n; }",
                                             "signal(SIGURG, handle);"))], "handles SIGURG")
+    refused([compile_c("awaiting", sleeper % ("#include <signal.h>", "sigset_t s; sigemptyset(&s); sigaddset(&s, SIGURG);"
+             " sigprocmask(SIG_BLOCK, &s, NULL); int n; sigwait(&s, &n);"))], "reads SIGURG")
+    refused([compile_c("reading", sleeper % ("#include <signal.h>\n#include <sys/signalfd.h>", "sigset_t s; sigemptyset(&s);"
+             " sigaddset(&s, SIGURG); sigprocmask(SIG_BLOCK, &s, NULL); signalfd(-1, &s, 0);"))], "reads SIGURG")
     refused([compile_c("traced", sleeper % ("#include <sys/prctl.h>\n#include <sys/ptrace.h>", "if (fork() == 0) {"
              " prctl(PR_SET_PDEATHSIG, 9); ptrace(PTRACE_SEIZE, getppid(), 0, 0); }"), "-D_GNU_SOURCE")], "is traced by process")
     plain = compile_c("plain", sleeper % ("", ""))

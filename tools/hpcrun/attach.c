@@ -21,6 +21,7 @@
 
 #include "base/input.h"
 #include "base/path.h"
+#include "base/process.h"
 #include "inject.h"
 #include "running/running.h"
 
@@ -68,20 +69,28 @@ static int check_surroundings(pid_t pid, struct error *err)
     return 0;
 }
 
-/* Whether a thread runs under a seccomp filter, or in strict mode. */
-static bool has_filter(pid_t pid)
+/* Whether one of the threads is like that. */
+static bool has_thread(pid_t pid, bool (*is_it)(pid_t pid, pid_t tid))
 {
-    char path[64], text[64];
+    char path[64];
     (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
     DIR *tasks = opendir(path);
     bool has_any = false;
     for (const struct dirent *task; tasks && !has_any && (task = readdir(tasks));) {
         pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
-        has_any = tid > 0 && status_line(tid, "Seccomp:", text, sizeof text) && strcmp(text, "0") != 0;
+        has_any = tid > 0 && is_it(pid, tid);
     }
     if (tasks)
         (void)closedir(tasks);
     return has_any;
+}
+
+/* It runs under a seccomp filter, or in strict mode. */
+static bool is_filtered(pid_t pid, pid_t tid)
+{
+    char text[64];
+    (void)pid;
+    return status_line(tid, "Seccomp:", text, sizeof text) && strcmp(text, "0") != 0;
 }
 
 /* What /proc/PID/status says against it. */
@@ -100,7 +109,7 @@ static int check_status(pid_t pid, struct error *err)
     if (status_line(pid, "TracerPid:", text, sizeof text) && strcmp(text, "0") != 0)
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld is traced by process %s (a debugger or strace); end that first", (long)pid, text);
-    if (has_filter(pid))
+    if (has_thread(pid, is_filtered))
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld runs under a seccomp filter, which may end it for a system call of ours; start "
                          "it by hpcrun",
@@ -111,12 +120,61 @@ static int check_status(pid_t pid, struct error *err)
     return 0;
 }
 
+/* Whether a descriptor of the process is one that reads SIGURG. */
+static bool reads_signal(pid_t pid)
+{
+    char path[64], line[256];
+    bool has_any = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/fdinfo", (long)pid);
+    DIR *descriptors = opendir(path);
+    for (const struct dirent *one; descriptors && !has_any && (one = readdir(descriptors));) {
+        long number = strtol(one->d_name, NULL, 10);
+        (void)snprintf(path, sizeof path, "/proc/%ld/fdinfo/%ld", (long)pid, number);
+        FILE *file = one->d_name[0] != '.' ? input_stream(path) : NULL;
+        while (file && !has_any && fgets(line, sizeof line, file))
+            has_any = strncmp(line, "sigmask:", 8) == 0 && strtoull(line + 8, NULL, 16) & SIGURG_BIT;
+        if (file)
+            (void)fclose(file);
+    }
+    if (descriptors)
+        (void)closedir(descriptors);
+    return has_any;
+}
+
+/* Whether the thread, which is not stopped, waits for SIGURG by a call. */
+static bool awaits_signal(pid_t pid, pid_t tid)
+{
+    char path[64];
+    long call = -1;
+    unsigned long long address = 0;
+    uint64_t set = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
+    FILE *file = input_stream(path);
+    if (!file || fscanf(file, "%ld %llx", &call, &address) != 2)
+        call = -1;
+    if (file)
+        (void)fclose(file);
+    if (call != SYS_rt_sigtimedwait)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
+    int fd = open(path, O_RDWR | O_CLOEXEC); /* as inject.c opens it: it is no file of anybody's */
+    bool awaits = fd >= 0 && pread(fd, &set, sizeof set, (off_t)address) == sizeof set && set & SIGURG_BIT;
+    if (fd >= 0)
+        (void)close(fd);
+    return awaits;
+}
+
 static int check_signal(pid_t pid, struct error *err)
 {
     char text[512];
     if (status_line(pid, "SigCgt:", text, sizeof text) && strtoull(text, NULL, 16) & SIGURG_BIT)
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld handles SIGURG, the signal that brings the samples; start it by hpcrun",
+                         (long)pid);
+    if (reads_signal(pid) || has_thread(pid, awaits_signal))
+        return error_set(err, ERR_UNSUPPORTED,
+                         "process %ld reads SIGURG, the signal that brings the samples, by signalfd or sigwait; start "
+                         "it by hpcrun",
                          (long)pid);
     return 0;
 }
@@ -295,18 +353,26 @@ static pid_t make_stand_in(void)
     _exit(0);
 }
 
-/* Whether one of the signals that we hold back has come since the last time. */
+/* The signals that end a measurement: we leave the program before they may end us. SIGPIPE is one of them, as nobody
+ * may read what we say. */
+static void ends_fill(sigset_t *ends)
+{
+    (void)sigemptyset(ends);
+    (void)sigaddset(ends, SIGINT);
+    (void)sigaddset(ends, SIGTERM);
+    (void)sigaddset(ends, SIGHUP);
+    (void)sigaddset(ends, SIGPIPE);
+}
+
+/* Whether one of them has come since the last time that somebody has sent. */
 static bool is_told_to_end(void)
 {
     const struct timespec none = {0};
     sigset_t ends;
     bool is_told = false;
-    (void)sigemptyset(&ends);
-    (void)sigaddset(&ends, SIGINT);
-    (void)sigaddset(&ends, SIGTERM);
-    (void)sigaddset(&ends, SIGHUP);
-    while (sigtimedwait(&ends, NULL, &none) > 0)
-        is_told = true;
+    ends_fill(&ends);
+    for (int number; (number = sigtimedwait(&ends, NULL, &none)) > 0;)
+        is_told |= number != SIGPIPE;
     return is_told;
 }
 
@@ -314,10 +380,7 @@ static bool is_told_to_end(void)
 static bool wait_for_end(int program_fd, uint64_t duration_ns)
 {
     sigset_t ends;
-    (void)sigemptyset(&ends);
-    (void)sigaddset(&ends, SIGINT);
-    (void)sigaddset(&ends, SIGTERM);
-    (void)sigaddset(&ends, SIGHUP);
+    ends_fill(&ends);
     int signals = signalfd(-1, &ends, SFD_CLOEXEC);
     struct pollfd wait[2] = {{.fd = program_fd, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
     struct timespec rest = {.tv_sec = (time_t)(duration_ns / 1000000000), .tv_nsec = (long)(duration_ns % 1000000000)};
@@ -332,10 +395,7 @@ static bool wait_for_end(int program_fd, uint64_t duration_ns)
 static void block_ends(void)
 {
     sigset_t ends;
-    (void)sigemptyset(&ends);
-    (void)sigaddset(&ends, SIGINT);
-    (void)sigaddset(&ends, SIGTERM);
-    (void)sigaddset(&ends, SIGHUP);
+    ends_fill(&ends);
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
 }
 
@@ -354,25 +414,15 @@ static void await_written(int fd)
 /* Seconds since the process began. */
 static double age_of(pid_t pid)
 {
-    char path[64], text[1024];
-    unsigned long long start = 0;
+    struct proc_stat stat;
     double now = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *file = input_stream(path);
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    text[n] = '\0';
-    if (file)
-        (void)fclose(file);
-    const char *at = strrchr(text, ')');
-    if (at)
-        (void)sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                     &start);
-    file = input_stream("/proc/uptime");
+    (void)proc_stat_read(pid, &stat);
+    FILE *file = input_stream("/proc/uptime");
     if (file && fscanf(file, "%lf", &now) != 1)
         now = 0;
     if (file)
         (void)fclose(file);
-    return now - (double)start / (double)sysconf(_SC_CLK_TCK);
+    return now - (double)stat.start / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* The reports tell it, too: the plan goes into all files. */

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -28,6 +29,8 @@
 
 #define TRIES_MAX 400
 #define PATIENCE_MS 10000  /* a call that takes longer is spoken of, again and again */
+#define BEGIN_MS 30        /* that we look whether a wait begins */
+#define RUN_NS 200000      /* without going to sleep: then it runs code of the program */
 #define STOP_MS 200        /* in the kernel, a thread may not stop for a while */
 #define STACK_BYTES 98304  /* that a call may need */
 #define RED_ZONE 128       /* bytes below the stack pointer that belong to the interrupted function */
@@ -40,6 +43,7 @@
 
 struct inject_thread {
     pid_t pid, tid;
+    uint64_t wait_began_ms; /* a wait for a given time in which it is now, by now_ms, or later */
     struct user_regs_struct saved;
     unsigned char xstate[XSTATE_BYTES];
     size_t n_xstate;
@@ -195,21 +199,33 @@ static bool is_cut(const struct user_regs_struct *regs)
     return false;
 }
 
-static void mend(struct user_regs_struct *regs)
+/* A wait for a given time that would begin anew, and has its time in a register. */
+static bool is_timed(long call, uint64_t timeout)
 {
-    if (is_cut(regs))
-        regs->rax = (unsigned long long)RESTART;
+    return (call == SYS_epoll_wait || call == SYS_epoll_pwait) && (int)timeout > 0;
+}
+
+/* The call is made once more, for the rest of its time. */
+static void mend(const struct inject_thread *thread, struct user_regs_struct *regs)
+{
+    if (!is_cut(regs))
+        return;
+    regs->rax = (unsigned long long)RESTART;
+    if (is_timed((long)regs->orig_rax, regs->r10)) {
+        int64_t rest_ms = (int)regs->r10 - (int64_t)(now_ms() - thread->wait_began_ms);
+        regs->r10 = rest_ms > 0 ? (uint64_t)rest_ms : 0;
+    }
 }
 
 /* Lets a thread go that nothing was done to. */
-static void let_go(pid_t tid)
+static void let_go(const struct inject_thread *thread)
 {
     struct user_regs_struct regs;
-    if (ptrace(PTRACE_GETREGS, tid, NULL, &regs) == 0 && is_cut(&regs)) {
-        mend(&regs);
-        (void)ptrace(PTRACE_SETREGS, tid, NULL, &regs);
+    if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &regs) == 0 && is_cut(&regs)) {
+        mend(thread, &regs);
+        (void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &regs);
     }
-    (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+    (void)ptrace(PTRACE_DETACH, thread->tid, NULL, NULL);
 }
 
 static bool save(struct inject_thread *thread)
@@ -240,7 +256,7 @@ static void give_back(struct inject_thread *thread)
 {
     struct user_regs_struct regs = thread->saved;
     struct iovec part = {thread->xstate, thread->n_xstate};
-    mend(&regs);
+    mend(thread, &regs);
     (void)ptrace(PTRACE_SETREGSET, thread->tid, (void *)(uintptr_t)NT_X86_XSTATE, &part);
     (void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &regs);
     (void)ptrace(PTRACE_SETSIGMASK, thread->tid, (void *)sizeof thread->mask, &thread->mask);
@@ -630,35 +646,144 @@ static int view_make(struct view *view, pid_t pid, int memory_fd, struct error *
 
 /* --- a thread at a safe point --- */
 
-/* What a thread does now, without stopping it: false when it sleeps where it cannot be stopped. */
-static bool may_stop(pid_t pid, pid_t tid)
+/* What a thread does now, seen without stopping it. */
+struct doing {
+    char state;
+    long call; /* that it is in, -1: none */
+    uint64_t arguments[6];
+};
+
+static struct doing look_at(pid_t pid, pid_t tid)
 {
-    char path[64], text[256], *end;
-    long number = -1;
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", (long)pid, (long)tid);
+    struct doing doing = {.state = '?', .call = -1};
+    char path[64], text[256];
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
     FILE *file = input_stream(path);
+    char *at = file ? fgets(text, sizeof text, file) : NULL;
+    if (file)
+        (void)fclose(file);
+    if (at && *at != 'r')
+        doing.call = strtol(at, &at, 10);
+    for (unsigned i = 0; doing.call >= 0 && i < 6; i++)
+        doing.arguments[i] = strtoull(at, &at, 16);
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", (long)pid, (long)tid);
+    file = input_stream(path);
     size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
     text[n] = '\0';
     if (file)
         (void)fclose(file);
-    end = strrchr(text, ')');
-    if (!end || (end[2] != 'R' && end[2] != 'S'))
-        return false;
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
-    file = input_stream(path);
-    if (file && fscanf(file, "%ld", &number) != 1)
-        number = -1;
+    const char *end = strrchr(text, ')');
+    if (end && end[1])
+        doing.state = end[2];
+    return doing;
+}
+
+/* Whether a call that sleeps may have done a part of its work, which it would return when the thread is stopped. One
+ * that reads returns with what there is, unless it was told to wait for all. */
+static bool has_part_done(const struct doing *doing)
+{
+    static const long calls[] = {SYS_write,          SYS_writev,          SYS_pwrite64,         SYS_pwritev,
+                                 328 /* pwritev2 */, SYS_sendto,          SYS_sendmsg,          SYS_sendmmsg,
+                                 SYS_sendfile,       SYS_splice,          SYS_vmsplice,         SYS_tee,
+                                 SYS_recvmmsg,       SYS_copy_file_range, SYS_process_vm_readv, SYS_vfork};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (doing->call == calls[i])
+            return true;
+    return (doing->call == SYS_recvfrom && doing->arguments[3] & MSG_WAITALL) ||
+           (doing->call == SYS_recvmsg && doing->arguments[2] & MSG_WAITALL);
+}
+
+/* Whether a call that sleeps has a time in memory after which it gives up, and would begin to wait anew. */
+static bool has_time_in_memory(const struct doing *doing)
+{
+    return (doing->call == SYS_rt_sigtimedwait && doing->arguments[2]) ||
+           (doing->call == SYS_semtimedop && doing->arguments[3]) ||
+           (doing->call == SYS_io_getevents && doing->arguments[4]) ||
+           (doing->call == 333 /* io_pgetevents */ && doing->arguments[4]) ||
+           (doing->call == 441 /* epoll_pwait2 */ && doing->arguments[3]);
+}
+
+/* How often the thread has gone to sleep. */
+static uint64_t n_sleeps(pid_t pid, pid_t tid)
+{
+    static const char name[] = "voluntary_ctxt_switches:";
+    char path[64], line[256];
+    uint64_t n = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, (long)tid);
+    FILE *file = input_stream(path);
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, sizeof name - 1) == 0)
+            n = strtoull(line + sizeof name - 1, NULL, 10);
     if (file)
         (void)fclose(file);
-    return number != SYS_vfork;
+    return n;
+}
+
+/* Waits a little for the thread to begin another wait; when that was, 0: it has not. */
+static uint64_t await_begin(pid_t pid, pid_t tid)
+{
+    uint64_t before = n_sleeps(pid, tid);
+    for (uint64_t last_ms = now_ms(), end_ms = last_ms + BEGIN_MS; last_ms < end_ms;) {
+        pause_us(1000);
+        if (n_sleeps(pid, tid) != before)
+            return last_ms;
+        last_ms = now_ms();
+    }
+    return 0;
+}
+
+/* CPU time of the thread, ns. */
+static uint64_t cpu_ns(pid_t pid, pid_t tid)
+{
+    char path[64];
+    unsigned long long ns = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/schedstat", (long)pid, (long)tid);
+    FILE *file = input_stream(path);
+    if (file && fscanf(file, "%llu", &ns) != 1)
+        ns = 0;
+    if (file)
+        (void)fclose(file);
+    return ns;
+}
+
+/* Whether the thread has run for a while without going to sleep. One that can run may also have been woken inside of a
+ * call, and go on there. */
+static bool runs_freely(pid_t pid, pid_t tid)
+{
+    uint64_t before = n_sleeps(pid, tid), before_ns = cpu_ns(pid, tid);
+    for (uint64_t end_ms = now_ms() + BEGIN_MS; now_ms() < end_ms;) {
+        pause_us(500);
+        if (n_sleeps(pid, tid) != before)
+            return false;
+        if (cpu_ns(pid, tid) - before_ns >= RUN_NS)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the thread can be stopped without that anything shows of it; not when it sleeps in a call that would return
+ * something else then. A wait for a given time is known from its beginning. */
+static bool may_stop(struct inject_thread *thread)
+{
+    struct doing doing = look_at(thread->pid, thread->tid);
+    thread->wait_began_ms = now_ms();
+    if (is_timed(doing.call, doing.arguments[3])) {
+        thread->wait_began_ms = await_begin(thread->pid, thread->tid);
+        if (!thread->wait_began_ms)
+            return false;
+        doing = look_at(thread->pid, thread->tid);
+    }
+    if (doing.state == 'R')
+        return runs_freely(thread->pid, thread->tid);
+    return doing.state == 'S' && doing.call >= 0 && !has_part_done(&doing) && !has_time_in_memory(&doing);
 }
 
 /* Stops the thread, asks whether it is at a safe point, and if so lets work make its calls. 1: it has. */
 static int try_thread(struct view *view, struct inject_thread *thread, inject_work *work, void *context, int *result,
                       struct error *err)
 {
-    if (!may_stop(thread->pid, thread->tid)) {
-        (void)against(view, "it sleeps where it cannot be stopped, or is stopped");
+    if (!may_stop(thread)) {
+        (void)against(view, "it sleeps in a call that would return something else, or is stopped");
         return 0;
     }
     if (ptrace(PTRACE_SEIZE, thread->tid, NULL, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD) != 0)
@@ -672,7 +797,7 @@ static int try_thread(struct view *view, struct inject_thread *thread, inject_wo
         return 0;
     }
     if (!save(thread) || !is_safe(view, thread)) {
-        let_go(thread->tid);
+        let_go(thread);
         return 0;
     }
     *result = work(thread, context, err);
