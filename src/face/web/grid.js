@@ -74,6 +74,7 @@ export class Grid {
         this.options = options;
         this.height = options.height || 26;
         /** @type {GridColumn[]} */ this.columns = [];
+        /** @type {GridColumn[]} */ this.titled = []; // whose titles the head has
         this.n = 0;
         this.sort = "";
         /** @type {Map<string, Uint32Array>} */ this.orders = new Map();
@@ -158,14 +159,22 @@ export class Grid {
         return order;
     }
 
+    /** Of the same columns the titles stay, so that the keyboard stays where it is. */
     drawHead() {
-        this.head.replaceChildren(...this.columns.map((column, i) => {
-            const isThis = this.sort.replace(/^-/, "") === column.key, falls = this.sort.startsWith("-");
-            const title = button(column.title + (isThis ? (falls ? " \u25be" : " \u25b4") : ""), () => this.sortBy(column));
-            title.title = column.help || "Sort by this";
-            return attributes(make("div", column.classes || "", title), {role: "columnheader", "aria-colindex": i + 1,
-                                                                        "aria-sort": isThis ? (falls ? "descending" : "ascending") : "none"});
-        }));
+        if (this.titled !== this.columns)
+            this.head.replaceChildren(...this.columns.map((column, i) => {
+                const title = button("", () => this.sortBy(column));
+                title.title = column.help || "Sort by this";
+                return attributes(make("div", column.classes || "", title), {role: "columnheader", "aria-colindex": i + 1});
+            }));
+        this.titled = this.columns;
+        this.columns.forEach((column, i) => {
+            const isThis = this.sort.replace(/^-/, "") === column.key, falls = this.sort.startsWith("-"), place = this.head.children[i];
+            const title = /** @type {HTMLElement} */ (place.firstChild), text = column.title + (isThis ? (falls ? " \u25be" : " \u25b4") : "");
+            if (title.textContent !== text)
+                title.textContent = text;
+            attributes(/** @type {HTMLElement} */ (place), {"aria-sort": isThis ? (falls ? "descending" : "ascending") : "none"});
+        });
     }
 
     /** @param {GridColumn} column */
@@ -176,7 +185,9 @@ export class Grid {
             this.options.onSort(sort);
         else
             this.arrange(sort, this.keeps);
-        /** @type {HTMLElement | undefined} */ (this.head.children[at]?.firstChild)?.focus();
+        const title = /** @type {HTMLElement | undefined} */ (this.head.children[at]?.firstChild);
+        if (title && document.activeElement !== title) // it is asked for where it is not: the browser would lay out at once
+            title.focus();
     }
 
     draw() {

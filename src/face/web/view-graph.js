@@ -142,13 +142,14 @@ function namesIn(nodes) {
 /**
  * What nodes of each mark cost together, each with what is below it: of those below one of the same mark nothing more is counted.
  * @param {Tree} base
- * @param {Uint8Array} marks by row
+ * @param {Uint8Array} marks by text
+ * @param {ArrayLike<number>} texts the text of each row
  * @returns {number[]}
  */
-function sumsByMark(base, marks) {
+function sumsByMark(base, marks, texts) {
     const {n, of, end, value} = base, sums = new Array(MARK_WORDS.length).fill(0), until = new Uint32Array(MARK_WORDS.length);
     for (let i = 0; i < n; i++) {
-        const mark = marks[of[i]];
+        const mark = marks[texts[of[i]]];
         if (mark && i >= until[mark]) {
             sums[mark] += value[i];
             until[mark] = end[i];
@@ -181,20 +182,15 @@ function findMarks() {
     mark(state.active, 4);
     graphMarks.marks = marks;
     graphHits = new Uint8Array(nTexts);
-    const low = state.filter.toLowerCase(), names = namesIn(nodes), rows = new Uint8Array(nodes.n), made = [];
+    const low = state.filter.toLowerCase(), names = namesIn(nodes), made = [];
     if (low)
         names.ids.forEach((id, i) => (graphHits[id] = names.low[i].includes(low) ? 1 : 0));
     const part = (/** @type {number} */ value) => (state.percent === "absolute" ? short(value) : percent((100 * value) / (base.total || 1)));
-    if (low && words) {
-        for (let row = 0; row < nodes.n; row++)
-            rows[row] = graphHits[words[row]];
-        made.push(`"${state.filter}" is in ${part(sumsByMark(base, rows)[1])}.`);
-    }
+    if (low && words)
+        made.push(`"${state.filter}" is in ${part(sumsByMark(base, graphHits, words)[1])}.`);
     graphMarks.base = 0;
     if (state.active && items) {
-        for (let row = 0; row < nodes.n; row++)
-            rows[row] = marks[items[row]];
-        const [, , others, , own] = sumsByMark(base, rows);
+        const [, , others, , own] = sumsByMark(base, marks, items);
         graphMarks.base = own || others;
         if (own)
             made.push(`${titleOf(state.active)}: ${part(own)}.`);
