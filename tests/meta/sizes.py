@@ -28,6 +28,7 @@ BELOW = (
     "the room of sessions, the columns of tables, the public faces of streams and texts, and the sessions of Python with their\n"
     "test and the benchmark of tables came then; levels of detail of time lines, with what viewers ask of them, came after;\n"
     "the screen of a terminal has a file for each view;\n"
+    "somebody who does whatever comes in a page is a test of its own;\n"
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
     "the room of processes that run, with its test; files of callgrind read and written whole.",
@@ -46,7 +47,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1410, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1411, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
