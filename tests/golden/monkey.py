@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Somebody who does whatever comes, as fast as it goes, in the page of a database and in the time line of a recording: random
+clicks, keys, choices, searches and sizes of the window, in Chromium. Nothing is said in the console, and the page does not grow: what
+is alive of its memory at the end, after a collection, is at most a twentieth and 1 MiB more than after the first third, in which each
+view was opened (500 steps at least: else it is not judged). LOCUS_MONKEY_SECONDS: for how long, each (15)."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import browser  # noqa: E402
+import bundle  # noqa: E402
+import measurement as m  # noqa: E402
+import tracedat  # noqa: E402
+import viewer  # noqa: E402
+
+SECONDS = int(os.environ.get("LOCUS_MONKEY_SECONDS", "15"))
+SIZES = [(1400, 900), (1024, 700), (720, 1000), (390, 800), (1900, 500)]
+ALIVE_MOST, SLACK_BYTES = 1.05, 1 << 20  # the page's own caches are filled by chance
+WARM_STEPS = 500  # until each view was opened: before that all of them grow
+failures = []
+
+
+def troubles(page):
+    """What was said in the console, but for what is the monkey's fault: a click that nobody made opens no dialog of files."""
+    return [text for text in page.browser.troubles if not text.startswith("File chooser dialog")]
+
+
+def alive_bytes(page):
+    """What is alive of the page's memory."""
+    for _ in range(3):
+        page.browser.call("HeapProfiler.collectGarbage")
+    usage = page.browser.call("Runtime.getHeapUsage")
+    return usage["usedSize"] + usage.get("embedderHeapUsedSize", 0)
+
+
+def play(name, page, address, view, seed):
+    """Does what a monkey does, and judges what is left."""
+    dice, steps, n, warm, alive = random.Random(seed), [], 0, 0, []
+    page.browser.call("HeapProfiler.enable")
+    if not page.open(address, f"view={view}"):
+        failures.append(f"{name}: the page says that it cannot be used")
+        return
+    for third in range(3):
+        deadline = time.monotonic() + SECONDS / 3
+        while time.monotonic() < deadline and not troubles(page):
+            if dice.random() < 0.03:
+                page.browser.size(*dice.choice(SIZES))
+            steps = [*steps[-14:], page.step(dice)]
+            n += 1
+            if n % 50 == 0:
+                page.settle()
+        if third == 0:
+            warm = n
+        if third != 1:
+            page.settle()
+            alive.append(alive_bytes(page))
+    if troubles(page):
+        failures.append(f"{name}: after {n} steps {troubles(page)[:3]}; the last ones: {steps}")
+    elif warm >= WARM_STEPS and alive[1] > ALIVE_MOST * alive[0] + SLACK_BYTES:
+        failures.append(f"{name}: {n} steps, {alive[0]} bytes alive have become {alive[1]}")
+    print(f"{name}: {n} steps, {alive[0] / 1e6:.2f} MB alive after a third, {alive[1] / 1e6:.2f} MB at the end")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as scratch_name:
+        scratch = pathlib.Path(scratch_name)
+        try:
+            page = viewer.Viewer(scratch / "profile")
+        except browser.Failure as failure:
+            print("SKIP:", failure)
+            sys.exit(77)
+        data = json.loads((bundle.golden("report") / "minicg.json").read_text(encoding="utf-8"))
+        m.write_database(scratch / "database", data)
+        tracedat.write_tiled(scratch / "tiled.dat", 20_000)
+        for name, made, view in (("database", scratch / "database", "vars"), ("time line", scratch / "tiled.dat", "timeline")):
+            file = scratch / f"{name}.html"
+            subprocess.run([BUILD / "hpcviewer", "-o", file, made], check=True, stdout=subprocess.DEVNULL)
+            play(name, page, f"file://{file}", view, len(name))
+        page.close()
+    for failure in failures:
+        print("FAIL:", failure[:3000])
+    sys.exit(1 if failures else 0)
+
+
+main()
