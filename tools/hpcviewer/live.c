@@ -171,29 +171,25 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
 {
     json_t *asked = json_loads(question, JSON_REJECT_DUPLICATES, NULL);
     const char *report = json_string_value(json_object_get(asked, "report"));
-    const char *command = json_string_value(json_object_get(asked, "command"));
+    bool is_live = report && strcmp(report, "live") == 0;
     struct follow_state state;
-    struct buf words = {0}, says = {0};
-    struct error err = {0};
-    if (!report || strcmp(report, "live") != 0) {
+    struct buf words = {0};
+    if (!is_live || !live) {
+        buf_printf(out, "%s", is_live ? "{}" : "");
         json_decref(asked);
-        return false;
+        return is_live;
     }
     if (json_is_true(json_object_get(asked, "take")) && live->is_newer)
         (void)renew(live);
-    if (command && follow_control(live->follow, command, &says, &err) != 0)
-        buf_printf(&says, "%s", err.text);
     follow_state(live->follow, &state);
     tell(live, &words);
-    json_t *answer = json_pack("{s:i,s:b,s:b,s:b,s:s,s:s}", "number", (int)live->number, "newer", live->is_newer,
-                               "over", state.is_over, "paused", state.is_paused, "words", words.data ? words.data : "",
-                               "says", says.data ? says.data : "");
+    json_t *answer = json_pack("{s:i,s:b,s:b,s:s}", "number", (int)live->number, "newer", live->is_newer, "over",
+                               state.is_over, "words", words.data ? words.data : "");
     char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
     buf_printf(out, "%s", text ? text : "{}");
     free(text);
     json_decref(answer);
     json_decref(asked);
     buf_fini(&words);
-    buf_fini(&says);
     return true;
 }

@@ -195,7 +195,7 @@ static int serve_on(struct served *served, struct http *http, struct door *door,
 static int ask(void *context, const char *question, struct buf *out, struct error *err)
 {
     struct served *served = context;
-    if (served->live && live_view_answer(served->live, question, out))
+    if (live_view_answer(served->live, question, out))
         return 0;
     return session_ask_packed(served->session, question, out, err);
 }

@@ -83,6 +83,18 @@ async function fetchAnswer(key) {
     return decode(await response.arrayBuffer());
 }
 
+/**
+ * How far a program is that runs, {} where none does.
+ * @param {boolean} takes whether what is newer is wanted
+ * @returns {Promise<any>}
+ */
+export async function askLive(takes) {
+    const response = await fetch("/ask", {method: "POST", body: canonical({report: "live", take: takes}), headers: {Authorization: "Bearer " + secret}});
+    if (!response.ok)
+        throw new Error(await response.text());
+    return JSON.parse(new TextDecoder().decode(await response.arrayBuffer()));
+}
+
 /** What no command prints. */
 const ONLY_VIEWERS = ["source", "nodes", "trust", "session"];
 
@@ -124,6 +136,18 @@ export function forget(request) {
     const key = canonical(request);
     asked.delete(key);
     answers.delete(key);
+}
+
+/** What is not asked anew, since it is of no use in pieces: time lines. */
+const KEPT_REPORTS = ["streams", "timeline", "window", "stay", "events"];
+
+/** Lets go of all answers: there are newer ones. */
+export function forgetAll() {
+    for (const key of [...asked.keys()])
+        if (!KEPT_REPORTS.includes(JSON.parse(key).report)) {
+            asked.delete(key);
+            answers.delete(key);
+        }
 }
 
 /**

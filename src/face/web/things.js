@@ -293,6 +293,12 @@ export function standIn(t, item, kind) {
     return kind === "variable" ? variableOf(t, item) : kind === "function" ? functionOf(t, item) : lineOf(t, item);
 }
 
+/** Lets go of what was made of tables, when newer ones came. */
+export function forgetTables() {
+    index = null;
+    kept.clear();
+}
+
 /** @typedef {{variables: Map<string, number>, lines: Map<string, number>, functions: Map<string, number>}} Related identities, with their share of the thing, 0 to 1 */
 
 /** @type {Map<string, Related>} */ const kept = new Map();

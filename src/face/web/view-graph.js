@@ -224,6 +224,33 @@ function drawTrail() {
 
 // --- what is drawn -----------------------------------------------------------------------------------------------------
 
+/** The names from the root to the node that is zoomed to; in newer numbers it has another one. */
+function zoomedPlace() {
+    const {tree} = graphKept, place = [];
+    for (let at = zoomedNode(); tree && at >= 0; at = tree.parent[at])
+        place.unshift(nameIn(at));
+    return place;
+}
+
+/**
+ * The node at a place, -1: it is not there any more.
+ * @param {string[]} place
+ */
+function nodeAtPlace(place) {
+    const tree = /** @type {Tree} */ (graphKept.tree);
+    let found = -1;
+    for (const name of place) {
+        const above = found;
+        found = -1;
+        for (let i = 0; i < tree.n && found < 0; i++)
+            if (tree.parent[i] === above && nameIn(i) === name)
+                found = i;
+        if (found < 0)
+            return -1;
+    }
+    return found;
+}
+
 /**
  * @param {Answer} nodes
  * @param {string} item of the function in the middle
@@ -235,7 +262,7 @@ function makeTree(nodes, item) {
         return false;
     let base = state.trail.filter((step) => !step.startsWith("hide ")).reduce(stepped, treeOf(nodes, mode === "data"));
     base = folded(base, mode === "calls" ? {loops: false, lines: false, runtime} : {loops, lines, runtime});
-    const isSame = graphKept.nodes === nodes;
+    const isSame = graphKept.nodes === nodes, place = isSame || graphKept.key !== key ? [] : zoomedPlace();
     graphKept = {key, nodes, base, tree: base};
     if (!isSame)
         graphMarks.items.clear();
@@ -246,6 +273,10 @@ function makeTree(nodes, item) {
     else if (mode === "sandwich")
         graphKept.tree = sandwich(base, middleOf(base, item));
     graphKept.tree = hiding(/** @type {Tree} */ (graphKept.tree), state.trail.filter((step) => step.startsWith("hide ")).map((step) => step.slice(5)));
+    if (place.length) {
+        const at = nodeAtPlace(place);
+        wantGraph({zoom: at < 0 ? -1 : mode === "bottom-up" || mode === "sandwich" ? at : nodes.number("node", graphKept.tree.of[at])});
+    }
     return true;
 }
 

@@ -16,10 +16,11 @@ export const trust = {
     open(panel) {
         trustPanel = panel;
     },
-    async draw() {
+    async draw(_, mask) {
         const made = await ask(TRUST), session = answered({report: "session"});
-        if (!trustPanel || trustPanel.firstChild)
+        if (!trustPanel || (trustPanel.firstChild && !mask.has("data")))
             return;
+        trustPanel.replaceChildren();
         const events = new Map();
         for (let i = 0; i < made.n; i++) {
             const event = made.text("event", i);

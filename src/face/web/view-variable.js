@@ -246,9 +246,9 @@ export const variable = {
     open(made) {
         variablePanel = made;
     },
-    async draw(item) {
-        const t = tables(), row = t ? rowOf(t, item) : -1;
-        if (!variablePanel || !t || row < 0 || variableDrawn === item + state.metric)
+    async draw(item, mask) {
+        const t = tables(), row = t ? rowOf(t, item) : -1, isSame = variableDrawn === item + state.metric;
+        if (!variablePanel || !t || row < 0 || (isSame && !mask.has("data")))
             return;
         variableDrawn = item + state.metric;
         const name = t.vars.text("variable", row), site = t.vars.text("alloc_site", row);
@@ -259,6 +259,7 @@ export const variable = {
             return;
         variablePanel.append(...(patterns ? patternOf(patterns, rowsAbout(patterns, name, site)) : []), (sharing && sharingOf(sharing, rowsAbout(sharing, name, site))) || "",
                      (touch && touchersOf(touch, rowsAbout(touch, name, site))) || "", (byThread && threadsOf(byThread, rowsAbout(byThread, name, site))) || "", ...(nodes ? pathsOf(nodes, item) : []));
-        variablePanel.parentElement?.scrollTo(0, 0);
+        if (!isSame)
+            variablePanel.parentElement?.scrollTo(0, 0);
     },
 };
