@@ -31,7 +31,7 @@ BELOW = (
     "somebody who does whatever comes in a page is a test of its own;\n"
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
-    "the room of processes that run, with its test; files of callgrind read and written whole.",
+    "the room of processes that run, with its tests and its views; files of callgrind read and written whole.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
@@ -47,7 +47,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1411, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1415, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
