@@ -211,7 +211,8 @@ static void advise_on_huge_pages(struct advices *advices, const struct report_ro
     char size[16];
     enum row_verdict verdict = advice_verdict(advices, row);
     const struct touched *touched = first_touch_of(advices->touches, row);
-    if (!touched || !may_wait(verdict) || row->part || advice_has_loops(advices, row) || row->size_bytes < HUGE_LEAST ||
+    if (!touched || row->variable->class == CLASS_FILE || !may_wait(verdict) || row->part ||
+        advice_has_loops(advices, row) || row->size_bytes < HUGE_LEAST ||
         report_is_turned_over(row) || row->size_bytes / (row->n_blocks ? row->n_blocks : 1) < HUGE_LEAST / 8)
         return;
     struct walked walked = walks_of(advices, row);
@@ -255,7 +256,7 @@ static void advise_on_first_touches(struct advices *advices, const struct report
         text_short_function(&words, model_variable_name(advices->report->model, row->touches));
     else
         buf_printf(&words, "its memory");
-    buf_printf(&words, " is touched first there: reuse memory, put it on huge pages, or touch it in parallel");
+    buf_printf(&words, " is touched first there: %s", advice_touch_cure(row->touches ? row->touches : row->variable));
     buf_printf(&evidence, "%.0f %% of its time is that of first touches of pages", 100 * touched / row->share);
     struct advice *made = words.data
                               ? advice_add(advices, row, "page-touches",

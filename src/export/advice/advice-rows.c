@@ -118,6 +118,13 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
     return advice_put_caller_of(advices, row, NULL, out);
 }
 
+const char *advice_touch_cure(const struct variable *variable)
+{
+    return variable && variable->class == CLASS_FILE
+               ? "map it with MAP_POPULATE, or read it in large pieces"
+               : "reuse memory, put it on huge pages, or touch it in parallel";
+}
+
 /* --- rows --- */
 
 /* First touches of pages, where the instruction in front of them has no data. True if little else is there. */
@@ -129,7 +136,7 @@ static bool advise_on_touches(struct advices *advices, const struct report_row *
     if (touched < ADVICE_SHARE_MIN || !row->touches)
         return false;
     text_short_function(&words, model_variable_name(report->model, row->touches));
-    buf_printf(&words, " is touched first there: reuse memory, put it on huge pages, or touch it in parallel");
+    buf_printf(&words, " is touched first there: %s", advice_touch_cure(row->touches));
     buf_printf(&evidence,
                "%.0f %% of it is that of first touches of pages, at an instruction that is run again after the kernel "
                "has found one",

@@ -60,9 +60,10 @@ static void put_faults(const struct advices *advices, const struct variable *var
         text_size(variable->size_bytes / variable->n_blocks, size);
         buf_printf(words, ", %llu blocks of %s freed again: allocate once and reuse%s",
                    (unsigned long long)variable->n_blocks, size, fault_s < HUGE_FAULT_S ? ", or use huge pages" : "");
+    } else if (variable->class == CLASS_FILE || fault_s < HUGE_FAULT_S) {
+        buf_printf(words, ": %s", advice_touch_cure(variable));
     } else {
-        buf_printf(words, ": %sreuse memory, or touch it in parallel",
-                   fault_s < HUGE_FAULT_S ? "put it on huge pages, " : "");
+        buf_printf(words, ": reuse memory, or touch it in parallel");
     }
 }
 
@@ -284,6 +285,8 @@ void advise_on_kernel(struct advices *advices, double least)
     double own = is_by_faults ? share_of_faults(report, row_named(advices, WAITS_PROFILER), n_sampled) : share;
     if (own < share)
         buf_printf(&evidence, "; the profiler works there, too");
+    if (is_by_faults && beside > 0)
+        buf_printf(&evidence, "; new pages also take %.1f %% of the CPU time in user mode", user * fmin(100, beside));
     double gain = own + (share - report_kernel_least(report)) * own / share + user * fmin(100, beside);
     gain *= part; /* of the variable that is named */
     struct advice *made = words.data ? advice_add(advices, &row, is_by_faults ? "page-faults" : "system-calls", gain,

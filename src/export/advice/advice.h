@@ -253,6 +253,9 @@ bool advice_put_caller(const struct advices *advices, const struct report_row *r
 bool advice_put_caller_of(const struct advices *advices, const struct report_row *row, const uint8_t *is_inside,
                           struct buf *out);
 
+/* advice-rows.c: what to do about first touches of a variable's pages; NULL: of the heap's. Static text. */
+const char *advice_touch_cure(const struct variable *variable);
+
 /* Closes the modules; NULL is fine. */
 void code_files_free(struct code_files *files);
 
