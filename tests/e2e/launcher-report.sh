@@ -47,6 +47,16 @@ expect_text report.txt '% .*(table|main \(sweep.c:7\)) .*heap'
 ! grep -q '^program' csv.err || fail "--report=FILE also prints the report"
 expect_status 2 "$builddir/hpcrun" --report=none/report.txt -o bad ./sweep
 expect_text err '^hpcrun: --report: none/report.txt: cannot be written: No such file'
+
+# a program that ends before the runtime begins
+echo 'int part(void) { return 0; }' >part.c
+echo 'int part(void); int main(void) { return part(); }' >whole.c
+$CC -shared -fPIC part.c -o libpart.so && $CC whole.c ./libpart.so -o whole && rm libpart.so
+expect_status 127 "$builddir/hpcrun" --report -o nothing ./whole
+expect_text err '/nothing holds no profile .*; its program ended before it could be measured, as where a library is missing'
+mkdir empty
+expect_status 1 "$builddir/hpcprof" empty
+expect_text err 'empty holds no profile .*, so it is not a measurement directory'
 [ ! -s out ] || fail "the program runs although its report cannot be written"
 
 # Processes before the program proper that end before their first EADDR sample do not make it a report of page faults.

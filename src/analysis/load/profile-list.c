@@ -293,6 +293,15 @@ static bool has_sched(const char *directory)
     return has_any;
 }
 
+/* Whether hpcrun has begun a run there. */
+static bool was_begun(const char *directory)
+{
+    struct strtab ids = {0};
+    bool was = runs_list(directory, &ids, NULL) == 0 && ids.n_strings > 0;
+    strtab_fini(&ids);
+    return was;
+}
+
 /* What to add about a directory without profiles: where something for it was found on this node. text is empty when
  * there is nothing. */
 static void undelivered_hint(const char *directory, char *text, size_t n_text)
@@ -339,6 +348,8 @@ static void undelivered_hint(const char *directory, char *text, size_t n_text)
     if (found.path[0])
         (void)snprintf(text, n_text, "; what was measured for it is in %s: 'hpcrun --collect %s' brings it there",
                        found.path, directory);
+    if (!text[0] && was_begun(directory))
+        (void)snprintf(text, n_text, "; its program ended before it could be measured, as where a library is missing");
 }
 
 /* --- the list --- */
@@ -388,8 +399,8 @@ static int refuse_directory(const char *path, struct error *err)
         return error_set(err, ERR_UNSUPPORTED,
                          "%s is a directory of perf record --threads, which is not read; record into one file", path);
     undelivered_hint(path, hint, sizeof hint);
-    return error_set(err, ERR_NOT_FOUND,
-                     "%s holds no profile (no file *.hpcrun), so it is not a measurement directory%s", path, hint);
+    return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun)%s", path,
+                     hint[0] ? hint : ", so it is not a measurement directory");
 }
 
 static int list_directory(struct profile_list *list, const char *path, struct error *err)
