@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Other preloaded libraries that interpose functions of libc: ours calls none of these functions before their constructors
 # have run, nor later on its own account. A library of this test interposes every function of libc, and ends the program
-# with the function's name where one is called while nothing may call any; and faketime, whose functions set themselves
-# up at the first call, must not notice us.
+# with the function's name where one is called while nothing may call any; an allocator of the program's own is not
+# called early, either; and faketime, whose functions set themselves up at the first call, must not notice us.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -198,6 +198,51 @@ END
 else
     skip_part "the interposing library is written for x86-64"
 fi
+
+# --- an allocator of the program's own, which its constructor sets up ---
+
+cat >own.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+void __libc_free(void *);
+static int is_set_up, n_early[4];
+void *malloc(size_t n)
+{
+    n_early[0] += !is_set_up;
+    return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+    n_early[1] += !is_set_up;
+    return __libc_calloc(n, size);
+}
+void *realloc(void *p, size_t n)
+{
+    n_early[2] += !is_set_up;
+    return __libc_realloc(p, n);
+}
+void free(void *p)
+{
+    n_early[3] += !is_set_up;
+    __libc_free(p);
+}
+__attribute__((constructor(101))) static void set_up(void)
+{
+    is_set_up = 1;
+}
+int main(void)
+{
+    printf("%d %d %d %d\n", n_early[0], n_early[1], n_early[2], n_early[3]);
+    return 0;
+}
+END
+$CC -O1 -fno-builtin own.c -o own || fail "own.c does not build"
+./own >native
+for events in datacentric BLOCKTIME CPUTIME MEMLEAK; do
+    "$builddir/hpcrun" -e $events -o own.m ./own >out 2>err || fail "own allocator, $events: $(cat err)"
+    cmp native out || fail "own allocator, $events: early calls $(cat out) instead of $(cat native)"
+done
 
 # --- faketime ---
 

@@ -43,7 +43,7 @@ CANCELLATION_POINTS = set("""
 # Of libc, what runs inside the program may call: these make no system call, except a wait where another thread holds
 # their lock.
 NO_SYSTEM_CALL = re.compile(r"""^(
-    _GLOBAL_OFFSET_TABLE_|__errno_location|__stack_chk_fail|__tls_get_addr|environ|__libc_stack_end|__libc_single_threaded|__ehdr_start|__(start|stop)_(locus_text|wait_slots)|
+    _GLOBAL_OFFSET_TABLE_|_DYNAMIC|__errno_location|__stack_chk_fail|__tls_get_addr|environ|__libc_stack_end|__libc_single_threaded|__ehdr_start|__(start|stop)_(locus_text|wait_slots)|
     __(asan|tsan|msan|ubsan|sanitizer)_\w+|__real_\w+|__pthread_\w*cancel|__pthread_unwind_next|__sigsetjmp|
     (__)?mem\w+|(__)?str(len|nlen|n?cmp|verscmp|n?cpy|c?spn|r?chr|str|tol|error)(_chk)?|
     (__)?snprintf(_chk)?|__isoc23_strtol|pthread_(mutex_trylock|rwlock_try(rd|wr)lock)|
@@ -178,7 +178,7 @@ def check_own_libc():
                 listed = subprocess.run(["nm", "-Pu", str(made)], capture_output=True, text=True, check=True).stdout
                 code = subprocess.run(["objdump", "-dr", str(made)], capture_output=True, text=True, check=True).stdout
             for name in (line.split()[0] for line in listed.splitlines()):
-                if not name.endswith("_sig") and name != "_GLOBAL_OFFSET_TABLE_" and not IMPORTS.match(name):
+                if not name.endswith("_sig") and name not in ("_GLOBAL_OFFSET_TABLE_", "_DYNAMIC") and not IMPORTS.match(name):
                     yield f"{compiler} {level} makes a call of {name} in own-libc.c: define it there"
             function = ""
             for line in code.splitlines():

@@ -266,13 +266,20 @@ static struct object object_read(uintptr_t bias, const ElfW(Dyn) * entry)
     return object;
 }
 
-/* Whether symbol i is the version of this function that a new program gets. */
-static void *take_symbol(const struct object *object, uint32_t i, const char *name)
+/* Of what symbols. */
+enum wanted {
+    A_FUNCTION, /* that can be called as it is, in the version that a new program gets */
+    ANYTHING,   /* of any kind and version */
+};
+
+/* The address of symbol i, where it is defined, has the name and is of the wanted kind. */
+static void *take_symbol(const struct object *object, uint32_t i, const char *name, enum wanted wanted)
 {
     const ElfW(Sym) *symbol = &object->symbols[i];
     bool is_old = object->versions && object->versions[i] & 0x8000;
     unsigned type = symbol->st_info & 0xf;
-    if (is_old || symbol->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_NOTYPE) ||
+    bool is_function = !is_old && (type == STT_FUNC || type == STT_NOTYPE);
+    if (symbol->st_shndx == SHN_UNDEF || (wanted == A_FUNCTION && !is_function) ||
         strcmp(object->strings + symbol->st_name, name) != 0)
         return NULL;
     return (void *)(object->bias + symbol->st_value);
@@ -286,14 +293,14 @@ static uint32_t gnu_hash(const char *name)
     return hash;
 }
 
-static void *find_gnu(const struct object *object, const char *name)
+static void *find_gnu(const struct object *object, const char *name, enum wanted wanted)
 {
     const uint32_t *table = object->gnu;
     uint32_t n_buckets = table[0], first = table[1], n_bloom = table[2], hash = gnu_hash(name);
     const uint32_t *buckets = table + 4 + n_bloom * (sizeof(ElfW(Addr)) / sizeof *table), *chain = buckets + n_buckets;
     uint32_t i = n_buckets ? buckets[hash % n_buckets] : 0;
     for (; i >= first && i; i++) {
-        void *found = (chain[i - first] | 1) == (hash | 1) ? take_symbol(object, i, name) : NULL;
+        void *found = (chain[i - first] | 1) == (hash | 1) ? take_symbol(object, i, name, wanted) : NULL;
         if (found || chain[i - first] & 1)
             return found;
     }
@@ -301,20 +308,20 @@ static void *find_gnu(const struct object *object, const char *name)
 }
 
 /* Its table tells the number of symbols. On IBM Z it has wider entries, and there is the other one as well. */
-static void *find_sysv(const struct object *object, const char *name)
+static void *find_sysv(const struct object *object, const char *name, enum wanted wanted)
 {
     uint32_t n_symbols = object->sysv[0] ? object->sysv[1] : 0;
     void *found = NULL;
     for (uint32_t i = 1; i < n_symbols && !found; i++)
-        found = take_symbol(object, i, name);
+        found = take_symbol(object, i, name, wanted);
     return found;
 }
 
-static void *object_find(const struct object *object, const char *name)
+static void *object_find(const struct object *object, const char *name, enum wanted wanted)
 {
     if (!object->symbols || !object->strings)
         return NULL;
-    return object->gnu ? find_gnu(object, name) : object->sysv ? find_sysv(object, name) : NULL;
+    return object->gnu ? find_gnu(object, name, wanted) : object->sysv ? find_sysv(object, name, wanted) : NULL;
 }
 
 /* libc, its loader, and what were libraries of their own before glibc 2.34. */
@@ -330,9 +337,20 @@ void *own_libc_function(const char *name)
     for (const struct link_map *map = _r_debug.r_map; map && !found; map = map->l_next) {
         struct object object = object_read(map->l_addr, map->l_ld);
         if (is_of_libc(object.name))
-            found = object_find(&object, name);
+            found = object_find(&object, name, A_FUNCTION);
     }
     return found;
+}
+
+/* Whether any object that the loader lists, or any other one than ours, defines the name. */
+static bool is_defined(const char *name, bool is_elsewhere)
+{
+    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+        struct object object = object_read(map->l_addr, map->l_ld);
+        if (!(is_elsewhere && map->l_ld == _DYNAMIC) && object_find(&object, name, ANYTHING))
+            return true;
+    }
+    return false;
 }
 
 static void *vdso_function(uintptr_t vdso, const char *name)
@@ -347,7 +365,7 @@ static void *vdso_function(uintptr_t vdso, const char *name)
             dynamic = segments[i].p_offset;
     }
     struct object object = object_read(bias, dynamic ? (const ElfW(Dyn) *)(vdso + dynamic) : NULL);
-    return object_find(&object, name);
+    return object_find(&object, name, A_FUNCTION);
 }
 
 /* Its functions have one of two names, by architecture. */
@@ -471,9 +489,12 @@ char *dlerror(void)
     return FUNCTION(dlerror) ? FUNCTION(dlerror)() : NULL;
 }
 
-/* RTLD_NEXT is after the caller's library: this one. */
+/* RTLD_NEXT is after the caller's library: this one. Where nothing has the name the loader would make words of that,
+ * with the malloc of a program whose constructors have not run. */
 void *dlsym(void *restrict handle, const char *restrict name)
 {
+    if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !is_defined(name, handle == RTLD_NEXT))
+        return NULL;
     return FUNCTION(dlsym) ? FUNCTION(dlsym)(handle, name) : NULL;
 }
 

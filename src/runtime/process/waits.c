@@ -22,6 +22,11 @@ static struct thread_state *measured_thread(void)
     return sample_is_active_sig() && !sample_is_paused_sig() ? self : NULL;
 }
 
+__attribute__((visibility("default"))) void *locus_wait_leaf_event(const char *name)
+{
+    return own_libc_function(name);
+}
+
 __attribute__((visibility("default"))) bool locus_wait_begin_event(struct wait_call *call)
 {
     struct thread_state *self = measured_thread();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits: how long the program's calls wait without a processor, and where (event BLOCKTIME). The library that wraps the
- * calls (wrap/wrap-wait.c) is preloaded only where the event is wanted; it brackets each call with the two exported
- * functions here. */
+/* Waits: how long the program's calls wait without a processor, and where (event BLOCKTIME). The library that wraps
+ * the calls (wrap/wrap-wait.c) is preloaded only where the event is wanted. Of the exported functions here, two bracket
+ * each call. */
 #ifndef LOCUS_RUNTIME_PROCESS_WAITS_H
 #define LOCUS_RUNTIME_PROCESS_WAITS_H
 
@@ -15,6 +15,10 @@ struct wait_call {
     struct thread_wait outer; /* the wait that a handler of the program interrupted with this call */
     uint64_t blocked_ns;      /* what its thread had waited before */
 };
+
+/* The C library's own function of this name, the leaf of a call path that waits in it; NULL: it has none.
+ * ctx: any, takes no lock */
+void *locus_wait_leaf_event(const char *name);
 
 /* The program is about to make a call that may wait. False: the wait is not measured, and _end is not called.  errno is
  * kept, here and below.  ctx: any code of the program, its signal handlers included */

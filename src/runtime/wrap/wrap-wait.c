@@ -28,6 +28,7 @@
 #include "runtime/process/waits.h"
 #include "runtime/wrap/wrap.h"
 
+#pragma weak locus_wait_leaf_event
 #pragma weak locus_wait_begin_event
 #pragma weak locus_wait_end_event
 
@@ -41,15 +42,13 @@ struct __attribute__((aligned(32))) slot {
 extern struct slot slots_begin[] __asm__("__start_wait_slots") __attribute__((visibility("hidden")));
 extern struct slot slots_end[] __asm__("__stop_wait_slots") __attribute__((visibility("hidden")));
 
-/* Finds the functions behind a slot. The program must not see a failure of ours when it asks for its own. */
+/* Finds the functions behind a slot. */
 static void *find(struct slot *slot)
 {
     int saved_errno = errno;
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), *real = dlsym(RTLD_NEXT, slot->name);
-    void *leaf = libc ? dlsym(libc, slot->name) : NULL;
-    if (libc)
-        (void)dlclose(libc);
-    (void)dlerror();
+    void *leaf = locus_wait_leaf_event ? locus_wait_leaf_event(slot->name) : NULL, *real = dlsym(RTLD_NEXT, slot->name);
+    if (!real)
+        (void)dlerror(); /* the program must not see a failure of ours when it asks for its own */
     __atomic_store_n(&slot->leaf, leaf ? leaf : real, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
     errno = saved_errno;
