@@ -342,17 +342,6 @@ void *own_libc_function(const char *name)
     return found;
 }
 
-/* Whether any object that the loader lists, or any other one than ours, defines the name. */
-static bool is_defined(const char *name, bool is_elsewhere)
-{
-    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
-        struct object object = object_read(map->l_addr, map->l_ld);
-        if (!(is_elsewhere && map->l_ld == _DYNAMIC) && object_find(&object, name, ANYTHING))
-            return true;
-    }
-    return false;
-}
-
 static void *vdso_function(uintptr_t vdso, const char *name)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)vdso;
@@ -489,11 +478,33 @@ char *dlerror(void)
     return FUNCTION(dlerror) ? FUNCTION(dlerror)() : NULL;
 }
 
+struct wanted_name {
+    const char *name;
+    bool is_elsewhere; /* in another object than ours */
+};
+
+/* dl_iterate_phdr callback: true (stop) at an object that defines the name. */
+static int defines(struct dl_phdr_info *info, size_t size, void *context)
+{
+    const struct wanted_name *wanted = context;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Dyn) *dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC || (wanted->is_elsewhere && dynamic == _DYNAMIC))
+            continue;
+        struct object object = object_read(info->dlpi_addr, dynamic);
+        if (object_find(&object, wanted->name, ANYTHING))
+            return 1;
+    }
+    return 0;
+}
+
 /* RTLD_NEXT is after the caller's library: this one. Where nothing has the name the loader would make words of that,
  * with the malloc of a program whose constructors have not run. */
 void *dlsym(void *restrict handle, const char *restrict name)
 {
-    if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !is_defined(name, handle == RTLD_NEXT))
+    struct wanted_name wanted = {name, handle == RTLD_NEXT};
+    if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !dl_iterate_phdr(defines, &wanted))
         return NULL;
     return FUNCTION(dlsym) ? FUNCTION(dlsym)(handle, name) : NULL;
 }
