@@ -194,10 +194,9 @@ static bool send_again_sig(int thread, siginfo_t *info)
 
 #define PENDING_MAX 16
 
-/* Removes signals from our events that are pending for this thread, which has them blocked. Only one signal of a number
- * can be pending, for the thread and for the process, so ours would keep out the program's. However fast they come,
- * this has an end. */
-static void clear_pending_sig(void)
+/* Only one signal of a number can be pending, for the thread and for the process, so ours would keep out the program's.
+ * However fast they come, this has an end. */
+void events_clear_pending_sig(void)
 {
     const uint64_t set = MASK_OURS;
     const struct timespec at_once = {0};
@@ -224,7 +223,7 @@ static void hold_back_sig(struct thread_state *self, siginfo_t *info, ucontext_t
         self->is_holding = true;
         enable_sig(self, false);
     }
-    clear_pending_sig();
+    events_clear_pending_sig();
     mask_to_set_sig(mask_of_set_sig(&context->uc_sigmask) | MASK_OURS, &context->uc_sigmask);
     (void)send_again_sig(thread, info);
 }
@@ -274,7 +273,7 @@ uint64_t mask_begin_wait_sig(struct thread_state *self)
     self->is_waiting = true;
     enable_sig(self, false);
     mask_set_sig(before | MASK_OURS);
-    clear_pending_sig();
+    events_clear_pending_sig();
     atomic_store(&masks.waiter, (int)own_tid_sig());
     return before;
 }

@@ -57,6 +57,10 @@ void wrap_signal_refit(void);
 #define MASK_STAND_IN MASK_BIT(SIGSTKFLT)       /* Linux has never sent it */
 #define MASK_LIBC (MASK_BIT(32) | MASK_BIT(33)) /* libc's own, for cancellation and setuid */
 
+/* Removes signals from our events that are pending for this thread, which has them blocked; the program's own stay.
+ * ctx: any */
+void events_clear_pending_sig(void);
+
 /* _translate: from now on masks are translated. The other: whether they are.  ctx: ordinary, once; any */
 void mask_translate_sig(void);
 bool mask_is_translated_sig(void);

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -259,16 +258,6 @@ static bool come(const char *companion)
     return true;
 }
 
-/* A sample of this call that waits until the thread goes on would end the system call in which the thread was: hpcrun
- * has blocked all signals for the call. It is lost. */
-static void drop_waiting_sample(void)
-{
-    const uint64_t ours = UINT64_C(1) << (EVENTS_SIGNAL - 1);
-    const struct timespec none = {0};
-    while (own_call_sig(SYS_rt_sigtimedwait, &ours, NULL, &none, sizeof ours) > 0)
-        ;
-}
-
 __attribute__((visibility("default"))) long locus_attach(const char *companion)
 {
     int saved_errno = errno;
@@ -281,7 +270,9 @@ __attribute__((visibility("default"))) long locus_attach(const char *companion)
     bool has_come = come(companion);
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
-    drop_waiting_sample();
+    /* A sample that waits until the thread goes on would end the system call in which the thread was: hpcrun has
+     * blocked all signals for this call. */
+    events_clear_pending_sig();
     errno = saved_errno;
     return has_come ? LATE_DONE : LATE_REFUSED;
 }

@@ -4,11 +4,14 @@
  * its path is read from its stack by the handler of a worker that has a sample. A worker of libgomp works only for the
  * thread that made it, and most of libomp's work for one thread; the others run a function of ours, which tells each
  * what it works on. Ordinary code. */
+#include <dlfcn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "alloc-wrap/alloc-wrap.h"
+#include "base/path.h"
 #include "runtime/process/start.h"
 #include "runtime/record/loadmap.h"
 #include "runtime/record/sample-path.h"
@@ -522,6 +525,21 @@ struct task_block {
     uint32_t creator, pid; /* the priority */
 };
 
+/* Whether a function is libomp's or libiomp5's: other runtimes have one of this name, and tasks of another form. */
+static bool is_of_libomp(uintptr_t function)
+{
+    static atomic_uintptr_t known, other;
+    Dl_info info;
+    if (function == atomic_load_explicit(&known, memory_order_relaxed))
+        return true;
+    if (function == atomic_load_explicit(&other, memory_order_relaxed))
+        return false;
+    const char *name = dladdr((void *)function, &info) && info.dli_fname ? path_last(info.dli_fname) : "";
+    bool is_it = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp", 7) == 0;
+    atomic_store_explicit(is_it ? &known : &other, function, memory_order_relaxed);
+    return is_it;
+}
+
 #define TASK_USES_WORDS (1u << 3 | 1u << 5) /* a destructor, a priority */
 
 static int run_block(int thread, void *block)
@@ -547,7 +565,7 @@ WRAP_EXPORT void *__kmpc_omp_task_alloc(void *place, int thread, int flags, size
     const struct alloc_site site = alloc_site_here();
     allocate_function *real = (allocate_function *)find_real(&next, "__kmpc_omp_task_alloc", site.pc);
     struct thread_task task = {0};
-    if (!((unsigned)flags & TASK_USES_WORDS) && n_bytes >= sizeof(struct task_block))
+    if (!((unsigned)flags & TASK_USES_WORDS) && n_bytes >= sizeof(struct task_block) && is_of_libomp((uintptr_t)real))
         task = process_make_task(&site);
     struct task_block *block = real(place, thread, flags, n_bytes, n_shared_bytes, task.pid ? run_block : function);
     if (task.pid) {
