@@ -35,7 +35,7 @@ struct follow {
     unsigned ready, taken;              /* numbers of databases, 0: none */
     int64_t due_ns, begun_ns, shown_ns; /* by CLOCK_MONOTONIC: of the next one, of the maker, of what is ready */
     uint64_t n_seen, n_ready;           /* samples and blocks: when the maker began, and in what is ready */
-    bool is_over, is_held, is_last;     /* is_last: what has ended is being made into the last one */
+    bool is_over, is_held;
     char trouble[512], path[MADE_BYTES];
     char dir[ARENA_PATH_MAX];  /* where the measurement of all that run is written; empty: there are several */
     uint64_t start_ns, end_ns; /* CLOCK_REALTIME: the first one began, the last one ended */
@@ -141,12 +141,12 @@ static bool start_copy(struct follow *follow)
     return ok;
 }
 
-/* last: of the measurement itself, which is complete */
+/* Of the copy; when all is over, of the measurement itself, which is complete. */
 static bool start_hpcprof(struct follow *follow)
 {
     static char hpcprof[] = "hpcprof", quiet[] = "-q", jobs[] = "-j1", output[] = "-o";
     char from[MADE_BYTES], to[MADE_BYTES];
-    char *const words[] = {hpcprof, quiet, jobs, output, to, follow->is_last ? follow->dir : from, NULL};
+    char *const words[] = {hpcprof, quiet, jobs, output, to, follow->is_over ? follow->dir : from, NULL};
     put_made(follow, "measurements", from);
     put_made(follow, "database", to);
     return start(follow, words);
@@ -157,9 +157,8 @@ static void begin_making(struct follow *follow)
     follow->n_made++;
     follow->begun_ns = now_ns();
     follow->cpu_s = 0;
-    follow->is_copying = !follow->is_last;
+    follow->is_copying = !follow->is_over;
     (void)(follow->is_copying ? start_copy(follow) : start_hpcprof(follow));
-    follow->due_ns = now_ns() + LEAST_NS;
 }
 
 static void remove_made(const struct follow *follow, unsigned number, const char *what)
@@ -217,8 +216,7 @@ static bool go_on_making(struct follow *follow)
 {
     struct rusage usage;
     char copied[MADE_BYTES];
-    int status = 0;
-    pid_t ended = wait4(follow->maker, &status, WNOHANG, &usage);
+    pid_t ended = wait4(follow->maker, NULL, WNOHANG, &usage);
     if (ended == 0)
         return false;
     if (ended > 0)
@@ -254,7 +252,7 @@ bool follow_step(struct follow *follow)
     follow->due_ns = now_ns() + LEAST_NS;
     if (!look(follow)) {
         follow->end_ns = clock_now_ns(CLOCK_REALTIME);
-        follow->is_over = follow->is_last = true;
+        follow->is_over = true;
         if (is_whole(follow))
             begin_making(follow);
         return false;
@@ -271,7 +269,7 @@ static int wait_first(struct follow *follow, int stop_fd, struct error *err)
 {
     while (!follow_step(follow)) {
         struct pollfd stop = {.fd = stop_fd, .events = POLLIN};
-        if (follow->is_over)
+        if (follow->is_over && !follow->maker)
             return error_set(err, ERR_NOT_FOUND, "the program has ended before there was anything to show%s%s",
                              follow->trouble[0] ? ": " : "", follow->trouble);
         (void)poll(&stop, 1, follow_wait_ms(follow));
@@ -289,12 +287,8 @@ int follow_begin(const char *operand, int stop_fd, struct follow **follow, struc
     made->watch = (struct running_watch){.list.tool = "hpcviewer", .operand = operand};
     int code = scratch_make(made->scratch, sizeof made->scratch, "hpcviewer", err);
     (void)snprintf(made->said, sizeof made->said, "%s/said", made->scratch);
-    if (code == 0 && running_find(&made->watch.list, err) != 0)
-        code = err->code;
-    if (code == 0 && running_choose(&made->watch.list, operand) != 0)
+    if (code == 0 && running_watch_begin(&made->watch) != 0)
         code = error_set(err, ERR_NOT_FOUND, "%s", "");
-    if (code == 0 && !made->watch.list.n)
-        code = error_set(err, ERR_NOT_FOUND, "no process of yours is being measured here");
     return code ? code : wait_first(made, stop_fd, err);
 }
 

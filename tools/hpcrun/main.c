@@ -61,7 +61,7 @@ static int control(char **words)
 static int copy_all(const struct running_list *list, const char *to)
 {
     struct error err;
-    int status = list->n ? 0 : tool_error("hpcrun", "no process of yours is being measured here");
+    int status = 0;
     for (size_t i = 0; i < list->n; i++) {
         const struct running_process *process = &list->processes[i];
         if (process->is_foreign)
@@ -74,19 +74,17 @@ static int copy_all(const struct running_list *list, const char *to)
 
 static int copy(const struct hpcrun_options *options)
 {
-    struct running_list list = {.tool = "hpcrun"};
+    struct running_watch watch = {.list.tool = "hpcrun", .operand = options->command[0]};
     struct error err;
     char *to = NULL;
     if (options->command[0] && options->command[1])
         return tool_usage("hpcrun", "--copy takes one process id, one measurement directory, or nothing");
-    if (running_find(&list, &err) != 0 || names_directory_make(options->copy, false, &to, &err) != 0) {
-        running_fini(&list);
-        return tool_error("hpcrun", "%s", err.text);
-    }
-    int status = running_choose(&list, options->command[0]);
+    int status = running_watch_begin(&watch);
+    if (status == 0 && names_directory_make(options->copy, false, &to, &err) != 0)
+        status = tool_error("hpcrun", "%s", err.text);
     if (status == 0)
-        status = copy_all(&list, to);
-    running_fini(&list);
+        status = copy_all(&watch.list, to);
+    running_fini(&watch.list);
     free(to);
     return status;
 }

@@ -13,7 +13,7 @@ struct live_view {
     struct served *served;
     struct term_host beside; /* the way to a browser */
     unsigned number;         /* of the session */
-    bool is_newer;
+    bool is_newer, is_on_terminal;
 };
 
 /* Opens a database, with the time line that is in it. */
@@ -159,6 +159,7 @@ int live_view_show(struct live_view *live, const struct term_choice *choice, str
                                    .step = step_all,
                                    .stop_fd = live->served->stop_fd,
                                    .live = &functions};
+    live->is_on_terminal = true;
     serve_beside(live->served, &live->beside);
     int code = term_run(live->served->session, choice, &host, err);
     serve_end_beside();
@@ -179,12 +180,13 @@ bool live_view_answer(struct live_view *live, const char *question, struct buf *
         json_decref(asked);
         return is_live;
     }
-    if (json_is_true(json_object_get(asked, "take")) && live->is_newer)
+    /* where a terminal shows the session, too, the terminal renews it */
+    if (json_is_true(json_object_get(asked, "take")) && live->is_newer && !live->is_on_terminal)
         (void)renew(live);
     follow_state(live->follow, &state);
     tell(live, &words);
-    json_t *answer = json_pack("{s:i,s:b,s:b,s:s}", "number", (int)live->number, "newer", live->is_newer, "over",
-                               state.is_over, "words", words.data ? words.data : "");
+    json_t *answer = json_pack("{s:i,s:b,s:s}", "number", (int)live->number, "over", state.is_over, "words",
+                               words.data ? words.data : "");
     char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
     buf_printf(out, "%s", text ? text : "{}");
     free(text);

@@ -559,11 +559,16 @@ static bool is_terminal_alone(const struct viewer *viewer)
     return !is_said && serve_lacks_browser(&viewer->served) && !term_lacks();
 }
 
-static int show(struct viewer *viewer, struct error *err)
+/* Whether the terminal gets lines rather than a screen. */
+static bool wants_lines(const struct viewer *viewer)
 {
     const char *term = getenv("TERM");
-    bool is_dumb = !term || !*term || strcmp(term, "dumb") == 0;
-    const struct term_choice choice = {.is_plain = viewer->is_plain || is_dumb,
+    return viewer->is_plain || !term || !*term || strcmp(term, "dumb") == 0;
+}
+
+static int show(struct viewer *viewer, struct error *err)
+{
+    const struct term_choice choice = {.is_plain = wants_lines(viewer),
                                        .keys = viewer->keys,
                                        .other = viewer->before,
                                        .paths = {viewer->path ? viewer->path : "DB", viewer->before_path}};
@@ -587,7 +592,7 @@ static int serve_alone(struct viewer *viewer, struct error *err)
 /* --live: what runs, in the views of a database. */
 static int follow(struct viewer *viewer, struct error *err)
 {
-    const struct term_choice choice = {.is_plain = viewer->is_plain, .keys = viewer->keys, .paths = {"DB", NULL}};
+    const struct term_choice choice = {.is_plain = wants_lines(viewer), .keys = viewer->keys, .paths = {"DB", NULL}};
     struct live_view *live;
     int code = live_view_begin(&live, viewer->operand, &viewer->served, err);
     if (code == 0)
@@ -618,6 +623,8 @@ static int run(struct viewer *viewer)
     recordings_fini(&viewer->inputs);
     if (*viewer->scratch)
         scratch_remove(viewer->scratch);
+    if (code && !err.text[0]) /* it was said already */
+        return 1;
     return code == 0 ? 0 : tool_error("hpcviewer", "%s", err.text);
 }
 
@@ -764,6 +771,8 @@ static int show_live(struct command *command, char **inputs, int n)
         return usage("--live takes one process id, measurement directory or job, or nothing");
     viewer->operand = n ? inputs[0] : NULL;
     viewer->on_terminal = command->is_screen;
+    if (viewer->keys && !viewer->on_terminal)
+        return usage("--keys goes with --tui");
     if (!viewer->on_terminal &&
         (!is_served || command->show.is_plain || command->show.is_once || command->show.is_json))
         return running_show(viewer->operand, &command->show, stdout);

@@ -5,7 +5,7 @@ import {tell} from "./state.js";
 import {loadTables, forgetTables} from "./things.js";
 import {make, attributes, button, say} from "./parts.js";
 
-/** @typedef {{number: number, newer: boolean, over: boolean, words: string}} Live number: of the session that answers; newer: there is another one */
+/** @typedef {{number: number, over: boolean, words: string}} Live number: of the session that answers */
 
 const LIVE_MS = 1000;
 let isHeld = false, liveNumber = -1;
