@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/path.h"
 #include "frame/callgrind.h"
@@ -38,6 +39,18 @@ static bool is_part_suffix(const char *text)
     return n > 0 && !*text;
 }
 
+/* Whether it is a file of callgrind; true, too, for one that cannot be read, of which its reader says why. */
+static bool is_file(const char *path)
+{
+    struct stat info;
+    struct buf head = {0};
+    struct error ignored;
+    bool is_it = stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+                 (readers_head(path, &head, &ignored) != 0 || callgrind_is(head.data));
+    buf_fini(&head);
+    return is_it;
+}
+
 static int compare_parts(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
@@ -63,7 +76,7 @@ bool callgrind_parts(const char *path, struct strtab *parts)
     for (size_t i = 0; i < n_names; i++) {
         found.len_bytes = 0;
         buf_printf(&found, "%s%s", directory.len_bytes ? directory.data : "", names[i]);
-        ok = ok && !found.failed && strtab_intern(parts, found.data) >= 0;
+        ok = ok && !found.failed && (!is_file(found.data) || strtab_intern(parts, found.data) >= 0);
         free(names[i]);
     }
     free(names);

@@ -165,18 +165,17 @@ int paths_made(struct frame_maker *maker, struct frame **frame, struct error *er
     return code;
 }
 
-/* The first bytes of a file that is there, of a directory nothing. */
-static int look_into(const char *path, struct frame_input *input, struct error *err)
+int readers_head(const char *path, struct buf *head, struct error *err)
 {
-    int fd = input->is_directory ? -1 : input_open(AT_FDCWD, path, 0, NULL), code = 0;
-    if (!input->is_directory && fd < 0)
+    int fd = input_open(AT_FDCWD, path, 0, NULL), code = 0;
+    if (fd < 0)
         return error_set(err, ERR_IO, "%.600s: cannot open: %s", path, input_reason(errno));
-    if (fd >= 0 && !read_head(fd, FRAME_HEAD_BYTES, &input->head))
+    head->len_bytes = 0;
+    if (!read_head(fd, FRAME_HEAD_BYTES, head))
         code = error_set(err, ERR_IO, "%.600s: cannot read: %s", path, strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
-    buf_append(&input->head, "", 0);
-    return code == 0 && input->head.failed ? error_memory(err) : code;
+    (void)close(fd);
+    buf_append(head, "", 0);
+    return code == 0 && head->failed ? error_memory(err) : code;
 }
 
 /* The head of the first of several files that have a part of a profile of callgrind each. That tool leaves the file
@@ -186,9 +185,7 @@ static int look_at_parts(const char *path, struct frame_input *input, struct err
     struct strtab parts = {0};
     int code = callgrind_parts(path, &parts) ? 0 : error_memory(err);
     if (code == 0 && parts.n_strings)
-        code = look_into(parts.strings[0], input, err);
-    if (!reader_callgrind.fits(input))
-        input->head.len_bytes = 0;
+        code = readers_head(parts.strings[0], &input->head, err);
     strtab_fini(&parts);
     return code;
 }
@@ -206,7 +203,8 @@ static int look_at(const char *path, struct frame_input *input, struct error *er
     if (code == 0 && input->head.len_bytes == 0 && reason)
         return error_set(err, reason == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.600s: cannot open: %s", path,
                          strerror(reason));
-    return code == 0 && input->head.len_bytes == 0 ? look_into(path, input, err) : code;
+    bool has_head = input->is_directory || input->head.len_bytes;
+    return code == 0 && !has_head ? readers_head(path, &input->head, err) : code;
 }
 
 /* Whether a directory has profiles that hpcprof makes a database of. */

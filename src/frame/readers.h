@@ -35,6 +35,10 @@ bool readers_begins(const char *path, const char *file, const char *text);
 /* The directory that the input is, or lies in; malloc'ed, NULL when out of memory. */
 char *readers_directory(const struct frame_input *input);
 
+/* The first bytes of a file, with a NUL behind them, in place of what *head held; the caller frees it.
+ * err: ERR_IO, ERR_MEMORY */
+int readers_head(const char *path, struct buf *head, struct error *err);
+
 /* All of a file, with a NUL behind it; the caller frees *text.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
 int readers_text(const struct frame_input *input, struct buf *text, struct error *err);
 
@@ -84,8 +88,8 @@ uint32_t caliper_line(struct frame_paths *paths, struct frame_maker *maker, uint
 
 /* --- files of callgrind --- */
 
-/* Appends the files beside path that are further parts of the same profile by their names, in order. False when out of
- * memory. */
+/* Appends the files beside path, without itself, that are further parts of the same profile by their names and are of
+ * callgrind, in the order of their numbers. False when out of memory. */
 bool callgrind_parts(const char *path, struct strtab *parts);
 
 /* --- databases of HPCToolkit --- */

@@ -246,8 +246,9 @@ static int open_one(struct recording *wanted, const struct stream_namer *namer, 
     kept_init(&kept, wanted->file);
     of->wanted = wanted;
     of->key = levels_key_of(wanted->file);
-    if (wanted->has_couplebreak || wanted->buffer || !find_kept(&kept, wanted->file, of))
-        code = make_levels(namer, &kept, of, err);
+    bool is_plain = !wanted->has_couplebreak && !wanted->buffer; /* else its levels are not those of the whole file */
+    if (!is_plain || !find_kept(&kept, wanted->file, of))
+        code = make_levels(namer, is_plain ? &kept : NULL, of, err);
     code = code ? code : take_topologies(of, err);
     kept_fini(&kept);
     return code;

@@ -201,11 +201,7 @@ static bool publish(int fd, const char *name, const char *path)
     (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     bool is_named =
         fstat(fd, &info) == 0 && (info.st_nlink > 0 || linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0);
-    if (is_named && rename(name, path) == 0)
-        return true;
-    if (is_named)
-        (void)unlink(name);
-    return false;
+    return is_named && rename(name, path) == 0;
 }
 
 int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
@@ -259,6 +255,7 @@ int levels_file_finish(struct levels_file *file, struct levels *levels, struct e
         levels_fini(&mapped);
         return error_set(err, ERR_IO, "%.600s: cannot write: %s", file->path, strerror(errno));
     }
+    file->is_done = true;
     levels_fini(levels);
     *levels = mapped;
     return 0;
@@ -266,6 +263,10 @@ int levels_file_finish(struct levels_file *file, struct levels *levels, struct e
 
 void levels_file_drop(struct levels_file *file)
 {
+    struct stat info;
+    bool is_left = file->fd >= 0 && !file->is_done && fstat(file->fd, &info) == 0 && info.st_nlink > 0;
+    if (is_left) /* where a file cannot be without a name */
+        (void)unlink(file->name.data);
     if (file->fd >= 0)
         (void)close(file->fd);
     buf_fini(&file->texts);

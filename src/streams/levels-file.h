@@ -11,7 +11,7 @@ struct levels_file_header;
 
 /* A file that is being written. */
 struct levels_file {
-    const struct stream *stream;
+    const struct stream *stream; /* borrowed, as key and path, until it is dropped */
     const struct levels_key *key;
     const char *path;
     struct buf name;                   /* that it may have until it is whole */
@@ -19,7 +19,7 @@ struct levels_file {
     struct levels_file_header *header; /* of what is written */
     int fd;                            /* -1: nothing is open */
     uint64_t sum;
-    bool failed;
+    bool failed, is_done;
 };
 
 /* Opens one for the levels of a stream: see levels_make_kept. Ends with levels_file_finish or levels_file_drop, also
@@ -27,9 +27,11 @@ struct levels_file {
 int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
                       const char *path, struct error *err);
 
-/* Writes the head, which says how many of each part there are, and the rows. Then come all stays, blocks, tops and
- * times. */
+/* Writes the head, which says how many of each part there are, and the rows. A failure shows at the end. */
 void levels_file_put_head(struct levels_file *file, const struct levels *levels);
+
+/* Then come all stays, blocks, tops and times; n_bytes is a multiple of 8, as for the sum over words. After a failure
+ * nothing is written. */
 void levels_file_put(struct levels_file *file, const void *bytes, size_t n_bytes);
 
 /* Ends the file, gives it its name, and maps it: *levels are those in it, and what they were is freed.  err: ERR_IO,

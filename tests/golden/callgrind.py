@@ -136,6 +136,10 @@ def check_parts(scratch):
     part("cg.out.7.4", 4, 50000, command="./other")
     part("cg.out.71", 1, 600000)
     (scratch / "cg.out.7.5").write_text("no profile", encoding="utf-8")
+    (scratch / "cg.out.7.0").write_text("no profile, and first of all", encoding="utf-8")
+    (scratch / "cg.out.7-1").mkdir()
+    with open(scratch / "cg.out.7.6", "wb") as sparse: # not read as a whole
+        sparse.truncate(1 << 40)
     base = scratch / "cg.out.7"
     for state in ("no file", "an empty file", "a part"):
         if state == "an empty file":
