@@ -122,13 +122,29 @@ static void put_row(const struct costs *costs, uint32_t node, bool of_lines, str
     put_item(frame, node, of_lines, names, rows);
 }
 
+/* The frame's lines, or, where it has functions alone, those that its file has. */
+static int find_lines(struct frame *frame, const char *path, struct frame **lines, struct error *err)
+{
+    struct frame *parts = NULL;
+    bool has_lines = false;
+    for (size_t i = 0; i < frame_n_nodes(frame) && !has_lines; i++)
+        has_lines = is_thing(frame, (uint32_t)i, true);
+    if (has_lines)
+        return frame_lines(frame, lines, err);
+    int code = frame_open_parts(path, &parts, err);
+    if (code == 0)
+        code = frame_lines(parts, lines, err);
+    frame_close(parts);
+    return code;
+}
+
 /* Functions, or lines. */
 static int make_code(struct frame *frame, const struct request *request, struct answer *answer, struct error *err)
 {
     bool of_lines = strcmp(request->report, "lines") == 0;
     struct costs costs = {0};
     struct strtab names = {0};
-    int code = of_lines ? frame_lines(frame, &costs.frame, err) : frame_flat(frame, &costs.frame, err);
+    int code = of_lines ? find_lines(frame, answer->program, &costs.frame, err) : frame_flat(frame, &costs.frame, err);
     if (code == 0)
         code = costs_make(&costs, request->metric, of_lines, err);
     if (code == 0) {

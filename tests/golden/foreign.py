@@ -81,6 +81,8 @@ def check_callgrind(scratch):
     expect(rows["work"]["item"] == "function:work", f"the thing of a node is {rows['work']['item']}")
     folded = by_name(ask(path, report="nodes", min=5)[0]["nodes"], "name")
     expect("small" not in folded and folded["1 small"]["value"] == 1 and folded["1 small"]["kind"] == "small", f"folded: {folded}")
+    lines = {row["line"]: row["own"] or 0 for row in ask(path, report="lines")[0]["lines"]}
+    expect(lines == {1: 10, 2: 0, 3: 0, 5: 99, 9: 1}, f"lines: {lines}")
     session = ask(path, report="session")[0]
     expect([each["name"] for each in session["metrics"]][:1] == ["Ir"] and session["path"] == str(path), f"session: {session}")
     for request, words in (({"report": "vars"}, "no data accesses"), ({"report": "functions", "metric": "Cy"}, "no column 'Cy'"), ({"report": "nothing"}, "nothing"),
