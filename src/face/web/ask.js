@@ -75,24 +75,21 @@ export function openRecording(text) {
  * @returns {Promise<Answer>}
  */
 async function fetchAnswer(key) {
+    return decode(await fetchBytes(key));
+}
+
+/**
+ * What the server answers to the text of a request.
+ * @param {string} key
+ * @returns {Promise<ArrayBuffer>}
+ */
+export async function fetchBytes(key) {
     const response = await fetch("/ask", {method: "POST", body: key, headers: {Authorization: "Bearer " + secret}}).catch(() => {
         throw new Error(OVER);
     });
     if (!response.ok || /^text/.test(response.headers.get("Content-Type") || ""))
         throw new Error(await response.text());
-    return decode(await response.arrayBuffer());
-}
-
-/**
- * How far a program is that runs, {} where none does.
- * @param {boolean} takes whether what is newer is wanted
- * @returns {Promise<any>}
- */
-export async function askLive(takes) {
-    const response = await fetch("/ask", {method: "POST", body: canonical({report: "live", take: takes}), headers: {Authorization: "Bearer " + secret}});
-    if (!response.ok)
-        throw new Error(await response.text());
-    return JSON.parse(new TextDecoder().decode(await response.arrayBuffer()));
+    return response.arrayBuffer();
 }
 
 /** What no command prints. */

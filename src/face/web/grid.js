@@ -74,7 +74,6 @@ export class Grid {
         this.options = options;
         this.height = options.height || 26;
         /** @type {GridColumn[]} */ this.columns = [];
-        /** @type {GridColumn[]} */ this.titled = []; // whose titles the head has
         this.n = 0;
         this.sort = "";
         /** @type {Map<string, Uint32Array>} */ this.orders = new Map();
@@ -119,6 +118,11 @@ export class Grid {
         const template = columns.map((column) => column.width || "minmax(4.5rem, auto)").join(" ");
         this.element.style.setProperty("--columns", template);
         attributes(this.element, {"aria-colcount": columns.length});
+        this.head.replaceChildren(...columns.map((column, i) => {
+            const title = button("", () => this.sortBy(column));
+            title.title = column.help || "Sort by this";
+            return attributes(make("div", column.classes || "", title), {role: "columnheader", "aria-colindex": i + 1});
+        }));
         this.arrange(this.sort, null); // what was kept were other rows
     }
 
@@ -159,15 +163,8 @@ export class Grid {
         return order;
     }
 
-    /** Of the same columns the titles stay, so that the keyboard stays where it is. */
+    /** The titles stay, so that the keyboard stays where it is. */
     drawHead() {
-        if (this.titled !== this.columns)
-            this.head.replaceChildren(...this.columns.map((column, i) => {
-                const title = button("", () => this.sortBy(column));
-                title.title = column.help || "Sort by this";
-                return attributes(make("div", column.classes || "", title), {role: "columnheader", "aria-colindex": i + 1});
-            }));
-        this.titled = this.columns;
         this.columns.forEach((column, i) => {
             const isThis = this.sort.replace(/^-/, "") === column.key, falls = this.sort.startsWith("-"), place = this.head.children[i];
             const title = /** @type {HTMLElement} */ (place.firstChild), text = column.title + (isThis ? (falls ? " \u25be" : " \u25b4") : "");
@@ -186,8 +183,8 @@ export class Grid {
         else
             this.arrange(sort, this.keeps);
         const title = /** @type {HTMLElement | undefined} */ (this.head.children[at]?.firstChild);
-        if (title && document.activeElement !== title) // it is asked for where it is not: the browser would lay out at once
-            title.focus();
+        if (document.activeElement !== title) // it is asked for where it is not: the browser would lay out at once
+            title?.focus();
     }
 
     draw() {

@@ -75,9 +75,10 @@ start() {
     sed -e '/^ *\/\*\*/d' -e '/^ \*/d' -e '/^\/\//d' -e 's/^ *//' -e 's|/\*\* @type {[A-Za-z]*} \*/ ||' "$1"
 }
 
-# style FILE: a style sheet without comments of one line and needless blanks; no text in it has these
+# style FILE: a style sheet without comments of one line, needless blanks and ends of lines; no text in it has these
 style() {
-    sed -e '/^ *\/\*.*\*\/$/d' -e 's/^ *//' -e 's/\([:;,]\) /\1/g' -e 's/ *{ */{/g' -e 's/;* }/}/g' "$1"
+    sed -e '/^ *\/\*.*\*\/$/d' -e 's/^ *//' -e 's/\([:;,]\) /\1/g' -e 's/ *{ */{/g' -e 's/;* }/}/g' "$1" | tr -d '\n'
+    echo
 }
 
 # Bytes in base 85: see put_base85 in face/page.c.

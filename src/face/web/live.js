@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A program that runs: the page goes over to newer numbers, and what is chosen stays. A line in the head says how far it is.
-import {ask, askLive, forgetAll, isServed} from "./ask.js";
+import {ask, fetchBytes, forgetAll, isServed} from "./ask.js";
 import {tell} from "./state.js";
 import {loadTables, forgetTables} from "./things.js";
 import {make, attributes, button, say} from "./parts.js";
 
 /** @typedef {{number: number, over: boolean, words: string}} Live number: of the session that answers */
+
+/**
+ * How far it is, {} where no program runs.
+ * @param {boolean} takes whether what is newer is wanted
+ * @returns {Promise<Live>}
+ */
+const askLive = async (takes) => JSON.parse(new TextDecoder().decode(await fetchBytes(JSON.stringify({report: "live", take: takes}))));
 
 const LIVE_MS = 1000;
 let isHeld = false, liveNumber = -1;
@@ -43,11 +50,8 @@ async function lookAgain(words, hold) {
     setTimeout(() => lookAgain(words, hold), LIVE_MS);
 }
 
-/**
- * Begins, where the program runs.
- * @param {HTMLElement} head
- */
-export async function beginLive(head) {
+/** Begins, where the program runs. */
+export async function beginLive() {
     /** @type {Live | null} */ const first = isServed ? await askLive(false).catch(() => null) : null;
     if (!first || first.words === undefined)
         return;
@@ -57,6 +61,6 @@ export async function beginLive(head) {
         hold.setAttribute("aria-pressed", String(isHeld));
     });
     liveNumber = first.number;
-    head.append(attributes(make("div", "tools", words, hold), {id: "live", role: "group", "aria-label": "The program that runs"}));
+    document.querySelector("header")?.append(attributes(make("div", "tools", words, hold), {id: "live", role: "group", "aria-label": "The program that runs"}));
     lookAgain(words, hold);
 }

@@ -7,7 +7,6 @@ import {loadTables, tables, titleOf, kindOf} from "./things.js";
 import {make, attributes, button, byId, named, choice, say} from "./parts.js";
 import {views} from "./views.js";
 import {List} from "./list.js";
-import {beginLive} from "./live.js";
 
 /** @typedef {import("./views.js").View} View */
 
@@ -299,7 +298,7 @@ async function start() {
     addEventListener("resize", () => drawViews(new Set(["size"])));
     document.body.dataset.ready = "1";
     tables()?.prepare();
-    beginLive(/** @type {HTMLElement} */ (document.querySelector("header")));
+    document.dispatchEvent(new Event("begun"));
 }
 
 start().catch((error) => {

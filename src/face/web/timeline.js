@@ -11,6 +11,7 @@ import {axisTicks, blockHeight, clockText, isOff, pictureOf, rowSizes, rowsShown
 import {TimeRows} from "./timeline-rows.js";
 import {EventList, RECORDED_EVENTS} from "./timeline-list.js";
 import {TimePanel} from "./timeline-panel.js";
+import {beginLive} from "./live.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./ask.js").Request} Request */
@@ -657,6 +658,9 @@ Object.assign(timeline, {
     open: openTimeline,
     draw: (/** @type {string} */ _, /** @type {Set<string>} */ mask) => drawTimeline(mask),
 });
+
+/** A page that is served has this script, too: it begins to look at a program that runs when main.js has begun. */
+document.addEventListener("begun", beginLive);
 
 /** For tests: the sizes by which blocks and rows are laid out. */
 export const timeSizes = {rowSizes, rowTop, blockHeight};

@@ -237,18 +237,14 @@ function zoomedPlace() {
  * @param {string[]} place
  */
 function nodeAtPlace(place) {
-    const tree = /** @type {Tree} */ (graphKept.tree);
-    let found = -1;
-    for (const name of place) {
-        const above = found;
-        found = -1;
-        for (let i = 0; i < tree.n && found < 0; i++)
-            if (tree.parent[i] === above && nameIn(i) === name)
-                found = i;
-        if (found < 0)
-            return -1;
-    }
-    return found;
+    const {n, parent} = /** @type {Tree} */ (graphKept.tree);
+    let found = -1, depth = 0;
+    for (let i = 0; i < n && depth < place.length; i++)
+        if (parent[i] === found && nameIn(i) === place[depth]) {
+            found = i;
+            depth++;
+        }
+    return depth < place.length ? -1 : found;
 }
 
 /**
