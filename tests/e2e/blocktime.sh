@@ -11,9 +11,10 @@ gcc -g -O1 -pthread "$srcdir/tests/e2e/blocktime.c" -o waiter
 
 # compare NAME: functions of the database against what the program has printed into NAME.said.
 compare() {
+    rm -rf "$1.db"
     "$builddir/hpcprof" -o "$1.db" "$1.m" >/dev/null
     "$builddir/hpcquery" functions --metric "BLOCKTIME (usec)" --json --top 0 "$1.db" >"$1.json"
-    python3 - "$1.json" "$1.said" <<'END' || fail "$1: BLOCKTIME differs from the program's own times"
+    python3 - "$1.json" "$1.said" <<'END'
 import json, sys
 found = {row["function"]: row["inclusive"] * 1e-6 for row in json.load(open(sys.argv[1]))["functions"]}
 is_right = True
@@ -30,8 +31,14 @@ for events in BLOCKTIME "CPUTIME BLOCKTIME" "datacentric BLOCKTIME"; do
     name=${events%% *}
     options=()
     for event in $events; do options+=(-e "$event"); done
-    "$hpcrun" -o "$name.m" "${options[@]}" ./waiter waits "$scratch/file" >"$name.said" || fail "$events: status $?"
-    compare "$name"
+    # Where others take the processor between the program's reading of the clocks and its call, the program believes that it
+    # waited: so there are up to three runs.
+    for run in 1 2 3; do
+        rm -rf "$name.m"
+        "$hpcrun" -o "$name.m" "${options[@]}" ./waiter waits "$scratch/file" >"$name.said" || fail "$events: status $?"
+        compare "$name" && break
+        [ $run != 3 ] || fail "$name: BLOCKTIME differs from the program's own times"
+    done
 done
 
 ./waiter same "$scratch/file" >native
