@@ -186,6 +186,8 @@ void level_sums_of(const struct level_track *track, int64_t from_ns, int64_t to_
 static size_t time_at(const int64_t *times, size_t n, size_t at, int64_t t_ns)
 {
     size_t step = 1, high = at;
+    if (n && times[n - 1] < t_ns)
+        return n;
     while (high < n && times[high] < t_ns) {
         at = high + 1;
         high += step;
@@ -393,11 +395,7 @@ void levels_draw(const struct levels *levels, size_t row, const struct level_pic
         drawing.times[mark] = levels->times + of->first_time[mark];
         drawing.n_times[mark] = of->n_times[mark];
         drawing.at[mark] = time_at(drawing.times[mark], of->n_times[mark], 0, picture->edges[0]);
-        bool ends_before =
-            of->n_times[mark] && drawing.times[mark][of->n_times[mark] - 1] < picture->edges[picture->width];
-        size_t end = ends_before ? of->n_times[mark]
-                                 : time_at(drawing.times[mark], of->n_times[mark], drawing.at[mark],
-                                           picture->edges[picture->width]);
+        size_t end = time_at(drawing.times[mark], of->n_times[mark], drawing.at[mark], picture->edges[picture->width]);
         drawing.ends_marked |= end < of->n_times[mark] && drawing.times[mark][end] == picture->edges[picture->width];
     }
     for (size_t x = 0; x < picture->width;) {
