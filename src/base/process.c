@@ -42,6 +42,22 @@ bool proc_stat_read(pid_t pid, struct proc_stat *stat)
     return true;
 }
 
+bool proc_status_line(pid_t pid, const char *name, char *text, size_t n)
+{
+    char path[64], line[512];
+    bool is_found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = input_stream(path);
+    while (file && !is_found && fgets(line, sizeof line, file)) {
+        is_found = strncmp(line, name, strlen(name)) == 0;
+        line[strcspn(line, "\n")] = '\0';
+        (void)snprintf(text, n, "%s", is_found ? line + strlen(name) + strspn(line + strlen(name), " \t") : "");
+    }
+    if (file)
+        (void)fclose(file);
+    return is_found;
+}
+
 /* --- work apart --- */
 
 /* What the child sends through the pipe: this, then the bytes of the answer. */

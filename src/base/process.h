@@ -22,6 +22,9 @@ struct proc_stat {
 /* Asks the kernel about process pid; false, and all zero, when there is none or /proc cannot be read. */
 bool proc_stat_read(pid_t pid, struct proc_stat *stat);
 
+/* A line of /proc/PID/status, also of a thread, without its name, such as "Uid:"; false when there is none. */
+bool proc_status_line(pid_t pid, const char *name, char *text, size_t n);
+
 /* --- work apart --- */
 
 /* Work that may crash or loop, such as a library's that trusts the file it reads: a child process does it, and sends

@@ -31,23 +31,6 @@
 
 /* --- what is refused --- */
 
-/* A line of /proc/PID/status without its name; false when there is none. */
-static bool status_line(pid_t pid, const char *name, char *text, size_t n)
-{
-    char path[64], line[512];
-    bool is_found = false;
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *file = input_stream(path);
-    while (file && !is_found && fgets(line, sizeof line, file)) {
-        is_found = strncmp(line, name, strlen(name)) == 0;
-        line[strcspn(line, "\n")] = '\0';
-        (void)snprintf(text, n, "%s", is_found ? line + strlen(name) + strspn(line + strlen(name), " \t") : "");
-    }
-    if (file)
-        (void)fclose(file);
-    return is_found;
-}
-
 static bool is_other_namespace(pid_t pid, const char *name)
 {
     char theirs[64], ours[64];
@@ -90,7 +73,7 @@ static bool is_filtered(pid_t pid, pid_t tid)
 {
     char text[64];
     (void)pid;
-    return status_line(tid, "Seccomp:", text, sizeof text) && strcmp(text, "0") != 0;
+    return proc_status_line(tid, "Seccomp:", text, sizeof text) && strcmp(text, "0") != 0;
 }
 
 /* What /proc/PID/status says against it. */
@@ -98,15 +81,15 @@ static int check_status(pid_t pid, struct error *err)
 {
     char text[512];
     unsigned long real = 0, effective = 0;
-    if (!status_line(pid, "Uid:", text, sizeof text))
+    if (!proc_status_line(pid, "Uid:", text, sizeof text))
         return error_set(err, ERR_NOT_FOUND, "there is no process %ld", (long)pid);
     if (sscanf(text, "%lu %lu", &real, &effective) == 2 && (real != geteuid() || effective != geteuid()))
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld runs as user %lu; only that user can attach to it, not even root", (long)pid,
                          effective);
-    if (status_line(pid, "State:", text, sizeof text) && strchr("ZXx", text[0]))
+    if (proc_status_line(pid, "State:", text, sizeof text) && strchr("ZXx", text[0]))
         return error_set(err, ERR_NOT_FOUND, "process %ld has ended", (long)pid);
-    if (status_line(pid, "TracerPid:", text, sizeof text) && strcmp(text, "0") != 0)
+    if (proc_status_line(pid, "TracerPid:", text, sizeof text) && strcmp(text, "0") != 0)
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld is traced by process %s (a debugger or strace); end that first", (long)pid, text);
     if (has_thread(pid, is_filtered))
@@ -114,7 +97,7 @@ static int check_status(pid_t pid, struct error *err)
                          "process %ld runs under a seccomp filter, which may end it for a system call of ours; start "
                          "it by hpcrun",
                          (long)pid);
-    if (status_line(pid, "x86_Thread_features:", text, sizeof text) && strstr(text, "shstk"))
+    if (proc_status_line(pid, "x86_Thread_features:", text, sizeof text) && strstr(text, "shstk"))
         return error_set(err, ERR_UNSUPPORTED, "process %ld has shadow stacks, which refuse calls that it did not make",
                          (long)pid);
     return 0;
@@ -145,20 +128,13 @@ static bool reads_signal(pid_t pid)
 static bool awaits_signal(pid_t pid, pid_t tid)
 {
     char path[64];
-    long call = -1;
-    unsigned long long address = 0;
     uint64_t set = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
-    FILE *file = input_stream(path);
-    if (!file || fscanf(file, "%ld %llx", &call, &address) != 2)
-        call = -1;
-    if (file)
-        (void)fclose(file);
-    if (call != SYS_rt_sigtimedwait)
+    struct inject_doing doing = inject_look(pid, tid);
+    if (doing.call != SYS_rt_sigtimedwait)
         return false;
     (void)snprintf(path, sizeof path, "/proc/%ld/mem", (long)pid);
     int fd = open(path, O_RDWR | O_CLOEXEC); /* as inject.c opens it: it is no file of anybody's */
-    bool awaits = fd >= 0 && pread(fd, &set, sizeof set, (off_t)address) == sizeof set && set & SIGURG_BIT;
+    bool awaits = fd >= 0 && pread(fd, &set, sizeof set, (off_t)doing.arguments[0]) == sizeof set && set & SIGURG_BIT;
     if (fd >= 0)
         (void)close(fd);
     return awaits;
@@ -167,7 +143,7 @@ static bool awaits_signal(pid_t pid, pid_t tid)
 static int check_signal(pid_t pid, struct error *err)
 {
     char text[512];
-    if (status_line(pid, "SigCgt:", text, sizeof text) && strtoull(text, NULL, 16) & SIGURG_BIT)
+    if (proc_status_line(pid, "SigCgt:", text, sizeof text) && strtoull(text, NULL, 16) & SIGURG_BIT)
         return error_set(err, ERR_UNSUPPORTED,
                          "process %ld handles SIGURG, the signal that brings the samples; start it by hpcrun",
                          (long)pid);

@@ -26,16 +26,17 @@
 
 #include "base/input.h"
 #include "base/path.h"
+#include "base/process.h"
 
 #define TRIES_MAX 400
-#define PATIENCE_MS 10000  /* a call that takes longer is spoken of, again and again */
-#define BEGIN_MS 30        /* that we look whether a wait begins */
-#define RUN_NS 200000      /* without going to sleep: then it runs code of the program */
-#define STOP_MS 200        /* in the kernel, a thread may not stop for a while */
-#define STACK_BYTES 98304  /* that a call may need */
-#define RED_ZONE 128       /* bytes below the stack pointer that belong to the interrupted function */
-#define XSTATE_BYTES 16384 /* all that processors have by now, and more */
-#define RESTART (-514L)    /* -ERESTARTNOHAND of the kernel: EINTR if a handler runs now, else once more */
+#define PATIENCE_MS 10000      /* a call that takes longer is spoken of, again and again */
+#define BEGIN_MS 30            /* that we look whether a wait begins */
+#define RUN_NS 200000          /* without going to sleep: then it runs code of the program */
+#define STOP_MS 200            /* in the kernel, a thread may not stop for a while */
+#define CALL_STACK_BYTES 98304 /* that a call may need */
+#define RED_ZONE 128           /* bytes below the stack pointer that belong to the interrupted function */
+#define XSTATE_BYTES 16384     /* all that processors have by now, and more */
+#define RESTART (-514L)        /* -ERESTARTNOHAND of the kernel: EINTR if a handler runs now, else once more */
 #define DIRECTION_FLAG 0x400u
 #define SCAN_BYTES ((uint64_t)1 << 20)
 #define AROUND_ALLOCATOR                                                                                               \
@@ -413,7 +414,7 @@ static bool has_stack_room(const struct inject_thread *thread, uint64_t *high)
         return false;
     if (is_main && prlimit(thread->pid, RLIMIT_STACK, NULL, &limit) == 0 && limit.rlim_cur < *high)
         low = *high - limit.rlim_cur;
-    return thread->saved.rsp - low > STACK_BYTES + RED_ZONE + INJECT_TEXT_MAX + 64;
+    return thread->saved.rsp - low > CALL_STACK_BYTES + RED_ZONE + INJECT_TEXT_MAX + 64;
 }
 
 static bool is_in_code(const struct inject_module *module, uint64_t address)
@@ -646,16 +647,10 @@ static int view_make(struct view *view, pid_t pid, int memory_fd, struct error *
 
 /* --- a thread at a safe point --- */
 
-/* What a thread does now, seen without stopping it. */
-struct doing {
-    char state;
-    long call; /* that it is in, -1: none */
-    uint64_t arguments[6];
-};
-
-static struct doing look_at(pid_t pid, pid_t tid)
+struct inject_doing inject_look(pid_t pid, pid_t tid)
 {
-    struct doing doing = {.state = '?', .call = -1};
+    struct inject_doing doing = {.call = -1};
+    struct proc_stat stat;
     char path[64], text[256];
     (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/syscall", (long)pid, (long)tid);
     FILE *file = input_stream(path);
@@ -666,21 +661,14 @@ static struct doing look_at(pid_t pid, pid_t tid)
         doing.call = strtol(at, &at, 10);
     for (unsigned i = 0; doing.call >= 0 && i < 6; i++)
         doing.arguments[i] = strtoull(at, &at, 16);
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", (long)pid, (long)tid);
-    file = input_stream(path);
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    text[n] = '\0';
-    if (file)
-        (void)fclose(file);
-    const char *end = strrchr(text, ')');
-    if (end && end[1])
-        doing.state = end[2];
+    (void)proc_stat_read(tid, &stat);
+    doing.state = stat.state;
     return doing;
 }
 
 /* Whether a call that sleeps may have done a part of its work, which it would return when the thread is stopped. One
  * that reads returns with what there is, unless it was told to wait for all. */
-static bool has_part_done(const struct doing *doing)
+static bool has_part_done(const struct inject_doing *doing)
 {
     static const long calls[] = {SYS_write,          SYS_writev,          SYS_pwrite64,         SYS_pwritev,
                                  328 /* pwritev2 */, SYS_sendto,          SYS_sendmsg,          SYS_sendmmsg,
@@ -694,7 +682,7 @@ static bool has_part_done(const struct doing *doing)
 }
 
 /* Whether a call that sleeps has a time in memory after which it gives up, and would begin to wait anew. */
-static bool has_time_in_memory(const struct doing *doing)
+static bool has_time_in_memory(const struct inject_doing *doing)
 {
     return (doing->call == SYS_rt_sigtimedwait && doing->arguments[2]) ||
            (doing->call == SYS_semtimedop && doing->arguments[3]) ||
@@ -704,28 +692,19 @@ static bool has_time_in_memory(const struct doing *doing)
 }
 
 /* How often the thread has gone to sleep. */
-static uint64_t n_sleeps(pid_t pid, pid_t tid)
+static uint64_t n_sleeps(pid_t tid)
 {
-    static const char name[] = "voluntary_ctxt_switches:";
-    char path[64], line[256];
-    uint64_t n = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/status", (long)pid, (long)tid);
-    FILE *file = input_stream(path);
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, name, sizeof name - 1) == 0)
-            n = strtoull(line + sizeof name - 1, NULL, 10);
-    if (file)
-        (void)fclose(file);
-    return n;
+    char text[64];
+    return proc_status_line(tid, "voluntary_ctxt_switches:", text, sizeof text) ? strtoull(text, NULL, 10) : 0;
 }
 
 /* Waits a little for the thread to begin another wait; when that was, 0: it has not. */
-static uint64_t await_begin(pid_t pid, pid_t tid)
+static uint64_t await_begin(pid_t tid)
 {
-    uint64_t before = n_sleeps(pid, tid);
+    uint64_t before = n_sleeps(tid);
     for (uint64_t last_ms = now_ms(), end_ms = last_ms + BEGIN_MS; last_ms < end_ms;) {
         pause_us(1000);
-        if (n_sleeps(pid, tid) != before)
+        if (n_sleeps(tid) != before)
             return last_ms;
         last_ms = now_ms();
     }
@@ -750,10 +729,10 @@ static uint64_t cpu_ns(pid_t pid, pid_t tid)
  * call, and go on there. */
 static bool runs_freely(pid_t pid, pid_t tid)
 {
-    uint64_t before = n_sleeps(pid, tid), before_ns = cpu_ns(pid, tid);
+    uint64_t before = n_sleeps(tid), before_ns = cpu_ns(pid, tid);
     for (uint64_t end_ms = now_ms() + BEGIN_MS; now_ms() < end_ms;) {
         pause_us(500);
-        if (n_sleeps(pid, tid) != before)
+        if (n_sleeps(tid) != before)
             return false;
         if (cpu_ns(pid, tid) - before_ns >= RUN_NS)
             return true;
@@ -765,13 +744,13 @@ static bool runs_freely(pid_t pid, pid_t tid)
  * something else then. A wait for a given time is known from its beginning. */
 static bool may_stop(struct inject_thread *thread)
 {
-    struct doing doing = look_at(thread->pid, thread->tid);
+    struct inject_doing doing = inject_look(thread->pid, thread->tid);
     thread->wait_began_ms = now_ms();
     if (is_timed(doing.call, doing.arguments[3])) {
-        thread->wait_began_ms = await_begin(thread->pid, thread->tid);
+        thread->wait_began_ms = await_begin(thread->tid);
         if (!thread->wait_began_ms)
             return false;
-        doing = look_at(thread->pid, thread->tid);
+        doing = inject_look(thread->pid, thread->tid);
     }
     if (doing.state == 'R')
         return runs_freely(thread->pid, thread->tid);

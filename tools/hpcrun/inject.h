@@ -39,6 +39,16 @@ const struct inject_module *inject_loader(const struct inject_modules *modules);
 /* Address of a function of a module; 0 when it has none of that name. */
 uint64_t inject_function(const struct inject_module *module, const char *name);
 
+/* What a thread does. */
+struct inject_doing {
+    char state; /* as in struct proc_stat; 0: not known */
+    long call;  /* number of the system call that it is in, -1: none, or not known */
+    uint64_t arguments[6];
+};
+
+/* Looks at a thread of process pid without stopping it. */
+struct inject_doing inject_look(pid_t pid, pid_t tid);
+
 /* A thread that is stopped at a safe point. */
 struct inject_thread;
 

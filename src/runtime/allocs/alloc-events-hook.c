@@ -26,9 +26,11 @@ static bool sink_ready(void)
     return !self->in_hook && process_is_ours_sig();
 }
 
-void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *site)
+/* Walks the path at site, unless it is the one in path. */
+static void walk_site(struct thread_state *self, const struct alloc_site *site, struct unwind_path *path)
 {
-    if (unwind_is_same_sig(site->pc, site->sp, site->fp, &self->bounds, loadmap_generation_sig(), &self->alloc_path))
+    uint32_t generation = loadmap_generation_sig();
+    if (unwind_is_same_sig(site->pc, site->sp, site->fp, &self->bounds, generation, path))
         return;
     struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
     start.gpr[UNWIND_FP] = site->fp;
@@ -39,7 +41,12 @@ void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *
         bounds.alt_low = block.start;
         bounds.alt_high = block.end;
     }
-    (void)unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->alloc_path);
+    (void)unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, generation, path);
+}
+
+void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *site)
+{
+    walk_site(self, site, &self->alloc_path);
 }
 
 /* Node of the native call path, 0 when the arena is full. */
@@ -111,15 +118,9 @@ static uint32_t made_at(uint32_t creator, uintptr_t pc)
 static uint32_t task_node(struct thread_state *self, const struct alloc_site *site)
 {
     struct unwind_path *path = &self->task_path;
-    uint32_t generation = loadmap_generation_sig();
     if (!self->regions.n_task_paths)
         path->n_frames = 0; /* those of another thread, or none */
-    if (!unwind_is_same_sig(site->pc, site->sp, site->fp, &self->bounds, generation, path)) {
-        struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
-        start.gpr[UNWIND_FP] = site->fp;
-        start.gpr[UNWIND_SP] = site->sp;
-        (void)unwind_walk_sig(&start, &self->bounds, loadmap_find_code_sig, generation, path);
-    }
+    walk_site(self, site, path);
     if (path->stop != UNWIND_COMPLETE)
         return 0;
     uint32_t n_cut = path->n_cut;
