@@ -359,7 +359,7 @@ END
 }
 
 # Tasks stand below the function that made them, whichever thread runs them, and wherever it waited: tasks made by two
-# callers of a function, by tasks, by a loop, and by a recursion, of which only one level is told apart.
+# callers of a function, by tasks, by a loop (libomp), and by a recursion, of which only one level is told apart.
 cat >made.c <<'END'
 #include <omp.h>
 #include <stdio.h>
@@ -453,7 +453,9 @@ __attribute__((noinline)) static void all(void)
         first();
         second();
         outer();
+#ifdef LOOP
         loop();
+#endif
         recurse(8);
     }
     __asm__ volatile("");
@@ -464,7 +466,7 @@ int main(void)
     return 3;
 }
 END
-# made PROGRAM: measures it, with 2 and with 16 threads.
+# made PROGRAM MS: measures it, with 2 and with 16 threads; its loop takes MS.
 made() {
     local n
     for n in 2 16; do
@@ -473,14 +475,16 @@ made() {
         expect_status 0 "$builddir/hpcquery" tree --csv --min 0 "$1-$n.db"
         cp out "$1-$n.csv"
     done
-    python3 - "$1-2.csv" "$1-16.csv" <<'END' || fail "$1: tasks are not below what made them"
+    python3 - "$2" "$1-2.csv" "$1-16.csv" <<'END' || fail "$1: tasks are not below what made them"
 import re, sys
 from paths import paths
-# what each is called by, and its share of the time; recurse: 256 of 1656 ms
-expected = {"first": (["make"], 24.2), "second": (["make"], 12.1), "outer": (["split"], 24.2), "loop": ([], 24.2),
-            "recurse": (None, 15.5)}
+# what each is called by, and its share of the time
+expected = {"first": (["make"], 400), "second": (["make"], 200), "outer": (["split"], 400), "loop": ([], int(sys.argv[1])),
+            "recurse": (None, 256)}
+whole = sum(ms for _, ms in expected.values())
+expected = {name: (callers, 100 * ms / whole) for name, (callers, ms) in expected.items()}
 shares = []
-for name in sys.argv[1:]:
+for name in sys.argv[2:]:
     found, astray, whole = dict.fromkeys(expected, 0), 0, 0
     for value, path in paths(name):
         path = [up for up in path if up and not re.search("^loop at|omp_fn|omp_outlined|omp_task_entry", up)]
@@ -500,6 +504,71 @@ for name in sys.argv[1:]:
     assert all(abs(shares[-1][name] - share) < 5 for name, (_, share) in expected.items())
 assert max(abs(shares[0][name] - shares[1][name]) for name in expected) <= 4
 END
+}
+
+# Tasks in great number, and as deep as the stack goes: the program has the results that it has without us.
+cat >tasks.c <<'END'
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static char *top;
+static long deepest;
+__attribute__((noinline)) static void dig(long left)
+{
+    char here[64];
+    memset(here, 1, sizeof here);
+    deepest++;
+    if (left ? left == 1 : (size_t)(top - here) > (size_t)7 << 20)
+        return;
+#pragma omp task firstprivate(here, left)
+    {
+        here[1]++;
+        dig(left ? left - 1 : 0);
+    }
+#pragma omp taskwait
+    __asm__ volatile("" : : "r"(here));
+}
+/* The program's own loop of tasks, each with a part of it and a sum. */
+static long in_loop(int n)
+{
+    long sum = 0, wrong = 0;
+    unsigned char *seen = calloc((size_t)n, 1);
+#pragma omp taskloop grainsize(1) shared(seen)
+    for (int i = 0; i < n; i++)
+        seen[i]++;
+    for (int i = 0; i < n; i++)
+        wrong += seen[i] != 1;
+#pragma omp taskloop num_tasks(n) reduction(+ : sum)
+    for (int i = 0; i < n; i++)
+        sum += i;
+    free(seen);
+    return wrong ? -wrong : sum;
+}
+int main(int argc, char **argv)
+{
+    char here;
+    top = &here;
+    if (argc > 1) {
+        dig(atol(argv[1]));
+        printf("%ld\n", deepest);
+        return 0;
+    }
+    printf("%ld\n", in_loop(50000));
+#pragma omp parallel
+#pragma omp single
+    printf("%ld\n", in_loop(50000));
+    return 0;
+}
+END
+tasks() {
+    local depth
+    ./tasks >native || fail "tasks.c does not run"
+    "$builddir/hpcrun" -e EADDR -o tasks.m ./tasks >measured || fail "many tasks: status $?"
+    cmp native measured || fail "many tasks: $(tr '\n' ' ' <measured) instead of $(tr '\n' ' ' <native)"
+    depth=$(ulimit -s 8192 && ./tasks 0) || fail "tasks.c cannot recurse"
+    (ulimit -s 8192 && "$builddir/hpcrun" -e EADDR -o tasks.m ./tasks "$depth" >measured) || fail "$depth levels of tasks: status $?"
+    [ "$(cat measured)" = "$depth" ] || fail "$depth levels of tasks: $(cat measured)"
 }
 
 # Several threads open regions of the same function at a time: each worker stands below the one that it works for, also if
@@ -577,7 +646,9 @@ if ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp teams.c -o teams 2>err
     ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp openers.c -o openers
     openers openers
     ${CC:-gcc} -O1 -g -fno-optimize-sibling-calls -fopenmp made.c -o made
-    made made
+    made made 0
+    ${CC:-gcc} -O1 -g -fopenmp tasks.c -o tasks
+    tasks
     # The same in the processes of an MPI program.
     cat >ranks.c <<'END'
 #include <mpi.h>
@@ -606,8 +677,14 @@ if clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp teams.c -o teams-lib
     teams teams-libomp 3
     clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp openers.c -o openers-libomp
     openers openers-libomp
-    clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp made.c -o made-libomp
-    made made-libomp
+    clang -O1 -g -fno-optimize-sibling-calls -fopenmp=libomp -DLOOP made.c -o made-libomp
+    made made-libomp 400
+    clang -O1 -g -fopenmp=libomp tasks.c -o tasks
+    tasks
+    # code of gcc on libomp
+    library=$(ldd ./tasks | awk '/libomp/ { print $3 }')
+    ${CC:-gcc} -O1 -g -fopenmp tasks.c -o tasks
+    LD_PRELOAD=$library tasks
 else
     skip_part "there is no clang with libomp"
 fi

@@ -256,11 +256,27 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
     alloc_wrap_guard_leave();
 }
 
+#define TASKS_MAX 500 /* that are noted between two samples of a thread: one takes some 60 ns */
+#define TASK_STACK_PART                                                                                                \
+    16 /* of a thread's stack: where more is used, a task must not use more than it does by itself */
+
+/* Whether a task that the thread makes at sp may be noted: the program goes on as fast as before, and as deep. */
+static bool may_note_task(struct thread_state *self, uintptr_t sp)
+{
+    const struct unwind_bounds *stack = &self->bounds;
+    uint64_t n_taken = atomic_load_explicit(&self->record->taken[0], memory_order_relaxed);
+    if (n_taken != self->regions.n_taken)
+        self->regions.n_tasks = 0;
+    self->regions.n_taken = n_taken;
+    return self->regions.n_tasks++ < TASKS_MAX && sp > stack->low && sp < stack->high &&
+           stack->high - sp < (stack->high - stack->low) / TASK_STACK_PART;
+}
+
 struct thread_task process_make_task(const struct alloc_site *site)
 {
     struct thread_state *self = thread_self_sig();
     struct thread_task task = {0};
-    if (self && process_is_ours_sig())
+    if (self && process_is_ours_sig() && may_note_task(self, site->sp))
         task.creator = alloc_events_task_creator(self, site);
     if (task.creator)
         task.pid = arena_header_sig()->pid;

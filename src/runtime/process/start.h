@@ -93,7 +93,8 @@ void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX]);
 void process_note_creator(struct thread_state *state, struct thread_state *self, uintptr_t start,
                           const struct alloc_site *site);
 
-/* What whoever runs a task has to know that the calling thread makes at site now; pid 0: nothing.  ctx: ordinary */
+/* What whoever runs a task has to know that the calling thread makes at site now; pid 0: nothing, as
+ * where it makes very many, or has used much of its stack.  ctx: ordinary */
 struct thread_task process_make_task(const struct alloc_site *site);
 
 #endif

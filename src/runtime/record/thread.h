@@ -116,6 +116,8 @@ struct thread_regions {
     const struct thread_work *volatile working;
     struct thread_task task; /* the innermost one; a change counts in version */
     uint32_t n_task_paths;   /* paths on which the thread has made tasks */
+    uint32_t n_tasks;        /* that it has made since n_taken, its samples of the first event, changed */
+    uint64_t n_taken;
     uint32_t top, top_of;    /* the node of what it worked on last, in the tree with this root */
     /* The parallel regions that the thread has opened itself, the outermost first, for workers that know whose they
      * are. */

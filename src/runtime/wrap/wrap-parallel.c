@@ -399,12 +399,10 @@ static void end_task(const struct thread_task *before)
         task_set_sig(self, before);
 }
 
-/* In libgomp a task gets a copy of its data; ours have this in front. A loop of tasks writes each task's part of the
- * loop into the first words, and reads there what is reduced. */
+/* In libgomp a task gets a copy of its data; ours have this in front. Loops of tasks (GOMP_taskloop) stay as they are:
+ * with a function that copies, libgomp has the data of all tasks on the stack at once, and libomp, which has these
+ * functions for code of gcc, calls it when it has already written each task's part of the loop. */
 struct task_data {
-    long part[2];
-    const void *reduced;
-    bool has_part;
     uint32_t before_bytes; /* from here to the task's own data, a multiple of its alignment */
     region_function *function;
     void (*copy)(void *to, void *from);
@@ -430,8 +428,6 @@ static void run_task(void *arguments)
     char *own = (char *)arguments + data->before_bytes;
     struct thread_task task = data->task;
     region_function *function = data->function;
-    if (data->has_part)
-        memcpy(own, data->part, sizeof data->part);
     task.frame = (uintptr_t)__builtin_frame_address(0);
     const struct thread_task before = begin_task(&task);
     function(own);
@@ -439,25 +435,30 @@ static void run_task(void *arguments)
 }
 
 #define ALIGNMENT ((long)_Alignof(struct task_data))
-
-/* Puts *more in front of a task's data; false: the task's path is not known, and it stays as it is. */
-static inline bool enlarge(struct task_data *more, const struct alloc_site *site, long *n_bytes, long *alignment)
-{
-    more->task = process_make_task(site);
-    if (!more->task.pid)
-        return false;
-    *alignment = *alignment < ALIGNMENT ? ALIGNMENT : *alignment;
-    more->n_bytes = (size_t)*n_bytes;
-    more->before_bytes = (uint32_t)(((long)sizeof *more + *alignment - 1) & -*alignment);
-    *n_bytes += more->before_bytes;
-    return true;
-}
-
 #define TASK_DETACHED (1u << 13) /* libgomp writes into the task's data */
 
 typedef void copy_function(void *to, void *from);
 typedef void task_function(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,
                            bool is_deferred, unsigned flags, void **depend, int priority, void *detach);
+
+/* Not inlined, so that GOMP_task has no variable in memory: it jumps to the real one then, and takes no stack of a
+ * program that recurses by tasks. */
+static __attribute__((noinline)) struct thread_task note_task(struct alloc_site site)
+{
+    return process_make_task(&site);
+}
+
+static __attribute__((noinline)) void make_noted(task_function *real, struct thread_task task,
+                                                 region_function *function, void *data, copy_function *copy,
+                                                 long n_bytes, long alignment, unsigned flags, void **depend,
+                                                 int priority, void *detach)
+{
+    struct task_data more = {
+        .function = function, .copy = copy, .from = data, .n_bytes = (size_t)n_bytes, .task = task};
+    alignment = alignment < ALIGNMENT ? ALIGNMENT : alignment;
+    more.before_bytes = (uint32_t)(((long)sizeof more + alignment - 1) & -alignment);
+    real(run_task, &more, copy_task, n_bytes + more.before_bytes, alignment, true, flags, depend, priority, detach);
+}
 
 WRAP_EXPORT void GOMP_task(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,
                            bool is_deferred, unsigned flags, void **depend, int priority, void *detach);
@@ -467,50 +468,14 @@ WRAP_EXPORT void GOMP_task(region_function *function, void *data, copy_function 
     static struct next next;
     const struct alloc_site site = alloc_site_here();
     task_function *real = (task_function *)find_real(&next, "GOMP_task", site.pc);
-    struct task_data more = {.function = function, .copy = copy, .from = data};
-    if (is_deferred && !(flags & TASK_DETACHED) && enlarge(&more, &site, &n_bytes, &alignment))
-        real(run_task, &more, copy_task, n_bytes, alignment, true, flags, depend, priority, detach);
+    struct thread_task task = {0};
+    if (is_deferred && !(flags & TASK_DETACHED))
+        task = note_task(site);
+    if (task.pid)
+        make_noted(real, task, function, data, copy, n_bytes, alignment, flags, depend, priority, detach);
     else
         real(function, data, copy, n_bytes, alignment, is_deferred, flags, depend, priority, detach);
 }
-
-#define LOOP_IF (1u << 10)      /* its tasks are deferred */
-#define LOOP_REDUCED (1u << 12) /* the third word of the data says what */
-
-typedef void task_loop_function(region_function *function, void *data, copy_function *copy, long n_bytes,
-                                long alignment, unsigned flags, unsigned long n_tasks, int priority, long start,
-                                long end, long step);
-
-static inline __attribute__((always_inline)) void
-loop_of_tasks(struct next *next, const char *name, const struct alloc_site *site, region_function *function, void *data,
-              copy_function *copy, long n_bytes, long alignment, unsigned flags, unsigned long n_tasks, int priority,
-              const long range[3])
-{
-    task_loop_function *real = (task_loop_function *)find_real(next, name, site->pc);
-    struct task_data more = {.has_part = true, .function = function, .copy = copy, .from = data};
-    if (flags & LOOP_REDUCED)
-        more.reduced = ((void **)data)[2];
-    if (flags & LOOP_IF && n_bytes >= (long)sizeof more.part && enlarge(&more, site, &n_bytes, &alignment))
-        real(run_task, &more, copy_task, n_bytes, alignment, flags, n_tasks, priority, range[0], range[1], range[2]);
-    else
-        real(function, data, copy, n_bytes, alignment, flags, n_tasks, priority, range[0], range[1], range[2]);
-}
-
-/* The second form counts in unsigned long long, which is passed in the same way. */
-#define LOOP_OF_TASKS(name)                                                                                            \
-    WRAP_EXPORT void name(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,    \
-                          unsigned flags, unsigned long n_tasks, int priority, long start, long end, long step);       \
-    void name(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,                \
-              unsigned flags, unsigned long n_tasks, int priority, long start, long end, long step)                    \
-    {                                                                                                                  \
-        static struct next next;                                                                                       \
-        const struct alloc_site site = alloc_site_here();                                                              \
-        const long range[3] = {start, end, step};                                                                      \
-        loop_of_tasks(&next, #name, &site, function, data, copy, n_bytes, alignment, flags, n_tasks, priority, range); \
-    }
-
-LOOP_OF_TASKS(GOMP_taskloop)
-LOOP_OF_TASKS(GOMP_taskloop_ull)
 
 /* In libomp and libiomp5 a task has two words that only a task with a destructor, and one with a priority, uses. They
  * take along the task's function, and its path. */
