@@ -38,7 +38,7 @@ struct follow {
     bool is_over, is_held;
     char trouble[512], path[MADE_BYTES];
     char dir[ARENA_PATH_MAX];  /* where the measurement of all that run is written; empty: there are several */
-    uint64_t start_ns, end_ns; /* CLOCK_REALTIME: the first one began, the last one ended */
+    uint64_t start_ns, end_ns; /* CLOCK_REALTIME: the first one began, the last one was seen */
     bool is_paused;
     char phase[ARENA_PHASE_BYTES];
 };
@@ -82,6 +82,7 @@ static bool look(struct follow *follow)
             follow->dir[0] = '\0';
     }
     follow->n_seen = count_records(list);
+    follow->end_ns = clock_now_ns(CLOCK_REALTIME);
     return true;
 }
 
@@ -251,7 +252,6 @@ bool follow_step(struct follow *follow)
         return false;
     follow->due_ns = now_ns() + LEAST_NS;
     if (!look(follow)) {
-        follow->end_ns = clock_now_ns(CLOCK_REALTIME);
         follow->is_over = true;
         if (is_whole(follow))
             begin_making(follow);
@@ -289,6 +289,11 @@ int follow_begin(const char *operand, int stop_fd, struct follow **follow, struc
     (void)snprintf(made->said, sizeof made->said, "%s/said", made->scratch);
     if (code == 0 && running_watch_begin(&made->watch) != 0)
         code = error_set(err, ERR_NOT_FOUND, "%s", "");
+    for (size_t i = 0; code == 0 && i < made->watch.list.n; i++)
+        if (made->watch.list.processes[i].is_foreign)
+            code = error_set(err, ERR_UNSUPPORTED,
+                             "process %ld belongs to another user: hpcviewer --live --plain shows its table alone",
+                             (long)made->watch.list.processes[i].pid);
     return code ? code : wait_first(made, stop_fd, err);
 }
 
