@@ -80,8 +80,8 @@ pid_t inject_pid(const struct inject_thread *thread)
 static int refused(int number, pid_t pid, const char *what, struct error *err)
 {
     static const char *const scopes[] = {"",
-                                         ": only ancestors of a program, root, or whom it names by PR_SET_PTRACER can "
-                                         "attach to it; root can set it to 0",
+                                         (": only ancestors of a program, root, or whom it names by PR_SET_PTRACER "
+                                          "can attach to it; root can set it to 0"),
                                          ": only root can attach",
                                          ": nobody can attach before the machine is started anew"};
     int scope = 0;
