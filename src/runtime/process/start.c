@@ -264,7 +264,8 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
 static bool may_note_task(struct thread_state *self, uintptr_t sp)
 {
     const struct unwind_bounds *stack = &self->bounds;
-    uint64_t n_taken = atomic_load_explicit(&self->record->taken[0], memory_order_relaxed);
+    const struct arena_thread *record = self->record;
+    uint64_t n_taken = record ? atomic_load_explicit(&record->taken[0], memory_order_relaxed) : 0;
     if (n_taken != self->regions.n_taken)
         self->regions.n_tasks = 0;
     self->regions.n_taken = n_taken;
