@@ -509,6 +509,15 @@ int running_control(const char *companion, pid_t pid, const char *command, char 
     return message.kind == COMPANION_WRITTEN ? 0 : error_set(err, ERR_USAGE, "%.900s", answer);
 }
 
+int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
+                            struct error *err)
+{
+    if (process->is_foreign)
+        return error_set(err, ERR_USAGE, "process %ld belongs to another user: only that user may control it",
+                         (long)process->pid);
+    return running_control(process->companion, process->pid, command, answer, err);
+}
+
 int running_save(const char *directory, struct error *err)
 {
     char real[PATH_MAX], answer[ARENA_PATH_MAX];

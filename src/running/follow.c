@@ -355,10 +355,7 @@ int follow_control(struct follow *follow, const char *command, struct buf *says,
     if (follow->is_over || !list->n)
         return error_set(err, ERR_NOT_FOUND, "the program has ended");
     for (size_t i = 0; i < list->n; i++) {
-        int code = list->processes[i].is_foreign
-                       ? error_set(err, ERR_USAGE, "process %ld belongs to another user: only that user may control it",
-                                   (long)list->processes[i].pid)
-                       : running_control(list->processes[i].companion, list->processes[i].pid, command, answer, err);
+        int code = running_control_process(&list->processes[i], command, answer, err);
         if (code != 0)
             return code;
     }

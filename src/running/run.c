@@ -89,10 +89,7 @@ static int control_all(const struct running_list *list, const char *command, FIL
     int status = 0;
     for (size_t i = 0; i < list->n; i++) {
         const struct running_process *process = &list->processes[i];
-        if (process->is_foreign) {
-            status = tool_error("hpcrun", "process %ld belongs to another user: only that user may control it",
-                                (long)process->pid);
-        } else if (running_control(process->companion, process->pid, command, answer, &err) != 0) {
+        if (running_control_process(process, command, answer, &err) != 0) {
             status = tool_error("hpcrun", "%s", err.text);
         } else if (strcmp(command, "snapshot") == 0) {
             (void)fprintf(out, "process %ld is saved as it is now; hpcprof %s makes a database of it\n",

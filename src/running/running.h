@@ -89,6 +89,10 @@ void running_keep_readable(struct running_list *list);
  * err: ERR_IO (no answer), ERR_USAGE (it refuses: why) */
 int running_control(const char *companion, pid_t pid, const char *command, char answer[ARENA_PATH_MAX],
                     struct error *err);
+/* The same about one that was found; another user's is refused (ERR_USAGE). */
+int running_control_process(const struct running_process *process, const char *command, char answer[ARENA_PATH_MAX],
+                            struct error *err);
+
 /* Has everything saved that runs here and is measured into a directory. Returns how many companions have done so, or a
  * code.
  * err: ERR_IO, ERR_MEMORY */
