@@ -239,6 +239,13 @@ static bool has_costs(const struct writing *writing, uint32_t node)
     return i < writing->n_events;
 }
 
+void callgrind_put_begin(struct buf *out, const char *title, bool has_addresses)
+{
+    buf_printf(out, "# callgrind format\nversion: 1\ncreator: Locus\ncmd: ");
+    stacks_put_name(out, title);
+    buf_printf(out, "\npositions:%s line\n", has_addresses ? " instr" : "");
+}
+
 /* A part of a function, and what is below it; address: of the instruction around. */
 static void put_part(struct writing *writing, uint32_t function, uint32_t node, uint64_t address)
 {
@@ -314,9 +321,8 @@ static void put_totals(const struct writing *writing, const char *key)
 static void put_head(const struct writing *writing, const struct frame_job *job)
 {
     struct buf *out = writing->out;
-    buf_printf(out, "# callgrind format\nversion: 1\ncreator: Locus\ncmd: ");
-    stacks_put_name(out, job->title);
-    buf_printf(out, "\npositions:%s line\nevents:", writing->has_addresses ? " instr" : "");
+    callgrind_put_begin(out, job->title, writing->has_addresses);
+    buf_printf(out, "events:");
     for (size_t i = 0; i < writing->n_events; i++) {
         buf_printf(out, " ");
         for (const char *at = writing->events[i].name; *at; at++)

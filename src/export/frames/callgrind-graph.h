@@ -15,7 +15,10 @@ int callgrind_graph_write(const struct frame_job *job, struct buf *out, struct e
 
 /* --- for form-callgrind.c as well --- */
 
-/* A cost as a whole number; below zero and without a value 0. */
+/* Appends the head of a file up to its positions. */
+void callgrind_put_begin(struct buf *out, const char *title, bool has_addresses);
+
+/* A cost as a whole number: value times factor, rounded, at most 9e18; below zero and without a value 0. */
 uint64_t callgrind_whole(double value, double factor);
 
 /* Appends the subpositions of a line: "0x10 7", without addresses "7". */

@@ -465,9 +465,7 @@ static void put_title(const struct writing *writing, const struct event *event)
 static void put_head(struct writing *writing)
 {
     struct buf *out = writing->out;
-    buf_printf(out, "# callgrind format\nversion: 1\ncreator: Locus\ncmd: ");
-    stacks_put_name(out, writing->job->title);
-    buf_printf(out, "\npositions:%s line\n", writing->has_addresses ? " instr" : "");
+    callgrind_put_begin(out, writing->job->title, writing->has_addresses);
     for (size_t i = 0; i < writing->n_events; i++) {
         const struct event *event = &writing->events[i];
         buf_printf(out, "event: %s : ", event->name.data);

@@ -256,9 +256,8 @@ void process_note_creator(struct thread_state *state, struct thread_state *self,
     alloc_wrap_guard_leave();
 }
 
-#define TASKS_MAX 500 /* that are noted between two samples of a thread: one takes some 60 ns */
-#define TASK_STACK_PART                                                                                                \
-    16 /* of a thread's stack: where more is used, a task must not use more than it does by itself */
+#define TASKS_MAX 500      /* that are noted between two samples of a thread: one takes some 60 ns */
+#define TASK_STACK_PART 16 /* of a thread's stack: where more is used, a task takes only what it takes by itself */
 
 /* Whether a task that the thread makes at sp may be noted: the program goes on as fast as before, and as deep. */
 static bool may_note_task(struct thread_state *self, uintptr_t sp)

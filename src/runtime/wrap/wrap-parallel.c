@@ -399,13 +399,15 @@ static void end_task(const struct thread_task *before)
         task_set_sig(self, before);
 }
 
+typedef void copy_function(void *to, void *from);
+
 /* In libgomp a task gets a copy of its data; ours have this in front. Loops of tasks (GOMP_taskloop) stay as they are:
  * with a function that copies, libgomp has the data of all tasks on the stack at once, and libomp, which has these
  * functions for code of gcc, calls it when it has already written each task's part of the loop. */
 struct task_data {
     uint32_t before_bytes; /* from here to the task's own data, a multiple of its alignment */
     region_function *function;
-    void (*copy)(void *to, void *from);
+    copy_function *copy; /* NULL: its bytes are copied */
     void *from;
     size_t n_bytes;
     struct thread_task task;
@@ -437,7 +439,6 @@ static void run_task(void *arguments)
 #define ALIGNMENT ((long)_Alignof(struct task_data))
 #define TASK_DETACHED (1u << 13) /* libgomp writes into the task's data */
 
-typedef void copy_function(void *to, void *from);
 typedef void task_function(region_function *function, void *data, copy_function *copy, long n_bytes, long alignment,
                            bool is_deferred, unsigned flags, void **depend, int priority, void *detach);
 
