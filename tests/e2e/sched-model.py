@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests/lib"))
 import perfdata  # noqa: E402
 import tracedat  # noqa: E402
-N_STREAMS = int(os.environ.get("LOCUS_STREAMS", "100"))
+N_STREAMS = int(os.environ.get("LOCUS_STREAMS", "100" if os.environ.get("LOCUS_TEST_FULL") else "30"))
 OFF_STATES = ("woken", "preempted", "sleeping", "uninterruptible", "stopped", "off")
 STATES = {1: "sleeping", 2: "uninterruptible", 4: "stopped", 0: "preempted", 0x100: "preempted", 0x20: "dead"}
 failures = []

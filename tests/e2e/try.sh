@@ -138,7 +138,7 @@ unset action
 # All that programs do with blocks, also while others do, and after a fork.
 measure uses 1
 for action in huge-pages pad pool offset prefault interleave; do
-    for variable in p 'blocks[i]'; do
+    for variable in ${LOCUS_TEST_FULL:+p} 'blocks[i]'; do
         try 3 uses --metric 'well: ([0-9]+)' ./try uses 2
         expect_text out '^  verdict +(no difference|no effect)$'
     done

@@ -17,7 +17,7 @@ import bundle  # noqa: E402
 import measurement as m  # noqa: E402
 import v4  # noqa: E402
 
-N_CALLS = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+N_CALLS = int(sys.argv[1]) if len(sys.argv) > 1 else 40 if os.environ.get("LOCUS_TEST_FULL") else 14
 QUERIES = """
 table|callgrind.out
 csv|caliper.json

@@ -28,7 +28,7 @@ GOLDEN = bundle.golden("forms")
 RANKS = bundle.golden("readers") / "inputs" / "caliper.json"  # two profiles
 FORMS = ["flamegraph", "folded", "dot", "callgrind", "callgrind-data", "pprof", "speedscope", "chrome", "literal"]
 PLACES = {"line", "call", "instruction"}
-CHAIN = 1000000
+CHAIN = 1000000 if os.environ.get("LOCUS_TEST_FULL") else 200000
 PROTO = """syntax = "proto3";
 message Profile {
   repeated ValueType sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3;

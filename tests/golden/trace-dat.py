@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Streams of trace.dat: rows, order and twins of made files, and of the real ones where they are, are those that an
 independent reader finds; every line and number is libkshark's, and every text trace-cmd's, where these are installed. With
---long: a thousand random recordings, and damaged ones."""
+--long: random recordings, a thousand with ./dev test --full, and damaged ones."""
 import os
 import pathlib
 import random
@@ -239,9 +239,9 @@ def main():
                 check(path, tracedat.Reader(raw))
         paths = [scratch / f"small-{kind}.dat" for kind in made]
         if "--long" in sys.argv:
-            check_random(scratch, 1000)
+            check_random(scratch, 1000 if os.environ.get("LOCUS_TEST_FULL") else 250)
             for kind in ("6", "7"):
-                check_damaged(scratch, made[kind], 150)
+                check_damaged(scratch, made[kind], 150 if os.environ.get("LOCUS_TEST_FULL") else 50)
             for i, raw in enumerate(hostile()):
                 path = scratch / f"hostile-{i}.dat"
                 path.write_bytes(raw)

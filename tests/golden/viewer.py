@@ -25,7 +25,7 @@ import viewer  # noqa: E402
 DATABASES = {"minicg": bundle.golden("report") / "minicg.json", "hardware": bundle.golden("hardware") / "locus.json"}
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">&amp;'\"</td>"
 PICTURE = SOURCE / "doc" / "viewer.png"
-STEPS = int(os.environ.get("LOCUS_VIEWER_STEPS", "500"))
+STEPS = int(os.environ.get("LOCUS_VIEWER_STEPS", "500" if os.environ.get("LOCUS_TEST_FULL") else "150"))
 failures = []
 
 
