@@ -83,8 +83,9 @@ void sources_fini(struct source_copies *copies);
 void sources_name(const struct source_copies *copies, const struct model *model, uint32_t file, const char *prefix,
                   struct buf *out);
 
-/* Appends the copy of the file called name in the database at directory; false when there is none, or it cannot be
- * read. */
+/* Appends the copy of the file called name in the database at directory; NULL: there is none, and the file itself is
+ * read, if its name is absolute, or what it is called below the directory where we run. False when there is none, or it
+ * cannot be read. */
 bool sources_read(const char *directory, const char *name, struct buf *text);
 
 /* --- the directory --- */

@@ -107,14 +107,31 @@ static int open_older(const char *older, const char *place)
     return fd;
 }
 
-bool sources_read(const char *directory, const char *name, struct buf *text)
+/* Opens the copy of a file. */
+static int open_copy(const char *directory, const char *name)
 {
     struct buf place = {0};
-    char chunk[65536];
-    ssize_t n = 0;
     put_place(name, &place);
     int fd = place.failed || !place.data ? -1 : open_older(directory, place.data);
     buf_fini(&place);
+    return fd;
+}
+
+/* Opens the file that a profile without copies names. */
+static int open_original(const char *name)
+{
+    static const char *const here[] = {".", NULL};
+    struct source_finder *find = source_finder_new(here, NULL);
+    int fd = find ? source_finder_open(find, name) : -1;
+    source_finder_free(find);
+    return fd;
+}
+
+bool sources_read(const char *directory, const char *name, struct buf *text)
+{
+    char chunk[65536];
+    ssize_t n = 0;
+    int fd = directory ? open_copy(directory, name) : open_original(name);
     if (fd < 0)
         return false;
     while ((n = read(fd, chunk, sizeof chunk)) > 0 && text->len_bytes <= FILE_BYTES_MAX)

@@ -32,6 +32,11 @@ void code_put_data(const struct code_table *table, const struct code_row *row, s
     }
 }
 
+const char *code_data_title(const struct model *model)
+{
+    return model->code ? "" : "on data";
+}
+
 const struct column code_cost_columns[CODE_COSTS + CODE_DATA] = {
     {"own", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS},       {"own_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},
     {"inclusive", NULL, CELL_NUMBER | COLUMN_ALL_DIGITS}, {"inclusive_share", NULL, CELL_PERCENT | COLUMN_6_DIGITS},

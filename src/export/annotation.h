@@ -13,6 +13,9 @@
 /* Appends "62 % table, 20 % keys": the variables with the most of the row's own value. */
 void code_put_data(const struct code_table *table, const struct code_row *row, struct buf *text);
 
+/* The title of a column of such words; "": data are not known. */
+const char *code_data_title(const struct model *model);
+
 /* The columns of what a row costs, by itself and with what it calls, and of all variables that it spent that on. */
 #define CODE_COSTS 4
 #define CODE_DATA 2

@@ -66,8 +66,10 @@ static void put_annotation_head(const struct annotation *annotation, struct buf 
     if (text.len_bytes)
         text_labelled(out, job, annotation->n_names == 1 ? "function" : "functions", text.data);
     buf_fini(&text);
-    buf_printf(&text, "%s%s", *file ? file : "not known",
-               annotation->source.n ? "" : ": the database has no copy of it, so that only its lines' numbers follow");
+    buf_printf(&text, "%s", *file ? file : "not known");
+    if (!annotation->source.n)
+        buf_printf(&text, ": %s, so that only its lines' numbers follow",
+                   model->code ? "it cannot be read here" : "the database has no copy of it");
     text_labelled(out, job, "file", text.data ? text.data : "");
     buf_fini(&text);
     buf_printf(&text, "%.1f %% of %s", percent_of(own_of_all(annotation), total), model->metrics[job->metric].name);
@@ -85,8 +87,9 @@ static int annotate_text(const struct export_job *job, struct buf *out, struct e
         return code;
     put_annotation_head(&annotation, out);
     text_style(out, job, TEXT_BOLD);
-    buf_printf(out, "\n    own      all    line  %-*s  on data\n", (int)(job->columns - job->columns / 4 - 29),
-               annotation.source.n ? "source" : "file");
+    buf_printf(out, "\n    own      all    line  %-*s  %s", (int)(job->columns - job->columns / 4 - 29),
+               annotation.source.n ? "source" : "file", code_data_title(job->model));
+    text_end_line(out);
     text_style(out, job, TEXT_PLAIN);
     for (size_t i = 0; i < annotation.n_shown; i++) {
         const struct shown_line *shown = &annotation.shown[i];

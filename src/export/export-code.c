@@ -248,10 +248,11 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     buf_printf(out, "\n    own      all  ");
     derived_put_titles(&report.derived, job, out);
     if (kind == CODE_FUNCTION)
-        buf_printf(out, "%-*s  %-*s  on data\n", (int)name_width(job), "function", (int)position_width(job),
-                   "begins at");
+        buf_printf(out, "%-*s  %-*s  ", (int)name_width(job), "function", (int)position_width(job), "begins at");
     else
-        buf_printf(out, "%-*s  %-*s  on data\n", (int)position_width(job), "line", (int)name_width(job), "in");
+        buf_printf(out, "%-*s  %-*s  ", (int)position_width(job), "line", (int)name_width(job), "in");
+    buf_printf(out, "%s", code_data_title(model));
+    text_end_line(out);
     text_style(out, job, TEXT_PLAIN);
     for (size_t i = 0; i < report.table.n_rows; i++)
         put_text_row(&report, job, kind, i, out);

@@ -182,10 +182,26 @@ static int compare_functions(const void *a, const void *b, void *context)
     return one < other ? -1 : one > other;
 }
 
+/* Adds the functions of the rows, where there are no scopes. */
+static int visit_rows(struct machine_code *code, struct error *err)
+{
+    const struct annotation *subject = &code->subject;
+    int status = 0;
+    if (!code->has_costs)
+        return error_set(err, ERR_NOT_FOUND, "%s does not say at which addresses its costs are%s",
+                         code->job->model->program, "; callgrind does where it was given --dump-instr=yes");
+    for (size_t i = 0; status == 0 && i < code->table.n_rows; i++) {
+        const struct code_row *row = &code->table.rows[i];
+        if (row->vaddr && (subject->n_names || row->file == subject->file))
+            status = add_function(code, row->module, row->vaddr, subject->n_names > 0, err);
+    }
+    return status;
+}
+
 static int find_functions(struct machine_code *code, struct error *err)
 {
     struct model *model = (struct model *)(uintptr_t)code->job->model;
-    int status = 0;
+    int status = model->code ? visit_rows(code, err) : 0;
     for (uint32_t i = 1; status == 0 && i < model->n_scopes; i++)
         if (model_value(model, i, code->job->metric) != 0)
             status = visit_scope(code, i, err);
@@ -354,11 +370,14 @@ static bool choose_shown(struct machine_code *code, double least, size_t context
 static int machine_code_make(struct machine_code *code, const struct export_job *job, double least, size_t context,
                              struct error *err)
 {
-    *code = (struct machine_code){.job = job, .has_costs = model_has_instructions(job->model)};
+    const struct code_source *source = job->model->code;
+    *code = (struct machine_code){.job = job,
+                                  .has_costs = source ? source->has_instructions : model_has_instructions(job->model)};
     int status = annotation_find(&code->subject, job, err);
     if (status != 0)
         return status;
-    status = code_table_make(job->model, job->metric, CODE_INSTRUCTION, NULL, &code->table, err);
+    status = code_table_make(job->model, job->metric, CODE_INSTRUCTION,
+                             source && code->subject.n_names ? &code->subject.functions : NULL, &code->table, err);
     if (status == 0)
         status = find_functions(code, err);
     if (status == 0 && code->table.n_rows)
@@ -547,8 +566,9 @@ static int instructions_text(const struct export_job *job, struct buf *out, stru
     put_head(&code, out);
     text_style(out, job, TEXT_BOLD);
     int width = address_width(&code), of_text = (int)(job->columns - job->columns / 4) - width - 13;
-    buf_printf(out, "\n    own  %*s  %-*s  on data\n", width, "line", of_text > 0 ? of_text : 0,
-               "source and machine code");
+    buf_printf(out, "\n    own  %*s  %-*s  %s", width, "line", of_text > 0 ? of_text : 0, "source and machine code",
+               code_data_title(job->model));
+    text_end_line(out);
     text_style(out, job, TEXT_PLAIN);
     if (is_seen)
         put_list(&code, is_seen, out);

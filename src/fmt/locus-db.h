@@ -412,6 +412,8 @@ struct model {
     uint64_t n_frames, unwind_stops[16];
     char **notes; /* [n_notes] sentences for the reader of a report */
     size_t n_notes, cap_notes;
+    const struct code_source *code; /* analysis/report/code-table.h: where rows of code come from, where there are no
+                                     * scopes; NULL: from these. In no file; borrowed */
 };
 
 /* Frees what a row owns. */

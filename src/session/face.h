@@ -23,8 +23,8 @@ int session_write(struct session *session, const struct report_kind *kind, const
                   const struct face *face, struct buf *out, struct error *err);
 
 /* As session_open, of one path, also what other tools wrote and frames can read: callgrind, Caliper, databases of
- * HPCToolkit. Such a session answers functions, lines, and of what viewers ask the nodes and what it is; all else is
- * ERR_UNSUPPORTED.  err: as session_open and frame_open */
+ * HPCToolkit. Such a session answers what is about code, and of what viewers ask the nodes, sources and what it is; all
+ * else is ERR_UNSUPPORTED.  err: as session_open and frame_open */
 int session_open_any(const char *path, struct session **session, struct error *err);
 
 /* Opens recordings of the scheduler on one axis of time, in their order, without a database: such a session answers

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be said of a file that is no database of ours: a frame that another tool's file gave. Columns are those of
- * the reports and questions of the same names, so that a viewer needs no other words for them. Ordinary code. */
+/* What can be said of a file that is no database of ours: which reports it has, what it is, and the nodes of its frame.
+ * What it knows of code is asked as that of a database is (foreign-model.c). Columns are those of the questions of the
+ * same names, so that a viewer needs no other words for them. Ordinary code. */
 #include "config.h"
 
 #include "session/questions.h"
@@ -9,29 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "frame/ops.h"
 
-static const struct column columns[] = {
-    PLACE_COLUMNS,
-    {"module", NULL, CELL_TEXT},
-    {"own", NULL, CELL_NUMBER},
-    {"own_share", NULL, CELL_PERCENT},
-    {"inclusive", NULL, CELL_NUMBER},
-    {"inclusive_share", NULL, CELL_PERCENT},
-    ITEM_COLUMN,
-};
+/* What is about code alone: reports, and questions of viewers. */
+static const char *const of_code[] = {"functions", "lines", "annotate", "items", "nodes", "session", "source"};
+
 static const struct column head_columns[] = {
     {"total", NULL, CELL_NUMBER},
-};
-
-/* A frame with its costs at hand. */
-struct costs {
-    struct frame *frame;           /* flat, or lines */
-    const double *own, *inclusive; /* [n_nodes]; inclusive may be NULL */
-    double total;
-    uint32_t *order; /* [n] nodes, the largest own cost first */
-    size_t n;
 };
 
 /* The column of costs that a metric names, NULL: the default one. SIZE_MAX with *err set: there is none. */
@@ -41,123 +26,6 @@ static size_t foreign_column(const struct frame *frame, const char *metric, stru
     if (column == SIZE_MAX && !metric)
         error_set(err, ERR_NOT_FOUND, "there are no costs in it");
     return column;
-}
-
-static int compare_costs(const void *a, const void *b, void *context)
-{
-    const struct costs *costs = context;
-    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    double x = costs->own[i], y = costs->own[j];
-    if (x != y)
-        return (isnan(x) ? -1 : x) < (isnan(y) ? -1 : y) ? 1 : -1;
-    return (i > j) - (i < j);
-}
-
-/* Whether a node of the shape is a thing of the report: functions have a name, lines a number. */
-static bool is_thing(const struct frame *frame, uint32_t node, bool of_lines)
-{
-    enum frame_kind kind = frame_kind(frame, node);
-    if (of_lines)
-        return (kind == FRAME_LINE || kind == FRAME_CALL) && frame_line(frame, node) > 0;
-    return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER;
-}
-
-/* Finds the costs and the order of the nodes.  err: as frame_values */
-static int costs_make(struct costs *costs, const char *metric, bool of_lines, struct error *err)
-{
-    struct frame *frame = costs->frame;
-    size_t column = foreign_column(frame, metric, err), pair, n_nodes = frame_n_nodes(frame);
-    if (column == SIZE_MAX)
-        return err->code;
-    pair = frame_column_pair(frame, column);
-    int code = frame_values(frame, column, NULL, &costs->own, err);
-    if (code == 0 && pair != SIZE_MAX)
-        code = frame_values(frame, pair, NULL, &costs->inclusive, err);
-    costs->order = code == 0 ? malloc((n_nodes + 1) * sizeof *costs->order) : NULL;
-    if (code == 0 && !costs->order)
-        code = error_memory(err);
-    for (uint32_t i = 0; code == 0 && i < n_nodes; i++) {
-        costs->total += isnan(costs->own[i]) ? 0 : costs->own[i];
-        if (is_thing(frame, i, of_lines))
-            costs->order[costs->n++] = i;
-    }
-    if (code == 0)
-        qsort_r(costs->order, costs->n, sizeof *costs->order, compare_costs, costs);
-    return code;
-}
-
-/* "function:even", "line:/src/a.c:12": of functions with one name all but the first add their file or module. */
-static void put_item(const struct frame *frame, uint32_t node, bool of_lines, struct strtab *names, struct table *rows)
-{
-    struct buf item = {0};
-    const char *file = frame_file(frame, node), *module = frame_module(frame, node);
-    if (of_lines) {
-        buf_printf(&item, "line:%s:%u", file, frame_line(frame, node));
-    } else {
-        buf_printf(&item, "function:%s", frame_name(frame, node));
-        if (item.data && strtab_find(names, item.data) >= 0)
-            buf_printf(&item, " (%s)", path_last(file && *file ? file : module ? module : ""));
-        if (item.data && strtab_intern(names, item.data) < 0)
-            table_fail(rows);
-    }
-    table_put_made(rows, &item);
-}
-
-static void put_share(struct table *rows, double value, double total)
-{
-    table_put_number(rows, value);
-    table_put_number(rows, total > 0 ? 100 * value / total : (double)NAN);
-}
-
-/* The name of the function around a node of lines is not known: a line may be of several. */
-static void put_row(const struct costs *costs, uint32_t node, bool of_lines, struct strtab *names, struct table *rows)
-{
-    const struct frame *frame = costs->frame;
-    table_put_name(rows, of_lines ? "" : frame_name(frame, node));
-    table_put_name(rows, frame_file(frame, node));
-    table_put_if(rows, frame_line(frame, node) > 0, frame_line(frame, node));
-    table_put_name(rows, frame_module(frame, node));
-    put_share(rows, costs->own[node], costs->total);
-    put_share(rows, costs->inclusive ? costs->inclusive[node] : (double)NAN, costs->total);
-    put_item(frame, node, of_lines, names, rows);
-}
-
-/* The frame's lines, or, where it has functions alone, those that its file has. */
-static int find_lines(struct frame *frame, const char *path, struct frame **lines, struct error *err)
-{
-    struct frame *parts = NULL;
-    bool has_lines = false;
-    for (size_t i = 0; i < frame_n_nodes(frame) && !has_lines; i++)
-        has_lines = is_thing(frame, (uint32_t)i, true);
-    if (has_lines)
-        return frame_lines(frame, lines, err);
-    int code = frame_open_parts(path, &parts, err);
-    if (code == 0)
-        code = frame_lines(parts, lines, err);
-    frame_close(parts);
-    return code;
-}
-
-/* Functions, or lines. */
-static int make_code(struct frame *frame, const struct request *request, struct answer *answer, struct error *err)
-{
-    bool of_lines = strcmp(request->report, "lines") == 0;
-    struct costs costs = {0};
-    struct strtab names = {0};
-    int code = of_lines ? find_lines(frame, answer->program, &costs.frame, err) : frame_flat(frame, &costs.frame, err);
-    if (code == 0)
-        code = costs_make(&costs, request->metric, of_lines, err);
-    if (code == 0) {
-        answer_begin(answer, of_lines ? "lines" : "functions", COLUMNS(columns)); /* the request may go first */
-        table_put_number(answer_set_head(answer, COLUMNS(head_columns)), costs.total);
-        for (size_t i = 0; i < costs.n && (request->top == 0 || i < request->top); i++)
-            put_row(&costs, costs.order[i], of_lines, &names, &answer->rows);
-        answer->rows.n_more = request->top && costs.n > request->top ? costs.n - request->top : 0;
-    }
-    strtab_fini(&names);
-    free(costs.order);
-    frame_close(costs.frame);
-    return code;
 }
 
 /* --- nodes --- */
@@ -197,7 +65,7 @@ static void put_node_item(const struct frame *frame, uint32_t node, struct table
     struct buf item = {0};
     if (kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER)
         buf_printf(&item, "function:%s", frame_name(frame, node));
-    else if (is_thing(frame, node, true))
+    else if ((kind == FRAME_LINE || kind == FRAME_CALL) && frame_line(frame, node) > 0)
         buf_printf(&item, "line:%s:%u", frame_file(frame, node), frame_line(frame, node));
     table_put_made(rows, &item);
 }
@@ -240,8 +108,10 @@ static double total_of(const struct frame *frame, const double *value)
 }
 
 /* In a graph a node is listed below the parent that was visited first. */
-static int make_nodes(struct frame *frame, const struct request *request, struct answer *answer, struct error *err)
+static int make_nodes(const struct foreign *foreign, const struct request *request, struct answer *answer,
+                      struct error *err)
 {
+    struct frame *frame = foreign_frame(foreign);
     size_t column = foreign_column(frame, request->metric, err), pair, n_nodes = frame_n_nodes(frame);
     struct listing listing = {.frame = frame, .rows = &answer->rows};
     if (column == SIZE_MAX)
@@ -277,49 +147,64 @@ static const struct column session_head[] = {
 };
 static const struct column metric_columns[] = {{"name", NULL, CELL_TEXT}};
 
-static int make_session(struct frame *frame, const struct request *request, struct answer *answer, struct error *err)
+static int make_session(const struct foreign *foreign, const struct request *request, struct answer *answer,
+                        struct error *err)
 {
+    const struct model *model = foreign_model(foreign);
     (void)request;
     (void)err;
     answer_begin(answer, "reports", COLUMNS(report_columns));
-    table_put_borrowed(&answer->rows, "functions");
-    table_put_borrowed(&answer->rows, "what each function costs");
-    table_put_borrowed(&answer->rows, "lines");
-    table_put_borrowed(&answer->rows, "what each line costs");
+    for (size_t i = 0; i < sizeof of_code / sizeof *of_code; i++) {
+        const struct report_kind *kind = report_find(of_code[i]);
+        if (!kind)
+            continue; /* a question of viewers */
+        table_put_borrowed(&answer->rows, kind->name);
+        table_put_borrowed(&answer->rows, kind->summary);
+    }
     struct table *head = answer_set_head(answer, COLUMNS(session_head));
     table_put_text(head, PACKAGE_VERSION);
     table_put_name(head, answer->program);
     table_put_name(head, answer->program);
     struct table *metrics = table_put_table(head, COLUMNS(metric_columns));
-    for (size_t i = 0; i < frame_n_columns(frame); i++)
-        if (!frame_column_is_hidden(frame, i) && frame_column_sums(frame, i) == FRAME_EXCLUSIVE)
-            table_put_text(metrics, frame_column_name(frame, i));
+    for (size_t i = 0; i < model->n_metrics; i++)
+        table_put_text(metrics, model->metrics[i].name);
     return 0;
+}
+
+int foreign_check(const char *path, const struct request *request, struct error *err)
+{
+    if (request->by)
+        return error_set(err, ERR_UNSUPPORTED, "%s does not say which %s a cost is of: it is no database of hpcprof",
+                         path, request->by);
+    for (size_t i = 0; i < sizeof of_code / sizeof *of_code; i++)
+        if (strcmp(of_code[i], request->report) == 0)
+            return 0;
+    return error_set(err, ERR_UNSUPPORTED, "%s has no data accesses: it is no database of hpcprof", path);
 }
 
 static const struct {
     const char *name;
-    int (*make)(struct frame *frame, const struct request *request, struct answer *answer, struct error *err);
-} kinds[] = {
-    {"functions", make_code}, {"lines", make_code}, {"nodes", make_nodes}, {"session", make_session}, {NULL, NULL},
-};
+    int (*make)(const struct foreign *foreign, const struct request *request, struct answer *answer, struct error *err);
+} questions[] = {{"nodes", make_nodes}, {"session", make_session}};
 
-int foreign_answer(struct frame *frame, const char *path, const struct request *request, struct answer *answer,
-                   struct error *err)
+bool foreign_has(const char *question)
 {
-    size_t column = foreign_column(frame, request->metric, err);
+    return strcmp(question, questions[0].name) == 0 || strcmp(question, questions[1].name) == 0;
+}
+
+int foreign_answer(const struct foreign *foreign, const char *path, const struct request *request,
+                   struct answer *answer, struct error *err)
+{
+    size_t column = foreign_column(foreign_frame(foreign), request->metric, err);
+    size_t question = strcmp(request->report, questions[0].name) != 0;
     *answer = (struct answer){.program = path};
     if (column == SIZE_MAX)
         return err->code;
-    answer->metric = frame_column_name(frame, column);
-    for (size_t i = 0; kinds[i].name; i++)
-        if (strcmp(kinds[i].name, request->report) == 0) {
-            int code = kinds[i].make(frame, request, answer, err);
-            if (code == 0 && (answer->head.failed || answer->rows.failed))
-                code = error_memory(err);
-            if (code != 0)
-                answer_fini(answer);
-            return code;
-        }
-    return error_set(err, ERR_UNSUPPORTED, "%s has no data accesses: it is no database of hpcprof", path);
+    answer->metric = frame_column_name(foreign_frame(foreign), column);
+    int code = questions[question].make(foreign, request, answer, err);
+    if (code == 0 && (answer->head.failed || answer->rows.failed))
+        code = error_memory(err);
+    if (code != 0)
+        answer_fini(answer);
+    return code;
 }

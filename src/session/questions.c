@@ -492,14 +492,31 @@ static void put_pieces(struct table *table, const struct buf *text, const uint32
     }
 }
 
-/* The string id of a file that a scope of the database is in; 0: there is none. */
-static uint32_t find_file(const struct model *model, const char *name)
+/* The string id of a file that a scope is in, or where there are no scopes, a line; 0: there is none, or *err says why.
+ */
+static uint32_t find_file(struct items *items, const char *name, struct error *err)
 {
+    const struct model *model = items->model;
+    const struct code_table *table = model->code ? items_lines(items, err) : NULL;
     int64_t id = strtab_find(&model->strings, name);
-    size_t i = 0;
-    while (id > 0 && i < model->n_scopes && model->scopes[i].file != id)
+    size_t i = 0, n = table ? table->n_rows : model->n_scopes;
+    while (id > 0 && i < n && (table ? table->rows[i].file : model->scopes[i].file) != id)
         i++;
-    return id > 0 && i < model->n_scopes ? (uint32_t)id : 0;
+    return id > 0 && i < n ? (uint32_t)id : 0;
+}
+
+static int refuse_file(const struct export_job *job, bool is_named, struct error *err)
+{
+    const char *what = job->model->code ? "file" : "database";
+    if (!is_named)
+        return error_set(err, ERR_NOT_FOUND, "the %s names no file '%.300s'; hpcquery lines lists those that it does",
+                         what, job->subject);
+    if (job->model->code)
+        return error_set(err, ERR_NOT_FOUND, "there is no file '%.300s' here that can be read", job->subject);
+    return error_set(err, ERR_NOT_FOUND,
+                     "the database has no copy of '%.300s'; hpcprof copies the sources that it finds where it runs, "
+                     "or below a directory that -I names",
+                     job->subject);
 }
 
 /* Whether a file comes with the system: of such ones nobody reads more than what was used. */
@@ -511,19 +528,12 @@ static bool is_of_system(const char *file)
 static int make_source(const struct asked *asked, struct answer *answer, struct error *err)
 {
     const struct export_job *job = asked->job;
-    uint32_t file = find_file(job->model, job->subject);
+    uint32_t file = find_file(asked->items, job->subject, err);
     struct buf text = {0};
     size_t n = 0, n_lines = 0;
-    if (!file)
-        return error_set(err, ERR_NOT_FOUND,
-                         "the database names no file '%.300s'; hpcquery lines lists those that it does", job->subject);
-    if (!sources_read(job->directory, job->subject, &text) || !text.data) {
+    if (!file || !sources_read(job->directory, job->subject, &text) || !text.data) {
         buf_fini(&text);
-        return error_set(
-            err, ERR_NOT_FOUND,
-            "the database has no copy of '%.300s'; hpcprof copies the sources that it finds where it runs, "
-            "or below a directory that -I names",
-            job->subject);
+        return refuse_file(job, file != 0, err);
     }
     bool is_whole = job->with_unused || (text.len_bytes <= WHOLE_BYTES_MAX && !is_of_system(job->subject));
     uint32_t *lines = is_whole ? NULL : lines_of(asked->items, file, &n, err);

@@ -33,10 +33,28 @@ extern const struct column node_columns[NODE_COLUMNS];
  * what they and all below them cost. */
 void node_put_small(struct table *table, uint32_t parent, size_t n, double value);
 
-/* Fills *answer with what a request asks of the frame that the file at path gave: functions, lines, nodes, or what it
- * is (session). answer_fini frees it, unless this fails; path must live as long.  err: ERR_UNSUPPORTED (another
- * report), ERR_NOT_FOUND (no such metric), as frame_values */
-int foreign_answer(struct frame *frame, const char *path, const struct request *request, struct answer *answer,
-                   struct error *err);
+/* What another tool wrote, as a frame and as a model. */
+struct foreign;
+
+/* Opens the file at path, which must live as long, and fills the empty model, whose rows of code come from it then:
+ * foreign_close frees it, and the model is of no use behind that.  err: as frame_open, ERR_NOT_FOUND (no costs) */
+int foreign_open(const char *path, struct model *model, struct foreign **foreign, struct error *err);
+void foreign_close(struct foreign *foreign);
+
+/* The frame of functions, and the model; borrowed. */
+struct frame *foreign_frame(const struct foreign *foreign);
+const struct model *foreign_model(const struct foreign *foreign);
+
+/* Whether a report or question has an answer: what is about code, of which the model knows all. If not, and of rows
+ * that are to be split, refuses it.  err: ERR_UNSUPPORTED */
+int foreign_check(const char *path, const struct request *request, struct error *err);
+
+/* Whether a question is about the frame, and not about the model: nodes, and what it is (session). */
+bool foreign_has(const char *question);
+
+/* Fills *answer with what such a question asks. answer_fini frees it, unless this fails; path must live as long.
+ * err: ERR_NOT_FOUND (no such metric), as frame_values */
+int foreign_answer(const struct foreign *foreign, const char *path, const struct request *request,
+                   struct answer *answer, struct error *err);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct session {
     char *path, *directory;
-    struct frame *foreign; /* of another tool's file: there is no model then; NULL: it is a database, or recordings */
+    struct foreign *foreign;   /* of another tool's file; NULL: it is a database, or recordings */
     struct timeline *timeline; /* NULL: there are no recordings */
     char *why_no_timeline;     /* those that there are could not be read; NULL: there are none */
     bool has_streams_alone;    /* there is no model */
@@ -51,23 +51,21 @@ int session_open(const char *const *paths, size_t n_paths, struct session **sess
     return code;
 }
 
-/* A session on a frame, which it owns then. */
-static int open_foreign(const char *path, struct frame *frame, struct session **session, struct error *err)
+/* A session on what another tool wrote. */
+static int open_foreign(const char *path, struct session **session, struct error *err)
 {
     struct session *made = calloc(1, sizeof *made);
     if (!made || model_init(&made->model, err) != 0) {
         free(made);
-        frame_close(frame);
         return error_memory(err);
     }
-    made->foreign = frame;
     made->path = strdup(path);
-    if (!made->path) {
+    int code = made->path ? foreign_open(made->path, &made->model, &made->foreign, err) : error_memory(err);
+    if (code == 0)
+        *session = made;
+    else
         session_close(made);
-        return error_memory(err);
-    }
-    *session = made;
-    return 0;
+    return code;
 }
 
 int session_add_recordings(struct session *session, const struct recordings *recordings, struct error *err)
@@ -132,12 +130,11 @@ int session_open_streams(const char *const *paths, size_t n_paths, struct sessio
 int session_open_any(const char *path, struct session **session, struct error *err)
 {
     struct error of_frame = {0};
-    struct frame *frame;
     int code = session_open(&path, 1, session, err);
     if (code == 0 || code == ERR_MEMORY || database_is_at(path))
         return code;
-    if (frame_open(path, &frame, &of_frame) == 0)
-        return open_foreign(path, frame, session, err);
+    if (open_foreign(path, session, &of_frame) == 0)
+        return 0;
     if (session_open_streams(&path, 1, session, err) == 0)
         return 0;
     *err = of_frame;
@@ -148,7 +145,6 @@ void session_close(struct session *session)
 {
     if (!session)
         return;
-    frame_close(session->foreign);
     for (size_t i = 0; i < sizeof session->frames / sizeof *session->frames; i++)
         frame_close(session->frames[i]);
     if (session->has_items)
@@ -157,6 +153,7 @@ void session_close(struct session *session)
     free(session->why_no_timeline);
     thread_values_free(session->values);
     model_fini(&session->model);
+    foreign_close(session->foreign);
     free(session->directory);
     free(session->path);
     free(session);
@@ -199,7 +196,8 @@ static int refuse_metric(const struct model *model, const char *name, struct err
     const char **names = calloc(model->n_metrics + 1, sizeof *names);
     for (size_t i = 0; names && i < model->n_metrics; i++)
         names[i] = model->metrics[i].name;
-    buf_printf(&text, name ? "the database has no metric '%s'" : "the database has no metric%.0s", name ? name : "");
+    buf_printf(&text, name ? "the %s has no metric '%s'" : "the %s has no metric%.0s",
+               model->code ? "file" : "database", name ? name : "");
     if (names)
         spelling_suggest(&text, name ? name : "", names, model->n_metrics);
     int code = text.data && names ? error_set(err, ERR_NOT_FOUND, "%s", text.data) : error_memory(err);
@@ -244,9 +242,14 @@ int session_write(struct session *session, const struct report_kind *kind, const
                   const struct face *face, struct buf *out, struct error *err)
 {
     struct export_job job;
-    if (session->foreign || session->has_streams_alone)
-        return error_set(err, ERR_UNSUPPORTED, "%s is no database of hpcprof", session->path);
-    int code = make_job(session, kind, request, &job, err);
+    if (session->has_streams_alone)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%s is a recording: hpcprof makes a database of what perf sampled, and hpcquery events, sched "
+                         "and topo show what ran when",
+                         session->path);
+    int code = session->foreign ? foreign_check(session->path, request, err) : 0;
+    if (code == 0)
+        code = make_job(session, kind, request, &job, err);
     if (code != 0)
         return code;
     job.form = face->form;
@@ -290,7 +293,7 @@ static int make_answer(struct session *session, const struct report_kind *kind, 
         return timeline_answer(session->timeline, session->why_no_timeline, request, answer, err);
     if (session->has_streams_alone)
         return timeline_answer_session(session->timeline, request, answer, err);
-    if (session->foreign)
+    if (session->foreign && foreign_has(kind->name))
         return foreign_answer(session->foreign, session->path, request, answer, err);
     if (!question_find(kind->name))
         return report_answer(forms_of(kind, request), job, answer, err);
@@ -305,8 +308,10 @@ int session_ask(struct session *session, const struct request *request, struct a
     struct export_job job = {0};
     *answer = NULL;
     int code = request_check(&known, &kind, err);
-    bool has_job = !session->foreign && !session->has_streams_alone;
-    if (code == 0 && has_job && !timeline_find(kind->name))
+    bool is_timeline = code == 0 && timeline_find(kind->name);
+    if (code == 0 && session->foreign && !is_timeline)
+        code = foreign_check(session->path, &known, err);
+    if (code == 0 && !session->has_streams_alone && !is_timeline && !(session->foreign && foreign_has(kind->name)))
         code = make_job(session, kind, &known, &job, err);
     if (code != 0)
         return code;
@@ -511,7 +516,7 @@ int session_frame(struct session *session, enum session_tree tree, struct frame 
     *frame = NULL;
     int code = 0;
     if (session->foreign && !*kept)
-        *kept = frame_keep(session->foreign);
+        *kept = frame_keep(foreign_frame(session->foreign));
     if (!*kept && tree >= SESSION_BOTH)
         code = (tree == SESSION_FIELDS ? frame_open_fields : frame_open)(session->path, kept, err);
     if (!*kept && tree < SESSION_BOTH) {

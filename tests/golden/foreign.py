@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Sessions on what other tools wrote, as viewers open them: a file of callgrind, a literal of Hatchet, a database of HPCToolkit.
-Functions, lines and nodes have the costs of the file, and say which thing they are; all else is refused with the reason. What is no
+Functions, lines and nodes have the costs of the file, and say which thing they are; sources are those that it names, and no others; what
+is about data is refused with the reason. What is no
 profile is refused as frames refuse it, and what is a database of ours as that."""
 import json
 import os
@@ -85,8 +86,9 @@ def check_callgrind(scratch):
     expect(lines == {1: 10, 2: 0, 3: 0, 5: 99, 9: 1}, f"lines: {lines}")
     session = ask(path, report="session")[0]
     expect([each["name"] for each in session["metrics"]][:1] == ["Ir"] and session["path"] == str(path), f"session: {session}")
-    for request, words in (({"report": "vars"}, "no data accesses"), ({"report": "functions", "metric": "Cy"}, "no column 'Cy'"), ({"report": "nothing"}, "nothing"),
-                           ({"report": "source", "subject": "a.c"}, "no data accesses"), ({"report": "trust"}, "no data accesses")):
+    for request, words in (({"report": "vars"}, "no data accesses"), ({"report": "functions", "metric": "Cy"}, "no metric 'Cy'"), ({"report": "nothing"}, "nothing"),
+                           ({"report": "source", "subject": "a.c"}, "no file 'a.c' here"),
+                           ({"report": "source", "subject": "/etc/passwd"}, "names no file"), ({"report": "trust"}, "no data accesses")):
         answer, said = ask(path, **request)
         expect(answer is None and words in said, f"{request}: {answer} {said}")
 

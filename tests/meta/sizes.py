@@ -31,12 +31,13 @@ BELOW = (
     "somebody who does whatever comes in a page is a test of its own;\n"
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
-    "the room of processes that run, with its tests and its views; files of callgrind read and written whole.",
+    "the room of processes that run, with its tests and its views; files of callgrind read and written whole, and\n"
+    "code of others' files as rows.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
     "files": ("files in src and tools, rooms of that time", 752, 461, "<= 430"),
-    "later": ("files in rooms that came later", 0, 217, "-"),
+    "later": ("files in rooms that came later", 0, 218, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),

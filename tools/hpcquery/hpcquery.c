@@ -395,8 +395,7 @@ static int answer_state(const struct asked *asked, char **words, size_t n, struc
         return usage("give one database, and no report, with --at");
     if (asked->prints_command && settings->given & ~ASK(OUTPUT))
         return usage("--command goes with --at and --output alone: what the state lacks, add to the line");
-    const char *path = words[0];
-    int code = session_open(&path, 1, &session, &err);
+    int code = session_open_any(words[0], &session, &err);
     if (code == 0)
         code = asked->prints_command ? session_state_line(session, asked->at, &text, &err)
                                      : session_state_words(session, asked->at, &found, &err);

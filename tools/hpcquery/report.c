@@ -54,7 +54,7 @@ static int query(const struct settings *settings, const struct report_kind *kind
     struct buf out = {0};
     struct error err = {0};
     bool is_page = strcmp(face.form, "html") == 0;
-    int code = is_page ? session_open_any(path, &session, &err) : session_open(&path, 1, &session, &err);
+    int code = session_open_any(path, &session, &err);
     if (code == 0 && is_page)
         code = page_record(session, &(struct page_choice){&request}, &out, &err);
     else if (code == 0)

@@ -92,15 +92,15 @@ static bool is_function(const struct scope *scope)
            ((scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) && scope->role == ROLE_NONE);
 }
 
-static bool is_wanted(const struct code_table *table, const struct scope *function)
+bool code_table_wants(const struct code_table *table, uint32_t function, uint32_t file)
 {
     const struct code_functions *only = table->only;
     if (!only)
         return true;
     bool is_named = false;
     for (size_t i = 0; !is_named && i < only->n_names; i++)
-        is_named = function->name == only->names[i];
-    return is_named && function->file == only->file;
+        is_named = function == only->names[i];
+    return is_named && file == only->file;
 }
 
 /* The function around a statement; 0: a profiler's node is nearer, or the table is not about this function. */
@@ -109,7 +109,7 @@ static uint32_t function_around(const struct code_table *table, uint32_t scope)
     const struct scope *scopes = table->model->scopes;
     while (scope && !is_function(&scopes[scope]))
         scope = scopes[scope].role == ROLE_NONE ? scopes[scope].parent : 0;
-    return scope && is_wanted(table, &scopes[scope]) ? scope : 0;
+    return scope && code_table_wants(table, scopes[scope].name, scopes[scope].file) ? scope : 0;
 }
 
 /* A row with the key of a function's scope, or of a statement in it. */
@@ -126,16 +126,23 @@ static struct code_row row_like(const struct model *model, enum code_kind kind, 
     return like;
 }
 
+struct code_row *code_table_put(struct code_table *table, enum code_kind kind, const struct code_row *like)
+{
+    size_t index = slots_put(&table->slots, &kinds[kind], &table->rows, &table->n_rows, &table->cap_rows, like);
+    if (index == SLOTS_NONE)
+        return NULL;
+    struct code_row *row = &table->rows[index];
+    if (like->line && (!row->line || like->line < row->line))
+        row->line = like->line; /* only of functions: of a line it is the same */
+    return row;
+}
+
 /* The row of a function's scope, or of a statement in it; added when new. NO_ROW when out of memory. */
 static uint32_t row_of(struct code_table *table, enum code_kind kind, uint32_t function, uint32_t statement)
 {
     const struct code_row like = row_like(table->model, kind, function, statement);
-    size_t index = slots_put(&table->slots, &kinds[kind], &table->rows, &table->n_rows, &table->cap_rows, &like);
-    if (index == SLOTS_NONE)
-        return NO_ROW;
-    if (like.line && (!table->rows[index].line || like.line < table->rows[index].line))
-        table->rows[index].line = like.line; /* only of functions: of a line it is the same */
-    return (uint32_t)index;
+    const struct code_row *row = code_table_put(table, kind, &like);
+    return row ? (uint32_t)(row - table->rows) : NO_ROW;
 }
 
 /* Adds the inclusive value of a function, or of a line that calls at the scope, unless the row is open already; and
@@ -290,10 +297,10 @@ static bool has_code(const struct model *model, size_t metric)
     return model_value(model, 0, metric) > 0 || !root || model_value(model, root, metric) == 0;
 }
 
-int code_table_make(const struct model *model, size_t metric, enum code_kind kind, const struct code_functions *only,
-                    struct code_table *table, struct error *err)
+/* Makes the rows from the scopes of the model.  err: ERR_MEMORY */
+static int count_scopes(const struct model *model, size_t metric, enum code_kind kind, struct code_table *table,
+                        struct error *err)
 {
-    *table = (struct code_table){.model = model, .metric = metric, .only = only};
     struct counting counting = {.table = table, .kind = kind};
     uint32_t root = model_data_root(model), root_end = root ? model_subtree_end(model, root) : 0;
     double of_code = model_value(model, 0, metric), of_data = root ? model_value(model, root, metric) : 0;
@@ -305,12 +312,20 @@ int code_table_make(const struct model *model, size_t metric, enum code_kind kin
         ok = model->variables[i].class >= CLASS_UNKNOWN || count_variable(table, kind, i);
     free(counting.n_open);
     free(counting.stack);
-    if (!ok) {
+    return ok ? 0 : error_memory(err);
+}
+
+int code_table_make(const struct model *model, size_t metric, enum code_kind kind, const struct code_functions *only,
+                    struct code_table *table, struct error *err)
+{
+    *table = (struct code_table){.model = model, .metric = metric, .only = only};
+    int code =
+        model->code ? model->code->fill(model->code, kind, table, err) : count_scopes(model, metric, kind, table, err);
+    if (code == 0)
+        order_rows(table);
+    else
         code_table_fini(table);
-        return error_memory(err);
-    }
-    order_rows(table);
-    return 0;
+    return code;
 }
 
 bool code_table_rows(const struct code_table *table, enum code_kind kind, bool of_data, uint32_t *row_of)

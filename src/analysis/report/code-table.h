@@ -47,14 +47,28 @@ struct code_table {
     struct slots slots;
 };
 
+/* Where the rows of code come from of a model that has no scopes: of what another tool wrote. */
+struct code_source {
+    /* Adds the rows of a kind by code_table_put, and sets table->total.  err: ERR_NOT_FOUND (there are none of this
+     * kind, and why), ERR_MEMORY, errors of the values */
+    int (*fill)(const struct code_source *source, enum code_kind kind, struct code_table *table, struct error *err);
+    bool has_instructions; /* some row of an instruction has an address */
+};
+
+/* The row with the key of `like`, added when it is new; valid until the next call. NULL when out of memory. */
+struct code_row *code_table_put(struct code_table *table, enum code_kind kind, const struct code_row *like);
+
+/* Whether the table is about a function, by string ids of its name and of the file that it is declared in. */
+bool code_table_wants(const struct code_table *table, uint32_t function, uint32_t file);
+
 /* Makes the rows for a metric. only: of lines, those that lie in these functions (not in what is inlined there);
- * borrowed, NULL = all.  err: ERR_MEMORY */
+ * borrowed, NULL = all.  err: ERR_MEMORY, and as code_source.fill */
 int code_table_make(const struct model *model, size_t metric, enum code_kind kind, const struct code_functions *only,
                     struct code_table *table, struct error *err);
 void code_table_fini(struct code_table *table);
 
-/* Another metric in the rows of a table of that kind: own and inclusive [n_rows], 0 where it has none.  err: ERR_MEMORY
- */
+/* Another metric in the rows of a table of that kind: own and inclusive [n_rows], 0 where it has none.  err: as
+ * code_table_make */
 int code_table_values(const struct code_table *table, enum code_kind kind, size_t metric, double *own,
                       double *inclusive, struct error *err);
 
