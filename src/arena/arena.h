@@ -481,7 +481,7 @@ enum source_id {
     SOURCE_MEMLEAK,
     SOURCE_PERF,     /* any other perf event */
     SOURCE_PMU_ADDR, /* hardware address sampling */
-    SOURCE_BLOCKTIME /* nothing is opened: wrappers of calls that wait */
+    SOURCE_BLOCKTIME /* wrappers of calls that wait, and page-ins */
 };
 
 /* Of enum unwind_stop, what readers of the counts need. */

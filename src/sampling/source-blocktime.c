@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* BLOCKTIME: the time that threads wait in calls of the C library, by call path. Nothing is sampled and no call is
- * interrupted: a second preloaded library brackets the calls that may wait (runtime/wrap/wrap-wait.c). Ordinary code of
- * the launcher. */
+/* BLOCKTIME: the time that threads wait in calls of the C library, by call path. No call is interrupted: a second
+ * preloaded library brackets the calls that may wait (runtime/wrap/wrap-wait.c), and the kernel says when a page has
+ * come from a disk. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <stdio.h>

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -25,6 +27,7 @@ static struct {
     pthread_barrier_t ready;
     sem_t semaphore;
     int is_set;
+    double helped; /* how long the helper has lived */
 } shared = {.lock = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
 
 static void check(int is_right)
@@ -52,8 +55,18 @@ __attribute__((noinline)) static void rest(int ms)
         ;
 }
 
+/* Computes for a while, and calls nothing that waits. */
+__attribute__((noinline)) static void compute(double s)
+{
+    double until = seconds(CLOCK_THREAD_CPUTIME_ID) + s;
+    while (seconds(CLOCK_THREAD_CPUTIME_ID) < until)
+        for (volatile int i = 0; i < 100000; i++)
+            ;
+}
+
 static void *helper(void *unused)
 {
+    double began = seconds(CLOCK_MONOTONIC);
     rest(300);
     check(write(shared.pipe[1], "x", 1) == 1);
     pthread_mutex_lock(&shared.lock);
@@ -68,6 +81,7 @@ static void *helper(void *unused)
     rest(300);
     sem_post(&shared.semaphore);
     rest(300);
+    shared.helped = seconds(CLOCK_MONOTONIC) - began;
     return unused;
 }
 
@@ -162,9 +176,37 @@ __attribute__((noinline)) static double in_sync(void)
     return waited;
 }
 
+enum { FILE_BYTES = 16 << 20, PAGE_BYTES = 4096 };
+
+/* A file of which nothing is in memory, mapped. */
+__attribute__((noinline)) static const volatile char *make_pages(void)
+{
+    int fd = open(shared.file, O_CREAT | O_RDWR | O_TRUNC, 0600);
+    char *bytes = malloc(FILE_BYTES);
+    check(fd >= 0 && bytes != NULL);
+    memset(bytes, 1, FILE_BYTES);
+    check(write(fd, bytes, FILE_BYTES) == FILE_BYTES && fsync(fd) == 0);
+    check(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+    free(bytes);
+    const volatile char *mapped = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    check(mapped != MAP_FAILED && madvise((void *)mapped, FILE_BYTES, MADV_RANDOM) == 0);
+    close(fd);
+    unlink(shared.file);
+    return mapped;
+}
+
+__attribute__((noinline)) static double in_pages(const volatile char *pages)
+{
+    double before = away();
+    for (long i = 0; i < FILE_BYTES; i += PAGE_BYTES)
+        (void)pages[i];
+    return away() - before;
+}
+
 static void waits(void)
 {
     pthread_t thread;
+    double began = seconds(CLOCK_MONOTONIC);
     pthread_create(&thread, NULL, helper, NULL);
     printf("in_pipe %.6f\n", in_pipe());
     pthread_barrier_wait(&shared.ready);
@@ -174,8 +216,17 @@ static void waits(void)
     printf("in_join %.6f\n", in_join(thread));
     printf("in_sleep %.6f\n", in_sleep());
     printf("in_poll %.6f\n", in_poll());
-    printf("in_child %.6f\n", in_child(make_child()));
+    double waited = in_child(make_child());
+    printf("in_child %.6f\n", waited);
     printf("in_sync %.6f\n", in_sync());
+    const volatile char *pages = make_pages();
+    compute(0.5);
+    printf("in_pages %.6f\n", in_pages(pages));
+    /* The child has lived about as long as it was waited for. Clocks do not tick in the kernel. */
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double in_kernel = (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6;
+    printf("all %.6f\n", seconds(CLOCK_MONOTONIC) - began + shared.helped + waited - in_kernel);
 }
 
 /* --- what the program can see --- */

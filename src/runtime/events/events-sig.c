@@ -423,6 +423,7 @@ void events_enable_sig(struct thread_state *self, bool enable)
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
         enable_one_sig(self, i, enable);
     events_enable_watch_sig(self, false);
+    events_enable_page_ins_sig(self, enable);
     if (!enable)
         watchpoints_stop_sig(self);
 }
@@ -502,7 +503,7 @@ bool events_can_signal_sig(const struct thread_state *self)
     for (unsigned i = 0; i < MEETING_WATCHES; i++)
         if (is_open_sig(&self->watchpoints[i].event))
             return true;
-    return is_open_sig(&self->watch);
+    return is_open_sig(&self->watch) || is_open_sig(&self->page_ins);
 }
 
 /* Index of the event that raised the signal, -1 when it is not our event. */
@@ -964,7 +965,9 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
         watchpoint_take_sig(self, (unsigned)watchpoint, context);
     else if (index < 0 && is_watch_sig(self, info))
         control_begin_sig();
-    else if (index >= 0)
+    else if (index < 0)
+        events_take_page_in_sig(self, info, context);
+    else
         control_end_sig();
     bool is_halted = atomic_load_explicit(&arena_header_sig()->is_halted, memory_order_relaxed);
     if (is_halted)

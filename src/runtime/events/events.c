@@ -648,6 +648,20 @@ static void open_watch(struct thread_state *self)
         events_enable_watch_sig(self, true);
 }
 
+/* The kernel counts a page-in when it is done: no call is interrupted. Without the event page-ins are what the thread
+ * has waited for by nothing that is known. */
+static void open_page_ins(struct thread_state *self)
+{
+    struct perf_event_attr attr = clock_attr(1);
+    attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+    if (!self->waits.is_wanted)
+        return;
+    self->page_ins.fd = event_open_attr(self, &attr, -1);
+    self->page_ins.id = descriptors_event_id_sig(self->page_ins.fd);
+    if (self->page_ins.fd < 0 || !set_signal(self, self->page_ins.fd))
+        event_close(&self->page_ins);
+}
+
 static void count_watchpoint(int error)
 {
     struct arena_header *header = arena_header_sig();
@@ -690,7 +704,7 @@ void events_open(struct thread_state *self)
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++)
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
-    self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
+    self->watch = self->page_ins = (struct thread_event){.fd = -1, .drain_fd = -1};
     self->n_cold = COLD_HANDLERS;
     for (unsigned i = 0; i < MEETING_WATCHES; i++)
         self->watchpoints[i] = (struct thread_watchpoint){.event = {.fd = -1, .drain_fd = -1}};
@@ -702,6 +716,7 @@ void events_open(struct thread_state *self)
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     open_watch(self);
+    open_page_ins(self);
     open_watchpoints(self);
     block_changes_register_hook(self);
 }
@@ -793,6 +808,7 @@ void events_close(struct thread_state *self)
     if (!may_call)
         return;
     close_one(&self->watch);
+    close_one(&self->page_ins);
     watchpoints_close_sig(self);
 }
 
@@ -812,6 +828,7 @@ void events_forget(struct thread_state *self, bool keep)
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
         forget_one(&self->events[i], keep);
     forget_one(&self->watch, keep);
+    forget_one(&self->page_ins, keep);
     watchpoints_close_sig(self);
     meeting_fork_child_sig();
 }

@@ -190,6 +190,12 @@ void events_drain_sig(struct thread_state *self, unsigned index);
  * run */
 void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t pc, struct ring_news *news);
 
+/* Starts or stops what shows pages that came from a disk.  ctx: any */
+void events_enable_page_ins_sig(struct thread_state *self, bool enable);
+
+/* Takes the page-in if it has raised the signal.  ctx: signal handler of self */
+void events_take_page_in_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context);
+
 /* Starts or stops the clock that waits for the end of a delay.  ctx: any */
 void events_enable_watch_sig(struct thread_state *self, bool enable);
 

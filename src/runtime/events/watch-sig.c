@@ -320,3 +320,19 @@ void watchpoint_take_sig(struct thread_state *self, unsigned index, const uconte
     if (!self->ending && !self->tree_busy && sample_is_active_sig())
         meeting_take_sig(self, index, context);
 }
+
+/* --- pages that come from a disk --- */
+
+void events_enable_page_ins_sig(struct thread_state *self, bool enable)
+{
+    int fd = event_fd_sig(&self->page_ins);
+    if (fd >= 0)
+        own_call_sig(SYS_ioctl, fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void events_take_page_in_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
+{
+    bool is_its = info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->page_ins.fd;
+    if (is_its && !self->ending && !atomic_load_explicit(&arena_header_sig()->is_halted, memory_order_relaxed))
+        sample_take_page_in_sig(self, context);
+}

@@ -37,8 +37,11 @@ static void switch_each_sig(bool is_active)
 {
     for (struct thread_state *state = atomic_load(&switching.listed); state; state = state->next_listed) {
         atomic_store(&switching.at, state);
-        if (atomic_load(&state->is_live))
-            events_enable_sig(state, is_active);
+        if (!atomic_load(&state->is_live))
+            continue;
+        events_enable_sig(state, is_active);
+        if (!is_active)
+            atomic_store_explicit(&state->waits.has_gap, true, memory_order_relaxed);
     }
     atomic_store(&switching.at, NULL);
 }

@@ -210,7 +210,7 @@ static void events_clear(struct thread_state *state)
 {
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         state->events[i].fd = state->events[i].drain_fd = -1;
-    state->watch.fd = state->watch.drain_fd = -1;
+    state->watch.fd = state->watch.drain_fd = state->page_ins.fd = state->page_ins.drain_fd = -1;
     for (int i = 0; i < MEETING_WATCHES; i++)
         state->watchpoints[i].event.fd = state->watchpoints[i].event.drain_fd = -1;
 }
@@ -399,8 +399,8 @@ static bool begin_as(struct thread_state *state, uint32_t tid)
     }
     DEBUG_NOTE_SIG(DEBUG_PROCESS, 1, "thread begins", {"number", state->record->id, NULL},
                    {"stack", state->bounds.low, NULL}, {"end", state->bounds.high, NULL});
-    events_open(state);
     waits_begin(state);
+    events_open(state);
     touch(state);
     atomic_store(&state->is_taken, false);
     return true;

@@ -90,6 +90,7 @@ __attribute__((visibility("default"))) void locus_wait_end_event(const struct wa
         uint64_t ns = waited_ns(&wait, cpu_ns, self->waits.blocked_ns - call->blocked_ns);
         if (ns)
             record(self, &wait, ns);
+        sample_look_sig(self);
     }
     self->waits.now = call->outer;
     errno = saved_errno;
@@ -107,17 +108,36 @@ void waits_begin(struct thread_state *state)
         waits->event = i;
         waits->is_wanted = true;
     }
-    if (waits->is_wanted)
-        state->wait_path.n_frames = 0;
+    if (!waits->is_wanted)
+        return;
+    state->wait_path.n_frames = 0;
+    uint64_t cpu_ns = state == thread_self_sig() ? own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID) : 0;
+    waits->began_ns = cpu_ns ? own_clock_ns_sig(CLOCK_MONOTONIC) - cpu_ns : 0;
+}
+
+/* What the thread has waited elsewhere, at its root: so that its waits and its CPU time add up to its life. Not where
+ * it was not measured for a while. */
+static void add_rest(struct thread_state *state, uint64_t cpu_ns)
+{
+    const struct arena_header *header = arena_header_sig();
+    bool has_gap = header->delay_sampling || header->begin_ns || atomic_load(&header->paused_ns) ||
+                   atomic_load(&header->paused_since_ns) || atomic_load(&state->waits.has_gap);
+    uint64_t ns = has_gap ? 0 : sample_rest_sig(state, cpu_ns);
+    const struct sample_wait rest = {.event = (uint8_t)state->waits.event, .ns = ns};
+    if (ns <= LEAST_NS)
+        return;
+    sample_take_wait_sig(state, &rest);
+    state->waits.blocked_ns += ns;
 }
 
 void waits_end(struct thread_state *state, uint64_t cpu_ns)
 {
     const struct thread_wait wait = state->waits.now;
-    if (!state->waits.is_wanted || !wait.since_ns || state == thread_self_sig())
+    if (!state->waits.is_wanted)
         return;
-    uint64_t ns = waited_ns(&wait, cpu_ns, 0);
+    uint64_t ns = wait.since_ns && state != thread_self_sig() ? waited_ns(&wait, cpu_ns, 0) : 0;
     if (ns)
         add(state, &wait, ns);
     state->waits.now.since_ns = 0;
+    add_rest(state, cpu_ns);
 }

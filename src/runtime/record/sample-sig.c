@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "fnbounds/recipe-eval-sig.h"
@@ -730,6 +731,40 @@ static void leaf_sig(struct thread_state *self, struct current_sample *taken, co
         taken->leaf = leaf_in_kernel_sig(self, taken->leaf, &access->callchain, access_is_swapped_sig(plan));
 }
 
+uint64_t sample_rest_sig(const struct thread_state *self, uint64_t cpu_ns)
+{
+    const struct thread_waits *waits = &self->waits;
+    uint64_t away_ns = own_clock_ns_sig(CLOCK_MONOTONIC) - cpu_ns - waits->began_ns;
+    return cpu_ns && waits->began_ns && away_ns > waits->blocked_ns && away_ns < INT64_MAX ? away_ns - waits->blocked_ns
+                                                                                           : 0;
+}
+
+/* How often the thread has left a processor, and 1; 0: not known. */
+static uint64_t n_left_sig(void)
+{
+    struct rusage usage;
+    bool is_known = !sandbox_is_entered_sig() && own_call_sig(SYS_getrusage, RUSAGE_THREAD, &usage) == 0;
+    return is_known ? 1 + (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw) : 0;
+}
+
+void sample_look_sig(struct thread_state *self)
+{
+    if (self->page_ins.fd < 0)
+        return;
+    self->waits.away_ns = sample_rest_sig(self, own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID));
+    self->waits.n_left = n_left_sig();
+    self->waits.fault_pc = 0;
+}
+
+/* A page fault that is sampled before the kernel handles it may begin to wait, and does so again: it is no new look. */
+static void look_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
+{
+    if (arena_header_sig()->events[event->index].source == SOURCE_FAULTS)
+        self->waits.fault_pc = arch_pc_of_context_sig(context);
+    else
+        sample_look_sig(self);
+}
+
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
 {
     struct current_sample taken;
@@ -747,6 +782,7 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
         take_by_recipe_sig(self, &taken, context);
     else
         take_access_sig(self, &taken, event);
+    look_sig(self, event, context);
 }
 
 void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *wait)
@@ -756,9 +792,31 @@ void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *w
     if (need_tree_sig(self))
         taken.leaf = wait->start ? leaf_of_start_sig(self, wait->start) : self->samples.root;
     const struct unwind_module *module = loadmap_find_code_sig(wait->function);
-    if (taken.leaf)
+    if (taken.leaf && wait->function)
         taken.leaf = cct_child_sig(&self->samples, taken.leaf, wait->function, module ? module->ref : 0);
     record_without_address_sig(self, &taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
+}
+
+void sample_take_page_in_sig(struct thread_state *self, const ucontext_t *context)
+{
+    struct thread_waits *waits = &self->waits;
+    struct current_sample taken = {.event = (uint8_t)waits->event, .class = HIT_PLAIN};
+    uint64_t rest_ns = sample_rest_sig(self, own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID)), n_left = n_left_sig();
+    taken.weight = rest_ns > waits->away_ns ? rest_ns - waits->away_ns : 0;
+    uint64_t n_most = arch_pc_of_context_sig(context) == waits->fault_pc ? 2 : 1;
+    /* In a call that is bracketed, the page-in is part of the call's wait. */
+    bool is_sure = waits->n_left && n_left > waits->n_left && n_left - waits->n_left <= n_most &&
+                   !waits->now.since_ns && taken.weight;
+    if (is_sure && !refuse_sig(self, taken.event)) {
+        if (need_tree_sig(self))
+            taken.leaf = leaf_of_context_sig(self, context, 0, &taken.has_frames);
+        record_without_address_sig(self, &taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
+        waits->blocked_ns += taken.weight;
+        rest_ns -= taken.weight;
+    }
+    waits->away_ns = rest_ns;
+    waits->n_left = n_left;
+    waits->fault_pc = 0;
 }
 
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event)

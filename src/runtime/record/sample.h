@@ -40,13 +40,25 @@ void sample_take_plain_sig(struct thread_state *self, const struct sample_event 
 struct sample_wait {
     uint8_t event;                    /* into arena_header.events */
     uint64_t ns;                      /* how long */
-    uintptr_t function;               /* that waited: the leaf */
+    uintptr_t function;               /* that waited: the leaf; 0: not known */
     const struct unwind_start *start; /* what called it; NULL: the leaf lies directly below the thread's root */
 };
 
 /* Records a wait. The path is walked into self->wait_path.  ctx: ordinary code of self with tree_busy set, or of who
  * ends self */
 void sample_take_wait_sig(struct thread_state *self, const struct sample_wait *wait);
+
+/* What self has been without a processor and is not recorded as waits, ns: in page faults, where others had the
+ * processor, and in system calls that nobody brackets. cpu_ns: its CPU time.  ctx: any */
+uint64_t sample_rest_sig(const struct thread_state *self, uint64_t cpu_ns);
+
+/* Looks at the thread, where waits are wanted: what it waits for from now on is told from what it did before.
+ * ctx: any code of self */
+void sample_look_sig(struct thread_state *self);
+
+/* A page has come from a disk. If the thread has left its processor just once since it was looked at, that is what it
+ * waited for.  ctx: signal handler of self */
+void sample_take_page_in_sig(struct thread_state *self, const ucontext_t *context);
 
 /* Counts a sample that is not recorded.  ctx: as sample_take_plain_sig */
 void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate);

@@ -118,7 +118,7 @@ struct thread_regions {
     uint32_t n_task_paths;   /* paths on which the thread has made tasks */
     uint32_t n_tasks;        /* that it has made since n_taken, its samples of the first event, changed */
     uint64_t n_taken;
-    uint32_t top, top_of;    /* the node of what it worked on last, in the tree with this root */
+    uint32_t top, top_of; /* the node of what it worked on last, in the tree with this root */
     /* The parallel regions that the thread has opened itself, the outermost first, for workers that know whose they
      * are. */
     struct thread_work open[THREAD_OPEN_MAX];
@@ -142,6 +142,12 @@ struct thread_waits {
     uint32_t below; /* the tree's below when path was entered */
     struct thread_wait now;
     uint64_t blocked_ns; /* what the thread has waited, as recorded */
+    uint64_t began_ns;   /* CLOCK_MONOTONIC less its CPU time when it began to be recorded; 0: not known */
+    /* When the thread was looked at last: how long it had been without a processor, less blocked_ns, and how often it
+     * had left one. n_left 0: it has not been looked at. */
+    uint64_t away_ns, n_left;
+    uintptr_t fault_pc;   /* of the page fault that was sampled since, 0: none */
+    _Atomic bool has_gap; /* the program has stopped the sampling meanwhile */
 };
 
 /* The leaf of the last sample that had only a pc: the next one is often at the same instruction. */
@@ -238,7 +244,8 @@ struct thread_state {
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
-    struct thread_event watch; /* the event that shows the end of a delay; -1 none */
+    struct thread_event watch;    /* the event that shows the end of a delay; -1 none */
+    struct thread_event page_ins; /* one that shows pages that came from a disk, where waits are wanted; -1 none */
     struct thread_watchpoint watchpoints[MEETING_WATCHES];
     struct thread_meetings meetings;
     struct thread_last_pc last_pc;

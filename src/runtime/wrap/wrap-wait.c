@@ -32,6 +32,8 @@
 #pragma weak locus_wait_begin_event
 #pragma weak locus_wait_end_event
 
+#define MPI_ERROR_OTHER 15
+
 /* A wrapped function. All are in one section, so that the constructor finds them; compilers like to align variables of
  * this size to 32 bytes. */
 struct __attribute__((aligned(32))) slot {
@@ -55,11 +57,12 @@ static void *find(struct slot *slot)
     return real;
 }
 
-/* Not done at the first call, which may be in a signal handler; but other constructors may come first. */
+/* Not done at the first call, which may be in a signal handler; but other constructors may come first. Few programs
+ * have functions of MPI, and none calls them in a handler. */
 __attribute__((constructor)) static void find_all(void)
 {
     for (struct slot *slot = slots_begin; slot < slots_end; slot++)
-        if (!slot->real)
+        if (!slot->real && slot->name[0] != 'M')
             (void)find(slot);
 }
 
@@ -67,6 +70,22 @@ static void *real_of(struct slot *slot)
 {
     void *real = __atomic_load_n(&slot->real, __ATOMIC_ACQUIRE);
     return real ? real : find(slot);
+}
+
+static bool find_beside(struct slot *slot, const void *caller)
+{
+    Dl_info info;
+    if (real_of(slot))
+        return true;
+    int saved_errno = errno;
+    void *module = dladdr(caller, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *real = module ? dlsym(module, slot->name) : NULL;
+    if (module)
+        dlclose(module);
+    __atomic_store_n(&slot->leaf, real, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
+    errno = saved_errno;
+    return real;
 }
 
 static bool begin(struct wait_call *call, const struct slot *slot)
@@ -127,6 +146,18 @@ static void end(void *call)
         if (code == 0 || code == EOWNERDEAD)                                                                           \
             return code;                                                                                               \
         WAIT_BODY(int, name, (pointer lock), (lock));                                                                  \
+    }
+
+/* A function of MPI, whose arguments are all handed on as words. It may be in a library that was loaded with
+ * RTLD_LOCAL: there is none behind ours then, and it is looked for where its caller would have found it. */
+#define MPI(name, parameters, arguments)                                                                               \
+    SLOT(name);                                                                                                        \
+    WRAP_EXPORT int name parameters;                                                                                   \
+    WRAP_EXPORT int name parameters                                                                                    \
+    {                                                                                                                  \
+        if (!find_beside(&slot_##name, __builtin_return_address(0)))                                                   \
+            return MPI_ERROR_OTHER;                                                                                    \
+        WAIT_BODY(int, name, parameters, arguments);                                                                   \
     }
 
 /* With checks on, the headers declare some of these as inline functions, or with other types of arguments. */
@@ -241,6 +272,53 @@ WAIT(ssize_t, getline, (char **restrict text, size_t *restrict n, FILE *restrict
 WAIT(ssize_t, getdelim, (char **restrict text, size_t *restrict n, int end_of, FILE *restrict stream),
      (text, n, end_of, stream))
 WAIT(int, pclose, (FILE * stream), (stream))
+
+/* --- MPI: what it waits without a processor. Libraries that poll until a message is there take CPU time instead --- */
+
+typedef uintptr_t word;
+#define WORDS_1 (word a)
+#define GIVEN_1 (a)
+#define WORDS_2 (word a, word b)
+#define GIVEN_2 (a, b)
+#define WORDS_3 (word a, word b, word c)
+#define GIVEN_3 (a, b, c)
+#define WORDS_4 (word a, word b, word c, word d)
+#define GIVEN_4 (a, b, c, d)
+#define WORDS_5 (word a, word b, word c, word d, word e)
+#define GIVEN_5 (a, b, c, d, e)
+#define WORDS_6 (word a, word b, word c, word d, word e, word f)
+#define GIVEN_6 (a, b, c, d, e, f)
+#define WORDS_7 (word a, word b, word c, word d, word e, word f, word g)
+#define GIVEN_7 (a, b, c, d, e, f, g)
+#define WORDS_8 (word a, word b, word c, word d, word e, word f, word g, word h)
+#define GIVEN_8 (a, b, c, d, e, f, g, h)
+#define WORDS_9 (word a, word b, word c, word d, word e, word f, word g, word h, word i)
+#define GIVEN_9 (a, b, c, d, e, f, g, h, i)
+#define WORDS_12 (word a, word b, word c, word d, word e, word f, word g, word h, word i, word j, word k, word l)
+#define GIVEN_12 (a, b, c, d, e, f, g, h, i, j, k, l)
+
+MPI(MPI_Recv, WORDS_7, GIVEN_7)
+MPI(MPI_Send, WORDS_6, GIVEN_6)
+MPI(MPI_Ssend, WORDS_6, GIVEN_6)
+MPI(MPI_Sendrecv, WORDS_12, GIVEN_12)
+MPI(MPI_Probe, WORDS_4, GIVEN_4)
+MPI(MPI_Wait, WORDS_2, GIVEN_2)
+MPI(MPI_Waitall, WORDS_3, GIVEN_3)
+MPI(MPI_Waitany, WORDS_4, GIVEN_4)
+MPI(MPI_Waitsome, WORDS_5, GIVEN_5)
+MPI(MPI_Barrier, WORDS_1, GIVEN_1)
+MPI(MPI_Bcast, WORDS_5, GIVEN_5)
+MPI(MPI_Reduce, WORDS_7, GIVEN_7)
+MPI(MPI_Allreduce, WORDS_6, GIVEN_6)
+MPI(MPI_Scan, WORDS_6, GIVEN_6)
+MPI(MPI_Gather, WORDS_8, GIVEN_8)
+MPI(MPI_Gatherv, WORDS_9, GIVEN_9)
+MPI(MPI_Scatter, WORDS_8, GIVEN_8)
+MPI(MPI_Scatterv, WORDS_9, GIVEN_9)
+MPI(MPI_Allgather, WORDS_7, GIVEN_7)
+MPI(MPI_Allgatherv, WORDS_8, GIVEN_8)
+MPI(MPI_Alltoall, WORDS_7, GIVEN_7)
+MPI(MPI_Alltoallv, WORDS_9, GIVEN_9)
 
 /* --- calls with a variable number of arguments --- */
 
