@@ -28,7 +28,9 @@ import weakref
 
 from locus import _abi as abi
 from locus import _library as library
-from locus._hatchet import AndQuery, Familiar, Graph, Node, NotQuery, OrQuery, Query, XorQuery, _Questions
+from locus._hatchet import (AndQuery, ConjunctionQuery, CypherQuery, DisjunctionQuery, ExclusiveDisjunctionQuery, Familiar, Graph,
+                            IntersectionQuery, NegationQuery, Node, NotQuery, ObjectQuery, OrQuery, Query, QueryMatcher, StringQuery,
+                            SymDifferenceQuery, UnionQuery, XorQuery, _Questions, parse_cypher_query, parse_string_dialect)
 from locus._library import Error
 from locus._session import Answer, Report, Session, reports
 from locus._tables import Table
@@ -39,8 +41,10 @@ except ImportError:
     numpy = None
 
 __version__ = "0.1.0"
-__all__ = ["AndQuery", "Answer", "Error", "Frame", "Graph", "GraphFrame", "Node", "NotQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
-           "Report", "Session", "Table", "XorQuery", "forms", "operations", "reports"]
+__all__ = ["AndQuery", "Answer", "ConjunctionQuery", "CypherQuery", "DisjunctionQuery", "Error", "ExclusiveDisjunctionQuery", "Frame", "Graph",
+           "GraphFrame", "IntersectionQuery", "NegationQuery", "Node", "NotQuery", "ObjectQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
+           "Report", "Session", "StringQuery", "SymDifferenceQuery", "Table", "UnionQuery", "XorQuery", "forms", "operations",
+           "parse_cypher_query", "parse_string_dialect", "reports"]
 
 Profile = collections.namedtuple("Profile", "name rank thread process node")
 Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."
@@ -113,6 +117,16 @@ class _Owner:
     def __init__(self, handle):
         self.handle = handle
         self.release = weakref.finalize(self, library.call, "frame_close", handle)
+
+
+class _Nodes:
+    """The nodes of a frame, made when they are asked for."""
+
+    def __init__(self, frame):
+        self._frame = frame
+
+    def __getitem__(self, number):
+        return Node(number, self._frame)
 
 
 class Frame(Familiar):
@@ -379,6 +393,7 @@ class Frame(Familiar):
         made = {"name": self.names, "type": self.kinds, "kind": self.kinds, "file": self.files, "line": list(self.lines),
                 "module": self.modules, "depth": list(self.depths), "node_id": range(len(self))}
         made.update((name, list(self.attribute(name))) for name in self.attributes)
+        made["node"] = _Nodes(self)
         made.update((name, [float(v) for v in self.values(name)]) for name in self.columns)
         return made
 
@@ -595,4 +610,4 @@ def _add_operations():
 
 
 _add_operations()
-GraphFrame, QueryMatcher = Frame, Query
+GraphFrame = Frame

@@ -61,6 +61,9 @@ class Node(int):
         """Steps from the nearest root."""
         return int(self._of.depths[self])
 
+    _depth = depth
+    _hatchet_nid = property(int, doc="Its number, as Hatchet calls it.")
+
     def path(self):
         """The nodes from a root to this one, over first parents."""
         made = [self]
@@ -151,7 +154,8 @@ class Graph:
 
 
 class Row:
-    """A node's attributes and values as a filter function gets them: row["time"], or row.time; nan is missing."""
+    """A node's attributes and values as a filter function gets them: row["time"], or row.time; nan is missing. row["node"] is the
+    node."""
 
     __slots__ = ("_columns", "_at")
 
@@ -182,27 +186,40 @@ class Row:
 
 class Query:
     """A query of call paths, element by element: a quantifier (".", "*", "+" or a number), and a dictionary of conditions or a function
-    of a row. Queries are joined by & | ^ and turned round by ~.
+    of a row. Queries are joined by & | ^ and turned round by ~. elements: a list of them, or a text in the language of queries.
+    multi_index_mode: what a condition on numbers is about where there are several profiles: "off" the sums, "any" or "all" of the
+    profiles; in a text conditions say so themselves, any(p."time" > 1). ValueError: none of these, or rel before match.
 
     >>> query = locus.Query().match("*").rel(".", lambda row: row["name"] == "work")
     >>> frame.find(query) == frame.find([("*", {}), {"name": "work"}])
     True
     """
 
-    def __init__(self, elements=()):
-        self.elements = list(elements)
+    def __init__(self, elements=(), multi_index_mode="off"):
+        if multi_index_mode not in ("off", "any", "all"):
+            raise ValueError(f"a mode is 'off', 'any' or 'all', not {multi_index_mode!r:.60}")
+        if isinstance(elements, str) and multi_index_mode != "off":
+            raise ValueError(f"in a text conditions are about {multi_index_mode} of the profiles by themselves: "
+                             f"{multi_index_mode}(p.\"time\" > 1)")
+        self.elements, self.mode = elements if isinstance(elements, str) else list(elements), multi_index_mode
 
-    def match(self, wildcard=".", filter_func=None):
-        """Begins a query anew."""
-        self.elements = []
-        return self.rel(wildcard, filter_func)
-
-    def rel(self, wildcard=".", filter_func=None):
-        """One more element, below the others."""
-        if not isinstance(wildcard, (str, int)):
-            wildcard, filter_func = ".", wildcard
-        self.elements.append(wildcard if filter_func is None else (wildcard, filter_func))
+    def match(self, quantifier=".", predicate=None, **names):
+        """Begins a query anew. wildcard_spec and filter_func, or wildcard, are older names of the operands. Returns the query."""
+        self.elements = [_element(quantifier, predicate, names)]
         return self
+
+    def rel(self, quantifier=".", predicate=None, **names):
+        """One more element, below the others. Returns the query."""
+        if not self.elements or isinstance(self.elements, str):
+            raise ValueError("a query begins with match")
+        self.elements.append(_element(quantifier, predicate, names))
+        return self
+
+    relation = rel
+
+    def apply(self, frame):
+        """The nodes of a frame that the query finds, as objects."""
+        return [Node(number, frame) for number in frame.find(self)]
 
     def __and__(self, other):
         return AndQuery(self, other)
@@ -215,6 +232,20 @@ class Query:
 
     def __invert__(self):
         return NotQuery(self)
+
+
+def _element(quantifier, predicate, names):
+    """An element of a query by whatever names its operands have."""
+    for name, value in names.items():
+        if name in ("wildcard", "wildcard_spec"):
+            quantifier = value
+        elif name == "filter_func":
+            predicate = value
+        else:
+            raise TypeError(f"an element of a query has no operand '{name}'")
+    if not isinstance(quantifier, (str, int)):
+        quantifier, predicate = ".", quantifier
+    return quantifier if predicate is None else (quantifier, predicate)
 
 
 class _Joined(Query):
@@ -251,14 +282,24 @@ class NotQuery(_Joined):
     word = "not"
 
 
+# What Hatchet calls them, now and in older programs.
+ObjectQuery = StringQuery = CypherQuery = QueryMatcher = parse_string_dialect = parse_cypher_query = Query
+ConjunctionQuery = IntersectionQuery = AndQuery
+DisjunctionQuery = UnionQuery = OrQuery
+ExclusiveDisjunctionQuery = SymDifferenceQuery = XorQuery
+NegationQuery = NotQuery
+
+
 class _Questions:
     """A query in terms of Python, as the library reads it; functions become columns of the frame."""
 
     def __init__(self, frame):
-        self.frame, self.n = frame, 0
+        self.frame, self.n, self.mode = frame, 0, "off"
 
     def text(self, query):
         """The text of a query."""
+        if isinstance(query, Query) and isinstance(query.elements, str):
+            query = query.elements
         return query if isinstance(query, str) else json.dumps(self.of(query))
 
     def of(self, query):
@@ -268,7 +309,12 @@ class _Questions:
                 return {"not": self.of(query.queries[0])}
             return {query.word: [self.of(q) for q in query.queries]}
         if isinstance(query, Query):
-            return [self.element(e) for e in query.elements]
+            if isinstance(query.elements, str):
+                return self.of(query.elements)
+            before, self.mode = self.mode, query.mode
+            made = [self.element(e) for e in query.elements]
+            self.mode = before
+            return made
         if isinstance(query, str):
             return json.loads(query) if query.lstrip()[:1] in ("[", "{") else query
         if isinstance(query, dict):
@@ -282,10 +328,16 @@ class _Questions:
         if isinstance(element, (list, tuple)):
             return [self.element(part) for part in element]
         if isinstance(element, dict):
-            return {str(key): self.condition(value) for key, value in element.items()}
+            return {str(key): self.somewhere(str(key), self.condition(value)) for key, value in element.items()}
         if callable(element):
             return self.function(element)
         return _plain(element)
+
+    def somewhere(self, name, condition):
+        """A condition on a column, about any or all profiles where the query says so."""
+        if self.mode == "off" or isinstance(condition, dict) or name not in self.frame.all_columns:
+            return condition
+        return {self.mode: condition}
 
     def condition(self, value):
         """What a dictionary demands of a column."""
@@ -551,9 +603,9 @@ class Familiar:
 
     def _keys(self, attribute):
         """What names the group of each node."""
-        if attribute in ("name", "file", "module", "kind"):
+        if attribute in ("name", "file", "module", "kind") and attribute not in self.attributes:
             return getattr(self, attribute + "s")
-        values = self.lines if attribute == "line" else self.attribute(attribute)
+        values = self.lines if attribute == "line" and attribute not in self.attributes else self.attribute(attribute)
         return [v if isinstance(v, str) else "" if v != v else f"{v:.15g}" for v in values]
 
     def flatten(self, groupby_column=None):
@@ -574,6 +626,10 @@ class Familiar:
         """The same."""
         return self.update_inclusive_columns()
 
+    def generate_exclusive_columns(self, inc_metrics=None):
+        """Computes exclusive columns from the inclusive ones, in place. Returns the frame."""
+        return self.calculate_exclusive_metrics(inc_metrics)
+
     def calculate_exclusive_metrics(self, columns=None):
         """Computes exclusive columns from the inclusive ones, in place. Returns the frame."""
         made = self.run("exclusive")
@@ -584,8 +640,10 @@ class Familiar:
     def subtree_sum(self, columns, out_columns=None, function="sum"):
         """Sets columns (out_columns, None: the same) to the sums of others over each node and all below it, in place; function: what is
         computed instead, of the values of a node and of what came of its children. Returns the frame."""
-        made = self
-        for name, out in zip(columns, out_columns or columns):
+        made, out_columns = self, columns if out_columns is None else out_columns
+        if len(columns) != len(out_columns):
+            raise ValueError(f"{len(out_columns)} names for {len(columns)} columns")
+        for name, out in zip(columns, out_columns):
             cells = _below(self, name, function)
             made = made._put(out, "inclusive", *cells)
         return self._become(made)

@@ -258,6 +258,20 @@ static enum type push_column(struct parser *parser, const struct formula_slot *s
     return push(parser, slot, NUMBER);
 }
 
+/* Takes "= -1", which behind a depth is Hatchet's word for leaves. */
+static bool accept_minus_one(struct parser *parser)
+{
+    const char *at = parser->text + parser->next;
+    if (!is_sign(parser, "=") && !is_sign(parser, "=="))
+        return false;
+    at += strspn(at, " \t\n");
+    if (strncmp(at, "-1", 2) != 0 || is_name_char(parser, at[2]) || at[2] == '.')
+        return false;
+    parser->next = (size_t)(at + 2 - parser->text);
+    next_token(parser);
+    return parser->code == 0;
+}
+
 /* A name: attributes of the file come before names that all nodes have, and these before columns of the same name that
  * are not quoted. */
 static enum type push_name(struct parser *parser, const char *name, bool is_quoted, size_t at)
@@ -279,6 +293,8 @@ static enum type push_name(struct parser *parser, const char *name, bool is_quot
         if (strcmp(frame_attribute_name(frame, i), name) == 0)
             return push(parser, &(struct formula_slot){.from = FROM_ATTRIBUTE, .attribute = i},
                         frame_attribute_is_text(frame, i) ? TEXT : NUMBER);
+    if (known && known->from == FROM_DEPTH && parser->is_part && accept_minus_one(parser))
+        return push(parser, &(struct formula_slot){.from = FROM_IS_LEAF}, CONDITION);
     if (known)
         return push(parser, &(struct formula_slot){.from = known->from}, known->type);
     return fail_unknown(parser, name, at);

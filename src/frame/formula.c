@@ -335,6 +335,35 @@ static const char *find_outside(const char *at, char wanted)
     return NULL;
 }
 
+/* Adds a look-ahead, which is the text [n]. */
+static int add_ahead(struct formula_pattern *pattern, const char *text, size_t n, const char *whole,
+                     enum pattern_place place, bool is_negative, struct error *err)
+{
+    char *inner = strndup(text, n);
+    if (!inner)
+        return error_memory(err);
+    int code = compile(inner, whole, place, &pattern->aheads[pattern->n_aheads].regex, err);
+    free(inner);
+    if (code == 0)
+        pattern->aheads[pattern->n_aheads++].is_negative = is_negative;
+    return code;
+}
+
+/* ((?!X).)*, with + as well, as a whole pattern: texts without X. What is left is what such a text must have. */
+static int take_without(struct formula_pattern *pattern, const char **text, enum pattern_place *place,
+                        struct error *err)
+{
+    const char *whole = *text, *at = whole + (*whole == '^');
+    bool is_at_start = at > whole || *place != PATTERN_ANYWHERE;
+    const char *end = strncmp(at, "((?!", 4) == 0 ? find_outside(at + 4, ')') : NULL;
+    const char *behind = end && strncmp(end, ").)", 3) == 0 && strchr("*+", end[3]) && end[3] ? end + 4 : NULL;
+    if (!is_at_start || !behind || !(strcmp(behind, "$") == 0 || (!*behind && *place == PATTERN_WHOLE)))
+        return 0;
+    *text = end[3] == '+' ? "." : "";
+    *place = PATTERN_AT_START;
+    return add_ahead(pattern, at + 4, (size_t)(end - at) - 4, whole, PATTERN_ANYWHERE, true, err);
+}
+
 /* Takes the look-aheads that a pattern begins with; *text is behind them then. */
 static int take_aheads(struct formula_pattern *pattern, const char **text, enum pattern_place place, struct error *err)
 {
@@ -349,14 +378,9 @@ static int take_aheads(struct formula_pattern *pattern, const char **text, enum 
                                                                    : NULL;
         if (refused)
             return error_set(err, ERR_USAGE, "the pattern \"%.200s\" is no regular expression: %s", whole, refused);
-        char *inner = strndup(at + 3, (size_t)(end - at - 3));
-        if (!inner)
-            return error_memory(err);
-        int code = compile(inner, whole, PATTERN_AT_START, &pattern->aheads[pattern->n_aheads].regex, err);
-        free(inner);
+        int code = add_ahead(pattern, at + 3, (size_t)(end - at) - 3, whole, PATTERN_AT_START, at[2] == '!', err);
         if (code != 0)
             return code;
-        pattern->aheads[pattern->n_aheads++].is_negative = at[2] == '!';
         at = end + 1;
     }
     *text = pattern->n_aheads > 0 ? at : whole;
@@ -374,6 +398,8 @@ int formula_pattern(struct formula *formula, const char *text, enum pattern_plac
                    ? error_memory(err)
                    : 0;
     if (code == 0)
+        code = take_without(pattern, &rest, &place, err);
+    if (code == 0 && rest == text)
         code = take_aheads(pattern, &rest, place, err);
     if (code == 0 && rest != text && place == PATTERN_ANYWHERE)
         place = PATTERN_AT_START;

@@ -361,11 +361,21 @@ static struct frame_column *compute_pair(const struct frame *frame, size_t from,
 {
     struct frame_column *source = frame->columns[from], *made = NULL;
     size_t pair = frame_column_pair(frame, from);
+    size_t n = strlen(source->name), n_word = strlen(" (inc)");
     struct buf name = {0};
-    buf_printf(&name, "%s%s", pair == SIZE_MAX ? source->name : frame->columns[pair]->name,
-               pair != SIZE_MAX          ? ""
-               : sums == FRAME_INCLUSIVE ? " (inc)"
-                                         : " (exc)");
+    if (pair == SIZE_MAX && sums == FRAME_EXCLUSIVE && n > n_word && strcmp(source->name + n - n_word, " (inc)") == 0) {
+        buf_append(&name, source->name, n - n_word);
+        for (size_t i = 0; !name.failed && i < frame->n_columns; i++)
+            if (strcmp(frame->columns[i]->name, name.data) == 0) { /* it says something else */
+                buf_printf(&name, " (exc)");
+                break;
+            }
+    } else {
+        buf_printf(&name, "%s%s", pair == SIZE_MAX ? source->name : frame->columns[pair]->name,
+                   pair != SIZE_MAX          ? ""
+                   : sums == FRAME_INCLUSIVE ? " (inc)"
+                                             : " (exc)");
+    }
     if (!name.failed)
         made = sums == FRAME_INCLUSIVE ? column_inclusive(source, frame->graph, name.data)
                                        : column_exclusive(source, frame->graph, name.data);

@@ -100,9 +100,17 @@ static int no_attribute(const struct frame_nodes *nodes, const char *name, struc
 int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err)
 {
     struct frame_nodes *nodes = frame->nodes;
+    const struct frame_attribute *found = NULL; /* what a file calls by our name is meant first */
     size_t n_bytes = nodes->n * sizeof *keys;
     bool ok = true;
-    if (strcmp(attribute, "name") == 0) {
+    for (size_t i = 0; i < nodes->n_attributes; i++)
+        if (strcmp(nodes->attributes[i].name, attribute) == 0)
+            found = &nodes->attributes[i];
+    if (found && found->texts) {
+        memcpy(keys, found->texts, n_bytes);
+    } else if (found) {
+        ok = number_names(frame, found->numbers, NULL, keys);
+    } else if (strcmp(attribute, "name") == 0) {
         memcpy(keys, nodes->names, n_bytes);
     } else if (strcmp(attribute, "file") == 0) {
         memcpy(keys, nodes->files, n_bytes);
@@ -114,16 +122,7 @@ int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys,
         for (uint32_t i = 0; ok && i < nodes->n; i++)
             ok = (keys[i] = intern(nodes, frame_kind_name(nodes->kinds[i]))) != FRAME_NONE;
     } else {
-        const struct frame_attribute *found = NULL;
-        for (size_t i = 0; i < nodes->n_attributes; i++)
-            if (strcmp(nodes->attributes[i].name, attribute) == 0)
-                found = &nodes->attributes[i];
-        if (!found)
-            return no_attribute(nodes, attribute, err);
-        if (found->texts)
-            memcpy(keys, found->texts, n_bytes);
-        else
-            ok = number_names(frame, found->numbers, NULL, keys);
+        return no_attribute(nodes, attribute, err);
     }
     return ok ? 0 : error_memory(err);
 }

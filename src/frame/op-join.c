@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "frame/formula.h"
 #include "frame/op-shape.h"
 
@@ -102,6 +103,49 @@ static bool collect(struct joined *joined)
     return true;
 }
 
+/* Gives the k-th of siblings [n] that are alike another identity for each k, so that it becomes one with the k-th of
+ * the other frames alone. n_alike, below [n_strings]: how many there were of an identity, and the last one's parent. */
+static bool tell_apart(struct joined *joined, uint32_t offset, const uint32_t *siblings, size_t n, uint32_t parent,
+                       uint32_t *n_alike, uint32_t *below)
+{
+    struct strtab *texts = &joined->frames[0]->nodes->strings->table;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *identity = &joined->identities[offset + siblings[i]];
+        n_alike[*identity] = below[*identity] == parent ? n_alike[*identity] + 1 : 0;
+        below[*identity] = parent;
+        if (n_alike[*identity] == 0)
+            continue;
+        struct buf text = {0};
+        buf_printf(&text, "%s\x1f%u", texts->strings[*identity], n_alike[*identity]);
+        int64_t id = text.failed ? -1 : strtab_intern(texts, text.data);
+        buf_fini(&text);
+        if (id < 0)
+            return false;
+        *identity = (uint32_t)id;
+    }
+    return true;
+}
+
+static bool tell_all_apart(struct joined *joined)
+{
+    size_t n_strings = joined->frames[0]->nodes->strings->table.n_strings;
+    uint32_t *n_alike = numbers(n_strings), *below = numbers(n_strings);
+    bool ok = n_alike && below;
+    for (size_t i = 0; ok && i < joined->n; i++) {
+        const struct frame_graph *graph = joined->frames[i]->graph;
+        memset(below, 0xff, n_strings * sizeof *below);
+        if (!graph->is_tree)
+            continue;
+        ok = tell_apart(joined, joined->offsets[i], graph->roots, graph->n_roots, graph->n, n_alike, below);
+        for (uint32_t node = 0; ok && node < graph->n; node++)
+            ok = tell_apart(joined, joined->offsets[i], graph->children + graph->child_starts[node],
+                            graph->child_starts[node + 1] - graph->child_starts[node], node, n_alike, below);
+    }
+    free(n_alike);
+    free(below);
+    return ok;
+}
+
 /* Copies what one frame says of the nodes that it is the first to have. */
 static bool take_nodes(struct joined *joined, size_t of)
 {
@@ -118,7 +162,7 @@ static bool take_nodes(struct joined *joined, size_t of)
         to->names[i] = id_in_first(joined, of, from->names[node]);
         to->files[i] = id_in_first(joined, of, from->files[node]);
         to->modules[i] = id_in_first(joined, of, from->modules[node]);
-        to->identities[i] = joined->identities[first];
+        to->identities[i] = id_in_first(joined, of, from->identities[node]);
         ok = to->names[i] != FRAME_NONE && to->files[i] != FRAME_NONE && to->modules[i] != FRAME_NONE;
     }
     for (size_t a = 0; ok && a < from->n_attributes; a++) {
@@ -165,7 +209,7 @@ static bool make_nodes(struct joined *joined)
 static int join(struct joined *joined, struct frame *const *frames, size_t n, struct error *err)
 {
     uint32_t n_classes;
-    if (!joined_init(joined, frames, n) || !collect(joined))
+    if (!joined_init(joined, frames, n) || !collect(joined) || !tell_all_apart(joined))
         return error_memory(err);
     int code = shape_merge(joined->offsets[n], &joined->edges, joined->identities, joined->roots, joined->n_roots,
                            joined->class_of, &n_classes, err);

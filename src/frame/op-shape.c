@@ -235,10 +235,10 @@ static struct frame_column *regroup_inclusive(struct regroup *regroup, struct fr
                              regroup->has_several);
     if (own && regroup->kind != REGROUP_ANEW)
         return column_reached(own, from->graph, regroup->groups, column->name);
-    if (!own && !is_tree)
+    if (!own) /* nothing says what a node that went has cost alone */
         return column_grouped(column, regroup->groups);
-    own = own ? column_keep(own) : column_exclusive(column, from->graph, column->name);
-    changed = own ? column_changed(&regroup->change, own) : NULL;
+    own = column_keep(own);
+    changed = column_changed(&regroup->change, own);
     if (changed)
         made = column_inclusive(changed, regroup->change.graph, column->name);
     if (made)

@@ -338,9 +338,7 @@ def regroup(frame, group_of, to, kind):
             return Cells([anew.rows[g] if is_anew else add_rows(values.rows[k] for k in members) for g, (members, is_anew) in enumerate(outside)])
         if own and kind != "anew":
             return Cells([add_rows(own[2].rows[k] for k in frame.reach(g)) for g in groups])
-        if not own and not frame.is_tree:
-            return grouped(values, groups)
-        return summed(grouped(own[2] if own else taken_apart(values, frame), groups), to)
+        return summed(grouped(own[2], groups), to) if own else grouped(values, groups)
     to.columns = [(c[0], c[1], change(c)) for c in frame.columns]
     return to
 
@@ -578,11 +576,20 @@ def bottom_up(frame, depth):
     return to
 
 
+def told_apart(frame):
+    """The identities of a frame's nodes; of siblings in a tree that are alike, with how many came before."""
+    ids = [(frame.identity(i), 0) for i in range(frame.n)]
+    for siblings in [frame.roots, *frame.kids] if frame.is_tree else ():
+        for at, node in enumerate(siblings):
+            ids[node] = (ids[node][0], sum(ids[other][0] == ids[node][0] for other in siblings[:at]))
+    return ids
+
+
 def unify(frames):
     edges, ids, roots, at = [], [], [], 0
     for f in frames:
         edges += [(at + i, at + k) for i in range(f.n) for k in f.kids[i]]
-        ids += [f.identity(i) for i in range(f.n)]
+        ids += told_apart(f)
         roots += [at + r for r in f.roots]
         at += f.n
     to, group_of = shape(frames, merge(at, edges, ids, roots), edges)
@@ -742,7 +749,10 @@ def compute_pairs(frame, sums, suffix, compute):
     for column in frame.columns:
         pair = frame.pair(column)
         if PLAIN != column[1] != sums:
-            new[id(column)] = (pair[0] if pair else column[0] + suffix, sums, compute(column[2], frame))
+            name, stem = column[0] + suffix, column[0].removesuffix(" (inc)")
+            if sums == EXCLUSIVE and stem not in ("", column[0]):
+                name = stem if not frame.column(stem) else stem + suffix
+            new[id(column)] = (pair[0] if pair else name, sums, compute(column[2], frame))
 
     def change(column):
         if column[1] == PLAIN and isinstance(column[2], (Formula, Appended)):
