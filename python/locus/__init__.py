@@ -32,7 +32,7 @@ from locus._hatchet import (AndQuery, ConjunctionQuery, CypherQuery, Disjunction
                             IntersectionQuery, NegationQuery, Node, NotQuery, ObjectQuery, OrQuery, Query, QueryMatcher, StringQuery,
                             SymDifferenceQuery, UnionQuery, XorQuery, _Questions, parse_cypher_query, parse_string_dialect)
 from locus._library import Error
-from locus._session import Answer, Report, Session, reports
+from locus._session import Answer, Report, Session, reports, runs
 from locus._tables import Table
 
 try:
@@ -44,7 +44,7 @@ __version__ = "0.1.0"
 __all__ = ["AndQuery", "Answer", "ConjunctionQuery", "CypherQuery", "DisjunctionQuery", "Error", "ExclusiveDisjunctionQuery", "Frame", "Graph",
            "GraphFrame", "IntersectionQuery", "NegationQuery", "Node", "NotQuery", "ObjectQuery", "OrQuery", "Profile", "Query", "QueryMatcher",
            "Report", "Session", "StringQuery", "SymDifferenceQuery", "Table", "UnionQuery", "XorQuery", "forms", "operations",
-           "parse_cypher_query", "parse_string_dialect", "reports"]
+           "parse_cypher_query", "parse_string_dialect", "reports", "runs"]
 
 Profile = collections.namedtuple("Profile", "name rank thread process node")
 Profile.__doc__ = "Somewhere that values were measured: a thread, a rank, a file. None: not known. node: the host, from 0."

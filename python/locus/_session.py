@@ -295,3 +295,22 @@ def _add_reports():
 
 
 _add_reports()
+
+
+def runs(paths, report="list", by=None, base=None, metric=None, top=0, min=None, all=False):
+    """The Answer of a report about many inputs, each of them a run, as hpcquery runs prints it: "list" (what they were; all: also what
+    is the same in all of them), "functions" (statistics over the runs of each group), "scaling" and "regression". by: the column of the
+    list that groups have in common, or that is the number of workers; base: the run that others are compared with. paths: a list.
+
+    >>> locus.runs([database, database], "functions", top=1)["runs"][0]
+    2
+    """
+    made = {"report": report, "top": int(top)}
+    for key, value in (("by", by), ("subject", base), ("metric", metric), ("min", min)):
+        if value is not None:
+            made[key] = float(value) if key == "min" else os.fspath(value)
+    request, _alive = _request(made)
+    request.with_unused = bool(all)
+    handle, names = ctypes.c_void_p(), [os.fsencode(path) for path in paths]
+    library.check("session_ask_runs", (ctypes.c_char_p * len(names))(*names), len(names), request, handle)
+    return Answer(None, made, handle)

@@ -59,6 +59,7 @@ enum ask {
     ASK_PREVIOUS,
     ASK_LINES,
     ASK_STREAM,
+    ASK_BASE,
     ASKS
 };
 
@@ -200,6 +201,9 @@ struct table *answer_set_head(struct answer *answer, const struct column *column
 /* Appends an answer as JSON: an object with the program, the metric, the members of the head's row and, under their
  * name, the rows. */
 void answer_print_json(const struct answer *answer, struct buf *out);
+
+/* Appends its rows as text, and how many were left out. */
+void answer_print_text(const struct answer *answer, struct buf *out);
 
 /* Appends an answer as packed columns (table_print_packed): the header has "program", "metric", "name" and, as "head",
  * the object of what --json has before the rows, if there is any. */

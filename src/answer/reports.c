@@ -89,7 +89,7 @@ int report_answer(const struct report_forms *forms, const struct export_job *job
     return code;
 }
 
-static void answer_print_text(const struct answer *answer, struct buf *out)
+void answer_print_text(const struct answer *answer, struct buf *out)
 {
     table_print_text(&answer->rows, out);
     if (answer->rows.n_more)

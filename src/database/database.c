@@ -19,6 +19,7 @@
 #include "fmt/file.h"
 #include "fmt/metric-db.h"
 #include "measurement/names.h"
+#include "measurement/runs.h"
 #include "trial/trial.h"
 
 enum part { PART_SUM = 0, PART_MEAN, PART_DEVIATION, PART_VARIATION, PART_MIN, PART_MAX, PARTS };
@@ -327,7 +328,7 @@ static bool belongs(int directory, const char *name, bool is_complete)
         return is_of_kind(directory, name, S_IFREG);
     if (strcmp(name, SOURCES_DIRECTORY) == 0 || strcmp(name, TRIAL_DIRECTORY) == 0)
         return is_complete && is_of_kind(directory, name, S_IFDIR);
-    if (strcmp(name, V4_FORMATS) == 0)
+    if (strcmp(name, V4_FORMATS) == 0 || strcmp(name, DATABASE_RUNS_FILE) == 0)
         return is_complete && is_of_kind(directory, name, S_IFREG);
     return is_metrics(directory, name);
 }
@@ -380,7 +381,8 @@ static void remove_database(const char *path)
     if (is_of_kind(dirfd(directory), TRIAL_DIRECTORY, S_IFDIR))
         scratch_remove_tree(dirfd(directory), TRIAL_DIRECTORY);
     for (struct dirent *entry; (entry = readdir(directory));)
-        if (is_ours(entry->d_name) || strcmp(entry->d_name, V4_FORMATS) == 0)
+        if (is_ours(entry->d_name) || strcmp(entry->d_name, V4_FORMATS) == 0 ||
+            strcmp(entry->d_name, DATABASE_RUNS_FILE) == 0)
             (void)unlinkat(dirfd(directory), entry->d_name, 0);
     if (is_metrics(dirfd(directory), V4_METRICS_DIRECTORY))
         scratch_remove_tree(dirfd(directory), V4_METRICS_DIRECTORY);
@@ -562,6 +564,48 @@ static int copy_records(const char *older, const char *directory, const struct d
     return code;
 }
 
+/* Appends the list that a database has, without its brackets. */
+static void put_older_runs(const char *older, struct buf *out)
+{
+    struct buf path = {0}, text = {0};
+    struct error ignored;
+    buf_printf(&path, "%s/" DATABASE_RUNS_FILE, older);
+    if (path.data && access(path.data, F_OK) == 0 && file_read(path.data, &text, &ignored) == 0 && text.len_bytes > 4)
+        buf_append(out, text.data + 2, text.len_bytes - 5); /* "[\n" and "\n]\n" */
+    buf_fini(&path);
+    buf_fini(&text);
+}
+
+/* What the runs were. */
+static int write_runs(const char *older, const char *directory, const struct database_job *how, struct error *err)
+{
+    struct buf out = {0}, all = {0};
+    int code = 0;
+    if (how->extends)
+        put_older_runs(older, &out);
+    for (size_t i = 0; i < how->n_measurements && code == 0; i++) {
+        struct buf text = {0}, list = {0};
+        struct stat info;
+        if (stat(how->measurements[i], &info) == 0 && S_ISDIR(info.st_mode))
+            code = runs_text(how->measurements[i], &text, err);
+        if (code == 0 && text.data)
+            runs_put_descriptions(text.data, &list);
+        if (list.len_bytes)
+            buf_printf(&out, "%s%s", out.len_bytes ? ",\n" : "", list.data);
+        out.failed |= list.failed;
+        buf_fini(&text);
+        buf_fini(&list);
+    }
+    if (code == 0 && out.len_bytes) {
+        buf_printf(&all, "[\n%s\n]\n", out.data);
+        all.failed |= out.failed;
+        code = write_text(directory, DATABASE_RUNS_FILE, &all, err);
+    }
+    buf_fini(&all);
+    buf_fini(&out);
+    return code;
+}
+
 static int write_files(struct model *model, const char *older, const char *directory, const struct database_job *how,
                        struct error *err)
 {
@@ -578,6 +622,8 @@ static int write_files(struct model *model, const char *older, const char *direc
         code = write_text(directory, DATABASE_FILE, &text, err);
     if (code == 0)
         code = copy_records(older, directory, how, err);
+    if (code == 0)
+        code = write_runs(older, directory, how, err);
     buf_fini(&text);
     return code;
 }

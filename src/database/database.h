@@ -90,6 +90,10 @@ bool sources_read(const char *directory, const char *name, struct buf *text);
 
 /* --- the directory --- */
 
+/* What the measurements say of their runs (measurement/runs.h), a JSON list of objects whose members are texts; not
+ * there where they say nothing. */
+#define DATABASE_RUNS_FILE "runs.json"
+
 /* A database directory: the version 4 form, and locus.db for our own tools. The XML form for older tools has a
  * directory of its own, because readers prefer it wherever they see an experiment.xml. A database is written under a
  * temporary name and put in place when complete. Ordinary code. */

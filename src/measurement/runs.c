@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The runs of a measurement directory, and the moving of files from one such directory into another: see runs.h. The
  * file of runs has lines "run ID" and, for ranks that are one run, "rank R PLACE", and "done R PLACE" when a report
- * waits for all of them. */
+ * waits for all of them; "is JSON" says what the run was. */
 #include "measurement/runs.h"
 
 #include <dirent.h>
@@ -78,6 +78,15 @@ int runs_end(const char *directory, const struct run *run, struct error *err)
     return append(directory, line, 0, err);
 }
 
+int runs_describe(const char *directory, const char *json, struct error *err)
+{
+    struct buf line = {0};
+    buf_printf(&line, "is %s\n", json);
+    int code = line.failed ? error_set(err, ERR_MEMORY, "Out of memory.") : append(directory, line.data, 0, err);
+    buf_fini(&line);
+    return code;
+}
+
 int runs_text(const char *directory, struct buf *text, struct error *err)
 {
     char path[4400];
@@ -93,6 +102,20 @@ static const char *next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
     return end ? end + 1 : line + strlen(line);
+}
+
+void runs_put_descriptions(const char *text, struct buf *out)
+{
+    bool is_wanted = true; /* of ranks that are one run, the first one's */
+    size_t n = 0;
+    for (; *text; text = next_line(text)) {
+        is_wanted |= strncmp(text, "run ", 4) == 0;
+        if (!is_wanted || strncmp(text, "is {", 4) != 0)
+            continue;
+        buf_printf(out, n++ ? ",\n" : "");
+        buf_append(out, text + 3, strcspn(text + 3, "\n"));
+        is_wanted = false;
+    }
 }
 
 /* The id of a line "run ID"; false for another. */

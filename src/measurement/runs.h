@@ -43,6 +43,13 @@ bool runs_is_first(const char *text, const struct run *run);
  * how many ranks have begun. */
 bool runs_is_last(const char *text, const struct run *run, int *n_begun);
 
+/* Adds to the directory what a run was: a line of JSON, without newline, that is about the run begun last.
+ * err: ERR_IO, ERR_MEMORY */
+int runs_describe(const char *directory, const char *json, struct error *err);
+
+/* Appends these lines, that of each run of the text which has one, separated by commas. */
+void runs_put_descriptions(const char *text, struct buf *out);
+
 /* The text of the file, empty when there is none.  err: ERR_IO, ERR_MEMORY */
 int runs_text(const char *directory, struct buf *text, struct error *err);
 

@@ -33,6 +33,9 @@ extern const struct column node_columns[NODE_COLUMNS];
  * what they and all below them cost. */
 void node_put_small(struct table *table, uint32_t parent, size_t n, double value);
 
+/* The model of a session; NULL: recordings have none. Borrowed. */
+const struct model *session_model(const struct session *session);
+
 /* What another tool wrote, as a frame and as a model. */
 struct foreign;
 

@@ -159,6 +159,11 @@ void session_close(struct session *session)
     free(session);
 }
 
+const struct model *session_model(const struct session *session)
+{
+    return session->has_streams_alone ? NULL : &session->model;
+}
+
 const char *session_report(size_t i)
 {
     size_t n;

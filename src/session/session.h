@@ -93,6 +93,18 @@ int session_ask_json(struct session *session, const char *request, char **text, 
 int session_ask_text(struct session *session, const struct request *request, unsigned columns, char **text,
                      struct error *err);
 
+/* Answers a report about several inputs [n_paths], each of them a run: "list" (what they were), "functions" (statistics
+ * over the runs of each group), "scaling" and "regression", as hpcquery runs does. Of the request report, metric, top,
+ * least, by (the key of what groups have in common, or of the number of workers), with_unused and subject (regression:
+ * the path of the run that others are compared with; NULL: the first) are used. *answer is the caller's.
+ * err: ERR_USAGE, ERR_NOT_FOUND (metric, key, run), and as session_open and frame_open */
+int session_ask_runs(const char *const *paths, size_t n_paths, const struct request *request, struct answer **answer,
+                     struct error *err);
+
+/* The name of report i about runs, and in one line what it says; NULL behind the last one. */
+const char *session_runs_report(size_t i);
+const char *session_runs_summary(size_t i);
+
 /* Answers what a state (answer/state.h) shows, "view=annotate&active=line:cg.c:52": the report that is its view, about
  * what stands for its active thing there.  err: as session_ask; ERR_USAGE (what is wrong in the text), ERR_NOT_FOUND
  * (the thing, or why the view cannot show it), ERR_UNSUPPORTED (it has steps of a trail) */

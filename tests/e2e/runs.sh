@@ -118,6 +118,16 @@ settle outer 30
 [ ! -e outer.1 ] || fail "an inner hpcrun made a directory of its own"
 [ "$(grep -c ^run outer/.runs)" = 1 ] || fail "inner hpcruns count as runs: $(cat outer/.runs)"
 [ "$(grep -c 'leaves it the program, whose measurement is in .*/outer$' err)" = 2 ] || fail "where are they: $(cat err)"
+
+# What a run was is noted with it, and kept by hpcprof; secrets are not.
+OMP_NUM_THREADS=3 SLURM_JWT=secret HPCRUN_RUN_size="very \"large\"" expect_status 0 "$hpcrun" -e EADDR -o noted ./work "an argument"
+expect_status 0 "$builddir/hpcprof" -q -o noted-db noted
+python3 - <<'CODE' || fail "runs.json: $(cat noted-db/runs.json)"
+import json
+one, = json.load(open("noted-db/runs.json"))
+assert one["command"] == "./work an argument" and one["OMP_NUM_THREADS"] == "3" and one["HPCRUN_RUN_size"] == 'very "large"', one
+assert one["date"].endswith("Z") and one["host"] and "SLURM_JWT" not in one, one
+CODE
 [ "$(grep -c 'not measured: it is an hpcrun itself' outer/index-*)" = 2 ] || fail "inner hpcruns: $(cat outer/index-*)"
 [ -z "$(find outer -name 'hpcrun-*')" ] || fail "inner hpcruns are measured: $(ls outer)"
 [ "$(find outer -name 'work-*.hpcrun' | wc -l)" = 2 ] || fail "two programs in inner hpcruns: $(ls outer)"

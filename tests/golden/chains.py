@@ -257,8 +257,8 @@ def check_near(scratch):
     function = next(csv.DictReader(run("functions", "--csv", ours).stdout.splitlines()))["function"]
     refused(1, f"'{function[:-1]}' is neither a file nor a function with samples; did you mean '{function}", "annotate", function[:-1], ours)
     refused(1, "hpcquery functions list those", "annotate", "zzzzzzzzzzz", ours)
-    for report in ("vars", "functions", "lines"):
-        refused(1, "a.json is not a database of Locus; operations and forms read what other tools wrote", report, a)
+    for report in ("vars", "types", "leaks"):
+        refused(1, "a.json has no data accesses: it is no database of hpcprof", report, a)
     refused(1, "measured is a measurement; hpcprof makes a database from it", "flat", scratch / "measured")
     refused(1, "there is no column or attribute 'main'; texts stand in double quotes; there are: ", "filter", "name = 'main'", a)
     refused(2, "there is no report or operation 'cpu'; did you mean 'cpus'", "cpu", a)

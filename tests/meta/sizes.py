@@ -32,12 +32,12 @@ BELOW = (
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
     "the room of processes that run, with its tests and its views; files of callgrind read and written whole, and\n"
-    "code of others' files as rows; the cases of Hatchet's own tests.",
+    "code of others' files as rows; the cases of Hatchet's own tests; many runs side by side.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
-    "files": ("files in src and tools, rooms of that time", 752, 461, "<= 430"),
-    "later": ("files in rooms that came later", 0, 218, "-"),
+    "files": ("files in src and tools, rooms of that time", 752, 462, "<= 430"),
+    "later": ("files in rooms that came later", 0, 219, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
@@ -48,7 +48,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1417, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1420, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")

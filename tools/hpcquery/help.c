@@ -51,11 +51,10 @@ static bool describe_verb(size_t i, const char **name, char *text, size_t n_text
     return true;
 }
 
-static const struct option_section sections[] = {{"REPORTS OF SCHED", sched_describe, true},
-                                                 {"OPERATIONS", chain_describe_operation, true},
-                                                 {"FORMS", chain_describe_form, true},
-                                                 {"ROWS THAT ARE NO VARIABLES", describe_row, false},
-                                                 {NULL, NULL, false}};
+static const struct option_section sections[] = {
+    {"REPORTS OF SCHED", sched_describe, true},          {"REPORTS OF RUNS", runs_describe_report, true},
+    {"OPERATIONS", chain_describe_operation, true},      {"FORMS", chain_describe_form, true},
+    {"ROWS THAT ARE NO VARIABLES", describe_row, false}, {NULL, NULL, false}};
 static const struct option_section sections_of_all[] = {{"REPORTS", describe_verb, true}, {NULL, NULL, false}};
 static const struct option_section sections_of_sched[] = {{"REPORTS", sched_describe, true}, {NULL, NULL, false}};
 

@@ -31,6 +31,7 @@ const struct option_row option_rows[] = {
     {ASK_PATHS, "--paths", NULL, "One row for each allocation path, even where name and site are the same."},
     {ASK_BY, "--by", "WHAT", ""},
     {ASK_VARIABLE, "--variable", "NAME", "Only variables of this name."},
+    {ASK_BASE, "--base", "INPUT", "The run that others are compared with, by its name. Default: the first."},
     {ASK_INCREASES, "--increases", NULL, "Only what has become more."},
     {ASK_BEYOND_NOISE, "--beyond-noise", NULL,
      "Only what is beyond the noise, as far as this is known: by the number of samples, and by how much threads or "
@@ -124,7 +125,8 @@ static const struct option_spec spec = {.tool = "hpcquery", .rows = option_rows}
 
 /* What is no report on a database. */
 static const struct verb others[] = {{&events_kind, events_run}, {&sched_kind, sched_run}, {&topo_kind, topo_run},
-                                     {&export_kind, export_run}, {&diff_kind, diff_run},   {&chain_kind, chain_run}};
+                                     {&export_kind, export_run}, {&diff_kind, diff_run},   {&runs_kind, runs_run},
+                                     {&chain_kind, chain_run}};
 
 bool verb_at(size_t i, struct verb *verb)
 {

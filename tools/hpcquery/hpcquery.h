@@ -53,8 +53,9 @@ bool verb_at(size_t i, struct verb *verb);
 extern const struct option_row option_rows[];
 
 /* hpcquery.c's own files: what is no report on a database. The kind of operations and forms has no word for a name. */
-extern const struct report_kind events_kind, sched_kind, topo_kind, export_kind, diff_kind, chain_kind;
-verb_run report_run, events_run, sched_run, topo_run, export_run, diff_run, chain_run;
+extern const struct report_kind events_kind, sched_kind, topo_kind, export_kind, diff_kind, runs_kind,
+    chain_kind;
+verb_run report_run, events_run, sched_run, topo_run, export_run, diff_run, runs_run, chain_run;
 
 /* Prints what a standard option (base/options.h) asks for, OPTION_HELP of one kind unless it is NULL. Returns the exit
  * status. */
@@ -176,6 +177,9 @@ int kept_save(const struct settings *settings, const struct kept_session *before
 
 /* Section of the man page: the reports of sched. */
 bool sched_describe(size_t i, const char **name, char *text, size_t n_text);
+
+/* Section of the man page: the reports of runs. */
+bool runs_describe_report(size_t i, const char **name, char *text, size_t n_text);
 
 /* Writes one input in a form. Returns the exit status. */
 int chain_export(const struct settings *settings, const char *form, char *input);

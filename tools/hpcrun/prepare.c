@@ -10,12 +10,15 @@
 #include <strings.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "fmt/json.h"
 #include "fmt/sched.h"
 #include "fnbounds/modtab-cache.h"
 #include "measurement/names.h"
+#include "measurement/runs.h"
 #include "sampling/skid.h"
 #include "sampling/source.h"
 #include "sampling/probe.h"
@@ -280,6 +283,53 @@ int prepare_library(const char *name, char *path, size_t n, struct error *err)
                      places[1], LOCUS_LIBRARIES);
 }
 
+/* Whether a variable says how a run was set up, and is no secret. */
+static bool tells_of_run(const char *variable)
+{
+    static const char *const beginnings[] = {"OMP_",         "GOMP_",         "KMP_",
+                                             "MKL_NUM_",     "OPENBLAS_NUM_", "SLURM_JOB_",
+                                             "SLURM_NTASKS", "SLURM_NNODES",  "SLURM_CPUS_PER_TASK",
+                                             "PBS_JOBID",    "LSB_JOBID",     "HPCRUN_RUN_"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
+            return strchr(variable, '=') != NULL;
+    return false;
+}
+
+/* Notes what is run, for reports that compare runs: the command, where and when, and the environment that sets up
+ * threads and jobs; what begins with HPCRUN_RUN_ the user says. */
+static int describe_run(const struct hpcrun_options *options, const char *directory, const struct run *run,
+                        struct error *err)
+{
+    char host[256] = "", date[40] = "", here[PATH_MAX] = "";
+    struct buf out = {0}, text = {0};
+    struct tm when;
+    time_t now = time(NULL);
+    if (run->rank > 0)
+        return 0;
+    (void)gethostname(host, sizeof host - 1);
+    if (gmtime_r(&now, &when))
+        (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &when);
+    for (size_t i = 0; options->command[i]; i++)
+        buf_printf(&text, "%s%s", i ? " " : "", options->command[i]);
+    buf_append(&out, "{\"command\": ", 12);
+    json_put_text(&out, text.data);
+    json_put_text_at(&out, "directory", getcwd(here, sizeof here) ? here : "");
+    json_put_text_at(&out, "host", host);
+    json_put_text_at(&out, "date", date);
+    for (char **at = environ; *at; at++) {
+        char *name = tells_of_run(*at) ? strndup(*at, strcspn(*at, "=")) : NULL;
+        if (name)
+            json_put_text_at(&out, name, strchr(*at, '=') + 1);
+        free(name);
+    }
+    buf_append(&out, "}", 1);
+    int code = out.failed || text.failed ? error_memory(err) : runs_describe(directory, out.data, err);
+    buf_fini(&out);
+    buf_fini(&text);
+    return code;
+}
+
 static int make_directory(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
 {
     const char *wanted = options->output ? options->output : getenv("HPCRUN_OUT_PATH");
@@ -295,7 +345,10 @@ static int make_directory(const struct hpcrun_options *options, struct prepared 
     if (status != 0)
         return status;
     (void)snprintf(prepared->setup.dir, sizeof prepared->setup.dir, "%s", real);
+    status = describe_run(options, real, &prepared->run, err);
     free(real);
+    if (status != 0)
+        return status;
     if (stat(prepared->setup.dir, &directory) == 0) {
         prepared->setup.dir_device = directory.st_dev;
         prepared->setup.dir_inode = directory.st_ino;

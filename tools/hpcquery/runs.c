@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcquery runs: many inputs side by side. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "hpcquery.h"
+#include "session/face.h"
+
+enum { STATUS_DIFFERENT = 3, TOP_IN_TEXT = 12 };
+
+bool runs_describe_report(size_t i, const char **name, char *text, size_t n_text)
+{
+    *name = session_runs_report(i);
+    if (*name)
+        (void)snprintf(text, n_text, "%s", session_runs_summary(i));
+    return *name;
+}
+
+static const struct ask_note notes[] = {
+    {ASK_BY, "What runs are grouped by, and scaling: what costs are to grow with (default threads): a column of runs "
+             "list -a, such as OMP_NUM_THREADS."},
+    {ASK_MIN, "regression: how much a change has to be, of all that there was before (default 1)."},
+    {ASK_ALL, "list: also what is the same in all runs."},
+    {0, NULL},
+};
+
+const struct report_kind runs_kind = {
+    .name = "runs",
+    .operands = "[REPORT] INPUT...",
+    .summary = "many runs side by side: what they were, statistics, scaling and regressions",
+    .manual =
+        "runs puts inputs side by side, each of them a run: a database, or a file of another tool. The report is list "
+        "unless another one is named. What a run was is known of databases: the command, host and date, the "
+        "environment that sets up threads and jobs (OMP_*, SLURM_JOB_* and others, and all that begins with "
+        "HPCRUN_RUN_, as hpcrun noted it), and how long it took. Functions are the same that have the same name and "
+        "file; what a run does not know has cost nothing there. In scaling a cost is a sum over all workers, its time "
+        "that for one of them, and efficiency the part of the speed-up that there could be. regression ends with "
+        "status 3 where something has changed.",
+    .example = "runs scaling --by OMP_NUM_THREADS app-1-database app-2-database app-4-database",
+    .options = ASK_ROWS | ASK(BY) | ASK(ALL) | ASK(BASE) | ASK(CSV) | ASK(JSON),
+    .notes = notes,
+};
+
+static void print_answer(const struct settings *settings, const struct answer *answer, struct buf *out)
+{
+    if (strcmp(settings->form, "json") == 0)
+        answer_print_json(answer, out);
+    else if (strcmp(settings->form, "csv") == 0)
+        table_print_csv(answer_rows(answer), out);
+    else
+        answer_print_text(answer, out);
+}
+
+int runs_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n)
+{
+    const char *report = session_runs_report(0), *name;
+    size_t first = 1;
+    for (size_t i = 0; n > 1 && (name = session_runs_report(i)); i++)
+        if (strcmp(words[1], name) == 0) {
+            report = name;
+            first = 2;
+        }
+    if (n <= first)
+        return tool_usage("hpcquery", "give inputs after %s", kind->name);
+    bool is_text = strcmp(settings->form, "text") == 0;
+    const struct request request = {.size = sizeof request,
+                                    .report = report,
+                                    .subject = settings->values[ASK_BASE],
+                                    .metric = settings->values[ASK_METRIC],
+                                    .by = settings->values[ASK_BY],
+                                    .top = settings->top >= 0 ? (uint64_t)settings->top
+                                           : is_text          ? TOP_IN_TEXT
+                                                              : 0,
+                                    .least = settings->min_percent,
+                                    .has_least = settings->min_percent >= 0,
+                                    .with_unused = settings_ask(settings, ASK_ALL)};
+    struct answer *answer;
+    struct buf out = {0};
+    struct error err = {0};
+    int code = session_ask_runs((const char *const *)words + first, n - first, &request, &answer, &err);
+    if (code != 0)
+        return code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
+                                 : tool_error("hpcquery", "runs: %s", err.text);
+    print_answer(settings, answer, &out);
+    int status = put_output(settings, &out);
+    bool differs = strcmp(report, "regression") == 0 && table_rows(answer_rows(answer)) > 0;
+    answer_free(answer);
+    buf_fini(&out);
+    return status == 0 && differs ? STATUS_DIFFERENT : status;
+}
