@@ -38,7 +38,7 @@ from locus._tables import Table
 try:
     import numpy
 except ImportError:
-    numpy = None
+    numpy = None  # type: ignore[assignment]
 
 __version__ = "0.1.0"
 __all__ = ["AndQuery", "Answer", "ConjunctionQuery", "CypherQuery", "DisjunctionQuery", "Error", "ExclusiveDisjunctionQuery", "Frame", "Graph",

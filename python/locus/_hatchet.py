@@ -147,7 +147,7 @@ class Graph:
         known = {}
         return self._shape(known) == other._shape(known)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"<locus.Graph: {len(self)} nodes>"

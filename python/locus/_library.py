@@ -32,12 +32,16 @@ def _load():
     named = os.environ.get("LOCUS_LIBRARY")
     if named:
         return ctypes.PyDLL(named)
-    query = shutil.which("hpcquery")
-    for parent in (*pathlib.Path(__file__).resolve().parents, *(pathlib.Path(query).resolve().parents[1:2] if query else ())):
-        for folder in (parent, parent / "lib", parent / "lib64"):
-            if (folder / NAME).exists():
-                return ctypes.PyDLL(str(folder / NAME))
-    return ctypes.PyDLL(NAME)
+    found = _below(pathlib.Path(__file__).resolve().parents)
+    if not found and (query := shutil.which("hpcquery")):
+        found = _below(pathlib.Path(query).resolve().parents[1:2])
+    return ctypes.PyDLL(found or NAME)
+
+
+def _below(parents):
+    """The library in one of these folders, or in its lib; None: in none."""
+    return next((str(folder / NAME) for parent in parents for folder in (parent, parent / "lib", parent / "lib64")
+                 if (folder / NAME).exists()), None)
 
 
 def _declare(library):

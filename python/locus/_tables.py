@@ -10,7 +10,7 @@ from locus import _library as library
 try:
     import numpy
 except ImportError:
-    numpy = None
+    numpy = None  # type: ignore[assignment]
 
 N_SHOWN, N_SHOWN_COLUMNS, N_AT_ONCE = 50, 16, 5000
 _KINDS = tuple(value.removeprefix("CELL_").lower() for value in abi.ENUMS["cell_kind"])

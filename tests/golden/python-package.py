@@ -199,6 +199,18 @@ def check_errors(path, scratch):
     expect("closed" in repr(other) and "closed" in other._repr_html_() and flat.names == ["main", "f<1>", "g"], "a closed frame")
 
 
+def check_types(scratch):
+    """mypy has nothing to say."""
+    python = next((p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
+        [p, "-c", "import mypy"], capture_output=True, check=False).returncode == 0), None)
+    if not python:
+        print("SKIP (part): no mypy")
+        return
+    done = subprocess.run([python, "-m", "mypy", "--ignore-missing-imports", f"--cache-dir={scratch}", "-p", "locus"],
+                          capture_output=True, check=False, text=True, cwd=SOURCE / "python")
+    expect(done.returncode == 0, f"mypy: {done.stdout[:2000]}{done.stderr[:500]}")
+
+
 def check_wheel(scratch):
     """The version is that of the rest. A wheel, unpacked alone, has the package, which finds the library by hpcquery's place."""
     version = re.search(r"AC_INIT\(\[locus\], \[(.*?)\]\)", (SOURCE / "configure.ac").read_text(encoding="utf-8"))[1]
@@ -246,6 +258,7 @@ def main():
             made = json.loads(done.stdout or "{}")
             compare(tree, made)
             expect(not wanted or (made["type"] == wanted and "table" in made), f"{python}: {made}")
+        check_types(scratch)
         check_wheel(scratch)
         check_methods(tree, scratch)
         check_display(tree)
