@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/input.h"
 #include "base/spelling.h"
@@ -793,4 +794,12 @@ int tool_usage(const char *tool, const char *format, ...)
     print_error(tool, tool, format, args);
     va_end(args);
     return 2;
+}
+
+void tool_directory(char *path, size_t n)
+{
+    ssize_t len = readlink("/proc/self/exe", path, n - 1);
+    path[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    path[slash ? slash + 1 - path : 0] = '\0';
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/scratch.h"
 #include "measurement/names.h"
 
@@ -96,10 +97,8 @@ static bool start(struct follow *follow, char *const *words)
     posix_spawnattr_t how;
     posix_spawn_file_actions_t files;
     sigset_t none, all;
-    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 32);
-    path[len > 0 ? len : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    (void)snprintf(slash ? slash + 1 : path, 32, "%s", words[0]);
+    tool_directory(path, sizeof path - 32);
+    (void)strncat(path, words[0], 31);
     (void)sigemptyset(&none);
     (void)sigemptyset(&all);
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)

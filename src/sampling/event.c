@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "sampling/perf-names.h"
 #include "sampling/pmu.h"
 #include "sampling/probe.h"
@@ -410,11 +411,10 @@ static void read_installed(struct search *search)
 {
     static const char *const places[] = {"share/locus/" FILE_NAME, "../share/locus/" FILE_NAME};
     char path[PATH_MAX + sizeof "../share/locus/" FILE_NAME];
-    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
-    while (len > 0 && path[len - 1] != '/')
-        len--;
+    tool_directory(path, PATH_MAX);
+    size_t len = strlen(path);
     for (size_t i = 0; len > 0 && i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(path + len, sizeof path - (size_t)len, "%s", places[i]);
+        (void)snprintf(path + len, sizeof path - len, "%s", places[i]);
         if (read_file(search, path, "the installed event table"))
             return;
     }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/options.h"
 #include "base/vec.h"
 
 /* --- reading a link line: what is not known here is the compiler's business and passed on --- */
@@ -347,22 +348,13 @@ static void references_read(const char *output, struct references *references, s
 
 /* --- the runtime as one object, with the place of hpcrun written into it --- */
 
-static void own_directory(char *path, size_t n)
-{
-    ssize_t len = readlink("/proc/self/exe", path, n - 1);
-    path[len > 0 ? len : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash)
-        slash[1] = '\0';
-}
-
 /* Finds the object that belongs to this hpclink. path[n]: filled.  err: ERR_NOT_FOUND */
 static int runtime_object_find(char *path, size_t n, struct error *err)
 {
     static const char *const places[] = {"libhpcrun-static.o", "../lib/locus/libhpcrun-static.o",
                                          "../lib64/locus/libhpcrun-static.o"};
     char own[PATH_MAX];
-    own_directory(own, sizeof own);
+    tool_directory(own, sizeof own);
     for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
         (void)snprintf(path, n, "%s%s", own, places[i]);
         if (access(path, R_OK) == 0)
@@ -405,7 +397,7 @@ static int write_whole(const char *path, const struct buf *bytes, struct error *
 static int put_launcher(struct buf *object, const char *path, struct error *err)
 {
     char launcher[PATH_MAX + sizeof "hpcrun"];
-    own_directory(launcher, PATH_MAX);
+    tool_directory(launcher, PATH_MAX);
     (void)strcat(launcher, "hpcrun");
     char *mark = memmem(object->data, object->len_bytes, STATIC_PROGRAM_MARK, sizeof STATIC_PROGRAM_MARK - 1);
     size_t room = mark ? object->len_bytes - (size_t)(mark - object->data) : 0;

@@ -143,9 +143,6 @@ int prepare_left_out(const struct hpcrun_options *options, struct prepared *prep
  * path goes into path [n].  err: ERR_NOT_FOUND, ERR_UNSUPPORTED (the path cannot be preloaded) */
 int prepare_library(const char *name, char *path, size_t n, struct error *err);
 
-/* Directory of the running executable, with a final slash; empty when it is not known. */
-void prepare_own_directory(char *path, size_t n);
-
 /* --- launch.c: the only part of a run that writes to the terminal --- */
 
 /* Plans, checks, starts the companion and executes options->command. Returns only when hpcrun stayed as the parent

@@ -241,15 +241,6 @@ int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan,
     return status;
 }
 
-void prepare_own_directory(char *path, size_t n)
-{
-    ssize_t len = readlink("/proc/self/exe", path, n - 1);
-    path[len > 0 ? len : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash)
-        slash[1] = '\0';
-}
-
 static int check_preloadable(const char *path, struct error *err)
 {
     if (!strpbrk(path, " :"))
@@ -264,7 +255,7 @@ int prepare_library(const char *name, char *path, size_t n, struct error *err)
 {
     static const char *const places[] = {".libs/", "../lib/locus/", "../lib64/locus/"};
     char own[PATH_MAX];
-    prepare_own_directory(own, sizeof own);
+    tool_directory(own, sizeof own);
     for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
         (void)snprintf(path, n, "%s%s%s", own, places[i], name);
         if (access(path, R_OK) == 0)

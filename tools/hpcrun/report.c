@@ -23,7 +23,7 @@ static int run_tool(const char *tool, char *const *arguments, int out_fd)
 {
     char path[PROGRAM_PATH_MAX];
     int status = 0;
-    prepare_own_directory(path, sizeof path);
+    tool_directory(path, sizeof path);
     size_t len = strlen(path);
     (void)snprintf(path + len, sizeof path - len, "%s", tool);
     pid_t child = fork();

@@ -338,10 +338,8 @@ static _Noreturn void run_hpcprof(const char *database, const char *input)
 {
     static char name[] = "hpcprof", option[] = "-o", end[] = "--";
     char path[4096], *const arguments[] = {name, option, strdup(database), end, strdup(input), NULL};
-    ssize_t len = readlink("/proc/self/exe", path, sizeof path - sizeof name);
-    path[len > 0 ? len : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    memcpy(slash ? slash + 1 : path, name, sizeof name);
+    tool_directory(path, sizeof path - sizeof name);
+    (void)strcat(path, name);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     (void)dup2(nowhere, STDOUT_FILENO);
     (void)signal(SIGPIPE, SIG_DFL);
