@@ -795,6 +795,13 @@ struct arena_header {
     char phases[ARENA_PHASES][ARENA_PHASE_BYTES];
 };
 
+/* How long the pause that lasts at now_ns of CLOCK_MONOTONIC has lasted; 0: there is none.  ctx: any */
+static inline uint64_t arena_pause_ns(const struct arena_header *header, uint64_t now_ns)
+{
+    uint64_t since_ns = atomic_load_explicit(&header->paused_since_ns, memory_order_relaxed);
+    return since_ns && now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
 #define PHASE_PREFIX "phase: " /* of the names of regions that are phases */
 
 #define ARENA_LACKS_PERF 1u        /* no event of perf is opened */

@@ -26,12 +26,11 @@ static void copy_text(char *to, size_t n_to, const char *from, size_t n_from)
 /* What its owner has asked for. */
 static void look_at_wishes(const struct arena_header *header, struct live *live)
 {
-    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), since_ns = view_count(&header->paused_since_ns);
     uint32_t phase = load_small(&header->phase);
     if (phase && phase <= ARENA_PHASES)
         copy_text(live->phase, sizeof live->phase, header->phases[phase - 1], sizeof header->phases[0]);
     live->is_paused = load_small(&header->is_paused) != 0;
-    live->paused_ns = view_count(&header->paused_ns) + (since_ns && now_ns > since_ns ? now_ns - since_ns : 0);
+    live->paused_ns = view_count(&header->paused_ns) + arena_pause_ns(header, clock_now_ns(CLOCK_MONOTONIC));
     live->slow_least = load_small(&header->slow_least) & 31;
 }
 

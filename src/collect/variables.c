@@ -166,11 +166,9 @@ static char *allocator_note(const struct collected_process *process)
 static void put_control_notes(const struct arena_header *header, struct buf *out)
 {
     uint64_t paused_ns = view_count(&header->paused_ns), since_ns = view_count(&header->paused_since_ns);
-    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
     unsigned slow = atomic_load(&header->slow_least);
     bool is_running = atomic_load(&header->state) != ARENA_ENDED;
-    if (since_ns && is_running && now_ns > since_ns)
-        paused_ns += now_ns - since_ns;
+    paused_ns += is_running ? arena_pause_ns(header, clock_now_ns(CLOCK_MONOTONIC)) : 0;
     if (paused_ns || since_ns)
         buf_printf(out, "%s%.200s: its sampling was paused from outside for %.1f s%s: what it did then is missing.",
                    out->len_bytes ? " " : "", header->argv0, (double)paused_ns / CLOCK_S_NS,

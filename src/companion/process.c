@@ -356,9 +356,9 @@ struct companion_process *companion_process_add(struct companion *c, const struc
 /* What it was paused for counts until now, and that it was paused stays to be seen. */
 static void note_end(struct arena_header *arena)
 {
-    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), since_ns = atomic_load(&arena->paused_since_ns);
-    if (since_ns && now_ns > since_ns) {
-        atomic_fetch_add(&arena->paused_ns, now_ns - since_ns);
+    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), pause_ns = arena_pause_ns(arena, now_ns);
+    if (pause_ns) {
+        atomic_fetch_add(&arena->paused_ns, pause_ns);
         atomic_store(&arena->paused_since_ns, now_ns);
     }
     if (!atomic_load(&arena->end_ns))

@@ -385,10 +385,10 @@ static bool is_meant(const struct companion_process *process, pid_t pid)
 /* The time of a pause counts by the clock. */
 static void set_paused(struct arena_header *arena, bool is_paused)
 {
-    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), since_ns = atomic_load(&arena->paused_since_ns);
-    if (since_ns && !is_paused && now_ns > since_ns)
-        atomic_fetch_add(&arena->paused_ns, now_ns - since_ns);
-    if (!since_ns || !is_paused)
+    uint64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
+    if (!is_paused)
+        atomic_fetch_add(&arena->paused_ns, arena_pause_ns(arena, now_ns));
+    if (!atomic_load(&arena->paused_since_ns) || !is_paused)
         atomic_store(&arena->paused_since_ns, is_paused ? now_ns : 0);
     atomic_store(&arena->is_paused, is_paused);
 }
@@ -483,17 +483,25 @@ static const char *why_unsaved(const struct companion_process *process)
                : NULL;
 }
 
+enum wish { WISH_PAUSE, WISH_RESUME, WISH_SNAPSHOT, WISH_RATE, WISH_MARK, WISHES };
+
+/* A wish, as it was read. */
+struct wished {
+    enum wish wish;       /* WISHES: it is none */
+    const char *argument; /* of a rate and of a mark: what stands behind it */
+    uint32_t slow;        /* of a rate */
+};
+
 /* Does what was asked with one process; false with *answer: why not. */
-static bool control_one(struct companion_process *process, const char *command, uint32_t slow, char *answer,
-                        size_t n_answer)
+static bool control_one(struct companion_process *process, const struct wished *wished, char *answer, size_t n_answer)
 {
     const char *why = NULL;
-    if (strcmp(command, "pause") == 0 || strcmp(command, "resume") == 0)
-        set_paused(process->arena, *command == 'p');
-    else if (strncmp(command, "rate ", 5) == 0)
-        atomic_store(&process->arena->slow_least, slow);
-    else if (strncmp(command, "mark ", 5) == 0)
-        why = begin_phase(process->arena, command + 5) ? NULL : "it has as many phases as there is room for";
+    if (wished->wish == WISH_PAUSE || wished->wish == WISH_RESUME)
+        set_paused(process->arena, wished->wish == WISH_PAUSE);
+    else if (wished->wish == WISH_RATE)
+        atomic_store(&process->arena->slow_least, wished->slow);
+    else if (wished->wish == WISH_MARK)
+        why = begin_phase(process->arena, wished->argument) ? NULL : "it has as many phases as there is room for";
     else if (!(why = why_unsaved(process)))
         process->wants_snapshot = true;
     if (why)
@@ -501,45 +509,53 @@ static bool control_one(struct companion_process *process, const char *command, 
     return !why;
 }
 
-static bool is_command(const char *text)
+/* Reads what was asked; false with *answer: why it cannot be done. */
+static bool read_wish(const struct companion *c, const char *command, struct wished *wished, char *answer,
+                      size_t n_answer)
 {
-    static const char *const words[] = {"pause", "resume", "snapshot"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(text, words[i]) == 0)
-            return true;
-    return strncmp(text, "rate ", 5) == 0 || strncmp(text, "mark ", 5) == 0;
+    static const char *const words[WISHES] = {"pause", "resume", "snapshot", "rate ", "mark "};
+    *wished = (struct wished){.wish = 0};
+    for (; wished->wish < WISHES; wished->wish++) {
+        size_t len = strlen(words[wished->wish]);
+        bool has_argument = wished->wish >= WISH_RATE;
+        wished->argument = command + len;
+        if (strncmp(command, words[wished->wish], len) == 0 && (has_argument || !command[len]))
+            break;
+    }
+    if (wished->wish == WISH_RATE)
+        return find_rate(c, wished->argument, &wished->slow, answer, n_answer);
+    if (wished->wish == WISHES)
+        (void)snprintf(answer, n_answer, "what can be asked for is pause, resume, rate N, mark NAME and snapshot");
+    else if (wished->wish == WISH_MARK && !is_phase_name(wished->argument))
+        (void)snprintf(answer, n_answer, "the name of a phase has at most %d bytes, without < and >",
+                       ARENA_PHASE_BYTES - 1);
+    else
+        return true;
+    return false;
 }
 
 static void serve_control(struct companion *c, struct companion_connection *connection,
                           const struct companion_message *message)
 {
-    const char *command = message->text;
     char answer[256] = "";
+    struct wished wished;
     unsigned n = 0;
-    uint32_t slow = 0;
-    bool ok = is_command(command);
-    if (!ok)
-        (void)snprintf(answer, sizeof answer, "what can be asked for is pause, resume, rate N, mark NAME and snapshot");
-    if (ok && strncmp(command, "rate ", 5) == 0)
-        ok = find_rate(c, command + 5, &slow, answer, sizeof answer);
-    if (ok && strncmp(command, "mark ", 5) == 0 && !(ok = is_phase_name(command + 5)))
-        (void)snprintf(answer, sizeof answer, "the name of a phase has at most %d bytes, without < and >",
-                       ARENA_PHASE_BYTES - 1);
+    bool ok = read_wish(c, message->text, &wished, answer, sizeof answer);
     for (struct companion_process *p = c->processes; ok && p; p = p->next) {
         if (!is_meant(p, message->exit_code))
             continue;
-        ok = control_one(p, command, slow, answer, sizeof answer);
+        ok = control_one(p, &wished, answer, sizeof answer);
         n++;
     }
     if (ok && !n)
         (void)snprintf(answer, sizeof answer, "no process that runs is meant");
-    if (ok && n && strcmp(command, "snapshot") == 0) {
+    if (ok && n && wished.wish == WISH_SNAPSHOT) {
         connection->waits_snapshot = true;
         connection->snapshot_pid = message->exit_code;
         return;
     }
     if (ok && n)
-        companion_log(c, "Asked from outside: %s", command);
+        companion_log(c, "Asked from outside: %s", message->text);
     send_text(connection->fd, ok && n ? COMPANION_WRITTEN : COMPANION_REFUSED, answer);
 }
 
