@@ -239,9 +239,12 @@ static int check_plan(const struct source_plan *plan, struct error *err)
 
 /* --- in the program --- */
 
+/* Where the functions are that the program is to call, found before one of its threads is stopped. */
 struct attachment {
     const struct prepared *prepared;
     char companion[COMPANION_ENV_MAX];
+    uint64_t open_at, open_mode, error_at; /* dlopen, how it is called, and dlerror; 0: there is none */
+    uint64_t begin_offset;                 /* of locus_attach in our library */
 };
 
 static uint64_t function_of(pid_t pid, const char *const *modules_named, size_t n, const char *name)
@@ -271,37 +274,63 @@ static uint64_t find_dlopen(pid_t pid, uint64_t *mode)
     return address;
 }
 
-static int say_why_not(struct inject_thread *thread, struct error *err)
+static void find_functions(pid_t pid, struct attachment *attachment)
 {
     static const char *const libc[] = {"libc.so.6", "libc-2.", "libdl"};
+    struct inject_module library = {.low = 0}; /* it is not loaded yet */
+    (void)snprintf(library.path, sizeof library.path, "%s", attachment->prepared->library);
+    attachment->open_mode = RTLD_NOW | RTLD_NODELETE;
+    attachment->open_at = find_dlopen(pid, &attachment->open_mode);
+    attachment->error_at = function_of(pid, libc, 3, "dlerror");
+    attachment->begin_offset = inject_function(&library, "locus_attach");
+}
+
+static int say_why_not(struct inject_thread *thread, uint64_t error_at, struct error *err)
+{
     char text[512] = "";
-    uint64_t said = 0, dlerror_at = function_of(inject_pid(thread), libc, 3, "dlerror");
+    uint64_t said = 0;
     struct error ignored;
-    if (dlerror_at && inject_call(thread, dlerror_at, NULL, 0, &said, &ignored) == 0)
+    if (error_at && inject_call(thread, error_at, NULL, 0, &said, &ignored) == 0)
         inject_read_text(thread, said, text, sizeof text);
     return error_set(err, ERR_UNSUPPORTED, "the program's loader does not load the library: %s",
                      text[0] ? text : "it does not say why");
 }
 
-static int call_ours(struct inject_thread *thread, const char *name, const char *text, const char *failure,
+/* Calls a function of our library. */
+static int call_ours(struct inject_thread *thread, uint64_t address, const char *text, const char *failure,
                      struct error *err)
 {
-    static const char *const ours[] = {LIBRARY};
-    uint64_t answer = 0, address = function_of(inject_pid(thread), ours, 1, name);
-    int status = address ? inject_call(thread, address, text, 0, &answer, err)
-                         : error_set(err, ERR_NOT_FOUND, "%s has no %s", LIBRARY, name);
+    uint64_t answer = 0;
+    int status = inject_call(thread, address, text, 0, &answer, err);
     return status == 0 && answer != ANSWER_DONE ? error_set(err, ERR_IO, "%s", failure) : status;
+}
+
+/* Where our library has been loaded to; 0: nowhere. */
+static uint64_t library_base(pid_t pid)
+{
+    static const char *const ours[] = {LIBRARY};
+    struct inject_modules modules;
+    struct error err;
+    const struct inject_module *module =
+        inject_modules_read(pid, &modules, &err) == 0 ? inject_module_named(&modules, ours, 1) : NULL;
+    uint64_t base = module ? module->low : 0;
+    inject_modules_fini(&modules);
+    return base;
 }
 
 static int attach_work(struct inject_thread *thread, void *context, struct error *err)
 {
     const struct attachment *attachment = context;
-    uint64_t handle = 0, mode = RTLD_NOW | RTLD_NODELETE, address = find_dlopen(inject_pid(thread), &mode);
-    int status = address ? inject_call(thread, address, attachment->prepared->library, mode, &handle, err)
-                         : error_set(err, ERR_UNSUPPORTED, "its libc has no dlopen");
+    uint64_t handle = 0;
+    int status = attachment->open_at ? inject_call(thread, attachment->open_at, attachment->prepared->library,
+                                                   attachment->open_mode, &handle, err)
+                                     : error_set(err, ERR_UNSUPPORTED, "its libc has no dlopen");
     if (status == 0 && !handle)
-        status = say_why_not(thread, err);
-    return status == 0 ? call_ours(thread, "locus_attach", attachment->companion,
+        status = say_why_not(thread, attachment->error_at, err);
+    uint64_t base = status == 0 ? library_base(inject_pid(thread)) : 0;
+    if (status == 0 && (!base || !attachment->begin_offset))
+        return error_set(err, ERR_NOT_FOUND, "%s has no locus_attach", LIBRARY);
+    return status == 0 ? call_ours(thread, base + attachment->begin_offset, attachment->companion,
                                    "the library could not begin to measure; the messages in the measurement directory "
                                    "say more",
                                    err)
@@ -310,8 +339,9 @@ static int attach_work(struct inject_thread *thread, void *context, struct error
 
 static int detach_work(struct inject_thread *thread, void *context, struct error *err)
 {
-    (void)context;
-    return call_ours(thread, "locus_detach", NULL, "the measurement had ended before", err);
+    const uint64_t *detach_at = context;
+    return *detach_at ? call_ours(thread, *detach_at, NULL, "the measurement had ended before", err)
+                      : error_set(err, ERR_NOT_FOUND, "%s has no locus_detach", LIBRARY);
 }
 
 /* --- the order --- */
@@ -437,13 +467,15 @@ static int start_companion(struct prepared *prepared, pid_t stand_in, int done[2
  * user gives up; then at least no more samples are taken. */
 static int leave(pid_t pid, int program_fd, const char *companion, struct error *err)
 {
+    static const char *const ours[] = {LIBRARY};
     struct pollfd gone = {.fd = program_fd, .events = POLLIN};
+    uint64_t detach_at = function_of(pid, ours, 1, "locus_detach");
     char answer[ARENA_PATH_MAX];
     struct error why;
     int status;
     bool is_said = false;
     do {
-        status = inject_run(pid, detach_work, NULL, err);
+        status = inject_run(pid, detach_work, &detach_at, err);
         if (poll(&gone, 1, status == ERR_UNSUPPORTED ? 200 : 0) > 0) /* it has ended meanwhile */
             return 0;
         if (status == ERR_UNSUPPORTED && !is_said)
@@ -468,8 +500,10 @@ static int measure(const struct hpcrun_options *options, struct prepared *prepar
     companion_way_keep(-1, prepared->socket, attachment.companion);
     int status = stand_in > 0 ? start_companion(prepared, stand_in, done, err)
                               : error_set(err, ERR_IO, "fork failed: %s", strerror(errno));
-    if (status == 0)
+    if (status == 0) {
+        find_functions(pid, &attachment);
         status = inject_run(pid, attach_work, &attachment, err);
+    }
     if (status == 0) {
         (void)fprintf(stderr, "hpcrun: attached to process %ld; it is measured until %s\n", (long)pid,
                       options->duration_ns ? "the duration is over" : "it ends, or this hpcrun does (Ctrl-C)");
