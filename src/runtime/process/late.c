@@ -38,10 +38,12 @@ static bool take_thread(uint32_t tid)
     struct thread_state *state = is_known(tid) ? NULL : thread_prepare();
     if (!state)
         return false;
-    if (thread_begin_absent(state, tid))
-        return true;
-    thread_discard(state);
-    return false;
+    if (!thread_begin_absent(state, tid)) {
+        thread_discard(state);
+        return false;
+    }
+    thread_facts_leave_out(state);
+    return true;
 }
 
 struct directory_entry {
@@ -248,6 +250,7 @@ static bool come(const char *companion)
     alloc_wrap_init();
     if (!process_start_hook())
         return false;
+    thread_facts_leave_out(thread_self_sig());
     take_mappings();
     late_meet_sig(thread_self_sig());
     thread_stack_add_sig(thread_self_sig());

@@ -347,8 +347,6 @@ static bool record_begin(struct thread_state *state, uint32_t tid)
     else if (!record_new(state))
         return false;
     state->record->tid = tid;
-    if (process_is_attached_sig())
-        thread_facts_leave_out(state);
     state->record->stack_low = state->bounds.low;
     state->record->stack_high = state->bounds.high;
     return true;

@@ -149,13 +149,14 @@ bool governor_judge_sig(struct governor *self, const struct governor_plan *plan,
     uint64_t period = slowed_sig(plan->period, self->slow);
     uint64_t least_ns = whole_cost_sig(plan, cost_ns < self->before_ns ? cost_ns : self->before_ns);
     uint64_t most_got_ns = larger_sig(got_ns, self->before_got_ns), whole_ns = whole_cost_sig(plan, cost_ns);
+    unsigned least = governor_least_sig(plan);
     self->before_ns = cost_ns;
     self->before_got_ns = got_ns;
     if (plan->is_exact)
         return false;
-    if (self->slow < governor_least_sig(plan)) {
+    if (self->slow < least) {
         self->n_calm = 0;
-        self->slow = (uint8_t)governor_least_sig(plan);
+        self->slow = (uint8_t)least;
         return true;
     }
     if (!has_share_sig(plan, period, least_ns, most_got_ns)) {
@@ -167,7 +168,7 @@ bool governor_judge_sig(struct governor *self, const struct governor_plan *plan,
     }
     /* Twice as many, and something to spare: else it would slow down again at once. */
     bool is_calm = has_share_sig(plan, period / 2, whole_ns + whole_ns / 4, got_ns / 2);
-    self->n_calm = (uint8_t)(is_calm && self->slow > governor_least_sig(plan) ? self->n_calm + 1 : 0);
+    self->n_calm = (uint8_t)(is_calm && self->slow > least ? self->n_calm + 1 : 0);
     if (self->n_calm < GOVERNOR_CALM)
         return false;
     self->n_calm = 0;

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "alloc-wrap/real.h"
 #include "base/bytes.h"
 #include "runtime/objmap/small.h"
 #include "runtime/own/own-call.h"
@@ -27,27 +28,10 @@
 #include "runtime/record/thread.h"
 #include "runtime/wrap/wrap.h"
 
-/* The library that the launcher loads into a running program is built with RTLD_DEFAULT: there the program's own
- * functions are not behind ours in any order. */
-#ifndef WRAP_SCOPE
-#define WRAP_SCOPE RTLD_NEXT
-#endif
-
-/* Whether it is a stub of an executable that is not position-independent and takes the function's address: its own slot
- * leads on from there. */
-static bool is_stub(const void *address)
-{
-    Dl_info info;
-    const ElfW(Sym) *symbol = NULL;
-    return dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
-}
-
 void *wrap_real(const char *name)
 {
     int saved_errno = errno;
-    void *real = dlsym(WRAP_SCOPE, name);
-    if (real && WRAP_SCOPE == RTLD_DEFAULT && is_stub(real))
-        real = dlsym(RTLD_NEXT, name);
+    void *real = alloc_real_find_hook(name);
     if (!real)
         (void)dlerror(); /* the program must not see our failure when it asks for its own */
     errno = saved_errno;
@@ -242,97 +226,88 @@ static bool may_call(const char *name, uintptr_t caller)
     return !search.has_rpath && (!search.has_runpath || name[strcspn(name, "/")]);
 }
 
-/* One call of dlopen: what to write where, and into which libraries. */
-struct follow {
-    const struct link_map *map;
-    uintptr_t real[FUNCTIONS], ours[FUNCTIONS];
-    struct library libraries[LIBRARIES_MAX]; /* the library, and those that it needs and that came after it */
-    unsigned n_libraries, n_written, n_failed;
+/* What to write into slots. */
+struct writing {
+    const struct wrap_change *changes; /* [n] */
+    size_t n;
+    bool with_data; /* into words of any kind that hold a function, not only into those that calls go by */
+    unsigned n_written, n_failed;
 };
 
-static void write_slot(struct follow *follow, const struct library *library, uintptr_t *slot, uintptr_t value)
+static void write_slot(struct writing *writing, const struct library *library, uintptr_t *slot, uintptr_t value)
 {
     uintptr_t page_bytes = (uintptr_t)getpagesize(), page = (uintptr_t)slot & ~(page_bytes - 1);
     bool is_locked = (uintptr_t)slot >= library->relro_low && (uintptr_t)slot < library->relro_high;
     if (is_locked && own_call_sig(SYS_mprotect, page, page_bytes, PROT_READ | PROT_WRITE) != 0) {
-        follow->n_failed++;
+        writing->n_failed++;
         return;
     }
     __atomic_store_n(slot, value, __ATOMIC_RELEASE);
     if (is_locked)
         (void)own_call_sig(SYS_mprotect, page, page_bytes, PROT_READ);
-    follow->n_written++;
+    writing->n_written++;
 }
 
 /* A slot for calls that still leads into the library itself will be filled at the first call, with the same function
  * as the others. */
-static void redirect(struct follow *follow, const struct library *library, const ElfW(Rela) * relocation)
-{
-    const char *name = library->strings + library->symbols[ELF64_R_SYM(relocation->r_info)].st_name;
-    uintptr_t *slot = (uintptr_t *)(library->bias + relocation->r_offset);
-    if (!ELF64_R_SYM(relocation->r_info) || (uintptr_t)slot < library->low || (uintptr_t)slot >= library->high ||
-        (uintptr_t)slot % sizeof *slot)
-        return;
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        if (!follow->real[i] || strcmp(name, functions[i]) != 0)
-            continue;
-        uintptr_t value = __atomic_load_n(slot, __ATOMIC_RELAXED);
-        bool is_lazy = ELF64_R_TYPE(relocation->r_info) == JUMP_SLOT && value >= library->low && value < library->high;
-        if (value == follow->real[i] || is_lazy)
-            write_slot(follow, library, slot, follow->ours[i]);
-    }
-}
-
-/* --- the slots of all modules, in a running program --- */
-
-struct change_all {
-    const struct wrap_change *changes;
-    size_t n;
-    struct follow written; /* how many, and what could not be */
-};
-
-static void change_slot(struct change_all *all, const struct library *library, const ElfW(Rela) * relocation)
+static void change_slot(struct writing *writing, const struct library *library, const ElfW(Rela) * relocation)
 {
     const ElfW(Sym) *symbol = &library->symbols[ELF64_R_SYM(relocation->r_info)];
     uintptr_t *slot = (uintptr_t *)(library->bias + relocation->r_offset);
     bool is_call = ELF64_R_TYPE(relocation->r_info) == JUMP_SLOT;
-    if (!ELF64_R_SYM(relocation->r_info) || (!is_call && ELF64_R_TYPE(relocation->r_info) != DATA_SLOT) ||
-        (uintptr_t)slot < library->low || (uintptr_t)slot >= library->high || (uintptr_t)slot % sizeof *slot)
+    bool is_wanted = writing->with_data || is_call || ELF64_R_TYPE(relocation->r_info) == DATA_SLOT;
+    if (!ELF64_R_SYM(relocation->r_info) || !is_wanted || (uintptr_t)slot < library->low ||
+        (uintptr_t)slot >= library->high || (uintptr_t)slot % sizeof *slot)
         return;
-    for (size_t i = 0; i < all->n; i++) {
-        const struct wrap_change *change = &all->changes[i];
+    for (size_t i = 0; i < writing->n; i++) {
+        const struct wrap_change *change = &writing->changes[i];
         if (!change->from || strcmp(library->strings + symbol->st_name, change->function) != 0)
             continue;
         uintptr_t value = __atomic_load_n(slot, __ATOMIC_RELAXED);
         bool is_lazy = change->may_be_lazy && is_call && symbol->st_shndx == SHN_UNDEF && value >= library->low &&
                        value < library->high;
         if (value == change->from || is_lazy)
-            write_slot(&all->written, library, slot, change->to);
+            write_slot(writing, library, slot, change->to);
     }
 }
 
+static void change_library(struct writing *writing, const struct library *library)
+{
+    for (int table = 0; library->strings && library->symbols && table < 2; table++)
+        for (size_t i = 0; library->tables[table].first && i < library->tables[table].n; i++)
+            change_slot(writing, library, &library->tables[table].first[i]);
+}
+
+/* --- the slots of all modules, in a running program --- */
+
 static int change_module(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct change_all *all = context;
     struct library library;
     (void)size;
     read_segments(info, &library);
     read_dynamic(&library);
     uintptr_t ours = (uintptr_t)change_module;
-    if (!library.strings || !library.symbols || (ours >= library.low && ours < library.high))
-        return 0;
-    for (int table = 0; table < 2; table++)
-        for (size_t i = 0; library.tables[table].first && i < library.tables[table].n; i++)
-            change_slot(all, &library, &library.tables[table].first[i]);
+    if (ours < library.low || ours >= library.high)
+        change_library(context, &library);
     return 0;
 }
 
 void wrap_slots_change(const struct wrap_change *changes, size_t n)
 {
-    static struct change_all all;
-    all = (struct change_all){.changes = changes, .n = n};
-    (void)dl_iterate_phdr(change_module, &all);
+    struct writing writing = {.changes = changes, .n = n};
+    (void)dl_iterate_phdr(change_module, &writing);
 }
+
+/* --- the slots of what dlopen has loaded --- */
+
+/* One call of dlopen: what to write, and into which libraries. */
+struct follow {
+    const struct link_map *map;
+    struct wrap_change changes[FUNCTIONS];
+    struct writing writing;                  /* of these */
+    struct library libraries[LIBRARIES_MAX]; /* the library, and those that it needs and that came after it */
+    unsigned n_libraries;
+};
 
 /* Whether the library, of this name, is what dlopen has loaded, or needed by it. */
 static bool is_needed(const struct follow *follow, const struct library *library, const char *name)
@@ -364,11 +339,7 @@ static int visit_loaded(struct dl_phdr_info *info, size_t size, void *context)
     if (!is_first && !is_needed(follow, library, info->dlpi_name))
         return 0;
     follow->n_libraries++;
-    if (!library->strings || !library->symbols)
-        return 0;
-    for (int table = 0; table < 2; table++)
-        for (size_t i = 0; library->tables[table].first && i < library->tables[table].n; i++)
-            redirect(follow, library, &library->tables[table].first[i]);
+    change_library(&follow->writing, library);
     return 0;
 }
 
@@ -419,8 +390,7 @@ static bool find_functions(struct follow *follow, void *handle)
         uintptr_t real = (uintptr_t)wrap_real(functions[i]), ours = (uintptr_t)dlsym(RTLD_DEFAULT, functions[i]);
         uintptr_t bound = (uintptr_t)dlsym(handle, functions[i]);
         if (bound && bound == real && ours != real) {
-            follow->real[i] = real;
-            follow->ours[i] = ours;
+            follow->changes[i] = (struct wrap_change){functions[i], real, ours, true};
         } else if (bound && i < 2) {
             return false;
         }
@@ -435,15 +405,16 @@ static bool follow_library(void *handle, const char *name)
     bool is_seen = !header->allocator_owner[0][0] && !header->allocator_owner[1][0];
     struct follow follow = {0};
     if (is_seen && find_functions(&follow, handle)) {
+        follow.writing = (struct writing){.changes = follow.changes, .n = FUNCTIONS, .with_data = true};
         follow.map = handle; /* in glibc the handle is the entry of the loader's list */
         (void)dl_iterate_phdr(visit_loaded, &follow);
     } else {
-        follow.n_failed++;
+        follow.writing.n_failed++;
     }
     (void)dlerror(); /* the program must not see our failures when it asks for its own */
-    if (follow.n_failed || follow.n_libraries == LIBRARIES_MAX)
+    if (follow.writing.n_failed || follow.n_libraries == LIBRARIES_MAX)
         (void)note(name, DEEP_UNSEEN);
-    else if (follow.n_written)
+    else if (follow.writing.n_written)
         return note(name, DEEP_FOLLOWED);
     return false;
 }
