@@ -80,10 +80,21 @@ static void take_threads(void)
         continue;
 }
 
-static void start_threads(void)
+static void start_others(void)
 {
     for (struct thread_state *state = thread_live_sig(); state; state = thread_live_next_sig(state))
-        thread_switch_new_sig(state);
+        if (state != thread_self_sig())
+            thread_switch_new_sig(state);
+}
+
+/* The calling thread is in a system call, which a sample that waits until the thread goes on would end: hpcrun has
+ * blocked all signals for our call. So its events begin last. A clock's first period is longer than the way back, and
+ * what has come by then of other events is thrown away. */
+static void start_self(void)
+{
+    if (thread_self_sig())
+        thread_switch_new_sig(thread_self_sig());
+    events_clear_pending_sig();
 }
 
 /* --- the memory that is there --- */
@@ -257,7 +268,7 @@ static bool come(const char *companion)
     take_threads();
     wrap_slots_take();
     take_threads(); /* those that were made before their maker's slot was ours */
-    start_threads();
+    start_others();
     return true;
 }
 
@@ -273,9 +284,8 @@ __attribute__((visibility("default"))) long locus_attach(const char *companion)
     bool has_come = come(companion);
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
-    /* A sample that waits until the thread goes on would end the system call in which the thread was: hpcrun has
-     * blocked all signals for this call. */
-    events_clear_pending_sig();
+    if (has_come)
+        start_self();
     errno = saved_errno;
     return has_come ? LATE_DONE : LATE_REFUSED;
 }
