@@ -32,7 +32,8 @@ BELOW = (
     "then Hatchet's names and pandas' tables in Python, frames as text, and the tables of what neighbours' tools know; readers\n"
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
     "the room of processes that run, with its tests and its views; files of callgrind read and written whole, and\n"
-    "code of others' files as rows; the cases of Hatchet's own tests; many runs side by side.",
+    "code of others' files as rows; the cases of Hatchet's own tests; many runs side by side;\n"
+    "trials of programs that launchers of ranks start.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
@@ -48,7 +49,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1420, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1421, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
