@@ -576,6 +576,20 @@ static void put_older_runs(const char *older, struct buf *out)
     buf_fini(&text);
 }
 
+/* Appends the runs of a list, each of which is a line, that are not there yet. */
+static void add_runs(const char *list, struct buf *out)
+{
+    for (const char *line = list; line && *line;) {
+        const char *end = strstr(line, ",\n");
+        size_t len = end ? (size_t)(end - line) : strlen(line);
+        if (!out->len_bytes || !memmem(out->data, out->len_bytes, line, len)) {
+            buf_append(out, ",\n", out->len_bytes ? 2 : 0);
+            buf_append(out, line, len);
+        }
+        line = end ? end + 2 : NULL;
+    }
+}
+
 /* What the runs were. */
 static int write_runs(const char *older, const char *directory, const struct database_job *how, struct error *err)
 {
@@ -590,8 +604,8 @@ static int write_runs(const char *older, const char *directory, const struct dat
             code = runs_text(how->measurements[i], &text, err);
         if (code == 0 && text.data)
             runs_put_descriptions(text.data, &list);
-        if (list.len_bytes)
-            buf_printf(&out, "%s%s", out.len_bytes ? ",\n" : "", list.data);
+        if (!list.failed)
+            add_runs(list.data, &out);
         out.failed |= list.failed;
         buf_fini(&text);
         buf_fini(&list);

@@ -128,6 +128,8 @@ one, = json.load(open("noted-db/runs.json"))
 assert one["command"] == "./work an argument" and one["OMP_NUM_THREADS"] == "3" and one["HPCRUN_RUN_size"] == 'very "large"', one
 assert one["date"].endswith("Z") and one["host"] and "SLURM_JWT" not in one, one
 CODE
+expect_status 0 "$builddir/hpcprof" -q --extend -o noted-db noted
+[ "$(grep -c '"command"' noted-db/runs.json)" = 1 ] || fail "a run is there twice: $(cat noted-db/runs.json)"
 [ "$(grep -c 'not measured: it is an hpcrun itself' outer/index-*)" = 2 ] || fail "inner hpcruns: $(cat outer/index-*)"
 [ -z "$(find outer -name 'hpcrun-*')" ] || fail "inner hpcruns are measured: $(ls outer)"
 [ "$(find outer -name 'work-*.hpcrun' | wc -l)" = 2 ] || fail "two programs in inner hpcruns: $(ls outer)"
