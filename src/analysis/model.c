@@ -178,6 +178,12 @@ bool model_is_block(const struct variable *variable)
     return variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
 }
 
+bool model_is_phase(const struct model *model, const struct scope *scope)
+{
+    return scope->role == ROLE_REGION &&
+           strncmp(model_text(model, scope->name), PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
+}
+
 uint32_t model_file_of(const struct model *model, uint32_t scope)
 {
     const struct scope *at = &model->scopes[scope];

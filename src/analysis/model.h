@@ -73,6 +73,13 @@ bool model_is_procedure(const struct scope *scope);
 /* Whether a variable stands for blocks of the heap or mappings, which have allocation paths; of NULL: no. */
 bool model_is_block(const struct variable *variable);
 
+/* How the titles of regions begin, and those of them that are phases of the owner (PHASE_PREFIX: arena/arena.h). */
+#define REGION_TITLE "<region "
+#define PHASE_TITLE REGION_TITLE PHASE_PREFIX
+
+/* Whether a scope is a phase. */
+bool model_is_phase(const struct model *model, const struct scope *scope);
+
 /* String id of the file of a scope: of a statement, an instruction or a call site that of what it lies in. */
 uint32_t model_file_of(const struct model *model, uint32_t scope);
 

@@ -140,8 +140,6 @@ size_t leaks_path(const struct report *report, const struct report_row *row, str
 
 /* Splits the table of variables by region: see leaks.h. */
 
-#define TITLE "<region "
-#define PHASE_TITLE TITLE PHASE_PREFIX
 #define NOTHING 1e-9 /* of the total: rounding */
 
 struct region_maker {
@@ -157,8 +155,8 @@ static int64_t intern_inner(struct region_report *regions, uint32_t around, cons
     struct buf text = {0};
     const char *outer = regions->names.strings[around];
     size_t len = strlen(title);
-    bool is_title = strncmp(title, TITLE, sizeof TITLE - 1) == 0 && title[len - 1] == '>';
-    size_t skip = of_phases ? sizeof PHASE_TITLE - 1 : sizeof TITLE - 1;
+    bool is_title = strncmp(title, REGION_TITLE, sizeof REGION_TITLE - 1) == 0 && title[len - 1] == '>';
+    size_t skip = of_phases ? sizeof PHASE_TITLE - 1 : sizeof REGION_TITLE - 1;
     buf_printf(&text, "%s%s", outer, *outer ? " > " : "");
     if (is_title)
         buf_append(&text, title + skip, len - skip - 1);
@@ -172,8 +170,7 @@ static int64_t intern_inner(struct region_report *regions, uint32_t around, cons
 /* Whether a scope is a region of the program, or a phase of its owner. */
 static bool is_region(const struct model *model, const struct scope *scope, bool of_phases)
 {
-    return scope->role == ROLE_REGION &&
-           (strncmp(model_text(model, scope->name), PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0) == of_phases;
+    return scope->role == ROLE_REGION && model_is_phase(model, scope) == of_phases;
 }
 
 bool regions_has_any(const struct report *report, bool of_phases)

@@ -13,8 +13,6 @@
 #include "base/search.h"
 
 #define NOTHING 1e-9 /* of a sum of values */
-#define REGION_TITLE "<region "
-#define PHASE_TITLE REGION_TITLE PHASE_PREFIX
 
 static const struct {
     const char *name, *key;
@@ -387,7 +385,7 @@ static int64_t column_of_scope(struct splitting *splitting, const struct scope *
 {
     struct split *split = splitting->split;
     const char *name = model_text(splitting->model, scope->name);
-    bool is_phase = scope->role == ROLE_REGION && strncmp(name, PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
+    bool is_phase = model_is_phase(splitting->model, scope);
     if (split->by == SPLIT_REGION)
         return scope->role == ROLE_REGION && !is_phase ? region_inside(&split->columns, around, name) : around;
     if (split->by == SPLIT_PHASE)

@@ -255,7 +255,8 @@ static void put_part(struct writing *writing, uint32_t function, uint32_t node, 
     const uint32_t *children = frame_children(frame, node, &n);
     if (kind == FRAME_INSTRUCTION)
         address = number_of(writing, OFFSET, node);
-    if (kind == FRAME_CALL || kind == FRAME_JUMP || has_costs(writing, node))
+    bool has_own = kind != FRAME_CALL && kind != FRAME_JUMP && has_costs(writing, node);
+    if (kind == FRAME_CALL || kind == FRAME_JUMP || has_own)
         enter_file(writing, function, frame_file(frame, node));
     if (kind == FRAME_CALL) {
         put_call(writing, function, node, address);
@@ -265,7 +266,7 @@ static void put_part(struct writing *writing, uint32_t function, uint32_t node, 
         put_jump(writing, node, address);
         return;
     }
-    if (has_costs(writing, node)) {
+    if (has_own) {
         callgrind_put_position(writing->out, writing->has_addresses, address, frame_line(frame, node));
         put_costs(writing, node, false);
     }
