@@ -423,6 +423,7 @@ static double first_touch_ns(const struct model *model)
 /* Where pages of a variable are touched: some of the places, each once. */
 struct touched_at {
     struct touch_place places[TOUCH_PLACES_MAX];
+    bool is_library[TOUCH_PLACES_MAX]; /* the line works for many callers, as those of memset */
     size_t n;
 };
 
@@ -435,8 +436,10 @@ static void add_place(const struct model *model, uint32_t scope, struct touched_
         return;
     while (k < at->n && (at->places[k].function != place.function || at->places[k].line != place.line))
         k++;
-    if (k == at->n && k < TOUCH_PLACES_MAX)
+    if (k == at->n && k < TOUCH_PLACES_MAX) {
+        at->is_library[k] = is_for_caller(model, &model->scopes[scope], place.line);
         at->places[at->n++] = place;
+    }
 }
 
 /* The page faults on a variable, or on memory without a name, and where they are. */
@@ -458,19 +461,29 @@ static double touched_at_of(const struct model *model, const struct variable *va
     return sum;
 }
 
-/* How near a line is to places where pages are touched. */
-enum nearness { TOUCHED_ELSEWHERE = 0, TOUCHED_IN_LOOP, TOUCHED_THERE };
+/* How near a line is to places where pages are touched: in the same loop, at the same line, at such of a library. */
+enum nearness { TOUCHED_ELSEWHERE = 0, TOUCHED_IN_LOOP, TOUCHED_THERE, TOUCHED_BY_LIBRARY };
 
 static enum nearness nearness_of(const struct touched_at *at, const struct report_line *line)
 {
     enum nearness nearest = TOUCHED_ELSEWHERE;
-    for (size_t i = 0; i < at->n && nearest != TOUCHED_THERE; i++) {
+    for (size_t i = 0; i < at->n && nearest < TOUCHED_THERE; i++) {
         const struct touch_place *place = &at->places[i];
         bool is_in_loop = line->loop.first && place->line >= line->loop.first && place->line <= line->loop.last;
-        if (place->function == line->function && (place->line == line->line || is_in_loop))
-            nearest = place->line == line->line ? TOUCHED_THERE : TOUCHED_IN_LOOP;
+        if (place->function != line->function)
+            continue;
+        if (place->line == line->line)
+            nearest = at->is_library[i] ? TOUCHED_BY_LIBRARY : TOUCHED_THERE;
+        else if (is_in_loop)
+            nearest = TOUCHED_IN_LOOP;
     }
     return nearest;
+}
+
+static bool is_near(const struct touched_at *at, const struct report_line *line, enum nearness near)
+{
+    enum nearness found = nearness_of(at, line);
+    return found == near || (near == TOUCHED_THERE && found == TOUCHED_BY_LIBRARY);
 }
 
 /* Percent of all samples that a line of a row has, without those that are known to be of first touches. */
@@ -481,10 +494,13 @@ static double share_left(const struct report_row *row, const struct report_line 
 
 /* Whether first touches of a variable may lie in a row. An instruction that is run again stands in front of itself, and
  * an interrupt there finds the one before it, whose data are any: at its line, all rows may have some. In its loop, the
- * variable's own and those without data. The allocator touches pages when it writes how large a block is. */
+ * variable's own and those without data. In functions such as memset, where all lines touch pages, the one before has
+ * the same data. The allocator touches pages when it writes how large a block is. */
 static bool may_touch(const struct variable *variable, const struct report_row *row, enum nearness near)
 {
     bool is_own = row->variable == variable && !row->part;
+    if (near == TOUCHED_BY_LIBRARY)
+        return is_own && report_aside(row) == REPORT_CAUSES && !row->fate;
     if (report_aside(row) == REPORT_CAUSES && !row->fate)
         return near == TOUCHED_THERE || is_own || strcmp(row->name, "<compute>") == 0;
     return report_aside(row) == REPORT_ALLOCATOR;
@@ -515,7 +531,7 @@ static double take_part(const struct variable *variable, struct report_row *row,
     double taken = 0;
     for (size_t i = 0; i < row->n_lines; i++) {
         struct report_line *line = &row->lines[i];
-        double share = nearness_of(at, line) == near ? part * share_left(row, line) : 0;
+        double share = is_near(at, line, near) ? part * share_left(row, line) : 0;
         line->touched += share;
         taken += share;
     }
@@ -529,24 +545,41 @@ static double take_part(const struct variable *variable, struct report_row *row,
     return taken;
 }
 
-/* The pages of one variable: share percent of all samples. They are at the lines that touch them, as far as these have
- * so many; the rest is in the same loops. Returns how many were found there. */
+/* Pages of one variable: share percent of all samples. They are at lines that are so near to those that touch them, as
+ * far as these have so many. Returns how many were found there. */
 static double share_out(struct report *report, const struct variable *variable, const struct touched_at *at,
-                        double share)
+                        enum nearness near, double share)
 {
-    double left = share;
-    for (enum nearness near = TOUCHED_THERE; near > TOUCHED_ELSEWHERE && left > 0; near--) {
-        double all = 0;
-        for (size_t i = 0; i < report->n_rows; i++)
-            for (size_t k = 0; may_touch(variable, &report->rows[i], near) && k < report->rows[i].n_lines; k++)
-                if (nearness_of(at, &report->rows[i].lines[k]) == near)
-                    all += share_left(&report->rows[i], &report->rows[i].lines[k]);
-        double part = all > 0 ? fmin(left, all) / all : 0;
-        for (size_t i = 0; part > 0 && i < report->n_rows; i++)
-            if (may_touch(variable, &report->rows[i], near))
-                left -= take_part(variable, &report->rows[i], at, near, part);
+    double all = 0, taken = 0;
+    for (size_t i = 0; i < report->n_rows; i++)
+        for (size_t k = 0; may_touch(variable, &report->rows[i], near) && k < report->rows[i].n_lines; k++)
+            if (is_near(at, &report->rows[i].lines[k], near))
+                all += share_left(&report->rows[i], &report->rows[i].lines[k]);
+    double part = all > 0 ? fmin(share, all) / all : 0;
+    for (size_t i = 0; part > 0 && i < report->n_rows; i++)
+        if (may_touch(variable, &report->rows[i], near))
+            taken += take_part(variable, &report->rows[i], at, near, part);
+    return fmin(share, taken);
+}
+
+/* First touches of all variables, each of share [n_variables] percent of all samples. touched [n_variables]: 0,
+ * receives how many were found. */
+static void share_out_all(struct report *report, size_t faults, const double *share, double *touched)
+{
+    struct touched_at at;
+    for (size_t i = 0; i < report->n_variables; i++) {
+        if (share[i] <= 0)
+            continue;
+        (void)touched_at_of(report->model, &report->variables[i], faults, &at);
+        touched[i] = share_out(report, &report->variables[i], &at, TOUCHED_BY_LIBRARY, share[i]);
     }
-    return share - fmax(0, left);
+    for (size_t i = 0; i < report->n_variables; i++) {
+        if (share[i] <= touched[i])
+            continue;
+        (void)touched_at_of(report->model, &report->variables[i], faults, &at);
+        for (enum nearness near = TOUCHED_THERE; near > TOUCHED_ELSEWHERE && share[i] > touched[i]; near--)
+            touched[i] += share_out(report, &report->variables[i], &at, near, share[i] - touched[i]);
+    }
 }
 
 int first_touch_add_causes(struct report *report, struct error *err)
@@ -557,20 +590,24 @@ int first_touch_add_causes(struct report *report, struct error *err)
     if (ns <= 0 || faults < 0)
         return 0;
     double *touched = calloc(report->n_variables + 1, sizeof *touched);
-    for (size_t i = 0; touched && i < report->n_variables; i++) {
+    double *share = calloc(report->n_variables + 1, sizeof *share);
+    for (size_t i = 0; touched && share && i < report->n_variables; i++) {
         struct touched_at at;
         double n = touched_at_of(model, &report->variables[i], (size_t)faults, &at);
-        double share = 100 * n * ns / (report->sampled_s * 1e9);
-        if (share >= TOUCH_SHARE_LEAST)
-            touched[i] = share_out(report, &report->variables[i], &at, share);
+        double found = 100 * n * ns / (report->sampled_s * 1e9);
+        share[i] = found >= TOUCH_SHARE_LEAST ? found : 0;
     }
-    for (size_t i = 0; touched && i < report->n_rows; i++) {
+    if (touched && share)
+        share_out_all(report, (size_t)faults, share, touched);
+    for (size_t i = 0; touched && share && i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
         bool is_own = row->variable && !row->part && !report_is_special(row);
         row->touched = is_own ? touched[row->variable - report->variables] : 0;
     }
+    bool ok = touched && share;
     free(touched);
-    return touched ? 0 : error_memory(err);
+    free(share);
+    return ok ? 0 : error_memory(err);
 }
 
 double first_touch_uncounted(const struct report *report)

@@ -83,7 +83,8 @@ double first_touch_small_pages(const struct model *model, uint64_t n_bytes, bool
  * one takes of the time in user mode. Three quarters of that may be more, or less, and the intervals hold it. Nothing
  * changes where page faults were not sampled, or where they take less than half a percent. The samples lie at the lines
  * of the faults, of whatever data, as an instruction that is run again after the fault stands in front of itself: in
- * proportion to what the rows have there; and then in their loops, at the variable and at <compute>.
+ * proportion to what the rows have there; and then in their loops, at the variable and at <compute>. In functions such
+ * as memset, which store to one variable after the other, they are at the variable itself first of all.
  * err: ERR_MEMORY */
 int first_touch_add_causes(struct report *report, struct error *err);
 
