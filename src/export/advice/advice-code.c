@@ -282,6 +282,7 @@ struct code_advice advice_on_code(struct advices *advices, const struct report_r
         return advice;
     }
     uint8_t *is_inside = calloc(model->n_scopes + 1, sizeof *is_inside);
+    advice.spot = spot;
     if (is_inside) {
         advice.share = advice.all = code_spots_share(advices, &spot, 1, NULL, is_inside);
         put_spot(advices, &spot, row, is_inside, &advice.place);

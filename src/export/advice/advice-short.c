@@ -16,6 +16,7 @@
 #define SHORT_NAME 48   /* of these, the row's name */
 #define JOINED_MOST 7   /* pieces that say the same as one */
 #define JOINED_SHOWN 2  /* of these are named */
+#define WITHIN_PART 0.9 /* of a piece's place that is called from another one: it is part of that */
 #define ENOUGH_SAMPLES 1000
 #define PROGRAM_LEAST 0.001 /* of the time: a part of less is noise */
 
@@ -65,13 +66,23 @@ static bool is_same_row(const struct advice *a, const struct advice *b)
     return strcmp(a->name, b->name) == 0 && strcmp(a->class, b->class) == 0 && strcmp(a->site, b->site) == 0;
 }
 
-/* Whether two pieces say the same of one place: they become one. */
+static bool is_of_loops(const struct advice *advice)
+{
+    return strncmp(advice->rule, "loop-", strlen("loop-")) == 0;
+}
+
+/* Whether two pieces say the same of one place: they become one. Advice about the order of loops names its place, and
+ * is the same for all arrays of the nest, whatever is known of each. */
 static bool says_same(const struct advice *a, const struct advice *b)
 {
-    bool a_computes = is_about_code(a), b_computes = is_about_code(b);
-    bool is_alike = a_computes && b_computes ? true : strcmp(a->words, b->words) == 0 && strcmp(a->rule, b->rule) == 0;
-    return is_alike && a->is_verified == b->is_verified && !isnan(a->gain) && !isnan(b->gain) && a->place && b->place &&
-           *a->place && strcmp(a->place, b->place) == 0;
+    if (is_of_loops(a))
+        return strcmp(a->rule, b->rule) == 0 && strcmp(a->words, b->words) == 0;
+    bool is_same_place = a->place && b->place && *a->place && strcmp(a->place, b->place) == 0;
+    if (isnan(a->gain) || isnan(b->gain) || !is_same_place)
+        return false;
+    return is_about_code(a)
+               ? is_about_code(b)
+               : strcmp(a->words, b->words) == 0 && strcmp(a->rule, b->rule) == 0 && a->is_verified == b->is_verified;
 }
 
 /* A piece that is shown, and what others are part of it. */
@@ -79,23 +90,35 @@ struct piece {
     const struct advice *advice;
     const struct advice *joined[JOINED_MOST]; /* [n_joined] */
     size_t n_joined;
-    double gain, rank;
+    double gain, verified, rank; /* verified: of the gain */
 };
 
-/* Joins a piece to one that is shown already, or makes it one; false when there is no room. */
-static bool take(struct piece *pieces, size_t *n, const struct advice *advice)
+/* Joins a piece to one that is shown already; false when none says the same. */
+static bool join(struct piece *pieces, size_t n, const struct advice *advice)
 {
-    for (size_t i = 0; i < *n; i++)
+    for (size_t i = 0; i < n; i++)
         if (says_same(pieces[i].advice, advice) && pieces[i].n_joined < JOINED_MOST) {
             pieces[i].joined[pieces[i].n_joined++] = advice;
             pieces[i].gain =
                 is_about_code(advice) ? fmax(pieces[i].gain, advice->gain) : fmin(100, pieces[i].gain + advice->gain);
+            pieces[i].verified += advice->is_verified ? advice->gain : 0;
             pieces[i].rank += advice->rank;
             return true;
         }
+    return false;
+}
+
+/* Joins a piece to one that is shown already, or makes it one; false when there is no room. */
+static bool take(struct piece *pieces, size_t *n, const struct advice *advice)
+{
+    if (join(pieces, *n, advice))
+        return true;
     if (*n == SHORT_MOST)
         return false;
-    pieces[(*n)++] = (struct piece){.advice = advice, .gain = advice->gain, .rank = advice->rank};
+    pieces[(*n)++] = (struct piece){.advice = advice,
+                                    .gain = advice->gain,
+                                    .verified = advice->is_verified ? advice->gain : 0,
+                                    .rank = advice->rank};
     return true;
 }
 
@@ -107,9 +130,42 @@ static int compare_pieces(const void *a, const void *b)
     return x->advice < y->advice ? -1 : x->advice > y->advice;
 }
 
+/* Whether nearly all that a piece is about is called from another's place: that loop is what can be changed. */
+static bool is_within(struct advices *advices, const struct advice *piece, const struct advice *around,
+                      uint8_t *is_inside)
+{
+    return is_about_code(piece) && is_about_code(around) && piece->spot.kind != SPOT_NONE &&
+           (around->spot.kind == SPOT_LOOP || around->spot.kind == SPOT_LINE) && around->gain > piece->gain &&
+           code_spot_part(advices, &piece->spot, &around->spot, is_inside) > WITHIN_PART;
+}
+
+/* Joins pieces about code that is called from the place of another one to that. Returns their number. */
+static size_t join_within(struct advices *advices, struct piece *pieces, size_t n)
+{
+    uint8_t *is_inside = calloc(advices->report->model->n_scopes + 1, sizeof *is_inside);
+    advices->failed |= !is_inside;
+    for (size_t i = 0; is_inside && i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            const struct piece *within = &pieces[k];
+            if (k == i || pieces[i].n_joined + within->n_joined >= JOINED_MOST ||
+                !is_within(advices, within->advice, pieces[i].advice, is_inside))
+                continue;
+            pieces[i].joined[pieces[i].n_joined++] = within->advice;
+            for (size_t j = 0; j < within->n_joined; j++)
+                pieces[i].joined[pieces[i].n_joined++] = within->joined[j];
+            pieces[i].rank += within->rank;
+            memmove(&pieces[k], &pieces[k + 1], (n - k - 1) * sizeof *pieces);
+            n--;
+            i -= k < i ? 1 : 0;
+            k--;
+        }
+    free(is_inside);
+    return n;
+}
+
 /* pieces [SHORT_MOST]: the first piece about each large row; then others that are worth it, while these are few.
  * Returns their number. is_chosen [n_items], all false. */
-static size_t choose(const struct advices *advices, bool *is_chosen, struct piece *pieces)
+static size_t choose(struct advices *advices, bool *is_chosen, struct piece *pieces)
 {
     const struct advice *items = advices->items;
     size_t n = 0;
@@ -119,6 +175,9 @@ static size_t choose(const struct advices *advices, bool *is_chosen, struct piec
             is_wanted = !is_chosen[k] || !is_same_row(&items[k], &items[i]);
         is_chosen[i] = is_wanted && take(pieces, &n, &items[i]);
     }
+    for (size_t i = 0; i < advices->n_items; i++) /* smaller arrays of the nest gain by it, too */
+        is_chosen[i] = is_chosen[i] || (is_of_loops(&items[i]) && join(pieces, n, &items[i]));
+    n = join_within(advices, pieces, n);
     for (size_t i = 0; i < advices->n_items && n < SHORT_LEAST; i++)
         if (!is_chosen[i] && is_worth_it(&items[i]) && !is_said(advices, &items[i]))
             (void)take(pieces, &n, &items[i]);
@@ -166,9 +225,11 @@ static void put_bound(const struct advices *advices, const struct piece *piece, 
     double program = advice_program_part(advices, false), of_all = advice_program_part(advices, true);
     double factor = is_of_all && !advice->is_of_cpu_time ? (1 - kernel / 100) * program / of_all : 1;
     const char *of = is_of_all ? "CPU time" : "time";
+    bool is_verified =
+        piece->n_joined && !is_about_code(advice) ? piece->verified > ADVICE_PART * piece->gain : advice->is_verified;
     if (!isnan(advice->gain))
         buf_printf(out, " (at most %.1f %% of the %s%s)", factor * piece->gain, of,
-                   advice->is_verified ? "" : ", not verified");
+                   is_verified ? "" : ", not verified");
     else if (strcmp(advice->rule, "leak") != 0)
         buf_printf(out, " (%.1f %% of the %s)", factor * advice->share / program, of);
 }
@@ -235,8 +296,14 @@ static size_t count_lines(const char *text, size_t width)
     return n;
 }
 
-/* One piece: about what, where, what to do, at most how much. The place is left out where it would take another line.
- */
+/* Whether the piece's words mean its place: "a is touched first there". */
+static bool needs_place(const struct advice *advice)
+{
+    return strstr(advice->words, " there") != NULL;
+}
+
+/* One piece: about what, where, what to do, at most how much. The place is left out where it would take another line
+ * and neither the largest piece (label) nor the words need it. */
 static void put_piece(const struct advices *advices, const struct piece *piece, const char *label, struct buf *out)
 {
     const struct advice *advice = piece->advice;
@@ -259,6 +326,7 @@ static void put_piece(const struct advices *advices, const struct piece *piece, 
     buf_append(&without, rest.data ? rest.data : "", rest.len_bytes);
     if (with.data && without.data) {
         size_t n_most = (SHORT_CHARS + width - 1) / width;
+        n_most += *label || needs_place(advice) ? 1 : 0;
         text_labelled(out, advices->job, label, count_lines(with.data, width) <= n_most ? with.data : without.data);
     }
     buf_fini(&with);

@@ -70,25 +70,32 @@ struct code_spot code_spot_of(const struct model *model, uint32_t scope)
     return spot;
 }
 
+/* Loops of the same lines are one, as of a function that is inlined in several places: a change is one of all. */
+static bool is_by_lines(const struct code_spot *spot)
+{
+    return spot->kind == SPOT_LINE || (spot->kind == SPOT_LOOP && spot->line);
+}
+
 static int compare_spots(const void *a, const void *b)
 {
-    const struct code_spot *x = a, *y = b;
-    const uint64_t xs[] = {x->kind,
-                           x->module,
-                           x->vaddr,
-                           x->kind == SPOT_LIBRARY ? x->function : 0,
-                           x->kind == SPOT_LINE ? x->file : 0,
-                           x->kind == SPOT_LINE ? x->line : 0},
-                   ys[] = {y->kind,
-                           y->module,
-                           y->vaddr,
-                           y->kind == SPOT_LIBRARY ? y->function : 0,
-                           y->kind == SPOT_LINE ? y->file : 0,
-                           y->kind == SPOT_LINE ? y->line : 0};
-    for (size_t i = 0; i < sizeof xs / sizeof *xs; i++)
-        if (xs[i] != ys[i])
-            return xs[i] < ys[i] ? -1 : 1;
-    return x->value > y->value ? -1 : x->value < y->value;
+    const struct code_spot *both[] = {a, b};
+    uint64_t keys[2][7];
+    for (size_t i = 0; i < 2; i++) {
+        const struct code_spot *x = both[i];
+        bool is_lines = is_by_lines(x);
+        const uint64_t key[] = {x->kind,
+                                x->module,
+                                is_lines && x->kind == SPOT_LOOP ? 0 : x->vaddr,
+                                x->kind == SPOT_LIBRARY ? x->function : 0,
+                                is_lines ? x->file : 0,
+                                is_lines ? x->line : 0,
+                                is_lines ? x->end_line : 0};
+        memcpy(keys[i], key, sizeof key);
+    }
+    for (size_t i = 0; i < sizeof keys[0] / sizeof *keys[0]; i++)
+        if (keys[0][i] != keys[1][i])
+            return keys[0][i] < keys[1][i] ? -1 : 1;
+    return both[0]->value > both[1]->value ? -1 : both[0]->value < both[1]->value;
 }
 
 /* Whether the statement is one of the row's: of a part of a frame those at its lines are. */
@@ -245,6 +252,9 @@ static bool begins_at(const struct model *model, const struct code_spot *spot, u
     if (spot->kind == SPOT_LIBRARY || spot->kind == SPOT_FUNCTION)
         return at->kind == SCOPE_PROC &&
                (spot->vaddr ? at->vaddr == spot->vaddr : entered(model, scope) == spot->function);
+    if (spot->kind == SPOT_LOOP && is_by_lines(spot))
+        return at->kind == SCOPE_LOOP && at->file == spot->file && at->line == spot->line &&
+               at->end_line == spot->end_line;
     if (spot->kind == SPOT_LOOP || spot->kind == SPOT_CALL)
         return at->kind == (spot->kind == SPOT_LOOP ? SCOPE_LOOP : SCOPE_CALL) && at->vaddr == spot->vaddr;
     bool is_statement = at->kind == SCOPE_LINE || at->kind == SCOPE_CALL || at->kind == SCOPE_INSTRUCTION;
@@ -333,6 +343,19 @@ static double *parts_of_code(const struct inside *inside)
     return NULL;
 }
 
+/* Marks which scopes of the model lie in the places. */
+static bool mark_places(struct inside *inside)
+{
+    const struct report *report = inside->advices->report;
+    inside->procedures = calloc(report->model->n_scopes + 1, sizeof *inside->procedures);
+    for (size_t v = 0; inside->procedures && v < report->n_variables; v++)
+        for (size_t k = 0; k < report->variables[v].n_scopes; k++) {
+            uint32_t first = report->variables[v].scopes[k];
+            mark_scopes(inside, first, model_subtree_end(report->model, first));
+        }
+    return inside->procedures;
+}
+
 double code_spots_share(struct advices *advices, const struct code_spot *spots, size_t n, const struct variable *of,
                         uint8_t *is_inside)
 {
@@ -340,17 +363,36 @@ double code_spots_share(struct advices *advices, const struct code_spot *spots, 
     struct inside inside = {.advices = advices, .spots = spots, .n_spots = n, .of = of, .is_inside = is_inside};
     double sum = 0;
     double *parts = parts_of_code(&inside);
-    inside.procedures = calloc(report->model->n_scopes + 1, sizeof *inside.procedures);
-    bool ok = parts && inside.procedures;
+    bool ok = parts && mark_places(&inside);
     advices->failed |= !ok;
-    for (size_t v = 0; ok && v < report->n_variables; v++)
-        for (size_t k = 0; k < report->variables[v].n_scopes; k++) {
-            uint32_t first = report->variables[v].scopes[k];
-            mark_scopes(&inside, first, model_subtree_end(report->model, first));
-        }
     for (size_t v = 0; ok && v < report->n_variables; v++)
         sum += parts[v] * value_inside(&inside, &report->variables[v]);
     free(inside.procedures);
     free(parts);
     return report->total_value > 0 ? fmin(100, 100 * sum / report->total_value) : 0;
+}
+
+double code_spot_part(struct advices *advices, const struct code_spot *spot, const struct code_spot *around,
+                      uint8_t *is_inside)
+{
+    const struct report *report = advices->report;
+    struct inside inside = {.advices = advices, .spots = around, .n_spots = 1, .is_inside = is_inside};
+    double all = 0, part = 0;
+    bool ok = mark_places(&inside);
+    advices->failed |= !ok;
+    for (size_t v = 0; ok && v < report->n_variables; v++)
+        for (size_t k = 0; k < report->variables[v].n_scopes; k++) {
+            uint32_t first = report->variables[v].scopes[k], end = model_subtree_end(report->model, first);
+            for (uint32_t i = first + 1; i < end; i++) {
+                double value = report->model->own[i * report->model->n_metrics + report->metric];
+                struct code_spot at = value > 0 ? code_spot_of(report->model, i) : (struct code_spot){0};
+                at.value = spot->value;
+                if (value <= 0 || compare_spots(&at, spot) != 0)
+                    continue;
+                all += value;
+                part += is_inside[i] ? value : 0;
+            }
+        }
+    free(inside.procedures);
+    return all > 0 ? part / all : 0;
 }

@@ -102,10 +102,28 @@ static bool is_verdict(const char *rule)
     return strcmp(rule, "not-worth-it") == 0 || strcmp(rule, "unknown") == 0;
 }
 
+/* Whether a row's line is in a library of the language's, whose lines say nothing to those who call it. */
+static bool is_of_library(const struct advices *advices, const struct report_row *row, const struct report_line *line)
+{
+    const struct model *model = advices->report->model;
+    for (size_t k = 0; row->variable && k < row->variable->n_scopes; k++) {
+        uint32_t first = row->variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            struct code_line at = code_line_of(model, i);
+            uint32_t loop;
+            if (at.function == line->function && at.file == line->file && at.line == line->line)
+                return code_library(model, model->scopes[code_function_around(model, i, &loop)].module);
+        }
+    }
+    return false;
+}
+
 void advice_put_place(const struct advices *advices, const struct report_row *row, struct buf *out)
 {
     const struct model *model = advices->report->model;
     const struct report_line *line = row->n_lines ? &row->lines[0] : NULL;
+    if (line && line->line && is_of_library(advices, row, line) && advice_put_caller(advices, row, out))
+        return;
     if (line && line->loop.first) {
         buf_printf(out, "loop %s:", path_last(model_text(model, line->loop.file)));
         text_lines(out, line->loop.first, line->loop.last);
@@ -177,6 +195,8 @@ void advice_add_of_code(struct advices *advices, const struct report_row *row, c
         made->rank = fmin(at->share, share);
     if (made && at->is_unsure)
         made->is_verified = false;
+    if (made && is_placed)
+        made->spot = at->spot;
     if (made && (is_placed || at->is_spread)) {
         free(made->place);
         made->place = NULL;

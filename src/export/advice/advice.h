@@ -15,19 +15,34 @@
 #include "export/prepared.h"
 #include "trial/trial.h"
 
+/* A place in the code that can be changed by itself: a loop, with all that it calls; a function of the language's
+ * libraries, with all that it calls and the lines that call it; else a line, with all that it calls; where no lines are
+ * known, a function with what it calls of those libraries, since of others' functions nothing is said. */
+enum spot_kind { SPOT_NONE = 0, SPOT_LIBRARY, SPOT_LOOP, SPOT_LINE, SPOT_FUNCTION, SPOT_CALL };
+
+struct code_spot {
+    enum spot_kind kind;
+    uint32_t module, function; /* string ids; the function is the one that another module called */
+    uint64_t vaddr; /* of the loop's first instruction, else of the function's; 0: SPOT_LIBRARY; of the call */
+    uint32_t file, line, end_line;
+    uint32_t scope; /* of its costliest statement */
+    double value;   /* of the row there */
+};
+
 /* One piece of advice. */
 struct advice {
     const char *rule; /* "interleave" */
     const char *name, *class, *site;
     const struct variable *variable; /* that it is about, of the report; NULL: none */
     double share, memory;            /* percent of all samples; memory NAN: not known */
-    double gain;         /* percent of the samples that are not the profiler's: it saves no more; NAN: not known */
-    bool is_verified;    /* it is known that much of the row's time waits, or does not, as the rule says */
-    bool is_of_cpu_time; /* share and gain are percent of the CPU time, of which samples are a part */
-    double rank;         /* advice of a higher one comes first */
-    char *place;         /* of most of the row's samples: "loop cg.c:12-14", "cg.c:12", "daxpy"; "": not known */
-    uint64_t live_bytes; /* of a leak: the memory that following it saves; else 0 */
-    size_t number;       /* in the order of the report */
+    double gain;           /* percent of the samples that are not the profiler's: it saves no more; NAN: not known */
+    bool is_verified;      /* it is known that much of the row's time waits, or does not, as the rule says */
+    bool is_of_cpu_time;   /* share and gain are percent of the CPU time, of which samples are a part */
+    double rank;           /* advice of a higher one comes first */
+    char *place;           /* of most of the row's samples: "loop cg.c:12-14", "cg.c:12", "daxpy"; "": not known */
+    uint64_t live_bytes;   /* of a leak: the memory that following it saves; else 0 */
+    size_t number;         /* in the order of the report */
+    struct code_spot spot; /* of advice about code; SPOT_NONE: none is known */
     char *words, *evidence;
     char *programs; /* that use it: "cc1, as"; NULL: not known */
 };
@@ -176,20 +191,6 @@ unsigned code_facts_chains(const struct code_facts *facts, unsigned *n_steps);
 void code_facts_put_evidence(const struct code_facts *facts, struct buf *out);
 double code_facts_put(const struct code_facts *facts, struct buf *words, struct buf *evidence);
 
-/* A place in the code that can be changed by itself: a loop, with all that it calls; a function of the language's
- * libraries, with all that it calls and the lines that call it; else a line, with all that it calls; where no lines are
- * known, a function with what it calls of those libraries, since of others' functions nothing is said. */
-enum spot_kind { SPOT_NONE = 0, SPOT_LIBRARY, SPOT_LOOP, SPOT_LINE, SPOT_FUNCTION, SPOT_CALL };
-
-struct code_spot {
-    enum spot_kind kind;
-    uint32_t module, function; /* string ids; the function is the one that another module called */
-    uint64_t vaddr; /* of the loop's first instruction, else of the function's; 0: SPOT_LIBRARY; of the call */
-    uint32_t file, line, end_line;
-    uint32_t scope; /* of its costliest statement */
-    double value;   /* of the row there */
-};
-
 /* The language's library, as people call it, that a module (string id) is; NULL: another one, or the program. */
 const char *code_library(const struct model *model, uint32_t module);
 
@@ -217,8 +218,14 @@ bool code_spot_find(const struct advices *advices, const struct report_row *row,
 double code_spots_share(struct advices *advices, const struct code_spot *spots, size_t n, const struct variable *of,
                         uint8_t *is_inside);
 
+/* advice-spots.c: the part of what a place takes that is called from another place, or lies in it. is_inside as above.
+ */
+double code_spot_part(struct advices *advices, const struct code_spot *spot, const struct code_spot *around,
+                      uint8_t *is_inside);
+
 /* What is known of the code that a row's samples are in. */
 struct code_advice {
+    struct code_spot spot;
     double share;     /* percent of all samples that the place has, with what is called there: following advice about it
                        * saves no more; NAN: no place is known, or none is large enough */
     bool is_unsure;   /* whether it saves anything, as where a compiler may find no way */
