@@ -67,7 +67,7 @@ static void put_map_line(const struct patterns *patterns, const struct pattern_t
                          uint64_t most, struct buf *out)
 {
     static const char shades[] = " .:-=+*#%@";
-    const struct model *model = patterns->report.model;
+    const struct model *model = patterns->report->model;
     const struct split_naming naming = split_naming_of(model);
     struct buf name = {0};
     split_put_thread(model, &naming, thread->thread, &name);
@@ -92,7 +92,7 @@ static void put_map(const struct patterns *patterns, const struct pattern_row *r
             n_bins = n && bin >= n_bins ? bin + 1 : n_bins;
         }
     text_size(UINT64_C(1) << patterns->threads[row->first].sum.shift, size);
-    const struct split_naming naming = split_naming_of(patterns->report.model);
+    const struct split_naming naming = split_naming_of(patterns->report->model);
     buf_printf(out, "\n  %s, places from the start of the block (%s each), samples\n", split_thread_key(&naming), size);
     for (size_t i = row->first; i < row->first + row->n; i++)
         put_map_line(patterns, &patterns->threads[i], n_bins, most, out);
@@ -140,7 +140,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     if (code != 0)
         return code;
     if (!patterns.n_rows)
-        text_labelled(out, job, "note", why_none(&patterns.report));
+        text_labelled(out, job, "note", why_none(patterns.report));
     else
         buf_printf(out, "  share  variable                  used as           confidence because\n");
     for (size_t i = 0; i < patterns.n_rows; i++) {
@@ -200,7 +200,7 @@ static void fill_threads(struct table *rows, const struct patterns *patterns, co
 {
     for (size_t i = row->first; i < row->first + row->n; i++) {
         const struct pattern_thread *thread = &patterns->threads[i];
-        thread_put_cells(patterns->report.model, thread->thread, rows);
+        thread_put_cells(patterns->report->model, thread->thread, rows);
         table_put_word(rows, thread->n_samples);
         table_put_word(rows, thread->sum.n_loads);
         table_put_word(rows, thread->sum.n_stores);

@@ -18,16 +18,16 @@
 
 static const char *name_of(const struct patterns *patterns, uint32_t row)
 {
-    return patterns->report.rows[row].name;
+    return patterns->report->rows[row].name;
 }
 
 /* Whether a line is of the variable that was asked for, if any, and shown behind n others. */
 static bool is_line_shown(const struct export_job *job, const struct patterns *patterns, const struct shared_line *line,
                           size_t n)
 {
-    double all = patterns->report.total_samples;
-    bool is_meant = !job->subject || report_is_named(&patterns->report.rows[line->row], job->subject) ||
-                    report_is_named(&patterns->report.rows[line->other_row], job->subject);
+    double all = patterns->report->total_samples;
+    bool is_meant = !job->subject || report_is_named(&patterns->report->rows[line->row], job->subject) ||
+                    report_is_named(&patterns->report->rows[line->other_row], job->subject);
     return is_meant && job_shows(job, all > 0 ? 100 * (double)line->n_samples / all : 0, n);
 }
 
@@ -50,7 +50,7 @@ static void put_place(const struct model *model, const struct touch_place *place
 /* "thread 0.1 writes words + 8 in count_words (patterns.c:120), called by run (patterns.c:141)" */
 static void put_side(const struct patterns *patterns, const struct line_side *side, struct buf *out)
 {
-    const struct model *model = patterns->report.model;
+    const struct model *model = patterns->report->model;
     const struct split_naming naming = split_naming_of(model);
     struct touch_place places[CALLERS_MOST + 1];
     if (side->row == UINT32_MAX) {
@@ -223,7 +223,7 @@ static void fill_place(struct table *table, const struct model *model, const str
 static void fill_side(struct table *table, const struct patterns *patterns, const struct line_side *side,
                       const char *from)
 {
-    const struct model *model = patterns->report.model;
+    const struct model *model = patterns->report->model;
     struct touch_place places[JSON_PATH_MOST];
     table_put_text(table, name_of(patterns, side->row));
     table_put_text(table, side->field);

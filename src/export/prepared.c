@@ -24,7 +24,7 @@ int prepared_make(const struct export_job *job, unsigned parts, struct prepared 
     if (code == 0 && parts & PREPARED_TOUCHES)
         code = first_touches_make(report, &prepared->touches, err);
     if (code == 0 && parts & PREPARED_SHARED_LINES)
-        code = shared_lines_mark(report, job->with_paths, err);
+        code = shared_lines_mark(report, err);
     if (code == 0 && parts & PREPARED_DERIVED)
         code = derived_of_report(job, report, &prepared->derived, err);
     if (code != 0)

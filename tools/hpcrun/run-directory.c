@@ -130,11 +130,6 @@ static bool is_alive(const char *id)
            start_of(pid) == start;
 }
 
-static bool begins(const char *name, const char *with)
-{
-    return strncmp(name, with, strlen(with)) == 0;
-}
-
 struct contents {
     bool has_data, has_others, is_pointed_at;
 };
@@ -149,14 +144,15 @@ static int look_into(const char *directory, struct contents *contents)
         return -1;
     for (const struct dirent *entry; (entry = readdir(dir));) {
         const char *name = entry->d_name;
-        bool is_data = names_parse(name, &ignored, NULL) == 0 || begins(name, "index-") || begins(name, "companion-");
-        bool is_ours = is_data || begins(name, ".writing-") || begins(name, ".detour-") || begins(name, ".claimed-") ||
-                       begins(name, ".arena-") || begins(name, ".tmp-") || begins(name, "topology-") ||
-                       !strcmp(name, RUNS_FILE) || !strcmp(name, "structs") || !strcmp(name, ".") ||
-                       !strcmp(name, "..");
+        bool is_data =
+            names_parse(name, &ignored, NULL) == 0 || text_begins(name, "index-") || text_begins(name, "companion-");
+        bool is_ours = is_data || text_begins(name, ".writing-") || text_begins(name, ".detour-") ||
+                       text_begins(name, ".claimed-") || text_begins(name, ".arena-") || text_begins(name, ".tmp-") ||
+                       text_begins(name, "topology-") || !strcmp(name, RUNS_FILE) || !strcmp(name, "structs") ||
+                       !strcmp(name, ".") || !strcmp(name, "..");
         contents->has_data |= is_data;
         contents->has_others |= !is_ours;
-        contents->is_pointed_at |= begins(name, ".detour-");
+        contents->is_pointed_at |= text_begins(name, ".detour-");
     }
     (void)closedir(dir);
     return 0;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
+
 static const struct {
     const char *function;
     enum scope_role role;
@@ -178,15 +180,10 @@ static const char *const inner[] = {"_int_malloc",   "_int_free",      "_int_rea
                                     "free_perturb",  "alloc_perturb",  "__libc_malloc",  "__libc_free",
                                     "__libc_calloc", "__libc_realloc", "__libc_memalign"};
 
-static bool begins_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static bool is_one_of(const char *name, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (*name == *names[i] && strcmp(name, names[i]) == 0)
             return true;
     return false;
 }
@@ -196,7 +193,7 @@ const char *allocator_bare_name(const char *name, size_t *n)
     const char *start = name;
     *n = strcspn(name, "(<");
     for (size_t i = 0; i < *n; i++)
-        if (name[i] == ' ' && !begins_with(start, "operator"))
+        if (name[i] == ' ' && !text_begins(start, "operator"))
             start = name + i + 1;
     *n -= (size_t)(start - name);
     return start;
@@ -210,10 +207,10 @@ enum allocator_role allocator_role_of(const char *name)
         return ALLOCATOR_ENTRY;
     if (is_one_of(name, inner, sizeof inner / sizeof *inner))
         return ALLOCATOR_INNER;
-    if (begins_with(name, "mem") || begins_with(name, "__mem"))
+    if (text_begins(name, "mem") || text_begins(name, "__mem"))
         return ALLOCATOR_BLOCK;
-    bool is_library = begins_with(bare, "std::") || begins_with(bare, "__gnu_cxx::") ||
-                      begins_with(bare, "operator new") || begins_with(bare, "operator delete");
+    bool is_library = text_begins(bare, "std::") || text_begins(bare, "__gnu_cxx::") ||
+                      text_begins(bare, "operator new") || text_begins(bare, "operator delete");
     return is_library ? ALLOCATOR_LIBRARY : ALLOCATOR_NONE;
 }
 

@@ -102,34 +102,29 @@ static const char *const mpi_calls[] = {
     "Test",      "Wait",      "Win_",     "Comm_dup",  "Comm_split",
 };
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static uint8_t module_meaning(const char *path)
 {
     const char *name = path_last(path);
     for (size_t i = 0; i < N_LIBRARIES; i++)
-        if (begins(name, libraries[i].prefix))
+        if (text_begins(name, libraries[i].prefix))
             return (uint8_t)(MODULE_RUNTIMES + i);
-    if (begins(name, PROFILER_LIBRARY))
+    if (text_begins(name, PROFILER_LIBRARY))
         return MODULE_PROFILER;
     for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
-        if (begins(name, allocators[i]))
+        if (text_begins(name, allocators[i]))
             return MODULE_ALLOCATOR;
-    bool is_system = begins(name, "libc.so") || begins(name, "libpthread") || begins(name, "ld-linux") ||
-                     begins(name, "libc-") || begins(name, "ld.so");
+    bool is_system = text_begins(name, "libc.so") || text_begins(name, "libpthread") || text_begins(name, "ld-linux") ||
+                     text_begins(name, "libc-") || text_begins(name, "ld.so");
     return is_system ? MODULE_SYSTEM : MODULE_PROGRAM;
 }
 
 static bool is_mpi_wait(const char *name)
 {
     name += name[0] == 'P';
-    if (!begins(name, "MPI_"))
+    if (!text_begins(name, "MPI_"))
         return false;
     for (size_t i = 0; i < sizeof mpi_calls / sizeof mpi_calls[0]; i++)
-        if (begins(name + 4, mpi_calls[i]))
+        if (text_begins(name + 4, mpi_calls[i]))
             return true;
     return false;
 }
@@ -141,9 +136,9 @@ static uint8_t function_meaning(const char *name)
     if (is_mpi_wait(name))
         return FUNCTION_WAITS + N_CALLS;
     for (size_t i = 0; i < N_CALLS; i++)
-        if (begins(name, calls[i].prefix))
+        if (text_begins(name, calls[i].prefix))
             return calls[i].what ? (uint8_t)(FUNCTION_WAITS + i) : FUNCTION_WORKS;
-    return begins(name, "MPI_") || begins(name, "PMPI_") ? FUNCTION_WORKS : FUNCTION_INNER;
+    return text_begins(name, "MPI_") || text_begins(name, "PMPI_") ? FUNCTION_WORKS : FUNCTION_INNER;
 }
 
 static uint8_t lock_meaning(const char *name)
@@ -151,7 +146,7 @@ static uint8_t lock_meaning(const char *name)
     while (*name == '_')
         name++;
     for (size_t i = 0; i < N_LOCKS; i++)
-        if (begins(name, locks[i].prefix))
+        if (text_begins(name, locks[i].prefix))
             return (uint8_t)(i + 1);
     return 0;
 }
@@ -312,7 +307,7 @@ static bool passes_on(const struct waits *waits, const struct scope *scope)
 {
     uint8_t module = scope->module ? waits->modules[scope->module] : MODULE_PROGRAM;
     return module == MODULE_SYSTEM || module == MODULE_ALLOCATOR || waits->allocators[scope->name] ||
-           begins(model_text(waits->model, scope->name), "__gthread");
+           text_begins(model_text(waits->model, scope->name), "__gthread");
 }
 
 /* is_wait: libraries that wait pass it on as well. */
@@ -357,8 +352,8 @@ static int64_t allocator_label(struct waits *waits, uint32_t entry)
     struct waits_caller caller = find_caller(waits, entry, false);
     size_t n = caller.n_container;
     char what[200] = "";
-    name += begins(name, "__libc_") ? strlen("__libc_") : 0;
-    if (n && begins(caller.container, "std::"))
+    name += text_begins(name, "__libc_") ? strlen("__libc_") : 0;
+    if (n && text_begins(caller.container, "std::"))
         (void)snprintf(what, sizeof what, "%.*s%s at ", (int)(n < 100 ? n : 100), caller.container,
                        caller.is_growth ? " growth" : "");
     struct buf text = {0};

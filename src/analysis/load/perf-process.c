@@ -8,26 +8,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/search.h"
 #include "fnbounds/modtab.h"
-
-static bool begins_with(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
 
 static uint8_t kind_of(const struct perf_data_mmap *record)
 {
     static const char *const files_in_memory[] = {"/dev/zero", "/anon_hugepage", "/memfd:", "/SYSV"};
-    if (begins_with(record->path, "[stack"))
+    if (text_begins(record->path, "[stack"))
         return PERF_MAPPING_STACK;
-    if (begins_with(record->path, "[vdso") || begins_with(record->path, "[vvar") ||
-        begins_with(record->path, "[vsyscall") || begins_with(record->path, "[uprobes"))
+    if (text_begins(record->path, "[vdso") || text_begins(record->path, "[vvar") ||
+        text_begins(record->path, "[vsyscall") || text_begins(record->path, "[uprobes"))
         return PERF_MAPPING_VDSO;
-    if (begins_with(record->path, "//anon") || record->path[0] == '[' || !record->path[0])
+    if (text_begins(record->path, "//anon") || record->path[0] == '[' || !record->path[0])
         return record->has_protection && record->protection == PROT_NONE ? PERF_MAPPING_GUARD : PERF_MAPPING_ANON;
     for (size_t i = 0; i < sizeof files_in_memory / sizeof files_in_memory[0]; i++)
-        if (begins_with(record->path, files_in_memory[i]))
+        if (text_begins(record->path, files_in_memory[i]))
             return PERF_MAPPING_ANON;
     return PERF_MAPPING_FILE;
 }

@@ -16,7 +16,7 @@
 static bool begins_with_one(const char *text, const char *const *prefixes)
 {
     for (; *prefixes; prefixes++)
-        if (strncmp(text, *prefixes, strlen(*prefixes)) == 0)
+        if (text_begins(text, *prefixes))
             return true;
     return false;
 }

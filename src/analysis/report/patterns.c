@@ -82,7 +82,7 @@ static void merge_threads(struct patterns *patterns)
 
 static bool take_threads(struct patterns *patterns, const uint32_t *row_of)
 {
-    const struct model *model = patterns->report.model;
+    const struct model *model = patterns->report->model;
     if (!vec_reserve(&patterns->threads, &patterns->cap_threads, model->n_reaches + 1, sizeof *patterns->threads))
         return false;
     for (size_t i = 0; i < model->n_reaches; i++) {
@@ -380,7 +380,7 @@ static enum use_order order_of(const struct patterns *patterns, const struct pat
 /* The step that most of the variable's samples are of, by the nests of their loops; 0: there is none. */
 static uint64_t step_by_nests(const struct patterns *patterns, const struct variable *variable)
 {
-    const struct report *report = &patterns->report;
+    const struct report *report = patterns->report;
     const struct model *model = report->model;
     double all = 0, most = 0;
     uint64_t bytes = 0;
@@ -407,7 +407,7 @@ bool patterns_is_far(const struct variable_walk *walk, uint64_t element_bytes)
 /* Sets the row's step: by the nests of its loops, or by the strides of the instructions. */
 static void set_step(const struct patterns *patterns, struct pattern_row *row)
 {
-    const struct report *report = &patterns->report;
+    const struct report *report = patterns->report;
     const struct variable *variable = row->row->variable;
     const struct variable_walk *most = NULL;
     double all = 0, far = 0;
@@ -499,7 +499,7 @@ static bool make_rows(struct patterns *patterns)
     patterns->rows = calloc(patterns->n_threads + 1, sizeof *patterns->rows);
     for (size_t i = 0; patterns->rows && i < patterns->n_threads;) {
         struct pattern_row *row = &patterns->rows[patterns->n_rows++];
-        *row = (struct pattern_row){.row = &patterns->report.rows[patterns->threads[i].row], .first = i};
+        *row = (struct pattern_row){.row = &patterns->report->rows[patterns->threads[i].row], .first = i};
         while (i < patterns->n_threads && patterns->threads[i].row == patterns->threads[row->first].row)
             i++;
         row->n = i - row->first;
@@ -510,20 +510,33 @@ static bool make_rows(struct patterns *patterns)
 
 /* --- all of it --- */
 
-int patterns_make(const struct model *model, size_t metric, bool with_paths, struct patterns *patterns,
-                  struct error *err)
+int patterns_of_report(const struct report *report, struct patterns *patterns, struct error *err)
 {
-    *patterns = (struct patterns){0};
-    int code = report_make(model, metric, false, with_paths, &patterns->report, err);
-    if (code != 0)
-        return code;
-    uint32_t *row_of = rows_by_scope(&patterns->report);
+    *patterns = (struct patterns){.report = report};
+    uint32_t *row_of = rows_by_scope(report);
     bool ok = row_of && take_threads(patterns, row_of) && make_rows(patterns) && shared_lines_find(patterns);
     free(row_of);
     if (ok)
         return 0;
     patterns_fini(patterns);
     return error_memory(err);
+}
+
+int patterns_make(const struct model *model, size_t metric, bool with_paths, struct patterns *patterns,
+                  struct error *err)
+{
+    struct report *report = malloc(sizeof *report);
+    *patterns = (struct patterns){0};
+    int code = report ? report_make(model, metric, false, with_paths, report, err) : error_memory(err);
+    if (code != 0) {
+        free(report);
+        return code;
+    }
+    code = patterns_of_report(report, patterns, err);
+    patterns->made = report;
+    if (code != 0)
+        patterns_fini(patterns);
+    return code;
 }
 
 /* Whether a variable of the report, or a part of one, has this name. */
@@ -541,9 +554,9 @@ int patterns_make_of(const struct model *model, size_t metric, bool with_paths, 
                      struct patterns *patterns, struct error *err)
 {
     int code = patterns_make(model, metric, with_paths, patterns, err);
-    if (code != 0 || !variable || has_variable(&patterns->report, variable))
+    if (code != 0 || !variable || has_variable(patterns->report, variable))
         return code;
-    code = report_refuse_variable(&patterns->report, variable, err);
+    code = report_refuse_variable(patterns->report, variable, err);
     patterns_fini(patterns);
     return code;
 }
@@ -556,8 +569,11 @@ int patterns_refuse_variable(struct patterns *patterns, const char *name, struct
 
 void patterns_fini(struct patterns *patterns)
 {
-    report_fini(&patterns->report);
+    if (patterns->made)
+        report_fini(patterns->made);
+    free(patterns->made);
     free(patterns->threads);
     free(patterns->rows);
     free(patterns->lines);
+    *patterns = (struct patterns){0};
 }

@@ -134,7 +134,8 @@ struct shared_line {
 };
 
 struct patterns {
-    struct report report;
+    const struct report *report;    /* borrowed, or made */
+    struct report *made;            /* NULL: report is borrowed */
     struct pattern_thread *threads; /* [n_threads] by row, process and thread */
     size_t n_threads, cap_threads;
     struct pattern_row *rows; /* [n_rows] in the report's order */
@@ -144,7 +145,11 @@ struct patterns {
     bool is_watched; /* lines were watched */
 };
 
-/* Fills *patterns with the variables of the report about a metric. It must not outlive the model.  err: ERR_MEMORY */
+/* Fills *patterns with the variables of a report, which must outlive it and may not be ordered anew.  err: ERR_MEMORY
+ */
+int patterns_of_report(const struct report *report, struct patterns *patterns, struct error *err);
+
+/* The same with a report of its own about a metric. It must not outlive the model.  err: ERR_MEMORY */
 int patterns_make(const struct model *model, size_t metric, bool with_paths, struct patterns *patterns,
                   struct error *err);
 
@@ -180,10 +185,9 @@ bool patterns_is_far(const struct variable_walk *walk, uint64_t element_bytes);
 bool shared_lines_part(const struct patterns *patterns, const struct pattern_row *row, enum line_sharing sharing,
                        struct shared_part *part);
 
-/* shared-lines.c: sets is_shared of the rows of a report that was made of the same model, with the same with_paths: the
- * time at such lines is a matter of the data, whatever its causes are. Costs little where there are no causes.
- * err: ERR_MEMORY */
-int shared_lines_mark(struct report *report, bool with_paths, struct error *err);
+/* shared-lines.c: sets is_shared of the rows of a report: the time at such lines is a matter of the data, whatever its
+ * causes are. Costs little where there are no causes. err: ERR_MEMORY */
+int shared_lines_mark(struct report *report, struct error *err);
 
 /* shared-lines.c: opens the intervals of what the rows were spent on, once these are known, by their samples on lines
  * that threads share and one of them writes: whether these waited is not verified, wherever else their lines come from.

@@ -96,7 +96,7 @@ static void add_use(struct shared_line *line, const struct use *uses, size_t i)
 static bool is_seen_modified(const struct patterns *patterns, uint32_t row)
 {
     double loads;
-    return report_is_seen_modified(&patterns->report, &patterns->report.rows[row], &loads);
+    return report_is_seen_modified(patterns->report, &patterns->report->rows[row], &loads);
 }
 
 /* Judges a line; false when it is no candidate. Where the hardware says that somebody writes, it does not matter that
@@ -185,7 +185,7 @@ static uint32_t *rows_by_variable(const struct report *report)
 /* The uses of all lines; a variable of several allocation paths has those of all of them. False when out of memory. */
 static bool take_uses(const struct patterns *patterns, const uint32_t *rows, struct use **uses, size_t *n_uses)
 {
-    const struct model *model = patterns->report.model;
+    const struct model *model = patterns->report->model;
     size_t capacity = 0;
     *n_uses = 0;
     for (size_t i = 0; i < model->n_reaches; i++) {
@@ -209,7 +209,7 @@ static bool find_candidates(struct patterns *patterns)
 {
     struct use *uses = NULL;
     size_t n_uses = 0;
-    uint32_t *rows = rows_by_variable(&patterns->report);
+    uint32_t *rows = rows_by_variable(patterns->report);
     bool ok = rows && take_uses(patterns, rows, &uses, &n_uses);
     if (ok && n_uses)
         qsort(uses, n_uses, sizeof *uses, compare_uses);
@@ -308,7 +308,7 @@ static const char *field_at(const struct report_row *row, uint64_t offset)
 static void take_side(const struct patterns *patterns, const struct meeting *meeting, const uint32_t *rows,
                       struct line_side *side)
 {
-    const struct model *model = patterns->report.model;
+    const struct model *model = patterns->report->model;
     *side = (struct line_side){.row = UINT32_MAX, .offset_bytes = UINT64_MAX};
     if (!meeting)
         return;
@@ -321,7 +321,7 @@ static void take_side(const struct patterns *patterns, const struct meeting *mee
     if (side->row == UINT32_MAX)
         return;
     side->offset_bytes = offset_of(patterns, model->threads[meeting->thread].process, side->row, meeting->address);
-    side->field = field_at(&patterns->report.rows[side->row], side->offset_bytes);
+    side->field = field_at(&patterns->report->rows[side->row], side->offset_bytes);
 }
 
 static void add_pair(struct patterns *patterns, const struct pair *pair, const uint32_t *rows)
@@ -355,8 +355,8 @@ static void conclude(struct shared_line *line)
 static bool verify(struct patterns *patterns)
 {
     size_t n_pairs;
-    struct pair *pairs = make_pairs(patterns->report.model, &n_pairs);
-    uint32_t *rows = rows_by_variable(&patterns->report);
+    struct pair *pairs = make_pairs(patterns->report->model, &n_pairs);
+    uint32_t *rows = rows_by_variable(patterns->report);
     bool ok = pairs && rows;
     for (size_t i = 0; ok && i < n_pairs; i++)
         add_pair(patterns, &pairs[i], rows);
@@ -380,9 +380,9 @@ static bool has_line(const struct patterns *patterns, uint32_t row)
 static bool add_seen(struct patterns *patterns)
 {
     double loads;
-    for (uint32_t r = 0; r < patterns->report.n_rows; r++) {
-        const struct report_row *row = &patterns->report.rows[r];
-        double modified = row->variable ? report_is_seen_modified(&patterns->report, row, &loads) : 0;
+    for (uint32_t r = 0; r < patterns->report->n_rows; r++) {
+        const struct report_row *row = &patterns->report->rows[r];
+        double modified = row->variable ? report_is_seen_modified(patterns->report, row, &loads) : 0;
         if (!(modified > 0) || has_line(patterns, r))
             continue;
         if (!vec_reserve(&patterns->lines, &patterns->cap_lines, patterns->n_lines + 1, sizeof *patterns->lines))
@@ -441,7 +441,7 @@ bool shared_lines_part(const struct patterns *patterns, const struct pattern_row
         enum line_sharing found = sharing_of(line);
         bool is_such = sharing == SHARING_SEEN ? is_of_one_writer(line)
                                                : found == sharing || (sharing == SHARING_BOTH && found != SHARING_SEEN);
-        if (!is_such || &patterns->report.rows[line->row] != row->row)
+        if (!is_such || &patterns->report->rows[line->row] != row->row)
             continue;
         part->n_lines++;
         part->n_verified += line->verdict != VERDICT_NOT_VERIFIED;
@@ -454,10 +454,9 @@ bool shared_lines_part(const struct patterns *patterns, const struct pattern_row
 }
 
 /* The rows of one variable, or of one of its allocation paths: the reports number these alike. */
-static void mark_rows(struct report *report, const struct patterns *patterns, const struct pattern_row *from,
-                      const bool shared[LINE_SHARINGS])
+static void mark_rows(struct report *report, const struct pattern_row *from, const bool shared[LINE_SHARINGS])
 {
-    ptrdiff_t variable = from->row->variable - patterns->report.variables;
+    ptrdiff_t variable = from->row->variable - report->variables;
     for (size_t i = 0; i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
         if (row->variable && !row->part && !row->is_waiting && row->variable - report->variables == variable)
@@ -465,15 +464,14 @@ static void mark_rows(struct report *report, const struct patterns *patterns, co
     }
 }
 
-int shared_lines_mark(struct report *report, bool with_paths, struct error *err)
+int shared_lines_mark(struct report *report, struct error *err)
 {
     struct patterns patterns;
-    struct error ignored;
     if (!report->has_causes || !report->model->n_reaches || report->model->n_threads < 2)
         return 0;
-    int code = patterns_make(report->model, report->metric, with_paths, &patterns, &ignored);
+    int code = patterns_of_report(report, &patterns, err);
     if (code != 0)
-        return code == ERR_MEMORY ? error_memory(err) : 0;
+        return code;
     for (size_t i = 0; i < patterns.n_rows; i++) {
         struct shared_part part;
         bool shared[LINE_SHARINGS], is_any = false;
@@ -482,7 +480,7 @@ int shared_lines_mark(struct report *report, bool with_paths, struct error *err)
             is_any = is_any || shared[sharing];
         }
         if (is_any)
-            mark_rows(report, &patterns, &patterns.rows[i], shared);
+            mark_rows(report, &patterns.rows[i], shared);
     }
     patterns_fini(&patterns);
     return 0;
@@ -494,8 +492,8 @@ int shared_lines_mark(struct report *report, bool with_paths, struct error *err)
  * False when out of memory. */
 static bool count_shared(const struct patterns *patterns, double *all, double *shared)
 {
-    const struct model *model = patterns->report.model;
-    uint32_t *rows = rows_by_variable(&patterns->report);
+    const struct model *model = patterns->report->model;
+    uint32_t *rows = rows_by_variable(patterns->report);
     for (size_t i = 0; rows && i < model->n_reaches; i++)
         if (rows[model->reaches[i].variable] != UINT32_MAX)
             all[rows[model->reaches[i].variable]] += (double)reach_total(&model->reaches[i].sum);
@@ -525,7 +523,7 @@ static void open_interval(struct cause_sum *sum, double share, double percent)
 
 int shared_lines_add_causes(struct report *report, struct error *err)
 {
-    struct patterns view = {.report = *report}; /* nothing of it changes, or is freed */
+    struct patterns view = {.report = report};
     if (!report->model->n_reaches || report->model->n_threads < 2)
         return 0;
     double *all = calloc(report->n_rows + 1, sizeof *all), *shared = calloc(report->n_rows + 1, sizeof *shared);

@@ -66,11 +66,6 @@ static struct listing *listing_of(struct advices *advices, uint32_t module)
     return file->listing;
 }
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* --- its instructions --- */
 
 /* Whether the scope of a span is the wanted one, or inlined there; loops inside are others. */
@@ -192,7 +187,7 @@ static void put_public_name(const char *name, struct buf *out)
                                          "_sse4_1", "_evex", "_erms", "_unaligned"};
     size_t n;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        name += begins(name, before[i]) ? strlen(before[i]) : 0;
+        name += text_begins(name, before[i]) ? strlen(before[i]) : 0;
     n = strlen(name);
     for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
         const char *at = strstr(name, behind[i]);
@@ -244,9 +239,10 @@ static void put_library(const struct advices *advices, const struct code_spot *s
     else
         buf_printf(evidence, "its costliest code is in %s", library);
     put_function(model, spot, words);
-    buf_printf(
-        words, "%s: call it less often%s", facts->n_rounding ? ", which switches the rounding mode each time" : "",
-        begins(library, "libm") ? ", or have vectors of it (-O3 -ffast-math -march=native)" : ", or for more at once");
+    buf_printf(words, "%s: call it less often%s",
+               facts->n_rounding ? ", which switches the rounding mode each time" : "",
+               text_begins(library, "libm") ? ", or have vectors of it (-O3 -ffast-math -march=native)"
+                                            : ", or for more at once");
 }
 
 /* Whether the module is Netlib's BLAS or LAPACK, which is written to be read. The optimized ones of distributions have
@@ -258,7 +254,7 @@ static bool is_reference_blas(const char *path)
     const char *name = path_last(path);
     bool is_such = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        is_such = is_such || begins(name, names[i]);
+        is_such = is_such || text_begins(name, names[i]);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         is_such = is_such && !strstr(path, others[i]);
     return is_such;

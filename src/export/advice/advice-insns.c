@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+
 #define STACK_PART 0.3  /* of the instructions: with so many that use variables in the frame nothing was optimized */
 #define INSNS_FEW 4     /* instructions: so few are no loop to be judged */
 #define VECTOR_SCALAR 8 /* bytes of the widest number that no vector is needed for */
@@ -39,11 +41,6 @@ static struct insn insn_of(const char *text)
     return insn;
 }
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static bool ends(const char *text, const char *suffix)
 {
     size_t n = strlen(text), k = strlen(suffix);
@@ -63,16 +60,17 @@ enum arithmetic {
 static enum arithmetic arithmetic_of(const char *name)
 {
     bool is_number = ends(name, "sd") || ends(name, "ss") || ends(name, "pd") || ends(name, "ps");
-    if (!is_number || begins(name, "addsub"))
+    if (!is_number || text_begins(name, "addsub"))
         return ARITHMETIC_NONE;
-    if (begins(name, "add") || begins(name, "sub") || begins(name, "hadd"))
+    if (text_begins(name, "add") || text_begins(name, "sub") || text_begins(name, "hadd"))
         return ARITHMETIC_SUM;
-    if (begins(name, "fmadd") || begins(name, "fmsub") || begins(name, "fnmadd") || begins(name, "fnmsub"))
+    if (text_begins(name, "fmadd") || text_begins(name, "fmsub") || text_begins(name, "fnmadd") ||
+        text_begins(name, "fnmsub"))
         return ARITHMETIC_FUSED;
-    return begins(name, "mul")    ? ARITHMETIC_PRODUCT
-           : begins(name, "div")  ? ARITHMETIC_DIVIDE
-           : begins(name, "sqrt") ? ARITHMETIC_ROOT
-                                  : ARITHMETIC_NONE;
+    return text_begins(name, "mul")    ? ARITHMETIC_PRODUCT
+           : text_begins(name, "div")  ? ARITHMETIC_DIVIDE
+           : text_begins(name, "sqrt") ? ARITHMETIC_ROOT
+                                       : ARITHMETIC_NONE;
 }
 
 /* The number of a vector register that text begins with, -1 for anything else; *bytes: its width. */
@@ -83,7 +81,7 @@ static int register_of(const char *text, unsigned *bytes)
         unsigned bytes;
     } files[] = {{"%xmm", 16}, {"%ymm", 32}, {"%zmm", 64}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (begins(text, files[i].prefix)) {
+        if (text_begins(text, files[i].prefix)) {
             long number = strtol(text + strlen(files[i].prefix), NULL, 10);
             *bytes = files[i].bytes;
             return number >= 0 && number < CODE_REGISTERS ? (int)number : -1;
@@ -165,8 +163,8 @@ static bool is_store(const struct insn *insn)
     const char *to = destination(insn->operands);
     bool is_memory = strchr(to, '(') && !strstr(to, "(%rbp") && !strstr(to, "(%rsp") && !strstr(to, "(%rip");
     for (size_t i = 0; is_memory && i < sizeof readers / sizeof *readers; i++)
-        is_memory = !begins(insn->name, readers[i]);
-    return is_memory || begins(insn->name, "stos") || begins(insn->name, "movs ");
+        is_memory = !text_begins(insn->name, readers[i]);
+    return is_memory || text_begins(insn->name, "stos") || text_begins(insn->name, "movs ");
 }
 
 void code_facts_take(struct code_facts *facts, const char *text)
@@ -177,9 +175,10 @@ void code_facts_take(struct code_facts *facts, const char *text)
     facts->n_insns++;
     facts->n_stack += strstr(insn.operands, "(%rbp)") != NULL;
     facts->n_stores += is_store(&insn);
-    facts->n_rounding += ends(insn.name, "mxcsr") || begins(insn.name, "fldcw") || begins(insn.name, "fnstcw");
-    facts->n_integer_divides += begins(insn.name, "idiv") || (begins(insn.name, "div") && !arithmetic);
-    if (begins(insn.name, "call")) {
+    facts->n_rounding +=
+        ends(insn.name, "mxcsr") || text_begins(insn.name, "fldcw") || text_begins(insn.name, "fnstcw");
+    facts->n_integer_divides += text_begins(insn.name, "idiv") || (text_begins(insn.name, "div") && !arithmetic);
+    if (text_begins(insn.name, "call")) {
         take_call(facts, insn.operands);
         return;
     }
@@ -187,13 +186,13 @@ void code_facts_take(struct code_facts *facts, const char *text)
         take_arithmetic(facts, &insn, arithmetic);
         return;
     }
-    bool is_test = begins(insn.name, "ucomi") || begins(insn.name, "comi") || begins(insn.name, "ptest");
+    bool is_test = text_begins(insn.name, "ucomi") || text_begins(insn.name, "comi") || text_begins(insn.name, "ptest");
     int number = is_test ? -1 : register_of(destination(insn.operands), &bytes);
     if (number >= 0) {
         facts->registers[number].is_set = true;
-        facts->n_packed_integers += begins(insn.name, "padd") || begins(insn.name, "psub") ||
-                                    begins(insn.name, "pmul") || begins(insn.name, "pcmp") ||
-                                    begins(insn.name, "pand") || begins(insn.name, "por");
+        facts->n_packed_integers += text_begins(insn.name, "padd") || text_begins(insn.name, "psub") ||
+                                    text_begins(insn.name, "pmul") || text_begins(insn.name, "pcmp") ||
+                                    text_begins(insn.name, "pand") || text_begins(insn.name, "por");
     }
 }
 

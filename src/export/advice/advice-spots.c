@@ -9,11 +9,6 @@
 
 #include "base/path.h"
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 const char *code_library(const struct model *model, uint32_t module)
 {
     static const struct {
@@ -22,7 +17,7 @@ const char *code_library(const struct model *model, uint32_t module)
                      {"libc.so", "libc"}, {"libc-", "libc"}, {"libquadmath", "libquadmath"}};
     const char *name = path_last(model_text(model, module));
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
-        if (begins(name, libraries[i].prefix))
+        if (text_begins(name, libraries[i].prefix))
             return libraries[i].name;
     return NULL;
 }
@@ -234,7 +229,7 @@ static const char *label_of(const struct report *report, const struct variable *
 /* Whether the allocator works there for a function. */
 static bool is_for(const struct model *model, const char *label, uint32_t scope, uint32_t function)
 {
-    if (!begins(label, WAITS_ALLOCATOR))
+    if (!text_begins(label, WAITS_ALLOCATOR))
         return false;
     for (uint32_t at = scope; at; at = model->scopes[at].parent)
         if ((model->scopes[at].kind == SCOPE_PROC || model->scopes[at].kind == SCOPE_INLINED) &&

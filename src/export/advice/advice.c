@@ -316,9 +316,8 @@ static int gather(struct advices *advices, const struct export_job *job, struct 
         advices->has_numa = code == 0;
     }
     if (code == 0 && job->model->n_reaches) {
-        code = patterns_make(job->model, job->metric, false, &advices->patterns, &ignored);
+        code = patterns_of_report(advices->report, &advices->patterns, err);
         advices->has_patterns = code == 0;
-        code = code == ERR_MEMORY ? error_memory(err) : 0;
     }
     if (code != 0)
         advices_fini(advices);
