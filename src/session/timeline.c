@@ -18,10 +18,6 @@
 
 enum { KEPT_MIN = 200000 }; /* events, from which on levels are kept in a file */
 
-/* What the cache may hold: files that were used in so many days, of so many bytes together. */
-#define CACHE_DAYS 30
-#define CACHE_BYTES (INT64_C(2) << 30)
-
 /* --- opening --- */
 
 /* The name of the topology that a measurement has beside its logs, malloc'ed; NULL: there is none. */
@@ -102,41 +98,7 @@ static int take_topologies(struct time_stream *of, struct error *err)
     return code;
 }
 
-/* Where levels of a recording may be kept: beside it, else in the user's cache. Empty: nowhere. */
-struct kept {
-    struct buf beside, cached;
-};
-
-static void kept_init(struct kept *kept, const char *path)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *real = realpath(path, NULL);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    *kept = (struct kept){.beside = {0}};
-    buf_printf(&kept->beside, "%s" LEVELS_SUFFIX, path);
-    for (const char *at = real; at && *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    bool is_set = cache && *cache == '/';
-    if (real && (is_set || (home && *home == '/')))
-        buf_printf(&kept->cached, "%s%s/locus", is_set ? cache : home, is_set ? "" : "/.cache");
-    if (kept->cached.len_bytes && !kept->cached.failed) {
-        char *slash = strrchr(kept->cached.data, '/');
-        *slash = 0; /* the user's cache itself may not be there yet */
-        (void)mkdir(kept->cached.data, 0700);
-        *slash = '/';
-        (void)mkdir(kept->cached.data, 0700);
-        buf_printf(&kept->cached, "/%016" PRIx64 LEVELS_SUFFIX, hash);
-    }
-    free(real);
-}
-
-static void kept_fini(struct kept *kept)
-{
-    buf_fini(&kept->beside);
-    buf_fini(&kept->cached);
-}
-
-static bool find_kept(const struct kept *kept, const char *path, struct time_stream *of)
+static bool find_kept(const struct levels_places *kept, const char *path, struct time_stream *of)
 {
     const struct buf *places[] = {&kept->beside, &kept->cached};
     for (size_t i = 0; i < sizeof places / sizeof *places && !of->is_shell; i++)
@@ -145,55 +107,8 @@ static bool find_kept(const struct kept *kept, const char *path, struct time_str
     return of->is_shell;
 }
 
-/* A file of the cache. */
-struct cached_file {
-    char name[64];
-    int64_t n_bytes, used_s;
-};
-
-static int compare_used(const void *a, const void *b)
-{
-    const struct cached_file *x = a, *y = b;
-    return (x->used_s < y->used_s) - (x->used_s > y->used_s);
-}
-
-/* Removes from the cache what has not been used for long, and the oldest where there is too much. newest: the path of
- * a file in it that stays. */
-static void trim_cache(const char *newest)
-{
-    char *directory = strndup(newest, (size_t)(strrchr(newest, '/') - newest));
-    DIR *opened = directory ? opendir(directory) : NULL;
-    struct cached_file *all = NULL;
-    size_t n = 0, capacity = 0;
-    struct dirent *entry;
-    struct stat info;
-    int64_t sum_bytes = 0, now_s = time(NULL);
-    while (opened && (entry = readdir(opened))) {
-        const char *suffix = strstr(entry->d_name, LEVELS_SUFFIX);
-        if (!suffix || suffix[sizeof LEVELS_SUFFIX - 1] || strlen(entry->d_name) >= sizeof all->name ||
-            fstatat(dirfd(opened), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode) ||
-            !vec_reserve(&all, &capacity, n + 1, sizeof *all))
-            continue;
-        int64_t used_s = info.st_atim.tv_sec > info.st_mtim.tv_sec ? info.st_atim.tv_sec : info.st_mtim.tv_sec;
-        all[n] = (struct cached_file){.n_bytes = info.st_size, .used_s = used_s};
-        (void)snprintf(all[n++].name, sizeof all->name, "%s", entry->d_name);
-    }
-    if (n)
-        qsort(all, n, sizeof *all, compare_used);
-    for (size_t i = 0; i < n; i++) {
-        bool is_newest = strcmp(all[i].name, strrchr(newest, '/') + 1) == 0;
-        sum_bytes += all[i].n_bytes;
-        if (!is_newest && (sum_bytes > CACHE_BYTES || now_s - all[i].used_s > CACHE_DAYS * INT64_C(86400)))
-            (void)unlinkat(dirfd(opened), all[i].name, 0);
-    }
-    free(all);
-    free(directory);
-    if (opened)
-        (void)closedir(opened);
-}
-
 /* Makes levels in a file that is kept: making them takes long. ERR_IO: there is no place for it. */
-static int make_kept(const struct kept *kept, struct time_stream *of, struct error *err)
+static int make_kept(const struct levels_places *kept, struct time_stream *of, struct error *err)
 {
     int code = ERR_IO;
     if (!kept->beside.failed)
@@ -201,7 +116,7 @@ static int make_kept(const struct kept *kept, struct time_stream *of, struct err
     if (code == ERR_IO && kept->cached.len_bytes && !kept->cached.failed) {
         code = levels_make_kept(of->stream, &of->key, kept->cached.data, &of->levels, err);
         if (code == 0)
-            trim_cache(kept->cached.data);
+            levels_trim_cache(kept->cached.data);
     }
     return code;
 }
@@ -224,7 +139,7 @@ static int read_one(const struct recording *wanted, const struct stream_namer *n
 }
 
 /* Reads a recording, and makes its levels; kept: where they are kept if they are worth it, NULL: nowhere. */
-static int make_levels(const struct stream_namer *namer, const struct kept *kept, struct time_stream *of,
+static int make_levels(const struct stream_namer *namer, const struct levels_places *kept, struct time_stream *of,
                        struct error *err)
 {
     int code = read_one(of->wanted, namer, &of->stream, err);
@@ -241,16 +156,16 @@ static int make_levels(const struct stream_namer *namer, const struct kept *kept
 static int open_one(struct recording *wanted, const struct stream_namer *namer, struct time_stream *of,
                     struct error *err)
 {
-    struct kept kept;
+    struct levels_places kept;
     int code = 0;
-    kept_init(&kept, wanted->file);
+    levels_places_init(&kept, wanted->file, true);
     of->wanted = wanted;
     of->key = levels_key_of(wanted->file);
     bool is_plain = !wanted->has_couplebreak && !wanted->buffer; /* else its levels are not those of the whole file */
     if (!is_plain || !find_kept(&kept, wanted->file, of))
         code = make_levels(namer, is_plain ? &kept : NULL, of, err);
     code = code ? code : take_topologies(of, err);
-    kept_fini(&kept);
+    levels_places_fini(&kept);
     return code;
 }
 

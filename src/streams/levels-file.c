@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Levels in a file, which is mapped as it lies: header, rows, stays, blocks, tops, times, tasks and texts. It is of one
- * recording of one size and time, and of one version of ours; whatever else it is, it is made anew. A sum over all of
- * it tells damage. */
+/* Levels in a file, which is mapped as it lies: header, rows, stays, blocks, tops, times, tasks, texts and an index
+ * (parts.h). It is of one recording of one size and time, and of one version of ours; whatever else it is, it is made
+ * anew. A sum over all of it tells damage; header and index have sums of their own, for who reads nothing else. */
 #include "config.h"
 
 #include "streams/levels.h"
@@ -16,9 +16,10 @@
 
 #include "base/input.h"
 #include "streams/levels-file.h"
+#include "streams/parts.h"
 
 #define MAGIC "LOCUSTIM"
-enum { FILE_VERSION = 2, CHUNK = 1 << 20, N_TEXTS = 7 };
+enum { FILE_VERSION = 3, CHUNK = 1 << 20, N_TEXTS = 7 };
 
 /* What is known of a task. */
 struct file_task {
@@ -32,6 +33,7 @@ struct levels_file_header {
     uint32_t version, header_bytes;
     char program[32]; /* version that made it */
     uint64_t sum;     /* of all words, this one as 0 */
+    uint64_t own_sum; /* of the header, both as 0 */
     /* of the recording: its size, when it was written, and what it can know */
     uint64_t input_bytes;
     int64_t input_s, input_ns;
@@ -41,6 +43,7 @@ struct levels_file_header {
     /* of the levels */
     uint64_t n_cpus, n_cut;
     uint64_t n_rows, n_stays, n_blocks, n_tops, n_times, n_tasks, n_text_bytes;
+    uint64_t n_index_bytes; /* its sums are its own */
 };
 
 _Static_assert(sizeof(struct levels_file_header) % 8 == 0 && sizeof(struct level_row) % 8 == 0 &&
@@ -225,6 +228,9 @@ void levels_file_put_head(struct levels_file *file, const struct levels *levels)
     *file->header = header_for(file->key);
     describe(file->header, levels, file->stream);
     file->header->n_text_bytes = file->texts.len_bytes;
+    file->header->n_index_bytes = file->index.len_bytes;
+    file->header->own_sum = add_words(0, file->header, sizeof *file->header);
+    file->failed = file->index.failed;
     levels_file_put(file, file->header, sizeof *file->header);
     levels_file_put(file, levels->rows, levels->n_rows * sizeof *levels->rows);
 }
@@ -238,6 +244,7 @@ static void put_end(struct levels_file *file)
         levels_file_put(file, &row, sizeof row);
     }
     levels_file_put(file, file->texts.data, file->texts.len_bytes);
+    levels_file_put(file, file->index.data, file->index.len_bytes);
     file->header->sum = file->sum;
     file->failed = file->failed ||
                    pwrite(file->fd, file->header, sizeof *file->header, 0) != (ssize_t)sizeof *file->header ||
@@ -270,6 +277,7 @@ void levels_file_drop(struct levels_file *file)
     if (file->fd >= 0)
         (void)close(file->fd);
     buf_fini(&file->texts);
+    buf_fini(&file->index);
     buf_fini(&file->name);
     free(file->header);
     file->fd = -1;
@@ -295,20 +303,27 @@ static bool fits(const struct levels_file_header *header, uint64_t n_file)
            add_part(&at, header->n_tops, sizeof(struct level_top), n_file) &&
            add_part(&at, header->n_times, sizeof(int64_t), n_file) &&
            add_part(&at, header->n_tasks, sizeof(struct file_task), n_file) &&
-           add_part(&at, header->n_text_bytes, 1, n_file) && at == n_file && header->tier <= STREAM_TIER_NONE &&
-           header->clock <= STREAM_CLOCK_COUNTER && header->n_stream_cpus <= STREAM_NO_CPU &&
-           header->begin_ns <= header->end_ns;
+           add_part(&at, header->n_text_bytes, 1, n_file) && add_part(&at, header->n_index_bytes, 1, n_file) &&
+           at == n_file && header->tier <= STREAM_TIER_NONE && header->clock <= STREAM_CLOCK_COUNTER &&
+           header->n_stream_cpus <= STREAM_NO_CPU && header->begin_ns <= header->end_ns;
 }
 
-/* Whether the file is that of the recording as it is now, and whole. */
+/* Whether the file is that of the recording as it is now, by its head. */
+static bool is_wanted(int fd, uint64_t n_file, const struct levels_file_header *wanted,
+                      struct levels_file_header *header)
+{
+    return n_file >= sizeof *header && pread(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header &&
+           memcmp(header->magic, wanted->magic, sizeof header->magic) == 0 && header->version == wanted->version &&
+           header->header_bytes == wanted->header_bytes && memcmp(header->program, wanted->program, 32) == 0 &&
+           header->input_bytes == wanted->input_bytes && header->input_s == wanted->input_s &&
+           header->input_ns == wanted->input_ns && fits(header, n_file);
+}
+
+/* The same, and whole. */
 static bool is_whole(int fd, uint64_t n_file, const struct levels_file_header *wanted,
                      struct levels_file_header *header)
 {
-    if (n_file < sizeof *header || pread(fd, header, sizeof *header, 0) != (ssize_t)sizeof *header ||
-        memcmp(header->magic, wanted->magic, sizeof header->magic) != 0 || header->version != wanted->version ||
-        header->header_bytes != wanted->header_bytes || memcmp(header->program, wanted->program, 32) != 0 ||
-        header->input_bytes != wanted->input_bytes || header->input_s != wanted->input_s ||
-        header->input_ns != wanted->input_ns || !fits(header, n_file))
+    if (!is_wanted(fd, n_file, wanted, header))
         return false;
     struct levels_file_header first = *header;
     char *chunk = malloc(CHUNK);
@@ -402,18 +417,51 @@ static struct stream *make_shell(const struct levels_file_header *header, const 
     return ok ? shell : NULL;
 }
 
+/* Opens what levels_make_kept has kept, if somebody may be believed who has written it; -1: it is not. */
+static int open_trusted(const char *path, const struct levels_key *key, uint64_t *n_file)
+{
+    struct stat info;
+    int fd = key->n_bytes ? input_open(AT_FDCWD, path, 0, &info) : -1;
+    bool is_trusted = fd >= 0 && (info.st_uid == geteuid() || info.st_uid == 0 || info.st_uid == key->owner);
+    if (fd >= 0 && !is_trusted)
+        (void)close(fd);
+    *n_file = is_trusted ? (uint64_t)info.st_size : 0;
+    return is_trusted ? fd : -1;
+}
+
+struct parts_index *levels_read_index(const struct levels_key *key, const char *path)
+{
+    struct levels_file_header wanted = header_for(key), header, plain;
+    uint64_t n_file;
+    void *at = MAP_FAILED;
+    int fd = open_trusted(path, key, &n_file);
+    bool is_there = fd >= 0 && is_wanted(fd, n_file, &wanted, &header) && header.n_index_bytes > 0;
+    if (is_there) {
+        plain = header;
+        plain.sum = plain.own_sum = 0;
+        is_there = add_words(0, &plain, sizeof plain) == header.own_sum;
+        at = is_there ? mmap(NULL, n_file, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return at == MAP_FAILED ? NULL : parts_index_take(at, n_file, n_file - header.n_index_bytes);
+}
+
+uint64_t levels_sum(const void *bytes, size_t n_bytes)
+{
+    return add_words(0, bytes, n_bytes);
+}
+
 bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
                 struct stream **shell, uint64_t *n_events)
 {
     struct levels_file_header wanted = header_for(key), header;
-    struct stat info;
+    uint64_t n_file;
     *shell = NULL;
-    int fd = key->n_bytes ? input_open(AT_FDCWD, path, 0, &info) : -1;
+    int fd = open_trusted(path, key, &n_file);
     if (fd < 0)
         return false;
-    bool is_trusted = info.st_uid == geteuid() || info.st_uid == 0 || info.st_uid == key->owner;
-    bool is_there = is_trusted && is_whole(fd, (uint64_t)info.st_size, &wanted, &header) &&
-                    map(fd, (size_t)info.st_size, &header, levels);
+    bool is_there = is_whole(fd, n_file, &wanted, &header) && map(fd, n_file, &header, levels);
     if (is_there) {
         const struct file_task *tasks = (void *)(levels->times + levels->n_times);
         const char *texts = (const char *)(tasks + header.n_tasks);

@@ -15,7 +15,8 @@ struct levels_file {
     const struct levels_key *key;
     const char *path;
     struct buf name;                   /* that it may have until it is whole */
-    struct buf texts;                  /* that it ends with */
+    struct buf texts;                  /* behind the levels */
+    struct buf index;                  /* that it ends with (parts.h), set before the head is put */
     struct levels_file_header *header; /* of what is written */
     int fd;                            /* -1: nothing is open */
     uint64_t sum;

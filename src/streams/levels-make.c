@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "streams/couplebreak.h"
 #include "streams/levels-file.h"
+#include "streams/parts.h"
 #include "streams/schedule.h"
 
 /* --- from pieces of a schedule to stays --- */
@@ -74,6 +75,8 @@ struct making {
     struct slab *slab;
     int32_t sample_id;
     bool failed;
+    struct parts_making *parts; /* NULL: no index is made */
+    const struct schedule *sched;
 };
 
 static uint64_t row_hash(const void *item)
@@ -257,6 +260,7 @@ static void take(struct making *making, struct growing *row, struct level_stay s
 static void take_piece(void *context, const struct schedule_piece *piece)
 {
     struct making *making = context;
+    parts_making_piece(making->parts, making->sched, piece);
     struct level_stay stay = {piece->from_ns, piece->to_ns, piece->task, LEVEL_RUNNING, piece->state, 0};
     bool is_run = piece->state == SCHEDULE_RUNNING, has_cpu = piece->cpu != STREAM_NO_CPU;
     if (is_run && has_cpu)
@@ -274,6 +278,7 @@ static void take_piece(void *context, const struct schedule_piece *piece)
 static void take_run(void *context, const struct schedule_run *run)
 {
     struct making *making = context;
+    parts_making_run(making->parts, making->sched, run);
     struct growing *row = row_of(making, LEVEL_TASK, run->task);
     if (!row)
         return;
@@ -312,6 +317,7 @@ static void take_event(void *context, const struct stream_event *event)
 {
     struct making *making = context;
     unsigned marks = marks_of(making, event);
+    parts_making_event(making->parts, making->sched, event);
     if (event->cpu != STREAM_NO_CPU)
         count_row(row_of(making, LEVEL_CPU, event->cpu), marks, event->t_ns);
     if (event->task > 0)
@@ -349,16 +355,19 @@ static int compare_rows(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Follows the schedule. CPUs without any event have rows, too.  err: ERR_MEMORY */
-static int follow(struct making *making, struct error *err)
+/* Follows the schedule. CPUs without any event have rows, too. index: that of its parts goes there.  err: ERR_MEMORY */
+static int follow(struct making *making, struct buf *index, struct error *err)
 {
     const struct stream *stream = making->stream;
     const struct schedule_sink sink = {take_piece, take_run, take_event, making, true};
     struct schedule sched = {0};
+    making->sched = &sched;
     for (uint32_t cpu = 0; cpu < stream->n_cpus && cpu < STREAM_NO_CPU && !making->failed; cpu++)
         (void)row_of(making, LEVEL_CPU, (int32_t)cpu);
     making->n_cpus = making->failed ? 0 : making->n;
     int code = making->failed ? error_memory(err) : schedule_analyse(stream, NULL, &sink, &sched, err);
+    if (code == 0 && index)
+        parts_making_put(making->parts, &sched, index);
     schedule_close(&sched);
     for (size_t i = 0; code == 0 && i < making->n; i++)
         if (making->rows[i].known_ns < making->levels->end_ns)
@@ -480,7 +489,9 @@ static int make(const struct stream *stream, struct levels_file *file, struct le
     levels->end_ns = stream->n_events ? stream->events[stream->n_events - 1].t_ns : 0;
     making.sample_id = stream_find_id(stream, "locus/sample");
     making.sample_id = making.sample_id == STREAM_ID_NONE ? STREAM_ID_LOST : making.sample_id;
-    int code = making.recent ? follow(&making, err) : error_memory(err);
+    making.parts = file ? parts_making_new(stream) : NULL;
+    int code = making.recent ? follow(&making, file ? &file->index : NULL, err) : error_memory(err);
+    parts_making_free(making.parts);
     if (code == 0)
         code = fill(&making, file, err);
     free_slabs(&making);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "streams/stream.h"
 
@@ -22,6 +23,8 @@ enum level_part { LEVEL_RUNNING, LEVEL_WOKEN, LEVEL_PREEMPTED, LEVEL_UNKNOWN, LE
 enum level_mark { LEVEL_EVENT, LEVEL_LOST, LEVEL_TWIN, LEVEL_SAMPLE, LEVEL_MARKS };
 
 #define LEVEL_NO_KEY INT32_MIN
+
+struct parts_index;
 
 struct level_stay {
     int64_t from_ns, to_ns;
@@ -162,5 +165,27 @@ int levels_make_kept(const struct stream *stream, const struct levels_key *key, 
  * recording has. */
 bool levels_map(const char *recording, const struct levels_key *key, const char *path, struct levels *levels,
                 struct stream **shell, uint64_t *n_events);
+
+/* The index of such a file (parts.h); NULL: there is none. */
+struct parts_index *levels_read_index(const struct levels_key *key, const char *path);
+
+/* The sum over words by which damage is told.  ctx: any */
+uint64_t levels_sum(const void *bytes, size_t n_bytes);
+
+/* Where levels of a recording may be kept: beside it, else in the user's cache. Empty: nowhere. */
+struct levels_places {
+    struct buf beside, cached;
+};
+
+/* make: the cache's directory if it is not there. */
+void levels_places_init(struct levels_places *places, const char *recording, bool make);
+void levels_places_fini(struct levels_places *places);
+
+/* Removes from the cache what has not been used for long, and the oldest where there is too much. newest: the path of
+ * a file in it that stays. */
+void levels_trim_cache(const char *newest);
+
+/* The index that is kept of a recording as it is now, wherever; NULL: none. */
+struct parts_index *levels_find_index(const char *recording);
 
 #endif

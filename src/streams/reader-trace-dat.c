@@ -41,6 +41,7 @@ struct cpu_reader {
     uint64_t lost;         /* before the event, with has_lost; 0: not known how many */
     int64_t t_ns, last_ns; /* of the event, and of the one before */
     const unsigned char *payload;
+    const unsigned char *stop; /* the first event that is not wanted, NULL: all are */
     uint32_t n_payload;
     uint16_t cpu;
     bool has_lost;
@@ -250,7 +251,7 @@ static int merge_cpus(struct loader *loader, struct stream *stream)
         if (!put_event(loader, stream, cpu))
             return loader->code ? loader->code : error_memory(loader->dat->err);
         stream_pass(stream, stream->n_events);
-        if (!next_event(loader, cpu))
+        if (!next_event(loader, cpu) || cpu->payload == cpu->stop)
             loader->heap[0] = loader->heap[--loader->n_heap];
         if (loader->n_heap)
             sift_down(loader, 0);
@@ -374,28 +375,46 @@ static int set_up_stream(struct stream *stream, const struct trace_dat *dat, str
     return code ? code : read_tasks(stream, &dat->formats.tasks, err);
 }
 
+/* Makes ready for decoding; loader_fini frees what it has.  err: ERR_FORMAT, ERR_MEMORY */
+static int loader_init(struct loader *loader, const struct stream *stream, struct trace_dat *dat, struct error *err)
+{
+    *loader = (struct loader){.dat = dat};
+    loader->layout = (struct page_layout){
+        .page_bytes = dat->page_bytes, .is_swapped = dat->is_swapped, .is_big_endian = dat->is_big_endian};
+    read_page_layout(dat, &loader->layout);
+    int code = check_layout(dat, &loader->layout);
+    if (code == 0)
+        code = read_common(stream, &loader->layout, err);
+    loader->cpus = calloc(dat->n_cpu_data + 1, sizeof *loader->cpus);
+    loader->heap = calloc(dat->n_cpu_data + 1, sizeof *loader->heap);
+    return code == 0 && (!loader->cpus || !loader->heap) ? error_memory(err) : code;
+}
+
+static void loader_fini(struct loader *loader)
+{
+    free(loader->cpus);
+    free(loader->heap);
+}
+
+/* Lets the CPU of pages [i] go on behind so many bytes of them. */
+static void set_pages(struct loader *loader, size_t i, uint64_t n_passed)
+{
+    const struct trace_dat_cpu *pages = &loader->dat->cpus[i];
+    loader->cpus[i] = (struct cpu_reader){.cpu = (uint16_t)pages->cpu,
+                                          .last_ns = INT64_MIN,
+                                          .page = loader->dat->data + pages->offset + n_passed,
+                                          .n_bytes_left = pages->n_bytes - n_passed};
+}
+
 static int load_events(struct stream *stream, struct trace_dat *dat, struct error *err)
 {
-    struct loader loader = {.dat = dat};
+    struct loader loader;
     uint64_t n_bytes = 0;
-    loader.layout = (struct page_layout){
-        .page_bytes = dat->page_bytes, .is_swapped = dat->is_swapped, .is_big_endian = dat->is_big_endian};
-    read_page_layout(dat, &loader.layout);
-    int code = check_layout(dat, &loader.layout);
-    if (code == 0)
-        code = read_common(stream, &loader.layout, err);
-    loader.cpus = calloc(dat->n_cpu_data + 1, sizeof *loader.cpus);
-    loader.heap = calloc(dat->n_cpu_data + 1, sizeof *loader.heap);
-    if (code == 0 && (!loader.cpus || !loader.heap))
-        code = error_memory(err);
+    int code = loader_init(&loader, stream, dat, err);
     for (size_t i = 0; i < dat->n_cpu_data && code == 0; i++) {
-        struct cpu_reader *cpu = &loader.cpus[i];
-        cpu->cpu = (uint16_t)dat->cpus[i].cpu;
-        cpu->last_ns = INT64_MIN;
-        cpu->page = dat->data + dat->cpus[i].offset;
-        cpu->n_bytes_left = dat->cpus[i].n_bytes;
+        set_pages(&loader, i, 0);
         n_bytes += dat->cpus[i].n_bytes;
-        if (next_event(&loader, cpu))
+        if (next_event(&loader, &loader.cpus[i]))
             loader.heap[loader.n_heap++] = (uint32_t)i;
         code = loader.code;
     }
@@ -403,8 +422,48 @@ static int load_events(struct stream *stream, struct trace_dat *dat, struct erro
         stream_expect_events(stream, n_bytes / EVENT_BYTES_LIKELY);
         code = merge_cpus(&loader, stream);
     }
-    free(loader.cpus);
-    free(loader.heap);
+    loader_fini(&loader);
+    return code;
+}
+
+/* Brings the CPU of pages [i] to a place; false, with loader->code, when there is no such event. */
+static bool go_to(struct loader *loader, size_t i, const struct stream_place *from)
+{
+    const struct trace_dat_cpu *pages = &loader->dat->cpus[i];
+    struct cpu_reader *cpu = &loader->cpus[i];
+    const unsigned char *record = loader->dat->data + from->record;
+    if (from->record < pages->offset || from->record - pages->offset >= pages->n_bytes)
+        return fail_at(loader, loader->dat->data, "an event is not where it was");
+    set_pages(loader, i, (from->record - pages->offset) / loader->layout.page_bytes * loader->layout.page_bytes);
+    while (next_event(loader, cpu) && cpu->payload < record) /* the page has it, unless it is another one */
+        ;
+    if (loader->code == 0 && cpu->payload != record)
+        (void)fail_at(loader, record, "there is no event any more");
+    cpu->last_ns = from->last_ns;
+    cpu->lost = from->lost;
+    cpu->has_lost = from->has_lost;
+    return loader->code == 0;
+}
+
+static int read_trace_dat_part(struct stream *stream, const struct stream_place *from, const struct stream_place *to,
+                               size_t n_cpus, struct stream *read, struct error *err)
+{
+    struct trace_dat *dat = stream->reader_data;
+    struct loader loader;
+    dat->err = err;
+    int code = loader_init(&loader, stream, dat, err);
+    for (size_t i = 0; i < dat->n_cpu_data && code == 0; i++) {
+        uint32_t number = dat->cpus[i].cpu;
+        if (number >= n_cpus || from[number].record == to[number].record)
+            continue;
+        if (go_to(&loader, i, &from[number]))
+            loader.heap[loader.n_heap++] = (uint32_t)i;
+        loader.cpus[i].stop = to[number].record == UINT64_MAX ? NULL : dat->data + to[number].record;
+        code = loader.code;
+    }
+    code = code ? code : merge_cpus(&loader, read);
+    loader_fini(&loader);
+    dat->err = NULL;
     return code;
 }
 
@@ -443,7 +502,7 @@ static int read_trace_dat(const struct stream_input *input, const struct stream_
         code = stream_take_formats(stream, formats, err);
     if (code == 0)
         code = set_up_stream(stream, dat, err);
-    if (code == 0)
+    if (code == 0 && !stream->part)
         code = load_events(stream, dat, err);
     stream->tier = tier_of(stream);
     dat->err = NULL;
@@ -457,5 +516,8 @@ static void close_trace_dat(struct stream *stream)
     free(stream->reader_data);
 }
 
-const struct stream_reader stream_reader_trace_dat = {
-    .name = "trace.dat", .fits = fits_trace_dat, .read = read_trace_dat, .close = close_trace_dat};
+const struct stream_reader stream_reader_trace_dat = {.name = "trace.dat",
+                                                      .fits = fits_trace_dat,
+                                                      .read = read_trace_dat,
+                                                      .close = close_trace_dat,
+                                                      .read_part = read_trace_dat_part};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "streams/parts.h"
 #include "streams/schedule.h"
 
 extern const struct stream_reader stream_reader_measurement, stream_reader_perf, stream_reader_sched,
@@ -65,33 +66,47 @@ static int not_known(const char *path, struct error *err)
     return code;
 }
 
-int stream_open(const char *path, const struct stream_options *options, struct stream **stream, struct error *err)
+/* Opens a recording; part: see stream_open_empty, NULL: all of it is read. */
+static int open_with(const char *path, const struct stream_options *known, struct stream_part *part,
+                     struct stream **stream, struct error *err)
 {
-    struct stream_options known = {0};
     unsigned char head[STREAM_HEAD_BYTES + 1];
     struct stream_input input;
     int code = look_at(path, &input, head, err);
     size_t i = 0;
-    if (options)
-        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     while (code == 0 && stream_readers_at(i) && !stream_readers_at(i)->fits(&input))
         i++;
-    if (code != 0 || !stream_readers_at(i))
-        return code ? code : not_known(path, err);
-    struct stream *opened = calloc(1, sizeof *opened);
-    if (!opened)
-        return error_memory(err);
+    struct stream *opened = code == 0 && stream_readers_at(i) ? calloc(1, sizeof *opened) : NULL;
+    if (!opened) {
+        stream_part_free(part);
+        return code ? code : stream_readers_at(i) ? error_memory(err) : not_known(path, err);
+    }
+    opened->part = part;
     opened->reader = stream_readers_at(i);
     opened->kind = opened->reader->name;
     opened->path = strdup(path);
-    code = opened->path ? opened->reader->read(&input, &known, opened, err) : error_memory(err);
-    if (code == 0)
-        code = stream_finish(opened, known.couplebreak, err);
+    code = opened->path ? opened->reader->read(&input, known, opened, err) : error_memory(err);
+    if (code == 0 && !part)
+        code = stream_finish(opened, known->couplebreak, err);
     if (code != 0)
         stream_close(opened);
     else
         *stream = opened;
     return code;
+}
+
+int stream_open(const char *path, const struct stream_options *options, struct stream **stream, struct error *err)
+{
+    struct stream_options known = {0};
+    if (options)
+        memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+    return open_with(path, &known, NULL, stream, err);
+}
+
+int stream_open_empty(const char *path, struct stream_part *part, struct stream **stream, struct error *err)
+{
+    const struct stream_options none = {0};
+    return open_with(path, &none, part, stream, err);
 }
 
 /* --- switches that are made of the kernel's records of one side --- */

@@ -15,6 +15,13 @@ struct stream_input {
     size_t n_head;
 };
 
+/* Where a CPU goes on: record of its next event (UINT64_MAX: none), and what came before. */
+struct stream_place {
+    uint64_t record;
+    int64_t last_ns;         /* of the event before, INT64_MIN: none */
+    uint64_t lost, has_lost; /* how many records were lost between both, and whether any were */
+};
+
 enum { STREAM_HEAD_BYTES = 4096, STREAM_ASK_FORMATS = 1 };
 
 struct stream_reader {
@@ -30,6 +37,11 @@ struct stream_reader {
      * stream is closed. NULL: record and n_bytes are a place in stream.bytes. */
     bool (*payload)(const struct stream *stream, const struct stream_event *event, const unsigned char **bytes,
                     size_t *n_bytes);
+    /* Appends to read the events of a stream that was read with stream.part set, and therefore without events: of each
+     * of n_cpus CPUs from a place to another one. NULL: a place in its file is none of an event.  err: ERR_FORMAT,
+     * ERR_MEMORY */
+    int (*read_part)(struct stream *stream, const struct stream_place *from, const struct stream_place *to,
+                     size_t n_cpus, struct stream *read, struct error *err);
     /* Instead of stream.formats. NULL: nothing is printed where there are no formats. Either may return
      * STREAM_ASK_FORMATS for events that those print. */
     int (*put_latency)(const struct stream *stream, const struct stream_event *event, struct buf *out,
@@ -94,6 +106,18 @@ bool stream_count_task(struct stream *stream, int32_t task, uint64_t n);
 
 /* The clock by the name that the kernel gives it in tracing ("local", "mono", ...). */
 enum stream_clock stream_clock_of(const char *name);
+
+/* As stream_open of a file, with part set, which belongs to it then, also on failure: no events are read.
+ * err: as stream_open */
+int stream_open_empty(const char *path, struct stream_part *part, struct stream **stream, struct error *err);
+
+/* Sorts the events by time and CPU; what is equal keeps its order. False when out of memory. */
+bool stream_sort(struct stream *stream);
+
+/* The names that tasks had when, as bytes; and takes them again. take: false when out of memory.  put, err: buf.failed
+ */
+void stream_names_put(const struct stream *stream, struct buf *out);
+bool stream_names_take(struct stream *stream, const char *bytes, size_t n_bytes);
 
 /* Brings the events of a stream that has been filled into their order, makes the twins, and counts. Called by
  * stream_open after read().  err: ERR_MEMORY, ERR_FORMAT */

@@ -8,6 +8,7 @@
 
 #include "base/search.h"
 #include "streams/couplebreak.h"
+#include "streams/parts.h"
 #include "streams/readers.h"
 
 #define NEVER INT64_MIN
@@ -111,7 +112,8 @@ static void put_piece(struct schedule *sched, struct schedule_piece piece)
 /* --- what a task has done until now --- */
 
 /* The task has been in its state until to_ns, as far as is known. */
-static void task_close(struct schedule *sched, struct schedule_task *task, int64_t to_ns, uint8_t state)
+static void task_close_for(struct schedule *sched, struct schedule_task *task, int64_t to_ns, uint8_t state,
+                           uint16_t next_cpu)
 {
     int64_t from_ns = task->since_ns;
     task->known_ns = to_ns > task->known_ns ? to_ns : task->known_ns;
@@ -120,8 +122,17 @@ static void task_close(struct schedule *sched, struct schedule_task *task, int64
     task->ns[state] += to_ns - from_ns;
     if (state == SCHEDULE_RUNNING && to_ns - from_ns > task->run_max_ns)
         task->run_max_ns = to_ns - from_ns;
-    put_piece(sched, (struct schedule_piece){from_ns, to_ns, task->task,
-                                             task->last_cpu < 0 ? STREAM_NO_CPU : (uint16_t)task->last_cpu, state});
+    put_piece(sched, (struct schedule_piece){.from_ns = from_ns,
+                                             .to_ns = to_ns,
+                                             .task = task->task,
+                                             .cpu = task->last_cpu < 0 ? STREAM_NO_CPU : (uint16_t)task->last_cpu,
+                                             .next_cpu = next_cpu,
+                                             .state = state});
+}
+
+static void task_close(struct schedule *sched, struct schedule_task *task, int64_t to_ns, uint8_t state)
+{
+    task_close_for(sched, task, to_ns, state, STREAM_NO_CPU);
 }
 
 static void task_set(const struct schedule *sched, struct schedule_task *task, uint8_t state, int64_t t_ns)
@@ -173,7 +184,7 @@ static void cpu_close(struct schedule *sched, struct schedule_cpu *cpu, int64_t 
     bool is_cut = clip(sched, &from_ns, &to_ns);
     if (is_cut && cpu->current == 0) {
         cpu->idle_ns += to_ns - from_ns;
-        put_piece(sched, (struct schedule_piece){from_ns, to_ns, 0, cpu->cpu, SCHEDULE_RUNNING});
+        put_piece(sched, (struct schedule_piece){from_ns, to_ns, 0, cpu->cpu, STREAM_NO_CPU, SCHEDULE_RUNNING});
     } else if (is_cut && cpu->current != SCHEDULE_NOBODY) {
         cpu->running_ns += to_ns - from_ns;
     }
@@ -330,6 +341,15 @@ static uint8_t state_until_run(const struct schedule_task *task)
     }
 }
 
+/* A task has waited for a CPU, if it has. */
+static void cpu_waited(const struct schedule *sched, struct schedule_cpu *cpu, uint8_t state, int64_t from_ns,
+                       int64_t to_ns)
+{
+    bool is_ready = state == SCHEDULE_WOKEN || state == SCHEDULE_PREEMPTED;
+    if (is_ready && clip(sched, &from_ns, &to_ns))
+        cpu->waited_ns += to_ns - from_ns;
+}
+
 /* A task comes onto a CPU (NULL: it is not known which). */
 static void come(struct schedule *sched, struct schedule_cpu *cpu, int32_t number, int64_t t_ns)
 {
@@ -343,12 +363,10 @@ static void come(struct schedule *sched, struct schedule_cpu *cpu, int32_t numbe
     task_after_gaps(sched, task);
     if (task->state == SCHEDULE_RUNNING)
         leave_other(sched, task, cpu, t_ns);
-    bool is_counted = is_inside(sched, t_ns),
-         is_ready = task->state == SCHEDULE_WOKEN || task->state == SCHEDULE_PREEMPTED;
-    int64_t from_ns = task->since_ns, to_ns = t_ns;
-    if (cpu && is_ready && clip(sched, &from_ns, &to_ns))
-        cpu->waited_ns += to_ns - from_ns;
-    task_close(sched, task, t_ns, state_until_run(task));
+    bool is_counted = is_inside(sched, t_ns);
+    if (cpu)
+        cpu_waited(sched, cpu, task->state, task->since_ns, t_ns);
+    task_close_for(sched, task, t_ns, state_until_run(task), cpu ? cpu->cpu : STREAM_NO_CPU);
     task->off_ns = task->left_ns == NEVER ? -1 : t_ns - task->left_ns;
     task->latency_ns = task->state == SCHEDULE_WOKEN ? t_ns - task->woken_ns : -1;
     if (is_counted && task->latency_ns >= 0 && !(sched->sink && sched->sink->is_brief))
@@ -516,6 +534,167 @@ void schedule_close(struct schedule *sched)
     free(sched->waits);
     slots_fini(&sched->slots);
     *sched = (struct schedule){0};
+}
+
+/* --- from a place within the stream, up to another one --- */
+
+void schedule_stand_take(const struct schedule *sched, struct schedule_stand *stand)
+{
+    for (size_t i = 0; i < sched->n_tasks; i++) {
+        const struct schedule_task *task = &sched->tasks[i];
+        stand->tasks[i] = (struct schedule_task_stand){.task = task->task,
+                                                       .last_cpu = task->last_cpu,
+                                                       .from_cpu = task->from_cpu,
+                                                       .since_ns = task->since_ns,
+                                                       .known_ns = task->known_ns,
+                                                       .left_ns = task->left_ns,
+                                                       .woken_ns = task->woken_ns,
+                                                       .off_ns = task->off_ns,
+                                                       .latency_ns = task->latency_ns,
+                                                       .n_gaps = task->n_gaps,
+                                                       .end_cpu = STREAM_NO_CPU,
+                                                       .state = task->state};
+    }
+    for (size_t i = 0; i < sched->n_cpus; i++) {
+        const struct schedule_cpu *cpu = &sched->cpus[i];
+        stand->cpus[i] = (struct schedule_cpu_stand){
+            .since_ns = cpu->since_ns, .last_ns = cpu->last_ns, .current = cpu->current, .is_seen = cpu->is_seen};
+    }
+    stand->n_tasks = sched->n_tasks;
+    stand->n_cpus = sched->n_cpus;
+    stand->n_gaps = sched->n_gaps;
+}
+
+/* What a CPU ran at a place ends. */
+static bool end_on_cpu(struct schedule_stand *stand, const struct schedule_piece *piece)
+{
+    struct schedule_cpu_stand *cpu = piece->cpu < stand->n_cpus ? &stand->cpus[piece->cpu] : NULL;
+    if (piece->cpu == STREAM_NO_CPU)
+        return true;
+    if (!cpu || cpu->has_end || (cpu->current != piece->task && cpu->current != SCHEDULE_NOBODY))
+        return false;
+    cpu->has_end = true;
+    cpu->end_current = piece->task;
+    cpu->begin_ns = piece->from_ns;
+    cpu->end_ns = piece->to_ns;
+    return true;
+}
+
+/* What a task did at a place; NULL: it had not been met. */
+static struct schedule_task_stand *stand_of(const struct schedule *sched, struct schedule_stand *stand, int32_t number)
+{
+    const struct schedule_task *task = task_find(sched, number);
+    size_t i = task ? (size_t)(task - sched->tasks) : SIZE_MAX;
+    return i < stand->n_tasks ? &stand->tasks[i] : NULL;
+}
+
+bool schedule_stand_piece(const struct schedule *sched, struct schedule_stand *stand,
+                          const struct schedule_piece *piece)
+{
+    bool runs = piece->state == SCHEDULE_RUNNING;
+    struct schedule_task_stand *at = piece->task ? stand_of(sched, stand, piece->task) : NULL;
+    if (piece->task == 0)
+        return end_on_cpu(stand, piece);
+    if (!at || at->has_end)
+        return false;
+    bool is_known = at->state != SCHEDULE_UNKNOWN && at->state != SCHEDULE_DEAD &&
+                    runs == (at->state == SCHEDULE_RUNNING) && piece->from_ns == at->since_ns;
+    bool is_late = runs && (at->state == SCHEDULE_UNKNOWN || at->state == SCHEDULE_WOKEN);
+    at->has_end = is_known || is_late;
+    at->is_late = !is_known && is_late;
+    at->begin_ns = piece->from_ns;
+    at->end_ns = piece->to_ns;
+    at->end_state = piece->state;
+    at->end_cpu = runs ? piece->cpu : piece->next_cpu;
+    return at->has_end && (!runs || end_on_cpu(stand, piece));
+}
+
+bool schedule_stand_run(const struct schedule *sched, struct schedule_stand *stand, const struct schedule_run *run)
+{
+    struct schedule_task_stand *at = stand_of(sched, stand, run->task);
+    bool is_known = at && at->state == SCHEDULE_RUNNING && at->since_ns == run->from_ns;
+    bool is_late = at && at->has_end && at->is_late && at->begin_ns == run->from_ns;
+    if (!is_known && !is_late)
+        return false;
+    at->has_run = true;
+    at->next = run->next;
+    at->then_state = run->state;
+    at->end_ns = run->to_ns;
+    return true;
+}
+
+bool schedule_begin_at(struct schedule *sched, const struct schedule_stand *stand)
+{
+    for (size_t i = 0; i < stand->n_tasks && !sched->failed; i++) {
+        const struct schedule_task_stand *at = &stand->tasks[i];
+        struct schedule_task *task = task_put(sched, at->task);
+        if (!task || task != &sched->tasks[i])
+            return false;
+        task->last_cpu = at->last_cpu;
+        task->from_cpu = at->from_cpu;
+        task->since_ns = at->since_ns;
+        task->known_ns = at->known_ns;
+        task->left_ns = at->left_ns;
+        task->woken_ns = at->woken_ns;
+        task->off_ns = at->off_ns;
+        task->latency_ns = at->latency_ns;
+        task->n_gaps = at->n_gaps;
+        task->state = at->state;
+    }
+    for (size_t i = 0; i < stand->n_cpus && !sched->failed; i++) {
+        struct schedule_cpu *cpu = cpu_get(sched, (uint16_t)i);
+        if (!cpu)
+            return false;
+        cpu->since_ns = stand->cpus[i].since_ns;
+        cpu->last_ns = stand->cpus[i].last_ns;
+        cpu->current = stand->cpus[i].current;
+        cpu->is_seen = stand->cpus[i].is_seen;
+    }
+    if (!vec_reserve(&sched->gaps, &sched->cap_gaps, stand->n_gaps + 1, sizeof *sched->gaps))
+        return false;
+    memcpy(sched->gaps, stand->gaps, stand->n_gaps * sizeof *sched->gaps);
+    sched->n_gaps = stand->n_gaps;
+    return !sched->failed;
+}
+
+/* What a task did at the place to which events were followed has ended as is noted there. */
+static void task_end_at(struct schedule *sched, struct schedule_task *task, const struct schedule_task_stand *at)
+{
+    uint8_t state = task->state;
+    if (at->is_late) {
+        task->last_cpu = at->end_cpu;
+        task->off_ns = task->latency_ns = task->from_cpu = -1;
+        task->since_ns = at->begin_ns;
+    }
+    if (at->has_end && at->end_state != SCHEDULE_RUNNING && at->end_cpu != STREAM_NO_CPU && at->end_cpu < sched->n_cpus)
+        cpu_waited(sched, &sched->cpus[at->end_cpu], state, task->since_ns, at->end_ns);
+    if (at->has_end)
+        task_close_for(sched, task, at->end_ns, at->end_state, at->end_cpu);
+    if (at->has_run)
+        put_run(sched, task, at->end_ns, at->next, at->then_state);
+    task->state = SCHEDULE_UNKNOWN;
+}
+
+void schedule_end_at(struct schedule *sched, const struct schedule_stand *stand, const struct schedule_stand *last)
+{
+    for (size_t i = 0; i < last->n_cpus; i++) {
+        struct schedule_cpu *cpu = cpu_get(sched, (uint16_t)i);
+        const struct schedule_cpu_stand *at = i < stand->n_cpus ? &stand->cpus[i] : NULL;
+        if (!cpu)
+            return;
+        cpu->is_seen = last->cpus[i].is_seen;
+        if (at && at->has_end) {
+            cpu->current = at->end_current;
+            cpu->since_ns = at->begin_ns;
+            cpu_close(sched, cpu, at->end_ns);
+        }
+        cpu->current = SCHEDULE_NOBODY;
+        cpu->since_ns = sched->end_ns;
+    }
+    for (size_t i = 0; i < stand->n_tasks && i < sched->n_tasks; i++)
+        task_end_at(sched, &sched->tasks[i], &stand->tasks[i]);
+    for (size_t i = 0; i < sched->n_tasks; i++)
+        sched->tasks[i].n_gaps = sched->n_gaps;
 }
 
 static bool task_comes_before(const void *context, size_t i)
@@ -711,7 +890,10 @@ int schedule_analyse(const struct stream *stream, const struct schedule_window *
     sched->knows_wakings = source.waking_id != STREAM_ID_NONE;
     sched->knows_all_tasks = stream->tier == STREAM_TIER_FULL || stream->tier == STREAM_TIER_SWITCHES;
     sched->sink = sink;
-    for (size_t i = 0; i < stream->n_events && !sched->failed; i++) {
+    size_t first = 0, end = stream->n_events;
+    if (stream->part && !stream_part_begin(stream, &sched->window, sched, &first, &end))
+        return error_memory(err);
+    for (size_t i = first; i < end && !sched->failed; i++) {
         const struct stream_event *event = &stream->events[i];
         struct schedule_step step;
         stream_pass(stream, i);
@@ -724,6 +906,8 @@ int schedule_analyse(const struct stream *stream, const struct schedule_window *
         else
             schedule_seen(sched, event->cpu, event->t_ns);
     }
+    if (end < stream->n_events && !stream_part_end(stream, end, sched))
+        return error_memory(err);
     return schedule_finish(sched, err);
 }
 

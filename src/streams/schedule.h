@@ -86,8 +86,9 @@ struct schedule_cpu {
 /* A stretch of time of one state; inside the window. */
 struct schedule_piece {
     int64_t from_ns, to_ns;
-    int32_t task; /* 0: idle */
-    uint16_t cpu; /* where it runs; of other states, where it ran last, STREAM_NO_CPU */
+    int32_t task;      /* 0: idle */
+    uint16_t cpu;      /* where it runs; of other states, where it ran last, STREAM_NO_CPU */
+    uint16_t next_cpu; /* where it came behind the stretch, STREAM_NO_CPU: nowhere, or it is not known */
     uint8_t state;
 };
 
@@ -169,6 +170,51 @@ int schedule_finish(struct schedule *sched, struct error *err);
 
 /* Frees everything and makes it empty. */
 void schedule_close(struct schedule *sched);
+
+/* --- from a place within the stream, up to another one --- */
+
+/* What a task does at a place, and how that ends behind it, in the words of struct schedule_task. */
+struct schedule_task_stand {
+    int32_t task, last_cpu, from_cpu;
+    int32_t next; /* with has_run: of the run that goes on; as state then_state */
+    int64_t since_ns, known_ns, left_ns, woken_ns, off_ns, latency_ns;
+    uint64_t n_gaps;
+    int64_t begin_ns, end_ns; /* of the stretch that goes on; it has begun at since_ns, unless it is one that only later
+                               * events tell of */
+    uint16_t end_cpu;         /* where it came then, or where it runs */
+    uint8_t state, end_state, then_state;
+    bool has_run, has_end, is_late; /* late: later events tell of it */
+};
+
+struct schedule_cpu_stand {
+    int64_t since_ns, last_ns, begin_ns, end_ns; /* as above */
+    int32_t current, end_current;
+    bool is_seen, has_end;
+};
+
+/* Of all tasks and CPUs that have been met, and when records began to be lost. */
+struct schedule_stand {
+    struct schedule_task_stand *tasks; /* [n_tasks] in the order in which they were met */
+    size_t n_tasks;
+    struct schedule_cpu_stand *cpus; /* [n_cpus] */
+    size_t n_cpus;
+    const int64_t *gaps; /* [n_gaps] */
+    size_t n_gaps;
+};
+
+/* Fills what sched stands at: there is room for its tasks and CPUs. */
+void schedule_stand_take(const struct schedule *sched, struct schedule_stand *stand);
+
+/* Notes how something ends that went on at a place before t_ns. False: it does not fit to what was known there, so that
+ * nobody can end there. */
+bool schedule_stand_piece(const struct schedule *sched, struct schedule_stand *stand,
+                          const struct schedule_piece *piece);
+bool schedule_stand_run(const struct schedule *sched, struct schedule_stand *stand, const struct schedule_run *run);
+
+/* Instead of the events before a place: its stand; and instead of those behind another one, where the window has ended:
+ * that one's, and the last one of all. begin: false when out of memory. */
+bool schedule_begin_at(struct schedule *sched, const struct schedule_stand *stand);
+void schedule_end_at(struct schedule *sched, const struct schedule_stand *stand, const struct schedule_stand *last);
 
 /* The task or CPU by its number, NULL: none.  Of a finished one. */
 const struct schedule_task *schedule_task_of(const struct schedule *sched, int32_t task);

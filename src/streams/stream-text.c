@@ -9,6 +9,7 @@
 
 #include "base/input.h"
 #include "streams/couplebreak.h"
+#include "streams/parts.h"
 
 /* Texts are printed by another process, some ahead: whoever lists events asks for the next ones soon. */
 struct stream_texts {
@@ -149,8 +150,9 @@ static int need_text(struct stream *stream, size_t index, struct error *err)
         return 0;
     if (texts->n && index >= end && index - end <= 2 * texts->n)
         n = 4 * texts->n < FORMATS_BATCH ? 4 * texts->n : FORMATS_BATCH;
-    if (n > stream->n_events - index)
-        n = stream->n_events - index;
+    size_t behind = stream->part ? stream_part_filled(stream, index) : stream->n_events;
+    if (n > behind - index)
+        n = behind - index;
     return print_ahead(stream, texts, index, n, err);
 }
 

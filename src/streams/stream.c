@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "base/search.h"
 #include "streams/couplebreak.h"
+#include "streams/parts.h"
 
 const char *stream_clock_name(enum stream_clock clock)
 {
@@ -276,8 +277,8 @@ static size_t run_end(const struct stream_event *events, size_t n, size_t first)
     return end < n ? end : n;
 }
 
-/* Sorts the events by time and CPU; what is equal keeps its order. Most readers deliver them in order. */
-static bool sort_events(struct stream *stream)
+/* Most readers deliver them in order. */
+bool stream_sort(struct stream *stream)
 {
     struct stream_event *from = stream->events, *to = NULL;
     size_t n = stream->n_events;
@@ -395,7 +396,7 @@ static int check_extent(const struct stream *stream, struct error *err)
 
 int stream_finish(struct stream *stream, bool couplebreak, struct error *err)
 {
-    int code = sort_events(stream) ? check_extent(stream, err) : error_memory(err);
+    int code = stream_sort(stream) ? check_extent(stream, err) : error_memory(err);
     couplebreak_find_origins(stream);
     if (code == 0 && !count_events(stream))
         code = error_memory(err);
@@ -419,6 +420,7 @@ void stream_close(struct stream *stream)
     stream_filters_free(stream->filters);
     stream_texts_free(stream->texts);
     stream_names_free(stream->names);
+    stream_part_free(stream->part);
     for (size_t i = 0; i < stream->n_types; i++)
         stream_type_fini(&stream->types[i]);
     for (size_t i = 0; i < stream->n_tasks; i++)
@@ -547,6 +549,8 @@ size_t stream_at(const struct stream *stream, int64_t t_ns)
 {
     struct stream_event like = {.t_ns = t_ns};
     const struct stream_event *search[] = {stream->events, &like};
+    if (stream->part)
+        return stream_part_at(stream, t_ns);
     return search_where(stream->n_events, event_is_before, search);
 }
 

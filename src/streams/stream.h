@@ -41,6 +41,7 @@ struct stream_formats; /* formats.h */
 struct stream_filters; /* of stream-filter.c */
 struct stream_texts;   /* of stream-text.c */
 struct stream_names;   /* of task-names.c */
+struct stream_part;    /* of parts.c */
 
 struct stream {
     char *path;       /* as given to stream_open */
@@ -94,6 +95,7 @@ struct stream {
     struct stream_texts *texts; /* that have been printed ahead */
     struct stream_names *names; /* of tasks at times, NULL: not known */
     struct slots task_slots;    /* while the stream is being read */
+    struct stream_part *part;   /* only parts of events are filled (parts.h); NULL: all are */
 };
 
 /* A number of 1, 2, 4 or 8 bytes, extended by its sign; false: there is none of so many. */

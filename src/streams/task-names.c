@@ -319,3 +319,39 @@ void stream_put_comms(const struct stream *stream, int32_t task, struct buf *out
             buf_printf(out, "%s%s", i ? ", then " : "", stream_comm_number(stream, task, i));
     }
 }
+
+void stream_names_put(const struct stream *stream, struct buf *out)
+{
+    const struct stream_names *names = stream->names;
+    uint64_t n = names && names->is_followed ? names->n : 0;
+    buf_append(out, &n, sizeof n);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = names->texts.strings[names->all[i].text];
+        buf_append(out, &names->all[i], sizeof names->all[i]);
+        buf_append(out, text, strlen(text) + 1);
+    }
+}
+
+bool stream_names_take(struct stream *stream, const char *bytes, size_t n_bytes)
+{
+    struct stream_names *names = get_names(stream);
+    struct since since;
+    uint64_t n = 0;
+    const char *at = bytes + sizeof n, *end = bytes + n_bytes, *zero;
+    if (!names || n_bytes < sizeof n)
+        return false;
+    memcpy(&n, bytes, sizeof n);
+    names->n = 0;
+    for (; n && (size_t)(end - at) > sizeof since; n--) {
+        memcpy(&since, at, sizeof since);
+        at += sizeof since;
+        zero = memchr(at, 0, (size_t)(end - at));
+        int64_t text = zero ? strtab_intern(&names->texts, at) : -1;
+        if (text < 0 || !vec_reserve(&names->all, &names->capacity, names->n + 1, sizeof *names->all))
+            return false;
+        names->all[names->n++] = (struct since){since.t_ns, since.task, (int32_t)text};
+        at = zero + 1;
+    }
+    names->is_followed = n == 0;
+    return names->is_followed;
+}

@@ -121,16 +121,18 @@ struct opened_streams {
     size_t n;
     const char **buffers; /* [n] that were asked for, NULL: the top ones */
     struct stream_views views;
+    bool may_be_parts; /* what lies outside the window need not be read */
     size_t n_refused; /* topologies, after a message: their streams have none */
 };
 
 /* Notes an option of a stream that comes behind n_operands operands; false when out of memory. */
 bool streams_take_option(struct settings *settings, enum ask what, const char *value, int n_operands);
 
-/* Opens the streams words[first .. n_words - 1] as their options say; namer: as in struct stream_options. Returns the
- * exit status; streams_close frees what there is after a failure as well. */
+/* Opens the streams words[first .. n_words - 1] as their options say; namer: as in struct stream_options. may_be_parts:
+ * nobody asks for what lies outside of the window. Returns the exit status; streams_close frees what there is after a
+ * failure as well. */
 int streams_open(const struct settings *settings, char *const *words, size_t n_words, size_t first,
-                 const struct stream_namer *namer, struct opened_streams *opened);
+                 const struct stream_namer *namer, bool may_be_parts, struct opened_streams *opened);
 void streams_close(struct opened_streams *opened);
 
 /* How times stand in text: as the tool of the recordings prints them, or as --ns says. */

@@ -131,7 +131,9 @@ static int run_report(const struct settings *settings, const struct sched_report
     struct opened_streams opened;
     struct sched_names *names = report->flags & SCHED_NAMES ? sched_names_new() : NULL;
     const struct stream_namer namer = sched_namer(names);
-    int status = streams_open(settings, words, n_words, first, names ? &namer : NULL, &opened);
+    const uint64_t whole = ASK(FILTER) | ASK(NEXT) | ASK(PREVIOUS) | ASK(SESSION) | ASK(SAVE_SESSION);
+    bool may_be_parts = report->flags & SCHED_PART && !(settings->given & whole) && !session;
+    int status = streams_open(settings, words, n_words, first, names ? &namer : NULL, may_be_parts, &opened);
     if (!status)
         status = print_report(settings, report, session, &opened);
     if (!status)

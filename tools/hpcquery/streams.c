@@ -13,6 +13,8 @@
 #include "hpcquery.h"
 #include "streams/axis.h"
 #include "streams/couplebreak.h"
+#include "streams/levels.h"
+#include "streams/parts.h"
 #include "streams/topology.h"
 
 bool streams_take_option(struct settings *settings, enum ask what, const char *value, int n_operands)
@@ -100,13 +102,40 @@ static int set_view(struct opened_streams *opened, size_t i, const struct wishes
     return change == VIEW_REFUSED ? err->code : 0;
 }
 
+/* Opens the part of a recording that --from and --to leave, and some more, if an index is kept of it: NULL is no
+ * failure, and whatever is wrong shows when all of it is opened. */
+static struct stream *open_part(const struct settings *settings, const char *path)
+{
+    const char *texts[] = {settings->values[ASK_FROM], settings->values[ASK_TO]};
+    enum { MARGIN_NS = 1000 }; /* times are printed as microseconds */
+    int64_t times[2], first_ns, last_ns;
+    struct error ignored = {0};
+    struct stream *stream = NULL;
+    struct parts_index *index = texts[0] && texts[1] ? levels_find_index(path) : NULL;
+    bool is_clear = index;
+    for (size_t i = 0; i < 2 && is_clear; i++) {
+        bool is_distance = *texts[i] == '+';
+        is_clear = time_take(texts[i] + is_distance, TIME_ROUNDED, &times[i], &first_ns, &last_ns) &&
+                   !__builtin_add_overflow(times[i], is_distance ? parts_index_begin_ns(index) : 0, &times[i]) &&
+                   !__builtin_add_overflow(times[i], i ? MARGIN_NS : -MARGIN_NS, &times[i]);
+    }
+    if (!is_clear || times[0] > times[1]) {
+        parts_index_free(index);
+        return NULL;
+    }
+    return stream_open_part(path, index, times[0], times[1], &stream, &ignored) == 0 ? stream : NULL;
+}
+
 static int open_one(const struct settings *settings, char *const *words, size_t operand, size_t first,
                     const struct stream_namer *namer, struct opened_streams *opened, struct error *err)
 {
     struct wishes wishes = {.options = {.size = sizeof wishes.options, .namer = namer}};
     struct axis_stream *own = &opened->all[opened->n];
     int code = wishes_of(settings, operand, first, &wishes, err);
-    code = code ? code : stream_open(words[operand], &wishes.options, &own->stream, err);
+    if (!code && opened->may_be_parts && !settings->n_stream_options)
+        own->stream = open_part(settings, words[operand]);
+    if (!own->stream)
+        code = code ? code : stream_open(words[operand], &wishes.options, &own->stream, err);
     if (!code && stream_follow_names(own->stream, err) != 0) {
         stream_close(own->stream);
         code = err->code;
@@ -128,11 +157,12 @@ static int open_one(const struct settings *settings, char *const *words, size_t 
 }
 
 int streams_open(const struct settings *settings, char *const *words, size_t n_words, size_t first,
-                 const struct stream_namer *namer, struct opened_streams *opened)
+                 const struct stream_namer *namer, bool may_be_parts, struct opened_streams *opened)
 {
     struct error err = {0};
     *opened = (struct opened_streams){.all = calloc(n_words + 1, sizeof *opened->all),
-                                      .buffers = calloc(n_words + 1, sizeof *opened->buffers)};
+                                      .buffers = calloc(n_words + 1, sizeof *opened->buffers),
+                                      .may_be_parts = may_be_parts && n_words == first + 1};
     int code = opened->all && opened->buffers ? 0 : error_memory(&err);
     for (size_t i = 0; i < settings->n_stream_options && !code; i++)
         if (settings->stream_options[i].operand >= n_words)

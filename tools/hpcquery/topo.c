@@ -77,7 +77,7 @@ static int run_streams(const struct settings *settings, const struct kept_sessio
                        size_t n_words)
 {
     struct opened_streams opened;
-    int status = streams_open(settings, words, n_words, 1, NULL, &opened);
+    int status = streams_open(settings, words, n_words, 1, NULL, false, &opened);
     status = status ? status : kept_apply(session, &opened);
     if (!status)
         status = print_streams(settings, session, &opened);

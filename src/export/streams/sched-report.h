@@ -55,7 +55,8 @@ struct stream_namer sched_namer(struct sched_names *names);
 enum sched_report_flag {
     SCHED_NAMES = 1,    /* it shows those of samples: their streams are opened with a namer */
     SCHED_ALL_ROWS = 2, /* in text, too, unless --top says otherwise */
-    SCHED_NO_GAPS = 4   /* it cannot say what a recording does not know */
+    SCHED_NO_GAPS = 4,  /* it cannot say what a recording does not know */
+    SCHED_PART = 8      /* with a window, it asks for nothing outside but what it finds by its time */
 };
 
 struct sched_report {

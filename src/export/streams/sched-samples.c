@@ -240,10 +240,10 @@ static int collect(struct join *join, struct error *err)
     join->knows_wakings = sched.knows_wakings;
     join->n_unseen = sched.n_unseen;
     schedule_close(&sched);
-    for (size_t i = 0; i < stream->n_events && !code && !join->failed; i++) {
+    for (size_t i = stream_at(stream, join->job->window.from_ns);
+         i < stream->n_events && stream->events[i].t_ns <= join->job->window.to_ns && !code && !join->failed; i++) {
         const struct stream_event *event = &stream->events[i];
-        if (!sched_is_sample(stream, event) || event->t_ns < join->job->window.from_ns ||
-            event->t_ns > join->job->window.to_ns || !sched_wants_task(join->job, stream, event->task))
+        if (!sched_is_sample(stream, event) || !sched_wants_task(join->job, stream, event->task))
             continue;
         join->failed = !vec_reserve(&join->samples, &join->cap_samples, join->n_samples + 1, sizeof *join->samples);
         if (!join->failed)
