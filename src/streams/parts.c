@@ -108,9 +108,9 @@ void parts_making_free(struct parts_making *making)
 /* What is known at a place. */
 static struct schedule_stand stand_of(const struct parts_making *making, const struct place *place)
 {
-    return (struct schedule_stand){.tasks = making->tasks + place->first_task,
+    return (struct schedule_stand){.tasks = place->n_tasks ? making->tasks + place->first_task : NULL,
                                    .n_tasks = place->n_tasks,
-                                   .cpus = making->cpus + place->first_cpu,
+                                   .cpus = place->n_cpus ? making->cpus + place->first_cpu : NULL,
                                    .n_cpus = place->n_cpus};
 }
 
@@ -224,9 +224,10 @@ static void put_counts(const struct stream *stream, struct index_head *head, str
 static void put_block(const struct parts_making *making, struct place *place, size_t i, struct buf *out)
 {
     place->at = out->len_bytes;
+    const struct schedule_stand stand = stand_of(making, place);
     put_array(out, making->at + i * making->n_file_cpus, making->n_file_cpus, sizeof *making->at);
-    put_array(out, making->tasks + place->first_task, place->n_tasks, sizeof *making->tasks);
-    put_array(out, making->cpus + place->first_cpu, place->n_cpus, sizeof *making->cpus);
+    put_array(out, stand.tasks, stand.n_tasks, sizeof *stand.tasks);
+    put_array(out, stand.cpus, stand.n_cpus, sizeof *stand.cpus);
     place->sum = out->failed ? 0 : levels_sum(out->data + place->at, out->len_bytes - place->at);
 }
 
@@ -435,6 +436,15 @@ static size_t place_at(const struct parts_index *index, int64_t t_ns)
     return behind ? behind - 1 : 0;
 }
 
+/* Where reading ends that begins at a place and goes on behind a time. */
+static size_t end_place(const struct parts_index *index, size_t begin, int64_t to_ns)
+{
+    size_t end = begin + 1, n = index->head->n_places - 1;
+    while (end < n && !(index->places[end].t_ns > to_ns && index->places[end].can_end))
+        end++;
+    return end;
+}
+
 /* Fills the events from a place to the next one.  err: ERR_FORMAT, ERR_MEMORY */
 static int fill(struct stream *stream, size_t place, struct error *err)
 {
@@ -513,8 +523,12 @@ int stream_open_part(const char *path, struct parts_index *index, int64_t from_n
     code = !(*stream)->reader->read_part ? error_set(err, ERR_FORMAT, "%.600s: has no parts", path)
                                          : take_counts(*stream, index, err);
     couplebreak_find_origins(*stream);
-    size_t last = place_at(index, to_ns) + 1, n = index->head->n_places - 1;
-    for (size_t i = place_at(index, from_ns); code == 0 && i <= last && i < n; i++)
+    struct schedule_stand ignored;
+    const struct stream_place *at;
+    size_t begin = place_at(index, from_ns), end = end_place(index, begin, to_ns), last = index->head->n_places - 1;
+    if (code == 0 && !look_at_place(index, last, &ignored, &at))
+        code = error_set(err, ERR_FORMAT, "%.600s: its index is damaged", path);
+    for (size_t i = begin; code == 0 && i < end; i++) /* these, and no others, are what a schedule of it needs */
         code = fill(*stream, i, err);
     if (code != 0) {
         stream_close(*stream);
@@ -560,12 +574,10 @@ bool stream_part_begin(const struct stream *stream, const struct schedule_window
     struct stream *own = (struct stream *)(uintptr_t)stream;
     const struct parts_index *index = stream->part->index;
     struct error ignored = {0};
-    size_t begin = place_at(index, window->from_ns), n = index->head->n_places - 1, last = begin;
-    for (bool is_behind = false; !is_behind && last < n;) {
-        if (fill(own, last++, &ignored) != 0)
+    size_t begin = place_at(index, window->from_ns), last = end_place(index, begin, window->to_ns);
+    for (size_t i = begin; i < last; i++)
+        if (fill(own, i, &ignored) != 0)
             return false;
-        is_behind = index->places[last].t_ns > window->to_ns && index->places[last].can_end;
-    }
     struct schedule_stand stand;
     const struct stream_place *at;
     *first = index->places[begin].first;
