@@ -14,10 +14,11 @@ enum { EVENTS_MOST = 1000000 };
 
 static const struct file_form {
     const char *name, *media_type, *ending;
-    bool of_one; /* it holds one recording */
+    bool of_one, is_session; /* it holds one recording; what was opened, and no events */
 } forms[] = {
-    {"trace-dat", "application/octet-stream", "dat", true},
-    {"chrome", "application/json", "json", false},
+    {"trace-dat", "application/octet-stream", "dat", true, false},
+    {"chrome", "application/json", "json", false, false},
+    {"session", "application/json", "session", false, true},
 };
 
 static const struct column file_columns[] = {
@@ -63,16 +64,18 @@ int time_make_file(struct timeline *timeline, const struct request *request, str
     struct buf bytes = {0}, name = {0}, text = {0};
     struct sched_job job = {.form = "text", .tasks = request->task, .cpus = request->cpu, .events = request->event};
     if (!form)
-        return error_set(err, ERR_USAGE, "a time line is written as trace-dat or chrome, not as %s", request->subject);
+        return error_set(err, ERR_USAGE, "a time line is written as trace-dat, chrome or session, not as %s",
+                         request->subject);
     if (request->stream >= timeline->n_streams)
         return error_set(err, ERR_NOT_FOUND, "there is no recording %" PRIu64, request->stream);
     int code = timeline_window(timeline, request, &job.window.from_ns, &job.window.to_ns, err);
     size_t first = form->of_one ? request->stream : 0;
     job.streams = timeline->axis + first;
     job.n_streams = form->of_one ? 1 : timeline->n_streams;
-    for (size_t i = 0; code == 0 && i < job.n_streams; i++)
+    for (size_t i = 0; code == 0 && i < job.n_streams && !form->is_session; i++)
         code = timeline_load(timeline, first + i, err);
-    code = code ? code : write_file(&job, form, &bytes, err);
+    if (code == 0)
+        code = form->is_session ? timeline_put_session(timeline, &bytes, err) : write_file(&job, form, &bytes, err);
     answer_begin(answer, "file", COLUMNS(file_columns));
     if (code == 0) {
         buf_printf(&name, "time-line.%s", form->ending);

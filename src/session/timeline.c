@@ -383,6 +383,22 @@ static int arrange(struct timeline *timeline, const struct request *request, str
     return code;
 }
 
+int timeline_put_session(const struct timeline *timeline, struct buf *out, struct error *err)
+{
+    struct recordings now = {0};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < timeline->n_streams; i++) {
+        const struct time_stream *of = &timeline->streams[i];
+        struct recording shown = *of->wanted;
+        shown.topology = of->topologies[of->shown].path;
+        shown.view = of->shown ? TOPOLOGY_VIEW_NUMATREE : TOPOLOGY_VIEW_DEFAULT;
+        code = recordings_copy_stream(&shown, &now, err);
+    }
+    code = code ? code : recordings_put(&now, out, err);
+    recordings_fini(&now);
+    return code;
+}
+
 /* --- rows and times --- */
 
 int64_t time_add(int64_t a_ns, int64_t b_ns)
@@ -462,7 +478,7 @@ static const struct column row_columns[] = {
 static const struct column head_columns[] = {
     {"from_ns", NULL, CELL_COUNT}, {"from", NULL, CELL_TEXT},      {"length_ns", NULL, CELL_SPAN},
     {"streams", NULL, CELL_TABLE}, {"topology", NULL, CELL_TABLE}, {"lacking", NULL, CELL_TABLE},
-    {"view", NULL, CELL_TABLE},
+    {"view", NULL, CELL_TABLE},    {"nodes", NULL, CELL_TABLE},
 };
 
 static const struct column stream_columns[] = {
@@ -478,6 +494,13 @@ static const struct column stream_columns[] = {
 static const struct column topology_columns[] = {
     {"stream", NULL, CELL_COUNT}, {"package", NULL, CELL_COUNT}, {"node", NULL, CELL_COUNT},
     {"core", NULL, CELL_COUNT},   {"pu", NULL, CELL_COUNT},      {"number", NULL, CELL_COUNT},
+};
+
+/* distances: from it to each node in their order, 10 its own, 0 not known, with points between them. */
+static const struct column node_columns[] = {
+    {"stream", NULL, CELL_COUNT},       {"node", NULL, CELL_COUNT}, {"package", NULL, CELL_COUNT},
+    {"memory_bytes", NULL, CELL_COUNT}, {"kind", NULL, CELL_TEXT},  {"cpus", NULL, CELL_COUNT},
+    {"local_cpus", NULL, CELL_COUNT},   {"near", NULL, CELL_TEXT},  {"distances", NULL, CELL_TEXT},
 };
 
 static const struct column lacking_columns[] = {{"text", NULL, CELL_TEXT}};
@@ -561,6 +584,46 @@ static void put_topology(struct table *table, const struct timeline *timeline, s
         table_put_count(table, brief->cpus[k].core);
         table_put_count(table, brief->cpus[k].cpu);
         table_put_count(table, brief->cpus[k].os);
+    }
+}
+
+/* Appends the other nodes that are as near to the CPUs of a node as it is. */
+static void put_near(const struct topology *topology, uint32_t node, struct buf *out)
+{
+    for (uint32_t other = 0; other < topology->n_nodes; other++) {
+        bool is_near = false;
+        for (uint32_t i = 0; i < topology->n_cpus && other != node && !is_near; i++) {
+            const struct topology_cpu *cpu = &topology->cpus[i];
+            for (uint32_t k = 0; k < cpu->n_local && cpu->node == node; k++)
+                is_near |= topology->locals[cpu->first_local + k] == other;
+        }
+        if (is_near)
+            buf_printf(out, "%s%" PRIu32, out->len_bytes ? "." : "", other);
+    }
+}
+
+static void put_nodes(struct table *table, const struct timeline *timeline, size_t i)
+{
+    const struct time_stream *of = &timeline->streams[i];
+    const struct topology *topology = &of->topologies[of->shown].topology;
+    for (uint32_t node = 0; node < topology->n_nodes; node++) {
+        const struct topology_node *own = &topology->nodes[node];
+        struct buf near = {0}, distances = {0};
+        put_near(topology, node, &near);
+        for (uint32_t other = 0; other < topology->n_nodes && topology->n_distances; other++) {
+            uint32_t to = topology->nodes[other].os, n = topology->n_distances;
+            buf_printf(&distances, "%s%" PRIu32, other ? "." : "",
+                       own->os < n && to < n ? topology->distances[own->os * n + to] : 0);
+        }
+        table_put_count(table, (int64_t)i);
+        table_put_count(table, node);
+        put_unknown(table, own->package);
+        table_put_if(table, own->memory_bytes > 0, (int64_t)own->memory_bytes);
+        table_put_text(table, own->kind);
+        table_put_count(table, own->n_cpus);
+        table_put_count(table, own->n_local);
+        table_put_made(table, &near);
+        table_put_made(table, &distances);
     }
 }
 
@@ -684,6 +747,9 @@ static int make_streams(struct timeline *timeline, const struct request *request
     for (size_t i = 0; i < timeline->n_streams; i++)
         put_lacking(inner, timeline, i);
     put_view(table_put_table(head, COLUMNS(view_columns)), timeline);
+    inner = table_put_table(head, COLUMNS(node_columns));
+    for (size_t i = 0; i < timeline->n_streams; i++)
+        put_nodes(inner, timeline, i);
     return 0;
 }
 
@@ -703,6 +769,7 @@ static void make_no_streams(const char *why, struct answer *answer)
                           "hpcviewer MEASUREMENT shows it with its data");
     table_put_made(table_put_table(head, COLUMNS(lacking_columns)), &text);
     (void)table_put_table(head, COLUMNS(view_columns));
+    (void)table_put_table(head, COLUMNS(node_columns));
 }
 
 /* --- the list --- */

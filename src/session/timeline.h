@@ -96,6 +96,9 @@ int timeline_row(const struct timeline *timeline, uint64_t number, struct time_r
  * ERR_FORMAT: it has been changed since */
 int timeline_load(struct timeline *timeline, size_t stream, struct error *err);
 
+/* Appends the recordings as a session has them, as they are shown; the view is the page's.  err: as recordings_put */
+int timeline_put_session(const struct timeline *timeline, struct buf *out, struct error *err);
+
 /* The window of a request on the axis.  err: ERR_USAGE */
 int timeline_window(const struct timeline *timeline, const struct request *request, int64_t *from_ns, int64_t *to_ns,
                     struct error *err);

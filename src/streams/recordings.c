@@ -292,22 +292,24 @@ static int check_place(const char *path, struct error *err)
     return is_session ? 0 : error_set(err, ERR_IO, "%s: is no session, and is not replaced; give another name", path);
 }
 
+int recordings_put(const struct recordings *recordings, struct buf *out, struct error *err)
+{
+    buf_printf(out, "{\"format\": \"" RECORDINGS_FORMAT "\", \"version\": %d, \"streams\": [", RECORDINGS_VERSION);
+    int code = put_streams(recordings, out, err);
+    buf_printf(out, "],\n \"" RECORDINGS_VIEWS "\": {\"type\": \"" RECORDINGS_VIEWS_TYPE "\", \"topologies\": [");
+    if (code == 0)
+        code = put_views(recordings, out, err);
+    buf_printf(out, "]}");
+    put_view(recordings, out);
+    buf_printf(out, "}\n");
+    return code == 0 && out->failed ? error_memory(err) : code;
+}
+
 int recordings_write(const char *path, const struct recordings *recordings, struct error *err)
 {
     struct buf out = {0};
     int code = check_place(path, err);
-    if (code != 0)
-        return code;
-    buf_printf(&out, "{\"format\": \"" RECORDINGS_FORMAT "\", \"version\": %d, \"streams\": [", RECORDINGS_VERSION);
-    code = put_streams(recordings, &out, err);
-    buf_printf(&out, "],\n \"" RECORDINGS_VIEWS "\": {\"type\": \"" RECORDINGS_VIEWS_TYPE "\", \"topologies\": [");
-    if (code == 0)
-        code = put_views(recordings, &out, err);
-    buf_printf(&out, "]}");
-    put_view(recordings, &out);
-    buf_printf(&out, "}\n");
-    if (code == 0 && out.failed)
-        code = error_memory(err);
+    code = code ? code : recordings_put(recordings, &out, err);
     if (code == 0)
         code = file_replace(path, out.data, out.len_bytes, err);
     buf_fini(&out);

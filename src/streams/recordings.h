@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "streams/events.h"
 #include "streams/topology.h"
@@ -83,6 +84,9 @@ int recordings_copy_view(const struct recordings *from, struct recordings *to, s
 /* Writes it to path; a session that is there is replaced in one step, anything else is not. Paths become absolute.
  * err: ERR_IO (a file of the session is missing, too), ERR_MEMORY */
 int recordings_write(const char *path, const struct recordings *recordings, struct error *err);
+
+/* Appends what that writes.  err: ERR_IO (a file of the session is missing), ERR_MEMORY */
+int recordings_put(const struct recordings *recordings, struct buf *out, struct error *err);
 
 /* Reads it, of any version, or a session of KernelShark; *recordings must be empty and is left empty on failure. A file
  * that is not where it was is looked for beside the session. A topology whose file is gone, or whose stream is not

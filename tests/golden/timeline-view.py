@@ -159,6 +159,12 @@ def check_blocks(page):
             expect(ground == "rgb({}, {}, {})".format(*colour), f"{label} is {ground}, not {colour}")
             is_bright = 299 * colour[0] + 587 * colour[1] + 114 * colour[2] > 128000
             expect(ink == ("rgb(0, 0, 0)" if is_bright else "rgb(255, 255, 255)") and border == "1pxrgb(0, 0, 0)", f"{label}: {ink} on {ground}, {border}")
+    nodes = [{"stream": 0, "node": 0, "memory_bytes": 4 << 30, "kind": "DRAM", "near": "2", "distances": "10.21.17"}, {"stream": 0, "node": 1, "memory_bytes": 8 << 30, "kind": "", "near": "", "distances": "21.10.28"},
+             {"stream": 0, "node": 2, "memory_bytes": 1 << 30, "kind": "HBM", "near": "", "distances": "17.28.10"}]
+    page.value(f"streamsNow().head.nodes = {json.dumps(nodes)}; 0")
+    said = {label: title for label, title in page.value("[...document.querySelectorAll('.time-block')].map((each) => { each.dispatchEvent(new Event('pointerenter')); return [each.textContent, each.title]; })")}
+    expect(said["NN 0"].endswith(", DRAM 4.0 GiB, also near: NUMA Node 2 HBM 1.0 GiB, 21 to NUMA Node 1, 17 to NUMA Node 2") and said["NN 1"].endswith(", 8.0 GiB, 21 to NUMA Node 0, 28 to NUMA Node 2") and
+           said["M"].endswith(", 13.0 GiB") and said["C 1"].startswith("Core 1 in NUMA Node 1, busy") and "GiB" not in said["C 1"], f"what blocks say of memory: {said}")
     show(page, "hide=2")
     blocks = {label: (rows, height) for label, rows, height in page.value("[...document.querySelectorAll('.time-block')].map((each) => [each.textContent, each.dataset.rows, each.offsetHeight])")}
     expect(blocks.get("C 0") == ("0", H) and blocks.get("M") == ("0.1.3", 3 * H + 2 * S), f"without CPU 2: {blocks}")
@@ -176,6 +182,20 @@ def check_blocks(page):
     drawn(page)
     expect(page.value("timeParts.rows.tree.hidden") and page.value("document.querySelector('.time-toggle').textContent") == ">", "the button does not hide the tree")
     expect([row for row, _, _ in tops_of(page, ".time-name")][:4] == ["0", "1", "2", "3"], "without the tree CPUs are not by number")
+    page.value("streamsNow().head.topology = []; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+
+
+def check_nested(page):
+    """Nodes that are nested in packages: these have blocks of their own, with the mean of their nodes' colours; elsewhere they have none."""
+    seats = [{"stream": 0, "node": node, "core": cpu, "pu": cpu, "number": cpu, "package": package} for cpu, (package, node) in enumerate(((0, 0), (0, 1), (1, 2), (1, 2)))]
+    page.value(f"streamsNow().head.topology = {json.dumps(seats)}; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+    show(page)
+    blocks = {label: (rows, title, box, ground) for label, rows, title, box, ground in page.value("""[...document.querySelectorAll(".time-block")].map((each) => [each.textContent, each.dataset.rows, each.title, each.offsetHeight, getComputedStyle(each).backgroundColor])""")}
+    colours = [[int(text[at:at + 2], 16) for at in (1, 3, 5)] for text in page.value("[0, 1, 2, 3].map((row) => streamsNow().text('colour', row))")]
+    expect({label for label in blocks if label[0] in "MPN"} == {"M", "P 0", "P 1", "NN 0", "NN 1", "NN 2"}, f"blocks of packages: {blocks}")
+    expect(blocks["P 0"] == ("0.1", "Package 0", 2 * H + S, "rgb({}, {}, {})".format(*mean(colours[:2]))), f"a package: {blocks['P 0']}")
+    left = page.value("['M', 'P 0', 'NN 0', 'C 0'].map((label) => [...document.querySelectorAll('.time-block')].find((each) => each.textContent === label).getBoundingClientRect().left)")
+    expect(left == sorted(left) and len(set(left)) == 4, f"columns of the tree begin at {left}")
     page.value("streamsNow().head.topology = []; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
 
 
@@ -487,6 +507,32 @@ def check_recordings(page):
     expect(switch(False) == 0 and (words(page), page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")) == before, "without couplebreak not all is as before")
 
 
+def check_session(page, path, begin):
+    """A session that the page saves: hpcquery finds the window in it, and hpcviewer opens the same view."""
+    length = page.value("lengthNow()")
+    text = f"from={length // 3};to={length // 2};a={length // 3 + 10};b={length // 3 + 5000};on=b;by=cpu;hide=1;pin=5;events=sched/sched_waking"
+    show(page, text)
+    seen = page.value("[JSON.stringify(timeWords()), rowsShown(streamsNow()).map((row) => streamsNow().text('name', row))]")
+    saved = page.value("""(async () => { const blobs = [], make = URL.createObjectURL; URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); };
+        [...document.querySelectorAll('button')].find((each) => each.textContent === 'Session').click();
+        while (!blobs.length) await new Promise((done) => setTimeout(done, 20));
+        URL.createObjectURL = make; return blobs[0].text(); })()""")
+    file = path.with_name("saved.session")
+    file.write_text(saved)
+    rows = json.loads(subprocess.run([BUILD / "hpcquery", "sched", "events", "--session", file, "--top", "0", "--json"], capture_output=True, text=True, check=False).stdout or '{"rows": []}')["rows"]
+    times = [row["time_ns"] - begin for row in rows]
+    expect(rows and {row["event"] for row in rows} == {"sched/sched_waking"} and length // 3 <= times[0] and times[-1] <= length // 2, f"events of the session: {len(rows)}, {times[:1]} to {times[-1:]}")
+    served = Served("--session", file)
+    try:
+        expect(page.open(served.address()), "the session does not open")
+        page.wait("state.view === 'timeline' && streamsNow() && timeWords().by === 'cpu'", 20)
+        drawn(page)
+        again = page.value("[JSON.stringify(timeWords()), rowsShown(streamsNow()).map((row) => streamsNow().text('name', row))]")
+        expect(again == seen, f"a session shows {again}, not {seen}")
+    finally:
+        served.close()
+
+
 def check_saved(page, path, begin):
     """What is saved: the events of the window as hpcquery has them, and a picture that is not blank; busy shares on hover."""
     length = page.value("lengthNow()")
@@ -613,7 +659,7 @@ def main():
             expect(page.value("state.view") == "timeline", "a recording alone does not open its time line")
             show(page)
             begin = int(page.value("String(streamsNow().head.from)").replace(".", ""))
-            for check in (check_rows, check_strip, check_first_view, check_legend, check_blocks, check_ink, check_keys, check_pointer):
+            for check in (check_rows, check_strip, check_first_view, check_legend, check_blocks, check_nested, check_ink, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
             check_command(page, path)
@@ -625,6 +671,7 @@ def main():
             check_looks(page, axe)
             check_state(page)
             check_steps(page, random.Random(5), STEPS)
+            check_session(page, path, begin)
         finally:
             served.close()
         check_two(page, path, scratch)

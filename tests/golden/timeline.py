@@ -375,6 +375,7 @@ def check_arranged(first, other, scratch):
     base = streams["from_ns"]
     expect((one["topology"], one["given_topology"], two["topology"], two["offset_ns"], two["couplebreak"], two["alignment"]) ==
            ("given", str(topology), "none", 5000, True, "given"), f"streams of a session: {one}, {two}")
+    expect([(row["node"], row["cpus"], row["near"]) for row in streams["nodes"]] == [(0, 2, ""), (1, 2, "")], f"nodes of a session: {streams['nodes']}")
     expect(len(streams["topology"]) == 4 and {row["node"] for row in streams["topology"]} == {0, 1}, f"topology of a session: {streams['topology']}")
     kept = streams["view"][0]
     expect((kept["from_ns"], kept["to_ns"], kept["a_ns"], kept["b_ns"], kept["on"], kept["task"]) == (6_000_000 - base, 7_000_000 - base, 6_000_001 - base, None, "b", "task 3"),

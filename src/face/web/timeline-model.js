@@ -199,8 +199,21 @@ export function rowTop(place) {
     return S / 2 + place * (H + S);
 }
 
-/** @typedef {{machine: number, node: number, core: number, pu: number}} Seat where a CPU is; NaN: not known */
+/** @typedef {{machine: number, pack: number, node: number, core: number, pu: number}} Seat where a CPU is; NaN: not known; pack: its package, if it is shown */
 /** @type {WeakMap<Answer, Map<string, Seat>>} */ const seatsKept = new WeakMap();
+
+/**
+ * Recordings of machines with several packages, of which one has several nodes: there packages have blocks of their own.
+ * @param {Answer} streams
+ */
+function nestedStreams(streams) {
+    /** @type {Map<number, Map<number, Set<number>>>} */ const all = new Map();
+    for (const {stream, package: pack, node} of streams.head.topology || []) {
+        const packs = all.get(stream) || new Map();
+        all.set(stream, packs.set(pack, (packs.get(pack) || new Set()).add(node)));
+    }
+    return new Set([...all].filter(([, packs]) => packs.size > 1 && [...packs.values()].some((nodes) => nodes.size > 1)).map(([stream]) => stream));
+}
 
 /**
  * Where CPUs are, by "STREAM:NUMBER".
@@ -210,8 +223,9 @@ export function seatsOf(streams) {
     let seats = seatsKept.get(streams);
     if (!seats) {
         seats = new Map();
+        const nested = nestedStreams(streams);
         for (const each of streams.head.topology || [])
-            seats.set(`${each.stream}:${each.number}`, {machine: each.stream, node: each.node ?? NaN, core: each.core, pu: each.pu});
+            seats.set(`${each.stream}:${each.number}`, {machine: each.stream, pack: nested.has(each.stream) ? each.package ?? NaN : NaN, node: each.node ?? NaN, core: each.core, pu: each.pu});
         seatsKept.set(streams, seats);
     }
     return seats;
@@ -300,7 +314,7 @@ export function rowsShown(streams) {
 
 // --- the topology ------------------------------------------------------------------------------------------------------
 
-/** @typedef {{level: 0 | 1 | 2, label: string, title: string, first: number, n: number, colour: number[], rows: number[]}} Block of the machine, a node or a core; first: the place of its first row */
+/** @typedef {{level: 0 | 1 | 2 | 3, label: string, title: string, first: number, n: number, colour: number[], rows: number[], machine: number, node: number}} Block of the machine (0), a node (1), a core (2) or a package (3), where nodes are nested; first: the place of its first row */
 
 /** @param {string} colour "#rrggbb" */
 export const channelsOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) || 0);
@@ -329,26 +343,28 @@ export const inkFor = ([r, g, b]) => (299 * r + 587 * g + 114 * b > 128000 ? "#0
 export function blocksOf(streams, rows) {
     /** @type {Block[]} */ const blocks = [];
     /** @type {Block[]} */ let open = [];
-    let key = ["", "", ""];
+    let key = ["", "", "", ""];
     const name = (/** @type {number} */ number) => (Number.isNaN(number) ? "?" : String(number)), pinned = timeWords().pin.length;
     rows.forEach((row, place) => {
         const seat = place < pinned ? undefined : seatOf(streams, row);
         if (!seat) {
             open = [];
-            key = ["", "", ""];
+            key = ["", "", "", ""];
             return;
         }
-        const next = [String(seat.machine), `${seat.machine} ${name(seat.node)}`, `${seat.machine} ${name(seat.node)} ${seat.core}`];
-        next.forEach((each, level) => {
-            if (each === key[level] && open[level]) {
-                open[level].n++;
-                open[level].rows.push(row);
+        const pack = Number.isNaN(seat.pack) ? "" : String(seat.pack), at = `${seat.machine} ${pack}`, next = [String(seat.machine), at, `${at} ${name(seat.node)}`, `${at} ${name(seat.node)} ${seat.core}`];
+        next.forEach((each, depth) => {
+            if (depth === 1 && !pack)
+                return;
+            if (each === key[depth] && open[depth]) {
+                open[depth].n++;
+                open[depth].rows.push(row);
                 return;
             }
-            const label = ["M", `NN ${name(seat.node)}`, `C ${seat.core}`][level], title = ["Machine", `NUMA Node ${name(seat.node)}`, `Core ${seat.core} in NUMA Node ${name(seat.node)}`][level];
-            open[level] = {level: /** @type {0 | 1 | 2} */ (level), label, title, first: place, n: 1, colour: [], rows: [row]};
-            open.length = level + 1;
-            blocks.push(open[level]);
+            const label = ["M", `P ${pack}`, `NN ${name(seat.node)}`, `C ${seat.core}`][depth], title = ["Machine", `Package ${pack}`, `NUMA Node ${name(seat.node)}`, `Core ${seat.core} in NUMA Node ${name(seat.node)}`][depth];
+            open[depth] = {level: /** @type {0 | 1 | 2 | 3} */ ([0, 3, 1, 2][depth]), label, title, first: place, n: 1, colour: [], rows: [row], machine: seat.machine, node: seat.node};
+            open.length = depth + 1;
+            blocks.push(open[depth]);
         });
         key = next;
     });
@@ -370,6 +386,26 @@ function paint(streams, blocks) {
             block.colour = meanOf(blocks.filter((each) => each.level === 2 && each.first >= block.first && each.first < block.first + block.n).map((each) => each.colour));
         else if (block.level === 0)
             block.colour = colourOfNumber(streams.number("stream", block.rows[0]));
+    for (const block of blocks)
+        if (block.level === 3)
+            block.colour = meanOf(blocks.filter((each) => each.level === 1 && each.first >= block.first && each.first < block.first + block.n).map((each) => each.colour));
+}
+
+/**
+ * What memory a block has, and how far others are: "64 GiB, 21 to NUMA Node 0"; "" is not known.
+ * @param {Answer} streams
+ * @param {Block} block
+ * @param {(bytes: number) => string} bytesText
+ */
+export function memoryOf(streams, block, bytesText) {
+    const all = (streams.head.nodes || []).filter((/** @type {any} */ each) => each.stream === block.machine), inside = new Set(block.rows.map((row) => seatOf(streams, row)?.node));
+    const some = block.level === 0 ? all : all.filter((/** @type {any} */ each) => inside.has(each.node)), sum = some.reduce((/** @type {number} */ bytes, /** @type {any} */ each) => bytes + (Number(each.memory_bytes) || 0), 0);
+    const kind = (/** @type {any} */ each) => [each.kind, each.memory_bytes ? bytesText(Number(each.memory_bytes)) : ""].filter(Boolean).join(" ");
+    if (block.level !== 1 || !some.length)
+        return block.level === 2 || !sum ? "" : bytesText(sum);
+    const [own] = some, numbers = (/** @type {string | null} */ text) => (text ? text.split(".").map(Number) : []), far = numbers(own.distances);
+    return [kind(own), ...numbers(own.near).map((node) => `also near: NUMA Node ${node} ${kind(all.find((/** @type {any} */ each) => each.node === node) || {})}`.trim()),
+            ...far.map((distance, i) => (all[i] && all[i].node !== own.node && distance ? `${distance} to NUMA Node ${all[i].node}` : ""))].filter(Boolean).join(", ");
 }
 
 // --- pictures ----------------------------------------------------------------------------------------------------------

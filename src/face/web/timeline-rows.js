@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rows of the time line: their names, what they did as a picture on a canvas, and on a layer above it markers, pointer and choice. Beside the canvas a table of
 // what it shows, for those who do not see it.
-import {make, attributes, button, named, percent, onceAFrame} from "./parts.js";
+import {make, attributes, button, named, percent, size, onceAFrame} from "./parts.js";
 import {brushFor, colourOf, fitted, inkOn} from "./canvas.js";
-import {blockHeight, blocksOf, inkFor, isOff, rowSizes, rowTop, spanText, timeWords, wantTime, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
+import {blockHeight, blocksOf, inkFor, isOff, memoryOf, rowSizes, rowTop, spanText, timeWords, wantTime, LOST, PREEMPTED, SAMPLE, TWIN, WOKEN} from "./timeline-model.js";
 
 /** @typedef {import("./packed.js").Answer} Answer */
 /** @typedef {import("./timeline-model.js").Picture} Picture */
@@ -387,13 +387,15 @@ export class TimeRows {
     drawTree() {
         const streams = this.streams, blocks = streams && !isOff("tree") ? blocksOf(streams, this.rows) : [];
         this.tree.hidden = !blocks.length;
+        this.blocks.classList.toggle("nested", blocks.some((block) => block.level === 3));
         this.blocks.replaceChildren(...blocks.map((block) => {
             const element = attributes(make("div", `time-block level-${block.level}`, make("span", "", block.label)), {title: block.title, "aria-label": block.title, role: "img", tabindex: 0});
             element.style.cssText = `top:${rowTop(block.first)}px;height:${blockHeight(block.n)}px;background:rgb(${block.colour.join(",")});color:${inkFor(block.colour)}`;
             element.dataset.rows = block.rows.join(".");
             for (const name of ["pointerenter", "focus"])
                 element.addEventListener(name, () => {
-                    const share = this.busyShare(block.rows), words = block.title + (Number.isNaN(share) ? "" : `, busy ${percent(100 * share)}`);
+                    const share = this.busyShare(block.rows), memory = streams ? memoryOf(streams, block, size) : "";
+                    const words = block.title + (Number.isNaN(share) ? "" : `, busy ${percent(100 * share)}`) + (memory ? ", " + memory : "");
                     attributes(element, {title: words, "aria-label": words});
                 });
             return element;

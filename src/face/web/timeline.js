@@ -392,6 +392,25 @@ function saveWindow(form) {
     ask(request).then((answer) => saveFile(answer.text("name", 0), new Blob([Uint8Array.from(atob(answer.text("base64", 0)), (each) => each.charCodeAt(0))], {type: answer.text("type", 0)})), (error) => say(String(error))).finally(() => forget(request));
 }
 
+/** What a session keeps of the view: what takeSession reads, with times on the recordings' clock. */
+function keptView() {
+    const streams = /** @type {Answer} */ (streamsNow()), {from, to, a, b, on, by, hide, pin, tasks, cpus, events} = timeWords(), begin = BigInt(String(streams.head.from || "0").replace(".", ""));
+    const time = (/** @type {number} */ t) => (Number.isNaN(t) ? undefined : String(begin + BigInt(Math.round(t)))), marker = (/** @type {number} */ t) => (Number.isNaN(t) ? undefined : {ns: time(t)});
+    const row = (/** @type {number} */ each) => ({stream_id: streams.number("stream", each), [streams.text("kind", each)]: streams.number("number", each)});
+    const rows = [...pin.map((each) => ({...row(each), pinned: true})), ...hide.map((each) => ({...row(each), hidden: true}))], has = !Number.isNaN(a) || !Number.isNaN(b);
+    return {from_ns: time(from), to_ns: time(to), task: tasks || undefined, cpu: cpus || undefined, event: events || undefined, rows: rows.length ? rows : undefined,
+            markers: has ? {active: on, a: marker(a), b: marker(b)} : undefined, colors: by || undefined};
+}
+
+/** Saves recordings and view, for hpcviewer --session and hpcquery sched --session. */
+function saveSession() {
+    const request = {report: "file", subject: "session"}, decoder = new TextDecoder();
+    ask(request).then((answer) => {
+        const kept = JSON.parse(decoder.decode(Uint8Array.from(atob(answer.text("base64", 0)), (each) => each.charCodeAt(0))));
+        saveFile(answer.text("name", 0), new Blob([JSON.stringify({...kept, ...keptView()}, null, 1), "\n"], {type: "application/json"}));
+    }, (error) => say(String(error))).finally(() => forget(request));
+}
+
 /** What is seen, as files. */
 const saveButtons = () => [
     attributes(button("PNG", () => pictureOfRows().toBlob((blob) => blob && saveFile("time-line.png", blob))), {title: "Save the rows in sight as a picture"}),
@@ -399,6 +418,7 @@ const saveButtons = () => [
     ...isServed ? [
         attributes(button("trace.dat", () => saveWindow("trace-dat")), {title: "Save this window of the first recording for KernelShark and trace-cmd"}),
         attributes(button("Perfetto", () => saveWindow("chrome")), {title: "Save this window for ui.perfetto.dev"}),
+        attributes(button("Session", saveSession), {title: "Save recordings, window, markers, rows and filters: hpcviewer --session FILE opens them again"}),
     ] : [],
 ];
 
