@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/input.h"
@@ -207,6 +208,14 @@ static bool publish(int fd, const char *name, const char *path)
     return is_named && rename(name, path) == 0;
 }
 
+/* Whether the disk has room for levels of so many events: else they would be made in vain. */
+static bool has_room(int fd, uint64_t n_events)
+{
+    enum { EVENT_BYTES_LIKELY = 44 };
+    struct statvfs info;
+    return fstatvfs(fd, &info) != 0 || info.f_bavail >= n_events / info.f_frsize * EVENT_BYTES_LIKELY;
+}
+
 int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,
                       const char *path, struct error *err)
 {
@@ -220,6 +229,8 @@ int levels_file_begin(struct levels_file *file, const struct stream *stream, con
     if (!file->header || file->texts.failed || file->name.failed)
         return error_memory(err);
     file->fd = open_unnamed(path, file->name.data);
+    if (file->fd >= 0 && !has_room(file->fd, stream->n_events))
+        return error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(ENOSPC));
     return file->fd < 0 ? error_set(err, ERR_IO, "%.600s: cannot write: %s", path, strerror(errno)) : 0;
 }
 
