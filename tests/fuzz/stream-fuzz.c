@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target (libFuzzer) for recordings of trace-cmd and perf, for scheduler records, for topologies as XML (inputs
  * that begin with <) and for sessions (with {): no input may crash or leak the reader or what is made of its events;
- * times are in order, CPUs have rows, twins have origins, and what is refused is refused with a message. In the place
- * of libtraceevent, which works in another process, stands one table of types. */
+ * times are in order, CPUs have rows, twins have origins, and what is refused is refused with a message. Of trace.dat
+ * the levels are kept, damaged with sums that fit, and looked at. In the place of libtraceevent, which works in another
+ * process, stands one table of types. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "streams/couplebreak.h"
 #include "streams/stream.h"
 #include "streams/formats.h"
+#include "streams/levels.h"
+#include "streams/parts.h"
 #include "streams/schedule.h"
 #include "streams/recordings.h"
 #include "streams/topology.h"
@@ -170,6 +175,128 @@ static void try_session(const char *path)
     recordings_fini(&session);
 }
 
+/* --- files of levels --- */
+
+/* Places in the file: in its header, in the index at its end, and in what that says of a place. */
+enum { AT_HEADER_BYTES = 12, AT_SUM = 48, AT_OWN_SUM = 56, AT_CPUS = 40, AT_N_PLACES = 64, INDEX_HEAD = 112 };
+enum { PLACE_BYTES = 80, PLACE_TASKS = 24, PLACE_CPUS = 40, PLACE_AT = 64, PLACE_SUM = 72 };
+
+static uint64_t word_at(const unsigned char *bytes, size_t at)
+{
+    uint64_t word;
+    memcpy(&word, bytes + at, sizeof word);
+    return word;
+}
+
+static void put_word_at(unsigned char *bytes, size_t at, uint64_t word)
+{
+    memcpy(bytes + at, &word, sizeof word);
+}
+
+/* Makes the sums of blocks and core fit, as far as these lie in the index. */
+static void sum_index(unsigned char *index, size_t n)
+{
+    uint64_t n_core = word_at(index, 0), n_places = word_at(index, AT_N_PLACES), n_cpus = word_at(index, AT_CPUS);
+    if (n_core > n || n_core % 8 || n_places > n / PLACE_BYTES || INDEX_HEAD + n_places * PLACE_BYTES > n_core ||
+        n_cpus > UINT16_MAX)
+        return;
+    for (size_t i = 0; i < n_places; i++) {
+        size_t place = INDEX_HEAD + i * PLACE_BYTES;
+        uint64_t n_tasks = word_at(index, place + PLACE_TASKS), n_on = word_at(index, place + PLACE_CPUS);
+        uint64_t at = word_at(index, place + PLACE_AT);
+        uint64_t n_block = n_cpus * sizeof(struct stream_place) + n_tasks * sizeof(struct schedule_task_stand) +
+                           n_on * sizeof(struct schedule_cpu_stand);
+        if (n_tasks < n && n_on < n && at < n - n_core && n_block <= n - n_core - at)
+            put_word_at(index, place + PLACE_SUM, levels_sum(index + n_core + at, n_block));
+    }
+    put_word_at(index, 8, 0);
+    put_word_at(index, 8, levels_sum(index, n_core));
+}
+
+/* Changes some words of a file of levels, by chance, and makes its sums fit. */
+static void damage(unsigned char *bytes, size_t n, uint64_t random)
+{
+    uint32_t n_header;
+    memcpy(&n_header, bytes + AT_HEADER_BYTES, sizeof n_header);
+    size_t at_index = n - word_at(bytes, n_header - 8);
+    for (unsigned i = 0; i < 1 + (random >> 60); i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        size_t at = (random >> 33) % (random >> 7 & 1 ? n_header : n) / 8 * 8;
+        uint64_t word =
+            random >> 8 & 1 ? random >> (random >> 9 & 63) : word_at(bytes, at) ^ UINT64_C(1) << (random >> 9 & 63);
+        if (at != AT_HEADER_BYTES / 8 * 8 && at != n_header - 8)
+            put_word_at(bytes, at, word);
+    }
+    sum_index(bytes + at_index, n - at_index);
+    put_word_at(bytes, AT_SUM, 0);
+    put_word_at(bytes, AT_OWN_SUM, 0);
+    put_word_at(bytes, AT_OWN_SUM, levels_sum(bytes, n_header));
+    put_word_at(bytes, AT_SUM, levels_sum(bytes, n));
+}
+
+static void take_cell(void *context, const struct level_cell *cell)
+{
+    *(size_t *)context += cell->n;
+}
+
+/* Looks at all that a file of levels says. */
+static void try_file(const char *path, const struct levels_key *key, const char *kept)
+{
+    struct levels levels = {0};
+    struct stream *shell = NULL, *part = NULL;
+    struct error err = {0};
+    struct schedule sched = {0};
+    uint64_t n_events;
+    size_t n = 0;
+    if (levels_map(path, key, kept, &levels, &shell, &n_events)) {
+        const int64_t middle_ns = levels.begin_ns + (levels.end_ns - levels.begin_ns) / 2;
+        const int64_t edges[] = {levels.begin_ns, middle_ns, levels.end_ns};
+        const struct level_picture picture = {.edges = edges, .width = 2, .cell = take_cell, .context = &n};
+        for (size_t row = 0; row < levels.n_rows; row++)
+            levels_draw(&levels, row, &picture);
+        levels_fini(&levels);
+        stream_close(shell);
+    }
+    struct parts_index *index = levels_read_index(key, kept);
+    if (!index || stream_open_part(path, index, 1000, 2000, &part, &err) != 0)
+        return;
+    const struct schedule_window window = {1000, 2000};
+    (void)schedule_analyse(part, &window, NULL, &sched, &err);
+    schedule_close(&sched);
+    for (size_t i = stream_at(part, 1000); i < part->n_events && part->events[i].t_ns <= 2000; i++)
+        (void)stream_comm_at(part, part->events[i].task, part->events[i].t_ns);
+    stream_close(part);
+}
+
+/* Keeps the levels of a recording, and looks at them when they are damaged as well. */
+static void try_levels(const char *path, uint64_t random)
+{
+    struct stream *stream = NULL;
+    struct levels levels = {0};
+    struct error err = {0};
+    const struct levels_key key = levels_key_of(path);
+    char kept[64];
+    struct stat info;
+    (void)snprintf(kept, sizeof kept, "/tmp/fuzz-levels.%d", (int)getpid());
+    if (stream_open(path, NULL, &stream, &err) != 0 || stream_follow_names(stream, &err) != 0 ||
+        levels_make_kept(stream, &key, kept, &levels, &err) != 0) {
+        stream_close(stream);
+        return;
+    }
+    levels_fini(&levels);
+    stream_close(stream);
+    try_file(path, &key, kept);
+    int fd = open(kept, O_RDWR | O_CLOEXEC);
+    check(fd >= 0 && fstat(fd, &info) == 0, "levels are not kept");
+    unsigned char *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    check(bytes != MAP_FAILED, "levels cannot be mapped");
+    damage(bytes, (size_t)info.st_size, random);
+    (void)munmap(bytes, (size_t)info.st_size);
+    (void)close(fd);
+    try_file(path, &key, kept);
+    (void)unlink(kept);
+}
+
 static void try_stream(const char *path)
 {
     static const struct stream_options options = {.size = sizeof options, .couplebreak = true};
@@ -199,6 +326,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         try_session(path);
     else
         try_stream(path);
+    if (len_bytes > 8 && data[0] == 0x17)
+        for (uint64_t i = 0; i < 4; i++)
+            try_levels(path, (levels_sum(data, len_bytes) + i) * UINT64_C(0x9e3779b97f4a7c15));
     (void)close(fd);
     return 0;
 }
