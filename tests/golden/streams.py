@@ -130,10 +130,10 @@ def times(scratch):
     for real in sorted(DATA.glob("*.dat")):
         times_go_back_in(real, rounded)
         if shutil.which("trace-cmd"):
-            listed = subprocess.run(["trace-cmd", "report", real], capture_output=True, text=True, check=False).stdout
-            theirs = re.findall(r"\[\d+\]\s+(\d+\.\d{6}):", listed)
+            listed = subprocess.run(["trace-cmd", "report", real], capture_output=True, text=True, check=False)
+            theirs = re.findall(r"\[\d+\]\s+(\d+\.\d{6}):", listed.stdout)
             ours = column(query("sched", "events", real).stdout, "time")
-            expect(theirs and theirs == ours, f"trace-cmd: {sum(a != b for a, b in zip(theirs, ours))} of {len(ours)} times differ")
+            expect(theirs and theirs == ours, f"trace-cmd (exit status {listed.returncode}, {listed.stderr[-300:]}) has {len(theirs)} times: {sum(a != b for a, b in zip(theirs, ours))} of {len(ours)} differ")
 
 
 def times_of_perf(scratch):
