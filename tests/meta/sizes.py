@@ -33,7 +33,8 @@ BELOW = (
     "of Caliper's, pprof's and speedscope's files and of folded stacks, the Python package's own files, and reports over runs;\n"
     "the room of processes that run, with its tests and its views; files of callgrind read and written whole, and\n"
     "code of others' files as rows; the cases of Hatchet's own tests; many runs side by side;\n"
-    "trials of programs that launchers of ranks start.",
+    "trials of programs that launchers of ranks start;\n"
+    "where levels of time lines lie, and the index by which a window of a recording is read.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
