@@ -33,10 +33,10 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 25
+#define ARENA_VERSION 26
 #define ARENA_UNIT 8
-#define ARENA_CHUNK_BYTES 4096
-#define ARENA_RUN_CHUNKS 16 /* of the longest run */
+#define ARENA_CHUNK_BYTES 2048 /* the first records of a thread's tree share a page: each page costs a thread a fault */
+#define ARENA_RUN_CHUNKS 32    /* of the longest run */
 #define ARENA_RUN_BYTES (ARENA_RUN_CHUNKS * ARENA_CHUNK_BYTES)
 #define ARENA_EVENTS_MAX 16
 #define ARENA_REQUESTS 1024 /* power of two */
@@ -518,11 +518,8 @@ struct arena_thread {
     _Atomic uint64_t n_untraced;             /* samples that the log should hold and had no room for */
     _Atomic uint64_t unwind_stops[16];       /* by enum unwind_stop */
     _Atomic uint64_t n_frames;               /* frames unwound for samples */
-    uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
-    uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
     uint32_t pages;                          /* its arena_pages, 0 = none */
     _Atomic uint32_t n_page_faults;          /* by the kernel's count, at most UINT32_MAX; 0: not known */
-    uint32_t reaches[ARENA_REACH_BUCKETS];   /* first arena_reach of each bucket */
     _Atomic uint64_t n_traced;               /* samples that came to the log, whatever became of them */
     uint32_t meetings;                       /* newest arena_meeting, 0 = none */
     uint32_t n_meetings;
@@ -535,6 +532,11 @@ struct arena_thread {
     _Atomic uint64_t entered_ns;     /* ... and CLOCK_MONOTONIC when it was entered, 0 while it does not run */
     char name[ARENA_COMM_BYTES];     /* as the kernel has it, when the thread ended or was looked at; of several threads
                                       * with different ones what these begin with, and "*"; "": not known */
+    /* From here on nothing is touched before the thread's first sample: a second page, which short threads never get.
+     */
+    uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
+    uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
+    uint32_t reaches[ARENA_REACH_BUCKETS];   /* first arena_reach of each bucket */
 };
 
 /* --- what HPCRUN_DEBUG asks for --- */

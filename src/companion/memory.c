@@ -332,16 +332,17 @@ static uint64_t wanted_size(const struct companion *c, uint64_t wanted_bytes)
         size = limit.rlim_cur;
     if (size < ARENA_BYTES_MIN)
         size = ARENA_BYTES_MIN;
-    return size / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
+    return size / PAGE_BYTES * PAGE_BYTES;
 }
 
+/* The first chunk begins on a page, so that a thread's first records are on as few pages as they can be. */
 static void layout(struct companion_process *process, uint64_t size_bytes)
 {
     struct arena_header *arena = process->arena;
     uint64_t table = (sizeof *arena + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
     uint64_t n = (size_bytes - table) / (ARENA_CHUNK_BYTES + sizeof(struct arena_chunk));
     uint64_t data = table + n * sizeof(struct arena_chunk);
-    data = (data + ARENA_CHUNK_BYTES - 1) & ~(uint64_t)(ARENA_CHUNK_BYTES - 1);
+    data = (data + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
     process->chunk_limit = (uint32_t)((size_bytes - data) / ARENA_CHUNK_BYTES);
     process->table_offset = table;
     process->data_offset = data;
@@ -457,7 +458,7 @@ int companion_arena_create(const struct companion *c, struct companion_process *
     if (process->bell_fd < 0)
         return error_set(err, ERR_IO, "A pipe cannot be made: %s.", strerror(errno));
     while (arena_map(process, size) != 0) {
-        size = size / 4 / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
+        size = size / 4 / PAGE_BYTES * PAGE_BYTES;
         if (size < ARENA_BYTES_MIN)
             return error_set(err, ERR_MEMORY, "An arena of %llu bytes cannot be created: %s.",
                              (unsigned long long)ARENA_BYTES_MIN, strerror(errno));

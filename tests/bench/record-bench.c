@@ -14,8 +14,8 @@
 #define ROUNDS 15
 #define VARIABLES 64u
 #define BLOCK_BYTES (1u << 20)
-#define LOG_CHUNKS 512u
-#define CHUNKS (LOG_CHUNKS + 512u)
+#define LOG_CHUNKS 1024u
+#define CHUNKS (LOG_CHUNKS + 1024u)
 
 static struct {
     struct arena_header *header;

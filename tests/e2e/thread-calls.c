@@ -2,7 +2,7 @@
 /* thread-calls COMMAND...: runs the command under ptrace and prints how many system calls its first process made, all
  * threads together, and how many of them gave the processor away for a turn or a time. Calls of futex are left out of
  * the first sum: how often a join waits is chance. thread-calls - N AT_ONCE: creates and joins N threads, so many at a
- * time. */
+ * time. thread-calls faults N: N threads alive at once, each with a block; prints how many page faults there were. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,38 @@ static int create(long n, int at_once)
         for (int k = 0; k < at_once; k++)
             pthread_join(threads[k], NULL);
     }
+    return 0;
+}
+
+static pthread_barrier_t all_are_there;
+
+static void *hold_block(void *argument)
+{
+    volatile char *block = malloc(5000);
+    if (block)
+        *block = 1;
+    pthread_barrier_wait(&all_are_there);
+    free((void *)block);
+    return argument;
+}
+
+static int count_faults(unsigned n)
+{
+    struct rusage usage;
+    pthread_attr_t small;
+    pthread_t *threads = calloc(n, sizeof *threads);
+    if (!threads || pthread_barrier_init(&all_are_there, NULL, n + 1) != 0 || pthread_attr_init(&small) != 0 ||
+        pthread_attr_setstacksize(&small, 65536) != 0)
+        return 1;
+    for (unsigned i = 0; i < n; i++)
+        if (pthread_create(&threads[i], &small, hold_block, NULL) != 0)
+            return 1;
+    pthread_barrier_wait(&all_are_there);
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    if (getrusage(RUSAGE_SELF, &usage) != 0)
+        return 1;
+    printf("%ld\n", usage.ru_minflt);
     return 0;
 }
 
@@ -73,6 +106,8 @@ int main(int argc, char **argv)
 {
     if (argc == 4 && strcmp(argv[1], "-") == 0)
         return create(atol(argv[2]), atoi(argv[3]) == 1 ? 1 : AT_ONCE);
+    if (argc == 3 && strcmp(argv[1], "faults") == 0)
+        return count_faults((unsigned)atoi(argv[2]));
     if (argc < 2)
         return 2;
     pid_t child = fork();

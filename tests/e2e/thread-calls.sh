@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What a thread costs in system calls, counted by a tracer: so many more than natively, and nobody who waits for the
-# list of threads looks again and again. A tracer holds threads up at each call, also those that have the list.
+# list of threads looks again and again. A tracer holds threads up at each call, also those that have the list. And what
+# it costs in page faults, which are most of its cost in a virtual machine without page tables of its own.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
 limit=10       # more than natively, without events
 limit_event=30 # with one
+limit_faults=6 # page faults of a thread with one block, more than natively
 cd "$scratch"
 $CC -O2 -pthread "$srcdir/tests/e2e/thread-calls.c" -o calls || skip "this system has no PTRACE_GET_SYSCALL_INFO"
 
@@ -36,6 +38,22 @@ of_thread "$builddir/hpcrun" -e MEMLEAK -o m
 echo "100 threads: $native system calls natively, $per_hundred without events"
 [ $((per_hundred - native)) -le $((limit * 100)) ] || fail "a thread makes more than $limit system calls of ours"
 [ $((per_hundred - native)) -ge 200 ] || fail "the threads were not registered"
+
+# faults_of_thread COMMAND...: hundredths of page faults of a thread.
+faults_of_thread() {
+    local few many
+    rm -rf m
+    few=$("$@" ./calls faults 100 2>err) || skip "this machine does not run 100 threads at once"
+    rm -rf m
+    many=$("$@" ./calls faults 300 2>err) || skip "this machine does not run 300 threads at once"
+    per_hundred=$(((many - few) / 2))
+}
+
+faults_of_thread env
+native_faults=$per_hundred
+faults_of_thread "$builddir/hpcrun" -e MEMLEAK -o m
+echo "100 threads: $native_faults page faults natively, $per_hundred with a recorded block each"
+[ $((per_hundred - native_faults)) -le $((limit_faults * 100)) ] || fail "a thread has more than $limit_faults page faults of ours"
 
 perf_works || { skip_part "perf is refused here"; finish; }
 of_thread "$builddir/hpcrun" -e EADDR -o m

@@ -14,8 +14,8 @@
 #include "fmt/hpcrun.h"
 #include "fmt/objects.h"
 
-#define CHUNKS 512
-#define RUN 4 /* chunks; a record of a thread has two */
+#define CHUNKS 1024
+#define RUN 8 /* chunks; a record of a thread has four */
 #define APP_BIAS 0x555500000000u
 #define LIB_BIAS 0x7fff00000000u
 

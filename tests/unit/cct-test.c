@@ -13,7 +13,7 @@
 
 #include "runtime/record/cct.h"
 
-#define N_CHUNKS 64
+#define N_CHUNKS 128
 
 static struct arena_header *arena_make(uint32_t n_chunks)
 {

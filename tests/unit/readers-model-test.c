@@ -26,7 +26,7 @@
 #define READERS 3
 #define WRITERS 2
 #define IMAGE_BYTES 65536
-#define N_CHUNKS 256
+#define N_CHUNKS 512
 #define STACKS 0x7f0000000000u
 
 #ifdef __SANITIZE_THREAD__

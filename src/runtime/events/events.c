@@ -689,6 +689,8 @@ static int open_watchpoint(const struct thread_state *self, struct thread_event 
 static void open_watchpoints(struct thread_state *self)
 {
     int error = 0;
+    if (!arena_header_sig()->watches_per_s)
+        return;
     self->meetings = (struct thread_meetings){.turn = self->record->id};
     if (arena_header_sig()->lacks & ARENA_LACKS_BREAKPOINTS)
         return;

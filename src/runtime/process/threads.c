@@ -220,7 +220,7 @@ static void state_clear(struct thread_state *state)
 {
     if (state->is_used) {
         memset(&state->thread_pointer, 0,
-               offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
+               offsetof(struct thread_state, alloc_path) - offsetof(struct thread_state, thread_pointer));
         state->sample_path.n_frames = 0;
         memset(&state->block_changes, 0, offsetof(struct thread_block_changes, items));
     }

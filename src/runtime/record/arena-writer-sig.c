@@ -133,8 +133,10 @@ bool arena_take_sig(struct arena_cursor *all, uint32_t n_chunks)
 void arena_touch_sig(const struct arena_cursor *all)
 {
     int saved_errno = errno;
+    uintptr_t page_bytes = arena_header_sig()->page_bytes;
+    char *start = all->start - (uintptr_t)all->start % page_bytes;
     if (all->end > all->start)
-        own_call_sig(SYS_madvise, all->start, (size_t)(all->end - all->start), MADV_POPULATE_WRITE);
+        own_call_sig(SYS_madvise, start, (size_t)(all->end - start), MADV_POPULATE_WRITE);
     errno = saved_errno;
 }
 

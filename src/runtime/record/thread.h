@@ -247,7 +247,6 @@ struct thread_state {
     struct thread_event watch;    /* the event that shows the end of a delay; -1 none */
     struct thread_event page_ins; /* one that shows pages that came from a disk, where waits are wanted; -1 none */
     struct thread_watchpoint watchpoints[MEETING_WATCHES];
-    struct thread_meetings meetings;
     struct thread_last_pc last_pc;
     uint64_t left_ns;   /* CLOCK_MONOTONIC when the handler was left last, 0: it has not run yet */
     uint32_t n_cold;    /* so many more handlers may touch memory for the first time */
@@ -258,8 +257,10 @@ struct thread_state {
     int (*start_c11)(void *); /* of thrd_create, else NULL */
     void *argument;
     size_t stack_bytes;
+    struct unwind_path alloc_path; /* begins on a page that is in use already: a page more costs each thread a fault */
+    struct thread_meetings meetings; /* where watchpoints are wanted */
     struct thread_pending pending[THREAD_PENDING_MAX];
-    struct unwind_path sample_path, alloc_path;
+    struct unwind_path sample_path;
     struct python_path python;
     struct thread_block_changes block_changes;
     struct unwind_path wait_path;              /* of the last wait */
