@@ -302,7 +302,7 @@ static void read_arm(const char *text, struct machine_cpu *cpu)
         (void)snprintf(cpu->name, sizeof cpu->name, "Arm implementer %#x part %#x", cpu->implementer, cpu->part);
 }
 
-void machine_cpu(struct machine_cpu *cpu)
+static void read_cpu(struct machine_cpu *cpu)
 {
     char text[CPUINFO_BYTES], meltdown[128], vendor[64];
     *cpu = (struct machine_cpu){0};
@@ -317,6 +317,23 @@ void machine_cpu(struct machine_cpu *cpu)
     cpu->is_virtual |= machine_exists("/sys/hypervisor/type") || machine_exists("/proc/device-tree/hypervisor");
     cpu->has_kpti = machine_read("/sys/devices/system/cpu/vulnerabilities/meltdown", meltdown, sizeof meltdown) &&
                     strstr(meltdown, "PTI") != NULL;
+}
+
+/* Asked for many times at each start, and the kernel writes the text anew for each: it has a part for every CPU. */
+void machine_cpu(struct machine_cpu *cpu)
+{
+    static struct {
+        bool is_known;
+        struct machine_cpu cpu;
+    } here;
+    if (machine_is_fixture()) {
+        read_cpu(cpu);
+        return;
+    }
+    if (!here.is_known)
+        read_cpu(&here.cpu);
+    here.is_known = true;
+    *cpu = here.cpu;
 }
 
 /* --- what can be opened --- */

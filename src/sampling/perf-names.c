@@ -3,6 +3,7 @@
  * of family and model numbers. */
 #include "sampling/perf-names.h"
 
+#include <dlfcn.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -152,19 +153,60 @@ const struct perf_name *perf_name_of_config(uint64_t config)
     return NULL;
 }
 
+/* libpfm4 is loaded when a name is asked of it: its tables have forty thousand addresses that the loader has to set,
+ * which took a tenth of hpcrun's whole start, and the default events need none of them. */
+static struct {
+    bool is_tried;
+    void *library;
+    __typeof__(pfm_initialize) *initialize;
+    __typeof__(pfm_terminate) *terminate;
+    __typeof__(pfm_get_os_event_encoding) *get_os_event_encoding;
+    __typeof__(pfm_get_event_attr_info) *get_event_attr_info;
+    __typeof__(pfm_get_event_next) *get_event_next;
+    __typeof__(pfm_get_event_info) *get_event_info;
+    __typeof__(pfm_get_pmu_info) *get_pmu_info;
+} pfm;
+
+/* Sets *function to that of the library; false when it has none. */
+static bool find_function(const char *name, void *function)
+{
+    void *found = dlsym(pfm.library, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+static bool load_pfm(void)
+{
+    if (!pfm.is_tried)
+        pfm.library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+    bool is_first = !pfm.is_tried;
+    pfm.is_tried = true;
+    if (is_first && pfm.library &&
+        !(find_function("pfm_initialize", &pfm.initialize) && find_function("pfm_terminate", &pfm.terminate) &&
+          find_function("pfm_get_os_event_encoding", &pfm.get_os_event_encoding) &&
+          find_function("pfm_get_event_attr_info", &pfm.get_event_attr_info) &&
+          find_function("pfm_get_event_next", &pfm.get_event_next) &&
+          find_function("pfm_get_event_info", &pfm.get_event_info) &&
+          find_function("pfm_get_pmu_info", &pfm.get_pmu_info)))
+        pfm.library = NULL;
+    return pfm.library != NULL;
+}
+
 /* libpfm4 must be told before it starts whether it may encode events of CPUs other than the running one. */
 static bool start_pfm(void)
 {
     static bool was_fixture;
+    if (!load_pfm())
+        return false;
     if (was_fixture != machine_is_fixture()) {
-        pfm_terminate();
+        pfm.terminate();
         was_fixture = machine_is_fixture();
         if (was_fixture)
             (void)setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
         else
             (void)unsetenv("LIBPFM_ENCODE_INACTIVE");
     }
-    return pfm_initialize() == PFM_SUCCESS;
+    return pfm.initialize() == PFM_SUCCESS;
 }
 
 /* Returns PFM_SUCCESS or libpfm4's error. */
@@ -172,7 +214,7 @@ static int encode(const char *name, struct perf_event_attr *found)
 {
     pfm_perf_encode_arg_t argument = {.attr = found, .size = sizeof argument};
     *found = (struct perf_event_attr){.size = sizeof *found};
-    return pfm_get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
+    return pfm.get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
 }
 
 /* The running CPU's tables say nothing about a fixture: a name without a PMU belongs to the fixture's CPU or kernel. */
@@ -289,7 +331,7 @@ static void visit_parts(const char *event_name, const pfm_event_info_t *event, c
     char name[320];
     for (int i = 0; i < event->nattrs; i++) {
         pfm_event_attr_info_t part = {.size = sizeof part};
-        if (pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &part) != PFM_SUCCESS ||
+        if (pfm.get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &part) != PFM_SUCCESS ||
             part.type != PFM_ATTR_UMASK)
             continue;
         (void)snprintf(name, sizeof name, "%s:%s", event_name, part.name);
@@ -310,10 +352,10 @@ static bool is_listed(const pfm_pmu_info_t *unit, const char *event)
 
 static void visit_unit(const pfm_pmu_info_t *unit, const struct name_visitor *visitor)
 {
-    for (int i = unit->first_event; i != -1; i = pfm_get_event_next(i)) {
+    for (int i = unit->first_event; i != -1; i = pfm.get_event_next(i)) {
         char name[256];
         pfm_event_info_t event = {.size = sizeof event};
-        if (pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS || !is_listed(unit, event.name))
+        if (pfm.get_event_info(i, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS || !is_listed(unit, event.name))
             continue;
         (void)snprintf(name, sizeof name, "%s::%s", unit->name, event.name);
         visitor->visit(name, event.desc ? event.desc : "", visitor->ctx);
@@ -330,7 +372,7 @@ void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), 
     visit(&generic, ctx);
     for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
         pfm_pmu_info_t unit = {.size = sizeof unit};
-        if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) != PFM_SUCCESS || !is_counter(&unit))
+        if (pfm.get_pmu_info((pfm_pmu_t)pmu, &unit) != PFM_SUCCESS || !is_counter(&unit))
             continue;
         const struct perf_table table = {unit.name, unit.desc};
         visit(&table, ctx);
@@ -343,7 +385,7 @@ void perf_table_visit_events(const char *table, bool with_parts,
     const struct name_visitor visitor = {with_parts, visit, ctx};
     for (int pmu = PFM_PMU_NONE; start_pfm() && pmu < PFM_PMU_MAX; pmu++) {
         pfm_pmu_info_t unit = {.size = sizeof unit};
-        if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) == PFM_SUCCESS && !strcmp(unit.name, table))
+        if (pfm.get_pmu_info((pfm_pmu_t)pmu, &unit) == PFM_SUCCESS && !strcmp(unit.name, table))
             visit_unit(&unit, &visitor);
     }
 }
