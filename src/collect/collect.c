@@ -220,6 +220,7 @@ static int process_init(struct collected_process *process, const struct view *vi
                                           .latency_column = -1,
                                           .remote_latency_column = -1,
                                           .first_address_event = -1,
+                                          .is_skid_json = objects_skid_is_json(context->skid_json),
                                           .next_id = 12};
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         process->column_of_event[i] = -1;

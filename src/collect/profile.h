@@ -100,6 +100,7 @@ struct collected_process {
     int latency_column, remote_latency_column;                        /* -1: none */
     int size_column;                                                  /* -1: none */
     int allocated_column, freed_column, leaked_column, marked_column; /* -1: none */
+    bool is_skid_json;                                                /* context->skid_json is valid JSON */
     bool is_data_centric;                                             /* some event yields addresses */
     bool has_variables;                                               /* ... or allocations are to be counted */
     int first_address_event;                                          /* -1: none */

@@ -887,6 +887,7 @@ int thread_write_objects(const struct collected_thread *thread, const char *path
     if (side) {
         fill_thread(side, thread);
         fill_context(side, thread->process->context);
+        side->file.is_skid_json = thread->process->is_skid_json;
         side->file.regions = thread->regions;
         side->file.n_regions = thread->n_regions;
         if (fill_variables(side, thread) && fill_placeholders(side, thread) && fill_modules(side, thread) &&

@@ -391,16 +391,22 @@ void objects_fini(struct objects_file *file)
 
 /* Writer of the side file of a profile: see objects.h. One line per event and per variable. */
 
-/* The skid figures come as JSON text; what is not valid JSON is kept as a string. */
-static void put_skid(struct buf *out, const char *skid)
+bool objects_skid_is_json(const char *skid)
 {
     json_t *parsed = skid ? json_loads(skid, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    buf_printf(out, ",\n\"skid\": ");
-    if (parsed)
-        buf_printf(out, "%s", skid);
-    else
-        json_put_text(out, skid);
+    bool is_json = parsed != NULL;
     json_decref(parsed);
+    return is_json;
+}
+
+/* The skid figures come as JSON text; what is not valid JSON is kept as a string. */
+static void put_skid(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"skid\": ");
+    if (file->skid && (file->is_skid_json || objects_skid_is_json(file->skid)))
+        buf_append(out, file->skid, strlen(file->skid));
+    else
+        json_put_text(out, file->skid);
 }
 
 static uint32_t version_of(const struct objects_file *file)
@@ -427,7 +433,7 @@ static void put_head(struct buf *out, const struct objects_file *file)
     buf_printf(out, ",\n\"plan\": ");
     json_put_text(out, file->plan);
     json_put_text_at(out, "topology", file->topology);
-    put_skid(out, file->skid);
+    put_skid(out, file);
     buf_printf(out, ",\n\"n_frames\": ");
     json_put_word(out, file->n_frames);
     json_put_key(out, "unwind_stops", 0);

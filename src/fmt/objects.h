@@ -286,6 +286,7 @@ struct objects_file {
     uint64_t start_ns, end_ns, cpu_time_ns;
     char *plan;     /* the launcher's line: which source and why */
     char *skid;     /* figures of the skid self-test as JSON text, NULL when none */
+    bool is_skid_json; /* the writer need not look whether they are: in a process of many threads it is done once */
     char *state;    /* "complete", "killed", "checkpoint" */
     char *topology; /* file name of the hwloc XML in the same directory, NULL when none */
     uint64_t n_frames, unwind_stops[16];
@@ -332,6 +333,9 @@ int objects_read_memory(const char *bytes, size_t len_bytes, const char *name, s
 
 /* Writes path (temporary name, then rename).  err: ERR_IO, ERR_MEMORY */
 int objects_write(const struct objects_file *file, const char *path, struct error *err);
+
+/* Whether figures of the skid self-test are written as the JSON that they are; NULL is not. */
+bool objects_skid_is_json(const char *skid);
 
 /* Appends the file's text to out.  err: ERR_MEMORY */
 int objects_write_memory(const struct objects_file *file, struct buf *out, struct error *err);

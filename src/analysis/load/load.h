@@ -119,6 +119,8 @@ struct load_sides {
     size_t n_pages, cap_pages;
     struct drop_count *drops; /* [n_drops] thread: thread.profile */
     size_t n_drops, cap_drops;
+    char *skid;                   /* the figures that were read last, which threads of a process share; NULL: none */
+    struct cause_caches measured; /* what they say of the caches */
 };
 
 /* A side file that was read, or why it was not. */

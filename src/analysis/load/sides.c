@@ -510,9 +510,27 @@ void causes_caches_measured(struct cause_caches *caches, const char *skid)
     json_decref(figures);
 }
 
-/* What the machine of a profile has, as it claims and as it was measured. */
-static struct cause_caches caches_of(const struct topology *topology, const char *skid)
+/* What the figures say of the caches: read once for all threads that have the same. */
+static const struct cause_caches *measured_caches(struct load_sides *sides, const char *skid)
 {
+    if (sides->skid && skid && strcmp(sides->skid, skid) == 0)
+        return &sides->measured;
+    free(sides->skid);
+    sides->skid = skid ? strdup(skid) : NULL;
+    sides->measured = (struct cause_caches){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    causes_caches_measured(&sides->measured, skid);
+    return &sides->measured;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What the machine of a profile has, as it claims and as it was measured. */
+static struct cause_caches caches_of(struct load_sides *sides, const struct topology *topology, const char *skid)
+{
+    const struct cause_caches *measured = measured_caches(sides, skid);
     struct cause_caches caches = {CAUSES_L1_LINES, CAUSES_L2_LINES, CAUSES_L3_LINES};
     if (topology && topology->l1_bytes)
         caches.l1_lines = topology->l1_bytes / PATTERN_LINE_BYTES;
@@ -520,7 +538,9 @@ static struct cause_caches caches_of(const struct topology *topology, const char
         caches.l2_lines = topology->l2_bytes / PATTERN_LINE_BYTES;
     if (topology && topology->l3_bytes)
         caches.l3_lines = topology->l3_bytes / PATTERN_LINE_BYTES;
-    causes_caches_measured(&caches, skid);
+    caches.l1_lines = least(caches.l1_lines, measured->l1_lines);
+    caches.l2_lines = least(caches.l2_lines, measured->l2_lines);
+    caches.l3_lines = least(caches.l3_lines, measured->l3_lines);
     return caches;
 }
 
@@ -618,7 +638,7 @@ void load_sides_add(struct load_sides *sides, const char *path, size_t number, c
     if (side->state != SIDE_READ)
         return;
     const struct topology *topology = find_topology(sides, path, file->topology);
-    const struct beside beside = {number, head, ids, topology, caches_of(topology, file->skid)};
+    const struct beside beside = {number, head, ids, topology, caches_of(sides, topology, file->skid)};
     add_placeholders(sides, file, head);
     add_functions(sides, file, head);
     add_builds(sides, file);
@@ -685,5 +705,6 @@ void load_sides_fini(struct load_sides *sides)
     free(sides->homes);
     free(sides->pages);
     free(sides->drops);
+    free(sides->skid);
     strtab_fini(&sides->topology_paths);
 }
