@@ -21,8 +21,7 @@ enum { ID_SWITCH = 30001, ID_SAMPLES = 30002, ID_MAX = 32767 };
 
 enum { N_NAMED = 4096 };
 
-/* Where the fields of samples lie that a stream takes, from the beginning of the record; 0: they are not there. Of each
- * id that samples name their event by. */
+/* Where a stream's fields lie in samples of each id, from the beginning of the record; 0: they are not there. */
 struct sample_places {
     uint64_t id;
     const struct perf_data_event *event; /* NULL: an empty slot */

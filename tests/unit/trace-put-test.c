@@ -143,8 +143,8 @@ static void test_one_thread(void **state)
 {
     (void)state;
     struct found found;
-    uint64_t n = n_samples(1000000), room = 64 * ARENA_CHUNK_BYTES / sizeof(struct arena_trace);
-    begin(64);
+    uint64_t n = n_samples(1000000), room = 128 * ARENA_CHUNK_BYTES / sizeof(struct arena_trace);
+    begin(128);
     for (uint64_t i = 0; i < 10000; i++)
         put(0, i);
     look(&found);
