@@ -15,7 +15,9 @@
 #include "alloc-wrap/hook.h"
 #include "base/bytes.h"
 
-#ifndef WRAP_SCOPE /* as in src/runtime/wrap/link-preloaded.c */
+/* The library that the launcher loads into a running program is built with RTLD_DEFAULT: there the program's own
+ * functions are behind ours in no order. */
+#ifndef WRAP_SCOPE
 #define WRAP_SCOPE RTLD_NEXT
 #endif
 

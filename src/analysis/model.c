@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/code-table.h"
 #include "base/path.h"
 #include "fmt/hpcrun.h"
 
@@ -145,6 +146,8 @@ bool model_has_own(const struct model *model, uint32_t scope)
 
 bool model_has_instructions(const struct model *model)
 {
+    if (model->code)
+        return model->code->has_instructions;
     for (size_t i = 1; i < model->n_scopes; i++)
         if (model->scopes[i].kind == SCOPE_INSTRUCTION)
             return true;

@@ -336,9 +336,8 @@ const struct item_kind item_loop = {"loop", "a loop, by its first line", make_lo
 
 static int make_instructions(struct items *items, struct item_list *list, struct error *err)
 {
-    const struct code_source *source = items->model->code;
     struct code_table table;
-    if (source ? !source->has_instructions : !model_has_instructions(items->model))
+    if (!model_has_instructions(items->model))
         return 0;
     int code = code_table_make(items->model, items->metric, CODE_INSTRUCTION, NULL, &table, err);
     list->total = code == 0 ? table.total : 0;

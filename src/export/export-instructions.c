@@ -371,8 +371,7 @@ static int machine_code_make(struct machine_code *code, const struct export_job 
                              struct error *err)
 {
     const struct code_source *source = job->model->code;
-    *code = (struct machine_code){.job = job,
-                                  .has_costs = source ? source->has_instructions : model_has_instructions(job->model)};
+    *code = (struct machine_code){.job = job, .has_costs = model_has_instructions(job->model)};
     int status = annotation_find(&code->subject, job, err);
     if (status != 0)
         return status;

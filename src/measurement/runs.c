@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "fmt/file.h"
 
 #define RANKS_PREFIX "ranks-"
@@ -78,11 +79,11 @@ int runs_end(const char *directory, const struct run *run, struct error *err)
     return append(directory, line, 0, err);
 }
 
-int runs_describe(const char *directory, const char *json, struct error *err)
+int runs_describe(const char *directory, const char *id, const char *json, struct error *err)
 {
     struct buf line = {0};
-    buf_printf(&line, "is %s\n", json);
-    int code = line.failed ? error_set(err, ERR_MEMORY, "Out of memory.") : append(directory, line.data, 0, err);
+    buf_printf(&line, "is %s %s\n", id, json);
+    int code = line.failed ? error_memory(err) : append(directory, line.data, 0, err);
     buf_fini(&line);
     return code;
 }
@@ -104,20 +105,6 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-void runs_put_descriptions(const char *text, struct buf *out)
-{
-    bool is_wanted = true; /* of ranks that are one run, the first one's */
-    size_t n = 0;
-    for (; *text; text = next_line(text)) {
-        is_wanted |= strncmp(text, "run ", 4) == 0;
-        if (!is_wanted || strncmp(text, "is {", 4) != 0)
-            continue;
-        buf_printf(out, n++ ? ",\n" : "");
-        buf_append(out, text + 3, strcspn(text + 3, "\n"));
-        is_wanted = false;
-    }
-}
-
 /* The id of a line "run ID"; false for another. */
 static bool take_id(const char *line, char id[RUNS_ID_MAX])
 {
@@ -127,6 +114,45 @@ static bool take_id(const char *line, char id[RUNS_ID_MAX])
     memcpy(id, line + 4, len - 4);
     id[len - 4] = '\0';
     return true;
+}
+
+/* The same of a line "is ID {...}", and where its object begins; NULL for another. */
+static const char *take_description(const char *line, char id[RUNS_ID_MAX])
+{
+    const char *json = text_begins(line, "is ") ? strstr(line, " {") : NULL;
+    size_t len = json ? (size_t)(json - line) : 0;
+    if (len < 4 || len > strcspn(line, "\n") || len - 3 >= RUNS_ID_MAX)
+        return NULL;
+    memcpy(id, line + 3, len - 3);
+    id[len - 3] = '\0';
+    return json + 1;
+}
+
+/* The first description of a run whose line ends before behind; NULL: it has none. */
+static const char *find_description(const char *text, const char *behind, const char *wanted)
+{
+    char id[RUNS_ID_MAX];
+    const char *json;
+    for (const char *line = text; *line; line = next_line(line))
+        if ((json = take_description(line, id)) && strcmp(id, wanted) == 0)
+            return json;
+    for (const char *line = behind; *line && !take_id(line, id); line = next_line(line))
+        if ((json = take_description(line, id)) && !runs_has(text, id))
+            return json;
+    return NULL;
+}
+
+void runs_put_descriptions(const char *text, struct buf *out)
+{
+    char id[RUNS_ID_MAX];
+    size_t n = 0;
+    for (const char *line = text; *line; line = next_line(line)) {
+        const char *json = take_id(line, id) ? find_description(text, next_line(line), id) : NULL;
+        if (!json)
+            continue;
+        buf_printf(out, n++ ? ",\n" : "");
+        buf_append(out, json, strcspn(json, "\n"));
+    }
 }
 
 /* Length of "ranks-8-" in an id: all launches of so many ranks have this in common when the launcher gave them no

@@ -43,11 +43,11 @@ bool runs_is_first(const char *text, const struct run *run);
  * how many ranks have begun. */
 bool runs_is_last(const char *text, const struct run *run, int *n_begun);
 
-/* Adds to the directory what a run was: a line of JSON, without newline, that is about the run begun last.
- * err: ERR_IO, ERR_MEMORY */
-int runs_describe(const char *directory, const char *json, struct error *err);
+/* Adds to the directory what a run was: JSON, an object on one line.  err: ERR_IO, ERR_MEMORY */
+int runs_describe(const char *directory, const char *id, const char *json, struct error *err);
 
-/* Appends these lines, that of each run of the text which has one, separated by commas. */
+/* Appends these objects, that of each run of the text (see runs_text) which has one, with ",\n" between them: the first
+ * that names the run, or else one of ranks that joined it under an id of their own. out->failed: out of memory */
 void runs_put_descriptions(const char *text, struct buf *out);
 
 /* The text of the file, empty when there is none.  err: ERR_IO, ERR_MEMORY */

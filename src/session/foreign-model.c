@@ -398,7 +398,7 @@ static int open_frames(struct foreign *foreign, struct error *err)
         code = complete(&foreign->parts, err);
     if (code == 0 && !foreign->frame)
         foreign->frame = frame_keep(foreign->parts);
-    return code ? code : frame_flat(foreign->frame, &foreign->flat, err);
+    return code || frame_is_tree(foreign->frame) ? code : frame_flat(foreign->frame, &foreign->flat, err);
 }
 
 int foreign_open(const char *path, struct model *model, struct foreign **foreign, struct error *err)

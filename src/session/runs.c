@@ -35,6 +35,13 @@ struct run_of {
     uint32_t group;
 };
 
+/* What runs that are alike in a key have in common. */
+struct group {
+    size_t n;      /* of runs */
+    double number, /* the key's value; 0: it is no number */
+        total;     /* on average */
+};
+
 /* A function in a run. */
 struct cost {
     uint32_t function, run;
@@ -48,6 +55,7 @@ struct runs {
     struct strtab keys;      /* of facts, in the order in which they came */
     struct strtab functions; /* "NAME\nFILE" */
     struct strtab groups;    /* values of the key that they are grouped by */
+    struct group *group_of;  /* [groups] */
     uint32_t *group_order;   /* [groups] numbers of them, in order */
     struct cost *costs;      /* [n_costs] by run */
     size_t n_costs, cap_costs;
@@ -247,11 +255,20 @@ static int make_groups(struct runs *runs, const char *by, struct error *err)
             return error_memory(err);
         runs->all[i].group = (uint32_t)group;
     }
+    runs->group_of = calloc(runs->groups.n_strings + 1, sizeof *runs->group_of);
     runs->group_order = calloc(runs->groups.n_strings + 1, sizeof *runs->group_order);
-    if (!runs->group_order)
+    if (!runs->group_of || !runs->group_order)
         return error_memory(err);
-    for (size_t i = 0; i < runs->groups.n_strings; i++)
+    for (size_t i = 0; i < runs->n; i++) {
+        struct group *group = &runs->group_of[runs->all[i].group];
+        group->n++;
+        group->total += runs->all[i].total;
+    }
+    for (size_t i = 0; i < runs->groups.n_strings; i++) {
         runs->group_order[i] = (uint32_t)i;
+        runs->group_of[i].number = strtod(runs->groups.strings[i], NULL);
+        runs->group_of[i].total /= (double)runs->group_of[i].n;
+    }
     qsort_r(runs->group_order, runs->groups.n_strings, sizeof *runs->group_order, compare_groups, &runs->groups);
     return 0;
 }
@@ -282,18 +299,6 @@ static struct statistics statistics_of(const struct runs *runs, const double *va
     return found;
 }
 
-static double total_of(const struct runs *runs, uint32_t group)
-{
-    double total = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < runs->n; i++)
-        if (runs->all[i].group == group) {
-            total += runs->all[i].total;
-            n++;
-        }
-    return n ? total / (double)n : 0;
-}
-
 /* --- the reports --- */
 
 /* The two cells of what a function is called. */
@@ -304,14 +309,6 @@ static void put_function(const struct runs *runs, uint32_t function, struct tabl
     buf_append(&text, name, (size_t)(end - name));
     table_put_made(rows, &text);
     table_put_text(rows, end + 1);
-}
-
-static void put_text(struct table *rows, const char *text)
-{
-    if (text)
-        table_put_text(rows, text);
-    else
-        table_put_absent(rows);
 }
 
 /* Whether the runs differ in a key. */
@@ -340,7 +337,7 @@ static int list_runs(const struct runs *runs, struct answer *answer, struct erro
         table_put_text(&answer->rows, runs->all[i].path);
         for (size_t k = 0; k < runs->keys.n_strings; k++)
             if (runs->request->with_unused || differs(runs, (int64_t)k))
-                put_text(&answer->rows, fact_of(&runs->all[i], (int64_t)k));
+                table_put_text(&answer->rows, fact_of(&runs->all[i], (int64_t)k));
         table_put_number(&answer->rows, runs->all[i].total);
     }
     return 0;
@@ -385,7 +382,7 @@ static int list_functions(const struct runs *runs, struct answer *answer, struct
     answer_begin(answer, "functions", COLUMNS(statistics_columns));
     for (size_t g = 0; g < runs->groups.n_strings; g++) {
         uint32_t group = runs->group_order[g];
-        double total = total_of(runs, group);
+        double total = runs->group_of[group].total;
         size_t n_shown = 0;
         for (size_t i = 0; i < runs->functions.n_strings; i++) {
             uint32_t function = runs->order[i];
@@ -425,10 +422,10 @@ static const struct column scaling_columns[] = {
 static void put_scaling(const struct runs *runs, int64_t function, const double *costs, bool has_time,
                         struct table *rows)
 {
-    double first = strtod(runs->groups.strings[runs->group_order[0]], NULL);
+    double first = runs->group_of[runs->group_order[0]].number;
     for (size_t g = 0; g < runs->groups.n_strings; g++) {
-        uint32_t group = runs->group_order[g];
-        double workers = strtod(runs->groups.strings[group], NULL), total = total_of(runs, group);
+        const struct group *group = &runs->group_of[runs->group_order[g]];
+        double workers = group->number;
         double time = has_time ? costs[g] : costs[g] / workers, before = has_time ? costs[0] : costs[0] / first;
         if (function >= 0) {
             put_function(runs, (uint32_t)function, rows);
@@ -437,9 +434,9 @@ static void put_scaling(const struct runs *runs, int64_t function, const double 
             table_put_absent(rows);
         }
         table_put_number(rows, workers);
-        table_put_count(rows, (int64_t)statistics_of(runs, runs->own, group).n);
+        table_put_count(rows, (int64_t)group->n);
         table_put_number(rows, has_time ? (double)NAN : costs[g]);
-        table_put_number(rows, has_time ? (double)NAN : share_of(costs[g], total));
+        table_put_number(rows, has_time ? (double)NAN : share_of(costs[g], group->total));
         table_put_number(rows, time);
         table_put_number(rows, time > 0 && before > 0 ? round(1000 * before / time) / 1000 : (double)NAN);
         table_put_number(rows, time > 0 && before > 0 ? 100 * before * first / (time * workers) : (double)NAN);
@@ -473,7 +470,7 @@ static int list_scaling(const struct runs *runs, struct answer *answer, struct e
     if (!costs)
         return error_memory(err);
     for (size_t g = 0; g < n; g++)
-        if (!(strtod(runs->groups.strings[g], NULL) > 0)) {
+        if (!(runs->group_of[g].number > 0)) {
             free(costs);
             return error_set(err, ERR_UNSUPPORTED, "scaling needs a number of each run: one has '%s'",
                              runs->groups.strings[g]);
@@ -482,14 +479,14 @@ static int list_scaling(const struct runs *runs, struct answer *answer, struct e
     if (find_elapsed(runs, costs))
         put_scaling(runs, -1, costs, true, &answer->rows);
     for (size_t g = 0; g < n; g++)
-        costs[g] = total_of(runs, runs->group_order[g]);
+        costs[g] = runs->group_of[runs->group_order[g]].total;
     put_scaling(runs, -1, costs, false, &answer->rows);
     for (size_t i = 0; i < runs->functions.n_strings; i++) {
         const double *own = &runs->own[runs->order[i] * runs->n];
         double most = 0;
         for (size_t g = 0; g < n; g++) {
             costs[g] = statistics_of(runs, own, runs->group_order[g]).mean;
-            most = fmax(most, share_of(costs[g], total_of(runs, runs->group_order[g])));
+            most = fmax(most, share_of(costs[g], runs->group_of[runs->group_order[g]].total));
         }
         if (most > 0 && is_shown(runs, most, &n_shown, &answer->rows))
             put_scaling(runs, runs->order[i], costs, false, &answer->rows);
@@ -611,6 +608,7 @@ static void runs_fini(struct runs *runs)
     strtab_fini(&runs->keys);
     strtab_fini(&runs->functions);
     strtab_fini(&runs->groups);
+    free(runs->group_of);
     free(runs->group_order);
     free(runs->costs);
     free(runs->own);

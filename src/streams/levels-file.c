@@ -213,7 +213,8 @@ static bool has_room(int fd, uint64_t n_events)
 {
     enum { EVENT_BYTES_LIKELY = 44 };
     struct statvfs info;
-    return fstatvfs(fd, &info) != 0 || info.f_bavail >= n_events / info.f_frsize * EVENT_BYTES_LIKELY;
+    return fstatvfs(fd, &info) != 0 || info.f_blocks == 0 || info.f_frsize == 0 ||
+           info.f_bavail >= n_events / info.f_frsize * EVENT_BYTES_LIKELY;
 }
 
 int levels_file_begin(struct levels_file *file, const struct stream *stream, const struct levels_key *key,

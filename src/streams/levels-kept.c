@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/vec.h"
 #include "streams/levels.h"
 
@@ -21,11 +22,9 @@ void levels_places_init(struct levels_places *places, const char *recording, boo
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     char *real = realpath(recording, NULL);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = bytes_hash_text(BYTES_HASH_START, real ? real : "");
     *places = (struct levels_places){.beside = {0}};
     buf_printf(&places->beside, "%s" LEVELS_SUFFIX, recording);
-    for (const char *at = real; at && *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     bool is_set = cache && *cache == '/';
     if (real && (is_set || (home && *home == '/')))
         buf_printf(&places->cached, "%s%s/locus", is_set ? cache : home, is_set ? "" : "/.cache");

@@ -431,9 +431,9 @@ static bool go_to(struct loader *loader, size_t i, const struct stream_place *fr
 {
     const struct trace_dat_cpu *pages = &loader->dat->cpus[i];
     struct cpu_reader *cpu = &loader->cpus[i];
-    const unsigned char *record = loader->dat->data + from->record;
     if (from->record < pages->offset || from->record - pages->offset >= pages->n_bytes)
         return fail_at(loader, loader->dat->data, "an event is not where it was");
+    const unsigned char *record = loader->dat->data + from->record;
     set_pages(loader, i, (from->record - pages->offset) / loader->layout.page_bytes * loader->layout.page_bytes);
     while (next_event(loader, cpu) && cpu->payload < record) /* the page has it, unless it is another one */
         ;

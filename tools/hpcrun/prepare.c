@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/path.h"
 #include "fmt/json.h"
 #include "fmt/sched.h"
 #include "fnbounds/modtab-cache.h"
@@ -282,13 +283,14 @@ static bool tells_of_run(const char *variable)
                                              "SLURM_NTASKS", "SLURM_NNODES",  "SLURM_CPUS_PER_TASK",
                                              "PBS_JOBID",    "LSB_JOBID",     "HPCRUN_RUN_"};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
+        if (text_begins(variable, beginnings[i]))
             return strchr(variable, '=') != NULL;
     return false;
 }
 
 /* Notes what is run, for reports that compare runs: the command, where and when, and the environment that sets up
- * threads and jobs; what begins with HPCRUN_RUN_ the user says. */
+ * threads and jobs; what begins with HPCRUN_RUN_ the user says. Of a program that was there before, only that: hpcrun's
+ * own environment is not its. */
 static int describe_run(const struct hpcrun_options *options, const char *directory, const struct run *run,
                         struct error *err)
 {
@@ -296,8 +298,9 @@ static int describe_run(const struct hpcrun_options *options, const char *direct
     struct buf out = {0}, text = {0};
     struct tm when;
     time_t now = time(NULL);
-    if (run->rank > 0)
-        return 0;
+    const char *outer = getenv(LAUNCH_ENV);
+    if (run->rank > 0 || (outer && strcmp(outer, run->id) == 0))
+        return 0; /* the first rank says it, or the launch that this one is a part of */
     (void)gethostname(host, sizeof host - 1);
     if (gmtime_r(&now, &when))
         (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &when);
@@ -305,17 +308,19 @@ static int describe_run(const struct hpcrun_options *options, const char *direct
         buf_printf(&text, "%s%s", i ? " " : "", options->command[i]);
     buf_append(&out, "{\"command\": ", 12);
     json_put_text(&out, text.data);
-    json_put_text_at(&out, "directory", getcwd(here, sizeof here) ? here : "");
+    if (!options->attached)
+        json_put_text_at(&out, "directory", getcwd(here, sizeof here) ? here : "");
     json_put_text_at(&out, "host", host);
     json_put_text_at(&out, "date", date);
     for (char **at = environ; *at; at++) {
-        char *name = tells_of_run(*at) ? strndup(*at, strcspn(*at, "=")) : NULL;
+        bool is_wanted = tells_of_run(*at) && (!options->attached || text_begins(*at, "HPCRUN_RUN_"));
+        char *name = is_wanted ? strndup(*at, strcspn(*at, "=")) : NULL;
         if (name)
             json_put_text_at(&out, name, strchr(*at, '=') + 1);
         free(name);
     }
     buf_append(&out, "}", 1);
-    int code = out.failed || text.failed ? error_memory(err) : runs_describe(directory, out.data, err);
+    int code = out.failed || text.failed ? error_memory(err) : runs_describe(directory, run->id, out.data, err);
     buf_fini(&out);
     buf_fini(&text);
     return code;

@@ -88,9 +88,10 @@ __attribute__((visibility("default"))) void locus_wait_end_event(const struct wa
     if (wait.since_ns && wait.sp == call->site.sp && own_clock_ns_sig(CLOCK_MONOTONIC) - wait.since_ns > LEAST_NS) {
         uint64_t cpu_ns = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID);
         uint64_t ns = waited_ns(&wait, cpu_ns, self->waits.blocked_ns - call->blocked_ns);
-        if (ns)
+        if (ns) {
             record(self, &wait, ns);
-        sample_look_sig(self);
+            sample_look_sig(self);
+        }
     }
     self->waits.now = call->outer;
     errno = saved_errno;
@@ -127,7 +128,6 @@ static void add_rest(struct thread_state *state, uint64_t cpu_ns)
     if (ns <= LEAST_NS)
         return;
     sample_take_wait_sig(state, &rest);
-    state->waits.blocked_ns += ns;
 }
 
 void waits_end(struct thread_state *state, uint64_t cpu_ns)

@@ -44,15 +44,23 @@ struct __attribute__((aligned(32))) slot {
 extern struct slot slots_begin[] __asm__("__start_wait_slots") __attribute__((visibility("hidden")));
 extern struct slot slots_end[] __asm__("__stop_wait_slots") __attribute__((visibility("hidden")));
 
+/* Keeps what was found. Nothing found is not kept: another thread may have found it meanwhile. */
+static void keep(struct slot *slot, void *leaf, void *real)
+{
+    if (!real) {
+        (void)dlerror(); /* the program must not see a failure of ours when it asks for its own */
+        return;
+    }
+    __atomic_store_n(&slot->leaf, leaf ? leaf : real, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
+}
+
 /* Finds the functions behind a slot. */
 static void *find(struct slot *slot)
 {
     int saved_errno = errno;
     void *leaf = locus_wait_leaf_event ? locus_wait_leaf_event(slot->name) : NULL, *real = dlsym(RTLD_NEXT, slot->name);
-    if (!real)
-        (void)dlerror(); /* the program must not see a failure of ours when it asks for its own */
-    __atomic_store_n(&slot->leaf, leaf ? leaf : real, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
+    keep(slot, leaf, real);
     errno = saved_errno;
     return real;
 }
@@ -82,8 +90,7 @@ static bool find_beside(struct slot *slot, const void *caller)
     void *real = module ? dlsym(module, slot->name) : NULL;
     if (module)
         dlclose(module);
-    __atomic_store_n(&slot->leaf, real, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->real, real, __ATOMIC_RELEASE);
+    keep(slot, real, real);
     errno = saved_errno;
     return real;
 }
