@@ -82,6 +82,8 @@ class Answer(Table):
         >>> json.loads(session.ask("vars", top=2).to_json())["metric"] == session.ask("vars").metric
         True
         """
+        if self._session is None:  # many runs
+            return json.dumps({**self.head, "metric": self.metric, self.name: list(self)})
         text = ctypes.c_void_p()
         library.check("session_ask_json", self._session.handle, json.dumps(self._request).encode(), text)
         return _taken(text)
@@ -92,6 +94,9 @@ class Answer(Table):
         >>> session.ask("numa").to_text(80).startswith("program")
         True
         """
+        if self._session is None:  # many runs
+            shown = [self.columns, *(list(row.values()) for row in list(self)[:top or None])]
+            return "".join("\t".join("" if cell is None else str(cell) for cell in row) + "\n" for row in shown)
         text = ctypes.c_void_p()
         request, _alive = _request({"top": top, **self._request})
         library.check("session_ask_text", self._session.handle, request, columns, text)
@@ -302,8 +307,9 @@ def runs(paths, report="list", by=None, base=None, metric=None, top=0, min=None,
     is the same in all of them), "functions" (statistics over the runs of each group), "scaling" and "regression". by: the column of the
     list that groups have in common, or that is the number of workers; base: the run that others are compared with. paths: a list.
 
-    >>> locus.runs([database, database], "functions", top=1)["runs"][0]
-    2
+    >>> answer = locus.runs([database, database], "functions", top=1)
+    >>> answer["runs"][0], json.loads(answer.to_json())["functions"][0]["runs"], answer.to_text().split()[0]
+    (2, 2, 'group')
     """
     made = {"report": report, "top": int(top)}
     for key, value in (("by", by), ("subject", base), ("metric", metric), ("min", min)):

@@ -614,15 +614,16 @@ static const char *const asked_first[N_ANSWERS] = {
     "{\"report\":\"lines\"}",
 };
 
-/* Asks for them, and records them. Nothing but a report of data may lack, or of code where there is a time line alone.
- */
+/* Asks for them, and records them. Nothing may lack but reports of data and lines, which files of other tools have not
+ * got, or of code where there is a time line alone. */
 static int put_needed(struct record *record, struct answer **answers, struct error *err)
 {
     for (int i = 0; i < N_ANSWERS; i++) {
         struct error failure = {0};
+        bool may_lack = i == ANSWER_VARIABLES || i == ANSWER_ADVICE || i == ANSWER_LINES ||
+                        (record->has_time && i != ANSWER_SESSION);
         int code = ask(record, asked_first[i], i == ANSWER_VARIABLES, &answers[i], &failure);
-        if (code != 0 && (!is_no_answer(code, &failure) || (i != ANSWER_VARIABLES && i != ANSWER_ADVICE &&
-                                                            (!record->has_time || i == ANSWER_SESSION)))) {
+        if (code != 0 && !(may_lack && is_no_answer(code, &failure))) {
             *err = failure;
             return code;
         }

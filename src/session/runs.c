@@ -98,23 +98,50 @@ static const char *fact_of(const struct run_of *run, int64_t key)
     return NULL;
 }
 
-/* What hpcrun noted of the first of the runs that the database is of. */
+/* What the launches of a measurement were by a key, each value once: "1, 2". */
+static bool add_noted_of(struct runs *runs, struct run_of *run, const json_t *launches, const char *key)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < json_array_size(launches); i++) {
+        const char *value = json_string_value(json_object_get(json_array_get(launches, i), key));
+        bool is_new = value != NULL;
+        for (size_t before = 0; is_new && before < i; before++) {
+            const char *other = json_string_value(json_object_get(json_array_get(launches, before), key));
+            is_new = !other || strcmp(other, value) != 0;
+        }
+        if (is_new)
+            buf_printf(&text, "%s%s", text.len_bytes ? ", " : "", value);
+    }
+    bool ok = !text.failed && add_fact(runs, run, key, text.data);
+    buf_fini(&text);
+    return ok;
+}
+
+/* What hpcrun noted of the launches that the database is of; most are of one. */
 static bool add_noted(struct runs *runs, struct run_of *run)
 {
     struct buf path = {0}, text = {0};
     struct error ignored;
     const char *key;
-    json_t *value, *list = NULL;
+    json_t *value, *known = NULL, *list = NULL;
     bool ok = true;
     char *directory = database_directory(run->path);
     if (directory)
         buf_printf(&path, "%s/" DATABASE_RUNS_FILE, directory);
     if (path.data && file_read(path.data, &text, &ignored) == 0 && text.data)
         list = json_loadb(text.data, text.len_bytes, 0, NULL);
-    json_object_foreach(json_array_get(list, 0), key, value)
-    {
-        ok = ok && add_fact(runs, run, key, json_string_value(value));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (!known)
+            known = json_object();
+        (void)json_object_update_missing(known, json_array_get(list, i));
     }
+    json_object_foreach(known, key, value)
+    {
+        ok = ok && add_noted_of(runs, run, list, key);
+    }
+    if (json_array_size(list) > 1)
+        ok = ok && add_number(runs, run, "launches", (double)json_array_size(list));
+    json_decref(known);
     json_decref(list);
     free(directory);
     buf_fini(&path);
@@ -208,7 +235,8 @@ static int arrange(struct runs *runs, struct error *err)
     for (size_t i = 0; i < runs->n_costs; i++) {
         const struct cost *cost = &runs->costs[i];
         runs->own[cost->function * runs->n + cost->run] += cost->own;
-        runs->inclusive[cost->function * runs->n + cost->run] += cost->inclusive;
+        double *inclusive = &runs->inclusive[cost->function * runs->n + cost->run];
+        *inclusive = fmax(*inclusive, cost->inclusive); /* one of this name may have called another */
     }
     for (size_t i = 0; i < n; i++)
         runs->order[i] = (uint32_t)i;

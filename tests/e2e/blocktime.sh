@@ -29,10 +29,14 @@ for line in open(sys.argv[2]):
     name, said = line.split()[0], float(line.split()[1])
     if name == "all" and not os.path.exists(sys.argv[3]):
         continue
-    right = abs(found.get(name, 0) - said) <= 0.05 * said + 0.002
+    # Page-ins are counted by the thread's switches, which others that want the processor add to.
+    right = abs(found.get(name, 0) - said) <= (0.1 if name == "in_pages" else 0.05) * said + 0.002
     is_right = is_right and right
     print("ok  " if right else "FAIL", name, "said", said, "found", found.get(name))
-sys.exit(not is_right)
+# What created threads do not wait in a call for stands at their root, and is not the profiler's.
+profiler = sum(row["own"] for row in blocked["functions"] if row["function"] == "<profiler>")
+print("profiler", profiler)
+sys.exit(not is_right or profiler > 0.01 * blocked["total"])
 END
 }
 

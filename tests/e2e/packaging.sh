@@ -57,7 +57,7 @@ offers '--top --topology --to' hpcquery -a sched tasks --to
 offers '--variable --version' hpcquery patterns "$scratch/database" --v
 offers '' hpcquery numa --b
 offers '' hpcquery numa --comm # --at and --command stand in place of a report
-offers '--by --beyond-noise --buffer' hpcquery --b
+offers '--by --base --beyond-noise --buffer' hpcquery --b
 hpcrun -L | sed -n 's/^  + \([^ ]*\).*/\1/p' | grep '^[A-Z]' >"$scratch/events" || true
 [ ! -s "$scratch/events" ] || offers "$(grep "^$(head -c 1 "$scratch/events")" "$scratch/events" | xargs)" \
     hpcrun -e "$(head -c 1 "$scratch/events")"

@@ -549,12 +549,25 @@ static bool is_stack_clean(struct view *view, const struct inject_thread *thread
     return is_clean || against(view, "its callers are not known, and may be the loader or the allocator");
 }
 
+/* Whether it changes what memory there is. The C library does so with its locks held: those of its heaps, and that of
+ * the stacks it keeps, which the loader wants too. */
+static bool is_mapping(const struct inject_thread *thread)
+{
+    static const long calls[] = {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_mremap, SYS_brk};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if ((long)thread->saved.orig_rax == calls[i])
+            return true;
+    return false;
+}
+
 static bool is_safe(struct view *view, const struct inject_thread *thread)
 {
     struct walk walk = {.view = view, .thread = thread};
     uint64_t high = 0;
     if (has_pending_signal(thread))
         return against(view, "a signal is about to be handled");
+    if (is_mapping(thread))
+        return against(view, "it changes its memory");
     if (is_in_rseq(thread))
         return against(view, "it is in a restartable sequence");
     if (!has_stack_room(thread, &high))

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "base/path.h"
 #include "fmt/json.h"
 #include "fmt/sched.h"
 #include "fnbounds/modtab-cache.h"
@@ -283,7 +282,7 @@ static bool tells_of_run(const char *variable)
                                              "SLURM_NTASKS", "SLURM_NNODES",  "SLURM_CPUS_PER_TASK",
                                              "PBS_JOBID",    "LSB_JOBID",     "HPCRUN_RUN_"};
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (text_begins(variable, beginnings[i]))
+        if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0)
             return strchr(variable, '=') != NULL;
     return false;
 }
@@ -313,7 +312,7 @@ static int describe_run(const struct hpcrun_options *options, const char *direct
     json_put_text_at(&out, "host", host);
     json_put_text_at(&out, "date", date);
     for (char **at = environ; *at; at++) {
-        bool is_wanted = tells_of_run(*at) && (!options->attached || text_begins(*at, "HPCRUN_RUN_"));
+        bool is_wanted = tells_of_run(*at) && (!options->attached || strncmp(*at, "HPCRUN_RUN_", 11) == 0);
         char *name = is_wanted ? strndup(*at, strcspn(*at, "=")) : NULL;
         if (name)
             json_put_text_at(&out, name, strchr(*at, '=') + 1);

@@ -194,12 +194,18 @@ static uint32_t add_profiler(struct build *build, uint32_t parent)
     return add_titled(build, parent, ROLE_PROFILER, 0, 0);
 }
 
+/* Whether a node stands between the path to the call that made a thread and the thread's own. */
+static bool is_created_thread(const struct build *build, const struct raw_node *node)
+{
+    const char *placeholder = symbolizer_placeholder(build->symbolizer, node->module, node->ip);
+    return placeholder && strcmp(placeholder, "CREATED_THREAD") == 0;
+}
+
 static void add_interior(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
-    const char *placeholder = symbolizer_placeholder(build->symbolizer, node->module, node->ip);
-    if (placeholder && strcmp(placeholder, "CREATED_THREAD") == 0) {
+    if (is_created_thread(build, node)) {
         node->inner = add_titled(build, parent, ROLE_THREAD, 0, 0);
         build->elided[index] = 1;
         build->called_from[index].scope = parent;
@@ -240,13 +246,19 @@ static uint32_t add_statement(struct build *build, const struct raw_node *node, 
     return scopes_child(&build->builder, statement, &instruction);
 }
 
+/* The scope of an address in the profiler: its own work, or what a thread did at its root, such as waits in no call. */
+static uint32_t add_runtime(struct build *build, const struct raw_node *node, uint32_t parent)
+{
+    return is_created_thread(build, node) ? add_titled(build, parent, ROLE_THREAD, 0, 0) : add_profiler(build, parent);
+}
+
 static void add_sampled(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
     if (symbolizer_is_runtime(build->symbolizer, node->module)) {
         struct scope line = {.kind = SCOPE_LINE, .file = model_string(build->model, "<unknown file>")};
-        node->own = scopes_child(&build->builder, add_profiler(build, parent), &line);
+        node->own = scopes_child(&build->builder, add_runtime(build, node, parent), &line);
         return;
     }
     /* the innermost address of an allocation path is a return address, that of a sample is not */
@@ -291,7 +303,7 @@ static void add_traced(struct build *build, uint32_t index, uint32_t parent)
     if (node->traced || node->role != ROLE_NONE)
         return;
     if (symbolizer_is_runtime(build->symbolizer, node->module)) {
-        node->traced = add_profiler(build, parent);
+        node->traced = add_runtime(build, node, parent);
         return;
     }
     (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frames);

@@ -9,7 +9,7 @@ import {decode, Answer} from "./packed.js";
 /** @type {Map<string, HTMLElement>} */ const recorded = new Map();
 let secret = "";
 
-const OVER = "hpcviewer does not answer any more: it has ended, or the tunnel to it is closed. What was shown already stays; for the rest start hpcviewer again, and open the address that it prints.";
+const OVER = "hpcviewer has ended, or the tunnel to it is closed. What was shown stays; for the rest start it again and open the address that it prints.";
 
 /** Whether a server answers; else the answers are in the page. */
 export let isServed = false;
@@ -232,6 +232,6 @@ export async function openHome() {
         secret = sessionStorage.getItem("secret") || "";
     }
     if (!secret)
-        throw new Error("This address was used already, or is incomplete: press Enter where hpcviewer runs, and take the address that it prints.");
+        throw new Error("This address was used, or is incomplete: press Enter where hpcviewer runs, and open the address that it prints.");
     stayAlive();
 }

@@ -94,7 +94,7 @@ export class Machine {
         if (code !== this.code || !code) {
             this.code = code;
             this.chosen = -1;
-            this.note.textContent = code && !code.head.has_costs ? "What single instructions cost is not in this database: make it with hpcprof --instructions." : why;
+            this.note.textContent = code && !code.head.has_costs ? "What instructions cost is not in this database: make it with hpcprof --instructions." : why;
             this.grid.element.hidden = this.mix.hidden = !code;
             if (!code)
                 return;
@@ -187,10 +187,9 @@ export class Machine {
             made.push({key: "own", title: "share", classes: "n", width: "8rem", ranks: shares, cell: (row) => (shares[row] > 0 ? make("span", "line-cost", meter([["amount", (100 * shares[row]) / most]]), percent(shares[row])) : "")});
         made.push({key: "jumps", title: "", width: LANES * LANE + 10 + "px", isText: true, ranks: plain, help: "Jumps", cell: (row) => this.gutter(row)},
                   {key: "line", title: "line", classes: "n dim", width: "3.4rem", isText: true, ranks: code.columns.get("line")?.numbers || plain, cell: (row) => (code.number("line", row) > 0 ? code.number("line", row) : "")},
-                  {key: "instruction", title: "instruction", width: "minmax(18rem, 1fr)", isText: true, ranks: plain, cell: (row) => this.instruction(row)});
-        if (tables()?.vars.n)
-            made.push({key: "data", title: "data", width: "minmax(9rem, 1fr)", isText: true, ranks: plain, cell: (row) => (code.json("data", row) || []).map((/** @type {any} */ each) => each.variable).join(", ")});
-        return made;
+                  {key: "instruction", title: "instruction", width: "minmax(18rem, 1fr)", isText: true, ranks: plain, cell: (row) => this.instruction(row)},
+                  {key: "data", title: "data", width: "minmax(9rem, 1fr)", isText: true, ranks: plain, cell: (row) => (code.json("data", row) || []).map((/** @type {any} */ each) => each.variable).join(", ")});
+        return tables()?.vars.n ? made : made.slice(0, -1); // the data
     }
 
     /** @param {Answer} code */

@@ -145,7 +145,7 @@ export const answer = {
             return;
         parts.cards.replaceChildren(...(made ? Array.from({length: made.n}, (_, i) => card(made, i)) : []));
         if (!made || !made.n)
-            parts.cards.replaceChildren(make("li", "card", make("p", "", made ? "Nothing stands out that a change of data or of a loop would mend: see Variables and the graph." : "This input has no data accesses, so there is no advice about data: see the graph and the sources.")));
+            parts.cards.replaceChildren(make("li", "card", make("p", "", made ? "Nothing stands out that a change of data or of a loop would mend: see Variables and the graph." : "This input has no data accesses, and so no advice about data: see the graph and the sources.")));
         for (const each of /** @type {NodeListOf<HTMLElement>} */ (parts.cards.querySelectorAll(".card")))
             each.classList.toggle("active", Boolean(each.dataset.item) && markOf(null, each.dataset.item || "") === "active");
         const lines = session && session.head.lines ? session.head.lines : [];

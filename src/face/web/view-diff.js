@@ -209,7 +209,7 @@ function fillBar(bar) {
 function openDiff(panel) {
     const file = attributes(make("input", ""), {type: "file", accept: ".html,.htm", "aria-label": "Page to compare with", class: "unseen", tabindex: -1});
     file.addEventListener("change", () => file.files && file.files[0] && load(file.files[0]));
-    const drop = make("div", "drop", make("p", "", "Compare with another recording: choose its page (hpcviewer -o, hpcrun --report), or drop it here. It is read, not run."),
+    const drop = make("div", "drop", make("p", "", "Compare with another recording: choose its page (hpcviewer -o, hpcrun --report), or drop it here. It is not run."),
                       button("Choose a page", () => file.click()), make("p", "failed-words"));
     panel.addEventListener("dragover", (event) => event.preventDefault());
     panel.addEventListener("drop", (event) => {

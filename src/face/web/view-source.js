@@ -130,11 +130,10 @@ function sourceColumns() {
         {key: "data", title: "data, of the share", width: "minmax(17rem, 24rem)", isText: true, ranks: ranks((row) => (row.data.length ? row.own : NaN)), cell: (row) => dataOf(rows[row])},
         {key: "source", title: "source", classes: "line-source", width: `minmax(${width}ch, auto)`, isText: true, ranks: ranks((row) => row.number), cell: (row) => codeOf(rows[row])},
     ];
-    const hasData = (tables()?.vars.n || 0) > 0;
-    if (!hasData)
-        columns.splice(3, 1);
+    const n = tables()?.vars.n ? 2 : 1;
+    columns.splice(3, 2 - n); // the data
     if (opened.isNarrow) // the source is seen first, the rest by scrolling
-        columns.push(...columns.splice(2, hasData ? 2 : 1));
+        columns.push(...columns.splice(2, n));
     return columns;
 }
 
