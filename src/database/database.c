@@ -795,7 +795,7 @@ bool database_is_at(const char *path)
         ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : 0;
         if (fd >= 0)
             (void)close(fd);
-        return n <= 0 || locus_db_is(head, (size_t)n);
+        return n < 0 || locus_db_is(head, (size_t)n); /* valgrind leaves a file empty that has parts beside it */
     }
     buf_printf(&name, "%s/" DATABASE_FILE, path);
     bool is_there = name.data && access(name.data, F_OK) == 0;

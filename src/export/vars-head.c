@@ -277,6 +277,8 @@ static void put_coverage(const struct report *report, struct buf *text)
     double used_s = report->user_s + (report->is_user_only ? 0 : report->system_s), sampled_s = report->sampled_s;
     double more_s = fmax(used_s, sampled_s), less_s = fmin(used_s, sampled_s);
     double n = report->event ? (double)report->event->taken : 0;
+    if (report->event && strncmp(report->event->metric, "BLOCKTIME", 9) == 0)
+        return; /* it is time without a processor */
     double chance_s = n > 0 ? CHANCE_DEVIATIONS * sqrt(more_s * sampled_s / n) : 0;
     if (less_s > 0 && less_s < COVERED_LEAST * more_s && more_s - less_s > chance_s)
         buf_printf(text, "; the samples stand for %.2f s, %.0f %% of the %.2f s of CPU time%s", sampled_s,

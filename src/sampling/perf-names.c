@@ -156,8 +156,7 @@ const struct perf_name *perf_name_of_config(uint64_t config)
 /* libpfm4 is loaded when a name is asked of it: its tables have forty thousand addresses that the loader has to set,
  * which took a tenth of hpcrun's whole start, and the default events need none of them. */
 static struct {
-    bool is_tried;
-    void *library;
+    bool is_tried, is_there;
     __typeof__(pfm_initialize) *initialize;
     __typeof__(pfm_terminate) *terminate;
     __typeof__(pfm_get_os_event_encoding) *get_os_event_encoding;
@@ -167,29 +166,36 @@ static struct {
     __typeof__(pfm_get_pmu_info) *get_pmu_info;
 } pfm;
 
-/* Sets *function to that of the library; false when it has none. */
-static bool find_function(const char *name, void *function)
-{
-    void *found = dlsym(pfm.library, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 static bool load_pfm(void)
 {
-    if (!pfm.is_tried)
-        pfm.library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
-    bool is_first = !pfm.is_tried;
+    static const struct {
+        const char *name;
+        void *function; /* a pointer to one */
+    } wanted[] = {
+        {"pfm_initialize", &pfm.initialize},
+        {"pfm_terminate", &pfm.terminate},
+        {"pfm_get_os_event_encoding", &pfm.get_os_event_encoding},
+        {"pfm_get_event_attr_info", &pfm.get_event_attr_info},
+        {"pfm_get_event_next", &pfm.get_event_next},
+        {"pfm_get_event_info", &pfm.get_event_info},
+        {"pfm_get_pmu_info", &pfm.get_pmu_info},
+    };
+    if (pfm.is_tried)
+        return pfm.is_there;
     pfm.is_tried = true;
-    if (is_first && pfm.library &&
-        !(find_function("pfm_initialize", &pfm.initialize) && find_function("pfm_terminate", &pfm.terminate) &&
-          find_function("pfm_get_os_event_encoding", &pfm.get_os_event_encoding) &&
-          find_function("pfm_get_event_attr_info", &pfm.get_event_attr_info) &&
-          find_function("pfm_get_event_next", &pfm.get_event_next) &&
-          find_function("pfm_get_event_info", &pfm.get_event_info) &&
-          find_function("pfm_get_pmu_info", &pfm.get_pmu_info)))
-        pfm.library = NULL;
-    return pfm.library != NULL;
+    void *library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+    pfm.is_there = library != NULL;
+    for (size_t i = 0; pfm.is_there && i < sizeof wanted / sizeof *wanted; i++) {
+        void *found = dlsym(library, wanted[i].name);
+        memcpy(wanted[i].function, &found, sizeof found);
+        pfm.is_there = found != NULL;
+    }
+    return pfm.is_there;
+}
+
+const char *perf_names_obstacle(void)
+{
+    return load_pfm() ? NULL : "libpfm4 (libpfm.so.4), which knows the names of processors' events, cannot be loaded";
 }
 
 /* libpfm4 must be told before it starts whether it may encode events of CPUs other than the running one. */

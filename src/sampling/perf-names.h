@@ -22,6 +22,9 @@ struct perf_name {
 /* The table, ended by a row without name; static storage. */
 const struct perf_name *perf_name_table(void);
 
+/* Why no names of hardware events are known; NULL: they are. Static storage.  ctx: ordinary */
+const char *perf_names_obstacle(void);
+
 /* The row of a software event by name or alias, without regard to case; NULL when there is none. */
 const struct perf_name *perf_name_find(const char *name);
 

@@ -736,6 +736,9 @@ static int refuse_event(const char *event, const char *name, struct error *err)
                          "there is no event '%s' on this machine; it is not known whether it is a "
                          "tracepoint, because %s.",
                          event, tracepoint_obstacle());
+    if (perf_names_obstacle())
+        return error_set(err, ERR_USAGE, "there is no event '%s' on this machine, as far as is known: %s.", event,
+                         perf_names_obstacle());
     near_name_list(name, near, sizeof near);
     return error_set(err, ERR_USAGE, "there is no event '%s' on this machine%s%s; hpcrun -L lists them.", event,
                      near[0] ? "; similar names: " : "", near);

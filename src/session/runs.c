@@ -445,8 +445,8 @@ static const struct column scaling_columns[] = {
     {"efficiency", "efficiency", CELL_PERCENT},
 };
 
-/* The rows of something: costs [groups] in the order of the groups. has_time: they are times, and not sums over all
- * workers. */
+/* The rows of something: costs [groups] in the order of the groups. has_time: they are times. Else they are sums over
+ * all workers, which say whether the work has grown, but not which of them did it: no time and no speed-up. */
 static void put_scaling(const struct runs *runs, int64_t function, const double *costs, bool has_time,
                         struct table *rows)
 {
@@ -454,7 +454,9 @@ static void put_scaling(const struct runs *runs, int64_t function, const double 
     for (size_t g = 0; g < runs->groups.n_strings; g++) {
         const struct group *group = &runs->group_of[runs->group_order[g]];
         double workers = group->number;
-        double time = has_time ? costs[g] : costs[g] / workers, before = has_time ? costs[0] : costs[0] / first;
+        double speed_up = has_time ? costs[0] / costs[g] : (double)NAN;
+        double efficiency = has_time ? 100 * speed_up * first / workers : 100 * costs[0] / costs[g];
+        bool is_known = costs[0] > 0 && costs[g] > 0;
         if (function >= 0) {
             put_function(runs, (uint32_t)function, rows);
         } else {
@@ -465,9 +467,9 @@ static void put_scaling(const struct runs *runs, int64_t function, const double 
         table_put_count(rows, (int64_t)group->n);
         table_put_number(rows, has_time ? (double)NAN : costs[g]);
         table_put_number(rows, has_time ? (double)NAN : share_of(costs[g], group->total));
-        table_put_number(rows, time);
-        table_put_number(rows, time > 0 && before > 0 ? round(1000 * before / time) / 1000 : (double)NAN);
-        table_put_number(rows, time > 0 && before > 0 ? 100 * before * first / (time * workers) : (double)NAN);
+        table_put_number(rows, has_time ? costs[g] : (double)NAN);
+        table_put_number(rows, is_known ? round(1000 * speed_up) / 1000 : (double)NAN);
+        table_put_number(rows, is_known ? efficiency : (double)NAN);
     }
 }
 

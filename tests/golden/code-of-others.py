@@ -147,6 +147,9 @@ def check_valgrind(scratch):
     expect(state["functions"] == ["work"], f"--at: {state}")
     plain = scratch / "plain.out"
     subprocess.run([*valgrind, f"--callgrind-out-file={plain}", str(program)], capture_output=True, check=True)
+    apart = scratch / "apart.out"
+    subprocess.run([*valgrind, "--separate-threads=yes", f"--callgrind-out-file={apart}", str(program)], capture_output=True, check=True)
+    expect(not apart.stat().st_size and "work" in [row["function"] for row in rows_of("functions", apart)], "parts beside a file that is empty")
     refused("--dump-instr=yes", "annotate", "--instructions", "work", plain)
     source.unlink()
     expect("cannot be read here" in run("annotate", "work", path), "a source that is gone")

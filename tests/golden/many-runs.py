@@ -79,7 +79,7 @@ def check_databases(scratch):
     groups = {row["group"]: int(row["runs"]) for row in rows_of("functions", "--by", "HPCRUN_RUN_size", *paths)}
     expect(groups == {"small": 2, "large": 1}, f"groups: {groups}")
     scaling = [row for row in rows_of("scaling", "--by", "OMP_NUM_THREADS", *paths) if row["function"] == "<all>"]
-    expect([(float(row["workers"]), int(row["runs"]), float(row["speed_up"]), float(row["efficiency"])) for row in scaling] == [(1, 2, 1, 100), (4, 1, 4, 100)],
+    expect([(float(row["workers"]), int(row["runs"]), row["speed_up"], float(row["efficiency"])) for row in scaling] == [(1, 2, "", 100), (4, 1, "", 100)],
            f"the same costs on four threads: {scaling}")
     expect("needs a number" in run("scaling", "--by", "HPCRUN_RUN_size", *paths, status=1), "scaling by a word")
     answer = json.loads(run("functions", "--json", *paths))
