@@ -12,6 +12,7 @@
 #include "measurement/names.h"
 #include "running/running.h"
 #include "sampling/machine.h"
+#include "sampling/perf-names.h"
 #include "trial/trial.h"
 
 static int print_events(const struct hpcrun_options *options)
@@ -19,6 +20,8 @@ static int print_events(const struct hpcrun_options *options)
     const char *const *patterns = (const char *const *)options->command;
     if (list_events(patterns, stdout) > 0)
         return 0;
+    if (perf_names_obstacle())
+        return tool_error("hpcrun", "no event that is known here matches: %s", perf_names_obstacle());
     return tool_error("hpcrun",
                       "no event of this machine matches; hpcrun -L lists all events, hpcrun -L 'sched:*' tracepoints");
 }
