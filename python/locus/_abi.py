@@ -480,6 +480,7 @@ FUNCTIONS = {
     "table_get_tables": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_void_p)),
     "table_get_lists": (c_bool, c_void_p, c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(c_size_t)),
     "session_open": (c_int, POINTER(c_char_p), c_size_t, POINTER(c_void_p), POINTER(Error)),
+    "session_open_any": (c_int, c_char_p, POINTER(c_void_p), POINTER(Error)),
     "session_close": (None, c_void_p),
     "session_report": (c_char_p, c_size_t),
     "session_report_summary": (c_char_p, c_size_t),

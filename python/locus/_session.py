@@ -163,7 +163,8 @@ def _checked(name, options):
 
 
 class Session:
-    """A database, opened once, and asked for the reports of hpcquery.
+    """A database, opened once, and asked for the reports of hpcquery. path: also a file or directory of another tool that hpcquery
+    functions takes, such as a file of callgrind; what it has nothing for is refused.
 
     >>> with locus.Session(database) as session:
     ...     answer = session.ask("vars", top=3, by="thread")
@@ -177,8 +178,7 @@ class Session:
         handle = ctypes.c_void_p()
         if b"\0" in os.fsencode(path):
             raise ValueError("a path has no byte 0")
-        paths = (ctypes.c_char_p * 1)(os.fsencode(path))
-        library.check("session_open", paths, 1, handle)
+        library.check("session_open_any", os.fsencode(path), handle)
         self.path, self._owner = os.fspath(path), _Owner("session_close", handle)
 
     def close(self):

@@ -92,7 +92,9 @@ class Table:
         return name in self._at
 
     def __getitem__(self, name):
-        """The column of a name, or the row of a number."""
+        """The column of a name, the row of a number, or the list of the rows of a slice."""
+        if isinstance(name, slice):
+            return [self._row(number) for number in range(*name.indices(self._n))]
         if not isinstance(name, str):
             return self._row(operator.index(name))
         if name not in self._at:

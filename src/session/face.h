@@ -22,11 +22,6 @@ struct face {
 int session_write(struct session *session, const struct report_kind *kind, const struct request *request,
                   const struct face *face, struct buf *out, struct error *err);
 
-/* As session_open, of one path, also what other tools wrote and frames can read: callgrind, Caliper, databases of
- * HPCToolkit. Such a session answers what is about code, and of what viewers ask the nodes, sources and what it is; all
- * else is ERR_UNSUPPORTED.  err: as session_open and frame_open */
-int session_open_any(const char *path, struct session **session, struct error *err);
-
 /* Opens recordings of the scheduler on one axis of time, in their order, without a database: such a session answers
  * what viewers ask of time lines, and what it is. A topology that cannot be taken is left out.  err: as stream_open,
  * ERR_USAGE (it is not known how two of them lie to each other) */

@@ -55,6 +55,11 @@ struct request {
  * err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED, ERR_MEMORY */
 int session_open(const char *const *paths, size_t n_paths, struct session **session, struct error *err);
 
+/* As session_open, of one path, also what other tools wrote and frames can read: callgrind, Caliper, databases of
+ * HPCToolkit. Such a session answers what is about code, and of what viewers ask the nodes, sources and what it is; all
+ * else is ERR_UNSUPPORTED.  err: as session_open and frame_open */
+int session_open_any(const char *path, struct session **session, struct error *err);
+
 /* Frees it; answers are freed before. NULL is allowed. */
 void session_close(struct session *session);
 

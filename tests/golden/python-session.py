@@ -318,6 +318,17 @@ def check_refusals(path):
     expect(both[0] == both[1] and "twice" in both[0][0], "derive")
 
 
+def check_others(scratch):
+    """What another tool wrote has its code, and says why it has no data; rows can be taken by a slice."""
+    path = scratch / "app.folded"
+    path.write_text("main;work 4\nmain 1\n", encoding="utf-8")
+    session = locus.Session(path)
+    functions = session.ask("functions")
+    expect(list(functions["function"]) == ["work", "main"], f"functions of stacks: {functions}")
+    expect([row["function"] for row in functions[1:]] == ["main"] and functions[2:] == [], "rows of a slice")
+    raised("data", locus.Error, "has no data accesses", session.ask, "vars")
+
+
 def check_states(path):
     """States say what hpcquery --at says."""
     session = locus.Session(path)
@@ -368,6 +379,7 @@ def main():
         check_display(found[0], scratch)
         check_refusals(found[0])
         check_states(found[0])
+        check_others(scratch)
         check_examples(found[0])
     for failure in failures[:20]:
         print("FAIL:", failure[:2000])
