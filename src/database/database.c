@@ -590,7 +590,7 @@ static void add_runs(const char *list, struct buf *out)
     }
 }
 
-/* What the runs were. */
+/* What the runs were, as far as it can be read: there is a database without. */
 static int write_runs(const char *older, const char *directory, const struct database_job *how, struct error *err)
 {
     struct buf out = {0}, all = {0};
@@ -600,10 +600,12 @@ static int write_runs(const char *older, const char *directory, const struct dat
     for (size_t i = 0; i < how->n_measurements && code == 0; i++) {
         struct buf text = {0}, list = {0};
         struct stat info;
-        if (stat(how->measurements[i], &info) == 0 && S_ISDIR(info.st_mode))
-            code = runs_text(how->measurements[i], &text, err);
-        if (code == 0 && text.data)
+        struct error ignored;
+        bool is_directory = stat(how->measurements[i], &info) == 0 && S_ISDIR(info.st_mode);
+        int status = is_directory ? runs_text(how->measurements[i], &text, &ignored) : ERR_NOT_FOUND;
+        if (status == 0 && text.data)
             runs_put_descriptions(text.data, &list);
+        code = status == ERR_MEMORY ? error_memory(err) : 0;
         if (!list.failed)
             add_runs(list.data, &out);
         out.failed |= list.failed;
