@@ -249,7 +249,7 @@ def main():
     for failure in failures[:20]:
         print(f"FAIL: {failure[:1500]}")
     print(f"{len(found)} databases, {n} things, {n_states} states")
-    return 1 if failures or n < 25 * SEVERAL or n_states < N_STATES * len(found) // 2 else 0
+    return 1 if failures or n < 300 or n_states < N_STATES * len(found) // 2 else 0
 
 
 if __name__ == "__main__":

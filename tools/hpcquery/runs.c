@@ -34,9 +34,9 @@ const struct report_kind runs_kind = {
         "unless another one is named. What a run was is known of databases: the command, host and date, the "
         "environment that sets up threads and jobs (OMP_*, SLURM_JOB_* and others, and all that begins with "
         "HPCRUN_RUN_, as hpcrun noted it), and how long it took. Functions are the same that have the same name and "
-        "file; what a run does not know has cost nothing there. In scaling a cost is a sum over all workers, its time "
-        "that for one of them, and efficiency the part of the speed-up that there could be. regression ends with "
-        "status 3 where something has changed.",
+        "file; what a run does not know has cost nothing there. In scaling <elapsed> has a speed-up, and efficiency is "
+        "the part of it that there could be; a cost is a sum over all workers, and its efficiency the part of it that "
+        "there was before. regression ends with status 3 where something has changed.",
     .example = "runs scaling --by OMP_NUM_THREADS app-1-database app-2-database app-4-database",
     .options = ASK_ROWS | ASK(BY) | ASK(ALL) | ASK(BASE) | ASK(CSV) | ASK(JSON),
     .notes = notes,
