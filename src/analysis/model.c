@@ -183,8 +183,7 @@ bool model_is_block(const struct variable *variable)
 
 bool model_is_phase(const struct model *model, const struct scope *scope)
 {
-    return scope->role == ROLE_REGION &&
-           strncmp(model_text(model, scope->name), PHASE_TITLE, sizeof PHASE_TITLE - 1) == 0;
+    return scope->role == ROLE_REGION && text_begins(model_text(model, scope->name), PHASE_TITLE);
 }
 
 uint32_t model_file_of(const struct model *model, uint32_t scope)

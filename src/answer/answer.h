@@ -202,8 +202,9 @@ struct table *answer_set_head(struct answer *answer, const struct column *column
  * name, the rows. */
 void answer_print_json(const struct answer *answer, struct buf *out);
 
-/* Appends its rows as text, and how many were left out. */
-void answer_print_text(const struct answer *answer, struct buf *out);
+/* Appends an answer as "json" (answer_print_json) or "csv", or, in any other form, its rows as text and how many were
+ * left out. out->failed: out of memory */
+void answer_print(const struct answer *answer, const char *form, struct buf *out);
 
 /* Appends an answer as packed columns (table_print_packed): the header has "program", "metric", "name" and, as "head",
  * the object of what --json has before the rows, if there is any. */

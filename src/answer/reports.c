@@ -89,11 +89,21 @@ int report_answer(const struct report_forms *forms, const struct export_job *job
     return code;
 }
 
-void answer_print_text(const struct answer *answer, struct buf *out)
+static void print_text(const struct answer *answer, struct buf *out)
 {
     table_print_text(&answer->rows, out);
     if (answer->rows.n_more)
         buf_printf(out, "%zu more (--top 0 shows all)\n", answer->rows.n_more);
+}
+
+void answer_print(const struct answer *answer, const char *form, struct buf *out)
+{
+    if (strcmp(form, "json") == 0)
+        answer_print_json(answer, out);
+    else if (strcmp(form, "csv") == 0)
+        table_print_csv(&answer->rows, out);
+    else
+        print_text(answer, out);
 }
 
 int report_write(const struct report_forms *forms, const struct export_job *job, struct buf *out, struct error *err)
@@ -104,12 +114,7 @@ int report_write(const struct report_forms *forms, const struct export_job *job,
     int code = report_answer(forms, job, &answer, err);
     if (code != 0)
         return code;
-    if (strcmp(job->form, "json") == 0)
-        answer_print_json(&answer, out);
-    else if (strcmp(job->form, "csv") == 0)
-        table_print_csv(&answer.rows, out);
-    else
-        answer_print_text(&answer, out);
+    answer_print(&answer, job->form, out);
     answer_fini(&answer);
     return 0;
 }

@@ -121,7 +121,8 @@ int tool_error(const char *tool, const char *format, ...) __attribute__((format(
 /* The same for a wrong command line, which points to the help. Returns 2. */
 int tool_usage(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The directory of the executable that runs, with a slash at its end; "" when it is not known. */
+/* The directory of the executable that runs, with a slash at its end, into path [n]; n is at least 1. "" when it is not
+ * known. A path of n bytes or more loses its end, up to a slash. */
 void tool_directory(char *path, size_t n);
 
 /* Prints the --help text: synopsis, description, options, examples, environment, exit status. */

@@ -229,6 +229,11 @@ bool frame_kind_is_part(enum frame_kind kind)
            kind == FRAME_JUMP;
 }
 
+bool frame_kind_is_function(enum frame_kind kind)
+{
+    return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER;
+}
+
 const char *frame_name(const struct frame *frame, uint32_t node)
 {
     return text_of(frame, frame->nodes->names[node]);
@@ -311,6 +316,14 @@ enum frame_sums frame_column_sums(const struct frame *frame, size_t column)
 bool frame_column_is_hidden(const struct frame *frame, size_t column)
 {
     return frame->columns[column]->is_hidden;
+}
+
+size_t frame_find_number(const struct frame *frame, const char *name)
+{
+    for (size_t i = 0; i < frame_n_attributes(frame); i++)
+        if (!frame_attribute_is_text(frame, i) && strcmp(frame_attribute_name(frame, i), name) == 0)
+            return i;
+    return SIZE_MAX;
 }
 
 size_t frame_find_column(const struct frame *frame, const char *name, struct error *err)

@@ -147,6 +147,9 @@ const char *frame_kind_name(enum frame_kind kind);
 /* Whether nodes of a kind are parts of the function above them: loops, statements, call sites, instructions. */
 bool frame_kind_is_part(enum frame_kind kind);
 
+/* Whether nodes of a kind are functions, inlined ones and code that has none included. */
+bool frame_kind_is_function(enum frame_kind kind);
+
 /* The attributes that every node has, "" and 0 where they are not known. Borrowed from the frame. */
 const char *frame_name(const struct frame *frame, uint32_t node);
 const char *frame_file(const struct frame *frame, uint32_t node);
@@ -163,6 +166,9 @@ const char *frame_attribute_name(const struct frame *frame, size_t attribute);
 bool frame_attribute_is_text(const struct frame *frame, size_t attribute);
 const char *frame_attribute_text(const struct frame *frame, size_t attribute, uint32_t node);
 double frame_attribute_number(const struct frame *frame, size_t attribute, uint32_t node);
+
+/* The attribute of this name that is a number; SIZE_MAX: there is none. */
+size_t frame_find_number(const struct frame *frame, const char *name);
 
 /* What makes two nodes of two frames the same: kind, name, file, and line or shared library, or what else a file says
  * that belongs to it; never an address, and never the name of a program, which may be another one. Borrowed from the

@@ -66,11 +66,6 @@ static int values_of(struct frame *frame, const char *metric, const double **own
     return code || pair == SIZE_MAX ? code : frame_values(frame, pair, NULL, inclusive, err);
 }
 
-static bool is_function(enum frame_kind kind)
-{
-    return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER;
-}
-
 /* The costs of all nodes, or, where costs are known with callees alone, of the roots. */
 static double total_of(const struct frame *frame, const double *own, const double *inclusive)
 {
@@ -87,7 +82,7 @@ static bool add_functions(const struct foreign *foreign, const double *own, cons
 {
     const struct frame *flat = foreign->flat;
     for (uint32_t i = 0; i < frame_n_nodes(flat); i++) {
-        if (!is_function(frame_kind(flat, i)))
+        if (!frame_kind_is_function(frame_kind(flat, i)))
             continue;
         const struct code_row like = {.function = model_string(foreign->model, frame_name(flat, i)),
                                       .file = model_string(foreign->model, frame_file(flat, i)),
@@ -300,15 +295,6 @@ static int add_metrics(struct foreign *foreign, struct error *err)
     return model->n_metrics ? 0 : error_set(err, ERR_NOT_FOUND, "%s: there are no costs in it", foreign->path);
 }
 
-/* The number attribute of that name; SIZE_MAX: there is none. */
-static size_t find_numbers(const struct frame *frame, const char *name)
-{
-    for (size_t i = 0; i < frame_n_attributes(frame); i++)
-        if (!frame_attribute_is_text(frame, i) && strcmp(frame_attribute_name(frame, i), name) == 0)
-            return i;
-    return SIZE_MAX;
-}
-
 /* Numbers of further attributes; SIZE_MAX: there is none. */
 struct numbers {
     size_t offsets, call_lines;
@@ -333,7 +319,7 @@ static void set_place(struct foreign *foreign, uint32_t node, const struct numbe
     place->module = around ? around->module : model_string(foreign->model, frame_module(frame, node));
     place->file = around ? around->file : model_string(foreign->model, frame_file(frame, node));
     place->declared_in = around ? around->declared_in : place->file;
-    place->is_of_function = around ? around->is_of_function : is_function(kind);
+    place->is_of_function = around ? around->is_of_function : frame_kind_is_function(kind);
     place->is_in_function = is_part;
     if (!is_part) {
         place->call_line = (uint32_t)number_of(frame, numbers->call_lines, node);
@@ -358,7 +344,8 @@ static void set_place(struct foreign *foreign, uint32_t node, const struct numbe
 static int set_places(struct foreign *foreign, struct error *err)
 {
     size_t n = frame_n_nodes(foreign->parts);
-    const struct numbers numbers = {find_numbers(foreign->parts, "offset"), find_numbers(foreign->parts, "call_line")};
+    const struct numbers numbers = {frame_find_number(foreign->parts, "offset"),
+                                    frame_find_number(foreign->parts, "call_line")};
     foreign->places = calloc(n + 1, sizeof *foreign->places);
     if (!foreign->places)
         return error_memory(err);
@@ -392,7 +379,7 @@ static int complete(struct frame **frame, struct error *err)
 static int open_frames(struct foreign *foreign, struct error *err)
 {
     int code = frame_open_parts(foreign->path, &foreign->parts, err);
-    if (code == 0 && find_numbers(foreign->parts, "target_line") != SIZE_MAX)
+    if (code == 0 && frame_find_number(foreign->parts, "target_line") != SIZE_MAX)
         code = frame_open(foreign->path, &foreign->frame, err);
     else if (code == 0)
         code = complete(&foreign->parts, err);

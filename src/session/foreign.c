@@ -63,7 +63,7 @@ static void put_node_item(const struct frame *frame, uint32_t node, struct table
 {
     enum frame_kind kind = frame_kind(frame, node);
     struct buf item = {0};
-    if (kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER)
+    if (frame_kind_is_function(kind))
         buf_printf(&item, "function:%s", frame_name(frame, node));
     else if ((kind == FRAME_LINE || kind == FRAME_CALL) && frame_line(frame, node) > 0)
         buf_printf(&item, "line:%s:%u", frame_file(frame, node), frame_line(frame, node));

@@ -15,8 +15,8 @@
 #include "base/path.h"
 #include "base/spelling.h"
 #include "database/database.h"
+#include "export/text-cells.h"
 #include "fmt/file.h"
-#include "session/face.h"
 #include "session/questions.h"
 
 enum { THRESHOLD = 1 }; /* percent of everything */
@@ -164,23 +164,20 @@ static bool add_facts(struct runs *runs, struct run_of *run, const struct model 
 static int add_costs(struct runs *runs, uint32_t run, const struct code_table *table, struct error *err)
 {
     struct buf name = {0};
-    for (size_t i = 0; i < table->n_rows; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < table->n_rows; i++) {
         const struct code_row *row = &table->rows[i];
         const char *file = model_text(table->model, row->file);
         name.len_bytes = 0;
         buf_printf(&name, "%s\n%s", model_text(table->model, row->function),
                    path_last(*file && *file != '<' ? file : model_text(table->model, row->module)));
         int64_t id = name.failed ? -1 : strtab_intern(&runs->functions, name.data);
-        if (id < 0 || !vec_reserve(&runs->costs, &runs->cap_costs, runs->n_costs + 1, sizeof *runs->costs))
-            break;
-        runs->costs[runs->n_costs++] = (struct cost){(uint32_t)id, run, row->own, row->inclusive};
-        if (i + 1 == table->n_rows) {
-            buf_fini(&name);
-            return 0;
-        }
+        ok = id >= 0 && vec_reserve(&runs->costs, &runs->cap_costs, runs->n_costs + 1, sizeof *runs->costs);
+        if (ok)
+            runs->costs[runs->n_costs++] = (struct cost){(uint32_t)id, run, row->own, row->inclusive};
     }
     buf_fini(&name);
-    return table->n_rows ? error_memory(err) : 0;
+    return ok ? 0 : error_memory(err);
 }
 
 static int read_run(struct runs *runs, uint32_t number, struct error *err)
@@ -385,11 +382,6 @@ static bool is_shown(const struct runs *runs, double share, size_t *n_shown, str
     return true;
 }
 
-static double share_of(double part, double whole)
-{
-    return whole > 0 ? 100 * part / whole : 0;
-}
-
 static const struct column statistics_columns[] = {
     {"group", "group", CELL_TEXT},
     {"function", "function", CELL_TEXT},
@@ -417,13 +409,13 @@ static int list_functions(const struct runs *runs, struct answer *answer, struct
             const struct statistics of = statistics_of(runs, &runs->own[function * runs->n], group);
             double inclusive = statistics_of(runs, &runs->inclusive[function * runs->n], group).mean;
             if ((of.mean == 0 && inclusive == 0) ||
-                !is_shown(runs, share_of(fmax(of.mean, inclusive), total), &n_shown, &answer->rows))
+                !is_shown(runs, percent_of(fmax(of.mean, inclusive), total), &n_shown, &answer->rows))
                 continue;
             table_put_text(&answer->rows, runs->groups.strings[group]);
             put_function(runs, function, &answer->rows);
             table_put_count(&answer->rows, (int64_t)of.n);
             table_put_number(&answer->rows, of.mean);
-            table_put_number(&answer->rows, share_of(of.mean, total));
+            table_put_number(&answer->rows, percent_of(of.mean, total));
             table_put_number(&answer->rows, of.least);
             table_put_number(&answer->rows, of.most);
             table_put_number(&answer->rows, of.deviation);
@@ -466,7 +458,7 @@ static void put_scaling(const struct runs *runs, int64_t function, const double 
         table_put_number(rows, workers);
         table_put_count(rows, (int64_t)group->n);
         table_put_number(rows, has_time ? (double)NAN : costs[g]);
-        table_put_number(rows, has_time ? (double)NAN : share_of(costs[g], group->total));
+        table_put_number(rows, has_time ? (double)NAN : percent_of(costs[g], group->total));
         table_put_number(rows, has_time ? costs[g] : (double)NAN);
         table_put_number(rows, is_known ? round(1000 * speed_up) / 1000 : (double)NAN);
         table_put_number(rows, is_known ? efficiency : (double)NAN);
@@ -516,7 +508,7 @@ static int list_scaling(const struct runs *runs, struct answer *answer, struct e
         double most = 0;
         for (size_t g = 0; g < n; g++) {
             costs[g] = statistics_of(runs, own, runs->group_order[g]).mean;
-            most = fmax(most, share_of(costs[g], runs->group_of[runs->group_order[g]].total));
+            most = fmax(most, percent_of(costs[g], runs->group_of[runs->group_order[g]].total));
         }
         if (most > 0 && is_shown(runs, most, &n_shown, &answer->rows))
             put_scaling(runs, runs->order[i], costs, false, &answer->rows);
@@ -577,7 +569,7 @@ static int list_regression(const struct runs *runs, struct answer *answer, struc
     for (uint32_t run = 0; run < runs->n; run++)
         for (uint32_t i = 0; run != base && i < runs->functions.n_strings; i++) {
             const double *own = &runs->own[i * runs->n];
-            if (own[run] != own[base] && share_of(fabs(own[run] - own[base]), total) >= threshold)
+            if (own[run] != own[base] && percent_of(fabs(own[run] - own[base]), total) >= threshold)
                 changes[n++] = (struct change){run, i, own[base], own[run]};
         }
     qsort(changes, n, sizeof *changes, compare_changes);

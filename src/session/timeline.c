@@ -5,13 +5,9 @@
 #include "session/timeline.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "export/streams/sched-report.h"
 #include "table/table.h"

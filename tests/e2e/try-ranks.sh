@@ -22,27 +22,30 @@ judged() {
     expect_text out '^  verdict +no difference$'
 }
 
+# ranks_are N: so many ranks sleep. await calls these.
+# shellcheck disable=SC2317
+ranks_are() {
+    [ "$(pgrep -cf "^[^ ]*/try waits $seconds")" = "$1" ]
+}
+
+# shellcheck disable=SC2317
+no_jobs() {
+    [ -z "$(squeue -h)" ]
+}
+
 # interrupted WORD...: in the middle of its first run.
 interrupted() {
-    local status=0 waited=0 before
+    local status=0 before
     before=$(find /dev/shm -name '*locus*' 2>/dev/null | wc -l)
     "$hpcrun" --try=db --try=huge-pages:table --metric=wall "$@" ./try waits "$seconds" >out 2>err &
     local launcher=$!
-    until [ "$(pgrep -cf "^[^ ]*/try waits $seconds")" = 2 ] || [ $waited = 300 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
+    await ranks_are 2
     kill -TERM "$launcher"
     wait "$launcher" || status=$?
     [ "$status" = 143 ] || fail "$1: an interrupted trial ended with status $status: $(cat err)"
     expect_text err '^hpcrun: --try: stopped by a signal in run 1 of 11: nothing of the trial was kept$'
     [ "$(grep -vc "more runs" err)" = 1 ] || fail "$1: more than a sentence: $(cat err)"
-    waited=0
-    while pgrep -f "^[^ ]*/try waits $seconds" >/dev/null && [ $waited -lt 100 ]; do
-        sleep 0.1 # a launcher may end its ranks a little later
-        waited=$((waited + 1))
-    done
-    [ $waited -lt 100 ] || fail "$1: ranks are left behind"
+    await ranks_are 0 # a launcher may end its ranks a little later
     [ ! -e db/tried.new ] || fail "$1: db/tried.new was left behind"
     [ "$(find /dev/shm -name '*locus*' 2>/dev/null | wc -l)" -le "$before" ] || fail "$1: shared memory is left behind"
 }
@@ -63,12 +66,7 @@ start_slurm linuxproc || {
 }
 judged srun -n 2
 interrupted srun -n 2
-waited=0
-while [ -n "$(squeue -h)" ] && [ $waited -lt 100 ]; do
-    sleep 0.1
-    waited=$((waited + 1))
-done
-[ -z "$(squeue -h)" ] || fail "a job is left behind: $(squeue -h)"
+await no_jobs
 # What a rank starts by itself would be a trial for each of them.
 expect_status 2 srun -n 1 "$hpcrun" --try=db --try=huge-pages:table ./try same
 expect_text err "before mpiexec or srun"

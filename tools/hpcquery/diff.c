@@ -8,8 +8,6 @@
 #include "hpcquery.h"
 #include "session/face.h"
 
-enum { STATUS_DIFFERENT = 3 };
-
 #define THRESHOLD_DEFAULT 1
 
 /* *cost: what one sample adds to a column of the database in a directory; 0 when that is not known, or every event

@@ -52,9 +52,10 @@ bool verb_at(size_t i, struct verb *verb);
 /* All options; what their help says is true for every verb that has them. */
 extern const struct option_row option_rows[];
 
+enum { STATUS_DIFFERENT = 3 }; /* exit status of diff and of regressions that found something */
+
 /* hpcquery.c's own files: what is no report on a database. The kind of operations and forms has no word for a name. */
-extern const struct report_kind events_kind, sched_kind, topo_kind, export_kind, diff_kind, runs_kind,
-    chain_kind;
+extern const struct report_kind events_kind, sched_kind, topo_kind, export_kind, diff_kind, runs_kind, chain_kind;
 verb_run report_run, events_run, sched_run, topo_run, export_run, diff_run, runs_run, chain_run;
 
 /* Prints what a standard option (base/options.h) asks for, OPTION_HELP of one kind unless it is NULL. Returns the exit
@@ -122,7 +123,7 @@ struct opened_streams {
     const char **buffers; /* [n] that were asked for, NULL: the top ones */
     struct stream_views views;
     bool may_be_parts; /* what lies outside the window need not be read */
-    size_t n_refused; /* topologies, after a message: their streams have none */
+    size_t n_refused;  /* topologies, after a message: their streams have none */
 };
 
 /* Notes an option of a stream that comes behind n_operands operands; false when out of memory. */

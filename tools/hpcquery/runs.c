@@ -7,7 +7,7 @@
 #include "hpcquery.h"
 #include "session/face.h"
 
-enum { STATUS_DIFFERENT = 3, TOP_IN_TEXT = 12 };
+enum { TOP_IN_TEXT = 12 };
 
 bool runs_describe_report(size_t i, const char **name, char *text, size_t n_text)
 {
@@ -42,16 +42,6 @@ const struct report_kind runs_kind = {
     .notes = notes,
 };
 
-static void print_answer(const struct settings *settings, const struct answer *answer, struct buf *out)
-{
-    if (strcmp(settings->form, "json") == 0)
-        answer_print_json(answer, out);
-    else if (strcmp(settings->form, "csv") == 0)
-        table_print_csv(answer_rows(answer), out);
-    else
-        answer_print_text(answer, out);
-}
-
 int runs_run(const struct settings *settings, const struct report_kind *kind, char **words, size_t n)
 {
     const char *report = session_runs_report(0), *name;
@@ -82,7 +72,7 @@ int runs_run(const struct settings *settings, const struct report_kind *kind, ch
     if (code != 0)
         return code == ERR_USAGE ? tool_usage("hpcquery", "%s", err.text)
                                  : tool_error("hpcquery", "runs: %s", err.text);
-    print_answer(settings, answer, &out);
+    answer_print(answer, settings->form, &out);
     int status = put_output(settings, &out);
     bool differs = strcmp(report, "regression") == 0 && table_rows(answer_rows(answer)) > 0;
     answer_free(answer);

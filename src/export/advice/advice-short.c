@@ -68,7 +68,7 @@ static bool is_same_row(const struct advice *a, const struct advice *b)
 
 static bool is_of_loops(const struct advice *advice)
 {
-    return strncmp(advice->rule, "loop-", strlen("loop-")) == 0;
+    return text_begins(advice->rule, "loop-");
 }
 
 /* Whether two pieces say the same of one place: they become one. Advice about the order of loops names its place, and

@@ -48,14 +48,6 @@ void callgrind_put_position(struct buf *out, bool has_addresses, uint64_t addres
     buf_printf(out, "%" PRIu64, line);
 }
 
-size_t callgrind_offset(const struct frame *frame)
-{
-    for (size_t i = 0; i < frame_n_attributes(frame); i++)
-        if (strcmp(frame_attribute_name(frame, i), "offset") == 0 && !frame_attribute_is_text(frame, i))
-            return i;
-    return SIZE_MAX;
-}
-
 /* --- graphs --- */
 
 bool callgrind_graph_has_calls(const struct frame *frame)

@@ -24,7 +24,4 @@ uint64_t callgrind_whole(double value, double factor);
 /* Appends the subpositions of a line: "0x10 7", without addresses "7". */
 void callgrind_put_position(struct buf *out, bool has_addresses, uint64_t address, uint64_t line);
 
-/* The attribute that says the addresses of instructions; SIZE_MAX: there is none. */
-size_t callgrind_offset(const struct frame *frame);
-
 #endif

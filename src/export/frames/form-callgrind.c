@@ -177,8 +177,7 @@ struct walk {
 static bool is_function(const struct walk *walk, uint32_t node)
 {
     enum frame_kind kind = frame_kind(walk->frame, node);
-    return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER ||
-           (!walk->writing->is_data && (kind == FRAME_GROUP || kind == FRAME_VARIABLE));
+    return frame_kind_is_function(kind) || (!walk->writing->is_data && (kind == FRAME_GROUP || kind == FRAME_VARIABLE));
 }
 
 /* "[heap]" for "<heap allocation>". */
@@ -651,8 +650,10 @@ static void fini(struct writing *writing)
 
 static int write_form(const struct frame_job *job, bool is_data, struct buf *out, struct error *err)
 {
-    struct writing writing = {
-        .job = job, .is_data = is_data, .out = out, .offset = is_data ? SIZE_MAX : callgrind_offset(job->frame)};
+    struct writing writing = {.job = job,
+                              .is_data = is_data,
+                              .out = out,
+                              .offset = is_data ? SIZE_MAX : frame_find_number(job->frame, "offset")};
     int code =
         frame_is_tree(job->frame)
             ? find_events(&writing, err)

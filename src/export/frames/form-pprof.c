@@ -184,7 +184,7 @@ static uint32_t find_location(struct writing *writing, uint32_t function_node, u
 
 static bool is_function(enum frame_kind kind)
 {
-    return kind == FRAME_FUNCTION || kind == FRAME_INLINED || kind == FRAME_OTHER || kind == FRAME_GROUP;
+    return frame_kind_is_function(kind) || kind == FRAME_GROUP;
 }
 
 /* Whether a node is a variable, or a group directly below a storage class that stands for one: "<compute>". */

@@ -383,13 +383,19 @@ function pictureOfRows() {
 }
 
 /**
+ * What is in a file that is an answer, which has it in base 64.
+ * @param {Answer} answer
+ */
+const fileOf = (answer) => Uint8Array.from(atob(answer.text("base64", 0)), (each) => each.charCodeAt(0));
+
+/**
  * Saves the window that is seen as a file of another tool. Of several recordings trace.dat has that of the row that is chosen.
  * @param {string} form
  */
 function saveWindow(form) {
     const {rows} = /** @type {TimeParts} */ (timeParts), span = windowNow(lengthNow()), chosen = timeWords().row, stream = chosen < 0 ? 0 : rows.streams?.number("stream", chosen) || 0;
     const request = {report: "file", subject: form, from: Math.round(span.from), to: Math.round(span.to), ...(form === "trace-dat" ? {stream} : {})};
-    ask(request).then((answer) => saveFile(answer.text("name", 0), new Blob([Uint8Array.from(atob(answer.text("base64", 0)), (each) => each.charCodeAt(0))], {type: answer.text("type", 0)})), (error) => say(String(error))).finally(() => forget(request));
+    ask(request).then((answer) => saveFile(answer.text("name", 0), new Blob([fileOf(answer)], {type: answer.text("type", 0)})), (error) => say(String(error))).finally(() => forget(request));
 }
 
 /** What a session keeps of the view: what takeSession reads, with times on the recordings' clock. */
@@ -406,7 +412,7 @@ function keptView() {
 function saveSession() {
     const request = {report: "file", subject: "session"}, decoder = new TextDecoder();
     ask(request).then((answer) => {
-        const kept = JSON.parse(decoder.decode(Uint8Array.from(atob(answer.text("base64", 0)), (each) => each.charCodeAt(0))));
+        const kept = JSON.parse(decoder.decode(fileOf(answer)));
         saveFile(answer.text("name", 0), new Blob([JSON.stringify({...kept, ...keptView()}, null, 1), "\n"], {type: "application/json"}));
     }, (error) => say(String(error))).finally(() => forget(request));
 }

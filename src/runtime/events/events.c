@@ -282,11 +282,11 @@ static bool event_open(struct thread_state *self, unsigned index)
     return false;
 }
 
-/* Opens a clock that signals the calling thread every few milliseconds of its own CPU time.  ctx: ordinary */
-static bool event_open_clock(const struct thread_state *self, struct thread_event *event)
+/* Opens an event that has no ring, and signals the calling thread at each overflow.  ctx: ordinary */
+static bool event_open_alone(const struct thread_state *self, struct thread_event *event,
+                             const struct perf_event_attr *attr)
 {
-    struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
-    event->fd = event_open_attr(self, &attr, -1);
+    event->fd = event_open_attr(self, attr, -1);
     if (event->fd < 0)
         return false;
     event->id = descriptors_event_id_sig(event->fd);
@@ -641,9 +641,10 @@ static bool open_one(struct thread_state *self, unsigned index)
 /* The end of a delay is noticed while the program computes, so that its system calls are not interrupted. */
 static void open_watch(struct thread_state *self)
 {
+    const struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
     control_begin_sig();
     if (control_is_waiting_sig() &&
-        (event_open_clock(self, &self->watch) ||
+        (event_open_alone(self, &self->watch, &attr) ||
          open_timer(&self->watch, EVENTS_TIMER_OF_WATCH, CLOCK_THREAD_CPUTIME_ID, (struct governor){0})))
         events_enable_watch_sig(self, true);
 }
@@ -654,12 +655,8 @@ static void open_page_ins(struct thread_state *self)
 {
     struct perf_event_attr attr = clock_attr(1);
     attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
-    if (!self->waits.is_wanted)
-        return;
-    self->page_ins.fd = event_open_attr(self, &attr, -1);
-    self->page_ins.id = descriptors_event_id_sig(self->page_ins.fd);
-    if (self->page_ins.fd < 0 || !set_signal(self, self->page_ins.fd))
-        event_close(&self->page_ins);
+    if (self->waits.is_wanted)
+        (void)event_open_alone(self, &self->page_ins, &attr);
 }
 
 static void count_watchpoint(int error)
