@@ -703,7 +703,7 @@ def check_end_is_said(database, scratch):
         expect(not page.value("document.querySelectorAll('.over').length"), "a page says that it is over, and is not")
         viewer.end()
         page.value("new Promise((done) => { const look = () => document.querySelector('.over') ? done(true) : setTimeout(look, 50); look(); })")
-        expect("start it again" in page.value("document.querySelector('.over').innerText"), "the end is not said in words")
+        expect("start hpcviewer again" in page.value("document.querySelector('.over').innerText"), "the end is not said in words")
     finally:
         page.close()
 

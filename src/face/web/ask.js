@@ -9,7 +9,7 @@ import {decode, Answer} from "./packed.js";
 /** @type {Map<string, HTMLElement>} */ const recorded = new Map();
 let secret = "";
 
-const OVER = "hpcviewer has ended, or the tunnel to it is closed. What was shown stays; for the rest start it again and open the address that it prints.";
+const OVER = "hpcviewer has ended, or the tunnel to it is closed. What was shown stays; for the rest start hpcviewer again and open the address that it prints.";
 
 /** Whether a server answers; else the answers are in the page. */
 export let isServed = false;
