@@ -34,12 +34,13 @@ BELOW = (
     "the room of processes that run, with its tests and its views; files of callgrind read and written whole, and\n"
     "code of others' files as rows; the cases of Hatchet's own tests; many runs side by side;\n"
     "trials of programs that launchers of ranks start;\n"
-    "where levels of time lines lie, and the index by which a window of a recording is read.",
+    "where levels of time lines lie, and the index by which a window of a recording is read;\n"
+    "literals that are objects of Python, the bench beside Hatchet, and the notebook of questions.",
 )
 # name, before, limit, goal as people say it
 ROWS = {
     "files": ("files in src and tools, rooms of that time", 752, 462, "<= 430"),
-    "later": ("files in rooms that came later", 0, 222, "-"),
+    "later": ("files in rooms that came later", 0, 224, "-"),
     "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
@@ -50,7 +51,7 @@ ROWS = {
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
-    "tracked": ("tracked files", 2693, 1425, "<= 1100"),
+    "tracked": ("tracked files", 2693, 1432, "<= 1100"),
     "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 COUNTS = ("files", "later", "tracked")
