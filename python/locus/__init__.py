@@ -134,7 +134,8 @@ class Frame(Familiar):
 
     def __init__(self, handle):
         self._owner, self._path = _Owner(handle), None
-        self._dataframe = self._kept = self._default = None
+        self._dataframe = self._kept = self._default = self._bulk = None
+        self._n_asked = 0
 
     @classmethod
     def open(cls, path, fields=False, tree=None, parts=False):
@@ -183,7 +184,7 @@ class Frame(Familiar):
 
     def _become(self, other):
         """Makes this frame what another one is. Returns it."""
-        self._owner, self._dataframe, self._kept = other._owner, None, None
+        self._owner, self._dataframe, self._kept, self._bulk, self._n_asked = other._owner, None, None, None, 0
         return self
 
     def _call(self, function, *operands):
@@ -289,6 +290,43 @@ class Frame(Familiar):
     def parents(self, node):
         """The parents of a node: at most one in a tree."""
         return self._neighbours("frame_parents", self._known(node))
+
+    def _are_many_asked(self):
+        """Whether so many single nodes were asked for that what all are is fetched at once."""
+        if self._bulk is None:
+            self._n_asked += 1
+            if self._n_asked < 64:
+                return False
+            self._open()
+            self._bulk = {}
+        return True
+
+    def _known_texts(self):
+        """What Node.frame says of all nodes, once many are asked for; before, None."""
+        if not self._are_many_asked():
+            return None
+        if "texts" not in self._bulk:
+            self._bulk["texts"] = {"name": self.names, "type": self.kinds, "file": self.files, "line": list(self.lines),
+                                   "module": self.modules}
+        return self._bulk["texts"]
+
+    def _children_of(self, node):
+        """children, of all nodes at once when many are asked for."""
+        if not self._are_many_asked() or not self.is_tree:
+            return self.children(node)
+        if "children" not in self._bulk:
+            made = [[] for _ in range(len(self))]
+            for child, parent in enumerate(self._nodes("parents", ctypes.c_uint32)[:len(self)]):
+                if parent != abi.FRAME_NONE:
+                    made[parent].append(child)
+            self._bulk["children"] = made
+        return self._bulk["children"][self._known(node)]
+
+    def _is_same_graph(self, other):
+        """Whether both have the same nodes and edges, siblings that are alike in the same order."""
+        result = ctypes.c_bool()
+        self._check("frame_equal_graph", other._synced(), result)
+        return result.value
 
     def _known(self, node):
         if not 0 <= node < len(self):

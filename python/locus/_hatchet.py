@@ -2,6 +2,7 @@
 """What users of Hatchet know: its names for what frames do, nodes and graphs as objects, and queries in Python's own terms. Frame has
 all of it (class Familiar); doc/from-hatchet.md says what differs."""
 import copy
+import gc
 import json
 import math
 import numbers
@@ -26,12 +27,13 @@ class Node(int):
     """
 
     def __new__(cls, number, of):
-        made = super().__new__(cls, number)
+        made = int.__new__(cls, number)
         made._of = of
         return made
 
     def _text(self, what):
-        return library.text(self._of._call(f"frame_{what}", self))
+        known = self._of._known_texts()
+        return known[what][self] if known else library.text(self._of._call(f"frame_{what}", self))
 
     @property
     def name(self):
@@ -41,6 +43,9 @@ class Node(int):
     @property
     def frame(self):
         """What it is: a dictionary of name, type, and of file, line and module as far as they are known."""
+        known = self._of._known_texts()
+        if known:
+            return {key: values[self] for key, values in known.items() if values[self]}
         kind = library.text(library.call("frame_kind_name", self._of._call("frame_kind", self)))
         made = {"name": self.name, "type": kind, "file": self._text("file"), "line": self._of._call("frame_line", self),
                 "module": self._text("module")}
@@ -49,7 +54,8 @@ class Node(int):
     @property
     def children(self):
         """The nodes below it."""
-        return [Node(n, self._of) for n in self._of.children(self)]
+        of = self._of
+        return [Node(n, of) for n in of._children_of(self)]
 
     @property
     def parents(self):
@@ -119,7 +125,10 @@ class Graph:
 
     def traverse(self, order="pre"):
         """All nodes, each once; order: "pre" or "post"."""
-        return _traverse(self.roots, order)
+        if order != "pre":
+            return _traverse(self.roots, order)
+        of = self._of  # nodes have their numbers in this order
+        return (Node(number, of) for number in range(len(of)))
 
     def __iter__(self):
         return self.traverse()
@@ -137,14 +146,18 @@ class Graph:
         order = frame._call("frame_post_order")
         for i in range(len(frame)):
             node = order[i]
-            below = tuple(sorted(numbers_of[child] if numbers_of[child] is not None else -1 for child in frame.children(node)))
+            below = tuple(sorted(numbers_of[child] if numbers_of[child] is not None else -1 for child in frame._children_of(node)))
             numbers_of[node] = known.setdefault((frame._call("frame_identity", node), below), len(known))
         return len(frame), sorted(numbers_of[root] for root in frame.roots)
 
     def __eq__(self, other):
         if not isinstance(other, Graph):
             return NotImplemented
-        known = {}
+        if len(self) != len(other):
+            return False
+        if self._of._is_same_graph(other._of):
+            return True
+        known = {}  # siblings that are alike may stand in another order
         return self._shape(known) == other._shape(known)
 
     __hash__ = None  # type: ignore[assignment]
@@ -408,6 +421,9 @@ class Familiar:
         if isinstance(literal, dict):
             literal = [literal]
         if isinstance(literal, (list, tuple)):
+            handle = library.ctypes.c_void_p()
+            if library.attempt("frame_open_objects", id(literal), handle):
+                return cls(handle)
             literal = json.dumps(literal, default=_plain, allow_nan=True)
         data = literal if isinstance(literal, bytes) else library.data(literal)
         with tempfile.TemporaryDirectory() as name:
@@ -792,7 +808,14 @@ class Familiar:
     def to_literal(self, name="name", rank=None, thread=None):
         """The literal that from_literal reads: a list of dictionaries."""
         del name
-        return json.loads(self.export("literal", None, (), self._somewhere(rank, thread)))
+        text = self.export("literal", None, (), self._somewhere(rank, thread))
+        is_collecting = gc.isenabled()
+        gc.disable()  # nothing of what is made can be garbage, and looking for it takes half of the time
+        try:
+            return json.loads(text)
+        finally:
+            if is_collecting:
+                gc.enable()
 
     def _somewhere(self, rank, thread):
         """The profiles of a rank and a thread; None: all. A single profile that knows no rank or thread, as after drop_index_levels,

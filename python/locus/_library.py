@@ -85,6 +85,15 @@ def check(function, *operands):
         raise Error.of(error)
 
 
+def attempt(function, *operands):
+    """Calls a function that returns a code; whether that is 0. ERR_UNSUPPORTED says that it has to be done in another way."""
+    error = abi.Error()
+    code = call(function, *operands, error)
+    if code not in (0, abi.ERR_UNSUPPORTED):
+        raise Error.of(error)
+    return code == 0
+
+
 def free(pointer):
     """Frees what a function has allocated."""
     _LIBC.free(ctypes.cast(pointer, c_void_p))

@@ -107,6 +107,12 @@ int frame_open_fields(const char *path, struct frame **frame, struct error *err)
  * err: as frame_open */
 int frame_open_parts(const char *path, struct frame **frame, struct error *err);
 
+/* A frame of a literal of Hatchet, as frame_open makes it of its text: a list or tuple of dictionaries that are objects
+ * of the Python that the process runs in, whose lock the caller holds.  err: ERR_UNSUPPORTED where there is no Python,
+ * or the objects are others than dictionaries, lists, tuples, texts and numbers: their text says what is wrong;
+ * ERR_MEMORY */
+int frame_open_objects(void *literal, struct frame **frame, struct error *err);
+
 /* The file in the directory of a saved frame. */
 #define FRAME_FILE "frame.db"
 

@@ -74,31 +74,37 @@ const char *made_node_library(const char *module, int *len)
 /* The end of an identity: the line of what is a place in the source, and else the library. */
 static void put_end(const struct made_node *node, struct buf *out)
 {
-    int len;
-    const char *library = made_node_library(node->module ? node->module : "", &len);
-    if (frame_kind_is_part(node->kind))
-        buf_printf(out, "\x1f%u", node->line);
-    else if (len && node->kind != FRAME_GROUP)
-        buf_printf(out, "\x1f%.*s", len, library);
+    int len = 0;
+    const char *library = node->module && *node->module ? made_node_library(node->module, &len) : "";
+    if (frame_kind_is_part(node->kind)) {
+        buf_append(out, "\x1f", 1);
+        buf_put_word(out, node->line);
+    } else if (len && node->kind != FRAME_GROUP) {
+        buf_append(out, "\x1f", 1);
+        buf_append(out, library, (size_t)len);
+    }
 }
 
 void made_node_put_identity(const struct made_node *node, struct buf *out)
 {
-    buf_printf(out, "%s\x1f%s\x1f%s", frame_kind_name(node->kind), node->name ? node->name : "",
-               node->file ? node->file : "");
+    const char *parts[] = {frame_kind_name(node->kind), node->name, node->file};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (i)
+            buf_append(out, "\x1f", 1);
+        buf_append(out, parts[i] ? parts[i] : "", parts[i] ? strlen(parts[i]) : 0);
+    }
     put_end(node, out);
 }
 
 static uint32_t identity_of(struct frame_maker *maker, const struct made_node *node)
 {
-    struct buf text = {0};
+    struct buf *text = &maker->text;
     if (node->identity)
         return intern(maker, node->identity);
-    made_node_put_identity(node, &text);
-    uint32_t id = text.failed ? 0 : intern(maker, text.data);
-    maker->failed |= text.failed;
-    buf_fini(&text);
-    return id;
+    text->len_bytes = 0;
+    made_node_put_identity(node, text);
+    maker->failed |= text->failed;
+    return text->failed ? 0 : intern(maker, text->data);
 }
 
 bool frame_identity_is_usual(const struct frame *frame, uint32_t node)
@@ -377,6 +383,7 @@ void maker_fini(struct frame_maker *maker)
     }
     free(maker->columns);
     free(maker->edges);
+    buf_fini(&maker->text);
     nodes_drop(maker->nodes);
     profiles_drop(maker->profiles);
     *maker = (struct frame_maker){.failed = true};

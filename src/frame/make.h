@@ -108,7 +108,8 @@ struct frame_maker {
         size_t n_values, cap_values;
     } * columns; /* [n_columns] */
     size_t n_columns, cap_columns;
-    bool failed; /* out of memory */
+    struct buf text; /* of an identity */
+    bool failed;     /* out of memory */
 };
 
 /* Begins a frame without nodes. */

@@ -30,6 +30,7 @@ struct joined {
     struct edge_list edges;
     struct frame_graph *graph;
     struct frame_nodes *nodes;
+    bool is_alike; /* the graph is that of each frame */
 };
 
 static uint32_t id_in_first(struct joined *joined, size_t of, uint32_t id)
@@ -205,11 +206,52 @@ static bool make_nodes(struct joined *joined)
     return ok;
 }
 
+/* Whether all frames are the same tree, node by node in the same order, as runs of one program often are: then there is
+ * nothing to bring together. *failed: out of memory. */
+static bool are_alike(struct joined *joined, bool *failed)
+{
+    const struct frame_graph *like = joined->frames[0]->graph;
+    bool is_same = like->is_tree;
+    for (size_t i = 1; i < joined->n && is_same; i++) {
+        const struct frame_graph *graph = joined->frames[i]->graph;
+        const struct frame_nodes *nodes = joined->frames[i]->nodes, *first = joined->frames[0]->nodes;
+        is_same = graph == like || (graph->is_tree && graph->n == like->n && graph->n_roots == like->n_roots &&
+                                    memcmp(graph->child_starts, like->child_starts,
+                                           ((size_t)graph->n + 1) * sizeof *graph->child_starts) == 0 &&
+                                    memcmp(graph->children, like->children,
+                                           graph->child_starts[graph->n] * sizeof *graph->children) == 0);
+        for (uint32_t node = 0; node < like->n && is_same && nodes != first; node++) {
+            uint32_t id = id_in_first(joined, i, nodes->identities[node]);
+            *failed |= id == FRAME_NONE;
+            is_same = id == first->identities[node];
+        }
+    }
+    return is_same;
+}
+
+/* Joins frames that are alike. False when out of memory. */
+static bool join_alike(struct joined *joined)
+{
+    uint32_t n = joined->frames[0]->graph->n;
+    joined->is_alike = true;
+    joined->graph = graph_keep(joined->frames[0]->graph);
+    joined->first_of = numbers(n);
+    for (uint32_t i = 0; i < n && joined->first_of; i++)
+        joined->first_of[i] = i;
+    for (size_t k = 0; k < joined->n; k++)
+        for (uint32_t i = 0; i < n; i++)
+            joined->class_of[joined->offsets[k] + i] = i;
+    return joined->first_of && make_nodes(joined);
+}
+
 /* Joins the nodes; to be ended with joined_fini, also after a failure. */
 static int join(struct joined *joined, struct frame *const *frames, size_t n, struct error *err)
 {
     uint32_t n_classes;
-    if (!joined_init(joined, frames, n) || !collect(joined) || !tell_all_apart(joined))
+    bool failed = !joined_init(joined, frames, n);
+    if (!failed && are_alike(joined, &failed))
+        return join_alike(joined) ? 0 : error_memory(err);
+    if (failed || !collect(joined) || !tell_all_apart(joined))
         return error_memory(err);
     int code = shape_merge(joined->offsets[n], &joined->edges, joined->identities, joined->roots, joined->n_roots,
                            joined->class_of, &n_classes, err);
@@ -222,6 +264,22 @@ static int join(struct joined *joined, struct frame *const *frames, size_t n, st
 /* One of the frames in the shape of all. */
 static int in_shape(const struct joined *joined, size_t of, struct frame **result, struct error *err)
 {
+    const struct frame *from = joined->frames[of];
+    bool is_alike = joined->is_alike;
+    for (size_t i = 0; i < from->n_columns && is_alike; i++)
+        is_alike = from->columns[i]->remake == NULL; /* formulas may read the attributes of all */
+    if (is_alike) {
+        struct frame *made =
+            frame_new(graph_keep(joined->graph), nodes_keep(joined->nodes), profiles_keep(from->profiles));
+        int code = made ? 0 : error_memory(err);
+        for (size_t i = 0; i < from->n_columns && code == 0; i++)
+            code = frame_add_column(made, column_keep(from->columns[i]), err);
+        if (code == 0)
+            *result = made;
+        else
+            frame_close(made);
+        return code;
+    }
     return regroup_frame(joined->frames[of], joined->class_of + joined->offsets[of], REGROUP_SAME,
                          graph_keep(joined->graph), nodes_keep(joined->nodes), result, err);
 }
@@ -617,6 +675,20 @@ static int same_columns(const struct matched *matched, double tolerance, bool *i
         column_drop(a);
         column_drop(b);
     }
+    return code;
+}
+
+int frame_equal_graph(const struct frame *a, const struct frame *b, bool *is_equal, struct error *err)
+{
+    struct frame *const frames[] = {frame_keep(a), frame_keep(b)};
+    struct joined joined;
+    int code = join(&joined, frames, 2, err);
+    *is_equal = code == 0;
+    if (code == 0)
+        code = same_shape(&joined, is_equal, NULL, err);
+    joined_fini(&joined);
+    frame_close(frames[0]);
+    frame_close(frames[1]);
     return code;
 }
 

@@ -148,6 +148,10 @@ int frame_arithmetic(const struct frame *a, const struct frame *b, enum frame_ar
 int frame_equal(const struct frame *a, const struct frame *b, double tolerance, bool *is_equal, char *difference,
                 struct error *err);
 
+/* Whether both have the same nodes and edges, whatever their values. Of siblings that are alike the first is the first.
+ * err: ERR_MEMORY */
+int frame_equal_graph(const struct frame *a, const struct frame *b, bool *is_equal, struct error *err);
+
 /* Brings two frames into rows that can be compared: a root for all nodes of a name and place, the file, or the module
  * where no file is known. Places are the same that are equal, or else those that end alike (in three parts of the path,
  * two, one). What is left of a name on both sides then was moved, and becomes one row; what is left on one side alone

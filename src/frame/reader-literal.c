@@ -10,40 +10,10 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "frame/make.h"
-#include "frame/readers.h"
+#include "frame/literal.h"
 
 extern const struct frame_reader reader_literal;
 extern const struct frame_reader reader_hatchet;
-
-/* A node's fact: of its frame or attributes, or a metric. */
-struct fact {
-    uint32_t node, key, text; /* ids */
-    double number;            /* where text is 0 and is_number */
-    bool is_number, is_metric;
-};
-
-struct literal_node {
-    uint32_t parent, same_as;     /* FRAME_NONE: it is itself */
-    uint32_t name;                /* beside the frame, not in it; 0: none */
-    size_t first_fact, n_facts;   /* of the frame, sorted by key */
-    size_t first_aside, n_asides; /* of "attributes" */
-    double nid;                   /* NAN: none */
-    bool is_duplicate, has_frame;
-    uint32_t number; /* of the maker */
-};
-
-struct reading {
-    struct json_in in;
-    struct strtab texts;
-    struct literal_node *nodes; /* [n_nodes] in the order in which they begin */
-    size_t n_nodes, cap_nodes;
-    struct fact *facts; /* [n_facts], those of a frame one after the other */
-    size_t n_facts, cap_facts;
-    uint32_t *open; /* [n_open] nodes whose objects are open */
-    size_t n_open, cap_open;
-    struct dumped *dumped; /* of to_json */
-};
 
 static int64_t intern(struct reading *reading)
 {
@@ -83,8 +53,7 @@ static int compare_facts(const void *a, const void *b, void *texts)
     return strcmp(strings[((const struct fact *)a)->key], strings[((const struct fact *)b)->key]);
 }
 
-/* The facts of an object, from first on, are those of a frame. */
-static void keep_frame(struct reading *reading, uint32_t node, size_t first)
+void literal_keep_frame(struct reading *reading, uint32_t node, size_t first)
 {
     if (reading->n_facts > first + 1)
         qsort_r(reading->facts + first, reading->n_facts - first, sizeof *reading->facts, compare_facts,
@@ -110,7 +79,7 @@ static int read_facts(struct reading *reading, uint32_t node, char what, struct 
     if (code != 0 || piece < 0)
         return code != 0 ? code : piece;
     if (what == 'f') {
-        keep_frame(reading, node, first);
+        literal_keep_frame(reading, node, first);
     } else if (what == 'a') {
         reading->nodes[node].first_aside = first;
         reading->nodes[node].n_asides = reading->n_facts - first;
@@ -118,8 +87,7 @@ static int read_facts(struct reading *reading, uint32_t node, char what, struct 
     return 0;
 }
 
-/* The begin of a node, below the one that is open. */
-static int open_node(struct reading *reading, struct error *err)
+int literal_open_node(struct reading *reading, struct error *err)
 {
     if (!vec_reserve(&reading->nodes, &reading->cap_nodes, reading->n_nodes + 1, sizeof *reading->nodes) ||
         !vec_reserve(&reading->open, &reading->cap_open, reading->n_open + 1, sizeof *reading->open))
@@ -160,7 +128,7 @@ static int read_nodes(struct reading *reading, struct error *err)
         if (piece < 0)
             return piece;
         if (piece == JSON_IN_OBJECT) {
-            code = open_node(reading, err);
+            code = literal_open_node(reading, err);
         } else if (piece == JSON_IN_OBJECT_END && reading->n_open > 0) {
             if (!reading->nodes[reading->open[--reading->n_open]].has_frame)
                 code = json_in_fail(&reading->in, "a node without \"frame\" ends", err);
@@ -225,6 +193,11 @@ static size_t count_keys(const struct reading *reading)
 /* Which nodes are others that came before them. */
 static bool find_duplicates(struct reading *reading)
 {
+    bool has_any = false;
+    for (size_t i = 0; i < reading->n_nodes && !has_any; i++)
+        has_any = reading->nodes[i].is_duplicate || !isnan(reading->nodes[i].nid);
+    if (!has_any)
+        return true;
     uint32_t *by_frame = calloc(reading->n_nodes + 1, sizeof *by_frame);
     uint32_t *by_nid = calloc(reading->n_nodes + 1, sizeof *by_nid);
     struct strtab frames = {0}, nids = {0};
@@ -375,15 +348,14 @@ static int add_metrics(struct frame_maker *maker, const struct reading *reading,
     return 0;
 }
 
-static int make_frame(struct reading *reading, struct frame **frame, struct error *err)
+int literal_make_frame(struct reading *reading, size_t n_bytes, struct frame **frame, struct error *err)
 {
     struct frame_maker maker;
     struct buf text = {0};
     size_t n_keys = count_keys(reading);
     if (n_keys == SIZE_MAX || !find_duplicates(reading))
         return error_memory(err);
-    int code = readers_check_size(reading->in.name, reading->n_nodes, n_keys,
-                                  (size_t)(reading->in.end - reading->in.text), err);
+    int code = readers_check_size(reading->in.name, reading->n_nodes, n_keys, n_bytes, err);
     if (code != 0)
         return code;
     maker_init(&maker);
@@ -406,6 +378,15 @@ static int make_frame(struct reading *reading, struct frame **frame, struct erro
     return code;
 }
 
+void literal_fini(struct reading *reading)
+{
+    json_in_fini(&reading->in);
+    strtab_fini(&reading->texts);
+    free(reading->nodes);
+    free(reading->facts);
+    free(reading->open);
+}
+
 static int read_literal(const struct frame_input *input, struct frame **frame, struct error *err)
 {
     struct reading reading = {0};
@@ -414,12 +395,8 @@ static int read_literal(const struct frame_input *input, struct frame **frame, s
     if (code == 0)
         code = read_nodes(&reading, err);
     if (code == 0)
-        code = make_frame(&reading, frame, err);
-    json_in_fini(&reading.in);
-    strtab_fini(&reading.texts);
-    free(reading.nodes);
-    free(reading.facts);
-    free(reading.open);
+        code = literal_make_frame(&reading, (size_t)(reading.in.end - reading.in.text), frame, err);
+    literal_fini(&reading);
     buf_fini(&text);
     return code;
 }
@@ -783,10 +760,7 @@ static int read_hatchet(const struct frame_input *input, struct frame **frame, s
         code = read_dump(&reading, err);
     if (code == 0)
         code = make_dumped(&reading, frame, err);
-    json_in_fini(&reading.in);
-    strtab_fini(&reading.texts);
-    free(reading.nodes);
-    free(reading.facts);
+    literal_fini(&reading);
     free(dumped.rows);
     free(dumped.edges);
     free(dumped.inclusive);

@@ -47,6 +47,53 @@ Traceback (most recent call last):
 ...
 locus._library.Error: literal: line 1: an object is not closed
 
+A text and objects are read alike, whatever the objects are.
+
+>>> def alike(literal):
+...     return ht.GraphFrame.from_literal(literal).to_literal() == ht.GraphFrame.from_literal(json.dumps(literal)).to_literal()
+>>> leaf = {"frame": {"name": "ü", "line": 3, "file": "a.c", "more": 1}, "metrics": {"t": 1, "u": None, "where": "x"}, "children": None}
+>>> node = {"frame": {"name": "x"}, "metrics": {"t": True, "_hatchet_nid": 0}, "children": (leaf, dict(leaf), {**leaf, "duplicate": True})}
+>>> alike([leaf]), alike([node]), alike((node, leaf)), alike([{**node, "attributes": {"module": "m"}}]), alike([{**node, "name": "y"}])
+(True, True, True, True, True)
+>>> import fractions
+>>> from collections import OrderedDict
+>>> ht.GraphFrame.from_literal([OrderedDict(leaf), {"frame": {"name": "a"}, "metrics": {"t": fractions.Fraction(1, 2)}}]).values("t").tolist()
+[1.0, 0.5]
+>>> node["children"] = [node]
+>>> ht.GraphFrame.from_literal(node)
+Traceback (most recent call last):
+...
+ValueError: Circular reference detected
+>>> for wrong in [], [1], [{"frame": 1}], [{"frame": {"name": "x"}, "children": 3}]:
+...     try:
+...         ht.GraphFrame.from_literal(wrong)
+...     except ht.Error as error:
+...         print(str(error)[:50])
+literal: not a profile that can be read; these can
+literal: not a profile that can be read; these can
+literal: line 1: "frame" and "metrics" are objects
+literal: line 1: "children" is a list
+>>> chain = {"frame": {"name": "f"}, "metrics": {"t": 1}}
+>>> for _ in range(20000):
+...     chain = {"frame": {"name": "f"}, "metrics": {"t": 1}, "children": [chain]}
+>>> len(ht.GraphFrame.from_literal(chain))
+20001
+>>> chain = {"frame": {"name": "c"}, "metrics": {"t": 1}}
+
+Many nodes are asked for one by one, and graphs whose siblings are alike.
+
+>>> many = [node for node in gf.traverse()] * 10
+>>> [node.frame["name"] for node in many] == gf.names * 10, {tuple(node.frame) for node in many}
+(True, {('name', 'type')})
+>>> [[int(child) for child in node.children] for node in many] == [gf.children(node) for node in range(22)] * 10
+True
+>>> leaf, twin = {"frame": {"name": "b"}, "metrics": {"t": 1}}, {"frame": {"name": "b"}, "metrics": {"t": 1}, "children": [chain]}
+>>> one, two = [{"frame": {"name": "a"}, "metrics": {"t": 1}, "children": below} for below in ([leaf, leaf], [leaf, twin])]
+>>> three = {**two, "children": [twin, leaf]}
+>>> one, two, three = map(ht.GraphFrame.from_literal, ([one], [two], [three]))
+>>> one.graph == two.graph, two.graph == three.graph, two.graph == two.copy().graph
+(False, True, True)
+
 Looking at it.
 
 >>> print(gf.tree(depth=3))

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""hatchet-ops.py MODULE NODES [PROFILES-DATABASE]: what operations on frames cost, in seconds of CPU time, a line each: name, tab, seconds.
+MODULE is locus or hatchet: both are asked by the same statements, of the same literal of NODES nodes, and of a database of HPCToolkit
+where one is given. Every operation ends with the values of what it makes, so that nothing is put off; the best of some runs counts."""
+import gc
+import io
+import contextlib
+import importlib
+import random
+import sys
+import time
+import warnings
+
+import numpy
+
+warnings.simplefilter("ignore")
+with contextlib.redirect_stdout(io.StringIO()):  # Hatchet speaks of notebooks
+    ht = importlib.import_module(sys.argv[1])
+OURS = ht.__name__ == "locus"
+
+
+def literal_of(n, seed=1):
+    """A call tree of n nodes: 2000 functions, up to 40 deep."""
+    rng, path, roots = random.Random(seed), [], []
+    for i in range(n):
+        depth = min(rng.randrange(len(path) + 1), 39) if i else 0
+        depth = max(depth, 1) if i else 0
+        node = {"frame": {"name": f"function_{rng.randrange(2000)}", "type": "function"},
+                "metrics": {"time (inc)": 0.0, "time": float(rng.randrange(1, 100)), "module": f"lib{rng.randrange(40)}.so"}, "children": []}
+        del path[depth:]
+        (path[-1]["children"] if path else roots).append(node)
+        path.append(node)
+
+    def add_up(node):
+        node["metrics"]["time (inc)"] = node["metrics"]["time"] + sum(add_up(child) for child in node["children"])
+        if not node["children"]:
+            del node["children"]
+        return node["metrics"]["time (inc)"]
+    for root in roots:
+        add_up(root)
+    return roots
+
+
+def looked_at(made):
+    """The values of a frame, computed."""
+    if OURS and isinstance(made, ht.Frame):
+        for name in made.columns:
+            made.values(name)
+    return made
+
+
+def timed(name, run, fresh=lambda: ()):
+    """Prints how long a run takes on what fresh makes, which is not counted."""
+    best, spent, n = float("inf"), 0.0, 0
+    while n < 2 or (spent < 0.3 and n < 200):
+        given = fresh()
+        gc.collect() if n == 0 else None
+        begin = time.process_time()
+        looked_at(run(*given))
+        took = time.process_time() - begin
+        best, spent, n = min(best, took), spent + took, n + 1
+        if took > 20:
+            break
+    print(f"{name}\t{best:.9f}", flush=True)
+
+
+def attempt(name, run, fresh=lambda: ()):
+    try:
+        timed(name, run, fresh)
+    except Exception as error:  # pylint: disable=broad-except
+        print(f"{sys.argv[1]}: {name}: {type(error).__name__}: {str(error)[:100]}", file=sys.stderr)
+
+
+def main():
+    sys.setrecursionlimit(10000)
+    tree = literal_of(int(sys.argv[2]))
+    attempt("from_literal", lambda: ht.GraphFrame.from_literal(tree))
+    made, other = looked_at(ht.GraphFrame.from_literal(tree)), literal_of(int(sys.argv[2]), 2)
+
+    def one():
+        return (looked_at(made.deepcopy()),)
+
+    def two():
+        return one() + one()
+    attempt("copy", lambda gf: gf.copy(), one)
+    attempt("deepcopy", lambda gf: gf.deepcopy(), one)
+    attempt("dataframe", lambda gf: (gf.dataframe, gf.dataframe["time"].sum()), one)
+    attempt("traverse", lambda gf: sum(len(node.frame["name"]) for node in gf.graph.traverse()), one)
+    attempt("graph ==", lambda a, b: a.graph == b.graph, two)
+    attempt("tree", lambda gf: gf.tree(), one)
+    attempt("to_dot", lambda gf: gf.to_dot(), one)
+    attempt("to_flamegraph", lambda gf: gf.to_flamegraph(), one)
+    attempt("to_literal", lambda gf: gf.to_literal(), one)
+    attempt("filter function", lambda gf: gf.filter(lambda row: row["time"] > 50, num_procs=1), one)
+    attempt("filter, no squash", lambda gf: gf.filter(lambda row: row["time"] > 50, squash=False, num_procs=1), one)
+    attempt("squash", lambda gf: gf.squash(), lambda: (one()[0].filter(lambda row: row["time"] > 50, squash=False, num_procs=1),))
+    attempt("filter query", lambda gf: gf.filter([{"name": "function_.*[02468]"}, "*"]), one)
+    attempt("query text", lambda gf: gf.filter('MATCH (".", p)->("*") WHERE p."time" > 50'), one)
+    attempt("query function", lambda gf: gf.filter(
+        [(".", lambda row: row["time"] > 50), "*"] if OURS else ht.QueryMatcher().match(".", lambda row: row["time"] > 50).rel("*")), one)
+    attempt("groupby_aggregate", lambda gf: gf.groupby_aggregate(["module"], {"time": numpy.sum, "time (inc)": numpy.sum}), one)
+    attempt("groupby_aggregate max", lambda gf: gf.groupby_aggregate(["module"], {"time": numpy.max, "time (inc)": numpy.max}), one)
+    attempt("unify", lambda a, b: a.unify(b), two)
+    attempt("add", lambda a, b: a + b, two)
+    attempt("add, of another shape", lambda a, b: a + b, lambda: (one()[0], looked_at(ht.GraphFrame.from_literal(other))))
+    attempt("sub", lambda a, b: a - b, two)
+    attempt("mul", lambda a, b: a * b, two)
+    attempt("div", lambda a, b: a / b, two)
+    attempt("update_inclusive_columns", lambda gf: gf.update_inclusive_columns(), one)
+    attempt("generate_exclusive_columns", lambda gf: gf.generate_exclusive_columns(["time (inc)"]), one)
+    attempt("subtree_sum", lambda gf: gf.subtree_sum(["time"], ["below"]), one)
+    attempt("subtree_sum max", lambda gf: gf.subtree_sum(["time"], ["below"], function=numpy.max), one)
+    attempt("show_metric_columns", lambda gf: gf.show_metric_columns(), one)
+    attempt("drop_index_levels", lambda gf: gf.drop_index_levels(), one)
+    if len(sys.argv) > 3:
+        database(sys.argv[3])
+
+
+def database(path):
+    opened = getattr(ht.GraphFrame, "from_hpctoolkit_latest", ht.GraphFrame.from_hpctoolkit)
+    attempt("database: open", lambda: opened(path))
+    made = opened(path)
+
+    def one():
+        return (looked_at(made.deepcopy()),)
+    attempt("database: to_pandas, dataframe", lambda gf: gf.to_pandas(by_profile=True) if OURS else gf.dataframe.reset_index(), one)
+    attempt("database: drop_index_levels", lambda gf: gf.drop_index_levels(numpy.mean), one)
+    attempt("database: drop_index_levels max", lambda gf: gf.drop_index_levels(numpy.max), one)
+
+
+if __name__ == "__main__":
+    main()
