@@ -19,7 +19,9 @@ Frames do not change: every operation makes a new one. In a notebook a frame is 
 locus.Error, whose text says what is wrong and where."""
 import array
 import collections
+import collections.abc
 import ctypes
+import functools
 import html
 import math
 import os
@@ -30,7 +32,7 @@ from locus import _abi as abi
 from locus import _library as library
 from locus._hatchet import (AndQuery, ConjunctionQuery, CypherQuery, DisjunctionQuery, ExclusiveDisjunctionQuery, Familiar, Graph,
                             IntersectionQuery, NegationQuery, Node, NotQuery, ObjectQuery, OrQuery, Query, QueryMatcher, StringQuery,
-                            SymDifferenceQuery, UnionQuery, XorQuery, _Questions, parse_cypher_query, parse_string_dialect)
+                            SymDifferenceQuery, UnionQuery, XorQuery, _numbers, _Questions, parse_cypher_query, parse_string_dialect)
 from locus._library import Error
 from locus._session import Answer, Report, Session, reports, runs
 from locus._tables import Table
@@ -55,7 +57,7 @@ _AGGREGATES, _SUMS, _SELECTED_BY = (tuple(value.removeprefix(prefix).lower() for
 
 def _array(code, pointer, n):
     """A copy of n numbers: an array of numpy, or of the module array."""
-    size = array.array(code).itemsize
+    size = 1 if code == "b" else array.array(code).itemsize
     data = ctypes.string_at(pointer, n * size) if n else b""
     if numpy:
         return numpy.frombuffer(data, dtype={"d": numpy.float64, "I": numpy.uint32, "b": numpy.bool_}[code]).copy()
@@ -117,6 +119,40 @@ class _Owner:
     def __init__(self, handle):
         self.handle = handle
         self.release = weakref.finalize(self, library.call, "frame_close", handle)
+
+
+def _listed(values):
+    return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def _attribute_of(frame, name):
+    return _listed(frame.attribute(name))
+
+
+def _values_of(frame, name):
+    return _listed(frame.values(name))
+
+
+class _Lazy(collections.abc.Mapping):
+    """A dictionary whose values functions make when they are asked for."""
+
+    def __init__(self, makers):
+        self._makers, self._made = makers, {}
+
+    def __getitem__(self, name):
+        made = self._made.get(name)
+        if made is None:
+            made = self._made[name] = self._makers[name]()
+        return made
+
+    def __iter__(self):
+        return iter(self._makers)
+
+    def __contains__(self, name):
+        return name in self._makers
+
+    def __len__(self):
+        return len(self._makers)
 
 
 class _Nodes:
@@ -295,7 +331,7 @@ class Frame(Familiar):
         """Whether so many single nodes were asked for that what all are is fetched at once."""
         if self._bulk is None:
             self._n_asked += 1
-            if self._n_asked < 64:
+            if self._n_asked < 64 < len(self):
                 return False
             self._open()
             self._bulk = {}
@@ -427,13 +463,14 @@ class Frame(Familiar):
         return _pandas.table(self, self.columns if columns is None else list(columns), by_profile)
 
     def _row_columns(self):
-        """Everything about the nodes, as lists by name."""
-        made = {"name": self.names, "type": self.kinds, "kind": self.kinds, "file": self.files, "line": list(self.lines),
-                "module": self.modules, "depth": list(self.depths), "node_id": range(len(self))}
-        made.update((name, list(self.attribute(name))) for name in self.attributes)
-        made["node"] = _Nodes(self)
-        made.update((name, [float(v) for v in self.values(name)]) for name in self.columns)
-        return made
+        """Everything about the nodes, as lists by name, each made when it is asked for."""
+        made = {"name": lambda: self.names, "type": lambda: self.kinds, "kind": lambda: self.kinds, "file": lambda: self.files,
+                "line": lambda: list(self.lines), "module": lambda: self.modules, "depth": lambda: _listed(self.depths),
+                "node_id": lambda: range(len(self))}
+        made.update((name, functools.partial(_attribute_of, self, name)) for name in self.attributes)
+        made["node"] = lambda: _Nodes(self)
+        made.update((name, functools.partial(_values_of, self, name)) for name in self.columns)
+        return _Lazy(made)
 
     # --- queries ---
 
@@ -443,10 +480,18 @@ class Frame(Familiar):
         >>> frame.find([("*", {"time": "> 2"})])
         [1]
         """
+        return _numbers(self._flags_of(query))
+
+    def _flags_of(self, query):
+        """Whether a query names a node, for each."""
         asked, pointer = _Questions(self), ctypes.POINTER(ctypes.c_bool)()
         text = asked.text(query)
         asked.frame._check("query_run", library.data(text), None, pointer)
-        return [i for i, is_found in enumerate(self._taken_flags(pointer)) if is_found]
+        if not numpy:
+            return self._taken_flags(pointer)
+        made = _array("b", pointer, len(self))
+        library.free(pointer)
+        return made
 
     def test(self, condition):
         """Whether a condition is true, for each node.
@@ -499,6 +544,8 @@ class Frame(Familiar):
         return self._made("frame_mask", self._flags(keep))
 
     def _flags(self, keep):
+        if numpy and isinstance(keep, numpy.ndarray) and keep.dtype == bool and keep.shape == (len(self),):
+            return (ctypes.c_bool * (len(keep) or 1)).from_buffer_copy(keep.tobytes() or b"\0")
         keep = [bool(k) for k in keep]
         if len(keep) != len(self):
             raise ValueError(f"{len(keep)} flags for {len(self)} nodes")

@@ -11,6 +11,7 @@ import pathlib
 import tempfile
 
 from locus import _abi as abi
+from locus import _arrays as arrays
 from locus import _library as library
 
 _WORDS = {"mean": "mean", "average": "mean", "sum": "sum", "nansum": "sum", "nanmean": "mean", "max": "max", "amax": "max", "nanmax": "max",
@@ -176,9 +177,10 @@ class Row:
         self._columns, self._at = columns, 0
 
     def __getitem__(self, name):
-        if name not in self._columns:
-            raise KeyError(f"there is no column '{name}'; there are: {', '.join(self._columns)}")
-        return self._columns[name][self._at]
+        try:
+            return self._columns[name][self._at]
+        except KeyError:
+            raise KeyError(f"there is no column '{name}'; there are: {', '.join(self._columns)}") from None
 
     def __getattr__(self, name):
         if name in self._columns:
@@ -365,7 +367,7 @@ class _Questions:
     def function(self, function):
         """A condition that is true where a function of a row is."""
         name, self.n = f"function {self.n}", self.n + 1
-        nodes = [i for i, is_true in enumerate(_truths(self.frame, function)) if is_true]
+        nodes = _numbers(_truths(self.frame, function))
         self.frame = self.frame._put(name, "plain", nodes, [0] * len(nodes), [1.0] * len(nodes))
         return {name: 1}
 
@@ -381,11 +383,19 @@ def _plain(value):
 
 def _truths(frame, function):
     """What a function says of each node."""
-    row = Row(frame._row_columns())
-    made = []
-    for row._at in range(len(frame)):
+    columns, n = frame._row_columns(), len(frame)
+    found = arrays.truths(function, columns, n)
+    if found is not None:
+        return found
+    row, made = Row(columns), []
+    for row._at in range(n):
         made.append(bool(function(row)))
     return made
+
+
+def _numbers(flags):
+    """The nodes whose flags are set."""
+    return flags.nonzero()[0].tolist() if hasattr(flags, "nonzero") else [i for i, is_set in enumerate(flags) if is_set]
 
 
 def _way(function):
@@ -547,12 +557,12 @@ class Familiar:
 
     def _left(self, keep, squash):
         """What filter makes of flags of the nodes."""
-        if not any(keep):
+        if not (keep.any() if hasattr(keep, "any") else any(keep)):
             raise library.Error(abi.ERR_NOT_FOUND, "no node is left")
         if squash:
             return self.squash(keep)
         made = self.mask(keep)
-        made._kept = list(keep)
+        made._kept = keep
         return made
 
     def query(self, query, squash=True):
@@ -561,10 +571,7 @@ class Familiar:
         >>> frame.query(["*", {"name": "work"}]).names
         ['main', 'work']
         """
-        keep = [False] * len(self)
-        for node in self.find(query):
-            keep[node] = True
-        return self._left(keep, squash)
+        return self._left(self._flags_of(query), squash)
 
     def squash(self, keep=None):
         """The nodes with keep[node], below the nearest of them that is above; costs of the others are gone. keep None: those that
@@ -574,8 +581,11 @@ class Familiar:
         if keep is None:
             keep = [False] * len(self)
             for name in self.columns:
-                for node, value in enumerate(self.values(name)):
-                    keep[node] = keep[node] or not math.isnan(value)
+                values = self.values(name)
+                if hasattr(values, "dtype"):
+                    keep = keep | (values == values)
+                else:
+                    keep = [is_known or value == value for is_known, value in zip(keep, values)]
         return self._made("frame_squash", self._flags(keep))
 
     def drop_index_levels(self, function="mean"):
@@ -679,7 +689,7 @@ class Familiar:
         made, number = self, float(other)
         for name in self.columns:
             nodes, profiles, values = self.cells(name)
-            made = made._put(name, self.sums(name), nodes, profiles, _each(values, number, function, is_turned))
+            made = made._put(name, self.sums(name), nodes, profiles, _each(values, number, word, function, is_turned))
         return made
 
     def __add__(self, other):
@@ -840,8 +850,16 @@ def _quotient(a, b):
     return a / b if b else math.nan
 
 
-def _each(values, number, function, is_turned):
+def _each(values, number, word, function, is_turned):
     """A function of every value and a number."""
+    if hasattr(values, "dtype"):
+        if word != "divide":
+            return function(number, values) if is_turned else function(values, number)
+        below = values.copy() if is_turned else number
+        if is_turned:
+            below[below == 0] = math.nan
+        return number / below if is_turned else values / (below or math.nan)
+
     def one(value):
         return function(number, value) if is_turned else function(value, number)
     return [one(float(value)) for value in values]
@@ -850,6 +868,8 @@ def _each(values, number, function, is_turned):
 def _grouped(cells, keys, function):
     """(groups, profiles, values) of cells whose nodes are in groups keys[node]."""
     found, how = {}, _function(function)
+    if arrays.numpy:
+        return arrays.grouped(cells, keys, _way(function), how)
     for node, profile, value in zip(*cells):
         found.setdefault((keys[node], int(profile)), []).append(float(value))
     return [g for g, _ in found], [p for _, p in found], [float(how(values)) for values in found.values()]
@@ -877,6 +897,9 @@ def _below(frame, name, function):
     if _way(function) == "sum":
         alone = frame._put("alone", "exclusive", *frame.cells(name)).run("inclusive")
         return alone.cells("alone (inc)")
+    if arrays.numpy and _way(function) in ("max", "min") and frame.is_tree:
+        return arrays.extremes_below(frame.cells(name), len(frame.profiles), frame._nodes("parents", library.ctypes.c_uint32)[:len(frame)],
+                                     frame.depths, _way(function))
     how, made = _function(function), {}
     for node, profile, value in zip(*frame.cells(name)):
         made.setdefault(int(node), {})[int(profile)] = [float(value)]
@@ -884,7 +907,7 @@ def _below(frame, name, function):
     for i in range(len(frame)):
         node = order[i]
         found = made.get(node, {})
-        for child in frame.children(node):
+        for child in frame._children_of(node):
             for profile, value in done.get(child, {}).items():
                 found.setdefault(profile, []).append(value)
         done[node] = {profile: float(how(values)) for profile, values in found.items()}

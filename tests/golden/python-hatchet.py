@@ -94,6 +94,29 @@ True
 >>> one.graph == two.graph, two.graph == three.graph, two.graph == two.copy().graph
 (False, True, True)
 
+Functions are asked once about the columns where that says the same, and else about each row.
+
+>>> pairs = [(lambda r: r["time"] * 2 - 1 > 9, lambda r: bool(r["time"] * 2 - 1 > 9)),
+...          (lambda r: (r["time"] > 4) & (r["name"] == "bar"), lambda r: bool((r["time"] > 4) & (r["name"] == "bar"))),
+...          (lambda r: r["line"] - 1 < 0, lambda r: bool(r["line"] - 1 < 0)), (lambda r: r["name"] != "bar", lambda r: bool(r["name"] != "bar"))]
+>>> [len(gf.filter(a)) for a, b in pairs] == [len(gf.filter(b)) for a, b in pairs], [gf.filter(a) == gf.filter(b) for a, b in pairs]
+(True, [True, True, True, True])
+>>> [gf.filter(lambda r: r["absent"] > 1)]
+Traceback (most recent call last):
+...
+KeyError: "there is no column 'absent'; there are: name, type, kind, file, line, module, depth, node_id, node, time (inc), time"
+>>> of, by = gf.values("time"), "max min sum mean count p50".split()
+>>> grouped = {function: gf.groupby("name", function) for function in [*by, "std", len, lambda values: values[-1]]}
+>>> [[name, *(round(float(grouped[f].values("time")[k]), 3) for f in grouped)] for k, name in enumerate(grouped[len].names) if name in ("bar", "garply")]
+[['bar', 5.0, 5.0, 10.0, 5.0, 2.0, 5.0, 0.0, 2.0, 5.0], ['garply', 15.0, 15.0, 45.0, 15.0, 3.0, 15.0, 0.0, 3.0, 15.0]]
+>>> [round(float(gf.groupby("type", how).values("time")[0]), 3) for how in (*by, "std", len)]
+[15.0, 0.0, 150.0, 6.818, 22.0, 5.0, 4.896, 22.0]
+>>> below = gf.copy().subtree_sum(["time"], ["most"], max).subtree_sum(["time"], ["least"], min)
+>>> [(node.name, float(below.values("most")[node]), float(below.values("least")[node])) for node in below.traverse()][:7]
+[('foo', 15.0, 0.0), ('bar', 10.0, 5.0), ('baz', 5.0, 5.0), ('grault', 10.0, 10.0), ('qux', 15.0, 0.0), ('quux', 15.0, 5.0), ('corge', 15.0, 5.0)]
+>>> [gf_.values("time")[1] for gf_ in (gf * 2, gf / 0, 5 / gf, 1 - gf)]
+[10.0, nan, 1.0, -4.0]
+
 Looking at it.
 
 >>> print(gf.tree(depth=3))
