@@ -48,7 +48,8 @@ struct request {
     const char *task, *cpu, *event; /* lists as hpcquery's --task, --cpu and --event take them */
     uint64_t stream;                /* a recording by its number, of which from now on ... */
     const char *couplebreak;        /* ... couplebreak is "on" or "off", NULL: as it was ... */
-    const char *topology;           /* ... and the topology is "own", "given" or "none", NULL: as it was */
+    const char *topology;           /* ... and the topology is "own", "given", "given:FILE", which replaces the given
+                                     * one, or "none", NULL: as it was */
 };
 
 /* Opens the database in a directory, of which there is one: n_paths is 1. *session is the caller's.

@@ -44,13 +44,21 @@ static int take_own(struct time_stream *of, struct error *err)
     return code == ERR_MEMORY ? error_memory(err) : 0;
 }
 
-/* Takes the topology that was given, if it is one of such a machine.  err: ERR_MEMORY */
-static int take_given(struct time_stream *of, struct error *err)
+static void forget_topology(struct time_topology *topology)
+{
+    free(topology->path);
+    brief_topology_fini(&topology->brief);
+    topology_fini(&topology->topology);
+    *topology = (struct time_topology){0};
+}
+
+/* Takes the topology of a file as the given one, instead of the one before; if it is refused, that one stays.
+ * err: ERR_NOT_FOUND, ERR_FORMAT, ERR_MEMORY */
+static int take_given(struct time_stream *of, const char *path, struct error *err)
 {
     struct time_topology *given = &of->topologies[TIME_TOPOLOGY_GIVEN];
     const struct stream *stream = of->stream;
     bool *has_events = calloc((size_t)stream->n_cpus + 1, sizeof *has_events);
-    struct error why = {0};
     if (!has_events)
         return error_memory(err);
     for (size_t i = 0; i < of->levels.n_cpus; i++) {
@@ -60,18 +68,18 @@ static int take_given(struct time_stream *of, struct error *err)
     }
     const struct stream_cpus cpus = {stream->n_cpus, has_events};
     struct stream_views views = {0};
-    if (stream_views_create(&views, 0, &cpus, TOPOLOGY_VIEW_NUMATREE, of->wanted->topology, &why) == VIEW_DONE) {
+    bool is_taken = stream_views_create(&views, 0, &cpus, TOPOLOGY_VIEW_NUMATREE, path, err) == VIEW_DONE;
+    if (is_taken) {
         struct stream_view *view = views.all[0]; /* goes, without what it has */
+        forget_topology(given);
         *given = (struct time_topology){view->path, view->topology, view->brief};
         view->path = NULL;
         view->topology = (struct topology){0};
         view->brief = (struct brief_topology){0};
-    } else {
-        of->refusal = strdup(why.text);
     }
     stream_views_clear(&views);
     free(has_events);
-    return given->path || (of->refusal && why.code != ERR_MEMORY) ? 0 : error_memory(err);
+    return is_taken ? 0 : err->code ? err->code : error_set(err, ERR_NOT_FOUND, "%.600s: no topology", path);
 }
 
 /* Shows a topology that is there, or none. */
@@ -84,9 +92,12 @@ static void show_topology(struct time_stream *of, enum time_topology_kind kind)
 static int take_topologies(struct time_stream *of, struct error *err)
 {
     const char *given = of->wanted->topology;
+    struct error why = {0};
     int code = take_own(of, err);
-    if (code == 0 && given && *given)
-        code = take_given(of, err);
+    if (code == 0 && given && *given && take_given(of, given, &why) != 0) {
+        of->refusal = strdup(why.text);
+        code = of->refusal && why.code != ERR_MEMORY ? 0 : error_memory(err);
+    }
     if (!given) /* its own is shown unless another one is wanted */
         show_topology(of, TIME_TOPOLOGY_OWN);
     else if (of->wanted->view == TOPOLOGY_VIEW_NUMATREE)
@@ -275,11 +286,8 @@ void timeline_close(struct timeline *timeline)
         struct time_stream *of = &timeline->streams[i];
         time_samples_free(of->samples);
         levels_fini(&of->levels);
-        for (size_t k = 0; k < TIME_TOPOLOGIES; k++) {
-            brief_topology_fini(&of->topologies[k].brief);
-            topology_fini(&of->topologies[k].topology);
-            free(of->topologies[k].path);
-        }
+        for (size_t k = 0; k < TIME_TOPOLOGIES; k++)
+            forget_topology(&of->topologies[k]);
         free(of->refusal);
         stream_close(of->stream);
     }
@@ -347,13 +355,29 @@ static int set_couplebreak(struct timeline *timeline, size_t stream, bool is_on,
 
 static const char *const topology_words[TIME_TOPOLOGIES] = {"none", "own", "given"};
 
+/* Another file instead of the one that was given; without a path, there is none any more. */
+static int set_given(struct time_stream *of, const char *path, struct error *err)
+{
+    struct time_topology *given = &of->topologies[TIME_TOPOLOGY_GIVEN];
+    bool is_same = given->path && strcmp(given->path, path) == 0;
+    int code = *path && !is_same ? take_given(of, path, err) : 0;
+    if (!*path)
+        forget_topology(given);
+    if (code == 0)
+        show_topology(of, TIME_TOPOLOGY_GIVEN);
+    return code;
+}
+
 static int set_topology(struct time_stream *of, const char *word, struct error *err)
 {
+    static const char file_of[] = "given:";
     size_t kind = 0;
+    if (strncmp(word, file_of, sizeof file_of - 1) == 0)
+        return set_given(of, word + sizeof file_of - 1, err);
     while (kind < TIME_TOPOLOGIES && strcmp(topology_words[kind], word) != 0)
         kind++;
     if (kind == TIME_TOPOLOGIES)
-        return error_set(err, ERR_USAGE, "topology takes own, given or none");
+        return error_set(err, ERR_USAGE, "topology takes own, given, given:FILE or none");
     if (kind != TIME_TOPOLOGY_NONE && !of->topologies[kind].path)
         return error_set(err, ERR_NOT_FOUND, "%.600s: %s", of->stream->path,
                          kind == TIME_TOPOLOGY_OWN ? "no topology lies beside it"

@@ -178,11 +178,18 @@ def check_blocks(page):
     names = {row: top for row, top, _ in tops_of(page, ".time-name")}
     block = [top for rows, top, _ in tops_of(page, ".time-block") if rows == "1"]
     expect(block and abs(block[0] - names["1"]) < 1, f"scrolled, C 1 is at {block}, its row at {names.get('1')}")
+    narrow = page.value("(() => { const tree = document.querySelector('.time-tree'); tree.style.width = '40px'; const found = [tree.scrollWidth > tree.clientWidth, getComputedStyle(tree).overflowX]; tree.style.width = ''; return found; })()")
+    expect(narrow == [True, "auto"], f"a tree of 40 pixels does not scroll: {narrow}")
+    r, g, b = page.value("getComputedStyle(document.querySelector('.time-toggle')).backgroundColor.match(/[0-9]+/g).map(Number)")
+    sides = page.value("['.time-toggle', '.time-tree', '.time-name'].map((each) => document.querySelector(each).getBoundingClientRect().left)")
+    expect(g > r and g > b and page.value("document.querySelector('.time-toggle').textContent") == "<" and sides == sorted(sides), f"the button is rgb({r}, {g}, {b}), and stands at {sides}")
     page.value("document.querySelector('.time-toggle').click()")
     drawn(page)
     expect(page.value("timeParts.rows.tree.hidden") and page.value("document.querySelector('.time-toggle').textContent") == ">", "the button does not hide the tree")
     expect([row for row, _, _ in tops_of(page, ".time-name")][:4] == ["0", "1", "2", "3"], "without the tree CPUs are not by number")
     page.value("streamsNow().head.topology = []; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+    show(page)
+    expect(page.value("document.querySelector('.time-toggle').hidden"), "without a tree there is its button")
 
 
 def check_nested(page):
@@ -197,6 +204,75 @@ def check_nested(page):
     left = page.value("['M', 'P 0', 'NN 0', 'C 0'].map((label) => [...document.querySelectorAll('.time-block')].find((each) => each.textContent === label).getBoundingClientRect().left)")
     expect(left == sorted(left) and len(set(left)) == 4, f"columns of the tree begin at {left}")
     page.value("streamsNow().head.topology = []; seatsKept.delete(streamsNow()); tell(new Set(['data'])); 0")
+
+
+def check_dialog(page, path, scratch, axe):
+    """Topologies are given, refused, cleared and taken back in the dialog; what is refused leaves what was there, and Close changes nothing."""
+    small, good, other, bad = scratch / "small.xml", scratch / "good.xml", scratch / "turned.xml", scratch / "bad.xml"
+    for file, nodes in ((small, [[0, 1], [2]]), (good, [[0, 3], [1, 2]]), (other, [[0, 2], [1, 3]])):
+        file.write_text(tracedat.topology_of(nodes))
+    bad.write_text("<topology>")
+
+    def cpus():
+        return page.value("rowsShown(streamsNow()).filter((row) => streamsNow().text('kind', row) === 'cpu').map((row) => streamsNow().number('number', row))")
+
+    def button(label, begins=False):
+        test = f"each.textContent.startsWith({json.dumps(label)})" if begins else f"each.textContent === {json.dumps(label)}"
+        page.value(f"[...document.querySelectorAll('{'.body-timeline' if begins else '#offer'} button')].find((each) => {test}).click()")
+
+    def state():
+        return page.value("(() => { const [file, view, said] = ['input[type=text]', 'select', 'strong'].map((each) => document.querySelector('#offer ' + each)), [r, g] = getComputedStyle(said).color.match(/[0-9]+/g).map(Number); "
+                          "return [file.value, view.value, said.textContent, g > r ? 'green' : 'red']; })()")
+
+    def give(file, said=None):
+        """Types a path, applies it; what is said then, None: the dialog closes."""
+        page.value(f"(() => {{ const input = document.querySelector('#offer input[type=text]'); input.value = {json.dumps(str(file))}; input.dispatchEvent(new Event('input')); }})()")
+        button("Apply")
+        if said is None:
+            expect(page.wait("!document.getElementById('offer').open", 20), f"{file} is refused: {page.value('document.querySelector(`#offer .failed`).textContent')}")
+        else:
+            expect(page.wait(f"document.querySelector('#offer .failed').textContent.includes({json.dumps(said)})", 20), f"{file}: {page.value('document.querySelector(`#offer .failed`).textContent')}")
+        drawn(page)
+
+    show(page)
+    button("Recordings", True)
+    expect(state() == ["", "none", "NOT LOADED", "red"], f"the dialog begins with {state()}")
+    for found in viewer.violations(page, axe) if axe else []:
+        expect(False, f"the dialog: {found[:700]}")
+    give(good)
+    expect(cpus() == [0, 3, 1, 2] and page.value("document.querySelectorAll('.time-block').length") > 4, f"CPUs stand as {cpus()}")
+    button("Recordings", True)
+    expect(state() == [str(good), "given", "LOADED", "green"], f"with a topology the dialog says {state()}")
+    for file, said in ((scratch / "none.xml", "none.xml"), (bad, "is not a topology"), (small, "3 CPUs")):
+        give(file, said)
+        expect(cpus() == [0, 3, 1, 2], f"{file.name}, which is refused, leaves {cpus()}")
+    button("Load...")
+    expect(state()[0] == f"{scratch}/" and page.value("document.activeElement.ariaLabel || document.activeElement.getAttribute('aria-label')") == "topology file", f"Load... begins with {state()}")
+    button("Clear")
+    expect(state()[::2] == ["", "NOT LOADED"] and state()[3] == "red", f"after Clear {state()}")
+    button("Close")
+    expect(cpus() == [0, 3, 1, 2], "Close has changed what is shown")
+    button("Recordings", True)
+    expect(state() == [str(good), "given", "LOADED", "green"], f"after Close the dialog says {state()}")
+    give(other)
+    expect(cpus() == [0, 2, 1, 3], f"another topology: {cpus()}")
+    page.value("document.querySelector('.time-toggle').click()")
+    drawn(page)
+    expect(page.value("timeParts.rows.tree.hidden"), "the button does not hide the tree")
+    button("Recordings", True)
+    give(good)
+    expect(not page.value("timeParts.rows.tree.hidden") and cpus() == [0, 3, 1, 2], "a topology that is applied does not show the hidden tree")
+    button("Recordings", True)
+    page.value("document.querySelector('#offer select').value = 'none'")
+    button("Apply")
+    page.wait("!document.getElementById('offer').open", 20)
+    drawn(page)
+    expect(cpus() == [0, 1, 2, 3] and page.value("timeParts.rows.tree.hidden") and page.value("document.querySelector('.time-toggle').hidden"), f"by number: {cpus()}")
+    button("Recordings", True)
+    expect(state() == [str(good), "none", "LOADED", "green"], f"by number the dialog says {state()}")
+    button("Clear")
+    give("")
+    expect(cpus() == [0, 1, 2, 3] and page.value("streamsNow().head.streams[0].given_topology") is None, f"without a path: {cpus()}")
 
 
 def check_two(page, path, scratch):
@@ -217,6 +293,49 @@ def check_two(page, path, scratch):
         beside = {int(row) for of, _, _ in blocks for row in of.split(".")}
         expect(beside == own, f"blocks are beside {beside}, not {own}")
         expect(sum(height for of, _, height in blocks if "." not in of) == 4 * H, f"blocks of cores: {blocks}")
+    finally:
+        served.close()
+
+
+def check_guest(page):
+    """A recording of a machine with two nodes, with its topology as lstopo wrote it: rows by node and core, each block as high as its rows."""
+    data = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "kernelshark" / "guest-4cpu-2node.dat"
+    if not data.exists():
+        print(f"SKIP (part): there is no {data}")
+        return
+    topo = [row for row in json.loads(subprocess.run([BUILD / "hpcquery", "topo", "--json", "--topology", data.with_suffix(".xml"), data], capture_output=True, text=True, check=True).stdout)["rows"] if row["level"] == "cpu"]
+    served = Served("--topology", data.with_suffix(".xml"), data)
+    try:
+        expect(page.open(served.address()), f"the guest: {page.value('document.body.innerText')[:300]}")
+        show(page)
+        names = {row: (top, height) for row, top, height in tops_of(page, ".time-name")}
+        cpus = page.value("rowsShown(streamsNow()).filter((row) => streamsNow().text('kind', row) === 'cpu').map((row) => streamsNow().text('name', row))")
+        expect(cpus == [row["name"] for row in topo], f"CPUs stand as {cpus}, not {[row['name'] for row in topo]}")
+        blocks = tops_of(page, ".time-block")
+        expect(len(blocks) >= 7, f"the guest has {len(blocks)} blocks")
+        for rows, top, height in blocks:
+            first, last = rows.split(".")[0], rows.split(".")[-1]
+            expect(abs(top - names[first][0]) < 1 and abs(top + height - names[last][0] - names[last][1]) < 1, f"a block of rows {rows} is at {top}, {height} high")
+    finally:
+        served.close()
+
+
+def check_many(page, scratch):
+    """Of very many rows those in sight alone are there."""
+    out = tracedat.Recording(1)
+    out.tasks, n = {}, 100_000
+    for i in range(n):
+        out.switch(0, 1000 * i + 1000, i, i + 1)
+    (scratch / "many.dat").write_bytes(out.version_6())
+    served = Served(scratch / "many.dat")
+    try:
+        expect(page.open(served.address()), f"many rows: {page.value('document.body.innerText')[:300]}")
+        show(page)
+        for part in (0, 0.5, 1):
+            page.value(f"timeParts.rows.view.scrollTop = {part} * timeParts.rows.view.scrollHeight")
+            drawn(page)
+            count, known = page.value("[document.querySelectorAll('.time-name').length, rowsShown(streamsNow()).length]")
+            expect(known > n and 3 < count < 100, f"of {known} rows {count} are there")
     finally:
         served.close()
 
@@ -267,6 +386,41 @@ def check_ink(page):
         const dots = rows.canvas.width / rows.room, x = Math.floor((of.x[best] + of.n[best] - 1.5) * dots), y = Math.floor((rowTop(0) + 34 - 3) * dots);
         return [[...rows.canvas.getContext("2d").getImageData(x, y, 1, 1).data].slice(0, 3), of.keys[of.key[best]].colour, of.n[best]]; })()""")
     expect("rgb({}, {}, {})".format(*found[0]) == found[1], f"the box is {found}")
+
+
+def check_hollow(page):
+    """On rows of tasks what waits is a hollow box, green since it was woken and red while another task has the CPU; each event has a
+    tick as high as the row."""
+    show(page)
+    found = page.value("""(async () => {
+        const seen = [], hex = {8: [31, 138, 59], 16: [208, 49, 45]};
+        for (const [flag, wanted] of Object.entries(hex)) {
+            let best = null;
+            for (const of of timeParts.rows.pictures) for (const [row, [begin, end]] of of.rows) if (streamsNow().text("kind", row) === "task")
+                for (let i = begin; i < end; i++)
+                    if ((of.flags[i] & 24) === Number(flag) && of.wait[i] === 255 && (!best || of.n[i] > best[1])) best = [row, of.n[i], of.x[i] * (of.to - of.from) / of.width + of.from, (of.to - of.from) / of.width];
+            seen.push(best && [flag, wanted, best[0], Math.round(best[2]), Math.round(best[2] + best[1] * best[3])]);
+        }
+        return seen; })()""")
+    for each in found:
+        expect(each is not None, f"nothing waits: {found}")
+        if not each:
+            continue
+        flag, wanted, row, start, end = each
+        show(page, f"from={start - (end - start) // 2};to={end + (end - start) // 2};pin={row};show=tasks")
+        counts = page.value(f"""(() => {{ const rows = timeParts.rows, dots = rows.canvas.width / rows.room, place = rows.rows.indexOf({row}), data = rows.canvas.getContext("2d"), wanted = {wanted};
+            const high = Math.round(34 * dots), image = data.getImageData(0, Math.round((rowTop(place) - rows.top) * dots), rows.canvas.width, high).data; let upper = 0, lower = 0;
+            for (let i = 0; i < image.length; i += 4) if (wanted.every((each, k) => Math.abs(image[i + k] - each) < 12)) (i / 4 / rows.canvas.width < high / 2 - 1 ? upper++ : lower++, 0);
+            return [upper, lower]; }})()""")
+        expect(counts[1] > 40 and counts[0] < counts[1] / 4, f"what waits in row {row} (flag {flag}) has {counts} pixels of {wanted} above and below the middle")
+    show(page, "sort=number")
+    page.value("timeParts.rows.view.scrollTop = 0")
+    page.settle()
+    ticks = page.value("""(() => { const rows = timeParts.rows, of = rows.pictures.find((each) => each.rows.has(0)), [begin, end] = of.rows.get(0), dots = rows.canvas.width / rows.room, brush = rows.canvas.getContext("2d");
+        const paper = [...brush.getImageData(2, Math.round((rowTop(0) + 34 + 8) * dots), 1, 1).data].join(); let n = 0, dark = 0;
+        for (let i = begin; i < end; i++) if (of.events[i] && of.x[i] < of.width - 1) { n++; dark += [...brush.getImageData(Math.floor((rows.xOf(of.from) + (of.x[i] + 0.5) * (of.to - of.from) / of.width * rows.room / (rows.span.to - rows.span.from)) * dots), Math.round((rowTop(0) + 3) * dots), 1, 1).data].join() !== paper; }
+        return [n, dark]; })()""")
+    expect(ticks[0] > 50 and ticks[1] == ticks[0], f"of {ticks[0]} places with events {ticks[1]} have ticks in the upper half")
 
 
 # --- list and panels -------------------------------------------------------------------------------------------------------------
@@ -484,6 +638,8 @@ def check_recordings(page):
     """Couplebreak on and off in the dialog: twins come and go, and all else stays."""
     show(page, f"from={page.value('lengthNow()') // 3};to={page.value('lengthNow()') // 2};row=4;pin=5")
     before = words(page), page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")
+    ink = "timeParts.rows.canvas.toDataURL()"
+    never = page.value(ink)
 
     def switch(is_on):
         page.value("[...document.querySelectorAll('.body-timeline button')].find((each) => each.textContent.startsWith('Recordings')).click()")
@@ -502,9 +658,10 @@ def check_recordings(page):
             expect(joined and joined["at"] == joined["to"] and joined["row"] != joined["toRow"], f"no twin of the list leads to its origin: {joined}")
         return sum(page.value("[...timeParts.rows.pictures.flatMap((each) => [...each.flags])].map((each) => (each & TWIN ? 1 : 0))"))
 
-    expect(switch(True) > 0, "couplebreak shows no twin")
+    expect(switch(True) > 0 and page.value(ink) != never, "couplebreak shows no twin")
     expect(words(page) == before[0], f"couplebreak goes to {words(page)}")
     expect(switch(False) == 0 and (words(page), page.value("[...document.querySelectorAll('.time-name')].map((each) => each.title)")) == before, "without couplebreak not all is as before")
+    expect(page.value(ink) == never, "off is not drawn as never on")
 
 
 def check_session(page, path, begin):
@@ -659,13 +816,14 @@ def main():
             expect(page.value("state.view") == "timeline", "a recording alone does not open its time line")
             show(page)
             begin = int(page.value("String(streamsNow().head.from)").replace(".", ""))
-            for check in (check_rows, check_strip, check_first_view, check_legend, check_blocks, check_nested, check_ink, check_keys, check_pointer):
+            for check in (check_rows, check_strip, check_first_view, check_legend, check_blocks, check_nested, check_ink, check_hollow, check_keys, check_pointer):
                 check(page)
             check_boxes(page, runs, begin, random.Random(3))
             check_command(page, path)
             check_list(page, path, begin)
             check_panel(page, runs, begin)
             check_recordings(page)
+            check_dialog(page, path, scratch, axe)
             check_filters(page)
             check_saved(page, path, begin)
             check_looks(page, axe)
@@ -675,6 +833,8 @@ def main():
         finally:
             served.close()
         check_two(page, path, scratch)
+        check_guest(page)
+        check_many(page, scratch)
         check_file(page, path, scratch)
         check_without(page, scratch)
         page.close()

@@ -358,6 +358,24 @@ def check_kept(scratch):
     expect(answers() == first[:2] and found[0].stat().st_ino == number, "the cache is not used")
 
 
+def check_memory(path):
+    """Recordings that are opened and closed leave nothing: the fiftieth time the process is as large as after the tenth."""
+    made = subprocess.run([BUILD / "tests" / "lib" / "ask-packed", path, '{"report": "timeline", "width": 800}'], capture_output=True, text=True, check=False, env={**os.environ, "ASK_AGAIN": "50"})
+    pages = [int(word) for word in made.stdout.split()]
+    expect(made.returncode == 0 and len(pages) == 50 and abs(pages[49] - pages[9]) <= 0.05 * pages[9], f"pages after each time: {pages} {made.stderr}")
+
+
+def check_sizes(scratch):
+    """Answers are as long as the picture is wide, not as the recording has events."""
+    sizes = []
+    for n_events in (150_000, 1_200_000):
+        path = scratch / f"{n_events}.dat"
+        tracedat.write_tiled(path, n_events)
+        sizes.append(len(subprocess.run([BUILD / "tests" / "lib" / "ask-packed", path, json.dumps({"report": "timeline", "width": 100, "rows": list(range(50))})], capture_output=True, check=True).stdout))
+        path.unlink()
+    expect(sizes[1] <= 1.25 * sizes[0] and sizes[1] < 32 * 50 * 100, f"answers have {sizes} bytes")
+
+
 def check_arranged(first, other, scratch):
     """What a session says of its recordings, and what a question changes: couplebreak, topology, window, filters."""
     topology, session = scratch / "four.xml", scratch / "session.json"
@@ -396,11 +414,20 @@ def check_arranged(first, other, scratch):
         expect(ask(words, {"report": "streams"}) == streams, "couplebreak that is switched off leaves something")
     finally:
         del os.environ["ASK_BEFORE"]
-    for request, what in (({"stream": 7}, "no recording 7"), ({"stream": 1, "topology": "given"}, "no topology was given"), ({"topology": "x"}, "own, given or none"),
+    for request, what in (({"stream": 7}, "no recording 7"), ({"stream": 1, "topology": "given"}, "no topology was given"), ({"topology": "x"}, "own, given, given:FILE or none"),
                           ({"couplebreak": "maybe"}, "on or off")):
         said = ask(words, {"report": "streams", **request}, 1)
         expect(what in said, f"{request}: {said}")
+    good = scratch / "other.xml"
+    good.write_text(topology.read_text())
     topology.write_text(tracedat.topology_of([[0, 1], [2]]))
+    for path, what in ((topology, "3 CPUs"), (scratch / "none.xml", "none.xml"), (session, "is not a topology")):
+        said = ask(words[:1] + [session], {"report": "streams", "topology": f"given:{path}"}, 1)
+        expect(what in said, f"{path}: {said}")
+    answer = ask(words, {"report": "streams", "topology": f"given:{good}"})
+    expect((answer["streams"][0]["topology"], answer["streams"][0]["given_topology"]) == ("given", str(good)) and len(answer["topology"]) == 4, f"a topology that is given later: {answer['streams'][0]}")
+    answer = ask(words, {"report": "streams", "topology": "given:"})
+    expect(answer["streams"][0]["topology"] == "none" and answer["streams"][0]["given_topology"] is None, f"an empty path: {answer['streams'][0]}")
     refused = ask(words, {"report": "streams"})
     expect(refused["streams"][0]["topology"] == "none" and any("3 CPUs" in row["text"] for row in refused["lacking"]), f"a topology of another machine: {refused['lacking']}")
 
@@ -439,6 +466,8 @@ def main():
         check_arranged(first, other, scratch)
         check_bounds(first, scratch)
         check_kept(scratch)
+        check_memory(first)
+        check_sizes(scratch)
         check_files(first, other, scratch)
         check_refused(first, len(ask(first, {"report": "streams"})["rows"]))
     for sentence in failures[:30]:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ask-packed DB REQUEST writes the answer to a request, which is JSON, as packed columns; ask-packed --json DB REQUEST
  * as JSON. Several words before the request are recordings on one axis of time, and --session FILE are those of a
- * session. ASK_BEFORE: a request that is asked before. For tests. Exit status 1 and one sentence on failure. */
+ * session. ASK_BEFORE: a request that is asked before. ASK_AGAIN: how often to open, ask and close
+ * instead, which prints the process's resident pages after each time. For tests. Exit status 1 and one sentence on failure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,40 @@ static int open_session(const char *path, struct session **session, struct error
     return code;
 }
 
+static int open_words(const char *const *words, size_t n, struct session **session, struct error *err)
+{
+    return strcmp(words[0], "--session") == 0 ? open_session(words[1], session, err)
+           : n == 2                           ? session_open_any(words[0], session, err)
+                                              : session_open_streams(words, n - 1, session, err);
+}
+
+static long resident_pages(void)
+{
+    long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file || fscanf(file, "%ld %ld", &all, &resident) != 2)
+        resident = 0;
+    if (file)
+        (void)fclose(file);
+    return resident;
+}
+
+/* Opens, asks and closes n_times. */
+static int open_again(const char *const *words, size_t n, long n_times, struct error *err)
+{
+    int code = 0;
+    for (long i = 0; code == 0 && i < n_times; i++) {
+        struct session *session = NULL;
+        struct buf out = {0};
+        code = open_words(words, n, &session, err);
+        code = code ? code : session_ask_packed(session, words[n - 1], &out, err);
+        buf_fini(&out);
+        session_close(session);
+        printf("%ld\n", resident_pages());
+    }
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     bool is_json = argc > 1 && strcmp(argv[1], "--json") == 0;
@@ -29,9 +64,14 @@ int main(int argc, char **argv)
     size_t n = (size_t)(argc - 1 - is_json);
     if (argc < 3 + is_json)
         return 2;
-    int code = strcmp(words[0], "--session") == 0 ? open_session(words[1], &session, &err)
-               : n == 2                           ? session_open_any(words[0], &session, &err)
-                                                  : session_open_streams(words, n - 1, &session, &err);
+    const char *again = getenv("ASK_AGAIN");
+    if (again && open_again(words, n, atol(again), &err) != 0) {
+        (void)fprintf(stderr, "ask-packed: %s\n", err.text);
+        return 1;
+    }
+    if (again)
+        return 0;
+    int code = open_words(words, n, &session, &err);
     const char *meanwhile = getenv("ASK_MEANWHILE"); /* a command, run between opening and asking */
     if (code == 0 && meanwhile && system(meanwhile) != 0)
         return 2;

@@ -460,29 +460,51 @@ async function readAnew() {
     tell(new Set(["all", "data"]));
 }
 
-/** What of each recording is shown, and how: applied together. */
+/**
+ * Of one recording: what is to be shown of its topology, "none", "own" or "given:FILE", and the cells that say and change it.
+ * @param {any} of
+ */
+function topologyChoice(of) {
+    const file = attributes(make("input", "mono"), {type: "text", "aria-label": "topology file", placeholder: "FILE.xml of lstopo", title: "The path on the machine on which hpcviewer runs"});
+    const state = make("strong", ""), views = [["none", "by number (DEFAULT)"], ...(of.own_topology ? [["own", "tree (NUMATREE), its own: " + of.own_topology]] : []), ["given", "tree (NUMATREE) of the file"]];
+    const list = choice("view", views, of.topology, () => undefined), view = /** @type {HTMLSelectElement} */ (list.querySelector("select"));
+    const say = (/** @type {boolean} */ isLoaded) => {
+        state.textContent = isLoaded ? "LOADED" : "NOT LOADED";
+        state.className = isLoaded ? "time-loaded" : "time-unloaded";
+    };
+    const clear = () => {
+        file.value = "";
+        say(false);
+    };
+    const load = () => { // to where the applied file lies; the name is typed
+        file.value = (of.given_topology || of.own_topology || "").replace(/[^/]*$/, "");
+        view.value = "given";
+        file.focus();
+    };
+    file.value = of.given_topology || "";
+    file.addEventListener("input", () => (view.value = "given"));
+    say(of.topology !== "none" || Boolean(of.given_topology));
+    return {cells: [list, make("span", "time-file", file, " ", button("Clear", clear), " ", button("Load...", load)), state], wanted: () => (view.value === "given" ? "given:" + file.value.trim() : view.value)};
+}
+
+/** What of each recording is shown, and how: applied together. Where one is refused, it stays as it was. */
 function showRecordings() {
     const streams = /** @type {Answer} */ (streamsNow()), dialog = /** @type {HTMLDialogElement} */ (byId("offer")), said = attributes(make("p", "failed"), {role: "alert"});
-    const wanted = streams.head.streams.map((/** @type {any} */ each) => ({couplebreak: each.couplebreak, topology: each.topology}));
-    const rows = streams.head.streams.map((/** @type {any} */ each, /** @type {number} */ i) => {
-        const known = [["none", "none"], ...(each.own_topology ? [["own", "its own: " + each.own_topology]] : []), ...(each.given_topology ? [["given", "given: " + each.given_topology]] : [])];
-        return [named(`[${i}] ${each.path}`), check("couplebreak", each.couplebreak, (isOn) => (wanted[i].couplebreak = isOn)), choice("topology", known, each.topology, (word) => (wanted[i].topology = word)),
-                each.topology === "none" ? make("span", "dim", "not loaded") : make("strong", "time-loaded", "loaded")];
-    });
+    const topologies = streams.head.streams.map(topologyChoice), twins = streams.head.streams.map((/** @type {any} */ each) => each.couplebreak);
+    const rows = streams.head.streams.map((/** @type {any} */ each, /** @type {number} */ i) => [named(`[${i}] ${each.path}`), check("couplebreak", twins[i], (isOn) => (twins[i] = isOn)), ...topologies[i].cells]);
     const apply = async () => {
-        try {
-            for (const [stream, {couplebreak, topology}] of wanted.entries()) {
-                const change = {couplebreak: couplebreak ? "on" : "off", report: "streams", stream, topology};
-                await ask(change).finally(() => forget(change));
-            }
-            await readAnew();
-            dialog.close();
-        } catch (error) {
-            said.textContent = error instanceof Error ? error.message : String(error);
+        said.textContent = "";
+        for (const stream of rows.keys()) {
+            const change = {couplebreak: twins[stream] ? "on" : "off", report: "streams", stream, topology: topologies[stream].wanted()};
+            await ask(change).catch((error) => (said.textContent += (error instanceof Error ? error.message : String(error)) + " ")).finally(() => forget(change));
         }
+        await readAnew();
+        if (isOff("tree") && /** @type {Answer} */ (streamsNow()).head.streams.some((/** @type {any} */ each) => each.topology !== "none"))
+            switchOff("tree", false);
+        if (!said.textContent)
+            dialog.close();
     };
-    dialog.replaceChildren(make("h2", "", "Recordings"), make("p", "", TWINS_MEAN), smallTable(["recording", "twins", "topology", "state"], rows),
-                           make("p", "dim", "Another topology is given when hpcviewer is started: --topology FILE before the recording."), said, button("Apply", apply), " ", button("Close", () => dialog.close()));
+    dialog.replaceChildren(make("h2", "", "Recordings: NUMA topology views, couplebreak"), make("p", "", TWINS_MEAN), smallTable(["recording", "twins", "view", "topology file", "state"], rows), said, button("Apply", apply), " ", button("Close", () => dialog.close()));
     dialog.showModal();
 }
 
