@@ -16,7 +16,7 @@ SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.enviro
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import packed  # noqa: E402
 
-N_WINDOWS = 30
+N_WINDOWS = 1000 if os.environ.get("LOCUS_TEST_FULL") else 50
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdlib.h>

@@ -337,6 +337,15 @@ def search_and_filters(scratch):
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
+def same_with_twins(scratch):
+    """What is known of tasks and CPUs does not depend on twins."""
+    path = scratch / "twins.dat"
+    path.write_bytes(odd().version_6())
+    for report in ("tasks", "cpus", "latencies", "displaced", "runs", "migrations", "timeline"):
+        plain, twins = (rows(report, "--top", "0", *words, path) for words in ((), ("--couplebreak",)))
+        expect(plain == twins and (plain or report in ("displaced", "migrations")), f"{report}: {plain} are {twins} with twins")
+
+
 def conditions(scratch):
     """What a condition on fields lacks is said before libtraceevent takes it for false, or ends on it."""
     path = scratch / "first.dat"
@@ -466,6 +475,6 @@ def main():
     return 1 if failures else 0
 
 
-CHECKS = (times, times_of_perf, names_at_times, names_of_launchers, wakers, names_by_perf, unknown_is_not_zero, search_and_filters, conditions, names_of_rows,
+CHECKS = (times, times_of_perf, names_at_times, names_of_launchers, wakers, names_by_perf, unknown_is_not_zero, search_and_filters, same_with_twins, conditions, names_of_rows,
           sessions, sessions_of_kernelshark)
 sys.exit(main())

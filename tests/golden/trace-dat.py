@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -212,6 +213,15 @@ def check_damaged(scratch, raw, n):
     expect(n_refused > n // 4, f"only {n_refused} of {n} damaged files are refused")
 
 
+def check_linear(scratch):
+    """Where the tasks that are woken never come, a search for each would go through all that follows: a million events would take
+    minutes of CPU time."""
+    path = scratch / "unanswered.dat"
+    tracedat.write_tiled(path, 1_000_000)
+    done = subprocess.run([LIST, "--quiet", "--couplebreak", path], capture_output=True, text=True, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60)))
+    expect(done.returncode == 0, f"a million events with twins: {done.returncode} {done.stderr}")
+
+
 def hostile():
     """Formats that make a library work hard."""
     for text in (b"name: x\nID: 300\nformat:\n\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: " +
@@ -255,6 +265,7 @@ def main():
                 path.write_bytes(raw)
                 done = run(LIST, path)
                 expect(rows_of(done.stdout) == wanted, f"{kind}: {done.stdout} {done.stderr}")
+            check_linear(scratch)
             real = sorted(DATA.glob("*.dat"))
             for path in real:
                 check(path, tracedat.Reader(path.read_bytes()))

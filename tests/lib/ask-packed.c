@@ -2,7 +2,8 @@
 /* ask-packed DB REQUEST writes the answer to a request, which is JSON, as packed columns; ask-packed --json DB REQUEST
  * as JSON. Several words before the request are recordings on one axis of time, and --session FILE are those of a
  * session. ASK_BEFORE: a request that is asked before. ASK_AGAIN: how often to open, ask and close
- * instead, which prints the process's resident pages after each time. For tests. Exit status 1 and one sentence on failure. */
+ * instead, which prints the process's resident pages after each time. For tests. Exit status 1 and one sentence on
+ * failure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
